@@ -1,27 +1,30 @@
-//! Hidden commands that run as child processes of latlab: `reflector`, `net-load` and `stressor`. Each reads its request as
-//! one line of JSON on standard input and writes events, one line of JSON each, to standard output.
+//! Hidden commands. `reflector`, `net-load` and `stressor` run as child processes of latlab: each reads its request as one line
+//! of JSON on standard input and writes events, one line of JSON each, to standard output. The bare loops run alone, for the
+//! benchmarks of the project, and print their figures as JSON.
 
 use std::io::{self, BufRead, Read};
 use std::num::NonZeroU64;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Outcome;
-use super::reflector_service::ReflectorService;
+use crate::cli::resolve::{BareSpec, BareStreamSpec};
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::host::{placement, process};
 use crate::load::{StressorEvent, StressorRequest, Workers};
 use crate::measure::MeasureError;
-use crate::measure::baseline::{BareTransport, bare_stream};
+use crate::measure::baseline::{BareTransport, BareWakeupSpec, bare, bare_stream, calibrate, sleep_bare};
 use crate::measure::stream::{NetLoadCommands, run_net_load};
 use crate::plan::EndSpec;
 use crate::session::{
-    BEGIN_LINE, LoadsError, NetLoadError, NetLoadEvent, NetLoadRequest, PreSharedKey, ReflectorEvent, ReflectorLimits,
-    ReflectorRequest, SessionReflector, listen, random_bytes,
+    BEGIN_LINE, Listener, LoadsError, NetLoadError, NetLoadEvent, NetLoadRequest, PreSharedKey, ReflectorEvent,
+    ReflectorLimits, ReflectorProcess, ReflectorRequest, Requests, SessionReflector, listen, random_bytes,
 };
 use crate::transport::{ListenAddress, ListenOptions};
 
@@ -30,9 +33,9 @@ pub(super) fn reflector(console: &Console) -> Result<Outcome, Failure> {
     let request: ReflectorRequest = read_request("a reflector for others is `latlab serve`")?;
     let stop = Arc::new(AtomicBool::new(false));
     match prepare_reflector(&request, &stop) {
-        Ok(post) => {
-            console.data(&post.ready()?.line())?;
-            post.answer(request.end.cpu, &stop)
+        Ok(service) => {
+            console.data(&service.ready()?.line())?;
+            service.answer(request.end.cpu, &stop)
         }
         Err(failure) => {
             console.data(&ReflectorEvent::Refused(failure).line())?;
@@ -45,7 +48,7 @@ pub(super) fn reflector(console: &Console) -> Result<Outcome, Failure> {
 fn prepare_reflector(request: &ReflectorRequest, stop: &Arc<AtomicBool>) -> Result<ReflectorService, Failure> {
     tie_to_parent(request.parent)?;
     let wait = request.end.wait.into();
-    let post = if let Some(size_bytes) = request.bare {
+    let service = if let Some(size_bytes) = request.bare {
         let bare = BareTransport::of(request.transport);
         let socket = (bare.bind)(request.bind, wait).map_err(refused("open the bare reflector"))?;
         ReflectorService::Bare { socket, bare, wait, size_bytes }
@@ -68,7 +71,7 @@ fn prepare_reflector(request: &ReflectorRequest, stop: &Arc<AtomicBool>) -> Resu
     // Started before this thread is pinned: on the same CPU a spinning SCHED_FIFO thread would never let it run.
     stop_when_stdin_closes(stop, request.end.cpu).map_err(refused("watch standard input"))?;
     placement::place(&request.end)?;
-    Ok(post)
+    Ok(service)
 }
 
 fn stop_when_stdin_closes(stop: &Arc<AtomicBool>, measuring: Option<u16>) -> io::Result<()> {
@@ -180,4 +183,73 @@ fn tie_to_parent(parent: u32) -> Result<(), Failure> {
 /// from the measurement.
 fn leave_real_time() -> Result<(), Failure> {
     placement::leave_real_time().map_err(refused("leave real-time scheduling"))
+}
+
+/// What a reflector child process runs.
+enum ReflectorService {
+    /// Sessions.
+    Sessions(Box<dyn Listener>, Box<SessionReflector>),
+    /// Every message of this size, unparsed.
+    Bare { socket: OwnedFd, bare: BareTransport, wait: bare::Wait, size_bytes: u32 },
+    /// No answers: counts what arrives, with this many buffers a call.
+    BareStream(OwnedFd, bare::Wait, u16),
+}
+
+impl ReflectorService {
+    /// Address and receive buffer.
+    fn ready(&self) -> Result<ReflectorEvent, Failure> {
+        let (address, receive_buffer_bytes) = match self {
+            ReflectorService::Sessions(listener, _) => (Ok(listener.address()), listener.receive_buffer_bytes()),
+            ReflectorService::Bare { socket, bare, .. } => ((bare.local_address)(socket.as_fd()), None),
+            ReflectorService::BareStream(socket, ..) => (latlab_sys::socket::local_address(socket.as_fd()), None),
+        };
+        let address = address.map_err(refused("ask for the address"))?;
+        Ok(ReflectorEvent::Ready { address, receive_buffer_bytes })
+    }
+
+    /// Answers until `stop`, on a thread that is pinned to `pin`.
+    fn answer(self, pin: Option<u16>, stop: &AtomicBool) -> Result<Outcome, Failure> {
+        match self {
+            ReflectorService::Sessions(mut listener, mut sessions) => {
+                let never = AtomicBool::new(false);
+                listener.serve(&mut sessions, pin, Requests { stop, counters: &never }, &mut |_| {})?;
+            }
+            ReflectorService::Bare { socket, bare, wait, size_bytes } => {
+                (bare.reflect)(&socket, size_bytes as usize, wait, stop).map_err(refused("reflect"))?;
+            }
+            ReflectorService::BareStream(socket, wait, wanted) => {
+                bare_stream::count(&socket, wait, usize::from(wanted), stop).map_err(refused("receive"))?;
+            }
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+/// `latlab bare`: the bare round-trip loop; prints the floor that `latlab doctor --calibrate` keeps.
+pub(super) fn bare_round_trips(spec: &BareSpec, console: &Console) -> Result<Outcome, Failure> {
+    let floor = calibrate(spec.transport, spec.count as usize, spec.size_bytes, spec.here, spec.peer)?;
+    print(&floor, console)
+}
+
+/// `latlab bare-stream`: the bare stream against a receiver of its own; prints what was delivered.
+pub(super) fn bare_streams(spec: &BareStreamSpec, console: &Console) -> Result<Outcome, Failure> {
+    let wanted = bare_stream::buffers_per_call(spec.sending, spec.size_bytes) as u16;
+    let receiver = ReflectorProcess::start(&ReflectorRequest::bare_stream(spec.loopback, spec.peer, wanted));
+    let receiver = receiver.map_err(MeasureError::from)?;
+    placement::place(&spec.here)?;
+    let delivered = bare_stream::send(receiver.address(), spec.sending, spec.size_bytes, spec.span.0)
+        .map_err(refused("stream to the bare receiver"))?;
+    print(&delivered, console)
+}
+
+/// `latlab bare-wakeup`: the bare loop of wake-ups; prints its quantiles.
+pub(super) fn bare_wakeups(spec: &BareWakeupSpec, console: &Console) -> Result<Outcome, Failure> {
+    print(&sleep_bare(spec)?, console)
+}
+
+fn print(figures: &impl Serialize, console: &Console) -> Result<Outcome, Failure> {
+    let document = serde_json::to_string(figures)
+        .map_err(|error| Failure::world("cannot write the figures").because(error.to_string()))?;
+    console.data(&document)?;
+    Ok(Outcome::Done)
 }

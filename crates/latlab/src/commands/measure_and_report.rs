@@ -1,18 +1,19 @@
-//! What ping, stream and wakeup have in common: measure a plan, record it, read the recordings back, show what they say.
+//! `latlab ping`, `latlab wakeup` and `latlab stream`: measure, and report what was measured.
 
+use std::cell::RefCell;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::recovery;
+use super::{keys, recovery};
 use crate::analysis::{Summary, SummaryOptions, real_time_warning, run_outcome, summarise};
-use crate::cli::resolve::OutputSpec;
+use crate::cli::resolve::{OutputSpec, PingJob, StreamJob, WakeupJob};
 use crate::console::{Console, Progress, Verbosity};
 use crate::diagnostics::{Caveat, Failure, Outcome, Severity, refused};
 use crate::host::HostRoot;
 use crate::host::facts::{self, Interface};
-use crate::measure::{self, LiveRates, MeasureError, PlanOutcome, RecordingTarget};
+use crate::measure::{self, LiveCounts, LiveRates, MeasureError, PlanOutcome, RecordingTarget};
 use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::platform::SignalWatch;
@@ -21,6 +22,7 @@ use crate::report::view::Showing;
 use crate::report::{Style, json, planned_heading, report_view, text};
 use crate::session::PreSharedKey;
 use crate::transport::TransportError;
+use crate::units::human::{bit_rate, percent, span};
 
 /// A plan with what its measurement needs and the form of its result.
 pub(super) struct MeasureJob<'a> {
@@ -224,6 +226,73 @@ fn warn(summaries: &[Summary], console: &Console) {
 pub(super) fn title(plan: &Plan) -> String {
     let heading = planned_heading(&plan.runs);
     if plan.runs.len() > 1 { format!("{heading} · {} runs", plan.runs.len()) } else { heading }
+}
+
+/// `latlab ping`: round trips.
+pub(super) fn ping(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
+    let key = keys::find(&job.key)?;
+    keys::require_key_for_other_hosts(&job.plan)?;
+    warn_of_real_time([&job.plan], console);
+    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), output: &job.keeping, json: job.json };
+    measure_and_report(&measured, &LiveView { rates: &Arc::default(), text: &String::new }, console)
+}
+
+/// `latlab wakeup`: how late a timer wakes a thread.
+pub(super) fn wakeup(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure> {
+    warn_of_real_time([&job.plan], console);
+    let measured = MeasureJob { plan: &job.plan, key: None, output: &job.keeping, json: job.json };
+    measure_and_report(&measured, &LiveView { rates: &Arc::default(), text: &String::new }, console)
+}
+
+/// `latlab stream`: one-way throughput.
+pub(super) fn stream(job: &StreamJob, console: &Console) -> Result<Outcome, Failure> {
+    let key = keys::find(&job.key)?;
+    keys::require_key_for_other_hosts(&job.plan)?;
+    announce_duration(job, console);
+    let live = Arc::new(LiveRates::default());
+    let progress = StreamProgress::of(&live);
+    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), output: &job.keeping, json: job.json };
+    measure_and_report(&measured, &LiveView { rates: &live, text: &|| progress.text() }, console)
+}
+
+/// Says before a search how long it takes at most, since its progress does not show it.
+fn announce_duration(job: &StreamJob, console: &Console) {
+    let search = job.plan.runs.first().and_then(|run| run.stream()?.search.as_ref());
+    if let (Some(search), Some(longest)) = (search, job.plan.duration()) {
+        let goals = search.goals.iter().map(|goal| percent(goal.loss_ratio)).collect::<Vec<_>>().join(" and ");
+        console.note(&format!(
+            "searching for the highest rate with a loss of up to {goals}: measuring takes at most {}",
+            span(longest)
+        ));
+    }
+}
+
+/// The interval between two updates: a person reads no faster.
+const UPDATE: Duration = Duration::from_secs(1);
+
+/// The text behind the progress bar: the rates of the last whole second.
+struct StreamProgress<'a> {
+    live: &'a LiveRates,
+    last: RefCell<(Instant, LiveCounts, String)>,
+}
+
+impl StreamProgress<'_> {
+    fn of(live: &LiveRates) -> StreamProgress<'_> {
+        StreamProgress { live, last: RefCell::new((Instant::now(), live.read(), String::new())) }
+    }
+
+    fn text(&self) -> String {
+        let mut last = self.last.borrow_mut();
+        let (since, elapsed) = (last.1, last.0.elapsed());
+        if elapsed >= UPDATE {
+            let now = self.live.read();
+            let rate = |to: u64, from: u64| bit_rate(to.saturating_sub(from) as f64 / elapsed.as_secs_f64());
+            let sent = rate(now.sent_bits, since.sent_bits);
+            let delivered = rate(now.delivered_bits, since.delivered_bits);
+            *last = (Instant::now(), now, format!(" · sent {sent} · delivered {delivered}"));
+        }
+        last.2.clone()
+    }
 }
 
 #[cfg(test)]

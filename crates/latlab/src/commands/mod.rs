@@ -1,7 +1,6 @@
 //! The commands, one file each, and what several of them share.
 
 mod agent;
-mod bare;
 mod child_processes;
 mod compare;
 mod doctor;
@@ -11,19 +10,12 @@ mod list;
 mod load;
 mod manual;
 mod measure_and_report;
-mod ministat;
 mod observation_groups;
-mod ping;
-mod recipes;
 mod recovery;
-mod reflector_service;
 mod remedies;
 mod run;
 mod serve;
-mod stored_runs;
-mod stream;
 mod summary;
-mod wakeup;
 
 use std::ffi::OsString;
 
@@ -59,15 +51,16 @@ fn dispatch(command: Command, console: Console) -> Result<Outcome, Failure> {
         Command::Man(args) => manual::man_pages(args.output.as_deref(), &console),
         Command::Ping(args) => {
             let job = resolve::ping(&args, &Environment::of_this_process()?)?;
-            ping::run(&job, &console_after_recovery(console, job.verbosity))
+            measure_and_report::ping(&job, &console_after_recovery(console, job.verbosity))
         }
         Command::Wakeup(args) => {
             let job = resolve::wakeup(&args, &Environment::of_this_process()?)?;
-            wakeup::run(&job, &console_after_recovery(console, job.verbosity))
+            let console = console_after_recovery(console, job.verbosity);
+            if job.try_remedies { remedies::run(&job, &console) } else { measure_and_report::wakeup(&job, &console) }
         }
         Command::Stream(args) => {
             let job = resolve::stream(&args, &Environment::of_this_process()?)?;
-            stream::run(&job, &console_after_recovery(console, job.verbosity))
+            measure_and_report::stream(&job, &console_after_recovery(console, job.verbosity))
         }
         Command::Serve(args) => {
             let spec = resolve::serve(&args)?;
@@ -91,9 +84,9 @@ fn dispatch(command: Command, console: Console) -> Result<Outcome, Failure> {
             let job = resolve::compare(&args)?;
             compare::run(&job, &console_after_recovery(console, job.verbosity()))
         }
-        Command::Bare(args) => bare::round_trips(&resolve::bare(&args)?, &console),
-        Command::BareStream(args) => bare::stream(&resolve::bare_stream(&args)?, &console),
-        Command::BareWakeup(args) => bare::wakeups(&resolve::bare_wakeup(&args)?, &console),
+        Command::Bare(args) => child_processes::bare_round_trips(&resolve::bare(&args)?, &console),
+        Command::BareStream(args) => child_processes::bare_streams(&resolve::bare_stream(&args)?, &console),
+        Command::BareWakeup(args) => child_processes::bare_wakeups(&resolve::bare_wakeup(&args)?, &console),
         Command::List(args) => {
             let store = resolve::store(&args.store, &Environment::of_this_process()?);
             list::run(&store, args.json.json, &console_after_recovery(console, Verbosity::Usual))
@@ -106,7 +99,7 @@ fn dispatch(command: Command, console: Console) -> Result<Outcome, Failure> {
             let job = resolve::run(&args, &Environment::of_this_process()?)?;
             run::run(&job, &console_after_recovery(console, job.verbosity))
         }
-        Command::Recipes(args) => recipes::run(resolve::recipes(&args)?, &console),
+        Command::Recipes(args) => run::recipes(resolve::recipes(&args)?, &console),
         Command::Keygen(args) => keys::run(&args.file, &console),
         Command::Reflector => child_processes::reflector(&console),
         Command::Stressor => child_processes::stressor(&console),

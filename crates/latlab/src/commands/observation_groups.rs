@@ -1,19 +1,21 @@
-//! Groups of observations: from the paths and globs that were typed to numbers of files or figures of recorded runs.
+//! Groups of observations: from the paths and globs that were typed to the runs of recordings, stores and experiments, and
+//! from these to numbers of files or figures of runs.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
 
-use super::stored_runs::{FoundRun, runs_in};
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{ObservedRun, RunGroups, expect_one_kind};
 use crate::cli::resolve::{Grouping, NamedGlob, Sources};
 use crate::console::Console;
-use crate::diagnostics::{Failure, in_words};
-use crate::experiment::observe;
+use crate::diagnostics::{Explain, Failure, in_words};
+use crate::experiment::{observe, runs_of};
 use crate::formats::numbers::{self, NumbersError, TextColumn};
 use crate::plan::Kind;
+use crate::plan::defaults::{PLOT_WIDTH, PLOT_WIDTHS};
+use crate::recording::{ListingState, Recording, Store};
 
 const DASH: &str = "-";
 
@@ -169,4 +171,49 @@ pub(super) fn of_recordings(
         Grouping::Paths => RunGroups::of_paths(groups)?,
         Grouping::Globs(_) => RunGroups::of_globs(groups)?,
     })
+}
+
+/// A recording whose rows are not read yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FoundRun {
+    pub(super) path: PathBuf,
+    /// The kind, if the listing of the store says it.
+    kind: Option<Kind>,
+}
+
+impl FoundRun {
+    /// The kind of the run; `None` if it cannot be opened, which its reader reports.
+    pub(super) fn kind(&self) -> Option<Kind> {
+        self.kind.or_else(|| Some(Recording::open(&self.path).ok()?.manifest().kind))
+    }
+}
+
+/// The runs of the recording, store or experiment at `path`, oldest first. Reports those that cannot be read.
+pub(super) fn runs_in(path: &Path, console: &Console) -> Result<Vec<FoundRun>, Failure> {
+    let store = runs_of(path).unwrap_or_else(|| path.to_owned());
+    let mut found: Vec<FoundRun> = Vec::new();
+    for listing in Store::at(&store).list()? {
+        let kind = listing.manifest.as_ref().map(|manifest| manifest.kind);
+        match listing.state {
+            ListingState::Finished | ListingState::Unfinished => found.push(FoundRun { path: listing.path, kind }),
+            ListingState::Measuring { pid } => {
+                console.note(&format!("`{}` is left out: process {pid} still measures", listing.name()));
+            }
+            ListingState::Damaged(error) => {
+                console.warning(&format!("left out: {error}"), error.explain().hint.as_deref())
+            }
+        }
+    }
+    // the store lists the newest first
+    found.reverse();
+    if found.is_empty() && store == path {
+        found.push(FoundRun { path: path.to_owned(), kind: None });
+    }
+    Ok(found)
+}
+
+/// Width of a plot of groups in the terminal, in characters between its borders.
+pub(super) fn plot_width(console: &Console) -> usize {
+    let columns = console.data_screen().columns;
+    columns.map_or(PLOT_WIDTH, |columns| usize::from(columns).saturating_sub(2).max(*PLOT_WIDTHS.start() as usize))
 }

@@ -4,7 +4,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::experiment_executor::ExperimentExecutor;
-use super::{Outcome, measure_and_report, ministat};
+use super::observation_groups::plot_width;
+use super::{Outcome, measure_and_report};
 use crate::cli::resolve::{self, AskedRecipe, ConditionSelection, Environment, ExperimentJob, RunJob, RunSource};
 use crate::console::Console;
 use crate::diagnostics::{Failure, in_words, refused};
@@ -16,8 +17,9 @@ use crate::facts::RecipeFacts;
 use crate::host::HostRoot;
 use crate::plan::BetweenBlocks;
 use crate::recipe;
+use crate::recipe::RECIPES;
 use crate::report::Style;
-use crate::report::experiment::{ExperimentPlan, SystemdUnit, json, plan, systemd_unit, text};
+use crate::report::experiment::{ExperimentPlan, SystemdUnit, json, plan, recipe, recipe_list, systemd_unit, text};
 
 /// Carries out `job`.
 pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
@@ -342,7 +344,7 @@ impl Reporter<'_> {
                     .note(&format!("one condition: `latlab summary {}/runs/*` shows each run", report.directory));
             }
             let style = Style { colour: self.console.data_screen().colour, ..Style::PLAIN };
-            self.console.data(&text(report, ministat::width(self.console), style))?;
+            self.console.data(&text(report, plot_width(self.console), style))?;
         }
         Ok(())
     }
@@ -353,4 +355,15 @@ pub(super) fn settle_directory(directory: &Path) -> Result<ExperimentJob, Failur
     let (file, text) = (experiment::file_path(directory), experiment::file_text(directory)?);
     let environment = Environment::of_this_process()?;
     Ok(resolve::experiment(&file.display().to_string(), &text, ConditionSelection::Possible, &environment)?)
+}
+
+/// Shows one recipe, or lists all.
+pub(super) fn recipes(asked: Option<AskedRecipe>, console: &Console) -> Result<Outcome, Failure> {
+    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    let text = match asked {
+        None => recipe_list(&RECIPES, style),
+        Some(asked) => recipe(asked.recipe, &asked.file()),
+    };
+    console.data(&text)?;
+    Ok(Outcome::Done)
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::stored_runs::runs_in;
+use super::observation_groups::runs_in;
 use super::{Outcome, measure_and_report};
 use crate::analysis::{ConditionResult, FailIf, Summary, SummaryOptions, summarise, summary_outcome};
 use crate::cli::resolve::SummarySpec;
