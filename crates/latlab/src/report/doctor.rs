@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::json::pretty;
-use super::paint::{Style, wrap};
+use super::text::{Style, wrap};
 use crate::facts::{Finding, FindingSeverity};
 
 #[derive(Serialize)]

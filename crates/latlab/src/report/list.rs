@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::json::pretty;
-use super::paint::Style;
+use super::text::Style;
 use super::text::draw_table;
 use super::view::{ColumnView, GroupView, RowView, TableView};
 use crate::units::human::{ABSENT, grouped};
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(lines.len(), 4, "{text}");
         assert!(lines[2].starts_with("20261121T021500Z-ping-7f3a") && lines[2].contains("203,118"), "{text}");
         assert!(lines[3].contains("damaged") && lines[3].contains(ABSENT), "{text}");
-        assert!(lines.iter().all(|line| super::super::paint::width(line) <= 80), "{text}");
+        assert!(lines.iter().all(|line| super::super::text::width(line) <= 80), "{text}");
         assert_eq!(render_text(&contents(Vec::new()), Style::PLAIN), "no recordings in runs\n");
     }
 
@@ -192,7 +192,7 @@ mod tests {
         assert!(lines[2].contains("– of –") && lines[2].contains("damaged"), "{text}");
         assert!(lines[3].contains("12 of 66") && lines[3].contains("pi4 to pi3 under load"), "{text}");
         assert!(lines[7].contains("203,118"), "{text}");
-        assert!(lines.iter().all(|line| super::super::paint::width(line) <= 80), "{text}");
+        assert!(lines.iter().all(|line| super::super::text::width(line) <= 80), "{text}");
         let alone = render_text(&StoreView { recordings: Vec::new(), ..with_experiments() }, Style::PLAIN);
         assert_eq!(alone.lines().count(), 4, "{alone}");
     }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::Style;
-use super::caveats::numbered;
 use super::json::pretty;
+use super::summary_view::numbered;
 use super::text;
 use super::view::{ColumnView, GroupView, ReportView, RowView, TableView};
 use crate::analysis::unreached_loads;
@@ -129,7 +129,7 @@ mod tests {
         {
             assert!(text.contains(part), "{part}:\n{text}");
         }
-        assert!(text.lines().all(|line| super::super::paint::width(line) <= 80), "{text}");
+        assert!(text.lines().all(|line| super::super::text::width(line) <= 80), "{text}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Rendering of groups of observations in the exact format of FreeBSD's ministat. Written from its
 //! manual page and output; differences are documented in docs/comparing.md.
 
-use crate::analysis::comparison::MinistatTest;
+use crate::stats::MinistatTest;
 use crate::stats::Outline;
 use crate::units::human::general;
 

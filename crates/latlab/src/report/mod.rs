@@ -1,7 +1,6 @@
 //! Rendering of summaries as text and JSON. All functions are pure and return strings. Text renderers depend only on
 //! [`view`], whose figures are already rounded and formatted.
 
-mod caveats;
 pub mod comparison;
 pub mod doctor;
 pub mod experiment;
@@ -12,7 +11,6 @@ pub mod list;
 pub mod loads;
 pub mod ministat;
 mod netperf;
-mod paint;
 mod remarks;
 #[cfg(test)]
 mod schemas;
@@ -23,8 +21,8 @@ pub mod view;
 mod wakeup_remarks;
 
 pub use heading::{family_of, planned_heading};
-pub use paint::Style;
 pub use summary_view::report_view;
+pub use text::Style;
 
 #[cfg(test)]
 mod tests;

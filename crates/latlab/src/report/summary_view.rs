@@ -1,11 +1,11 @@
-//! Selection of the tables, remarks and caveats in a report of runs.
+//! Selection of the tables, remarks and caveats in a report of runs; merging and numbering of the caveats of several runs.
 
-use super::caveats::caveats;
 use super::figures::{across, by_cpu, down, histogram, rows_of_runs, windows};
 use super::heading::{Headline, heading, names};
-use super::view::{ReportView, Showing};
+use super::view::{CaveatView, ReportView, Showing};
 use super::{netperf, remarks, stream_tables};
 use crate::analysis::{CompatOutput, Kind, Summary};
+use crate::diagnostics::Caveat;
 
 /// Builds the view of the runs of one command.
 pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
@@ -33,5 +33,125 @@ pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
             true => summaries.iter().map(|summary| summary.recording.clone()).collect(),
             false => vec!["not kept (`--no-record`)".into()],
         },
+    }
+}
+
+/// A caveat common to several runs, possibly with different numbers.
+struct Concern<'a> {
+    /// Index among the caveats of the same code in a run, since a code can apply to each end.
+    place: usize,
+    /// Run name and caveat, in order of the runs.
+    occurrences: Vec<(&'a str, &'a Caveat)>,
+}
+
+impl<'a> Concern<'a> {
+    /// Returns the most severe caveat.
+    fn worst(&self) -> &'a Caveat {
+        let (_, first) = self.occurrences[0];
+        self.occurrences
+            .iter()
+            .fold(first, |worst, (_, caveat)| if caveat.severity > worst.severity { caveat } else { worst })
+    }
+
+    fn same(&self, caveat: &Caveat, place: usize) -> bool {
+        self.place == place && self.occurrences[0].1.code == caveat.code
+    }
+}
+
+/// Merges the caveats of all runs, most severe first, and names the runs concerned unless all are. If runs differ
+/// in numbers, those of one run are shown; the JSON documents have all of them.
+pub(super) fn caveats(summaries: &[Summary]) -> Vec<CaveatView> {
+    let names = names(summaries);
+    let mut concerns: Vec<Concern> = Vec::new();
+    for (summary, name) in summaries.iter().zip(&names) {
+        for (number, caveat) in summary.caveats.iter().enumerate() {
+            let place = summary.caveats[..number].iter().filter(|other| other.code == caveat.code).count();
+            match concerns.iter_mut().find(|known| known.same(caveat, place)) {
+                Some(known) => known.occurrences.push((name, caveat)),
+                None => concerns.push(Concern { place, occurrences: vec![(name, caveat)] }),
+            }
+        }
+    }
+    concerns.sort_by_key(|concern| std::cmp::Reverse(concern.worst().severity));
+    concerns.iter().zip(1..).map(|(concern, number)| view(concern, number, summaries.len())).collect()
+}
+
+/// Numbers caveats that concern no particular run.
+pub(super) fn numbered(caveats: &[Caveat]) -> Vec<CaveatView> {
+    let worded = caveats.iter().zip(1..).map(|(caveat, number)| CaveatView {
+        number,
+        severity: caveat.severity,
+        message: caveat.message.clone(),
+        effect: caveat.effect.clone(),
+        hint: caveat.hint.clone(),
+    });
+    worded.collect()
+}
+
+fn view(concern: &Concern, number: usize, runs: usize) -> CaveatView {
+    let worst = concern.worst();
+    let (alike, others): (Vec<_>, Vec<_>) = concern.occurrences.iter().partition(|(_, caveat)| *caveat == worst);
+    let list = |runs: &[&(&str, &Caveat)]| runs.iter().map(|(run, _)| *run).collect::<Vec<_>>().join(", ");
+    let prefix = if alike.len() == runs { String::new() } else { format!("{}: ", list(&alike)) };
+    let rest = match others.len() {
+        0 => String::new(),
+        _ if concern.occurrences.len() == runs => " (the other runs likewise, with numbers of their own)".into(),
+        _ => format!(" (likewise, with numbers of their own: {})", list(&others)),
+    };
+    CaveatView {
+        number,
+        severity: worst.severity,
+        message: format!("{prefix}{}{rest}", worst.message),
+        effect: worst.effect.clone(),
+        hint: worst.hint.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::{CLOSED, InMemory, closed};
+    use crate::analysis::{SummaryOptions, summarise};
+    use crate::diagnostics::Severity;
+
+    fn run(size_bytes: u32, caveats: &[(Severity, &str, &str)]) -> Summary {
+        let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
+        let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
+        summary.condition.size_bytes = Some(size_bytes);
+        let caveat = |(severity, code, message): &(Severity, &str, &str)| {
+            let [code, message] = [code, message].map(|text| text.to_string());
+            let hint = format!("hint for {message}");
+            Caveat { code, severity: *severity, message, effect: "effect".into(), hint }
+        };
+        summary.caveats = caveats.iter().map(caveat).collect();
+        summary
+    }
+
+    #[test]
+    fn a_caveat_of_several_runs_is_shown_once() {
+        use Severity::{Note, Warning};
+        let runs = [
+            run(
+                64,
+                &[
+                    (Note, "lost", "3 lost"),
+                    (Note, "idle", "asleep"),
+                    (Note, "clock", "here"),
+                    (Note, "clock", "there"),
+                ],
+            ),
+            run(128, &[(Warning, "lost", "50 lost"), (Note, "idle", "asleep"), (Note, "late", "1 late")]),
+            run(256, &[(Note, "lost", "4 lost"), (Note, "idle", "asleep"), (Note, "late", "2 late")]),
+        ];
+        let shown: Vec<_> = caveats(&runs).into_iter().map(|caveat| (caveat.severity, caveat.message)).collect();
+        let expected = [
+            (Warning, "128 B: 50 lost (the other runs likewise, with numbers of their own)"),
+            (Note, "asleep"),
+            (Note, "64 B: here"),
+            (Note, "64 B: there"),
+            (Note, "128 B: 1 late (likewise, with numbers of their own: 256 B)"),
+        ];
+        assert_eq!(shown, expected.map(|(severity, message)| (severity, message.to_owned())));
+        assert_eq!(caveats(&runs)[0].hint, "hint for 50 lost", "message and hint are of one run");
     }
 }

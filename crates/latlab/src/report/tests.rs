@@ -1,9 +1,9 @@
 //! Tests of complete text reports of known figures.
 
 use super::Style;
-use super::paint::width;
 use super::report_view;
 use super::text::render;
+use super::text::width;
 use super::view::Showing;
 use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
 use crate::analysis::{Summary, SummaryOptions, summarise};

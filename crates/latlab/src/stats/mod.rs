@@ -5,7 +5,6 @@ mod bootstrap;
 mod dependence;
 mod describe;
 mod histogram;
-mod holm;
 mod interval;
 mod linear_models;
 mod loss_goal;
@@ -21,13 +20,14 @@ mod two_samples;
 
 pub use describe::{DescribeOptions, Description, QuantileEstimate, describe, plain};
 pub use histogram::{Bucket, histogram};
-pub use holm::{Claims, holm};
 pub use interval::Interval;
 pub use linear_models::{Slope, between_blocks, slope};
 pub use loss_goal::{LossGoal, RateBounds, RateClass, RateTrial};
 pub use outline::{BoxPlot, Outline};
-pub use permutation::{BlockRuns, DRAWS, PermutationTest, is_significant, weighted_baseline, weighted_difference};
+pub use permutation::{
+    BlockRuns, Claims, DRAWS, PermutationTest, holm, is_significant, weighted_baseline, weighted_difference,
+};
 pub use precision::{GroupBlocks, OWN_RUNS_MIN, PrecisionGoal, RUNS_MIN, own_interval, reached};
 pub use sample_size::{POWER, RUNS_MAX, SampleSizeGoal, runs_needed};
 pub use share::{Share, ratio, share};
-pub use two_samples::{MeanDifference, TwoSamples, ranks_differ, student, student_differs};
+pub use two_samples::{MeanDifference, MinistatTest, TwoSamples, ranks_differ, student_differs};

@@ -5,14 +5,12 @@ mod clocks;
 mod host_samples;
 mod hosts;
 mod loads;
-mod recording;
 mod run;
 mod wording;
 
 pub use hosts::real_time_warning;
 pub use loads::unreached_loads;
-pub(super) use recording::timeout_of;
-pub(super) use run::of_run;
+pub(super) use run::{of_run, timeout_of};
 
 #[cfg(test)]
 mod tests;

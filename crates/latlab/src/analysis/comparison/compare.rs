@@ -15,8 +15,8 @@ use super::verdict::{Comparison, Effect, Evidence, FigureScale, UndecidedReason,
 use crate::analysis::estimand::RunFigure;
 use crate::diagnostics::Caveat;
 use crate::stats::{
-    BlockRuns, Claims, Interval, Outline, PermutationTest, SampleSizeGoal, holm, is_significant, runs_needed,
-    weighted_baseline, weighted_difference,
+    BlockRuns, Claims, GroupBlocks, Interval, Outline, PermutationTest, PrecisionGoal, SampleSizeGoal, holm,
+    is_significant, reached, runs_needed, weighted_baseline, weighted_difference,
 };
 
 /// The result of a comparison of several groups.
@@ -315,4 +315,35 @@ fn missing(sides: [&RunGroup; 2], quantity: usize) -> Option<UndecidedReason> {
 fn count_boots(sides: [&RunGroup; 2]) -> usize {
     let runs = sides.into_iter().flat_map(|group| &group.runs);
     runs.filter_map(|run| run.origin.boot.as_ref()).collect::<BTreeSet<_>>().len()
+}
+
+/// Whether the interval of every difference from the first group, or of the mean of a single group, has at most this
+/// half-width, as a share of the value: 0.03 for ±3 %. Uses the figure at `index` of each run, and its variance only.
+/// Groups with a run without that figure are not precise.
+pub fn is_precise(groups: &[RunGroup], index: usize, half_width: f64, options: &ComparisonOptions) -> bool {
+    let value = |run: &ObservedRun| run.figures.get(index).and_then(|figure| figure.value());
+    let runs = || groups.iter().flat_map(|group| &group.runs);
+    if runs().any(|run| value(run).is_none()) {
+        return false;
+    }
+    let scale = FigureScale::of(runs().filter_map(value), false);
+    let baseline: Vec<f64> = groups.iter().take(1).flat_map(|group| &group.runs).filter_map(value).collect();
+    let size = (baseline.iter().sum::<f64>() / baseline.len().max(1) as f64).abs();
+    let mut blocks: Vec<_> = runs().map(|run| &run.origin.block).collect();
+    blocks.sort();
+    blocks.dedup();
+    let of_group = |group: &RunGroup| -> GroupBlocks {
+        let of_block = |block: &&Option<(String, u32)>| {
+            let own = group.runs.iter().filter(|run| run.origin.block == **block);
+            own.filter_map(value).map(|value| scale.from_figure(value)).collect()
+        };
+        blocks.iter().map(of_block).collect()
+    };
+    let values: Vec<GroupBlocks> = groups.iter().map(of_group).collect();
+    let goal = PrecisionGoal {
+        half_width: scale.half_width(half_width, size),
+        confidence: options.confidence,
+        draws: options.draws,
+    };
+    reached(&values, goal, &mut Pcg64Mcg::seed_from_u64(options.seed))
 }

@@ -5,22 +5,18 @@ mod caveats;
 mod compare;
 mod gate;
 mod groups;
-mod ministat;
 mod observed_run;
-mod precision;
 mod request;
 mod strata;
 mod verdict;
 
 pub use super::estimand::{EstimandError, RunFigure, default_estimands, parse_estimand};
-pub use compare::{Comparisons, boots_needed, compare};
+pub use compare::{Comparisons, boots_needed, compare, is_precise};
 pub use gate::{
     Gate, GateError, GateRow, GateState, GateUndecidedReason, UndecidedGate, gates_outcome, undecided_gates,
 };
 pub use groups::{GroupingError, RunGroup, RunGroups, expect_one_kind};
-pub use ministat::MinistatTest;
 pub use observed_run::{ExclusionReason, ObservedRun, RunOrigin};
-pub use precision::is_precise;
 pub use request::{ComparisonOptions, ComparisonRequest, Quantity, QuestionScope};
 pub use verdict::{Comparison, Effect, Evidence, FigureScale, UndecidedReason, Verdict};
 

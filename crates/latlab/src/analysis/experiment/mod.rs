@@ -2,7 +2,6 @@
 //! `experiment/`.
 
 mod aa_test;
-mod column_figure;
 mod contrasts;
 mod cost;
 mod published;
@@ -12,12 +11,12 @@ mod single_condition;
 mod timeout_slack;
 
 pub use aa_test::{AaTest, Drift, NamedRun, aa_test};
-pub use column_figure::ColumnFigure;
 pub(crate) use contrasts::{ExperimentComparison, PrecisionResult, PrecisionRule, add_contrasts, reported_estimands};
 pub(crate) use cost::RemainingTime;
 pub use cost::{ExperimentCost, experiment_cost};
 pub use published::{
-    BlockMedian, MeasuredRow, PublishedResults, RunSpread, RunsByRow, SpreadCell, median_of_runs, unmeasured_reason,
+    BlockMedian, ColumnFigure, MeasuredRow, PublishedResults, RunSpread, RunsByRow, SpreadCell, median_of_runs,
+    unmeasured_reason,
 };
 pub use remedies::{Gain, GainVerdict, RemedyGains, gains};
 pub use report::ExperimentReport;

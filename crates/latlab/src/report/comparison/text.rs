@@ -1,8 +1,8 @@
 //! Rendering of comparisons as text in 80 columns: effect first, p value last.
 
 use super::view::{ChangeView, ComparisonView, PairView};
-use crate::report::paint::{Style, width, wrap};
 use crate::report::text::caveat_lines;
+use crate::report::text::{Style, width, wrap};
 
 /// Distance of adjacent columns in characters.
 const GAP: usize = 2;

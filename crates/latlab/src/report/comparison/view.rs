@@ -7,7 +7,7 @@ use crate::analysis::comparison::{
     Comparison, Comparisons, Evidence, FigureScale, GateRow, GateState, GateUndecidedReason, Quantity, QuestionScope,
     RunGroup, Verdict,
 };
-use crate::report::caveats::numbered;
+use crate::report::summary_view::numbered;
 use crate::report::view::CaveatView;
 use crate::units::human::{self, ABSENT};
 

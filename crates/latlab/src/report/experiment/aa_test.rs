@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::analysis::experiment::{AaTest, Drift};
-use crate::report::paint::{Style, wrap};
+use crate::report::text::{Style, wrap};
 use crate::stats::{Share, Slope};
 use crate::units::human::{percent, signed};
 

@@ -1,12 +1,15 @@
-//! The plan of an experiment as text: what will be done, in what order, how long it takes and how much it leaves.
+//! What is shown before an experiment begins: its plan (what will be done, in what order, how long it takes and how much it
+//! leaves), the built-in experiments, and a systemd service that continues an experiment at each boot until it is finished.
 
 use std::path::Path;
 
+use super::published::publication;
 use crate::analysis::experiment::{ExperimentCost, experiment_cost};
 use crate::facts::ExcludedCondition;
 use crate::plan::{BetweenBlocks, Design, Experiment, RunOrder, RunsRule, condition_words};
+use crate::recipe::Recipe;
 use crate::report::heading::planned_heading;
-use crate::report::paint::{Style, wrap};
+use crate::report::text::{Style, width, wrap};
 use crate::units::Nanos;
 use crate::units::human::{about, grouped, span, typed_percent};
 
@@ -127,6 +130,81 @@ fn size(bytes: f64) -> String {
     }
 }
 
+/// A list of `recipes`.
+pub fn recipe_list(recipes: &[&Recipe], style: Style) -> String {
+    let widest = recipes.iter().map(|recipe| width(recipe.name)).max().unwrap_or_default();
+    let line = |recipe: &&Recipe| {
+        let gap = " ".repeat(widest - width(recipe.name) + 2);
+        format!("{}{gap}{}\n", style.strong(recipe.name), recipe.title)
+    };
+    recipes.iter().map(line).collect()
+}
+
+/// `recipe` as the `file` of an experiment; all but the file is in comments.
+pub fn recipe(recipe: &Recipe, file: &str) -> String {
+    let comment =
+        |text: &str| wrap(text, Style::PLAIN.width - 2).into_iter().map(|line| format!("# {line}\n")).collect();
+    let mut parts: Vec<String> = vec![comment(recipe.title), comment(recipe.origin)];
+    if let Some(published) = &recipe.published {
+        let table = publication(published, Style::PLAIN);
+        parts.push(table.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n").collect());
+    }
+    parts.push(comment(recipe.lesson));
+    format!("{}\n{file}", parts.join("#\n"))
+}
+
+/// What the service runs.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemdUnit<'a> {
+    /// The name of the experiment.
+    pub name: &'a str,
+    /// The working directory.
+    pub here: &'a Path,
+    /// The program.
+    pub program: &'a Path,
+    /// The directory of the experiment.
+    pub directory: &'a Path,
+    /// Whether it continues after failed runs.
+    pub keep_going: bool,
+}
+
+/// The text of the unit file.
+pub fn systemd_unit(unit: &SystemdUnit<'_>) -> String {
+    format!(
+        "[Unit]\n\
+         Description=latlab experiment {name}\n\
+         After=network-online.target time-sync.target\n\
+         Wants=network-online.target\n\
+         \n\
+         [Service]\n\
+         Type=oneshot\n\
+         WorkingDirectory={here}\n\
+         ExecStart={program} run {directory}{keep_going}\n\
+         TimeoutStartSec=infinity\n\
+         KillSignal=SIGINT\n\
+         \n\
+         [Install]\n\
+         WantedBy=multi-user.target\n",
+        name = escaped(unit.name),
+        // A path by itself is not split into words, and quotes would be part of it.
+        here = escaped(&unit.here.display().to_string()),
+        program = quoted(unit.program),
+        directory = quoted(unit.directory),
+        keep_going = if unit.keep_going { " --keep-going" } else { "" },
+    )
+}
+
+/// One word of a command line (systemd.service(5)): quoted, with `\`, `"`, `$` and `%` taken literally.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"").replace('$', "$$");
+    format!("\"{}\"", escaped(&text))
+}
+
+/// systemd.unit(5): `%` begins a specifier, and `%%` stands for `%`.
+fn escaped(text: &str) -> String {
+    text.replace('%', "%%")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,5 +254,10 @@ mod tests {
         for (bytes, words) in [(10.0, "1 kB"), (42e6, "42 MB"), (1.2e9, "1.2 GB")] {
             assert_eq!(size(bytes), words);
         }
+    }
+
+    #[test]
+    fn paths_are_quoted_literally() {
+        assert_eq!(quoted(Path::new("/a b/50%/$x\"y\\z")), r#""/a b/50%%/$$x\"y\\z""#);
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::analysis::experiment::{ColumnFigure, MeasuredRow, PublishedResults};
 use crate::recipe::{FiguresOf, Published, PublishedRow};
-use crate::report::paint::{Style, width, wrap};
+use crate::report::text::{Style, width, wrap};
 use crate::stats::MeanDifference;
 use crate::units::human::{ABSENT, grouped};
 

@@ -5,10 +5,10 @@ use serde::Serialize;
 use crate::analysis::Condition;
 use crate::analysis::experiment::{Gain, GainVerdict, RemedyGains};
 use crate::diagnostics::Caveat;
-use crate::report::caveats::numbered;
 use crate::report::json::pretty;
-use crate::report::paint::{Style, width, wrap};
+use crate::report::summary_view::numbered;
 use crate::report::text::caveat_lines;
+use crate::report::text::{Style, width, wrap};
 use crate::units::human::{ABSENT, TimeUnit};
 
 /// The remedies that were tried, with their gains.

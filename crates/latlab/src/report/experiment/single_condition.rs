@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::analysis::experiment::ConditionRow;
 use crate::report::comparison::quantity_figure;
-use crate::report::paint::{Style, width};
+use crate::report::text::{Style, width};
 use crate::units::human::{ABSENT, grouped};
 
 /// As text.

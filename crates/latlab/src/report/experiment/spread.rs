@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::analysis::experiment::{BlockMedian, RunSpread, SpreadCell};
 use crate::plan::defaults::CONFIDENCE_PERCENT;
 use crate::report::ministat::{self, MinistatForm, MinistatGroup};
-use crate::report::paint::{Style, width, wrap};
+use crate::report::text::{Style, width, wrap};
 use crate::stats::{BoxPlot, Outline};
 use crate::units::human::{ABSENT, percent};
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::analysis::comparison::Effect;
 use crate::analysis::experiment::{ExplainedShare, Prediction, SlackVerdict, SleepRow, TimeoutSlack};
-use crate::report::paint::{Style, width, wrap};
+use crate::report::text::{Style, width, wrap};
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, TimeUnit, percent, signed, significant, span};
 

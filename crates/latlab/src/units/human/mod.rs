@@ -6,9 +6,10 @@
 mod parse;
 mod rates;
 mod show;
-mod suggest;
 
-pub use parse::{ParseError, parse_count, parse_cpus, parse_duration, parse_percent, parse_size, typed_cpus};
+pub use parse::{
+    ParseError, nearest, parse_count, parse_cpus, parse_duration, parse_percent, parse_size, suggestion, typed_cpus,
+};
 pub use rates::{
     NetworkRate, bit_rate, bits_wanted, byte_rate, load_figure, parse_byte_rate, parse_network_rate, typed_bit_rate,
     typed_byte_rate, typed_packet_rate,
@@ -17,4 +18,3 @@ pub use show::{
     ABSENT, TimeUnit, about, bytes, errno, general, grouped, percent, quantile, signed, significant, span, spans,
     typed_percent, typed_size, typed_span,
 };
-pub use suggest::{nearest, suggestion};

@@ -1,11 +1,15 @@
-//! `[design]`, settled.
+//! `[design]` and `[[compare]]`, settled.
 
-use super::file::{Field, FileError, FileText, scalar};
-use crate::plan::{BetweenBlocks, Design, RunOrder, RunsRule, defaults};
+use super::file::{Field, FileError, FileText, ListedTable, scalar};
+use super::options::{Factor, levels};
+use crate::analysis::comparison::parse_estimand;
+use crate::metric::Metric;
+use crate::plan::{BetweenBlocks, Contrast, Design, Factors, Kind, RunOrder, RunsRule, defaults};
 use crate::units::Nanos;
 use crate::units::human::{self, suggestion};
 
-const KEYS: [&str; 8] = ["runs", "max-runs", "warmup-runs", "blocks", "between-blocks", "order", "seed", "settle"];
+const DESIGN_KEYS: [&str; 8] =
+    ["runs", "max-runs", "warmup-runs", "blocks", "between-blocks", "order", "seed", "settle"];
 
 /// `until p99 ±3%`
 struct UntilRule {
@@ -47,7 +51,7 @@ pub(super) fn design(file: FileText<'_>, fields: Vec<Field<'_, '_, '_>>) -> Resu
             "order" => design.order = field.order()?,
             "seed" => design.seed = field.whole(0, i64::MAX as u64)?,
             "settle" => design.settle = field.span()?,
-            _ => return Err(field.unknown_key("design", &KEYS)),
+            _ => return Err(field.unknown_key("design", &DESIGN_KEYS)),
         }
     }
     if let Some(rule) = stop_rule(file, until, cap)? {
@@ -160,4 +164,76 @@ impl Field<'_, '_, '_> {
 fn is_quantile(statistic: &str) -> bool {
     let percent = statistic.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok());
     percent.is_some_and(|percent| percent > 0.0 && percent < 100.0)
+}
+
+const COMPARE_KEYS: [&str; 4] = ["metric", "statistic", "baseline", "equivalence"];
+const STATISTIC_HINT: &str = "`mean`, a quantile such as `p50` or `p99.9`, or a ratio such as `loss_ratio`";
+
+/// The contrasts that `[[compare]]` names; without it the usual two of the kind.
+pub(super) fn contrasts(
+    file: FileText<'_>,
+    kind: Kind,
+    field: Option<Field<'_, '_, '_>>,
+    factors: &[Factor],
+) -> Result<Vec<Contrast>, FileError> {
+    let Some(field) = field else {
+        let usual = |statistic: &str| Contrast { statistic: statistic.into(), ..empty(kind) };
+        return Ok(kind.compared_statistics().map(usual).into());
+    };
+    field.tables()?.into_iter().map(|table| contrast(file, kind, &table, factors)).collect()
+}
+
+const fn empty(kind: Kind) -> Contrast {
+    Contrast { metric: kind.metric(), statistic: String::new(), baseline: Factors::new(), equivalence: None }
+}
+
+fn contrast(
+    file: FileText<'_>,
+    kind: Kind,
+    table: &ListedTable<'_, '_>,
+    factors: &[Factor],
+) -> Result<Contrast, FileError> {
+    let mut contrast = empty(kind);
+    for field in file.fields(table.table) {
+        match field.key {
+            "metric" => contrast.metric = metric(&field, kind)?,
+            "statistic" => contrast.statistic = statistic(&field)?,
+            "baseline" => contrast.baseline = baseline(&field, factors)?,
+            "equivalence" => {
+                let share = human::parse_percent(field.text()?).map_err(|error| field.unreadable(error))?;
+                contrast.equivalence = Some(share);
+            }
+            _ => return Err(field.unknown_key("compare", &COMPARE_KEYS)),
+        }
+    }
+    if contrast.statistic.is_empty() {
+        return Err(file.error(table.at, "this comparison has no `statistic`", STATISTIC_HINT));
+    }
+    Ok(contrast)
+}
+
+fn metric(field: &Field<'_, '_, '_>, kind: Kind) -> Result<Metric, FileError> {
+    let text = field.text()?;
+    let error = || {
+        let known: Vec<&str> = kind.metrics().iter().map(|metric| metric.name()).collect();
+        field.error(format!("`{text}` is no metric of a {}", kind.word()), suggestion(text, &known))
+    };
+    Metric::from_name(text).filter(|metric| kind.metrics().contains(metric)).ok_or_else(error)
+}
+
+fn statistic(field: &Field<'_, '_, '_>) -> Result<String, FileError> {
+    let text = field.text()?.trim();
+    match parse_estimand(None, text) {
+        Ok(_) if text.split_whitespace().count() == 1 => Ok(text.into()),
+        Ok(_) => Err(field.error(format!("`{text}` is no statistic of a run"), STATISTIC_HINT)),
+        Err(error) => Err(field.error(format!("`{text}` is no statistic of a run: {}", error.cause), error.hint)),
+    }
+}
+
+/// `{ load = "none" }`: factors of this file, with values of this file.
+fn baseline(field: &Field<'_, '_, '_>, factors: &[Factor]) -> Result<Factors, FileError> {
+    let Some(table) = field.value.get_ref().as_table() else {
+        return Err(field.error("`baseline` is no table of factors", "such as `baseline = { load = \"none\" }`"));
+    };
+    levels(field.file, table, factors)
 }

@@ -2,7 +2,6 @@
 //! settling as if it had been typed (decision 0012). Format: docs/experiments.md.
 
 mod conditions;
-mod contrasts;
 mod design;
 mod file;
 mod options;

@@ -5,7 +5,7 @@ use std::path::Path;
 use toml::de::DeTable;
 
 use super::conditions::{CommandLines, ConditionSelection, left_out};
-use super::contrasts::contrasts;
+use super::design::contrasts;
 use super::design::design;
 use super::file::{Field, FileError, FileText};
 use super::options::{KnownOptions, OptionValue, TARGET};
