@@ -1,9 +1,9 @@
-//! Many datagrams with one system call. What the kernel is given to read and write is made once; no call allocates.
+//! Many datagrams with one system call. Headers and buffers are allocated once; no call allocates.
 //!
-//! All of them go to the kernel by number: musl's sendmmsg is a loop of sendmsg
+//! All calls go to the kernel by number: musl's sendmmsg is a loop of sendmsg
 //! ([src/network/sendmmsg.c](https://git.musl-libc.org/cgit/musl/tree/src/network/sendmmsg.c)), and sendmsg is a cancellation
-//! point in either C library (`datagram` says what that costs). Headers and control buffers are zeroed first, so that
-//! musl's padding beside the lengths is what the kernel expects there.
+//! point in either C library (see `datagram` for the cost). Headers and control buffers are zeroed first, so that musl's
+//! padding of the lengths is 0, as the kernel expects.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::address::Address;
 use crate::datagram::{local_address, put};
 use crate::length;
 
-/// Memory into which headers of the kernel's point: it neither moves nor grows.
+/// Memory that headers for the kernel point to: it neither moves nor grows.
 struct Fixed<T>(NonNull<[T]>);
 
 impl<T> Fixed<T> {
@@ -31,29 +31,28 @@ impl<T> Fixed<T> {
         self.0.len()
     }
 
-    /// Where item `index` lies, which must be one of them.
+    /// The address of item `index`, which must exist.
     fn at(&self, index: usize) -> *mut T {
         assert!(index < self.len());
-        // SAFETY: inside of the allocation, as was just seen.
+        // SAFETY: inside the allocation, as was just checked.
         unsafe { self.0.as_ptr().cast::<T>().add(index) }
     }
 }
 
 impl<T> Drop for Fixed<T> {
     fn drop(&mut self) {
-        // SAFETY: made from a box in `new`, and given back once.
+        // SAFETY: made from a box in `new`, and freed once.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
 
-/// What comes with a datagram besides its bytes: either family's packet information (40 bytes) and the size of merged
-/// ones (24).
+/// Control data of a datagram: packet information of either family (40 bytes) and the size of merged datagrams (24).
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
 const CONTROL_BYTES: usize = 128;
-// SAFETY: CMSG_SPACE only computes.
+// SAFETY: CMSG_SPACE is a computation without side effects.
 const _: () = assert!(
     unsafe { libc::CMSG_SPACE(size_of::<libc::in6_pktinfo>() as u32) + libc::CMSG_SPACE(size_of::<c_int>() as u32) }
         as usize
@@ -64,11 +63,11 @@ const _: () = assert!(
 pub struct SendBatch {
     parts: Fixed<libc::iovec>,
     messages: Fixed<libc::mmsghdr>,
-    /// Whom the headers point to; kept, never looked at.
+    /// The address that the headers point to; kept alive, never read.
     _peer: Fixed<Address>,
 }
 
-// SAFETY: all that its pointers lead to is its own, and moves with it to the other thread.
+// SAFETY: it owns everything that its pointers refer to, which moves with it to the other thread.
 unsafe impl Send for SendBatch {}
 
 impl fmt::Debug for SendBatch {
@@ -78,7 +77,7 @@ impl fmt::Debug for SendBatch {
 }
 
 impl SendBatch {
-    /// Room for `most` datagrams at a time, to `peer` or on a connected socket.
+    /// Sends up to `most` datagrams at a time to `peer`, or on a connected socket.
     pub fn new(most: usize, peer: Option<Address>) -> SendBatch {
         // SAFETY: numbers and pointers, for which zero is valid.
         let parts = Fixed::new(vec![unsafe { zeroed::<libc::iovec>() }; most]);
@@ -86,7 +85,7 @@ impl SendBatch {
         let messages = Fixed::new(vec![unsafe { zeroed::<libc::mmsghdr>() }; most]);
         let named = Fixed::new(vec![peer.unwrap_or(Address::empty())]);
         for index in 0..most {
-            // SAFETY: all three lie in memory that stays where it is as long as this value, and nobody else has it.
+            // SAFETY: all three are in memory that does not move while this value exists and has no other owner.
             unsafe {
                 let header = &mut (*messages.at(index)).msg_hdr;
                 header.msg_iov = parts.at(index);
@@ -100,15 +99,15 @@ impl SendBatch {
         SendBatch { parts, messages, _peer: named }
     }
 
-    /// Sends the datagrams of `size` bytes that begin every `stride` bytes in `bytes`, as many as there is room for, and
-    /// answers how many the kernel took. [sendmmsg(2)](https://man7.org/linux/man-pages/man2/sendmmsg.2.html)
+    /// Sends the datagrams of `size` bytes that begin every `stride` bytes in `bytes`, up to the capacity, and returns how
+    /// many the kernel took. [sendmmsg(2)](https://man7.org/linux/man-pages/man2/sendmmsg.2.html)
     pub fn send(&mut self, socket: BorrowedFd<'_>, bytes: &[u8], size: usize, stride: usize) -> io::Result<usize> {
-        let there = bytes.len().checked_sub(size).map_or(0, |room| 1 + room / stride.max(1));
+        let there = bytes.len().checked_sub(size).map_or(0, |rest| 1 + rest / stride.max(1));
         let count = there.min(self.messages.len());
         for index in 0..count {
-            // Checked, and so never past the end of `bytes`.
+            // A checked index: never past the end of `bytes`.
             let datagram = &bytes[index * stride..index * stride + size];
-            // SAFETY: ours alone; the kernel reads through it during the call below only.
+            // SAFETY: exclusive; the kernel reads it during the call below only.
             unsafe {
                 *self.parts.at(index) = libc::iovec { iov_base: datagram.as_ptr().cast_mut().cast(), iov_len: size };
             }
@@ -116,16 +115,16 @@ impl SendBatch {
         if count == 0 {
             return Ok(0);
         }
-        // SAFETY: `count` headers whose pointers lead to live values with their lengths; the kernel reads through them,
-        // and writes only the headers' own lengths.
+        // SAFETY: `count` headers whose pointers are to live values with their lengths; the kernel reads these, and writes
+        // only the lengths in the headers.
         length(unsafe {
             libc::syscall(libc::SYS_sendmmsg, socket.as_raw_fd(), self.messages.at(0), count as libc::c_uint, 0)
         })
     }
 }
 
-/// Sends `bytes` as datagrams of `segment` bytes each, the last of which may be shorter: one buffer that the kernel or
-/// the NIC cuts. Answers how many bytes were taken: all.
+/// Sends `bytes` as datagrams of `segment` bytes each, of which the last may be shorter: one buffer that the kernel or the
+/// NIC segments. Returns the number of bytes taken, which is all.
 /// [sendmsg(2)](https://man7.org/linux/man-pages/man2/sendmsg.2.html), UDP_SEGMENT
 /// ([udp(7)](https://man7.org/linux/man-pages/man7/udp.7.html), Linux 4.18)
 pub fn send_segmented(socket: BorrowedFd<'_>, bytes: &[u8], segment: u16, peer: Option<&Address>) -> io::Result<usize> {
@@ -137,28 +136,28 @@ pub fn send_segmented(socket: BorrowedFd<'_>, bytes: &[u8], segment: u16, peer: 
     message.msg_iovlen = 1;
     message.msg_control = control.0.as_mut_ptr().cast();
     message.msg_controllen = CONTROL_BYTES as _;
-    // SAFETY: `message` has a control buffer that is alive, aligned and has room for one header and two bytes.
+    // SAFETY: `message` has a control buffer that is alive, aligned, and large enough for one header and two bytes.
     let used = unsafe { put(&message, libc::IPPROTO_UDP, libc::UDP_SEGMENT, segment) };
     message.msg_controllen = used as _;
     if let Some(peer) = peer {
         message.msg_name = peer.as_ptr().cast_mut().cast();
         message.msg_namelen = peer.length();
     }
-    // SAFETY: every pointer leads to a live value with its length; sendmsg only reads through them.
+    // SAFETY: every pointer is to a live value with its length; sendmsg only reads them.
     length(unsafe { libc::syscall(libc::SYS_sendmsg, socket.as_raw_fd(), &raw const message, 0) })
 }
 
 /// Receives many datagrams with one call.
 pub struct ReceiveBatch {
-    room: Fixed<u8>,
-    room_each: usize,
+    buffers: Fixed<u8>,
+    buffer_bytes: usize,
     stride: usize,
     names: Fixed<Address>,
     controls: Fixed<Control>,
     messages: Fixed<libc::mmsghdr>,
-    /// Kept for the headers, never looked at.
+    /// Kept alive for the headers, never read.
     _parts: Fixed<libc::iovec>,
-    /// How many the last call brought.
+    /// The number of buffers that the last call received.
     came: usize,
 }
 
@@ -167,30 +166,29 @@ unsafe impl Send for ReceiveBatch {}
 
 impl fmt::Debug for ReceiveBatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ReceiveBatch({} × {} B)", self.messages.len(), self.room_each)
+        write!(f, "ReceiveBatch({} × {} B)", self.messages.len(), self.buffer_bytes)
     }
 }
 
-/// A datagram that came, or several of one length from one sender that the kernel has merged.
+/// A received datagram, or several of one length from one sender that the kernel has merged.
 #[derive(Debug)]
 pub struct Arrived<'a> {
     /// Its bytes.
     pub bytes: &'a mut [u8],
-    /// Who sent it.
+    /// Its sender.
     pub peer: &'a Address,
-    /// Our address, where the socket was told to tell it (`socket::report_local_address`).
+    /// Its local address; `None` if the socket does not report it (`socket::report_local_address`).
     pub local: Option<IpAddr>,
-    /// How long each of the merged ones is, but for the last; none where it is one.
+    /// The length of each merged datagram except the last; `None` if it is single.
     pub segment: Option<usize>,
 }
 
 impl ReceiveBatch {
-    /// Room for `most` datagrams of up to `room_each` bytes, which the kernel hands out untouched: pages that no datagram
-    /// has filled take no memory.
-    pub fn new(most: usize, room_each: usize) -> ReceiveBatch {
-        // Rooms a multiple of 4 KiB apart would share the same few lines of the cache.
-        let stride = room_each.next_multiple_of(64) + 4_096 + 64;
-        let room = Fixed::new(vec![0; most * stride]);
+    /// Buffers for `most` datagrams of up to `buffer_bytes` bytes. Pages that no datagram has filled are not resident.
+    pub fn new(most: usize, buffer_bytes: usize) -> ReceiveBatch {
+        // Buffers at a distance of a multiple of 4 KiB would share the same few cache sets.
+        let stride = buffer_bytes.next_multiple_of(64) + 4_096 + 64;
+        let buffers = Fixed::new(vec![0; most * stride]);
         // SAFETY: numbers and pointers, for which zero is valid.
         let parts = Fixed::new(vec![unsafe { zeroed::<libc::iovec>() }; most]);
         // SAFETY: as above.
@@ -198,9 +196,9 @@ impl ReceiveBatch {
         let names = Fixed::new(vec![Address::empty(); most]);
         let controls = Fixed::new(vec![Control([0; CONTROL_BYTES]); most]);
         for index in 0..most {
-            // SAFETY: all of these lie in memory that stays where it is as long as this value, and nobody else has it.
+            // SAFETY: all of these are in memory that does not move while this value exists and has no other owner.
             unsafe {
-                *parts.at(index) = libc::iovec { iov_base: room.at(index * stride).cast(), iov_len: room_each };
+                *parts.at(index) = libc::iovec { iov_base: buffers.at(index * stride).cast(), iov_len: buffer_bytes };
                 let header = &mut (*messages.at(index)).msg_hdr;
                 header.msg_iov = parts.at(index);
                 header.msg_iovlen = 1;
@@ -208,15 +206,16 @@ impl ReceiveBatch {
                 header.msg_control = controls.at(index).cast();
             }
         }
-        let mut batch = ReceiveBatch { room, room_each, stride, names, controls, messages, _parts: parts, came: most };
+        let mut batch =
+            ReceiveBatch { buffers, buffer_bytes, stride, names, controls, messages, _parts: parts, came: most };
         batch.forget();
         batch
     }
 
-    /// Gives the kernel back the lengths that it overwrote.
+    /// Resets the lengths that the kernel has overwritten.
     fn forget(&mut self) {
         for index in 0..self.came {
-            // SAFETY: ours alone between two calls.
+            // SAFETY: exclusive between two calls.
             unsafe {
                 let header = &mut (*self.messages.at(index)).msg_hdr;
                 header.msg_namelen = *(*self.names.at(index)).places().1;
@@ -227,14 +226,14 @@ impl ReceiveBatch {
         self.came = 0;
     }
 
-    /// Receives up to `wanted` datagrams: the first as soon as there is one, sleeping as long as the socket was told to,
-    /// the others only if they are there already. How many came is answered; [`ReceiveBatch::arrived`] has them.
+    /// Receives up to `wanted` datagrams and returns their number. It sleeps for the first, for at most the socket's receive
+    /// time-out; the others are received if they are queued. [`ReceiveBatch::arrived`] returns each.
     /// [recvmmsg(2)](https://man7.org/linux/man-pages/man2/recvmmsg.2.html) with MSG_WAITFORONE
     pub fn receive(&mut self, socket: BorrowedFd<'_>, wanted: usize) -> io::Result<usize> {
         self.receive_with(socket, wanted, libc::MSG_WAITFORONE as c_int)
     }
 
-    /// As [`ReceiveBatch::receive`], but only what is there already.
+    /// [`ReceiveBatch::receive`] without sleeping.
     /// [recvmmsg(2)](https://man7.org/linux/man-pages/man2/recvmmsg.2.html) with MSG_DONTWAIT
     pub fn receive_now(&mut self, socket: BorrowedFd<'_>, wanted: usize) -> io::Result<usize> {
         self.receive_with(socket, wanted, libc::MSG_DONTWAIT)
@@ -243,8 +242,8 @@ impl ReceiveBatch {
     fn receive_with(&mut self, socket: BorrowedFd<'_>, wanted: usize, flags: c_int) -> io::Result<usize> {
         self.forget();
         let wanted = wanted.clamp(1, self.messages.len()) as libc::c_uint;
-        // SAFETY: at least `wanted` headers whose pointers lead to values of ours, with their lengths, that outlive the
-        // call; no time-out is given.
+        // SAFETY: at least `wanted` headers whose pointers are to exclusive values with their lengths that outlive the call;
+        // no time-out is given.
         self.came = length(unsafe {
             libc::syscall(
                 libc::SYS_recvmmsg,
@@ -258,17 +257,17 @@ impl ReceiveBatch {
         Ok(self.came)
     }
 
-    /// Datagram `index` of those that the last call brought.
+    /// Buffer `index` of those that the last call received.
     pub fn arrived(&mut self, index: usize) -> Option<Arrived<'_>> {
         if index >= self.came {
             return None;
         }
-        // SAFETY: the kernel has filled this header in the last call; it and all that it points to are ours alone until
-        // the next one, which needs this value exclusively.
+        // SAFETY: the kernel has filled this header in the last call. It and everything that it points to are exclusive
+        // until the next call, which borrows this value mutably.
         unsafe {
             let message = &*self.messages.at(index);
-            let length = (message.msg_len as usize).min(self.room_each);
-            let bytes = std::slice::from_raw_parts_mut(self.room.at(index * self.stride), length);
+            let length = (message.msg_len as usize).min(self.buffer_bytes);
+            let bytes = std::slice::from_raw_parts_mut(self.buffers.at(index * self.stride), length);
             let name = &mut *self.names.at(index);
             name.set_length(message.msg_hdr.msg_namelen);
             let (local, segment) = match message.msg_hdr.msg_controllen {
@@ -286,13 +285,13 @@ impl ReceiveBatch {
 /// # Safety
 /// A receive call must have filled `message`, and its control buffer must still be alive.
 unsafe fn segment_of(message: &libc::msghdr) -> Option<usize> {
-    // SAFETY: the caller says that the header describes a live control buffer.
+    // SAFETY: by contract the header describes a live control buffer.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !header.is_null() {
-        // SAFETY: the macros only yield headers that lie inside the buffer, and the content follows its header.
+        // SAFETY: the macros return headers inside the buffer only, and the content follows its header.
         let (kind, content) = unsafe { (((*header).cmsg_level, (*header).cmsg_type), libc::CMSG_DATA(header)) };
         if kind == (libc::IPPROTO_UDP, libc::UDP_GRO) {
-            // SAFETY: the kernel wrote a number there; alignment is not assumed.
+            // SAFETY: the kernel wrote a number there; no alignment is assumed.
             let segment = unsafe { content.cast::<c_int>().read_unaligned() };
             return usize::try_from(segment).ok().filter(|segment| *segment > 0);
         }
@@ -339,7 +338,7 @@ mod tests {
                     socket::connect(sender.as_fd(), there).expect("a peer");
                 }
                 let mut out = SendBatch::new(16, (!connected).then(|| there.into()));
-                // Ten bytes each, beginning every five: three of them, which overlap.
+                // Three overlapping datagrams of ten bytes, five bytes apart.
                 assert_eq!(out.send(sender.as_fd(), &bytes, 10, 5).expect("sent"), 3);
                 let mut batch = ReceiveBatch::new(8, 64);
                 let mut seen = Vec::new();
@@ -351,13 +350,13 @@ mod tests {
                 assert_eq!(seen, expected.map(|part| (part.to_vec(), Some(here), None)));
                 let error = batch.receive_now(receiver.as_fd(), 8).expect_err("nothing more was sent");
                 assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
-                assert!(batch.arrived(0).is_none(), "what came before is gone");
+                assert!(batch.arrived(0).is_none(), "earlier datagrams are removed");
             }
         }
     }
 
     #[test]
-    fn no_more_than_there_is_room_for() {
+    fn a_batch_never_exceeds_its_capacity() {
         let (receiver, there) = bound("127.0.0.1:0");
         let (sender, _) = bound("127.0.0.1:0");
         let mut out = SendBatch::new(2, Some(there.into()));
@@ -369,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_cut_and_can_arrive_merged() {
+    fn a_segmented_buffer_may_be_received_merged() {
         let (receiver, there) = bound("127.0.0.1:0");
         let (sender, here) = bound("127.0.0.1:0");
         let bytes: Vec<u8> = (0..250).collect();

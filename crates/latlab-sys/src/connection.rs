@@ -1,5 +1,5 @@
-//! TCP connections: making them, taking them, and what the kernel knows of them. Bytes go through
-//! [`crate::datagram`], whose calls are the same for a connection, and [`send_now`].
+//! TCP connections: sockets, options, and the kernel's counts. Bytes are sent and received with the calls of
+//! [`crate::datagram`], which also work for a connection, and with [`send_now`].
 
 use std::ffi::c_int;
 use std::io;
@@ -15,7 +15,7 @@ pub fn tcp(family: Family) -> io::Result<OwnedFd> {
     stream_socket(family, 0)
 }
 
-/// The same for a socket that shall listen: [`accept`] then never sleeps.
+/// The same for a socket that is to listen: [`accept`] never sleeps.
 pub fn tcp_listener(family: Family) -> io::Result<OwnedFd> {
     stream_socket(family, libc::SOCK_NONBLOCK)
 }
@@ -28,34 +28,33 @@ fn stream_socket(family: Family, flags: c_int) -> io::Result<OwnedFd> {
     // SAFETY: takes no pointers.
     let fd = unsafe { libc::socket(domain, libc::SOCK_STREAM | libc::SOCK_CLOEXEC | flags, libc::IPPROTO_TCP) };
     done(fd)?;
-    // SAFETY: the call just made this descriptor, so nobody else owns it.
+    // SAFETY: the call has just made this descriptor, which has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Takes connections from now on, of which so many may wait to be accepted.
+/// Listens for connections, of which `backlog` may wait to be accepted.
 /// [listen(2)](https://man7.org/linux/man-pages/man2/listen.2.html)
 pub fn listen(socket: BorrowedFd<'_>, backlog: u16) -> io::Result<()> {
     // SAFETY: takes no pointers.
     done(unsafe { libc::listen(socket.as_raw_fd(), c_int::from(backlog)) })
 }
 
-/// The next connection, blocking and not inherited by children, and who made it; `WouldBlock` where nobody waits.
+/// The next connection, blocking and not inherited by children, with its peer; `WouldBlock` if none waits.
 /// [accept4(2)](https://man7.org/linux/man-pages/man2/accept.2.html)
 pub fn accept(listener: BorrowedFd<'_>) -> io::Result<(OwnedFd, SocketAddr)> {
     let mut peer = Address::empty();
     let (place, length) = peer.places();
-    // SAFETY: both places are inside `peer`, which is exclusive and outlives the call; the length says how much room
-    // there is.
+    // SAFETY: both pointers are into `peer`, which is exclusive and outlives the call; the length is its capacity.
     let fd = unsafe { libc::accept4(listener.as_raw_fd(), place, length, libc::SOCK_CLOEXEC) };
     done(fd)?;
-    // SAFETY: the call just made this descriptor, so nobody else owns it.
+    // SAFETY: the call has just made this descriptor, which has no other owner.
     let connection = unsafe { OwnedFd::from_raw_fd(fd) };
-    // A connection that is reset before it is accepted may have no address any more.
+    // A connection that was reset before it is accepted may have no address.
     let peer = peer.to_socket_addr().ok_or(io::ErrorKind::ConnectionAborted)?;
     Ok((connection, peer))
 }
 
-/// Sends what fits the send buffer now, without sleeping; `WouldBlock` where that is nothing.
+/// Sends what fits into the send buffer, without sleeping; `WouldBlock` if nothing fits.
 /// [send(2)](https://man7.org/linux/man-pages/man2/send.2.html) with MSG_DONTWAIT
 #[inline]
 pub fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
@@ -74,31 +73,31 @@ pub fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     })
 }
 
-/// Has every write leave at once instead of waiting for the acknowledgement of the one before (TCP_NODELAY,
+/// Makes every write leave at once instead of waiting for the acknowledgement of the one before (TCP_NODELAY,
 /// [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
 pub fn set_no_delay(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, &c_int::from(true))
 }
 
-/// How many bytes the kernel takes of a sender and does not send yet, before sending sleeps (TCP_NOTSENT_LOWAT,
+/// The number of unsent bytes in the send buffer above which a send call sleeps (TCP_NOTSENT_LOWAT,
 /// Linux 3.12, [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
 pub fn set_unsent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &c_int::try_from(bytes).unwrap_or(c_int::MAX))
 }
 
-/// Whether [`set_no_delay`] was said.
+/// Whether TCP_NODELAY is set.
 pub fn no_delay(socket: BorrowedFd<'_>) -> io::Result<bool> {
     get(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY).map(|value| value != 0)
 }
 
-/// Lets a port be bound that connections of before still hold in TIME_WAIT (SO_REUSEADDR,
-/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). Two listeners do not get one port by it.
+/// Permits binding a port of which earlier connections are in TIME_WAIT (SO_REUSEADDR,
+/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). Two listeners still cannot share a port.
 pub fn reuse_address(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &c_int::from(true))
 }
 
-/// What has become of a connection attempt, or broken a connection (SO_ERROR,
-/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). Told once.
+/// The pending error of a connection attempt or a connection (SO_ERROR,
+/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). Reading it clears it.
 pub fn take_error(socket: BorrowedFd<'_>) -> io::Result<()> {
     match get(socket, libc::SOL_SOCKET, libc::SO_ERROR)? {
         0 => Ok(()),
@@ -106,38 +105,38 @@ pub fn take_error(socket: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// What the kernel knows of a connection (TCP_INFO, linux/tcp.h;
+/// Counts of a connection (TCP_INFO, linux/tcp.h;
 /// [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionCounts {
-    /// The largest segment that it sends, in bytes of payload.
+    /// The maximum segment size of sending, in bytes of payload.
     pub send_segment_bytes: u32,
-    /// Segments sent again, since it was made.
+    /// Segments retransmitted since the connection was made.
     pub retransmitted: u32,
 }
 
-/// Asks for it.
+/// The counts of the connection.
 pub fn counts(socket: BorrowedFd<'_>) -> io::Result<ConnectionCounts> {
     // SAFETY: all its fields are numbers, for which zero bytes are valid.
-    let mut told: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-    let place = (&raw mut told).cast();
-    // SAFETY: the kernel writes at most `length` bytes into `told`, and any bits are valid numbers. A kernel that knows
-    // less than this struct writes less; both fields that are read are older than Linux 3.
+    let place = (&raw mut info).cast();
+    // SAFETY: the kernel writes at most `length` bytes into `info`, and any bits are valid numbers. An older kernel, with
+    // fewer fields, writes fewer bytes; both fields that are read are older than Linux 3.
     done(unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, place, &mut length) })?;
-    Ok(ConnectionCounts { send_segment_bytes: told.tcpi_snd_mss, retransmitted: told.tcpi_total_retrans })
+    Ok(ConnectionCounts { send_segment_bytes: info.tcpi_snd_mss, retransmitted: info.tcpi_total_retrans })
 }
 
-/// Bytes that were handed over and that the other end's kernel has not acknowledged (SIOCOUTQ,
+/// Bytes in the send queue that the peer's kernel has not acknowledged (SIOCOUTQ,
 /// [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
 pub fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
     let mut bytes: c_int = 0;
-    // SAFETY: the kernel writes one int into `bytes`. SIOCOUTQ is TIOCOUTQ by another name.
+    // SAFETY: the kernel writes one int into `bytes`. SIOCOUTQ is another name of TIOCOUTQ.
     done(unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ as _, &raw mut bytes) })?;
     Ok(u64::try_from(bytes).unwrap_or(0))
 }
 
-/// The name of its congestion control, such as `cubic` (TCP_CONGESTION,
+/// The name of the congestion control algorithm, such as `cubic` (TCP_CONGESTION,
 /// [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
 pub fn congestion_control(socket: BorrowedFd<'_>) -> io::Result<String> {
     /// TCP_CA_NAME_MAX in net/tcp.h.
@@ -161,40 +160,40 @@ mod tests {
     /// Both ends of a connection over loopback.
     fn pair() -> (OwnedFd, OwnedFd) {
         let listener = tcp_listener(Family::Ipv4).expect("a socket");
-        reuse_address(listener.as_fd()).expect("a wish");
+        reuse_address(listener.as_fd()).expect("an option");
         socket::bind(listener.as_fd(), "127.0.0.1:0".parse().expect("an address")).expect("a port");
         assert_eq!(accept(listener.as_fd()).expect_err("it does not listen").kind(), io::ErrorKind::InvalidInput);
         listen(listener.as_fd(), 4).expect("listening");
-        assert_eq!(accept(listener.as_fd()).expect_err("nobody waits").kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(accept(listener.as_fd()).expect_err("no connection").kind(), io::ErrorKind::WouldBlock);
         let address = socket::local_address(listener.as_fd()).expect("an address");
         let near = tcp(Family::Ipv4).expect("a socket");
-        socket::connect(near.as_fd(), address).expect("somebody listens");
-        let (far, peer) = accept(listener.as_fd()).expect("somebody waits");
+        socket::connect(near.as_fd(), address).expect("a listener");
+        let (far, peer) = accept(listener.as_fd()).expect("a connection");
         assert_eq!(peer, socket::local_address(near.as_fd()).expect("an address"));
         (near, far)
     }
 
     #[test]
-    fn bytes_cross_and_the_kernel_tells_of_it() {
+    fn options_and_counts_of_a_connection_can_be_read() {
         let (near, far) = pair();
-        assert!(!no_delay(near.as_fd()).expect("told"));
-        set_no_delay(near.as_fd()).expect("a wish");
-        set_unsent_limit(near.as_fd(), 1 << 18).expect("a wish");
-        assert!(no_delay(near.as_fd()).expect("told"));
-        assert_eq!(send_now(near.as_fd(), b"seven b").expect("room"), 7);
+        assert!(!no_delay(near.as_fd()).expect("an option"));
+        set_no_delay(near.as_fd()).expect("an option");
+        set_unsent_limit(near.as_fd(), 1 << 18).expect("an option");
+        assert!(no_delay(near.as_fd()).expect("an option"));
+        assert_eq!(send_now(near.as_fd(), b"seven b").expect("space"), 7);
         let mut buffer = [0; 16];
         assert!(readiness::readable_within(far.as_fd(), 3_000_000_000).expect("asked"));
         assert_eq!(datagram::receive_now(far.as_fd(), &mut buffer).expect("bytes"), 7);
-        let counts = counts(near.as_fd()).expect("told");
+        let counts = counts(near.as_fd()).expect("counts");
         assert!(counts.send_segment_bytes > 500 && counts.retransmitted == 0, "{counts:?}");
-        assert!(!congestion_control(near.as_fd()).expect("told").is_empty());
+        assert!(!congestion_control(near.as_fd()).expect("a name").is_empty());
         take_error(near.as_fd()).expect("nothing is wrong");
         drop(far);
         assert_eq!(datagram::receive(near.as_fd(), &mut buffer).expect("the end"), 0);
     }
 
     #[test]
-    fn what_does_not_fit_is_left_over() {
+    fn sending_into_a_full_buffer_would_block() {
         let (near, _far) = pair();
         let bytes = vec![7; 1 << 20];
         let mut sent = 0;
@@ -210,19 +209,19 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_was_refused_says_so() {
+    fn a_refused_connection_attempt_reports_its_error() {
         let taken = tcp_listener(Family::Ipv4).expect("a socket");
         socket::bind(taken.as_fd(), "127.0.0.1:0".parse().expect("an address")).expect("a port");
-        let nobody = socket::local_address(taken.as_fd()).expect("an address");
+        let closed = socket::local_address(taken.as_fd()).expect("an address");
         let near = tcp_listener(Family::Ipv4).expect("a socket that does not sleep");
-        let error = socket::connect(near.as_fd(), nobody).expect_err("nobody listens");
-        let told = match error.raw_os_error() {
+        let error = socket::connect(near.as_fd(), closed).expect_err("no listener");
+        let reported = match error.raw_os_error() {
             Some(libc::EINPROGRESS) => {
                 assert!(readiness::writable_within(near.as_fd(), 3_000_000_000).expect("asked"));
-                take_error(near.as_fd()).expect_err("nobody listens")
+                take_error(near.as_fd()).expect_err("no listener")
             }
             _ => error,
         };
-        assert_eq!(told.kind(), io::ErrorKind::ConnectionRefused);
+        assert_eq!(reported.kind(), io::ErrorKind::ConnectionRefused);
     }
 }

@@ -1,8 +1,8 @@
-//! Datagrams in and out: the only calls of an armed run besides clock and wait. None of them allocates.
+//! Sending and receiving datagrams: the only calls of an armed run other than clock and wait. They never allocate.
 //!
 //! `send`, `recv`, `sendto` and `recvfrom` go to the kernel by number. The C library's functions of these names are
-//! cancellation points: in a process of more than one thread they change the thread's state with an atomic
-//! instruction before and after each call, which nobody here has a use for
+//! cancellation points: in a process of several threads they change the thread's state with an atomic instruction before
+//! and after each call, which latlab does not need
 //! ([pthreads(7)](https://man7.org/linux/man-pages/man7/pthreads.7.html), "Cancellation points").
 
 use std::ffi::c_int;
@@ -31,14 +31,14 @@ pub fn send(socket: BorrowedFd<'_>, datagram: &[u8]) -> io::Result<usize> {
     })
 }
 
-/// Receives from the connected peer, sleeping as long as the socket was told to.
+/// Receives from the connected peer; sleeps for at most the socket's receive time-out.
 /// [recv(2)](https://man7.org/linux/man-pages/man2/recv.2.html)
 #[inline]
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     receive_with(socket, buffer, 0)
 }
 
-/// Receives what is there already; `WouldBlock` where nothing is.
+/// Receives without sleeping; `WouldBlock` without a datagram.
 /// [recv(2)](https://man7.org/linux/man-pages/man2/recv.2.html) with MSG_DONTWAIT
 #[inline]
 pub fn receive_now(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
@@ -47,7 +47,7 @@ pub fn receive_now(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usiz
 
 #[inline]
 fn receive_with(socket: BorrowedFd<'_>, buffer: &mut [u8], flags: c_int) -> io::Result<usize> {
-    // SAFETY: pointer and length describe `buffer`, which is ours alone during the call; no address is asked for.
+    // SAFETY: pointer and length describe `buffer`, which is exclusive; no address is requested.
     length(unsafe {
         libc::syscall(
             libc::SYS_recvfrom,
@@ -71,14 +71,14 @@ pub fn send_to(socket: BorrowedFd<'_>, datagram: &[u8], peer: &Address) -> io::R
     })
 }
 
-/// Receives from anybody and writes down who it was, sleeping as long as the socket was told to.
+/// Receives from any peer and stores its address; sleeps for at most the socket's receive time-out.
 /// [recvfrom(2)](https://man7.org/linux/man-pages/man2/recvfrom.2.html)
 #[inline]
 pub fn receive_from(socket: BorrowedFd<'_>, buffer: &mut [u8], peer: &mut Address) -> io::Result<usize> {
     receive_from_with(socket, buffer, peer, 0)
 }
 
-/// As [`receive_from`], but only what is there already.
+/// [`receive_from`] without sleeping.
 /// [recvfrom(2)](https://man7.org/linux/man-pages/man2/recvfrom.2.html) with MSG_DONTWAIT
 #[inline]
 pub fn receive_from_now(socket: BorrowedFd<'_>, buffer: &mut [u8], peer: &mut Address) -> io::Result<usize> {
@@ -89,43 +89,43 @@ pub fn receive_from_now(socket: BorrowedFd<'_>, buffer: &mut [u8], peer: &mut Ad
 fn receive_from_with(socket: BorrowedFd<'_>, buffer: &mut [u8], peer: &mut Address, flags: c_int) -> io::Result<usize> {
     let (place, bytes) = (buffer.as_mut_ptr(), buffer.len());
     let (address, address_length) = peer.places();
-    // SAFETY: `buffer` and `peer` are ours alone during the call; each length says how much room there is.
+    // SAFETY: `buffer` and `peer` are exclusive; each length is the capacity behind its pointer.
     length(unsafe {
         libc::syscall(libc::SYS_recvfrom, socket.as_raw_fd(), place, bytes, flags, address, address_length)
     })
 }
 
-/// Who sent a datagram, and which of our addresses it was sent to.
+/// Both addresses of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
-    /// The sender.
+    /// The peer's address.
     pub peer: Address,
-    /// Our address, where the socket was told to tell it (`socket::report_local_address`).
+    /// The local address; `None` if the socket does not report it (`socket::report_local_address`).
     pub local: Option<IpAddr>,
 }
 
 impl Envelope {
-    /// Room for what the kernel shall write.
+    /// Space for addresses that the kernel writes.
     pub const fn empty() -> Envelope {
         Envelope { peer: Address::empty(), local: None }
     }
 }
 
-/// Room for one control message with either family's packet information, aligned as the kernel wants it.
+/// Space for one control message with the packet information of either family, aligned for its header.
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
 const CONTROL_BYTES: usize = 64;
-// SAFETY: CMSG_SPACE only computes.
+// SAFETY: CMSG_SPACE is a computation without side effects.
 const _: () = assert!(unsafe { libc::CMSG_SPACE(size_of::<libc::in6_pktinfo>() as u32) } as usize <= CONTROL_BYTES);
 
-/// Receives from anybody on a socket bound to every address, and writes down both ends.
+/// Receives on a socket that is bound to all addresses, and stores both addresses.
 /// [recvmsg(2)](https://man7.org/linux/man-pages/man2/recvmsg.2.html)
 pub fn receive_envelope(socket: BorrowedFd<'_>, buffer: &mut [u8], envelope: &mut Envelope) -> io::Result<usize> {
     receive_envelope_with(socket, buffer, envelope, 0)
 }
 
-/// As [`receive_envelope`], but only what is there already.
+/// [`receive_envelope`] without sleeping.
 /// [recvmsg(2)](https://man7.org/linux/man-pages/man2/recvmsg.2.html) with MSG_DONTWAIT
 pub fn receive_envelope_now(socket: BorrowedFd<'_>, buffer: &mut [u8], envelope: &mut Envelope) -> io::Result<usize> {
     receive_envelope_with(socket, buffer, envelope, libc::MSG_DONTWAIT)
@@ -142,9 +142,9 @@ fn receive_envelope_with(
     let mut message = message(&mut part, &mut control);
     let (name, name_length) = envelope.peer.places();
     message.msg_name = name.cast();
-    // SAFETY: just made from a live address.
+    // SAFETY: the pointer was just made from a live address.
     message.msg_namelen = unsafe { *name_length };
-    // SAFETY: every pointer in `message` leads to a value of ours that outlives the call, with its length.
+    // SAFETY: every pointer in `message` is to an exclusive value that outlives the call, with its length.
     let bytes = length(unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, flags) })?;
     // SAFETY: the kernel has filled `message` and its control buffer in the call above.
     envelope.local = unsafe { local_address(&message) };
@@ -152,25 +152,25 @@ fn receive_envelope_with(
     Ok(bytes)
 }
 
-/// Sends to `envelope.peer` from `envelope.local`, so that an answer leaves from the address that was asked.
+/// Sends to `envelope.peer` from `envelope.local`, so that an answer has the address that the request was sent to.
 /// [sendmsg(2)](https://man7.org/linux/man-pages/man2/sendmsg.2.html)
 pub fn send_envelope(socket: BorrowedFd<'_>, datagram: &[u8], envelope: &Envelope) -> io::Result<usize> {
     let Some(local) = envelope.local else { return send_to(socket, datagram, &envelope.peer) };
     let mut control = Control([0; CONTROL_BYTES]);
     let mut part = libc::iovec { iov_base: datagram.as_ptr().cast_mut().cast(), iov_len: datagram.len() };
     let mut message = message(&mut part, &mut control);
-    // SAFETY: `message` has a control buffer with room for one header and either packet information.
+    // SAFETY: `message` has a live control buffer of `CONTROL_BYTES`, enough for one header and either packet information.
     let used = unsafe { put_local_address(&message, local) };
     message.msg_controllen = used as _;
     message.msg_name = envelope.peer.as_ptr().cast_mut().cast();
     message.msg_namelen = envelope.peer.length();
-    // SAFETY: every pointer leads to a live value with its length; sendmsg only reads through them.
+    // SAFETY: every pointer is to a live value with its length; sendmsg only reads them.
     length(unsafe { libc::sendmsg(socket.as_raw_fd(), &message, 0) })
 }
 
 fn message(part: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
-    // SAFETY: a message header is numbers and pointers, for which zero is valid. Zeroed rather than written
-    // out because musl's has private padding fields.
+    // SAFETY: a message header is numbers and pointers, for which zero is valid. It is zeroed since musl's has private
+    // padding fields.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = part;
     message.msg_iovlen = 1;
@@ -184,16 +184,16 @@ fn message(part: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
 /// # Safety
 /// A receive call must have filled `message`, and its control buffer must still be alive.
 pub(crate) unsafe fn local_address(message: &libc::msghdr) -> Option<IpAddr> {
-    // SAFETY: the caller says that the header describes a live control buffer.
+    // SAFETY: by contract the header describes a live control buffer.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !header.is_null() {
-        // SAFETY: the macros only yield headers that lie inside the buffer.
+        // SAFETY: the macros return headers inside the buffer only.
         let kind = unsafe { ((*header).cmsg_level, (*header).cmsg_type) };
         // SAFETY: as above; the content follows its header.
         let content = unsafe { libc::CMSG_DATA(header) };
         match kind {
             (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-                // SAFETY: the kernel wrote this struct there; any bits are valid, alignment is not assumed.
+                // SAFETY: the kernel wrote this struct there; any bits are valid, and no alignment is assumed.
                 let seen = unsafe { content.cast::<libc::in_pktinfo>().read_unaligned() };
                 return Some(IpAddr::V4(Ipv4Addr::from(u32::from_be(seen.ipi_spec_dst.s_addr))));
             }
@@ -210,12 +210,12 @@ pub(crate) unsafe fn local_address(message: &libc::msghdr) -> Option<IpAddr> {
     None
 }
 
-/// Writes `local` as the one control message and answers how many bytes of control that makes.
+/// Writes `local` as the only control message and returns the length of all control data.
 ///
 /// # Safety
 /// `message` must describe a live control buffer of at least [`CONTROL_BYTES`], aligned for a header.
 unsafe fn put_local_address(message: &libc::msghdr, local: IpAddr) -> usize {
-    // The interface stays 0: routing chooses it, or the scope in a link-local peer's address does.
+    // The interface stays 0: routing chooses it, or the scope of a link-local peer's address.
     match local {
         IpAddr::V4(ip) => {
             let own = libc::in_pktinfo {
@@ -223,7 +223,7 @@ unsafe fn put_local_address(message: &libc::msghdr, local: IpAddr) -> usize {
                 ipi_spec_dst: libc::in_addr { s_addr: u32::from(ip).to_be() },
                 ipi_addr: libc::in_addr { s_addr: 0 },
             };
-            // SAFETY: the caller's promise is this function's.
+            // SAFETY: the contract is that of this function.
             unsafe { put(message, libc::IPPROTO_IP, libc::IP_PKTINFO, own) }
         }
         IpAddr::V6(ip) => {
@@ -234,14 +234,14 @@ unsafe fn put_local_address(message: &libc::msghdr, local: IpAddr) -> usize {
     }
 }
 
-/// Writes one control message. [cmsg(3)](https://man7.org/linux/man-pages/man3/cmsg.3.html)
+/// Writes one control message and returns its length. [cmsg(3)](https://man7.org/linux/man-pages/man3/cmsg.3.html)
 ///
 /// # Safety
 /// As [`put_local_address`], and `content` must fit into the buffer.
 pub(crate) unsafe fn put<T: Copy>(message: &libc::msghdr, level: c_int, kind: c_int, content: T) -> usize {
     let bytes = size_of::<T>() as u32;
-    // SAFETY: the buffer is alive, aligned and large enough by the caller's promise, so the first header
-    // exists and the content fits behind it; the two length macros only compute.
+    // SAFETY: by contract the buffer is alive, aligned and large enough, so the first header exists and the content fits
+    // after it; the two length macros are computations without side effects.
     unsafe {
         let header = libc::CMSG_FIRSTHDR(message);
         (*header).cmsg_level = level;
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_leaves_from_the_address_that_was_asked() {
+    fn an_answer_has_the_address_that_the_request_was_sent_to() {
         let (wildcard, local) = bound("0.0.0.0:0");
         let (asking, _) = bound("127.0.0.1:0");
         let asked = SocketAddr::from(([127, 0, 0, 9], local.port()));
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_there_is_would_block() {
+    fn receiving_without_a_datagram_would_block() {
         let (socket, _) = bound("127.0.0.1:0");
         let mut buffer = [0; 8];
         for error in [

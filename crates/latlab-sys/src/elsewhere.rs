@@ -296,50 +296,6 @@ pub mod cpu_time {
     }
 }
 
-/// Queries and requests to network drivers.
-pub mod ethtool {
-    use super::BorrowedFd;
-
-    /// One feature of an interface.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Feature {
-        /// Its name.
-        pub name: String,
-        /// Whether it can be changed at all.
-        pub changeable: bool,
-        /// Whether it is asked for.
-        pub requested: bool,
-        /// Whether it is on.
-        pub active: bool,
-    }
-
-    /// How an interface gathers packets before it interrupts; the fields are those of Linux.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    #[allow(missing_docs, reason = "documented for Linux")]
-    pub struct Coalesce {
-        pub rx_usecs: u32,
-        pub rx_frames: u32,
-        pub rx_usecs_irq: u32,
-        pub rx_frames_irq: u32,
-        pub tx_usecs: u32,
-        pub tx_frames: u32,
-        pub tx_usecs_irq: u32,
-        pub tx_frames_irq: u32,
-        pub adaptive_rx: u32,
-        pub adaptive_tx: u32,
-    }
-
-    refuse! {
-        offloads_tx_checksum(BorrowedFd<'_>, &str) -> bool;
-        features(BorrowedFd<'_>, &str) -> Vec<Feature>;
-        set_features(BorrowedFd<'_>, &str, &[(&str, bool)]) -> ();
-        coalesce(BorrowedFd<'_>, &str) -> Coalesce;
-        set_coalesce(BorrowedFd<'_>, &str, Coalesce) -> ();
-        mtu_bytes(BorrowedFd<'_>, &str) -> u32;
-        set_mtu_bytes(BorrowedFd<'_>, &str, u32) -> ();
-    }
-}
-
 /// Processes.
 pub mod process {
     use super::BorrowedFd;

@@ -1,196 +1,286 @@
-//! Questions and orders to network drivers.
+//! Queries and requests to network drivers.
 //! [linux/ethtool.h](https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/include/uapi/linux/ethtool.h)
+//!
+//! Each function is about the interface of that name in the network namespace of the socket. The structures of the header
+//! are arrays of 32-bit words that begin with the number of the command; libc has none of them. The kernel writes its
+//! answer over the rest.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
+use std::os::fd::BorrowedFd;
 
-use crate::done;
-
-/// `struct ethtool_value`, which libc does not have.
-#[repr(C)]
-struct Question {
-    command: u32,
-    answer: u32,
+/// The driver of an interface; fields that it does not report are empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Driver {
+    /// The driver's name.
+    pub name: String,
+    /// Its version; drivers of the kernel's tree report that of the kernel.
+    pub version: String,
+    /// The firmware's version.
+    pub firmware: String,
+    /// The bus address of the device.
+    pub bus: String,
 }
 
-const _: () = assert!(size_of::<Question>() == 8);
+/// ETHTOOL_GDRVINFO.
+pub fn driver(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Driver> {
+    // struct ethtool_drvinfo: command, five names of 32 bytes, 12 reserved bytes, five counts.
+    let mut words = [0; 49];
+    ask_words(socket, interface, 0x03, &mut words)?;
+    let name = |place: usize| text(&words[1 + 8 * place..9 + 8 * place]);
+    Ok(Driver { name: name(0), version: name(1), firmware: name(2), bus: name(3) })
+}
 
-/// `struct ethtool_coalesce`, which libc does not have. The fields keep the names of `ethtool -C`.
+/// The sizes of the descriptor rings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// Receive descriptors in use.
+    pub receive: u32,
+    /// The most receive descriptors that the device supports.
+    pub receive_maximum: u32,
+    /// Transmit descriptors in use.
+    pub transmit: u32,
+    /// The most transmit descriptors that the device supports.
+    pub transmit_maximum: u32,
+}
+
+/// ETHTOOL_GRINGPARAM.
+pub fn ring(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Ring> {
+    let mut words = [0; 9];
+    ask_words(socket, interface, 0x10, &mut words)?;
+    Ok(Ring { receive: words[5], receive_maximum: words[1], transmit: words[8], transmit_maximum: words[4] })
+}
+
+/// The delay of interrupts, so that one interrupt serves several packets: `struct ethtool_coalesce`, with the names of
+/// `ethtool -C`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coalesce {
     command: u32,
-    /// Wait so long after a received packet before an interrupt, in µs.
+    /// Time from a received packet to an interrupt, in µs.
     pub rx_usecs: u32,
-    /// Interrupt after so many received packets.
+    /// Received packets that cause an interrupt.
     pub rx_frames: u32,
-    /// The same while an interrupt is being served.
+    /// `rx_usecs` while an interrupt is being served.
     pub rx_usecs_irq: u32,
-    /// The same while an interrupt is being served.
+    /// `rx_frames` while an interrupt is being served.
     pub rx_frames_irq: u32,
-    /// Wait so long after a sent packet before an interrupt, in µs.
+    /// Time from a sent packet to an interrupt, in µs.
     pub tx_usecs: u32,
-    /// Interrupt after so many sent packets.
+    /// Sent packets that cause an interrupt.
     pub tx_frames: u32,
-    /// The same while an interrupt is being served.
+    /// `tx_usecs` while an interrupt is being served.
     pub tx_usecs_irq: u32,
-    /// The same while an interrupt is being served.
+    /// `tx_frames` while an interrupt is being served.
     pub tx_frames_irq: u32,
     stats_block_usecs: u32,
-    /// Whether the driver chooses the receive side by itself.
+    /// Whether the driver adapts the values of receiving.
     pub adaptive_rx: u32,
-    /// Whether the driver chooses the send side by itself.
+    /// Whether the driver adapts the values of sending.
     pub adaptive_tx: u32,
-    // Limits and values of the adaptive algorithms: carried along as they are.
+    // Limits and values of the adaptive algorithms, which are written back unchanged.
     adaptive: [u32; 11],
 }
 
 const _: () = assert!(size_of::<Coalesce>() == 92);
 
-const GET_COALESCE: u32 = 0x0e;
-const SET_COALESCE: u32 = 0x0f;
-const GET_TX_CHECKSUM: u32 = 0x16;
-const GET_STRINGS: u32 = 0x1b;
-const GET_STRING_SETS: u32 = 0x37;
-const GET_FEATURES: u32 = 0x3a;
-const SET_FEATURES: u32 = 0x3b;
-/// ETH_SS_FEATURES: the names of the features.
-const FEATURE_NAMES: u32 = 4;
-/// ETH_GSTRING_LEN.
-const NAME_BYTES: usize = 32;
-/// ETHTOOL_F_UNSUPPORTED | ETHTOOL_F_WISH: bits of the answer of ETHTOOL_SFEATURES, which is no error number.
-const NOT_AS_ASKED: libc::c_int = 0b11;
-
-/// One feature of an interface (linux/netdev_features.h), by the name that `ethtool -k` shows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Feature {
-    /// Its name, such as `tx-generic-segmentation`.
-    pub name: String,
-    /// Whether it can be changed at all.
-    pub changeable: bool,
-    /// Whether it is asked for.
-    pub requested: bool,
-    /// Whether it is on: a feature can be asked for and off, where another one that it needs is off.
-    pub active: bool,
-}
-
-/// Whether `interface`, in the socket's network namespace, leaves checksums of sent packets to the device.
-/// SIOCETHTOOL, ETHTOOL_GTXCSUM; [netdevice(7)](https://man7.org/linux/man-pages/man7/netdevice.7.html)
-pub fn offloads_tx_checksum(socket: BorrowedFd<'_>, interface: &str) -> io::Result<bool> {
-    let mut question = Question { command: GET_TX_CHECKSUM, answer: 0 };
-    // SAFETY: a `Question` is what this command reads and writes.
-    unsafe { ask(socket, interface, (&raw mut question).cast()) }?;
-    Ok(question.answer != 0)
-}
-
-/// The features of `interface` that have a name, in the kernel's order. SIOCETHTOOL, ETHTOOL_GFEATURES.
-pub fn features(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Vec<Feature>> {
-    let names = feature_names(socket, interface)?;
-    let blocks = names.len().div_ceil(32);
-    // struct ethtool_gfeatures: command, size, and for each 32 features available, requested, active, never_changed.
-    let mut answer = vec![0u32; 2 + 4 * blocks];
-    (answer[0], answer[1]) = (GET_FEATURES, blocks as u32);
-    // SAFETY: the kernel writes as many blocks as the second word says, and there is room for these.
-    unsafe { ask(socket, interface, answer.as_mut_ptr().cast()) }?;
-    let bit = |number: usize, word: usize| answer[2 + 4 * (number / 32) + word] >> (number % 32) & 1 == 1;
-    let named = names.into_iter().enumerate().filter(|(_, name)| !name.is_empty());
-    Ok(named
-        .map(|(number, name)| Feature {
-            name,
-            changeable: bit(number, 0),
-            requested: bit(number, 1),
-            active: bit(number, 2),
-        })
-        .collect())
-}
-
-/// Asks for features of `interface` to be on or off, all at once. SIOCETHTOOL, ETHTOOL_SFEATURES. That one of them
-/// does not come about is no error here: [`features`] tells.
-pub fn set_features(socket: BorrowedFd<'_>, interface: &str, wanted: &[(&str, bool)]) -> io::Result<()> {
-    let names = feature_names(socket, interface)?;
-    let blocks = names.len().div_ceil(32);
-    // struct ethtool_sfeatures: command, size, and for each 32 features valid, requested.
-    let mut order = vec![0u32; 2 + 2 * blocks];
-    (order[0], order[1]) = (SET_FEATURES, blocks as u32);
-    for (wanted, on) in wanted {
-        let number = names.iter().position(|name| name == wanted).ok_or(io::ErrorKind::NotFound)?;
-        let place = 2 + 2 * (number / 32);
-        order[place] |= 1 << (number % 32);
-        order[place + 1] |= u32::from(*on) << (number % 32);
-    }
-    // SAFETY: the kernel reads as many blocks as the second word says, and these are there.
-    let answer = unsafe { ask(socket, interface, order.as_mut_ptr().cast()) }?;
-    debug_assert!(answer & !(NOT_AS_ASKED | 0b100) == 0, "an unknown answer: {answer:#b}");
-    Ok(())
-}
-
-/// Name of each feature by its number; empty where a number has none.
-fn feature_names(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Vec<String>> {
-    // struct ethtool_sset_info: command, reserved, a 64-bit mask of sets, and one count per set of the mask.
-    let mut sets = [GET_STRING_SETS, 0, 0, 0, 0];
-    let mask = (1u64 << FEATURE_NAMES).to_ne_bytes();
-    sets[2] = u32::from_ne_bytes([mask[0], mask[1], mask[2], mask[3]]);
-    sets[3] = u32::from_ne_bytes([mask[4], mask[5], mask[6], mask[7]]);
-    // SAFETY: the mask names one set, so the kernel writes one count, for which there is room.
-    unsafe { ask(socket, interface, sets.as_mut_ptr().cast()) }?;
-    let count = sets[4] as usize;
-    // struct ethtool_gstrings: command, set, count, and the names of 32 bytes each.
-    let mut answer = vec![0u32; 3 + count * NAME_BYTES / size_of::<u32>()];
-    (answer[0], answer[1], answer[2]) = (GET_STRINGS, FEATURE_NAMES, count as u32);
-    // SAFETY: the kernel writes the names of the whole set, whose number it has just told; it cannot change while
-    // the kernel runs.
-    unsafe { ask(socket, interface, answer.as_mut_ptr().cast()) }?;
-    let bytes: Vec<u8> = answer[3..].iter().flat_map(|word| word.to_ne_bytes()).collect();
-    let text = |name: &[u8]| name.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect();
-    Ok(bytes.chunks_exact(NAME_BYTES).map(text).collect())
-}
-
-/// How `interface` gathers packets before it interrupts. SIOCETHTOOL, ETHTOOL_GCOALESCE.
+/// The interrupt coalescing of the device. ETHTOOL_GCOALESCE.
 pub fn coalesce(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Coalesce> {
-    let mut coalesce = Coalesce { command: GET_COALESCE, ..Coalesce::default() };
-    // SAFETY: a `Coalesce` is what this command writes.
+    let mut coalesce = Coalesce { command: 0x0e, ..Coalesce::default() };
+    // SAFETY: this command writes a `Coalesce`.
     unsafe { ask(socket, interface, (&raw mut coalesce).cast()) }?;
     Ok(coalesce)
 }
 
-/// Sets how `interface` gathers packets; start from what [`coalesce`] answered. SIOCETHTOOL, ETHTOOL_SCOALESCE.
+/// Sets the interrupt coalescing, which [`coalesce`] has returned and the caller changed. ETHTOOL_SCOALESCE.
 pub fn set_coalesce(socket: BorrowedFd<'_>, interface: &str, wanted: Coalesce) -> io::Result<()> {
-    let mut wanted = Coalesce { command: SET_COALESCE, ..wanted };
-    // SAFETY: a `Coalesce` is what this command reads.
-    unsafe { ask(socket, interface, (&raw mut wanted).cast()) }.map(drop)
+    let mut wanted = Coalesce { command: 0x0f, ..wanted };
+    // SAFETY: this command reads a `Coalesce`.
+    unsafe { ask(socket, interface, (&raw mut wanted).cast()) }
 }
 
-/// The largest packet that `interface` sends, in bytes. SIOCGIFMTU,
-/// [netdevice(7)](https://man7.org/linux/man-pages/man7/netdevice.7.html)
+/// The number of queues: for receiving, for transmitting, and for both. ETHTOOL_GCHANNELS.
+pub fn channels(socket: BorrowedFd<'_>, interface: &str) -> io::Result<(u32, u32, u32)> {
+    let mut words = [0; 9];
+    ask_words(socket, interface, 0x3c, &mut words)?;
+    Ok((words[5], words[6], words[8]))
+}
+
+/// The rate of the link in Mbit/s; `None` if it has none (a virtual device, or no cable). ETHTOOL_GSET.
+pub fn speed_mbit_per_s(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Option<u32>> {
+    // struct ethtool_cmd: `speed` is the first 16 bits of word 3, `speed_hi` those of word 7.
+    let mut words = [0; 11];
+    ask_words(socket, interface, 0x01, &mut words)?;
+    let first_half = |word: u32| u32::from(u16::from_ne_bytes([word.to_ne_bytes()[0], word.to_ne_bytes()[1]]));
+    let speed = first_half(words[7]) << 16 | first_half(words[3]);
+    Ok((speed != u32::MAX && speed != u32::from(u16::MAX) && speed != 0).then_some(speed))
+}
+
+/// The time stamps that an interface supports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamping {
+    /// Of the driver, when it gives a packet to the device.
+    pub transmit_software: bool,
+    /// Of the kernel, when it takes a packet from the driver.
+    pub receive_software: bool,
+    /// Of the device, when a packet leaves.
+    pub transmit_hardware: bool,
+    /// Of the device, when a packet arrives.
+    pub receive_hardware: bool,
+}
+
+/// ETHTOOL_GET_TS_INFO; the bits are those of SO_TIMESTAMPING
+/// ([linux/net_tstamp.h](https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/include/uapi/linux/net_tstamp.h)).
+pub fn stamping(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Stamping> {
+    let mut words = [0; 11];
+    ask_words(socket, interface, 0x41, &mut words)?;
+    let can = |bit: u32| words[1] >> bit & 1 == 1;
+    Ok(Stamping {
+        transmit_hardware: can(0),
+        transmit_software: can(1),
+        receive_hardware: can(2),
+        receive_software: can(3),
+    })
+}
+
+/// Whether checksums of sent packets are left to the device. ETHTOOL_GTXCSUM.
+pub fn offloads_tx_checksum(socket: BorrowedFd<'_>, interface: &str) -> io::Result<bool> {
+    // struct ethtool_value: command, value.
+    let mut words = [0; 2];
+    ask_words(socket, interface, 0x16, &mut words)?;
+    Ok(words[1] != 0)
+}
+
+/// An optional feature of a device or driver (linux/netdev_features.h).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Feature {
+    /// The kernel's name, as `ethtool -k` shows it below the headings: `tx-checksum-ip-generic`.
+    pub name: String,
+    /// Whether it can be changed.
+    pub changeable: bool,
+    /// Whether it is requested.
+    pub requested: bool,
+    /// Whether it is on. A requested feature is off while another one that it needs is off.
+    pub active: bool,
+}
+
+/// Features in one word of a mask.
+const BLOCK: usize = 32;
+
+/// The features that have a name, in the kernel's order. ETHTOOL_GFEATURES.
+pub fn features(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Vec<Feature>> {
+    let names = feature_names(socket, interface)?;
+    let blocks = names.len().div_ceil(BLOCK);
+    // struct ethtool_gfeatures: command, blocks, and per block: available, requested, active, never changed.
+    let mut words = vec![0; 2 + 4 * blocks];
+    words[1] = blocks as u32;
+    ask_words(socket, interface, 0x3a, &mut words)?;
+    let bit = |number: usize, word: usize| words[2 + 4 * (number / BLOCK) + word] >> (number % BLOCK) & 1 == 1;
+    let feature = |(number, name)| Feature {
+        name,
+        changeable: bit(number, 0) && !bit(number, 3),
+        requested: bit(number, 1),
+        active: bit(number, 2),
+    };
+    Ok(names.into_iter().enumerate().filter(|(_, name)| !name.is_empty()).map(feature).collect())
+}
+
+/// Requests features to be on or off, all at once. A feature that does not change is not an error; [`features`] shows it.
+/// ETHTOOL_SFEATURES.
+pub fn set_features(socket: BorrowedFd<'_>, interface: &str, wanted: &[(&str, bool)]) -> io::Result<()> {
+    let names = feature_names(socket, interface)?;
+    let blocks = names.len().div_ceil(BLOCK);
+    // struct ethtool_sfeatures: command, blocks, and per block: valid, requested.
+    let mut words = vec![0; 2 + 2 * blocks];
+    words[1] = blocks as u32;
+    for (wanted, on) in wanted {
+        let number = names.iter().position(|name| name == wanted).ok_or(io::ErrorKind::NotFound)?;
+        let at = 2 + 2 * (number / BLOCK);
+        words[at] |= 1 << (number % BLOCK);
+        words[at + 1] |= u32::from(*on) << (number % BLOCK);
+    }
+    ask_words(socket, interface, 0x3b, &mut words)
+}
+
+/// The name of each feature by its number; empty for numbers without a feature. ETHTOOL_GSSET_INFO, ETHTOOL_GSTRINGS.
+fn feature_names(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Vec<String>> {
+    /// ETH_SS_FEATURES.
+    const FEATURE_NAMES: u32 = 4;
+    /// ETH_GSTRING_LEN.
+    const NAME_WORDS: usize = 32 / size_of::<u32>();
+    /// Linux 6.18 has 66 features; a count above this is invalid.
+    const FEATURES_MAX: u32 = 1_024;
+    // struct ethtool_sset_info: command, reserved, a mask of 64 bits with the requested sets, their sizes.
+    let mut sizes = [0; 5];
+    let mask = (1_u64 << FEATURE_NAMES).to_ne_bytes();
+    for (size, word) in sizes[2..4].iter_mut().zip(mask.as_chunks().0) {
+        *size = u32::from_ne_bytes(*word);
+    }
+    ask_words(socket, interface, 0x37, &mut sizes)?;
+    let count = sizes[4].min(FEATURES_MAX);
+    // struct ethtool_gstrings: command, set, count, names.
+    let mut names = vec![0; 3 + count as usize * NAME_WORDS];
+    (names[1], names[2]) = (FEATURE_NAMES, count);
+    ask_words(socket, interface, 0x1b, &mut names)?;
+    Ok(names[3..].chunks_exact(NAME_WORDS).map(text).collect())
+}
+
+/// The bytes up to the first NUL.
+fn text(words: &[u32]) -> String {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
+/// The largest packet that the interface sends, in bytes. SIOCGIFMTU.
 pub fn mtu_bytes(socket: BorrowedFd<'_>, interface: &str) -> io::Result<u32> {
+    mtu(socket, interface, None)
+}
+
+/// Sets the largest packet that the interface sends. SIOCSIFMTU.
+pub fn set_mtu_bytes(socket: BorrowedFd<'_>, interface: &str, bytes: u32) -> io::Result<()> {
+    mtu(socket, interface, Some(bytes)).map(drop)
+}
+
+/// Sends `command` to the driver. `words` must have the length of the command's structure; for lists that is the count in
+/// the structure.
+fn ask_words(socket: BorrowedFd<'_>, interface: &str, command: u32, words: &mut [u32]) -> io::Result<()> {
+    words[0] = command;
+    // SAFETY: `words` is exclusive and, as every caller in this file ensures, as long as what the kernel reads and writes.
+    unsafe { ask(socket, interface, words.as_mut_ptr().cast()) }
+}
+
+/// Sends the command in the first word of `content` to the driver. SIOCETHTOOL,
+/// [netdevice(7)](https://man7.org/linux/man-pages/man7/netdevice.7.html)
+///
+/// # Safety
+/// `content` must point to the whole structure that the command reads and writes, exclusively.
+#[cfg(target_os = "linux")]
+unsafe fn ask(socket: BorrowedFd<'_>, interface: &str, content: *mut libc::c_char) -> io::Result<()> {
     let mut request = request_about(interface)?;
-    // SAFETY: the request is exclusive and of the type that this command reads and writes.
-    done(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) })?;
-    // SAFETY: this command has just written the number, and any bits are one.
+    request.ifr_ifru.ifru_data = content;
+    // SAFETY: the request points to `content`, which is valid by contract.
+    crate::done(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) })
+}
+
+/// [netdevice(7)](https://man7.org/linux/man-pages/man7/netdevice.7.html)
+#[cfg(target_os = "linux")]
+fn mtu(socket: BorrowedFd<'_>, interface: &str, wanted: Option<u32>) -> io::Result<u32> {
+    let mut request = request_about(interface)?;
+    let command = match wanted {
+        None => libc::SIOCGIFMTU,
+        Some(bytes) => {
+            request.ifr_ifru.ifru_mtu = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+            libc::SIOCSIFMTU
+        }
+    };
+    // SAFETY: the request is exclusive and of the type that both commands read and write.
+    crate::done(unsafe { libc::ioctl(socket.as_raw_fd(), command as _, &raw mut request) })?;
+    // SAFETY: the MTU was written above, by the kernel or by this function; any bits are a number.
     Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as u32)
 }
 
-/// Sets the largest packet that `interface` sends. SIOCSIFMTU,
-/// [netdevice(7)](https://man7.org/linux/man-pages/man7/netdevice.7.html)
-pub fn set_mtu_bytes(socket: BorrowedFd<'_>, interface: &str, bytes: u32) -> io::Result<()> {
-    let mut request = request_about(interface)?;
-    request.ifr_ifru.ifru_mtu = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-    // SAFETY: the request is of the type that this command reads.
-    done(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFMTU as _, &raw mut request) })
-}
-
-/// Hands `content` to the driver of `interface`; the answer is never negative.
-///
-/// # Safety
-/// `content` must point to what the command in its first word reads and writes, exclusively and with room for it.
-unsafe fn ask(socket: BorrowedFd<'_>, interface: &str, content: *mut libc::c_char) -> io::Result<libc::c_int> {
-    let mut request = request_about(interface)?;
-    request.ifr_ifru.ifru_data = content;
-    // SAFETY: the request leads to `content`, for which the caller vouches.
-    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
-    done(answer).map(|()| answer)
-}
-
+#[cfg(target_os = "linux")]
 fn request_about(interface: &str) -> io::Result<libc::ifreq> {
     // SAFETY: an interface request is a name and a union of plain values, for which zero bytes are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -203,7 +293,19 @@ fn request_about(interface: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-#[cfg(test)]
+/// # Safety
+/// None needed: nothing is read or written.
+#[cfg(not(target_os = "linux"))]
+unsafe fn ask(_: BorrowedFd<'_>, _: &str, _: *mut libc::c_char) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn mtu(_: BorrowedFd<'_>, _: &str, _: Option<u32>) -> io::Result<u32> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::os::fd::AsFd;
 
@@ -212,23 +314,35 @@ mod tests {
     use crate::socket::udp;
 
     #[test]
-    fn loopback_tells_its_features_and_its_size() {
+    fn loopback_has_features_and_an_mtu_but_no_ring() {
         let socket = udp(Family::Ipv4).expect("a socket");
-        let features = features(socket.as_fd(), "lo").expect("loopback has features");
-        let gro = features.iter().find(|feature| feature.name == "rx-gro").expect("the kernel names it");
+        let features = features(socket.as_fd(), "lo").expect("every interface has features");
+        let named = |name: &str| features.iter().find(|feature| feature.name == name).expect("a known name");
+        let gro = named("rx-gro");
         assert!(gro.changeable && gro.requested == gro.active, "{gro:?}");
-        assert!(features.len() > 30, "{}", features.len());
+        assert!(named("tx-tcp-segmentation").changeable, "{features:?}");
+        assert!(features.len() > 30 && features.iter().any(|feature| !feature.active), "{features:?}");
         assert!(mtu_bytes(socket.as_fd(), "lo").expect("a size") >= 1_280);
+        assert!(stamping(socket.as_fd(), "lo").expect("every interface reports it").receive_software);
+        let error = ring(socket.as_fd(), "lo").expect_err("no device, no ring");
+        assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
     }
 
     #[test]
-    fn what_is_not_there_cannot_be_asked() {
+    fn unknown_interfaces_and_features_are_refused() {
         let socket = udp(Family::Ipv4).expect("a socket");
-        let refused = |error: io::Error| error.raw_os_error();
-        assert_eq!(features(socket.as_fd(), "nosuch").map_err(refused), Err(Some(libc::ENODEV)));
-        assert_eq!(mtu_bytes(socket.as_fd(), "").map_err(refused), Err(Some(libc::ENODEV)));
-        assert_eq!(coalesce(socket.as_fd(), "lo").map_err(refused), Err(Some(libc::EOPNOTSUPP)));
+        for name in ["", "an-interface-name-too-long", "no-such-device"] {
+            assert_eq!(driver(socket.as_fd(), name).expect_err(name).raw_os_error(), Some(libc::ENODEV));
+            assert_eq!(mtu_bytes(socket.as_fd(), name).expect_err(name).raw_os_error(), Some(libc::ENODEV));
+        }
+        let error = coalesce(socket.as_fd(), "lo").expect_err("no device, no interrupts");
+        assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
         let unknown = set_features(socket.as_fd(), "lo", &[("no-such-feature", true)]).map_err(|error| error.kind());
         assert_eq!(unknown, Err(io::ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn names_end_at_nul() {
+        assert_eq!(text(&[u32::from_ne_bytes(*b"e100"), u32::from_ne_bytes(*b"0\0xx")]), "e1000");
     }
 }

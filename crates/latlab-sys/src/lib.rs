@@ -5,7 +5,7 @@
 
 pub mod clock;
 pub mod errno;
-pub mod interface;
+pub mod ethtool;
 
 #[cfg(target_os = "linux")]
 pub mod address;
@@ -17,8 +17,6 @@ pub mod connection;
 pub mod cpu_time;
 #[cfg(target_os = "linux")]
 pub mod datagram;
-#[cfg(target_os = "linux")]
-pub mod ethtool;
 #[cfg(target_os = "linux")]
 pub mod process;
 #[cfg(target_os = "linux")]
@@ -33,9 +31,7 @@ pub mod socket;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{
-    address, batch, connection, cpu_time, datagram, ethtool, process, readiness, scheduler, sleep, socket,
-};
+pub use elsewhere::{address, batch, connection, cpu_time, datagram, process, readiness, scheduler, sleep, socket};
 
 /// The result of a call that returns −1 and sets `errno` on failure.
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! UDP sockets: making them and settling what they promise. All of this happens before a run is armed.
+//! UDP sockets: creation and options. All of this happens before a run is armed.
 
 use std::ffi::c_int;
 use std::io;
@@ -18,30 +18,29 @@ pub fn udp(family: Family) -> io::Result<OwnedFd> {
     // SAFETY: takes no pointers.
     let fd = unsafe { libc::socket(domain, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, libc::IPPROTO_UDP) };
     done(fd)?;
-    // SAFETY: the call just made this descriptor, so nobody else owns it.
+    // SAFETY: the call has just made this descriptor, which has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Gives the socket its local address. [bind(2)](https://man7.org/linux/man-pages/man2/bind.2.html)
+/// Sets the local address. [bind(2)](https://man7.org/linux/man-pages/man2/bind.2.html)
 pub fn bind(socket: BorrowedFd<'_>, local: SocketAddr) -> io::Result<()> {
     let local = Address::from(local);
     // SAFETY: pointer and length describe `local`, which outlives the call.
     done(unsafe { libc::bind(socket.as_raw_fd(), local.as_ptr(), local.length()) })
 }
 
-/// Gives the socket its one peer. [connect(2)](https://man7.org/linux/man-pages/man2/connect.2.html)
+/// Sets the only peer. [connect(2)](https://man7.org/linux/man-pages/man2/connect.2.html)
 pub fn connect(socket: BorrowedFd<'_>, peer: SocketAddr) -> io::Result<()> {
     let peer = Address::from(peer);
     // SAFETY: pointer and length describe `peer`, which outlives the call.
     done(unsafe { libc::connect(socket.as_raw_fd(), peer.as_ptr(), peer.length()) })
 }
 
-/// Where the socket is bound. [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html)
+/// The local address. [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html)
 pub fn local_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     let mut local = Address::empty();
     let (place, length) = local.places();
-    // SAFETY: both places are inside `local`, which is exclusive and outlives the call; the length says how
-    // much room there is.
+    // SAFETY: both pointers are into `local`, which is exclusive and outlives the call; the length is its capacity.
     done(unsafe { libc::getsockname(socket.as_raw_fd(), place, length) })?;
     local.to_socket_addr().ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
@@ -66,7 +65,7 @@ pub(crate) fn get(socket: BorrowedFd<'_>, level: c_int, option: c_int) -> io::Re
 /// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)).
 pub fn bind_to_device(socket: BorrowedFd<'_>, interface: &str) -> io::Result<()> {
     let mut name = [0u8; libc::IFNAMSIZ];
-    // The kernel cuts longer names silently, and would then bind to another interface.
+    // The kernel truncates longer names silently, and would bind to another interface.
     if interface.is_empty() || interface.len() >= name.len() || interface.contains('\0') {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
     }
@@ -74,20 +73,20 @@ pub fn bind_to_device(socket: BorrowedFd<'_>, interface: &str) -> io::Result<()>
     set(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, &name)
 }
 
-/// How long a receive call sleeps at most, rounded up to the kernel's tick (SO_RCVTIMEO,
-/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). Zero means for ever.
+/// The time after which a receive call stops sleeping, rounded up to the kernel's tick (SO_RCVTIMEO,
+/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). Zero means no limit.
 pub fn set_receive_timeout(socket: BorrowedFd<'_>, timeout_ns: i64) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeval(timeout_ns))
 }
 
-/// How long a send call sleeps at most for room in the send buffer (SO_SNDTIMEO,
+/// The time after which a send call stops sleeping for space in the send buffer (SO_SNDTIMEO,
 /// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)).
 pub fn set_send_timeout(socket: BorrowedFd<'_>, timeout_ns: i64) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_SNDTIMEO, &timeval(timeout_ns))
 }
 
 fn timeval(span_ns: i64) -> libc::timeval {
-    // Rounded up: a span below a microsecond must not become "for ever".
+    // Rounded up: a span below a microsecond must not become zero, which means no limit.
     let micros = (span_ns.max(0) + 999) / 1_000;
     libc::timeval { tv_sec: (micros / 1_000_000) as _, tv_usec: (micros % 1_000_000) as _ }
 }
@@ -98,9 +97,9 @@ pub fn set_busy_poll(socket: BorrowedFd<'_>, busy_poll_us: u32) -> io::Result<()
     set(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, &c_int::try_from(busy_poll_us).unwrap_or(c_int::MAX))
 }
 
-/// Asks for a receive buffer and answers what the kernel gave: SO_RCVBUFFORCE where we may, else SO_RCVBUF
-/// within `net.core.rmem_max` ([socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). The
-/// kernel doubles what it is asked for, to have room for its own bookkeeping.
+/// Requests a receive buffer and returns the granted size: SO_RCVBUFFORCE if permitted, else SO_RCVBUF within
+/// `net.core.rmem_max` ([socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). The kernel doubles the
+/// requested size for its bookkeeping.
 pub fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<u32> {
     let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
     if set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes).is_err() {
@@ -109,8 +108,8 @@ pub fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<u32>
     get(socket, libc::SOL_SOCKET, libc::SO_RCVBUF).map(|given| given.max(0) as u32)
 }
 
-/// Asks for a send buffer and answers what the kernel gave, as [`set_receive_buffer`] does: SO_SNDBUFFORCE where we
-/// may, else SO_SNDBUF within `net.core.wmem_max` ([socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)).
+/// Requests a send buffer and returns the granted size, as [`set_receive_buffer`]: SO_SNDBUFFORCE if permitted, else
+/// SO_SNDBUF within `net.core.wmem_max` ([socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)).
 pub fn set_send_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<u32> {
     let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
     if set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &bytes).is_err() {
@@ -120,8 +119,8 @@ pub fn set_send_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<u32> {
 }
 
 /// Whether datagrams leave with a UDP checksum: SO_NO_CHECK
-/// ([socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)); over IPv6, where a receiver drops them unless it
-/// has asked for such, UDP_NO_CHECK6_TX (linux/udp.h, RFC 6935).
+/// ([socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)); over IPv6 UDP_NO_CHECK6_TX (linux/udp.h, RFC 6935),
+/// and receivers drop datagrams without one unless [`accept_unchecked`] is set.
 pub fn set_checksums(socket: BorrowedFd<'_>, family: Family, on: bool) -> io::Result<()> {
     let off = c_int::from(!on);
     match family {
@@ -130,7 +129,7 @@ pub fn set_checksums(socket: BorrowedFd<'_>, family: Family, on: bool) -> io::Re
     }
 }
 
-/// Whether an IPv6 socket takes datagrams without a UDP checksum (UDP_NO_CHECK6_RX, linux/udp.h, RFC 6936).
+/// Whether an IPv6 socket accepts datagrams without a UDP checksum (UDP_NO_CHECK6_RX, linux/udp.h, RFC 6936).
 pub fn accept_unchecked(socket: BorrowedFd<'_>, taken: bool) -> io::Result<()> {
     set(socket, libc::IPPROTO_UDP, libc::UDP_NO_CHECK6_RX, &c_int::from(taken))
 }
@@ -144,7 +143,7 @@ pub fn set_merging(socket: BorrowedFd<'_>, on: bool) -> io::Result<()> {
 /// Marks every datagram with a differentiated services code point, 0 to 63 (IP_TOS,
 /// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html); IPV6_TCLASS, RFC 3542, section 6.5).
 pub fn set_dscp(socket: BorrowedFd<'_>, family: Family, dscp: u8) -> io::Result<()> {
-    // The lower two bits of the octet are the congestion marks (RFC 3168), which are not ours to set.
+    // The lower two bits of the octet belong to congestion notification (RFC 3168).
     let octet = c_int::from(dscp) << 2;
     match family {
         Family::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_TOS, &octet),
@@ -152,7 +151,7 @@ pub fn set_dscp(socket: BorrowedFd<'_>, family: Family, dscp: u8) -> io::Result<
     }
 }
 
-/// Forbids fragmentation: what exceeds the path MTU is refused with EMSGSIZE (IP_MTU_DISCOVER,
+/// Forbids fragmentation: datagrams beyond the path MTU are refused with EMSGSIZE (IP_MTU_DISCOVER,
 /// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html)).
 pub fn forbid_fragments(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
     match family {
@@ -171,7 +170,7 @@ pub fn path_mtu_bytes(socket: BorrowedFd<'_>, family: Family) -> io::Result<u32>
     .map(|bytes| bytes.max(0) as u32)
 }
 
-/// Datagrams that the kernel threw away at this socket, because its receive buffer was full or a checksum was wrong
+/// Datagrams that the kernel dropped at this socket because its receive buffer was full or a checksum was wrong
 /// (SO_MEMINFO, SK_MEMINFO_DROPS in linux/sock_diag.h; Linux 4.12; `sk_get_meminfo` in
 /// [net/core/sock.c](https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/net/core/sock.c)). Wraps
 /// at 2³².
@@ -190,7 +189,7 @@ pub fn drops(socket: BorrowedFd<'_>) -> io::Result<u32> {
     }
 }
 
-/// Lets each received datagram tell the local address it was sent to (IP_PKTINFO,
+/// Makes the kernel report the local address of each received datagram (IP_PKTINFO,
 /// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html); IPV6_RECVPKTINFO,
 /// [ipv6(7)](https://man7.org/linux/man-pages/man7/ipv6.7.html)).
 pub fn report_local_address(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
@@ -201,8 +200,8 @@ pub fn report_local_address(socket: BorrowedFd<'_>, family: Family) -> io::Resul
     }
 }
 
-/// Whether an IPv6 socket keeps away from IPv4 (IPV6_V6ONLY,
-/// [ipv6(7)](https://man7.org/linux/man-pages/man7/ipv6.7.html)). Said always, since the default is a sysctl.
+/// Whether an IPv6 socket excludes IPv4 (IPV6_V6ONLY, [ipv6(7)](https://man7.org/linux/man-pages/man7/ipv6.7.html)). Always
+/// set explicitly, since the default is a sysctl.
 pub fn set_ipv6_only(socket: BorrowedFd<'_>, only: bool) -> io::Result<()> {
     set(socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &c_int::from(only))
 }
@@ -214,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_below_a_microsecond_is_not_for_ever() {
+    fn a_span_below_a_microsecond_is_rounded_up() {
         assert_eq!(timeval(1).tv_usec, 1);
         assert_eq!((timeval(1_500_000_000).tv_sec, timeval(1_500_000_000).tv_usec), (1, 500_000));
     }
@@ -236,7 +235,7 @@ mod tests {
             let socket = udp(family).expect("a socket");
             set_checksums(socket.as_fd(), family, false).expect("no checksums");
             set_checksums(socket.as_fd(), family, true).expect("checksums");
-            accept_unchecked(socket.as_fd(), true).expect("a wish");
+            accept_unchecked(socket.as_fd(), true).expect("an option");
         }
         assert_eq!(drops(socket).expect("a count"), 0);
         bind(socket, "127.0.0.1:0".parse().expect("an address")).expect("a port");
@@ -247,10 +246,10 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_the_buffer_is_counted() {
+    fn datagrams_beyond_the_receive_buffer_are_counted_as_drops() {
         let socket = udp(Family::Ipv4).expect("a socket");
         let socket = socket.as_fd();
-        // The kernel's least: a few datagrams fit.
+        // The kernel's minimum: a few datagrams fit.
         set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &1).expect("a buffer");
         bind(socket, "127.0.0.1:0".parse().expect("an address")).expect("a port");
         assert_eq!(drops(socket).expect("a count"), 0);

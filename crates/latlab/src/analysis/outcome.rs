@@ -49,7 +49,7 @@ fn no_answer(summaries: &[Summary]) -> Failure {
     no_probe_answered(summaries, Failure::world(format!("no probe was answered by `{target}`")))
 }
 
-/// The failure of searches none of which found a rate.
+/// The failure of searches that all found no rate.
 fn no_rate(searches: &[&SearchFigures], target: &str) -> Failure {
     let trials: usize = searches.iter().map(|search| search.trials).sum();
     let (what, cause, hint) = match searches.iter().all(|search| search.late_at_least.is_some()) {

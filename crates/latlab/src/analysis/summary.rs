@@ -113,7 +113,7 @@ impl Summary {
     }
 }
 
-/// Why there is no summary.
+/// Why a summary cannot be computed.
 #[derive(Debug, Error)]
 pub enum AnalysisError<E: std::error::Error + 'static> {
     /// The rows cannot be read.

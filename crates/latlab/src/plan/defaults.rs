@@ -44,7 +44,7 @@ pub const NAP: Nanos = Nanos::from_millis(100);
 /// (Documentation/admin-guide/sysctl/net.rst, `busy_read`).
 pub const BUSY_POLL_US: u32 = 50;
 /// Receive buffer of both ends: 5,000 small datagrams with the bookkeeping of the kernel, so that a thread that is
-/// preempted for 50 ms at 100,000 probes a second loses none of them.
+/// preempted for 50 ms at 100,000 probes a second drops nothing.
 pub const RECEIVE_BUFFER_BYTES: u32 = 4 << 20;
 /// Slots of the event ring: 131,072 × 64 B = 8 MiB, a quarter of a second at 500,000 events a second.
 pub const RING_EVENTS: usize = 1 << 17;

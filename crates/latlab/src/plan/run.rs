@@ -162,7 +162,7 @@ pub struct StopWhen {
     pub duration_ns: Option<Nanos>,
 }
 
-/// When the warm-up ends: at the first of its limits. Without limits there is no warm-up.
+/// When the warm-up ends: at the first of its limits. Without limits nothing is warmed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warmup {
     /// Number of probes.

@@ -105,7 +105,7 @@ fn handshake(
     stop: &AtomicBool,
 ) -> Result<NativeSession, SessionError> {
     let mut handshake = Handshake::new(key, params);
-    // ACCEPT, the longest reply, fits; anything longer is no reply and may be truncated.
+    // ACCEPT, the longest reply, fits; anything longer is not a reply and may be truncated.
     let mut buffer = [0; OPEN_BYTES];
     let start = clock.now();
     for attempt in 0..ATTEMPTS_AT_MS.len() {

@@ -164,7 +164,7 @@ impl TransportFamily for Tcp {
         TcpTransport::open(options.path, options.peer, options.wait, options.stop)
     }
 
-    /// The kernel joins and cuts messages by itself: none of the socket options for streams applies.
+    /// The kernel joins and segments messages itself: the socket options for streams do not apply.
     fn open_stream(options: &PathOptions<'_>, _: SenderSocketOptions) -> Result<TcpTransport, TransportError> {
         Tcp::open(options)?.with_unsent_limit()
     }

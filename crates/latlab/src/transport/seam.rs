@@ -56,7 +56,7 @@ pub struct PathReport {
     pub socket_errors: BTreeMap<String, u64>,
     /// Datagrams that the kernel dropped at the socket, modulo 2^32; `None` if unknown.
     pub socket_drops: Option<u64>,
-    /// The kernel's figures of the connection; `None` if there is no connection, or they are unknown.
+    /// The kernel's figures of the connection; `None` without a connection, or if unknown.
     pub connection: Option<ConnectionFacts>,
 }
 
@@ -74,7 +74,7 @@ pub struct OpenPath {
     /// The address and port measured to.
     pub peer: SocketAddr,
     /// The largest payload that leaves unfragmented, in bytes: the path MTU known so far less the IP and UDP headers.
-    /// `None` if the kernel does not know it, or cuts a connection's bytes by itself.
+    /// `None` if the kernel does not know it, or segments the bytes of a connection itself.
     pub unfragmented_bytes: Option<u32>,
     /// The send buffer granted to a stream, the kernel's bookkeeping included: on Linux up to twice the requested size.
     /// `None` if no size was requested.

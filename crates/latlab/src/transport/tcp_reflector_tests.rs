@@ -156,7 +156,7 @@ fn connections_without_session_or_progress_are_closed_after_their_time() {
     assert_eq!((reflector.tally.without_session, reflector.tally.stuck), (0, 0));
     check(&mut reflector);
     assert_eq!((reflector.tally.without_session, reflector.tally.stuck), (1, 1));
-    // Half a message is tolerated longer in a connection with a session, but not for ever.
+    // Half a message is tolerated longer in a connection with a session, but not without a limit.
     kept.write_all(&[0, 100, 1]).expect("sent");
     idle(&mut reflector, |reflector| {
         reflector.slots.iter().any(|slot| slot.is_occupied() && slot.has_partial_message())

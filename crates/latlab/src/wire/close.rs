@@ -33,7 +33,7 @@ impl Close {
     /// Reads a CLOSE without checking its code.
     ///
     /// # Errors
-    /// [`Malformed`] if `datagram` is no CLOSE of this version.
+    /// [`Malformed`] if `datagram` is not a CLOSE of this version.
     pub fn parse(datagram: &[u8]) -> Result<Close, Malformed> {
         let header = MessageHeader::expect(datagram, MessageType::Close, CLOSE_BYTES)?;
         let [wishes] = take(datagram, WISH_AT);
@@ -77,7 +77,7 @@ impl Report {
     /// Reads a REPORT of either length without checking its code.
     ///
     /// # Errors
-    /// [`Malformed`] if `datagram` is no REPORT of this version.
+    /// [`Malformed`] if `datagram` is not a REPORT of this version.
     pub fn parse(datagram: &[u8]) -> Result<Report, Malformed> {
         let is_short = datagram.len() == SHORT_REPORT_BYTES;
         let bytes = if is_short { SHORT_REPORT_BYTES } else { REPORT_BYTES };

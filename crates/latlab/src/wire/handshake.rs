@@ -31,7 +31,7 @@ impl Hello {
     /// Reads a HELLO of any version.
     ///
     /// # Errors
-    /// [`Malformed`] if `datagram` is no HELLO or has too little padding.
+    /// [`Malformed`] if `datagram` is not a HELLO, or has too little padding.
     pub fn parse(datagram: &[u8]) -> Result<Hello, Malformed> {
         let header = MessageHeader::parse(datagram)?;
         if header.message != MessageType::Hello {
@@ -74,7 +74,7 @@ impl Cookie {
     /// Reads a COOKIE of any version.
     ///
     /// # Errors
-    /// [`Malformed`] if `datagram` is no COOKIE.
+    /// [`Malformed`] if `datagram` is not a COOKIE.
     pub fn parse(datagram: &[u8]) -> Result<Cookie, Malformed> {
         let header = MessageHeader::parse(datagram)?;
         if header.message != MessageType::Cookie {
@@ -210,7 +210,7 @@ impl Open {
     /// Reads an OPEN without checking its code and token.
     ///
     /// # Errors
-    /// [`Malformed`] if `datagram` is no OPEN of this version.
+    /// [`Malformed`] if `datagram` is not an OPEN of this version.
     pub fn parse(datagram: &[u8]) -> Result<Open, Malformed> {
         MessageHeader::expect(datagram, MessageType::Open, OPEN_BYTES)?;
         let terms = Terms::parse(datagram, OPEN_TERMS_AT)?;
@@ -248,7 +248,7 @@ impl Accept {
     /// Reads an ACCEPT without checking its code.
     ///
     /// # Errors
-    /// [`Malformed`] if `datagram` is no ACCEPT of this version.
+    /// [`Malformed`] if `datagram` is not an ACCEPT of this version.
     pub fn parse(datagram: &[u8]) -> Result<Accept, Malformed> {
         let header = MessageHeader::expect(datagram, MessageType::Accept, ACCEPT_BYTES)?;
         Ok(Accept {
@@ -324,7 +324,7 @@ impl Refuse {
     /// Reads a REFUSE without checking its code.
     ///
     /// # Errors
-    /// [`Malformed`] if `datagram` is no REFUSE of this version, or its reason is unknown.
+    /// [`Malformed`] if `datagram` is not a REFUSE of this version, or its reason is unknown.
     pub fn parse(datagram: &[u8]) -> Result<Refuse, Malformed> {
         MessageHeader::expect(datagram, MessageType::Refuse, REFUSE_BYTES)?;
         let code = u16::from_be_bytes(take(datagram, REASON_AT));

@@ -71,7 +71,7 @@ impl MessageType {
     /// The type of a datagram, by its first byte.
     ///
     /// # Errors
-    /// [`Malformed::Length`] for an empty datagram, [`Malformed::Type`] for a byte that is no type.
+    /// [`Malformed::Length`] for an empty datagram, [`Malformed::Type`] for any byte that is not a type.
     #[inline]
     pub fn of(datagram: &[u8]) -> Result<MessageType, Malformed> {
         Ok(match *datagram.first().ok_or(Malformed::Length)? {

@@ -30,7 +30,7 @@ pub enum Malformed {
     /// Shorter than the message, or longer than a message of fixed size.
     #[error("wrong length")]
     Length,
-    /// The first byte is no message type.
+    /// The first byte is not a message type.
     #[error("unknown message type")]
     Type,
     /// Not latlab's magic number.

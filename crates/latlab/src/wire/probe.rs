@@ -63,7 +63,7 @@ impl ProbeHeader {
         self.flags & FLAG_TAGGED != 0
     }
 
-    /// Whether the tag of `datagram` is correct under `key` for the full `counter`; without a key: whether there is no tag.
+    /// Whether the tag of `datagram` is correct under `key` for the full `counter`; without a key: whether it has none.
     #[inline]
     pub fn verify(&self, key: Option<&TagKey>, counter: u64, datagram: &[u8]) -> bool {
         let tag = u64::from_be_bytes(take(datagram, TAG_AT));
@@ -184,7 +184,7 @@ impl<'a> SealedAnswer<'a> {
     /// Takes `datagram` as an answer.
     ///
     /// # Errors
-    /// [`Malformed`] if it is no answer.
+    /// [`Malformed`] if it is not an answer.
     #[inline]
     pub fn parse(datagram: &'a [u8]) -> Result<SealedAnswer<'a>, Malformed> {
         Ok(SealedAnswer { header: ProbeHeader::parse(datagram, MessageType::Answer)?, datagram })

@@ -117,8 +117,8 @@ pub fn extend_receive_counter(newest: u64, window: u32, low: u32) -> u64 {
     high << 32 | u64::from(low)
 }
 
-/// The 64-bit counter of an answer whose low half is `low`: at most `newest`, the highest one sent. `None` if there is no
-/// such counter: the probe was never sent.
+/// The 64-bit counter of an answer whose low half is `low`: at most `newest`, the highest one sent. `None` if no such
+/// counter exists: the probe was never sent.
 #[inline]
 pub fn extend_sent_counter(newest: u64, low: u32) -> Option<u64> {
     newest.checked_sub(u64::from((newest as u32).wrapping_sub(low)))

@@ -48,7 +48,7 @@ impl StreamPoll {
     /// Reads a POLL without checking its code.
     ///
     /// # Errors
-    /// [`Malformed`] if `datagram` is no POLL of this version.
+    /// [`Malformed`] if `datagram` is not a POLL of this version.
     pub fn parse(datagram: &[u8]) -> Result<StreamPoll, Malformed> {
         let header = MessageHeader::expect(datagram, MessageType::Poll, POLL_BYTES)?;
         let number = u64::from_be_bytes(take(datagram, NUMBER_AT));
@@ -134,7 +134,7 @@ impl StreamTally {
     /// Reads a TALLY without checking its code.
     ///
     /// # Errors
-    /// [`Malformed`] if `datagram` is no TALLY of this version.
+    /// [`Malformed`] if `datagram` is not a TALLY of this version.
     pub fn parse(datagram: &[u8]) -> Result<StreamTally, Malformed> {
         let header = MessageHeader::expect(datagram, MessageType::Tally, TALLY_BYTES)?;
         let count = |index: usize| u64::from_be_bytes(take(datagram, COUNTS_AT + 8 * index));
@@ -213,8 +213,8 @@ pub struct Train<'a> {
 }
 
 impl<'a> Train<'a> {
-    /// Takes `bytes` as packets of `each_bytes`. `None` if they are not a whole number of packets, the first is no DATA
-    /// packet, or the low half of the counter would wrap within them: then each has to be checked separately.
+    /// Takes `bytes` as packets of `each_bytes`. `None` if they are not a whole number of packets, the first is not a
+    /// DATA packet, or the low half of the counter would wrap within them: then each has to be checked separately.
     #[inline]
     pub fn parse(bytes: &'a [u8], each_bytes: usize) -> Option<Train<'a>> {
         let head = u64::from_be_bytes(*bytes.first_chunk()?);

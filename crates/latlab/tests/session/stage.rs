@@ -1,4 +1,4 @@
-//! A stage for sessions: a reflector and its sender in one thread, with a clock that only moves when somebody waits.
+//! A stage for sessions: a reflector and its sender in one thread, with a clock that advances only while one of them waits.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -13,16 +13,16 @@ use latlab::session::{PreSharedKey, ReceiverState, ReflectorAction, ReflectorLim
 use latlab::transport::Transport;
 use latlab::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 
-/// Nobody interrupts.
+/// Never set.
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// The reflector's clock is this far ahead of the sender's.
 pub(crate) const OFFSET: Nanos = Nanos::from_secs(77_000);
 
-/// What the socket of the stage dropped before anybody came.
+/// Drops of the socket before the first datagram.
 pub(crate) const SOCKET_DROPS: u64 = 5;
 
-/// A clock that moves when it is told to.
+/// A clock that is set by the test.
 #[derive(Clone, Default)]
 pub(crate) struct StageClock(Rc<Cell<i64>>);
 
@@ -42,7 +42,7 @@ impl Clock for StageClock {
     }
 }
 
-/// A path of no length to a reflector; datagrams of either direction can be lost by number.
+/// A path without delay to a reflector; datagrams of either direction can be dropped by number.
 pub(crate) struct Stage {
     pub(crate) reflector: SessionReflector,
     pub(crate) clock: StageClock,
@@ -53,9 +53,9 @@ pub(crate) struct Stage {
     pub(crate) replies: Vec<Vec<u8>>,
     pub(crate) lose_requests: Vec<usize>,
     pub(crate) lose_replies: Vec<usize>,
-    /// What somebody else slips in before whatever the reflector replies.
+    /// A datagram of another host that arrives before the reflector's reply.
     pub(crate) forgeries: Vec<Vec<u8>>,
-    /// What the socket of the stage says that it dropped.
+    /// The drops that the socket reports.
     pub(crate) socket_drops: Option<u64>,
     inbox: VecDeque<Vec<u8>>,
 }
@@ -76,7 +76,7 @@ impl Stage {
         }
     }
 
-    /// What the reflector says to `datagram` from `from`; none where it drops it. It takes 250 ns for a probe.
+    /// The reply to `datagram` from `from`; `None` if it is dropped. A probe takes 250 ns.
     pub(crate) fn ask_from(&mut self, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         let mut buffer = datagram.to_vec();
         let received = self.clock.reflector();

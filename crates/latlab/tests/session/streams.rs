@@ -95,7 +95,7 @@ fn what_the_socket_cannot_is_not_granted() {
 fn losses_duplicates_and_order_show_in_the_tally() {
     let (mut stage, mut stream) = streaming(true);
     let packets: Vec<Vec<u8>> = (0..70_000).map(|_| next(&mut stream)).collect();
-    // 3 and 5 are lost, 7 comes after 8, 9 comes twice, 2 so late that nobody knows.
+    // 3 and 5 are lost, 7 comes after 8, 9 comes twice, 2 below the replay window.
     for number in [0, 1, 4, 6, 8, 7, 9, 9, 69_999, 2] {
         assert_eq!(stage.ask(&packets[number]), None);
     }

@@ -300,7 +300,7 @@ fn few_intervals(delivered: &Description) -> Option<Caveat> {
     })
 }
 
-/// Segments of a stream are not counted, so that there is no share of them.
+/// Segments of a stream are not counted, so their share is unknown.
 fn retransmissions(manifest: &Manifest) -> Option<Caveat> {
     let again =
         manifest.run.connection.as_ref().map(|connection| connection.retransmitted).filter(|again| *again > 0)?;

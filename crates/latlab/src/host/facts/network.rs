@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use latlab_sys::address::Family;
 use latlab_sys::errno::explain;
-use latlab_sys::{interface as driver, socket};
+use latlab_sys::{ethtool, socket};
 
 use super::reader::{FactReader, NOT_THIS_HOST};
 use crate::facts::{Channels, Coalescing, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping};
@@ -84,18 +84,18 @@ fn add_driver_facts(facts: InterfaceFacts, known: &mut FactReader) -> InterfaceF
     let name = facts.name.clone();
     let from = DriverSource { socket: socket.as_fd(), name: &name };
     InterfaceFacts {
-        driver: known.fact(&field("driver"), || from.answer(driver::driver).map(driven)),
+        driver: known.fact(&field("driver"), || from.answer(ethtool::driver).map(driven)),
         speed_mbit_per_s: known.fact(&field("speed_mbit_per_s"), || {
-            from.answer(driver::speed_mbit_per_s)?.ok_or_else(|| "the driver states none".into())
+            from.answer(ethtool::speed_mbit_per_s)?.ok_or_else(|| "the driver states none".into())
         }),
-        ring: known.fact(&field("ring"), || from.answer(driver::ring).map(ring)),
-        coalescing: known.fact(&field("coalescing"), || from.answer(driver::coalescing).map(coalescing)),
+        ring: known.fact(&field("ring"), || from.answer(ethtool::ring).map(ring)),
+        coalescing: known.fact(&field("coalescing"), || from.answer(ethtool::coalesce).map(coalescing)),
         channels: known.fact(&field("channels"), || {
-            let (receive, transmit, combined) = from.answer(driver::channels)?;
+            let (receive, transmit, combined) = from.answer(ethtool::channels)?;
             Ok(Channels { receive, transmit, combined })
         }),
-        stamping: known.fact(&field("stamping"), || from.answer(driver::stamping).map(stamping)),
-        offloads: known.fact(&field("offloads"), || from.answer(driver::features).map(offloads)),
+        stamping: known.fact(&field("stamping"), || from.answer(ethtool::stamping).map(stamping)),
+        offloads: known.fact(&field("offloads"), || from.answer(ethtool::features).map(offloads)),
         ..facts
     }
 }
@@ -112,11 +112,11 @@ impl DriverSource<'_> {
     }
 }
 
-fn driven(from: driver::Driver) -> Driver {
+fn driven(from: ethtool::Driver) -> Driver {
     Driver { name: from.name, version: from.version, firmware: from.firmware, bus: from.bus }
 }
 
-fn ring(from: driver::Ring) -> RingSizes {
+fn ring(from: ethtool::Ring) -> RingSizes {
     RingSizes {
         receive: from.receive,
         receive_maximum: from.receive_maximum,
@@ -125,18 +125,18 @@ fn ring(from: driver::Ring) -> RingSizes {
     }
 }
 
-fn coalescing(from: driver::Coalescing) -> Coalescing {
+fn coalescing(from: ethtool::Coalesce) -> Coalescing {
     Coalescing {
-        receive_us: from.receive_us,
-        receive_frames: from.receive_frames,
-        transmit_us: from.transmit_us,
-        transmit_frames: from.transmit_frames,
-        adaptive_receive: from.adaptive_receive,
-        adaptive_transmit: from.adaptive_transmit,
+        receive_us: from.rx_usecs,
+        receive_frames: from.rx_frames,
+        transmit_us: from.tx_usecs,
+        transmit_frames: from.tx_frames,
+        adaptive_receive: from.adaptive_rx != 0,
+        adaptive_transmit: from.adaptive_tx != 0,
     }
 }
 
-fn stamping(from: driver::Stamping) -> Stamping {
+fn stamping(from: ethtool::Stamping) -> Stamping {
     Stamping {
         transmit_software: from.transmit_software,
         receive_software: from.receive_software,
@@ -146,7 +146,7 @@ fn stamping(from: driver::Stamping) -> Stamping {
 }
 
 /// Without features that are off and cannot be changed, which are most of them.
-fn offloads(features: Vec<driver::Feature>) -> BTreeMap<String, bool> {
+fn offloads(features: Vec<ethtool::Feature>) -> BTreeMap<String, bool> {
     let possible = features.into_iter().filter(|feature| feature.active || feature.changeable);
     possible.map(|feature| (feature.name, feature.active)).collect()
 }

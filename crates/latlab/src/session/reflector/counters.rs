@@ -9,7 +9,7 @@ use crate::wire::{Malformed, RefuseReason};
 pub enum DropReason {
     /// Too short or too long for its message type.
     Length,
-    /// The first byte is no message type.
+    /// The first byte is not a message type.
     Type,
     /// A set-up message without latlab's magic number.
     Magic,

@@ -304,7 +304,7 @@ impl<F: TransportFamily> Listener for FamilyListener<F> {
 /// Checks that a reflector with `key` may listen on `address` (rule R1).
 ///
 /// # Errors
-/// [`ServeError::KeylessRemote`] if other hosts can reach `address` and there is no key.
+/// [`ServeError::KeylessRemote`] if other hosts can reach `address` and no key is given.
 pub fn check_address(address: SocketAddr, key: Option<&PreSharedKey>) -> Result<(), ServeError> {
     if key.is_some() || address.ip().to_canonical().is_loopback() {
         Ok(())
@@ -316,7 +316,7 @@ pub fn check_address(address: SocketAddr, key: Option<&PreSharedKey>) -> Result<
 /// Why a reflector does not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Other hosts could reach it, and there is no key.
+    /// Other hosts could reach it without a key.
     #[error("cannot serve on `{address}` without a key")]
     KeylessRemote {
         /// The requested address.
