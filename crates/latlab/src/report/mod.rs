@@ -10,7 +10,6 @@ pub mod json;
 pub mod list;
 pub mod loads;
 pub mod ministat;
-mod netperf;
 mod remarks;
 #[cfg(test)]
 mod schemas;

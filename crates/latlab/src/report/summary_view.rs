@@ -3,7 +3,7 @@
 use super::figures::{across, by_cpu, down, histogram, rows_of_runs, windows};
 use super::heading::{Headline, heading, names};
 use super::view::{CaveatView, ReportView, Showing};
-use super::{netperf, remarks, stream_tables};
+use super::{remarks, stream_tables};
 use crate::analysis::{CompatOutput, Kind, Summary};
 use crate::diagnostics::Caveat;
 
@@ -23,7 +23,7 @@ pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
         heading: heading(&summaries.iter().map(Headline::of).collect::<Vec<_>>()),
         tables,
         alike: match showing.like {
-            Some(CompatOutput::NetperfUdpStream) => netperf::lines(summaries),
+            Some(CompatOutput::NetperfUdpStream) => stream_tables::netperf_lines(summaries),
             None => Vec::new(),
         },
         histogram: if let [one] = summaries { histogram(&one.histogram) } else { None },

@@ -15,12 +15,11 @@ mod permutation;
 mod precision;
 mod quantile;
 mod sample_size;
-mod share;
 mod two_samples;
 
 pub use describe::{DescribeOptions, Description, QuantileEstimate, describe, plain};
 pub use histogram::{Bucket, histogram};
-pub use interval::Interval;
+pub use interval::{Interval, Share, ratio, share};
 pub use linear_models::{Slope, between_blocks, slope};
 pub use loss_goal::{LossGoal, RateBounds, RateClass, RateTrial};
 pub use outline::{BoxPlot, Outline};
@@ -29,5 +28,4 @@ pub use permutation::{
 };
 pub use precision::{GroupBlocks, OWN_RUNS_MIN, PrecisionGoal, RUNS_MIN, own_interval, reached};
 pub use sample_size::{POWER, RUNS_MAX, SampleSizeGoal, runs_needed};
-pub use share::{Share, ratio, share};
 pub use two_samples::{MeanDifference, MinistatTest, TwoSamples, ranks_differ, student_differs};

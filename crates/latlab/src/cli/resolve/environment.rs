@@ -1,10 +1,14 @@
-//! Inputs from the process environment, and options common to all commands.
+//! Inputs from the process environment, and options common to several commands: verbosity, key, store, destinations and tags
+//! of recordings.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::cli::args::VerbosityArgs;
+use super::{RequestError, value};
+use crate::cli::args::{OutputArgs, StoreArgs, VerbosityArgs};
 use crate::console::Verbosity;
 use crate::diagnostics::Failure;
+use crate::plan::defaults;
 
 /// Inputs of a command other than its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,5 +53,85 @@ pub(super) const fn verbosity(typed: &VerbosityArgs) -> Verbosity {
         (true, _) => Verbosity::Quiet,
         (_, true) => Verbosity::Verbose,
         _ => Verbosity::Usual,
+    }
+}
+
+/// Destination of recordings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OutputSpec {
+    /// No recording is kept.
+    Nothing,
+    /// A new directory for each run in this store.
+    InStore(PathBuf),
+    /// This directory, which must not exist yet, for the only recording.
+    As(PathBuf),
+    /// This directory, which must not exist yet, as the store of several runs.
+    InNewStore(PathBuf),
+}
+
+pub(super) fn keeping(typed: &OutputArgs, runs: usize, environment: &Environment) -> OutputSpec {
+    match &typed.output {
+        _ if typed.no_record => OutputSpec::Nothing,
+        None => OutputSpec::InStore(store(&typed.store, environment)),
+        Some(directory) if runs == 1 => OutputSpec::As(directory.clone()),
+        Some(directory) => OutputSpec::InNewStore(directory.clone()),
+    }
+}
+
+/// Returns the path of the store: `--store`, else `LATLAB_STORE`, else the default.
+pub fn store(typed: &StoreArgs, environment: &Environment) -> PathBuf {
+    let named = typed.store.as_ref().or(environment.store.as_ref());
+    named.cloned().unwrap_or_else(|| defaults::STORE.into())
+}
+
+/// Parses `KEY=VALUE` tags; refuses repeated keys.
+pub(super) fn tags(typed: &[String]) -> Result<BTreeMap<String, String>, RequestError> {
+    let mut tags = BTreeMap::new();
+    for tag in typed {
+        let refuse = |cause: &str| {
+            let hint = "`KEY=VALUE`, the key of letters, digits, `.`, `-` and `_`, such as `build=4f2a`";
+            value::unusable("--tag", tag, cause, hint)
+        };
+        let (key, value) = tag.split_once('=').ok_or_else(|| refuse("it has no `=`"))?;
+        if key.is_empty() || !key.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_')) {
+            return Err(refuse("its key is no word"));
+        }
+        if tags.insert(key.to_owned(), value.to_owned()).is_some() {
+            return Err(refuse("its key was given before"));
+        }
+    }
+    Ok(tags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_option_overrides_the_environment_and_the_default_store() {
+        let here = Environment { store: Some("/env".into()), seed: 0 };
+        let typed = StoreArgs { store: Some("/typed".into()) };
+        assert_eq!(store(&typed, &here), PathBuf::from("/typed"));
+        assert_eq!(store(&StoreArgs::default(), &here), PathBuf::from("/env"));
+        assert_eq!(store(&StoreArgs::default(), &Environment::default()), PathBuf::from("./latlab-runs"));
+    }
+
+    #[test]
+    fn a_named_directory_is_one_recording_or_a_store_of_several() {
+        let typed = OutputArgs { output: Some("out".into()), ..OutputArgs::default() };
+        assert_eq!(keeping(&typed, 1, &Environment::default()), OutputSpec::As("out".into()));
+        assert_eq!(keeping(&typed, 2, &Environment::default()), OutputSpec::InNewStore("out".into()));
+        let nothing = OutputArgs { no_record: true, ..OutputArgs::default() };
+        assert_eq!(keeping(&nothing, 1, &Environment::default()), OutputSpec::Nothing);
+    }
+
+    #[test]
+    fn tags_are_distinct_keys_with_a_value() {
+        let read = |list: &[&str]| tags(&list.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>());
+        let two = read(&["build=4f2a", "note=a=b c"]).expect("well typed");
+        assert_eq!(two.get("note").map(String::as_str), Some("a=b c"));
+        for wrong in [&["build"][..], &["=x"], &["a b=x"], &["a=1", "a=2"]] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
     }
 }

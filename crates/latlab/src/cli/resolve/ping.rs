@@ -2,7 +2,8 @@
 
 use super::environment::verbosity;
 use super::{
-    Environment, KeySource, OutputSpec, RequestError, load, output, path, schedule, setting, summary, target, value,
+    Environment, KeySource, OutputSpec, RequestError, environment, load, path, schedule, setting, summary, target,
+    value,
 };
 use crate::cli::args::{BareArgs, PingArgs, ProbeArgs};
 use crate::console::Verbosity;
@@ -59,12 +60,12 @@ pub fn ping(typed: &PingArgs, environment: &Environment) -> Result<PingJob, Requ
         loads,
         settings: setting::settings(&typed.settings.set, &target)?,
         authenticated: key != KeySource::None,
-        tags: output::tags(&typed.keeping.tag)?,
+        tags: environment::tags(&typed.keeping.tag)?,
         judging: summary::judging(&typed.judging)?,
         target,
     };
     let runs = runs(&base, &sizes(&typed.probes)?, &path::source_ports(&typed.path)?)?;
-    let keeping = output::keeping(&typed.keeping, runs.len(), environment);
+    let keeping = environment::keeping(&typed.keeping, runs.len(), environment);
     let rounds = rounds(&runs);
     Ok(PingJob {
         plan: Plan { runs, rounds },

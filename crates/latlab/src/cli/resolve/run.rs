@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::environment::verbosity;
-use super::{Environment, RequestError, output, value};
+use super::{Environment, RequestError, environment, value};
 use crate::cli::args::{AmountArgs, RecipesArgs, ResumeArgs, RunArgs};
 use crate::console::Verbosity;
 use crate::recipe::{self, Between, RECIPES, Recipe, RecipeScale};
@@ -75,7 +75,7 @@ pub fn run(typed: &RunArgs, environment: &Environment) -> Result<RunJob, Request
     Ok(RunJob {
         source,
         going_on: typed.going_on,
-        store: output::store(&typed.store, environment),
+        store: environment::store(&typed.store, environment),
         json: typed.json.json,
         verbosity: verbosity(&typed.verbosity),
     })

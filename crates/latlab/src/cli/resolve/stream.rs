@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::environment::verbosity;
 use super::{
-    Environment, KeySource, OutputSpec, RequestError, load, output, path, ping, schedule, setting, summary, target,
-    value,
+    Environment, KeySource, OutputSpec, RequestError, environment, load, path, ping, schedule, setting, summary,
+    target, value,
 };
 use crate::cli::args::{BareStreamArgs, JudgingArgs, PacketArgs, SearchArgs, StopArgs, StreamArgs, StreamStopArgs};
 use crate::console::Verbosity;
@@ -72,7 +72,7 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<StreamJob
         loads: load::loads(&typed.loads, &target)?,
         settings: setting::settings(&typed.settings.set, &target)?,
         authenticated: key != KeySource::None,
-        tags: output::tags(&typed.keeping.tag)?,
+        tags: environment::tags(&typed.keeping.tag)?,
         judging: SummaryDefaults { like: typed.like.like, ..judging(&typed.judging)? },
         target,
         ..RunSpec::here(Work::Stream(base.clone()))
@@ -88,7 +88,7 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<StreamJob
     if runs.len() > defaults::RUNS_MAX || sessions > most {
         return Err(too_many(runs.len(), sessions, most));
     }
-    let keeping = output::keeping(&typed.keeping, runs.len(), environment);
+    let keeping = environment::keeping(&typed.keeping, runs.len(), environment);
     // A search is not cut into slices.
     let rounds = if search.is_some() { 1 } else { ping::rounds(&runs) };
     Ok(StreamJob {

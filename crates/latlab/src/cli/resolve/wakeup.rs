@@ -1,7 +1,7 @@
 //! Resolution of `latlab wakeup` and `latlab bare-wakeup`, and of the run that `--try-remedies` repeats.
 
 use super::environment::verbosity;
-use super::{Environment, OutputSpec, RequestError, load, output, path, ping, schedule, setting, summary, value};
+use super::{Environment, OutputSpec, RequestError, environment, load, path, ping, schedule, setting, summary, value};
 use crate::cli::args::{BareWakeupArgs, EndArgs, SleepArgs, WakeupArgs};
 use crate::console::Verbosity;
 use crate::measure::baseline::BareWakeupSpec;
@@ -51,7 +51,7 @@ pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<WakeupJob
         here: path::local_end(&end)?,
         loads: loads(load::loads(&typed.loads, &Target::Local)?)?,
         settings: settings(setting::settings(&typed.settings.set, &Target::Local)?)?,
-        tags: output::tags(&typed.keeping.tag)?,
+        tags: environment::tags(&typed.keeping.tag)?,
         judging: summary::judging(&typed.judging)?,
         ..RunSpec::here(work(Via::ClockNanosleep, defaults::WAKEUP_INTERVAL))
     };
@@ -77,7 +77,7 @@ pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<WakeupJob
     let try_remedies = typed.sleep.try_remedies;
     let runs = if try_remedies { vec![remedy_run(runs, typed)?] } else { runs };
     let recordings = if try_remedies { REMEDY_RUNS as usize } else { runs.len() };
-    let keeping = output::keeping(&typed.keeping, recordings, environment);
+    let keeping = environment::keeping(&typed.keeping, recordings, environment);
     let rounds = slices_with_a_slot(&runs).min(ping::rounds(&runs));
     let (json, verbosity) = (typed.json.json, verbosity(&typed.verbosity));
     Ok(WakeupJob { plan: Plan { runs, rounds }, try_remedies, keeping, json, verbosity })
