@@ -1,4 +1,4 @@
-//! The loads of a run: this process makes those of this end, an agent those of the peer.
+//! The loads of a run: those of this host are children of this process, those of the peer belong to its agent.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,10 +11,10 @@ use crate::plan::{LoadSpec, RunSpec, Side, defaults};
 use crate::session::{Loads, PreSharedKey, lost_loads, wait_until};
 use crate::units::Nanos;
 
-/// How often an agent is asked whether its loads have started or ended.
-const ASK_EVERY: Duration = Duration::from_millis(50);
+/// The interval at which an agent is asked whether its loads have started or ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The running loads of a run. Those of this end end when this is dropped, those of the peer with its agent.
+/// The running loads of a run. Those of this host end when this is dropped, those of the peer with its agent.
 #[derive(Debug)]
 pub(crate) struct BackgroundLoads {
     local: Loads,
@@ -23,13 +23,13 @@ pub(crate) struct BackgroundLoads {
 }
 
 impl BackgroundLoads {
-    /// Starts the loads of `spec`, those of this end first: each search for a rate has the path for itself. `duration` is
-    /// the longest that they are needed.
+    /// Starts the loads of `spec`, those of this host first, so that only one rate search uses the path at a time. `duration`
+    /// is the longest time for which they are needed.
     ///
     /// To be called before the calling thread is pinned: the loads inherit the CPUs that it may use.
     ///
     /// # Errors
-    /// A load cannot be made; those of this end have ended, those of the peer end with it.
+    /// A load cannot be started; those of this host have ended, those of the peer end with its agent.
     pub(crate) fn start(
         spec: &RunSpec,
         mut peer: Option<&mut Peer>,
@@ -45,7 +45,7 @@ impl BackgroundLoads {
             let mut status = peer.start_remote_loads(spec, duration)?;
             while status == LoadsStatus::Starting && !stop.load(Ordering::Relaxed) {
                 heartbeat();
-                thread::sleep(ASK_EVERY);
+                thread::sleep(POLL_INTERVAL);
                 status = peer.request_remote_loads(LoadsRequest::Look)?;
             }
         }
@@ -60,19 +60,17 @@ impl BackgroundLoads {
         }
     }
 
-    /// The processes of this end.
+    /// Process ids of the loads of this host, whose CPU time is latlab's own.
     pub(crate) fn own_processes(&self) -> Vec<u32> {
         self.local.own_processes()
     }
 
-    /// From now on the loads of this end are judged. Those of the peer have been since the run was armed, since no message
-    /// passes to its agent now.
+    /// Begins the reported interval of the loads of this host. That of the peer's loads has begun when the run was armed.
     pub(crate) fn begin(&self) {
         self.local.begin();
     }
 
-    /// Ends the loads of this end, which are judged until now; those of the peer until
-    /// [`end_remote`](BackgroundLoads::end_remote).
+    /// Ends the loads of this host and their reported interval.
     pub(crate) fn end(&self) {
         self.local.end();
     }
@@ -80,16 +78,16 @@ impl BackgroundLoads {
     /// Ends the loads of the peer, after the run is disarmed and before any other request to its agent.
     pub(crate) fn end_remote(&self, peer: &mut Peer) {
         if !self.remote.is_empty() {
-            // The loss of an agent is reported elsewhere, and found again by `finish`.
+            // The loss of an agent is reported by the lifecycle, and noticed again by `finish`.
             let _ = peer.request_remote_loads(LoadsRequest::End);
         }
     }
 
-    /// Ends all loads that run still, and reports what each has reached, this end's first. Of the loads of a lost agent
-    /// only the offered figures are known.
+    /// Ends all loads that have not ended, and returns their reports, those of this host first. The reports of a lost agent's
+    /// loads have the offered figures only.
     pub(crate) fn finish(self, peer: Option<&mut Peer>) -> Vec<LoadReport> {
         let BackgroundLoads { local, remote, .. } = self;
-        // Both hosts end theirs at the same time, as far as possible.
+        // Both hosts end their loads at nearly the same time.
         let ending =
             peer.filter(|_| !remote.is_empty()).map(|peer| (peer.request_remote_loads(LoadsRequest::End), peer));
         let mut reports = local.finish();
@@ -105,7 +103,7 @@ impl BackgroundLoads {
     }
 }
 
-/// What the loads of an agent have reached, as soon as it reports that; `None` if it has no loads.
+/// Waits for the reports of an agent's loads; `None` if it has no loads.
 fn ended(mut status: LoadsStatus, peer: &mut Peer) -> Result<Option<Vec<LoadReport>>, MeasureError> {
     loop {
         match status {
@@ -113,7 +111,7 @@ fn ended(mut status: LoadsStatus, peer: &mut Peer) -> Result<Option<Vec<LoadRepo
             LoadsStatus::None => return Ok(None),
             LoadsStatus::Starting | LoadsStatus::Running | LoadsStatus::Ending => {}
         }
-        thread::sleep(ASK_EVERY);
+        thread::sleep(POLL_INTERVAL);
         status = peer.request_remote_loads(LoadsRequest::Look)?;
     }
 }

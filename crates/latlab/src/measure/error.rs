@@ -1,4 +1,4 @@
-//! Why a measurement could not happen. Loss and lateness are not among the reasons: they are data.
+//! Errors of measuring. Loss and lateness are not errors but data.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use crate::session::{KeyError, LoadsError, ReflectorProcessError, SessionError};
 use crate::transport::{SendModeError, TransportError, explain_broken};
 use crate::units::{Nanos, human};
 
-/// Why a measurement could not happen, or could not go on.
+/// Why a measurement failed to start, or broke off.
 #[derive(Debug, Error)]
 pub enum MeasureError {
     /// The reflector process of `local` or `lab`.
@@ -25,84 +25,84 @@ pub enum MeasureError {
     /// The agent on the other host.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// A load could not be made.
+    /// A load could not be started.
     #[error(transparent)]
     Loads(#[from] LoadsError),
-    /// The reflector opens sessions, but counts no streams.
+    /// The reflector opened a session but answers no POLL.
     #[error("`{peer}` does not count streams")]
     StreamUncounted {
         /// The reflector.
         peer: String,
     },
-    /// The reflector fell silent.
+    /// The reflector no longer answers POLLs.
     #[error("`{peer}` does not say any more what arrives")]
     StreamSilent {
         /// The reflector.
         peer: String,
-        /// For so long.
+        /// The time without an answer.
         span: Nanos,
     },
-    /// No rate passes without loss.
+    /// No rate without loss was found.
     #[error("cannot find a rate that reaches `{peer}` without loss")]
     NoCleanRate {
         /// The reflector.
         peer: String,
     },
-    /// It opened a session, but not one in which it sends.
+    /// The reflector opened a session without a down-stream.
     #[error("`{peer}` sends no stream")]
     NoDownStream {
         /// The reflector.
         peer: String,
     },
-    /// Every packet would be dropped there.
+    /// The reflector would drop packets without a checksum.
     #[error("`{peer}` takes no packets without a checksum")]
     ChecksumNeeded {
         /// The reflector.
         peer: String,
     },
-    /// Packets cannot leave in the way that was asked for.
+    /// Packets cannot be sent in the requested mode.
     #[error(transparent)]
     SendMode(#[from] SendModeError),
     /// The measuring thread could not be started or died.
     #[error("cannot run the measuring thread")]
     Thread(#[source] io::Error),
-    /// The socket broke while measuring.
+    /// The socket failed during the measurement.
     #[error("the socket to `{peer}` broke while measuring")]
     Socket {
-        /// The other end.
+        /// The peer.
         peer: String,
-        /// What the kernel said.
+        /// The error of the system call.
         #[source]
         source: io::Error,
     },
-    /// A thread that measures cannot sleep.
+    /// A thread of `latlab wakeup` cannot sleep.
     #[error("cannot sleep via `{}`", via.word())]
     Sleep {
-        /// How it tried.
+        /// The sleep method.
         via: Via,
-        /// What the kernel said.
+        /// The error of the system call.
         #[source]
         source: io::Error,
     },
-    /// A pin, a priority, a namespace.
+    /// Placement, a setting, or a namespace.
     #[error(transparent)]
     Host(#[from] HostError),
     /// A socket could not be opened.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// No session with the other end.
+    /// No session could be opened.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// No fresh nonce or key.
+    /// No random bytes for a nonce or key, or an invalid key file.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// No recording.
+    /// The recording could not be created or written.
     #[error(transparent)]
     Recording(#[from] RecordingError),
 }
 
 impl MeasureError {
-    /// Why a stream to `peer` cannot go on.
+    /// The error of a stream to `peer`.
     pub(super) fn of_stream(error: StreamError, peer: SocketAddr) -> MeasureError {
         let peer = peer.to_string();
         match error {

@@ -1,5 +1,5 @@
-//! The lifecycle of the runs of a plan, the same for every kind: settle the plan, reach the peer, start the loads,
-//! sample the hosts, open the runs, let them take turns on the measuring thread, collect, close.
+//! The lifecycle of the runs of a plan, the same for every kind: reach the peer, start the loads, open the runs, sample the
+//! hosts, measure the runs in turn on the measuring thread, collect, close.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -10,8 +10,7 @@ use std::time::Duration;
 use super::peer::{local_settings, measuring_cpus};
 use super::ping::PingRun;
 use super::remote_host::RemoteResults;
-use super::run::{MeasuredRun, RunContext, RunEnd, on_own_thread};
-use super::session_opening::SessionLifetime;
+use super::run::{MeasuredRun, RunContext, RunEnd, SessionLifetime, on_own_thread};
 use super::stop_signal::StopSignal;
 use super::stream::StreamRun;
 use super::wakeup::{WakeupRun, thread_cpus, tracing};
@@ -26,23 +25,23 @@ use crate::session::PreSharedKey;
 use crate::transport::{self, FamilyVisitor, TransportFamily};
 use crate::units::Nanos;
 
-/// How often the caller's heartbeat is called: four times a second is smooth enough for a progress display, and seldom
-/// enough for wake-ups, which are later after other work ([`defaults::WAKEUP_DRAIN`]).
+/// The interval of the caller's heartbeat: short enough for a progress display, and long enough not to disturb wake-ups,
+/// which are later after other work ([`defaults::WAKEUP_DRAIN`]).
 const HEARTBEAT: Duration = Duration::from_millis(250);
 
-/// What a plan left: every recording that was begun, and the failure after that, if any.
+/// The recordings of a plan, and the failure that ended it early.
 #[derive(Debug, Default)]
 pub struct PlanOutcome {
-    /// One per run that was opened, in the plan's order.
+    /// One for each run, in the order of the plan.
     pub recordings: Vec<Finished>,
-    /// Why measuring or recording broke off; the recordings hold what was measured before.
+    /// Why measuring or recording broke off; the recordings have what was measured before.
     pub failure: Option<MeasureError>,
 }
 
-/// Measures `plan`. `stop` ends it early; `heartbeat` is called now and then from the calling thread while measuring.
+/// Measures `plan`. `stop` ends it early; `heartbeat` is called about four times a second from the calling thread.
 ///
 /// # Errors
-/// The plan could not be measured; no recording was made.
+/// The plan could not be measured; no recording was created.
 pub fn measure_plan(
     plan: &Plan,
     key: Option<&PreSharedKey>,
@@ -61,10 +60,10 @@ pub fn measure_plan(
     }
 }
 
-/// Whether this host grants what `run` asks for: takes every place and applies every setting, for a moment.
+/// Checks that this host permits the pins, priorities and settings of `run`, by applying them for a moment.
 ///
 /// # Errors
-/// What this host refuses.
+/// The host refuses one of them.
 pub fn rehearse_run(run: &RunSpec) -> Result<(), MeasureError> {
     let _affinity = placement::AffinityGuard::save(run.here.mlock);
     rehearse_placement(&with_known_cpus(run))?;
@@ -89,15 +88,15 @@ fn with_known_cpus(run: &RunSpec) -> RunSpec {
     run
 }
 
-/// Takes the places of the measuring threads for a moment: a pin or a priority that the kernel refuses is reported
-/// before anything is set, sent or recorded.
+/// Applies the pins and priorities of the measuring threads for a moment, so that a refusal is reported before anything is
+/// set, sent or recorded.
 fn rehearse_placement(run: &RunSpec) -> Result<(), MeasureError> {
     let cpus = run.wakeup().map_or_else(|| vec![run.here.cpu], thread_cpus);
     cpus.into_iter()
         .try_for_each(|cpu| on_own_thread("rehearse", || Ok(placement::place(&EndSpec { cpu, ..run.here })?)))
 }
 
-/// A plan with at least one run, and everything that the caller gave with it.
+/// A plan with at least one run, and the arguments of the caller.
 struct Lifecycle<'a> {
     plan: &'a Plan,
     first: &'a RunSpec,
@@ -107,7 +106,7 @@ struct Lifecycle<'a> {
     heartbeat: &'a mut dyn FnMut(),
 }
 
-/// Runs of probes: their loop is compiled for each transport.
+/// For runs of probes, whose loop is compiled for each transport.
 impl FamilyVisitor for Lifecycle<'_> {
     type Output = Result<PlanOutcome, MeasureError>;
 
@@ -124,7 +123,7 @@ impl Lifecycle<'_> {
         rehearse_placement(self.first)?;
         let mut hosts = Hosts::prepare(self.plan, self.first, self.key, self.stop)?;
         let loads = self.start_loads(&mut hosts)?;
-        // Before this thread leaves any CPU, since those that it may use are counted.
+        // Before this thread leaves CPUs, since its allowed CPUs are counted.
         let sampling = self.sampling(&hosts, &loads);
         loads.settle(self.stop, self.heartbeat);
         placement::keep_off(&self.measuring_cpus());
@@ -137,7 +136,7 @@ impl Lifecycle<'_> {
             }
         };
         let signal = StopSignal::new(self.stop, tracing(&self.plan.runs, self.target));
-        let failure = self.take_turns(&mut runs, &mut hosts, &loads, &signal).err();
+        let failure = self.measure_in_turn(&mut runs, &mut hosts, &loads, &signal).err();
         let failure = hosts.collect(&mut runs, loads, sampler, failure);
         Ok(close(runs, hosts, failure, &signal))
     }
@@ -149,7 +148,7 @@ impl Lifecycle<'_> {
         loads.map_err(|error| hosts.explained(error))
     }
 
-    /// How this host is sampled during the runs.
+    /// The sampling of this host during the runs.
     fn sampling(&self, hosts: &Hosts, loads: &BackgroundLoads) -> SamplerSpec {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         let reflectors = hosts.peer.as_ref().map(Peer::own_processes).unwrap_or_default();
@@ -157,7 +156,7 @@ impl Lifecycle<'_> {
         SamplerSpec { avoid_cpus: self.measuring_cpus(), own_processes, ..SamplerSpec::for_cpus(cpus) }
     }
 
-    /// The CPUs of this host that measure, in any of the runs.
+    /// The CPUs of this host on which any of the runs measures.
     fn measuring_cpus(&self) -> Vec<u16> {
         let mut cpus = Vec::new();
         for cpu in self.plan.runs.iter().flat_map(measuring_cpus) {
@@ -168,7 +167,7 @@ impl Lifecycle<'_> {
         cpus
     }
 
-    /// Opens every run of the plan; if one cannot be opened, none is left open.
+    /// Opens all runs of the plan. After an error none stays open.
     fn open_runs<R: MeasuredRun>(&self, hosts: &mut Hosts) -> Result<Vec<R>, MeasureError> {
         let count = self.plan.runs.len();
         if let Some(peer) = &mut hosts.peer
@@ -200,9 +199,9 @@ impl Lifecycle<'_> {
         Ok(runs)
     }
 
-    /// Measures the runs on a thread of their own, so that pins and priorities end with it and progress is never drawn by
-    /// the thread that measures.
-    fn take_turns<R: MeasuredRun>(
+    /// Measures the runs on a thread of their own, with which pins and priorities end. The calling thread displays progress
+    /// meanwhile.
+    fn measure_in_turn<R: MeasuredRun>(
         &mut self,
         runs: &mut [R],
         hosts: &mut Hosts,
@@ -213,8 +212,8 @@ impl Lifecycle<'_> {
         thread::scope(|scope| {
             let caller = thread::current();
             let work = move || {
-                let measured = take_place(first).and_then(|()| measure_slices(runs, rounds, loads, signal));
-                // By this thread: what passes until the caller has woken up is not part of the run.
+                let measured = place_sender(first).and_then(|()| measure_slices(runs, rounds, loads, signal));
+                // By this thread: the time until the caller wakes up is not part of the run.
                 loads.end();
                 caller.unpark();
                 measured
@@ -234,8 +233,8 @@ impl Lifecycle<'_> {
     }
 }
 
-/// Places the calling thread as the sender of `run`. Timer threads place themselves, each on its CPU.
-fn take_place(run: &RunSpec) -> Result<(), MeasureError> {
+/// Places the calling thread as the sender of `run`. Timer threads place themselves.
+fn place_sender(run: &RunSpec) -> Result<(), MeasureError> {
     match run.work {
         Work::Ping(_) | Work::Stream(_) => Ok(placement::place(&run.here)?),
         Work::Wakeup(_) => Ok(()),
@@ -260,7 +259,7 @@ fn measure_slices<R: MeasuredRun>(
     Ok(())
 }
 
-/// Closes every run, whatever happened to the others: one run's damage touches no other.
+/// Closes every run, also if another one fails to close.
 fn close<R: MeasuredRun>(
     runs: Vec<R>,
     hosts: Hosts,
@@ -292,9 +291,9 @@ fn close<R: MeasuredRun>(
     PlanOutcome { recordings, failure: failure.or(dismissed.err()) }
 }
 
-/// The hosts of a plan: this one, as it is set for the time of the runs, and the peer of runs with a path.
+/// The hosts of a plan: this one with its settings, and the peer of runs with a path.
 struct Hosts {
-    /// Of runs without a path; those of a path are set with its peer.
+    /// The settings of runs without a path; those of runs with a path belong to the peer.
     guard: HostGuard,
     peer: Option<Peer>,
     /// How latlab's own reflector process died, if it did.
@@ -334,8 +333,8 @@ impl Hosts {
         self.peer.as_mut().map_or(Ok(()), |peer| peer.arm(longest))
     }
 
-    /// Ends the runs if the reflector process has died: what follows would only be losses. One that dies after the runs
-    /// were asked to end, as if a service manager ends both, spoils no figure.
+    /// Ends the runs if the reflector process has died, since all further probes would be lost. A death after a request to
+    /// end the runs, as when a service manager ends both, does not affect the figures.
     fn check_reflector(&mut self, signal: &StopSignal) {
         if !signal.requested().load(Ordering::Relaxed)
             && let Some(death) = self.peer.as_mut().and_then(Peer::death)
@@ -345,8 +344,8 @@ impl Hosts {
         }
     }
 
-    /// Ends loads, samples and settings after the runs, and writes down what each has come to. The failure of the runs,
-    /// or else the loss of the agent.
+    /// Ends loads, sampling and settings after the runs, and records their results. Returns the failure of the runs, or else
+    /// the loss of the agent.
     fn collect<R: MeasuredRun>(
         &mut self,
         runs: &mut [R],
@@ -381,7 +380,7 @@ impl Hosts {
     }
 }
 
-/// Writes down the facts of the peer's host, if an agent runs there.
+/// Records the facts of the peer's host, if it has an agent.
 fn note_remote_host<R: MeasuredRun>(run: &mut R, peer: &Peer) {
     if let Some(remote) = peer.remote_host() {
         let manifest = run.writer().manifest_mut();
@@ -389,7 +388,7 @@ fn note_remote_host<R: MeasuredRun>(run: &mut R, peer: &Peer) {
     }
 }
 
-/// Samples of this host during the runs, for the recording of each.
+/// The sampling of this host during the runs.
 struct HostSampling(Sampler<HostLogs>);
 
 impl HostSampling {
@@ -399,13 +398,13 @@ impl HostSampling {
         Ok(HostSampling(sampler.map_err(MeasureError::Thread)?))
     }
 
-    /// Takes the last sample.
+    /// Takes the last sample and ends.
     fn end(self) -> HostLogs {
         self.0.stop()
     }
 }
 
-/// A log for each run, in their order: each recording stands for itself, so each gets every sample.
+/// A log for each run, in their order. Each recording gets every sample, so that it is complete by itself.
 struct HostLogs(Vec<HostLog>);
 
 impl SampleSink for HostLogs {
@@ -415,7 +414,7 @@ impl SampleSink for HostLogs {
 }
 
 impl HostLogs {
-    /// Adds the samples of the peer's host, and gives each run its log back.
+    /// Adds the samples of the peer's host, and gives each run its log.
     fn finish<R: MeasuredRun>(self, runs: &mut [R], remote: &RemoteResults) {
         for (run, mut log) in runs.iter_mut().zip(self.0) {
             remote.samples.iter().for_each(|sample| log.push(Side::Peer, sample));

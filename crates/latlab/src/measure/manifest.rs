@@ -1,4 +1,4 @@
-//! What is known about a run before its first probe and after its last, gathered for the manifest.
+//! The facts about a run before its first probe and after its last one, collected for the manifest.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::session::KeyError;
 use crate::transport::OpenPath;
 use crate::wire::TagKey;
 
-/// The manifest of a run that is about to start, over `path` if it has one.
+/// The manifest of a run that is about to start, over `path` if it has a path.
 pub(crate) fn opening_manifest(
     spec: &RunSpec,
     context: &RunContext<'_>,
@@ -46,7 +46,7 @@ pub(crate) fn opening_manifest(
 
 /// Adds the clocks and the hosts after the last probe.
 pub(crate) fn add_closing_facts(manifest: &mut Manifest, path: Option<OpenPath>) {
-    // The clocks first: reading facts takes time, and a clock step within it does not belong to the run.
+    // The clocks first: reading facts takes time, and a clock step during that time does not belong to the run.
     manifest.here.clock_end = Some(clock::anchor());
     manifest.here.after = Some(facts::read(&HostRoot::live(), path_interface(&manifest.spec, path)));
     if path.is_some() {
@@ -55,7 +55,7 @@ pub(crate) fn add_closing_facts(manifest: &mut Manifest, path: Option<OpenPath>)
     }
 }
 
-/// `conditions` of the path, and the largest payload that crosses it in one piece.
+/// `conditions` of the path, and the largest payload that crosses it unfragmented.
 fn conditions(mut conditions: BTreeMap<String, String>, path: OpenPath) -> BTreeMap<String, String> {
     if let Some(bytes) = path.unfragmented_bytes {
         conditions.insert(UNFRAGMENTED_BYTES.into(), bytes.to_string());
@@ -72,7 +72,7 @@ fn path_interface(spec: &RunSpec, path: Option<OpenPath>) -> Interface<'_> {
     }
 }
 
-/// `local` and `lab` have both ends on one host, with one clock. Facts of other peers come `from_agent` only.
+/// The facts of the peer's host. `local` and `lab` have both ends on one host; for other targets only an agent knows them.
 fn peer_facts(target: &Target, here: &EndFacts, from_agent: Option<&EndFacts>) -> EndFacts {
     match target {
         Target::Local => here.clone(),
@@ -90,11 +90,11 @@ fn peer_facts(target: &Target, here: &EndFacts, from_agent: Option<&EndFacts>) -
     }
 }
 
-/// The cost of the instrument in this run: measured now, but for the bare loop, which `latlab doctor --calibrate`
-/// measures.
+/// The cost of the instrument in this run. It is measured here, except for the bare loop, which
+/// `latlab doctor --calibrate` measures.
 fn instrument(spec: &RunSpec, host: &HostFacts) -> Instrument {
     let tag = TagKey::new(&[0x5a; 16]);
-    // A probe covers three words; black_box keeps the compiler from computing the tag once.
+    // The tag of a probe covers three words; black_box keeps the compiler from computing it only once.
     let tag_cost = || clock::cost_ns(|| tag.tag(std::hint::black_box(&[1, 2, 3])));
     Instrument {
         clock_resolution_ns: Some(clock::resolution()),
@@ -104,8 +104,8 @@ fn instrument(spec: &RunSpec, host: &HostFacts) -> Instrument {
     }
 }
 
-/// The conditions of the bare loop that compares with this run; `None` if latlab does not know the other end, or if the
-/// path is not loopback.
+/// The conditions of the bare loop that is comparable to this run; `None` if the path is not loopback, or the scheduling of
+/// the reflector is unknown.
 fn bare_loop_of(spec: &RunSpec, host: &HostFacts) -> Option<BareLoop> {
     let peer = spec.peer.filter(|_| spec.target == Target::Local)?;
     Some(BareLoop {

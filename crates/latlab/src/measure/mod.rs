@@ -1,5 +1,5 @@
-//! Measuring: the lifecycle that all kinds of runs share (`lifecycle.rs`, `run.rs`), the other end (`peer.rs`), and a
-//! folder for each kind with its hot loop. `baseline/` has the same loops without anything else, to compare with.
+//! Measuring: the lifecycle of all kinds of runs (`lifecycle.rs`, `run.rs`), the peer (`peer.rs`), and a folder for each kind
+//! with its hot loop. `baseline/` has bare loops of the same system calls, to compare with.
 
 mod background_loads;
 pub mod baseline;
@@ -10,7 +10,6 @@ mod peer;
 pub mod ping;
 mod remote_host;
 mod run;
-mod session_opening;
 mod stop_signal;
 pub mod stream;
 pub mod wakeup;

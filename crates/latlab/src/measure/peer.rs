@@ -1,4 +1,4 @@
-//! The peer of a run: a reflector that is reached, or started, on this host or by an agent.
+//! The peer of a run: a reflector that runs already, or is started on this host or by an agent.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -16,20 +16,20 @@ use crate::session::{LoadedPath, PreSharedKey, ReflectorProcess, ReflectorReques
 use crate::transport::{TransportError, local_address_towards, resolve};
 use crate::units::Nanos;
 
-/// The peer of the runs of a plan. What latlab made for it ends when this is dropped: first the process, then its
-/// namespaces. Settings of the runs are put back with it.
+/// The peer of the runs of a plan. When this is dropped, the process that latlab started for it ends, then its namespaces;
+/// settings of the runs are restored.
 #[derive(Debug)]
 pub struct Peer {
     address: SocketAddr,
     process: Option<ReflectorProcess>,
-    /// Counts network loads.
+    /// The reflector that counts network loads.
     sink: Option<ReflectorProcess>,
-    /// Answers the probes during a stream.
+    /// The reflector that answers probes during a stream.
     probe_reflector: Option<ReflectorProcess>,
     probe_address: SocketAddr,
     agent: Option<Agent>,
     remote_host: Option<RemoteHost>,
-    /// CPUs that measure on the agent's host.
+    /// Measuring CPUs of the agent's host.
     remote_cpus: Vec<u16>,
     _sender_namespace: Option<EnteredNamespace>,
     lab: Option<Lab>,
@@ -38,9 +38,8 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Reaches or starts the peer that `spec` names, for so many sessions. For `lab` the calling thread moves into the
-    /// sender's namespace and stays there until the peer is dropped; for an agent it must live as long as the peer,
-    /// and `stop` is set when the agent is lost.
+    /// Reaches or starts the peer of `spec`, for so many sessions. For `lab` the calling thread is in the sender's namespace
+    /// until the peer is dropped; with an agent it must outlive the peer, and `stop` is set when the agent is lost.
     ///
     /// # Errors
     /// The peer cannot be reached or started, or a setting is refused.
@@ -68,8 +67,8 @@ impl Peer {
         }
     }
 
-    /// Reaches or starts the peer of loads without a measurement: an agent starts no reflector then, and its host is
-    /// neither described nor sampled.
+    /// Reaches or starts the peer of loads without a measurement. An agent then starts no reflector, and its host is neither
+    /// described nor sampled.
     ///
     /// # Errors
     /// As [`Peer::reach`].
@@ -84,7 +83,7 @@ impl Peer {
         let path = spec.expect_path();
         let agent = Agent::start(&spec.target, path, &[], stop)?;
         let sends = spec.loads.iter().any(|load| matches!(load.kind, LoadKind::Net(_)));
-        // Loads of CPUs and memory need no path.
+        // CPU and memory loads need no path.
         let address = if sends { remote_address(&agent, path)? } else { Ipv4Addr::UNSPECIFIED.into() };
         Ok(Peer { agent: Some(agent), ..Peer::at(SocketAddr::new(address, 0)) })
     }
@@ -116,16 +115,16 @@ impl Peer {
             guard = HostGuard::find(&spec.settings, &interfaces, HostRoot::for_knobs()).map_err(HostError::from)?;
             agent_settings = PeerSettings::find(&mut agent, &spec.settings, local_address_towards(path, bind)?)?;
             guard.apply(KnobJournal::for_user().as_ref()).map_err(HostError::from)?;
-            agent_settings.turn(&mut agent)?;
+            agent_settings.apply(&mut agent)?;
         }
         let address = agent.start_reflector(request(bind))?;
-        // After everything is set there: the facts shall be those of the run.
+        // After the settings, so that the facts are those of the run.
         let remote_host = Some(RemoteHost::before_run(&mut agent, bind)?);
         let remote_cpus = spec.peer.and_then(|end| end.cpu).into_iter().collect();
         Ok(Peer { agent: Some(agent), remote_host, remote_cpus, guard, agent_settings, ..Peer::at(address) })
     }
 
-    /// A reflector for which latlab starts and sets nothing.
+    /// A reflector at `address`, without a process, an agent or settings.
     fn at(address: SocketAddr) -> Peer {
         Peer {
             address,
@@ -161,9 +160,9 @@ impl Peer {
         Ok(Peer { process: Some(process), _sender_namespace, lab: Some(lab), guard, ..Peer::at(address) })
     }
 
-    /// The path of this end's network loads to the reflector that counts them; `None` if `spec` has none. If latlab
-    /// starts the reflector, they have a process of their own: in one socket probes would wait behind the load, and that
-    /// queue is not part of the path.
+    /// The path of this end's network loads to the reflector that counts them; `None` without network loads. A reflector that
+    /// latlab starts for them is a process of its own: in a common socket probes would queue behind the load, and that queue
+    /// is not part of the path.
     ///
     /// # Errors
     /// That process cannot be started.
@@ -182,8 +181,8 @@ impl Peer {
         Ok(Some(LoadedPath { peer, path: spec.expect_path(), key, lasting: duration }))
     }
 
-    /// Prepares the answers to probes during the streams of `spec`, in so many sessions: if latlab starts the reflector,
-    /// by a process of their own, as for loads.
+    /// Prepares a reflector for the probes during the streams of `spec`, in so many sessions: one that latlab starts is a
+    /// process of its own, as for loads.
     ///
     /// # Errors
     /// That process cannot be started.
@@ -199,13 +198,13 @@ impl Peer {
         Ok(())
     }
 
-    /// The address that answers probes during a stream.
+    /// The address of the reflector for probes during a stream.
     pub(crate) fn probe_address(&self) -> SocketAddr {
         self.probe_address
     }
 
-    /// The address of a second reflector on the host of the first, and its process if that is on this host. A `HOST` has
-    /// one reflector only.
+    /// The address of a second reflector on the peer's host, and its process if that is this host. For a `HOST`, which has
+    /// one reflector, that of the first.
     fn another_reflector(
         &mut self,
         target: &Target,
@@ -224,8 +223,8 @@ impl Peer {
         })
     }
 
-    /// Starts the loads of `spec` that the agent makes. Network loads go to a reflector on this host that only counts
-    /// them, at this end's address of the path and under a key of its own.
+    /// Starts those loads of `spec` that the agent holds. Network loads go to a reflector on this host that only counts them,
+    /// at this end's address of the path and with a key of its own.
     ///
     /// # Errors
     /// The agent refuses, or that reflector cannot be started.
@@ -253,7 +252,7 @@ impl Peer {
     /// Sends `request` about its loads to the agent.
     ///
     /// # Errors
-    /// The agent is lost, or a load could not be made.
+    /// The agent is lost, or a load could not be started.
     pub(super) fn request_remote_loads(&mut self, request: LoadsRequest) -> Result<LoadsStatus, MeasureError> {
         Ok(self.agent.as_mut().map_or(Ok(LoadsStatus::None), |agent| agent.loads(request))?)
     }
@@ -263,39 +262,39 @@ impl Peer {
         self.address
     }
 
-    /// The receive buffer of its socket in bytes; `None` unless this end started it.
+    /// The receive buffer of its socket in bytes; `None` if this process did not start it.
     pub fn receive_buffer_bytes(&self) -> Option<u32> {
         self.process.as_ref().and_then(ReflectorProcess::receive_buffer_bytes)
     }
 
-    /// The processes on this host that were started for it: latlab's own share of the CPUs.
+    /// Process ids of the reflectors on this host, whose CPU time is latlab's own.
     pub fn own_processes(&self) -> Vec<u32> {
         self.process.iter().chain(&self.sink).chain(&self.probe_reflector).map(ReflectorProcess::pid).collect()
     }
 
-    /// The settings of the run, as they were found and set.
+    /// The settings of the run, with the values before and after.
     pub(crate) fn settings(&self) -> Vec<SettingFacts> {
         [self.guard.facts().as_slice(), self.agent_settings.facts()].concat()
     }
 
-    /// Puts the settings of the run back; the facts say how. A lost agent restores its host by itself, and its facts say
-    /// nothing of it.
+    /// Restores the settings of the run; the facts report how. A lost agent restores its host by itself, which its facts do
+    /// not report.
     pub(crate) fn restore_settings(&mut self) -> Vec<SettingFacts> {
         let here = self.guard.restore();
         if let Some(agent) = &mut self.agent {
-            // That the agent is lost was already reported at the end of the run.
+            // The loss of the agent was reported at the end of the run.
             let _ = self.agent_settings.restore(agent);
         }
         [here.as_slice(), self.agent_settings.facts()].concat()
     }
 
-    /// How one of the reflector processes on this host died, if one did.
+    /// How a reflector process on this host died; `None` if all run.
     pub(crate) fn death(&mut self) -> Option<String> {
         self.process.iter_mut().chain(&mut self.probe_reflector).find_map(ReflectorProcess::death)
     }
 
-    /// Before runs that take `planned` at most (`None`: without a bound): from now on no message passes but on the
-    /// measured path.
+    /// Prepares the agent for runs that take `planned` at most (`None`: without a bound). Until [`Peer::disarm`] no message is
+    /// exchanged with it.
     ///
     /// # Errors
     /// The agent is lost or refuses.
@@ -323,12 +322,12 @@ impl Peer {
         self.remote_host.as_ref()
     }
 
-    /// `error`, or the loss of the agent, which makes everything else fail.
+    /// The loss of the agent if it is lost, since that causes other errors; else `error`.
     pub(crate) fn explained(&mut self, error: MeasureError) -> MeasureError {
         self.agent.as_mut().and_then(Agent::lost).map_or(error, MeasureError::from)
     }
 
-    /// After the runs. How a reflector process of the agent died meanwhile, if one did.
+    /// Ends the armed state after the runs. Returns how a reflector process of the agent died, if one did.
     ///
     /// # Errors
     /// The agent is lost.
@@ -336,21 +335,21 @@ impl Peer {
         Ok(self.agent.as_mut().map_or(Ok(None), Agent::disarm)?)
     }
 
-    /// Ends everything that was started for it.
+    /// Ends the agent and the reflectors.
     ///
     /// # Errors
-    /// The agent could not undo something, or is lost.
+    /// The agent could not undo a change, or is lost.
     pub(crate) fn dismiss(mut self) -> Result<(), MeasureError> {
         Ok(self.agent.take().map_or(Ok(()), Agent::dismiss)?)
     }
 
-    /// Conditions of the path that were set or found by setting it up.
+    /// The conditions of a lab's path, for the manifest.
     pub fn conditions(&self) -> BTreeMap<String, String> {
         self.lab.as_ref().map(|lab| lab.conditions().clone()).unwrap_or_default()
     }
 }
 
-/// The rate that a reflector started by latlab may send at: as much as any down-stream, since its only sender asks for it.
+/// The permitted down-stream rate of a reflector that latlab starts: the largest of all, since it serves this run only.
 fn down_bps(spec: &RunSpec) -> u64 {
     let is_down = spec.stream().is_some_and(|stream| stream.direction == Direction::Down);
     if is_down { defaults::STREAM_RATE_MAX_BPS } else { 0 }
@@ -365,7 +364,7 @@ fn remote_address(agent: &Agent, path: &PathSpec) -> Result<IpAddr, MeasureError
     }
 }
 
-/// Applies those of `settings` that are about this host; those of a remote peer are for its agent.
+/// Applies those of `settings` that concern this host; the agent applies those of its host.
 fn apply_settings(
     settings: &[SettingSpec],
     interfaces: impl FnOnce() -> Result<PathInterfaces, HostError>,

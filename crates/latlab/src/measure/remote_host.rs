@@ -1,4 +1,4 @@
-//! The host of an agent: facts and clocks before and after the run, samples in between, settings for its time.
+//! The host of an agent: its facts and clocks before and after the run, samples and settings during the run.
 
 use std::net::IpAddr;
 
@@ -8,27 +8,27 @@ use crate::facts::{ClockExchange, ClockRelation, HostSample, SettingFacts};
 use crate::plan::{SettingSpec, Side};
 use crate::recording::manifest::EndFacts;
 
-/// What is known about the host of an agent.
+/// The facts about the host of an agent.
 #[derive(Clone, Debug)]
 pub(crate) struct RemoteHost {
-    /// Of the measured path: the facts describe its interface.
+    /// Its address of the measured path, whose interface the facts describe.
     address: IpAddr,
     facts: EndFacts,
     before: ClockExchange,
     relation: Option<ClockRelation>,
 }
 
-/// What was collected from the host of an agent after the runs.
+/// The samples of the host of an agent.
 #[derive(Debug, Default)]
 pub(crate) struct RemoteResults {
-    /// On the clock of this host.
+    /// In order of time, on the clock of this host.
     pub(crate) samples: Vec<HostSample>,
-    /// Samples that did not arrive in time.
+    /// The number of samples that did not arrive in time.
     pub(crate) given_up: u64,
 }
 
 impl RemoteHost {
-    /// Reads facts and clocks, before a run is armed.
+    /// Reads facts and clocks before a run is armed.
     pub(crate) fn before_run(agent: &mut Agent, address: IpAddr) -> Result<RemoteHost, AgentError> {
         let facts = agent.facts(Some(address))?;
         let (anchor, before) = agent.clocks()?;
@@ -37,7 +37,7 @@ impl RemoteHost {
     }
 
     /// Reads clocks and facts after the run was disarmed, and collects the samples. The clocks first: reading facts takes
-    /// time, and a clock step within it does not belong to the run.
+    /// time, and a clock step during that time does not belong to the run.
     pub(crate) fn after_run(&mut self, agent: &mut Agent) -> Result<RemoteResults, AgentError> {
         let (anchor, after) = agent.clocks()?;
         let relation = ClockRelation { before: self.before, after };
@@ -53,7 +53,7 @@ impl RemoteHost {
         Ok(RemoteResults { samples, given_up: collected.given_up })
     }
 
-    /// Its facts, for `peer` in the manifest.
+    /// The facts for `peer` in the manifest.
     pub(crate) fn facts(&self) -> &EndFacts {
         &self.facts
     }
@@ -64,7 +64,7 @@ impl RemoteHost {
     }
 }
 
-/// The settings of the peer's host, which its agent applies. The agent sees its own host only, without ends of a path.
+/// The settings of the peer's host, which its agent applies without knowing the ends of the path.
 #[derive(Debug, Default)]
 pub(super) struct PeerSettings {
     /// As typed.
@@ -73,8 +73,8 @@ pub(super) struct PeerSettings {
 }
 
 impl PeerSettings {
-    /// Reads those of `settings` that are about the agent's host, and changes nothing; network knobs are those of its
-    /// interface towards `local`, this end's address.
+    /// Reads the knobs of those of `settings` that concern the agent's host, without changing them. Network knobs are those of
+    /// its interface towards `local`, this end's address.
     pub(super) fn find(
         agent: &mut Agent,
         settings: &[SettingSpec],
@@ -89,17 +89,17 @@ impl PeerSettings {
         Ok(found)
     }
 
-    /// Applies what was found.
-    pub(super) fn turn(&mut self, agent: &mut Agent) -> Result<(), MeasureError> {
+    /// Sets the knobs that were found.
+    pub(super) fn apply(&mut self, agent: &mut Agent) -> Result<(), MeasureError> {
         if self.specs.is_empty() { Ok(()) } else { self.request(agent, SettingsRequest::Turn) }
     }
 
-    /// Puts everything back. A lost agent does so by itself, and the facts stay as they were.
+    /// Restores the settings. A lost agent does so by itself, and the facts stay as they were.
     pub(super) fn restore(&mut self, agent: &mut Agent) -> Result<(), MeasureError> {
         if self.specs.is_empty() { Ok(()) } else { self.request(agent, SettingsRequest::Restore) }
     }
 
-    /// What was found and set, and how it was put back if that is known.
+    /// The settings, and how they were restored if that is known.
     pub(super) fn facts(&self) -> &[SettingFacts] {
         &self.facts
     }
@@ -115,7 +115,7 @@ fn without_side(spec: &SettingSpec) -> SettingSpec {
     SettingSpec { side: None, ..spec.clone() }
 }
 
-/// A fact of the agent about its own host, with the setting as it was typed on this end.
+/// A fact of the agent about its host, with the setting as typed on this host.
 fn at_peer(specs: &[SettingSpec], fact: SettingFacts) -> SettingFacts {
     let typed = specs.iter().find(|spec| without_side(spec).to_string() == fact.setting);
     let setting = typed.map_or_else(|| fact.setting.clone(), ToString::to_string);
@@ -128,7 +128,7 @@ mod tests {
     use crate::plan::Setting;
 
     #[test]
-    fn a_setting_of_the_agent_is_reported_as_typed_on_this_end() {
+    fn a_setting_of_the_agent_is_reported_as_typed_on_this_host() {
         let spec = |setting, side| SettingSpec { setting, interface: None, side: Some(side) };
         let specs = [spec(Setting::Mtu(1_400), Side::Both), spec(Setting::RtRuntime(-1), Side::Peer)];
         for (reported, typed) in

@@ -1,4 +1,4 @@
-//! What every kind of run shares: where it records, what it is opened with, how far a slice goes, how it ends.
+//! What every kind of run shares: the target of its recording, the options of its sessions, slices, and how it ends.
 
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -6,23 +6,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use super::session_opening::{SessionLifetime, SessionOptions};
 use super::stop_signal::StopSignal;
 use super::{MeasureError, Peer};
+use crate::clock::Monotonic;
 use crate::facts::{ExperimentFacts, IntervalCounts, SettingFacts, StreamInterval};
-use crate::plan::{RunSpec, StopWhen, Warmup};
+use crate::plan::{PingSpec, RunSpec, Schedule, StopWhen, Warmup, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{EventLog, Finished, RecordingError, RecordingWriter, Store};
-use crate::session::PreSharedKey;
+use crate::session::{self, NativeSession, PreSharedKey, SessionParams, random_bytes};
+use crate::transport::PathTransport;
 use crate::units::{Nanos, SenderClock, Stamp};
+use crate::wire::StreamTerms;
 
-/// Where recordings go.
+/// The target of recordings.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordingTarget<'a> {
     /// The store.
     pub store: &'a Store,
-    /// The directory that `--output` names; `None`: the store names one.
+    /// The directory of `--output`; `None`: one that the store names.
     pub directory: Option<&'a Path>,
     /// The position of these runs in an experiment; `None` outside of one.
     pub experiment: Option<&'a ExperimentFacts>,
@@ -30,7 +32,7 @@ pub struct RecordingTarget<'a> {
     pub live: Option<&'a Arc<LiveRates>>,
 }
 
-/// What all flows have sent and delivered so far, at most an interval old.
+/// What all flows together have sent and delivered, at most an interval old.
 #[derive(Debug, Default)]
 pub struct LiveRates {
     sent_bits: AtomicU64,
@@ -65,27 +67,27 @@ impl LiveRates {
     }
 }
 
-/// How the runs of a plan came to their end.
+/// How the runs of a plan ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunEnd<'a> {
     pub(crate) ending: RunEnding,
-    /// Why, if the runs did not end by their own rule.
+    /// The reason, if the runs did not end by their stop condition.
     pub(crate) reason: Option<&'a str>,
-    /// How latlab's own reflector process died, if it did.
+    /// How latlab's own reflector process died; `None` if it did not.
     pub(crate) reflector_died: Option<&'a str>,
-    /// The peer does not answer any more: sessions are left without closing them.
+    /// The peer no longer answers: sessions are not closed.
     pub(crate) peer_is_silent: bool,
     pub(crate) stop: &'a StopSignal,
 }
 
-/// A part of a run: the loop is armed once per slice.
+/// A part of a run; the loop is armed once for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// Whether its probes count as measured.
+    /// Whether its probes are measured or warm up.
     pub phase: Phase,
-    /// Due probes in it, at most.
+    /// The largest number of due probes.
     pub count: u64,
-    /// How long probes are due, at most.
+    /// The longest time in which probes are due.
     pub duration: Nanos,
 }
 
@@ -99,7 +101,7 @@ impl Slice {
         })
     }
 
-    /// Slice `round` of `rounds` of the measuring phase: counts add up to the whole exactly.
+    /// Slice `round` of `rounds` of the measuring phase. Counts and durations of all slices add up to those of `stop`.
     pub fn measuring(stop: &StopWhen, round: u32, rounds: u32) -> Slice {
         let (round, rounds) = (u128::from(round), u128::from(rounds));
         let share =
@@ -111,23 +113,23 @@ impl Slice {
         }
     }
 
-    /// A slice of `phase` that only its `duration` limits.
+    /// A slice of `phase` without a limit but its `duration`.
     pub(crate) const fn lasting(phase: Phase, duration: Nanos) -> Slice {
         Slice { phase, count: u64::MAX, duration }
     }
 
-    /// The end of due times, for a slice that starts at `start`.
+    /// The end of due times of a slice that starts at `start`.
     pub fn end(&self, start: Stamp<SenderClock>) -> Stamp<SenderClock> {
         start + self.duration
     }
 }
 
-/// How a loop learns on which CPU it runs.
+/// The source of the CPU number that a loop records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuSource {
-    /// It is pinned to this CPU.
+    /// The thread is pinned to this CPU.
     Pinned(u16),
-    /// Read from the vDSO each time; unknown on architectures where that takes a system call.
+    /// Read from the vDSO each time; `None` on architectures on which that is a system call.
     Running,
     /// Unknown (simulations).
     Unknown,
@@ -144,17 +146,94 @@ impl CpuSource {
     }
 }
 
-/// Everything that the runs of a plan are opened with.
+/// The lifetime that a session is opened with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SessionLifetime {
+    /// The longest duration of the plan with all its runs; `None` without a bound.
+    pub(crate) duration: Option<Nanos>,
+    /// The longest time between two slices of a run; `None` if the plan has one run only.
+    pub(crate) idle: Option<Nanos>,
+}
+
+impl SessionLifetime {
+    /// The lifetime of a session that may be idle during the whole plan.
+    pub(crate) fn resting(self) -> SessionLifetime {
+        let idle = self.idle.or(self.duration).unwrap_or_default().min(defaults::SERVE_IDLE);
+        SessionLifetime { idle: Some(idle), ..self }
+    }
+}
+
+/// The packets of a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SessionTraffic {
+    /// UDP payload or message size of each packet.
+    pub(crate) size_bytes: u32,
+    /// When packets are sent.
+    pub(crate) schedule: Schedule,
+    /// The time-out of answers.
+    pub(crate) timeout: Nanos,
+    /// How packets of a stream are sent and received.
+    pub(crate) stream: StreamTerms,
+    /// The least gap between packets of a down-stream.
+    pub(crate) down_gap: Option<Nanos>,
+}
+
+impl SessionTraffic {
+    /// The probes of `ping`.
+    pub(crate) fn probes(ping: &PingSpec) -> SessionTraffic {
+        SessionTraffic { schedule: ping.schedule, timeout: ping.timeout_ns, ..SessionTraffic::packets(ping.size_bytes) }
+    }
+
+    /// Packets of a stream.
+    pub(crate) fn packets(size_bytes: u32) -> SessionTraffic {
+        let (schedule, timeout) = (Schedule::Closed, Nanos::from_secs(1));
+        SessionTraffic { size_bytes, schedule, timeout, stream: StreamTerms::NONE, down_gap: None }
+    }
+}
+
+/// What the sessions of a run are opened with. Every session of this end is opened by [`SessionOptions::open`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SessionOptions<'a> {
+    /// The pre-shared key, if there is one.
+    pub(crate) key: Option<&'a PreSharedKey>,
+    pub(crate) lifetime: SessionLifetime,
+    /// Ends the handshake when it is set.
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl SessionOptions<'_> {
+    /// Opens a session for `traffic` over `transport`.
+    ///
+    /// # Errors
+    /// The peer does not answer or refuses, `stop` was set, or the kernel has no random bytes for the nonce.
+    pub(crate) fn open(
+        &self,
+        transport: &mut impl PathTransport,
+        traffic: SessionTraffic,
+    ) -> Result<NativeSession, MeasureError> {
+        let SessionTraffic { size_bytes, schedule, timeout, stream, down_gap } = traffic;
+        let (peer, duration) = (transport.path().peer.to_string(), self.lifetime.duration);
+        let params = SessionParams::new(peer, random_bytes()?, size_bytes, schedule, duration, timeout);
+        let mut params = params.with_stream(stream);
+        if let Some(gap) = down_gap {
+            params = params.with_down_stream(gap);
+        }
+        params.terms.idle = params.terms.idle.max(self.lifetime.idle.unwrap_or_default());
+        Ok(session::open(transport, &Monotonic, self.key, &params, self.stop)?)
+    }
+}
+
+/// What the runs of a plan are opened with.
 #[derive(Clone, Copy)]
 pub(crate) struct RunContext<'a> {
     /// `None` for runs without a path.
     pub(crate) peer: Option<&'a Peer>,
-    /// What is set on the hosts for the time of the runs.
+    /// The settings of the hosts during the runs.
     pub(crate) settings: &'a [SettingFacts],
     pub(crate) target: RecordingTarget<'a>,
     pub(crate) key: Option<&'a PreSharedKey>,
     pub(crate) lifetime: SessionLifetime,
-    /// Set by the caller, or by a thread that cannot go on: the runs shall end.
+    /// Ends the runs; set by the caller, or by a thread that failed.
     pub(crate) stop: &'a Arc<AtomicBool>,
 }
 
@@ -167,15 +246,15 @@ impl<'a> RunContext<'a> {
         self.peer.expect("a plan with a path has a peer")
     }
 
-    /// What sessions with the peer are opened with.
+    /// The options of sessions with the peer.
     pub(crate) fn sessions(&self) -> SessionOptions<'a> {
         SessionOptions { key: self.key, lifetime: self.lifetime, stop: self.stop }
     }
 
-    /// Makes the recording, with an event log for each of these ring capacities (powers of two).
+    /// Creates the recording, with an event log for each of these ring capacities (powers of two).
     ///
     /// # Errors
-    /// The directory cannot be made, or the writer thread cannot be started; then nothing is left behind.
+    /// The directory cannot be created, or the writer thread cannot be started; then the directory is removed.
     pub(crate) fn start_recording(
         &self,
         manifest: Manifest,
@@ -192,13 +271,13 @@ impl<'a> RunContext<'a> {
     }
 }
 
-/// A run between its opening and its closing. Runs of one plan take turns, slice by slice.
+/// An open run. The runs of a plan are measured in turn, slice by slice.
 pub(crate) trait MeasuredRun: Send + Sized {
-    /// Opens path, sessions and recording, in this order: a target that does not answer leaves no recording behind, and a
-    /// store that refuses stops the run before anything was sent.
+    /// Opens path, sessions and recording, in this order: without an answer of the target no recording is created, and if the
+    /// store refuses no probe is sent.
     fn open(spec: &RunSpec, context: &RunContext<'_>) -> Result<Self, MeasureError>;
 
-    /// The writer of its recording: takes the samples of the hosts and the facts about the run.
+    /// The writer of its recording, for samples of the hosts and facts about the run.
     fn writer(&mut self) -> &mut RecordingWriter;
 
     /// Measures the warm-up.
@@ -207,15 +286,15 @@ pub(crate) trait MeasuredRun: Send + Sized {
     /// Measures slice `round` of `rounds`.
     fn measure(&mut self, round: u32, rounds: u32, stop: &StopSignal) -> Result<(), MeasureError>;
 
-    /// Takes everything back before anything was measured. Sessions are closed too, since they count against the
-    /// reflector's limit that the next attempt may need.
+    /// Removes the recording of a run that was not measured, and closes its sessions, which count against the limit of the
+    /// reflector.
     fn discard(self);
 
     /// Closes the sessions and finishes the recording.
     fn close(self, end: &RunEnd<'_>) -> Result<Finished, MeasureError>;
 }
 
-/// The result of `work` on a thread called `name` that ends with it: a pin or a priority does not outlive it.
+/// The result of `work` on a thread called `name`, whose pin and priority end with it.
 pub(crate) fn on_own_thread<T: Send>(
     name: &str,
     work: impl FnOnce() -> Result<T, MeasureError> + Send,
@@ -231,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slices_add_up_to_the_whole() {
+    fn counts_and_durations_of_slices_add_up() {
         let stop = StopWhen { count: Some(1_003), duration_ns: Some(Nanos(10_000_000_007)) };
         let slices: Vec<Slice> = (0..10).map(|round| Slice::measuring(&stop, round, 10)).collect();
         assert_eq!(slices.iter().map(|slice| slice.count).sum::<u64>(), 1_003);

@@ -1,4 +1,4 @@
-//! What ends the runs of a plan before their time.
+//! The early end of the runs of a plan.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,50 +10,50 @@ use crate::facts::LateWakeup;
 use crate::host::tracing::Tracing;
 use crate::units::Nanos;
 
-/// The part of a trace that is kept: what ran before the slot was due, and how the run was stopped.
+/// The part of a trace that is kept: before the slot was due, and until the trace was stopped.
 const TRACED_BEFORE: Nanos = Nanos::from_millis(10);
 const TRACED_AFTER: Nanos = Nanos::from_millis(1);
 
-/// Ends the runs of a plan early. Loops that send look at the flag of the caller; threads that sleep have a flag of
-/// their own, since a late wake-up sets it too, and are woken by a signal.
+/// Ends the runs of a plan early. Loops that send read the flag of the caller. Threads that sleep have a flag of their own,
+/// since a late wake-up sets it too, and are woken by a signal.
 #[derive(Debug, Default)]
 pub(crate) struct StopSignal {
     requested: Arc<AtomicBool>,
     sleep_over: AtomicBool,
     sleeping: Mutex<Vec<i32>>,
     wakeup_was_late: AtomicBool,
-    /// Stopped by a late wake-up; an error if it could not be started, `None` if no wake-up ends a run.
+    /// The trace that a late wake-up stops, or why it could not be started; `None` if no late wake-up ends a run.
     tracing: Option<io::Result<Tracing>>,
 }
 
 impl StopSignal {
-    /// A signal that the caller gives by setting `requested`, and that stops `tracing` at a late wake-up.
+    /// A signal whose flag of the caller is `requested`; a late wake-up stops `tracing`.
     pub(crate) fn new(requested: &Arc<AtomicBool>, tracing: Option<io::Result<Tracing>>) -> StopSignal {
         StopSignal { requested: Arc::clone(requested), tracing, ..StopSignal::default() }
     }
 
-    /// Set by the caller, a full disk or a lost agent: the runs shall end.
+    /// The flag of the caller; a full disk and the loss of the agent set it too.
     pub(crate) fn requested(&self) -> &AtomicBool {
         &self.requested
     }
 
-    /// Set as soon as threads shall not sleep any more.
+    /// The flag of threads that sleep.
     pub(crate) fn sleep_over(&self) -> &AtomicBool {
         &self.sleep_over
     }
 
-    /// Whether threads shall not sleep any more.
+    /// Whether threads must end their sleep.
     pub(crate) fn is_sleep_over(&self) -> bool {
         self.sleep_over.load(Ordering::Relaxed)
     }
 
-    /// Ends all sleep.
+    /// Sets the flag of threads that sleep.
     pub(crate) fn end_sleep(&self) {
         self.sleep_over.store(true, Ordering::Relaxed);
     }
 
-    /// Passes the caller's request on to the threads that sleep. To be called now and then: a thread that was about to
-    /// sleep misses the first signal.
+    /// Forwards the caller's request to the threads that sleep. To be called repeatedly: a thread that is about to sleep misses
+    /// the signal.
     pub(crate) fn forward(&self) {
         if self.requested.load(Ordering::Relaxed) {
             self.end_sleep();
@@ -65,14 +65,14 @@ impl StopSignal {
         }
     }
 
-    /// Wakes the calling thread at the end of all sleep, until the answer is dropped.
-    pub(crate) fn enrol(&self) -> Enrolled<'_> {
+    /// Has the calling thread woken by [`forward`](StopSignal::forward) until the result is dropped.
+    pub(crate) fn register(&self) -> RegisteredThread<'_> {
         let thread = current_thread();
         self.sleeping.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
-        Enrolled { stop: self, thread }
+        RegisteredThread { stop: self, thread }
     }
 
-    /// Stops the trace after `late`, which ended its run: what led to it is not overwritten any more.
+    /// Stops the trace after `late`, which ended its run, so that the events before it are not overwritten.
     pub(crate) fn stop_tracing(&self, late: &LateWakeup) {
         self.wakeup_was_late.store(true, Ordering::Relaxed);
         let LateWakeup { seq, due_ns, woke_ns, .. } = late;
@@ -105,13 +105,13 @@ fn copy_of(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error)
 }
 
-/// A thread that is woken at the end of all sleep.
-pub(crate) struct Enrolled<'a> {
+/// A thread that [`StopSignal::forward`] wakes.
+pub(crate) struct RegisteredThread<'a> {
     stop: &'a StopSignal,
     thread: i32,
 }
 
-impl Drop for Enrolled<'_> {
+impl Drop for RegisteredThread<'_> {
     fn drop(&mut self) {
         let mut sleeping = self.stop.sleeping.lock().unwrap_or_else(PoisonError::into_inner);
         sleeping.retain(|thread| *thread != self.thread);

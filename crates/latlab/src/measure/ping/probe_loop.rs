@@ -1,5 +1,5 @@
-//! The hot loops of `ping`. Once armed they make no system call but send, receive, clock and the
-//! transport's wait, and allocate, lock, format and log nothing (invariant 4; tests/alloc.rs).
+//! The hot loops of `ping`. Once armed they make no system call but send, receive, clock and the wait of the transport, and
+//! do not allocate, lock, format or log (invariant 4; tests/alloc.rs).
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,44 +15,45 @@ use crate::session::{Answer, ProbeCodec};
 use crate::transport::Transport;
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// How long a closed loop pauses after a send that the kernel refused: nothing can come of it, but a path that
-/// refuses every probe must not become a busy loop. At most 1,000 system calls a second, and a run of 10,000
-/// refusals ends after 10 s.
+/// The pause of a closed loop after a send that the kernel refused, so that a path that refuses every probe does not become
+/// a busy loop: at most 1,000 system calls a second.
 const REFUSED_PAUSE: Nanos = Nanos::from_millis(1);
 
-/// Runs one slice of a ping run. `stop` ends it early: no further probe leaves, but the answers in
-/// flight are still awaited for a second at most. An error means that the socket broke and measuring cannot go on.
+/// Measures one slice. `stop` ends it early: no further probe is sent, and answers in flight are awaited for a second at most.
+///
+/// # Errors
+/// The socket failed.
 pub fn run_slice<T: Transport, C: Clock, D: ProbeCodec>(
-    ends: &mut SessionSender<'_, T, C, D>,
-    course: &mut ProbeSequence,
+    sender: &mut SessionSender<'_, T, C, D>,
+    sequence: &mut ProbeSequence,
     slice: &Slice,
     ping: &PingSpec,
     stop: &AtomicBool,
 ) -> io::Result<()> {
     match ping.schedule {
-        Schedule::Closed => closed_loop(ends, course, slice, ping.timeout_ns, stop),
-        Schedule::Periodic { .. } | Schedule::Poisson { .. } => scheduled(ends, course, slice, ping, stop),
+        Schedule::Closed => closed_loop(sender, sequence, slice, ping.timeout_ns, stop),
+        Schedule::Periodic { .. } | Schedule::Poisson { .. } => scheduled(sender, sequence, slice, ping, stop),
     }
 }
 
-/// One probe at a time: the next leaves when the last was answered or timed out.
+/// One probe at a time: the next one is sent when the last was answered or timed out.
 fn closed_loop<T: Transport, C: Clock, D: ProbeCodec>(
-    ends: &mut SessionSender<'_, T, C, D>,
-    course: &mut ProbeSequence,
+    sender: &mut SessionSender<'_, T, C, D>,
+    sequence: &mut ProbeSequence,
     slice: &Slice,
     timeout: Nanos,
     stop: &AtomicBool,
 ) -> io::Result<()> {
-    let mut now = ends.now();
+    let mut now = sender.now();
     let end = slice.end(now);
     let mut left = slice.count;
     while left > 0 && now < end && !stop.load(Ordering::Relaxed) {
-        let seq = course.take();
-        let (sent, taken) = ends.send(seq, slice.phase, None);
+        let seq = sequence.take();
+        let (sent, taken) = sender.send(seq, slice.phase, None);
         let patience = if taken { timeout } else { timeout.min(REFUSED_PAUSE) };
-        let waited = await_answer(ends, seq, sent, patience, stop)?;
-        if waited.in_vain {
-            ends.waited_in_vain(seq, waited.until - sent);
+        let waited = await_answer(sender, seq, sent, patience, stop)?;
+        if waited.timed_out {
+            sender.timed_out(seq, waited.until - sent);
         }
         now = waited.until;
         left -= 1;
@@ -62,16 +63,16 @@ fn closed_loop<T: Transport, C: Clock, D: ProbeCodec>(
 
 /// How a wait ended.
 struct Waited {
-    /// The last clock read.
+    /// The last reading of the clock.
     until: Stamp<SenderClock>,
-    /// The time-out passed without the answer.
-    in_vain: bool,
+    /// Whether the time-out passed without the answer.
+    timed_out: bool,
 }
 
-/// Waits for the answer to `seq`, writing down any other that comes.
+/// Waits for the answer to `seq`; records all others.
 #[inline]
 fn await_answer<T: Transport, C: Clock, D: ProbeCodec>(
-    ends: &mut SessionSender<'_, T, C, D>,
+    sender: &mut SessionSender<'_, T, C, D>,
     seq: Seq,
     sent: Stamp<SenderClock>,
     timeout: Nanos,
@@ -80,117 +81,116 @@ fn await_answer<T: Transport, C: Clock, D: ProbeCodec>(
     let deadline = sent + timeout;
     let mut until = sent;
     loop {
-        match ends.receive(deadline - until)? {
-            Some((answered, received)) if answered == seq => return Ok(Waited { until: received, in_vain: false }),
+        match sender.receive(deadline - until)? {
+            Some((answered, received)) if answered == seq => return Ok(Waited { until: received, timed_out: false }),
             Some((_, received)) => until = received,
-            None => until = ends.now(),
+            None => until = sender.now(),
         }
-        let in_vain = until >= deadline;
-        if in_vain || (stop.load(Ordering::Relaxed) && until >= sent + LINGER) {
-            return Ok(Waited { until, in_vain });
+        let timed_out = until >= deadline;
+        if timed_out || (stop.load(Ordering::Relaxed) && until >= sent + LINGER) {
+            return Ok(Waited { until, timed_out });
         }
     }
 }
 
-/// Probes leave when due, whatever comes back; one thread sends and receives. A due probe is sent
-/// late rather than skipped, unless the backlog is past its limit: then it is written down as given up.
+/// Probes are sent when due, independent of answers; one thread sends and receives. A probe is sent late rather than skipped,
+/// unless it is later than the permitted backlog: then it is recorded as not sent.
 fn scheduled<T: Transport, C: Clock, D: ProbeCodec>(
-    ends: &mut SessionSender<'_, T, C, D>,
-    course: &mut ProbeSequence,
+    sender: &mut SessionSender<'_, T, C, D>,
+    sequence: &mut ProbeSequence,
     slice: &Slice,
     ping: &PingSpec,
     stop: &AtomicBool,
 ) -> io::Result<()> {
-    // Before the clock is read: what the slice before gave up is not waited for any more.
-    course.flight.clear();
-    let start = ends.now();
+    // Probes of the slice before are not awaited any more. Before the clock is read.
+    sequence.flight.clear();
+    let start = sender.now();
     let end = slice.end(start);
-    course.begin(start);
+    sequence.begin(start);
     let mut left = slice.count;
     let mut last_sent = start;
-    while left > 0 && course.due() < end && !stop.load(Ordering::Relaxed) {
-        let now = ends.now();
-        let due = course.due();
+    while left > 0 && sequence.due() < end && !stop.load(Ordering::Relaxed) {
+        let now = sender.now();
+        let due = sequence.due();
         if now < due {
-            receive_into(ends, course, due - now)?;
+            receive_into(sender, sequence, due - now)?;
             continue;
         }
-        let seq = course.take();
+        let seq = sequence.take();
         if now - due > ping.max_backlog_ns {
-            ends.give_up(seq, slice.phase, due);
+            sender.give_up(seq, slice.phase, due);
         } else {
-            let (sent, taken) = ends.send(seq, slice.phase, Some(due));
+            let (sent, taken) = sender.send(seq, slice.phase, Some(due));
             last_sent = sent;
             if taken {
-                course.flight.sent(seq);
+                sequence.flight.sent(seq);
             }
         }
         left -= 1;
-        // Between two due probes one look at the socket: a backlog must not starve the answers.
-        receive_into(ends, course, Nanos::ZERO)?;
+        // One receive call between two probes, so that answers are received during a backlog.
+        receive_into(sender, sequence, Nanos::ZERO)?;
     }
-    drain(ends, course, last_sent, ping.timeout_ns, stop)
+    drain(sender, sequence, last_sent, ping.timeout_ns, stop)
 }
 
-/// Waits for the answers in flight, at most a time-out after the last probe left.
+/// Waits for answers in flight, until a time-out after the last probe.
 fn drain<T: Transport, C: Clock, D: ProbeCodec>(
-    ends: &mut SessionSender<'_, T, C, D>,
-    course: &mut ProbeSequence,
+    sender: &mut SessionSender<'_, T, C, D>,
+    sequence: &mut ProbeSequence,
     last_sent: Stamp<SenderClock>,
     timeout: Nanos,
     stop: &AtomicBool,
 ) -> io::Result<()> {
-    let mut now = ends.now();
-    while !course.flight.is_empty() && now < last_sent + timeout {
-        if stop.load(Ordering::Relaxed) && now >= last_sent + course.linger {
+    let mut now = sender.now();
+    while !sequence.flight.is_empty() && now < last_sent + timeout {
+        if stop.load(Ordering::Relaxed) && now >= last_sent + sequence.linger {
             break;
         }
-        receive_into(ends, course, last_sent + timeout - now)?;
-        now = ends.now();
+        receive_into(sender, sequence, last_sent + timeout - now)?;
+        now = sender.now();
     }
     Ok(())
 }
 
 #[inline]
 fn receive_into<T: Transport, C: Clock, D: ProbeCodec>(
-    ends: &mut SessionSender<'_, T, C, D>,
-    course: &mut ProbeSequence,
+    sender: &mut SessionSender<'_, T, C, D>,
+    sequence: &mut ProbeSequence,
     patience: Nanos,
 ) -> io::Result<()> {
-    if let Some((seq, _)) = ends.receive(patience)? {
-        course.flight.answered(seq);
+    if let Some((seq, _)) = sender.receive(patience)? {
+        sequence.flight.answered(seq);
     }
     Ok(())
 }
 
-/// Room for the largest UDP payload and then some.
+/// Larger than the largest UDP payload.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// Everything a loop touches while armed. Nothing in here allocates after `new`.
+/// The sender of a session, armed: all that a loop uses. Nothing in here allocates after `new`.
 pub struct SessionSender<'a, T, C, D> {
     transport: &'a mut T,
     clock: &'a C,
-    dialogue: &'a mut D,
+    codec: &'a mut D,
     log: &'a mut EventLog,
     cpu: CpuSource,
     buffer: Box<[u8]>,
 }
 
 impl<'a, T: Transport, C: Clock, D: ProbeCodec> SessionSender<'a, T, C, D> {
-    /// Arms the end.
-    pub fn new(transport: &'a mut T, clock: &'a C, dialogue: &'a mut D, log: &'a mut EventLog, cpu: CpuSource) -> Self {
+    /// Arms the sender.
+    pub fn new(transport: &'a mut T, clock: &'a C, codec: &'a mut D, log: &'a mut EventLog, cpu: CpuSource) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        SessionSender { transport, clock, dialogue, log, cpu, buffer }
+        SessionSender { transport, clock, codec, log, cpu, buffer }
     }
 
-    /// Now.
     #[inline]
     pub(crate) fn now(&self) -> Stamp<SenderClock> {
         self.clock.now()
     }
 
-    /// Sends probe `seq` and writes down that it left, or why not. Returns the stamp taken just
-    /// before the send call and whether the kernel took it. Encoding comes before the stamp.
+    /// Sends probe `seq` and records it, or the error. Returns the stamp, taken after encoding and just before the send call, and
+    /// whether the kernel took the probe.
     #[inline]
     pub(crate) fn send(
         &mut self,
@@ -198,10 +198,10 @@ impl<'a, T: Transport, C: Clock, D: ProbeCodec> SessionSender<'a, T, C, D> {
         phase: Phase,
         due: Option<Stamp<SenderClock>>,
     ) -> (Stamp<SenderClock>, bool) {
-        let datagram = self.dialogue.encode(seq);
+        let datagram = self.codec.encode(seq);
         let sent = self.clock.now();
         let outcome = self.transport.send(datagram);
-        // An event of a known kind goes straight into the ring; one of either kind would be put together first.
+        // Two calls, so that each event is built in the ring and not copied to it.
         match &outcome {
             Ok(()) => self.log.push(SpoolEvent::Sent { seq, phase, due, sent, cpu: self.cpu.now() }),
             Err(error) => {
@@ -212,23 +212,23 @@ impl<'a, T: Transport, C: Clock, D: ProbeCodec> SessionSender<'a, T, C, D> {
         (sent, outcome.is_ok())
     }
 
-    /// Gives up a due probe.
+    /// Records a probe that is not sent.
     pub(crate) fn give_up(&mut self, seq: Seq, phase: Phase, due: Stamp<SenderClock>) {
         self.log.push(SpoolEvent::NotSent { seq, phase, due });
     }
 
-    /// Writes down that a closed loop stopped waiting for `seq`; of a probe that was refused it is the pause.
-    pub(crate) fn waited_in_vain(&mut self, seq: Seq, waited: Nanos) {
+    /// Records that a closed loop stopped waiting for `seq` after `waited`, which after a refused send is the pause.
+    pub(crate) fn timed_out(&mut self, seq: Seq, waited: Nanos) {
         self.log.push(SpoolEvent::TimedOut { seq, waited });
     }
 
-    /// Takes one valid answer, waiting about `patience`; the stamp is taken just after the receive
-    /// call, before the answer is understood.
+    /// Receives one valid answer, waiting about `patience`. The stamp is taken just after the receive call, before the answer is
+    /// decoded.
     #[inline]
     pub(crate) fn receive(&mut self, patience: Nanos) -> io::Result<Option<(Seq, Stamp<SenderClock>)>> {
         let Some(length) = self.transport.receive(&mut self.buffer, patience)? else { return Ok(None) };
         let received = self.clock.now();
-        let Some(answer) = self.dialogue.decode(&self.buffer[..length], received) else { return Ok(None) };
+        let Some(answer) = self.codec.decode(&self.buffer[..length], received) else { return Ok(None) };
         self.log.push(self.arrival(answer, received));
         Ok(Some((answer.seq, received)))
     }

@@ -9,8 +9,7 @@ use super::sequence::ProbeSequence;
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{ReflectorReport, WakeupFacts};
 use crate::measure::manifest::{add_closing_facts, opening_manifest};
-use crate::measure::run::{MeasuredRun, RunContext, RunEnd};
-use crate::measure::session_opening::{SessionOptions, SessionTraffic};
+use crate::measure::run::{MeasuredRun, RunContext, RunEnd, SessionOptions, SessionTraffic};
 use crate::measure::stop_signal::StopSignal;
 use crate::measure::wakeup::{TimerThread, measure_wakeups_during};
 use crate::measure::{CpuSource, MeasureError, Slice};
@@ -20,7 +19,7 @@ use crate::session::{EchoCodec, NativeSession, random_bytes};
 use crate::transport::{PathOptions, PathTransport, Transport, TransportFamily, WaitStrategy};
 use crate::units::{SenderClock, Stamp};
 
-/// A run of probes, open.
+/// An open run of probes.
 pub(crate) struct PingRun<F: TransportFamily> {
     spec: RunSpec,
     transport: F::Path,
@@ -28,14 +27,14 @@ pub(crate) struct PingRun<F: TransportFamily> {
     sequence: ProbeSequence,
     writer: RecordingWriter,
     log: EventLog,
-    /// Threads that measure wake-ups meanwhile.
+    /// The threads that measure wake-ups during the run.
     timers: Vec<TimerThread>,
-    /// How the kernel treats these threads.
+    /// Timer slack and niceness of these threads.
     wakeup: Mutex<WakeupFacts>,
-    /// Errors that the socket reported about earlier datagrams in measured slices: setting up, warming up and closing
-    /// are not what the summary is about.
+    /// Errors of earlier datagrams that the socket reported in measured slices, without those of the handshake, the warm-up
+    /// and the close.
     socket_errors: BTreeMap<String, u64>,
-    /// The end of the last slice, up to which answers were received.
+    /// The end of the last slice: answers were received until then.
     listened_until: Option<Stamp<SenderClock>>,
 }
 
@@ -55,7 +54,7 @@ impl<F: TransportFamily> PingRun<F> {
             }
         })?;
         let now = Monotonic.now();
-        // A probe without an answer when its connection ended cannot be answered any more.
+        // A probe that was unanswered when its connection ended can no longer be answered.
         let is_final = outcome.is_err() && F::KIND.is_connection_oriented();
         self.listened_until = Some(if is_final { now + self.spec.expect_ping().timeout_ns } else { now });
         outcome.map_err(|source| MeasureError::Socket { peer: self.transport.path().peer.to_string(), source })
@@ -148,7 +147,7 @@ fn all_logs(log: EventLog, timers: Vec<TimerThread>) -> Vec<EventLog> {
     std::iter::once(log).chain(timers.into_iter().map(TimerThread::into_log)).collect()
 }
 
-/// How probes are encoded and answers decoded.
+/// The codec of probes and answers, by protocol.
 enum SenderCodec {
     Native(Box<NativeSession>),
     Echo(Box<EchoCodec>),

@@ -1,30 +1,30 @@
-//! Where a run stands, and how far the next stretch of it goes.
+//! The sequence of the probes of a run: their numbers, due times, and those in flight.
 
 use crate::plan::{DueTimes, PingSpec};
 use crate::probe::Seq;
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// How long an interrupted run still waits for the answers in flight: whoever pressed Ctrl-C wants the summary
-/// now. What is unanswered by then and not yet past its time-out has no fate and gets no row.
+/// The time for which an interrupted run still waits for answers in flight. Probes that are unanswered then and not past
+/// their time-out have no fate and no row.
 pub(crate) const LINGER: Nanos = Nanos::from_secs(1);
 
-/// What a run carries from slice to slice: the next probe, where the schedule stands, and what is in flight.
-/// Nothing in here allocates after `new`.
+/// The state of a run between slices: the next probe, its due time, and the probes in flight. Nothing in here allocates after
+/// `new`.
 #[derive(Clone, Debug)]
 pub struct ProbeSequence {
     next: Seq,
     due_times: DueTimes,
-    /// Offset of the next due probe in the schedule; never reached in a closed loop.
+    /// The offset of the next probe in the schedule; `Nanos::MAX` in a closed loop.
     offset: Nanos,
-    /// Where offset zero lies, for the slice that runs.
+    /// The instant of offset zero in the current slice.
     origin: Stamp<SenderClock>,
     pub(crate) flight: InFlight,
-    /// How long an interrupted slice still waits for the answers in flight.
+    /// The time for which an interrupted slice still waits for answers in flight.
     pub(crate) linger: Nanos,
 }
 
 impl ProbeSequence {
-    /// A run before its first probe.
+    /// The state before the first probe.
     pub fn new(ping: &PingSpec) -> ProbeSequence {
         let mut due_times = ping.schedule.due_times();
         let offset = due_times.next().unwrap_or(Nanos::MAX);
@@ -32,23 +32,23 @@ impl ProbeSequence {
         ProbeSequence { next: Seq(0), due_times, offset, origin: Stamp::from_nanos(0), flight, linger: LINGER }
     }
 
-    /// The same, whose interrupted slice waits for answers for another time.
+    /// The state before the first probe of a run whose interrupted slices wait for `linger`.
     pub fn lingering(ping: &PingSpec, linger: Nanos) -> ProbeSequence {
         ProbeSequence { linger, ..ProbeSequence::new(ping) }
     }
 
-    /// A slice starts now: the next probe is due now, and the schedule goes on from there.
+    /// Begins a slice: the next probe is due `now`, and the schedule continues from there.
     pub fn begin(&mut self, now: Stamp<SenderClock>) {
         self.origin = now - self.offset;
     }
 
-    /// When the next probe is due.
+    /// The due time of the next probe.
     #[inline]
     pub fn due(&self) -> Stamp<SenderClock> {
         self.origin + self.offset
     }
 
-    /// The next probe's place in the run; the one after it becomes the next.
+    /// Takes the number of the next probe and advances to the one after it.
     #[inline]
     pub fn take(&mut self) -> Seq {
         let seq = self.next;
@@ -58,8 +58,8 @@ impl ProbeSequence {
     }
 }
 
-/// Probes that can be waiting at once: as many as are due within one time-out, and a whole backlog that was
-/// sent in one go before them; twice over for Poisson clumps.
+/// The most probes in flight: those due within a time-out and a whole backlog that was sent at once, doubled for the
+/// clusters of a Poisson process.
 fn in_flight_limit(ping: &PingSpec) -> u64 {
     let interval = ping.schedule.interval().unwrap_or(Nanos::MAX).0.max(1);
     ((ping.timeout_ns + ping.max_backlog_ns).0 / interval).max(32) as u64 * 2
@@ -73,40 +73,40 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// Remembers at least `capacity` probes. One that is overtaken by so many others counts as given up.
+    /// A bitmap of at least `capacity` probes. A probe is forgotten when that many later ones have been sent.
     pub(crate) fn new(capacity: u64) -> InFlight {
         let words = capacity.clamp(64, 1 << 26).next_power_of_two() / 64;
         InFlight { words: vec![0; words as usize].into_boxed_slice(), waiting: 0 }
     }
 
-    /// Waits for nothing.
+    /// Forgets all probes.
     pub(crate) fn clear(&mut self) {
         self.words.fill(0);
         self.waiting = 0;
     }
 
-    /// Probe `seq` left.
+    /// Adds probe `seq`.
     #[inline]
     pub(crate) fn sent(&mut self, seq: Seq) {
-        let (word, bit) = self.place(seq);
+        let (word, bit) = self.position(seq);
         self.waiting += u64::from(self.words[word] & bit == 0);
         self.words[word] |= bit;
     }
 
-    /// An answer to `seq` came; a second one changes nothing.
+    /// Removes probe `seq`; a second answer has no effect.
     #[inline]
     pub(crate) fn answered(&mut self, seq: Seq) {
-        let (word, bit) = self.place(seq);
+        let (word, bit) = self.position(seq);
         self.waiting -= u64::from(self.words[word] & bit != 0);
         self.words[word] &= !bit;
     }
 
-    /// Whether every remembered probe was answered.
+    /// Whether no probe is in flight.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 
-    fn place(&self, seq: Seq) -> (usize, u64) {
+    fn position(&self, seq: Seq) -> (usize, u64) {
         let index = seq.0 & (self.words.len() as u64 * 64 - 1);
         ((index / 64) as usize, 1 << (index % 64))
     }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_holds_a_time_out_and_a_backlog_of_probes() {
+    fn the_capacity_covers_a_time_out_and_a_backlog_of_probes() {
         for (interval, timeout, backlog, probes) in [
             (Nanos::from_millis(1), Nanos::from_secs(1), Nanos::from_secs(1), 2_000),
             (Nanos::from_micros(10), Nanos::from_secs(1), Nanos::from_secs(1), 200_000),
@@ -142,18 +142,18 @@ mod tests {
     }
 
     #[test]
-    fn the_schedule_goes_on_from_slice_to_slice() {
-        let mut course = ProbeSequence::new(&every_10_ns());
-        course.begin(Stamp::from_nanos(100));
-        assert_eq!((course.due(), course.take()), (Stamp::from_nanos(100), Seq(0)));
-        assert_eq!((course.due(), course.take()), (Stamp::from_nanos(110), Seq(1)));
-        course.begin(Stamp::from_nanos(1_000));
-        assert_eq!((course.due(), course.take()), (Stamp::from_nanos(1_000), Seq(2)));
-        assert_eq!(course.due(), Stamp::from_nanos(1_010));
+    fn the_schedule_continues_in_the_next_slice() {
+        let mut sequence = ProbeSequence::new(&every_10_ns());
+        sequence.begin(Stamp::from_nanos(100));
+        assert_eq!((sequence.due(), sequence.take()), (Stamp::from_nanos(100), Seq(0)));
+        assert_eq!((sequence.due(), sequence.take()), (Stamp::from_nanos(110), Seq(1)));
+        sequence.begin(Stamp::from_nanos(1_000));
+        assert_eq!((sequence.due(), sequence.take()), (Stamp::from_nanos(1_000), Seq(2)));
+        assert_eq!(sequence.due(), Stamp::from_nanos(1_010));
     }
 
     #[test]
-    fn duplicates_do_not_answer_for_others() {
+    fn a_duplicate_answer_removes_no_other_probe() {
         let mut flight = InFlight::new(10);
         flight.sent(Seq(0));
         flight.sent(Seq(1));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_as_were_asked_for_are_remembered_and_no_more_than_the_memory_allows() {
+    fn the_capacity_is_rounded_up_and_bounded() {
         for (asked, remembered) in [
             (0, 64),
             (1, 64),
@@ -185,10 +185,10 @@ mod tests {
     }
 
     #[test]
-    fn a_full_window_waits_for_each_of_its_probes_and_never_grows() {
+    fn a_full_bitmap_tracks_each_of_its_probes_and_never_grows() {
         let mut flight = InFlight::new(128);
-        let place = flight.words.as_ptr();
-        // Anywhere on the way, also where the counter leaves 32 bits.
+        let address = flight.words.as_ptr();
+        // From several numbers on, also where they exceed 32 bits.
         for first in [0, 100, u64::from(u32::MAX) - 50] {
             for seq in first..first + 128 {
                 flight.sent(Seq(seq));
@@ -201,17 +201,16 @@ mod tests {
             }
             assert!(flight.is_empty());
         }
-        // A million probes without an answer: the oldest are given up, and there is nothing more to wait for than
-        // the window.
+        // A million probes without an answer: only the latest 128 are tracked.
         for seq in 0..1_000_000 {
             flight.sent(Seq(seq));
         }
         assert_eq!((flight.waiting, flight.words.len()), (128, 2));
-        assert_eq!(flight.words.as_ptr(), place, "it was allocated once");
+        assert_eq!(flight.words.as_ptr(), address, "it was allocated once");
     }
 
     #[test]
-    fn an_overtaken_probe_is_given_up() {
+    fn a_probe_overtaken_by_the_capacity_is_forgotten() {
         let mut flight = InFlight::new(64);
         flight.sent(Seq(3));
         flight.sent(Seq(67));

@@ -1,11 +1,9 @@
 //! One-way streams: the loops at both ends, the flows of a run, the searches for a rate, and network loads.
 
-mod concurrent_probes;
 mod down_credit;
 mod down_intervals;
 mod down_receiver;
 mod flow;
-mod flow_opening;
 mod goal_search;
 mod meter;
 mod net_load;
@@ -13,6 +11,7 @@ mod rate_search;
 mod run;
 mod search;
 mod sender;
+mod sessions;
 mod token_schedule;
 
 pub use down_receiver::DownReceiver;

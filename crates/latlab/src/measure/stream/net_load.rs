@@ -11,7 +11,7 @@ use super::token_schedule::TokenSchedule;
 use crate::clock::{Clock, Monotonic};
 use crate::facts::StreamReport;
 use crate::measure::MeasureError;
-use crate::measure::session_opening::{SessionLifetime, SessionOptions, SessionTraffic};
+use crate::measure::run::{SessionLifetime, SessionOptions, SessionTraffic};
 use crate::plan::{Pace, PathSpec, StreamSpec, defaults};
 use crate::session::{NetLoadRequest, PreSharedKey, SessionError, UpStream};
 use crate::transport::{BurstTransport, PathTransport, UdpTransport, WaitStrategy};

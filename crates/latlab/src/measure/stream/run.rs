@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::concurrent_probes::{ConcurrentProbes, ProbeSession};
 use super::flow::{FlowSlice, StreamFlow};
-use super::flow_opening::{FlowOptions, ReadyFlow};
 use super::meter::FlowCounts;
 use super::sender::{Awaiting, StreamError};
+use super::sessions::{ConcurrentProbes, FlowOptions, ProbeSession, ReadyFlow};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{ConnectionFacts, StageFacts, StreamFacts};
 use crate::measure::manifest::{add_closing_facts, opening_manifest};

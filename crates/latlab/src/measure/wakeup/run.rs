@@ -1,4 +1,4 @@
-//! A run of wake-ups: threads that sleep on this host, without a path.
+//! A run of wake-ups on this host, without a path.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -14,17 +14,17 @@ use crate::measure::{MeasureError, RecordingTarget, Slice};
 use crate::plan::{EndSpec, RunSpec};
 use crate::recording::{Finished, RecordingWriter, trace_awaited, trace_missing};
 
-/// A run of wake-ups, open.
+/// An open run of wake-ups.
 pub(crate) struct WakeupRun {
     spec: RunSpec,
     writer: RecordingWriter,
     timers: Vec<TimerThread>,
     facts: Mutex<WakeupFacts>,
-    /// One of its slices came when all sleep was over.
+    /// Whether a slice was left out after the stop.
     missed_a_slice: bool,
 }
 
-/// A trace that a late wake-up will stop, or why there is none; `None` if no run of `runs` ends at a late wake-up.
+/// The trace that a late wake-up stops, or why it could not be started; `None` if none of `runs` ends at a late wake-up.
 pub(crate) fn tracing(runs: &[RunSpec], target: RecordingTarget<'_>) -> Option<io::Result<Tracing>> {
     let breaks = |run: &RunSpec| run.wakeup().is_some_and(|wakeup| wakeup.break_ns.is_some());
     let kept = target.store.keeps() || target.directory.is_some();
@@ -33,8 +33,8 @@ pub(crate) fn tracing(runs: &[RunSpec], target: RecordingTarget<'_>) -> Option<i
     runs.iter().any(breaks).then(begin)
 }
 
-/// How the kernel treats a thread that runs as `end` says.
-fn treatment(end: EndSpec) -> Result<WakeupFacts, MeasureError> {
+/// The timer slack and niceness of a thread that is placed as `end`.
+fn thread_facts(end: EndSpec) -> Result<WakeupFacts, MeasureError> {
     on_own_thread("rehearse", || {
         placement::place(&end)?;
         let (timer_slack_ns, niceness) = (placement::timer_slack(), Some(latlab_sys::sleep::niceness()));
@@ -55,8 +55,8 @@ impl WakeupRun {
 impl MeasuredRun for WakeupRun {
     fn open(spec: &RunSpec, context: &RunContext<'_>) -> Result<WakeupRun, MeasureError> {
         let mut manifest = opening_manifest(spec, context, None)?;
-        // Before any thread sleeps, so that a run has it that dies, or that never gets a slice.
-        let facts = treatment(spec.here)?;
+        // Before the first slice, so that a run that dies or is never measured has these facts.
+        let facts = thread_facts(spec.here)?;
         manifest.run.wakeup = Some(facts.clone());
         let rings = spec.wakeup().map(TimerThread::rings).unwrap_or_default();
         let (writer, logs) = context.start_recording(manifest, &rings)?;
@@ -98,7 +98,7 @@ impl MeasuredRun for WakeupRun {
             .extend(trace.as_ref().map(|trace| trace.as_ref().map_or_else(trace_missing, |_| trace_awaited())));
         let logs = timers.into_iter().map(TimerThread::into_log).collect();
         let mut finished = writer.finish_logs(logs, end.ending, end.reason.map(str::to_owned))?;
-        // After the rows: if the disk is nearly full, they come first.
+        // After the rows, which have priority if the disk is nearly full.
         if let (Some(Ok(trace)), None) = (trace, &finished.failure) {
             finished.keep_trace(&trace);
         }

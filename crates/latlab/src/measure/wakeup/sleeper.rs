@@ -1,4 +1,4 @@
-//! The ways of sleeping: until an instant, or for a span.
+//! The methods of sleeping, each until an instant or for a time span.
 
 use std::hint::spin_loop;
 use std::io;
@@ -10,21 +10,21 @@ use latlab_sys::sleep::{self, SignalTimer};
 use crate::clock::{Clock, Monotonic};
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// A way of sleeping. A signal may cut a sleep short: `Interrupted`.
+/// A method of sleeping. A signal ends a sleep early with the error `Interrupted`.
 pub trait Sleeper {
-    /// Sleeps until `due`; returns at once if that is past.
+    /// Sleeps until `due`; returns at once if `due` is past.
     fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()>;
     /// Sleeps for `span` from now on.
     fn span(&mut self, span: Nanos) -> io::Result<()>;
 }
 
-/// The span until `due`, read as late as possible: for calls that take spans only.
+/// The span from now until `due`, for calls that take a span only.
 #[inline]
 fn rest(due: Stamp<SenderClock>) -> Nanos {
     due - Monotonic.now()
 }
 
-/// `span` in whole units of `unit`, rounded up: a shorter one would wake too early.
+/// `span` in units of `unit`, rounded up, since a shorter sleep would end too early.
 #[inline]
 fn rounded_up(span: Nanos, unit: Nanos) -> i64 {
     (span.0.max(0) + unit.0 - 1) / unit.0
@@ -66,7 +66,7 @@ impl Sleeper for Nanosleep {
     }
 }
 
-/// select(2) on nothing.
+/// select(2) without descriptors.
 #[derive(Debug)]
 pub struct SelectSleep;
 
@@ -81,7 +81,7 @@ impl Sleeper for SelectSleep {
     }
 }
 
-/// poll(2) on nothing.
+/// poll(2) without descriptors.
 #[derive(Debug)]
 pub struct PollSleep;
 
@@ -96,12 +96,12 @@ impl Sleeper for PollSleep {
     }
 }
 
-/// epoll_wait(2) on nothing.
+/// epoll_wait(2) without descriptors.
 #[derive(Debug)]
 pub struct EpollSleep(OwnedFd);
 
 impl EpollSleep {
-    /// An instance that watches nothing.
+    /// An epoll instance without descriptors.
     pub fn new() -> io::Result<EpollSleep> {
         sleep::epoll().map(EpollSleep)
     }
@@ -118,9 +118,9 @@ impl Sleeper for EpollSleep {
     }
 }
 
-/// A timer that is set for an instant, or for a span from now on, and then waited for.
+/// A timer that is set for an instant or a span, and then awaited.
 pub trait OneShot {
-    /// Sets it for `nanos` and waits.
+    /// Sets the timer and waits for it. `nanos` is an instant of CLOCK_MONOTONIC if `absolute`, else a span.
     fn sleep(&self, nanos: i64, absolute: bool) -> io::Result<()>;
 }
 
@@ -135,7 +135,7 @@ impl<T: OneShot> Sleeper for T {
     }
 }
 
-/// A timerfd that is set and read.
+/// timerfd_settime(2) and read(2).
 #[derive(Debug)]
 pub struct Timerfd(OwnedFd);
 
@@ -154,12 +154,12 @@ impl OneShot for Timerfd {
     }
 }
 
-/// A POSIX timer of the calling thread whose signal is awaited.
+/// A POSIX timer whose signal the thread awaits (timer_settime(2), sigwaitinfo(2)).
 #[derive(Debug)]
 pub struct SignalSleep(SignalTimer);
 
 impl SignalSleep {
-    /// A timer of the calling thread, which alone may sleep by it.
+    /// A timer of the calling thread; only this thread may use it.
     pub fn new() -> io::Result<SignalSleep> {
         SignalTimer::new().map(SignalSleep)
     }
@@ -173,7 +173,7 @@ impl OneShot for SignalSleep {
     }
 }
 
-/// A futex without a waker.
+/// futex(2) on a word that is never woken.
 #[derive(Debug)]
 pub struct FutexSleep;
 
@@ -188,8 +188,8 @@ impl Sleeper for FutexSleep {
     }
 }
 
-/// No sleep: the clock is read until it is time, which shows the cost of the instrument. No signal cuts that short, so it
-/// looks at the flag that ends the run.
+/// Reads the clock until the instant, which shows the cost of the instrument. Since no signal ends that, it reads the flag
+/// that ends the run.
 #[derive(Debug)]
 pub struct SpinWait<'a>(pub &'a AtomicBool);
 

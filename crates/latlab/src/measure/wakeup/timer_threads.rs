@@ -1,4 +1,4 @@
-//! Threads that measure wake-ups: started for each slice, placed, and ended early if the run ends.
+//! The threads that measure wake-ups: they are started for each slice and begin together.
 
 use std::io;
 use std::panic::resume_unwind;
@@ -23,14 +23,14 @@ use crate::probe::Phase;
 use crate::recording::EventLog;
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// How often threads that have not ended yet are signalled again.
-const SIGNAL_EVERY: Duration = Duration::from_millis(20);
-/// From the announcement of the origin to the origin: every thread has read it and sleeps by then.
+/// The interval at which threads that have not ended are signalled again.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
+/// The time from the announcement of the origin to the origin, in which every thread reads it and goes to sleep.
 const LEAD: Nanos = Nanos::from_millis(5);
-/// How often threads look for the origin; nothing is measured yet.
+/// The interval at which threads look for the origin.
 const ORIGIN_POLL: Duration = Duration::from_micros(200);
 
-/// The CPUs of the threads of `spec`; `None`: wherever the kernel puts it.
+/// The CPUs of the threads of `spec`; `None` for a thread without a pin.
 pub(crate) fn thread_cpus(spec: &WakeupSpec) -> Vec<Option<u16>> {
     match spec.cpus.known() {
         [] => vec![None],
@@ -38,7 +38,7 @@ pub(crate) fn thread_cpus(spec: &WakeupSpec) -> Vec<Option<u16>> {
     }
 }
 
-/// One thread of a run: where it runs, and what it carries from slice to slice.
+/// A thread of a run: its placement, and its state between slices.
 #[derive(Debug)]
 pub(crate) struct TimerThread {
     end: EndSpec,
@@ -47,15 +47,15 @@ pub(crate) struct TimerThread {
 }
 
 impl TimerThread {
-    /// The ring capacity of each thread of `spec`: the slots due within [`defaults::WAKEUP_RING`], since a thread that
-    /// was stalled for so long writes that many at once.
+    /// The ring capacity of each thread of `spec`: the number of slots in [`defaults::WAKEUP_RING`], since after a stall of that
+    /// length a thread writes as many at once.
     pub(crate) fn rings(spec: &WakeupSpec) -> Vec<usize> {
         let slots = defaults::WAKEUP_RING.0 / spec.interval_ns.0.max(1);
         let events = (slots.max(0) as usize).clamp(defaults::WAKEUP_RING_EVENTS_MIN, defaults::RING_EVENTS);
         vec![events.next_power_of_two(); thread_cpus(spec).len()]
     }
 
-    /// The threads of `spec`, which run as `end` says but for the CPU, each with one of `logs`.
+    /// The threads of `spec`, each with its CPU, the priority of `end` and one of `logs`.
     pub(crate) fn on_each_cpu(spec: &WakeupSpec, end: EndSpec, logs: Vec<EventLog>) -> Vec<TimerThread> {
         let on = |(cpu, log): (Option<u16>, EventLog)| {
             let thread = SleepingThread::new(spec, cpu.map_or(CpuSource::Running, CpuSource::Pinned), log);
@@ -64,17 +64,17 @@ impl TimerThread {
         thread_cpus(spec).into_iter().zip(logs).map(on).collect()
     }
 
-    /// Measured slots that it has given up.
+    /// The number of measured slots that it has skipped.
     pub(crate) fn not_slept(&self) -> u64 {
         self.thread.not_slept()
     }
 
-    /// Its log, after the last slice.
+    /// The log of its wake-ups.
     pub(crate) fn into_log(self) -> EventLog {
         self.thread.into_log()
     }
 
-    /// Takes its place and sleeps through the slice.
+    /// Places itself and sleeps through the slice.
     fn run(&mut self, shared: &SharedSlice<'_>) -> Result<(), MeasureError> {
         let SharedSlice { slice, origin, stop, facts } = shared;
         let placed = placement::place(&self.end);
@@ -83,17 +83,17 @@ impl TimerThread {
             facts.timer_slack_ns = placement::timer_slack();
             facts.niceness = Some(niceness());
         }
-        // Also if it failed, or the other threads would wait for it.
+        // Also after an error, since the other threads wait for it.
         origin.placed();
         placed?;
-        // Before the origin is known: between it and the first slot the thread does nothing but sleep.
-        let enrolled = stop.enrol();
+        // Before the origin is known: between the origin and the first slot the thread only sleeps.
+        let registered = stop.register();
         let Some(start) = origin.wait(stop) else { return Ok(()) };
         let slept = self.sleep(slice, start, stop);
         if let Ok(Some(late)) = &slept {
             stop.stop_tracing(late);
         }
-        drop(enrolled);
+        drop(registered);
         let via = self.via;
         if let Some(late) = slept.map_err(|source| MeasureError::Sleep { via, source })? {
             facts.lock().unwrap_or_else(PoisonError::into_inner).broke.get_or_insert(late);
@@ -117,7 +117,7 @@ impl TimerThread {
     }
 }
 
-/// Lets all `timers` sleep through `slice` at the same time, each on a thread of its own.
+/// Measures `slice` with all `timers` at the same time, each on a thread of its own.
 pub(crate) fn measure_wakeups(
     timers: &mut [TimerThread],
     slice: &Slice,
@@ -132,7 +132,7 @@ pub(crate) fn measure_wakeups(
     })
 }
 
-/// Does `work` while all `timers` measure wake-ups: their threads are in place before it begins, and end after it.
+/// Does `work` while all `timers` measure wake-ups: their threads are placed before it begins, and end after it.
 pub(crate) fn measure_wakeups_during<T>(
     timers: &mut [TimerThread],
     phase: Phase,
@@ -155,7 +155,7 @@ pub(crate) fn measure_wakeups_during<T>(
     })
 }
 
-/// What the threads of one slice share.
+/// The state that the threads of a slice share.
 struct SharedSlice<'a> {
     slice: Slice,
     origin: SliceOrigin,
@@ -163,7 +163,7 @@ struct SharedSlice<'a> {
     facts: &'a Mutex<WakeupFacts>,
 }
 
-/// The threads of a slice, started.
+/// The running threads of a slice.
 struct RunningTimers<'scope> {
     threads: Vec<thread::ScopedJoinHandle<'scope, Result<(), MeasureError>>>,
     /// Why a thread could not be started.
@@ -194,18 +194,18 @@ impl<'scope> RunningTimers<'scope> {
         running
     }
 
-    /// Announces the origin of the slice, as soon as every thread is in place.
+    /// Announces the origin of the slice when every thread is placed.
     fn begin(&self, origin: &SliceOrigin) -> Stamp<SenderClock> {
         origin.announce(self.threads.len())
     }
 
-    /// Waits until every thread has ended, and wakes those that sleep after the end of all sleep.
+    /// Waits until every thread has ended; wakes those that sleep after `stop`.
     fn join(self, stop: &StopSignal) -> Result<(), MeasureError> {
         let mut outcome = self.refused.map_or(Ok(()), |error| Err(MeasureError::Thread(error)));
         for thread in self.threads {
             while !thread.is_finished() && stop.is_sleep_over() {
                 stop.forward();
-                thread::sleep(SIGNAL_EVERY);
+                thread::sleep(SIGNAL_INTERVAL);
             }
             outcome = outcome.and(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
@@ -213,11 +213,11 @@ impl<'scope> RunningTimers<'scope> {
     }
 }
 
-/// Not known yet; CLOCK_MONOTONIC starts near zero and never shows it.
+/// The origin before its announcement; CLOCK_MONOTONIC never has this value.
 const UNKNOWN: i64 = i64::MIN;
 
-/// The origin of a slice's schedule: known only after every thread is in place. On a busy host a new thread may need
-/// longer for that than any time fixed beforehand, and its first slots would be late for no other reason.
+/// The origin of a slice's schedule, fixed only when every thread is placed: on a busy host a new thread may need longer for
+/// that than any lead time, and its first slots would be late for that reason alone.
 #[derive(Debug)]
 struct SliceOrigin {
     placed: AtomicUsize,
@@ -229,12 +229,12 @@ impl SliceOrigin {
         SliceOrigin { placed: AtomicUsize::new(0), at_ns: AtomicI64::new(UNKNOWN) }
     }
 
-    /// The calling thread is in its place, or cannot be.
+    /// Counts the calling thread as placed, also if placing it failed.
     fn placed(&self) {
         self.placed.fetch_add(1, Ordering::Release);
     }
 
-    /// Waits until so many `threads` are in place, then fixes the origin.
+    /// Waits until so many `threads` are placed, then fixes the origin.
     fn announce(&self, threads: usize) -> Stamp<SenderClock> {
         while self.placed.load(Ordering::Acquire) < threads {
             thread::sleep(ORIGIN_POLL);
@@ -244,12 +244,12 @@ impl SliceOrigin {
         at
     }
 
-    /// Waits for the origin; `None` if all sleep ends before.
+    /// Waits for the origin; `None` if `stop` comes before.
     fn wait(&self, stop: &StopSignal) -> Option<Stamp<SenderClock>> {
         loop {
             match self.at_ns.load(Ordering::Acquire) {
                 UNKNOWN if stop.is_sleep_over() => return None,
-                // Not by the call that is measured, so that a trace of the thread shows which is which.
+                // Not the measured call, so that both are distinct in a trace.
                 UNKNOWN => thread::park_timeout(ORIGIN_POLL),
                 at_ns => return Some(Stamp::from_nanos(at_ns)),
             }
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_origin_is_announced_after_the_last_thread_is_in_place() {
+    fn the_origin_is_announced_after_the_last_thread_is_placed() {
         let (origin, stop) = (SliceOrigin::new(), StopSignal::default());
         let slow = Duration::from_millis(30);
         thread::scope(|scope| {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_waits_for_the_origin_ends_with_all_sleep() {
+    fn a_thread_that_waits_for_the_origin_ends_at_a_stop() {
         let (origin, stop) = (SliceOrigin::new(), StopSignal::default());
         stop.end_sleep();
         assert_eq!(origin.wait(&stop), None);

@@ -13,7 +13,7 @@ use crate::recording::EventLog;
 use crate::recording::SpoolEvent;
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// What one thread of a run of wake-ups carries from slice to slice. Nothing in here allocates.
+/// The state of a thread of a run of wake-ups between slices. Nothing in here allocates.
 #[derive(Debug)]
 pub struct SleepingThread {
     via: Via,
@@ -27,14 +27,14 @@ pub struct SleepingThread {
 }
 
 impl SleepingThread {
-    /// A thread of a run of `spec` on `cpu`, before its first slot.
+    /// The state of a thread of `spec` on `cpu` before its first slot.
     pub fn new(spec: &WakeupSpec, cpu: CpuSource, log: EventLog) -> SleepingThread {
         let break_after = spec.break_ns.unwrap_or(Nanos::MAX);
         let WakeupSpec { via, interval_ns: interval, relative, .. } = *spec;
         SleepingThread { via, interval, relative, break_after, cpu, next: Seq(0), not_slept: 0, log }
     }
 
-    /// Measured slots that it has given up, since it was too far behind its schedule.
+    /// The number of measured slots that it has skipped, since it was too far behind its schedule.
     pub fn not_slept(&self) -> u64 {
         self.not_slept
     }
@@ -45,11 +45,11 @@ impl SleepingThread {
     }
 }
 
-/// Sleeps through `slice`: the first slot is due an interval after `start`, each other an interval after the one before.
-/// A slot whose due time is past is slept for all the same: its wake-up is as late as that of a task with that period.
-/// [`defaults::MAX_BACKLOG`] after the last due time the slots that are left are given up and counted, so that a thread
-/// that cannot keep its schedule ends. Ends early when `halt` is set. Returns the wake-up that was later than the run
-/// allows, and so ended it.
+/// Measures `slice`: the first slot is due an interval after `start`, each further one an interval after the one before.
+/// The thread also sleeps for a slot whose due time is past: its wake-up is as late as that of a task with this period.
+/// [`defaults::MAX_BACKLOG`] after the last due time the remaining slots are skipped and counted, so that a thread that
+/// cannot keep its schedule ends. `halt` ends the slice early. Returns the wake-up that was later than the run permits and
+/// so ended it.
 pub fn run_slice<S: Sleeper, C: Clock>(
     sleeper: &mut S,
     clock: &C,
@@ -69,7 +69,7 @@ pub fn run_slice<S: Sleeper, C: Clock>(
             break;
         }
         let mut slept = if relative { sleeper.span(interval) } else { sleeper.until(due) };
-        // A signal that does not end the run costs nothing but the way back to sleep.
+        // After a signal that does not end the run the thread sleeps again.
         while slept.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
             if halt.load(Ordering::Relaxed) {
                 return Ok(None);
@@ -108,7 +108,7 @@ mod tests {
     use crate::recording::manifest::{Manifest, RunEnding};
     use crate::recording::{RecordingWriter, Store};
 
-    /// A clock that only sleep advances, late by a given time at each wake-up.
+    /// A clock that only sleep advances; each wake-up is late by a given time.
     struct FakeClock {
         now: Cell<i64>,
         late: Vec<i64>,
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// `(seq, due, lateness)` of each row, what broke the run, and how many slots were given up.
+    /// `(seq, due, lateness)` of each row, the wake-up that ended the run, and the number of skipped slots.
     fn slept(spec: &WakeupSpec, late: &[i64], count: u64) -> (Vec<(i64, i64, i64)>, Option<LateWakeup>, u64) {
         let directory = tempfile::tempdir().expect("temporary directory");
         let store = Store::open(directory.path()).expect("opens");
@@ -171,23 +171,23 @@ mod tests {
     };
 
     #[test]
-    fn a_past_slot_is_recorded_with_its_whole_lateness() {
+    fn a_past_slot_is_recorded_with_its_full_lateness() {
         let (rows, broke, _) = slept(&EVERY_100, &[1, 250, 1, 1, 1], u64::MAX);
         let first = [(0, 100, 1), (1, 200, 250), (2, 300, 151), (3, 400, 52), (4, 500, 1)];
         assert_eq!((&rows[..5], rows.len(), broke), (&first[..], 10, None));
     }
 
     #[test]
-    fn slots_are_given_up_and_counted_beyond_the_backlog() {
+    fn slots_beyond_the_backlog_are_skipped_and_counted() {
         const BACKLOG: i64 = defaults::MAX_BACKLOG.0;
-        // The last slot of 1,000 ns, or of four slots, is due at so many ns.
+        // The last slot of 1,000 ns, or of four slots, is due at `last`.
         for (count, last, slots) in [(u64::MAX, 1_000, 10), (4, 400, 4)] {
-            // Slot 1 is due at 200, and each sleep for a slot that is past takes 1.
+            // Slot 1 is due at 200, and a sleep for a past slot takes 1 ns.
             let just_in_time = last + BACKLOG - 200 - (slots - 2);
-            let (rows, _, given_up) = slept(&EVERY_100, &[1, just_in_time], count);
-            assert_eq!((rows.len() as i64, given_up), (slots, 0), "{rows:?}");
-            let (rows, _, given_up) = slept(&EVERY_100, &[1, last + BACKLOG - 199], count);
-            assert_eq!((rows.len(), given_up), (2, slots as u64 - 2), "{rows:?}");
+            let (rows, _, skipped) = slept(&EVERY_100, &[1, just_in_time], count);
+            assert_eq!((rows.len() as i64, skipped), (slots, 0), "{rows:?}");
+            let (rows, _, skipped) = slept(&EVERY_100, &[1, last + BACKLOG - 199], count);
+            assert_eq!((rows.len(), skipped), (2, slots as u64 - 2), "{rows:?}");
         }
         let relative = WakeupSpec { relative: true, ..EVERY_100 };
         assert_eq!(slept(&relative, &[1, 2 * BACKLOG, 1], 3).2, 0, "relative sleeps have no schedule to be behind of");

@@ -1,19 +1,29 @@
-//! How the flows of a stream are opened, up or down: a path, a session, and the loop that takes both.
+//! The sessions of a stream run: one for each flow, up or down, and one for probes during the stream.
 
+use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use super::down_receiver::DownReceiver;
 use super::flow::{DownFlow, StreamFlow, UpFlow};
 use super::sender::StreamSender;
-use crate::clock::Monotonic;
-use crate::measure::MeasureError;
-use crate::measure::session_opening::{SessionOptions, SessionTraffic};
-use crate::plan::{Direction, PathSpec, RunSpec, SenderSocketOptions, StreamRunSpec, defaults};
+use crate::clock::{Clock, Monotonic};
+use crate::host::placement::AffinityGuard;
+use crate::measure::ping::{ProbeSequence, SessionSender, run_slice};
+use crate::measure::run::{RunContext, SessionOptions, SessionTraffic};
+use crate::measure::{CpuSource, MeasureError, Slice};
+use crate::plan::{Direction, PathSpec, PingSpec, RunSpec, SenderSocketOptions, StreamRunSpec, WaitMode, defaults};
 use crate::recording::EventLog;
-use crate::session::{DownStream, UpStream};
-use crate::transport::{OpenPath, PathOptions, PathTransport, TransportFamily, WaitStrategy};
-use crate::units::Nanos;
+use crate::session::{DownStream, NativeSession, UpStream};
+use crate::transport::{OpenPath, PathOptions, PathTransport, TransportFamily, UdpTransport, WaitStrategy};
+use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::StreamTerms;
+
+/// The time to wait for answers to probes if a stream is ended early, or its receiver no longer answers; probes without an
+/// answer by then have no row. With the 1.75 s after which the stream notices the silence (`sender.rs`) this is less than the
+/// 2 s within which its command must end.
+const LINGER: Nanos = Nanos::from_millis(50);
 
 /// The open path of a flow, without a session.
 pub(crate) enum FlowPath<F: TransportFamily> {
@@ -24,7 +34,7 @@ pub(crate) enum FlowPath<F: TransportFamily> {
 }
 
 impl<F: TransportFamily> FlowPath<F> {
-    /// Its two ends and its limits.
+    /// Its addresses and limits.
     pub(crate) fn path(&self) -> OpenPath {
         match self {
             FlowPath::Up(transport) => transport.path(),
@@ -33,14 +43,14 @@ impl<F: TransportFamily> FlowPath<F> {
     }
 }
 
-/// A flow with its session, without a log.
+/// A flow with a session, without a log.
 pub(crate) enum ReadyFlow<F: TransportFamily> {
     Up(Box<StreamSender<F::Stream, Monotonic>>),
     Down(Box<DownReceiver<F::Path, Monotonic>>),
 }
 
 impl<F: TransportFamily> ReadyFlow<F> {
-    /// Flow `number`, which writes to `log`.
+    /// Flow `number`, which records to `log`.
     pub(crate) fn armed(self, number: u16, log: EventLog) -> Box<dyn StreamFlow> {
         match self {
             ReadyFlow::Up(stream) => Box::new(UpFlow::new(number, *stream, log)),
@@ -65,7 +75,7 @@ impl<F: TransportFamily> ReadyFlow<F> {
     }
 }
 
-/// What the flows of one run are opened with.
+/// What the flows of a run are opened with.
 pub(crate) struct FlowOptions<'a> {
     pub(crate) spec: &'a RunSpec,
     pub(crate) peer: SocketAddr,
@@ -76,7 +86,7 @@ impl FlowOptions<'_> {
     /// Opens the path of flow `number`.
     ///
     /// # Errors
-    /// The socket cannot be opened as asked, or the connection is refused.
+    /// The socket cannot be opened with these options, or the connection is refused.
     pub(crate) fn path<F: TransportFamily>(&self, number: u16) -> Result<FlowPath<F>, MeasureError> {
         let path = self.spec.expect_path();
         let path = &PathSpec { source_port: path.source_port.map(|first| first + number), ..path.clone() };
@@ -88,10 +98,10 @@ impl FlowOptions<'_> {
         })
     }
 
-    /// Opens every flow, the first over the path that is open already; if one cannot be opened, none is left open.
+    /// Opens the sessions of all flows, the first over an open path. After an error none stays open.
     ///
     /// # Errors
-    /// The reflector refuses a session or what the stream needs of it, or a path cannot be opened.
+    /// The reflector refuses a session or a feature that the stream needs, or a path cannot be opened.
     pub(crate) fn flows<F: TransportFamily>(&self, first: FlowPath<F>) -> Result<Vec<ReadyFlow<F>>, MeasureError> {
         let mut flows = vec![self.flow(first)?];
         for number in 1..self.spec.sessions() {
@@ -155,5 +165,85 @@ impl FlowOptions<'_> {
     fn traffic(&self) -> SessionTraffic {
         let size_bytes = self.spec.stream().and_then(|stream| stream.size.known());
         SessionTraffic::packets(size_bytes.unwrap_or(defaults::SIZE_MIN_BYTES))
+    }
+}
+
+/// An open session for probes.
+pub(crate) struct ProbeSession {
+    spec: PingSpec,
+    transport: UdpTransport,
+    session: Box<NativeSession>,
+    /// The CPUs of the thread that opened it, before the sender is pinned.
+    affinity: AffinityGuard,
+}
+
+/// Probes during a stream, ready to be sent in a session, a socket and a thread of their own.
+pub(crate) struct ConcurrentProbes {
+    open: ProbeSession,
+    sequence: ProbeSequence,
+    log: EventLog,
+    listened_until: Option<Stamp<SenderClock>>,
+}
+
+impl ProbeSession {
+    /// Opens a session for the probes of `spec`, which is idle during a rate search and between slices. It always waits in
+    /// the kernel: spinning would take a CPU from the measured stream.
+    pub(crate) fn open(spec: &PingSpec, context: &RunContext<'_>) -> Result<ProbeSession, MeasureError> {
+        let waiting = WaitStrategy::new(WaitMode::Block, spec.schedule, spec.timeout_ns);
+        let mut transport = UdpTransport::open(&spec.path, context.peer().probe_address(), waiting)?;
+        let options = SessionOptions { lifetime: context.lifetime.resting(), ..context.sessions() };
+        let session = Box::new(options.open(&mut transport, SessionTraffic::probes(spec))?);
+        Ok(ProbeSession { spec: spec.clone(), transport, session, affinity: AffinityGuard::save(false) })
+    }
+
+    /// Makes the probes ready; they record to `log`.
+    pub(crate) fn armed(self, log: EventLog) -> ConcurrentProbes {
+        let sequence = ProbeSequence::lingering(&self.spec, LINGER);
+        ConcurrentProbes { open: self, sequence, log, listened_until: None }
+    }
+
+    /// Closes the session.
+    pub(crate) fn close(mut self) {
+        // The reflector's report does not concern the stream.
+        let _ = self.session.close(&mut self.transport, &Monotonic);
+    }
+}
+
+impl ConcurrentProbes {
+    /// Sends the probes of `slice` and receives their answers on a thread of `scope`.
+    pub(crate) fn spawn<'scope>(
+        &'scope mut self,
+        scope: &'scope Scope<'scope, '_>,
+        slice: Slice,
+        stop: &'scope AtomicBool,
+    ) -> io::Result<ScopedJoinHandle<'scope, Result<(), MeasureError>>> {
+        Builder::new().name("probes".into()).spawn_scoped(scope, move || self.run(&slice, stop))
+    }
+
+    fn run(&mut self, slice: &Slice, stop: &AtomicBool) -> Result<(), MeasureError> {
+        let ConcurrentProbes {
+            open: ProbeSession { spec, transport, session, affinity },
+            sequence,
+            log,
+            listened_until,
+        } = self;
+        affinity.restore();
+        let mut sender = SessionSender::new(transport, &Monotonic, &mut **session, log, CpuSource::Running);
+        let ran = run_slice(&mut sender, sequence, slice, spec, stop);
+        *listened_until = Some(Monotonic.now());
+        ran.map_err(|source| MeasureError::Socket { peer: transport.peer_address().to_string(), source })
+    }
+
+    /// The end of the last slice: answers were received until then.
+    pub(crate) fn listened_until(&self) -> Option<Stamp<SenderClock>> {
+        self.listened_until
+    }
+
+    /// Closes the session, unless the peer `is_gone`, and returns the log.
+    pub(crate) fn close(self, is_gone: bool) -> EventLog {
+        if !is_gone {
+            self.open.close();
+        }
+        self.log
     }
 }
