@@ -316,7 +316,7 @@ fn a_stream_that_nobody_counts_any_more_holds_back_and_ends() {
         let mut schedule = TokenSchedule::new(begin, 1, 20_000).in_bursts_of(64);
         let mut meter = StreamMeter::new(begin);
         let ran = stream.run(&mut schedule, &mut meter, begin + slice, &NEVER);
-        let ended = ran.and_then(|()| stream.settle(&mut meter.behind_the_last(stream.now())).map(drop));
+        let ended = ran.and_then(|()| stream.settle(&mut meter.after_last_packet(stream.now())).map(drop));
         assert!(matches!(ended, Err(StreamError::Silent { .. })), "{ended:?}");
         let (ended, held) = (stream.now().as_nanos(), last.get());
         assert!((1_600_000_000..2_000_000_000).contains(&ended), "{ended} ns");

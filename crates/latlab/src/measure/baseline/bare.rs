@@ -1,7 +1,7 @@
-//! The bare loop: a round trip with latlab's own system calls, socket options and clock reads, and nothing
-//! else. No session, no seam, no recording; the round trips alone are kept, since a median needs them.
+//! The bare loop: a round trip with latlab's own system calls, socket options and clock reads, and nothing else. No session,
+//! no transport trait, no recording; only the round-trip times are kept.
 //!
-//! What latlab takes longer than this is latlab's own cost; what both take is the system's.
+//! The difference between latlab and this loop is latlab's own cost; the rest is the system's.
 
 use std::hint::black_box;
 use std::io;
@@ -15,17 +15,17 @@ use latlab_sys::{datagram, socket};
 
 use crate::plan::{WaitMode, defaults};
 
-/// A lost datagram ends the loop after so long: on loopback nothing is lost but by mistake.
+/// The time after which a missing answer is an error; on loopback no datagram is lost.
 const GIVE_UP_NS: i64 = 1_000_000_000;
 
-/// How both ends wait.
+/// How the ends wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Sleep in the receive call.
+    /// A blocking receive call.
     Block,
-    /// The same, after polling the driver.
+    /// A blocking receive call that polls the driver first.
     BusyPoll,
-    /// Ask again and again.
+    /// Repeated non-blocking receive calls.
     Spin,
 }
 
@@ -54,32 +54,32 @@ pub(crate) fn open(address: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
 /// The sender's socket.
 ///
 /// # Errors
-/// What the kernel refuses.
+/// The kernel refused.
 pub fn connect(peer: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
     let opened = open(peer, wait)?;
     socket::connect(opened.as_fd(), peer)?;
     Ok(opened)
 }
 
-/// The reflector's socket; port 0: the kernel's choice, which `latlab_sys::socket::local_address` tells.
+/// The reflector's socket. With port 0 the kernel chooses one (`latlab_sys::socket::local_address`).
 ///
 /// # Errors
-/// What the kernel refuses.
+/// The kernel refused.
 pub fn bind(local: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
     let opened = open(local, wait)?;
     socket::bind(opened.as_fd(), local)?;
     Ok(opened)
 }
 
-/// Sends `count` datagrams of `size` bytes, each when the answer to the last has come. The round trips in ns.
+/// Sends `count` datagrams of `size` bytes, each after the answer to the one before. Returns the round-trip times in ns.
 ///
 /// # Errors
-/// The socket broke, or an answer did not come within a second.
+/// The socket failed, or an answer did not arrive within a second.
 pub fn ping(sender: &OwnedFd, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
     let fd = sender.as_fd();
     let probe = vec![0x5a; size];
     let mut answer = vec![0; size + 1];
-    // Written once before the loop, so that no page of it is touched for the first time inside.
+    // Written before the loop, so that the loop causes no page faults.
     let mut round_trips_ns = vec![u32::MAX; count];
     for round_trip_ns in &mut round_trips_ns {
         let sent = monotonic_ns();
@@ -89,9 +89,9 @@ pub fn ping(sender: &OwnedFd, size: usize, wait: Wait, count: usize) -> io::Resu
                 Wait::Spin => datagram::receive_now(fd, &mut answer),
                 Wait::Block | Wait::BusyPoll => datagram::receive(fd, &mut answer),
             };
-            // As in latlab: the clock is read after every attempt, since it also ends the waiting.
+            // As in latlab, the clock is read after every attempt, for the time-out.
             let now = monotonic_ns();
-            if came(received)?.is_some() {
+            if received_bytes(received)?.is_some() {
                 *round_trip_ns = u32::try_from(now - sent).unwrap_or(u32::MAX);
                 break;
             }
@@ -103,10 +103,10 @@ pub fn ping(sender: &OwnedFd, size: usize, wait: Wait, count: usize) -> io::Resu
     Ok(round_trips_ns)
 }
 
-/// Returns every datagram to its sender until `stop` is set, which is looked at while nothing comes.
+/// Returns every datagram to its sender until `stop` is set, which is read when no datagram arrives.
 ///
 /// # Errors
-/// The socket broke.
+/// The socket failed.
 pub fn reflect(reflector: &OwnedFd, wait: Wait, stop: &AtomicBool) -> io::Result<()> {
     let fd = reflector.as_fd();
     let mut buffer = vec![0; defaults::SIZE_MAX_BYTES as usize];
@@ -116,9 +116,9 @@ pub fn reflect(reflector: &OwnedFd, wait: Wait, stop: &AtomicBool) -> io::Result
             Wait::Spin => datagram::receive_from_now(fd, &mut buffer, &mut peer),
             Wait::Block | Wait::BusyPoll => datagram::receive_from(fd, &mut buffer, &mut peer),
         };
-        match came(received)? {
+        match received_bytes(received)? {
             Some(bytes) => {
-                // The two stamps of every answer.
+                // For the two stamps of every answer.
                 black_box(monotonic_ns());
                 black_box(monotonic_ns());
                 datagram::send_to(fd, &buffer[..bytes], &peer)?;
@@ -129,7 +129,8 @@ pub fn reflect(reflector: &OwnedFd, wait: Wait, stop: &AtomicBool) -> io::Result
     }
 }
 
-pub(crate) fn came(received: io::Result<usize>) -> io::Result<Option<usize>> {
+/// The received bytes; `None` if nothing was received.
+pub(crate) fn received_bytes(received: io::Result<usize>) -> io::Result<Option<usize>> {
     match received {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),

@@ -1,12 +1,11 @@
 //! The bare stream: latlab's own system calls, socket options, buffers and clock reads of a stream, and nothing else. No
-//! session, no counters in packets, no window; what arrives is added up.
+//! session, no counters in packets, no window; the receiver adds up bytes.
 //!
-//! It is as fast as these calls are: packets are written once and sent again and again, and of what arrives only the
-//! lengths are read. Calls, batches, strides, pins, merging (UDP_GRO), buffers (4 MiB asked for), the receiver's connected
-//! socket and the one clock read per burst or per receive call are those of `latlab stream local`; both ends run in
-//! processes of latlab's, started alike.
+//! Its speed is that of these calls: the same packets are sent repeatedly, and only the lengths of received packets are read.
+//! Calls, batches, strides, pins, merging (UDP_GRO), requested buffers (4 MiB), the receiver's connected socket and the one
+//! clock read per burst or receive call are those of `latlab stream local`; both ends run in processes of latlab.
 //!
-//! What latlab carries less than this is latlab's own cost; what neither carries is the system's.
+//! The difference between the rates of latlab and of this stream is latlab's own cost.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,37 +18,37 @@ use latlab_sys::clock::monotonic_ns;
 use latlab_sys::{datagram, socket};
 use serde::Serialize;
 
-use super::bare::{Wait, came, open};
+use super::bare::{Wait, open, received_bytes};
 use crate::plan::{SendMode, SenderSocketOptions, defaults};
 
-/// What asks the receiver for its sums: no stream has packets so short.
+/// The datagram that asks the receiver for its sums; packets of a stream are longer.
 const QUESTION: [u8; 1] = [0x3f];
-/// The sums, big endian: bytes, and the span between the first and the last call that brought some.
+/// The sums, big endian: bytes, and the time in ns between the first and the last call that received some.
 const SUMS_BYTES: usize = 16;
-/// The receiver is asked so often, each time for as long as its nap.
+/// The number of attempts to ask the receiver, each with the receive time-out.
 const QUESTIONS: usize = 20;
-/// As latlab's own receiver: one call asks for as many buffers as have so many bytes together.
+/// The bytes that one receive call asks for, as latlab's own receiver does.
 const CALL_BYTES: usize = 256 << 10;
-/// The longest merged buffer, and one more byte.
-const ROOM_BYTES: usize = 65_536;
+/// One byte more than the longest merged datagram.
+const BUFFER_BYTES: usize = 65_536;
 
-/// What was delivered.
+/// The result of a bare stream.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Delivered {
-    /// Packets that the kernel took.
+    /// Packets that the kernel of the sender took.
     pub sent_packets: u64,
-    /// Bytes of UDP payload that arrived after the first call that brought some.
+    /// Bytes of UDP payload that were received after the first call that received some.
     pub delivered_bytes: u64,
-    /// From that call to the last.
+    /// The time from that call to the last.
     pub span_ns: i64,
     /// Bits of UDP payload a second.
     pub delivered_bps: f64,
 }
 
-/// The receiver's socket; port 0: the kernel's choice.
+/// The receiver's socket. With port 0 the kernel chooses one.
 ///
 /// # Errors
-/// What the kernel refuses.
+/// The kernel refused.
 pub fn bind(local: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
     let opened = open(local, wait)?;
     socket::set_merging(opened.as_fd(), true)?;
@@ -57,16 +56,16 @@ pub fn bind(local: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
     Ok(opened)
 }
 
-/// How many buffers the receiver asks for at a time, where packets of `size` bytes leave as `sending` says.
+/// The number of buffers that one receive call asks for, if packets of `size` bytes are sent in the mode of `sending`.
 pub fn buffers_per_call(sending: SenderSocketOptions, size: u32) -> usize {
     let merged = if sending.mode == SendMode::Gso { sending.packets_per_call(size) } else { 1 };
     (CALL_BYTES / (usize::from(merged) * size as usize)).clamp(4, 64)
 }
 
-/// Sends packets of `size` bytes to `peer` for `span_ns`, as fast as they are taken.
+/// Sends packets of `size` bytes to `peer` for `span_ns`, as fast as the kernel takes them.
 ///
 /// # Errors
-/// The socket broke, or the receiver does not say what arrived.
+/// The socket failed, or the receiver did not answer.
 pub fn send(peer: SocketAddr, sending: SenderSocketOptions, size: u32, span_ns: i64) -> io::Result<Delivered> {
     let opened = open(peer, Wait::Block)?;
     let fd = opened.as_fd();
@@ -95,7 +94,7 @@ pub fn send(peer: SocketAddr, sending: SenderSocketOptions, size: u32, span_ns: 
     let mut sums = [0; SUMS_BYTES];
     for _ in 0..QUESTIONS {
         datagram::send_to(fd, &QUESTION, &peer.into())?;
-        if came(datagram::receive(fd, &mut sums))? == Some(SUMS_BYTES) {
+        if received_bytes(datagram::receive(fd, &mut sums))? == Some(SUMS_BYTES) {
             let both = u128::from_be_bytes(sums);
             let (delivered_bytes, span_ns) = ((both >> 64) as u64, both as i64);
             let delivered_bps = delivered_bytes as f64 * 8e9 / span_ns.max(1) as f64;
@@ -105,13 +104,13 @@ pub fn send(peer: SocketAddr, sending: SenderSocketOptions, size: u32, span_ns: 
     Err(io::ErrorKind::TimedOut.into())
 }
 
-/// Adds up what arrives, `wanted` buffers a call, and says so when asked, until `stop` is set.
+/// Adds up received bytes, with `wanted` buffers a call, and answers requests for the sums, until `stop` is set.
 ///
 /// # Errors
-/// The socket broke.
+/// The socket failed.
 pub fn count(receiver: &OwnedFd, wait: Wait, wanted: usize, stop: &AtomicBool) -> io::Result<()> {
     let fd = receiver.as_fd();
-    let mut batch = ReceiveBatch::new(64, ROOM_BYTES);
+    let mut batch = ReceiveBatch::new(64, BUFFER_BYTES);
     let (mut first, mut last, mut bytes) = (None, 0, 0);
     loop {
         let received = match wait {
@@ -119,14 +118,14 @@ pub fn count(receiver: &OwnedFd, wait: Wait, wanted: usize, stop: &AtomicBool) -
             Wait::Block | Wait::BusyPoll => batch.receive(fd, wanted),
         };
         let now = monotonic_ns();
-        let Some(buffers) = came(received)? else {
+        let Some(buffers) = received_bytes(received)? else {
             if stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
             continue;
         };
         if let Some(peer) = batch.arrived(0).filter(|_| first.is_none()).and_then(|one| one.peer.to_socket_addr()) {
-            // As a reflector of one run does.
+            // As the reflector of a single run does.
             socket::connect(fd, peer)?;
         }
         let before = bytes;
@@ -140,7 +139,7 @@ pub fn count(receiver: &OwnedFd, wait: Wait, wanted: usize, stop: &AtomicBool) -
                 _ => {}
             }
         }
-        // What the first call brought came before the span began.
+        // The bytes of the first call arrived before the measured time.
         if before != bytes || first.is_none() {
             first.get_or_insert(now);
             last = now;

@@ -1,7 +1,7 @@
-//! The bare loop over TCP: a round trip with latlab's own system calls, socket options and clock reads over one
-//! connection, and nothing else. No session, no seam, no lengths in front, no recording; the round trips alone are kept.
+//! The bare loop over TCP: a round trip with latlab's own system calls, socket options and clock reads over one connection,
+//! and nothing else. No session, no transport trait, no parsing of lengths, no recording; only the round-trip times are kept.
 //!
-//! What latlab takes longer than this is latlab's own cost; what both take is the system's.
+//! The difference between latlab and this loop is latlab's own cost; the rest is the system's.
 
 use std::hint::black_box;
 use std::io;
@@ -13,15 +13,15 @@ use latlab_sys::address::Family;
 use latlab_sys::clock::monotonic_ns;
 use latlab_sys::{connection, datagram, readiness, socket};
 
-use super::bare::{Wait, came};
+use super::bare::{Wait, received_bytes};
 use crate::plan::defaults;
 
-/// What latlab puts in front of each message crosses the path with it.
+/// The length that latlab puts before each message.
 const HEAD_BYTES: usize = 2;
-/// On loopback nothing is late for so long but by mistake.
+/// The time after which a missing answer is an error.
 const GIVE_UP_NS: i64 = 1_000_000_000;
 
-fn settle(fd: BorrowedFd<'_>, wait: Wait) -> io::Result<()> {
+fn set_options(fd: BorrowedFd<'_>, wait: Wait) -> io::Result<()> {
     socket::set_receive_timeout(fd, defaults::NAP.0)?;
     socket::set_send_timeout(fd, defaults::NAP.0)?;
     connection::set_no_delay(fd)?;
@@ -34,18 +34,18 @@ fn settle(fd: BorrowedFd<'_>, wait: Wait) -> io::Result<()> {
 /// The sender's socket.
 ///
 /// # Errors
-/// What the kernel refuses.
+/// The kernel refused.
 pub fn connect(peer: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
     let opened = connection::tcp(Family::of(&peer))?;
-    settle(opened.as_fd(), wait)?;
+    set_options(opened.as_fd(), wait)?;
     socket::connect(opened.as_fd(), peer)?;
     Ok(opened)
 }
 
-/// The reflector's listener; port 0: the kernel's choice, which `latlab_sys::socket::local_address` tells.
+/// The reflector's listener. With port 0 the kernel chooses one (`latlab_sys::socket::local_address`).
 ///
 /// # Errors
-/// What the kernel refuses.
+/// The kernel refused.
 pub fn bind(local: SocketAddr) -> io::Result<OwnedFd> {
     let opened = connection::tcp_listener(Family::of(&local))?;
     socket::bind(opened.as_fd(), local)?;
@@ -53,15 +53,15 @@ pub fn bind(local: SocketAddr) -> io::Result<OwnedFd> {
     Ok(opened)
 }
 
-/// Sends `count` messages of `size` bytes, each when the answer to the last has come. The round trips in ns.
+/// Sends `count` messages of `size` bytes, each after the answer to the one before. Returns the round-trip times in ns.
 ///
 /// # Errors
-/// The connection broke, or an answer did not come within a second.
+/// The connection failed, or an answer did not arrive within a second.
 pub fn ping(sender: &OwnedFd, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
     let fd = sender.as_fd();
     let probe = vec![0x5a; HEAD_BYTES + size];
     let mut answer = vec![0; HEAD_BYTES + size];
-    // Written once before the loop, so that no page of it is touched for the first time inside.
+    // Written before the loop, so that the loop causes no page faults.
     let mut round_trips_ns = vec![u32::MAX; count];
     for round_trip_ns in &mut round_trips_ns {
         let sent = monotonic_ns();
@@ -72,9 +72,9 @@ pub fn ping(sender: &OwnedFd, size: usize, wait: Wait, count: usize) -> io::Resu
                 Wait::Spin => datagram::receive_now(fd, &mut answer[held..]),
                 Wait::Block | Wait::BusyPoll => datagram::receive(fd, &mut answer[held..]),
             };
-            // As in latlab: the clock is read after every attempt, since it also ends the waiting.
+            // As in latlab, the clock is read after every attempt, for the time-out.
             let now = monotonic_ns();
-            match came(received)? {
+            match received_bytes(received)? {
                 Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Some(bytes) => held += bytes,
                 None if now - sent > GIVE_UP_NS => return Err(io::ErrorKind::TimedOut.into()),
@@ -86,14 +86,14 @@ pub fn ping(sender: &OwnedFd, size: usize, wait: Wait, count: usize) -> io::Resu
     Ok(round_trips_ns)
 }
 
-/// Returns everything that comes over one connection, in messages of `size` bytes, until that or `stop` ends it.
+/// Returns every message of `size` bytes of one connection, until the connection ends or `stop` is set.
 ///
 /// # Errors
-/// The connection broke.
+/// The connection failed.
 pub fn reflect(listener: &OwnedFd, size: usize, wait: Wait, stop: &AtomicBool) -> io::Result<()> {
     let Some(accepted) = accept(listener, stop)? else { return Ok(()) };
     let fd = accepted.as_fd();
-    settle(fd, wait)?;
+    set_options(fd, wait)?;
     let mut buffer = vec![0; HEAD_BYTES + size];
     let mut held = 0;
     loop {
@@ -101,14 +101,14 @@ pub fn reflect(listener: &OwnedFd, size: usize, wait: Wait, stop: &AtomicBool) -
             Wait::Spin => datagram::receive_now(fd, &mut buffer[held..]),
             Wait::Block | Wait::BusyPoll => datagram::receive(fd, &mut buffer[held..]),
         };
-        match came(received)? {
+        match received_bytes(received)? {
             Some(0) => return Ok(()),
             Some(bytes) => held += bytes,
             None if stop.load(Ordering::Relaxed) => return Ok(()),
             None => {}
         }
         if held == buffer.len() {
-            // The two stamps of every answer.
+            // For the two stamps of every answer.
             black_box(monotonic_ns());
             black_box(monotonic_ns());
             connection::send_now(fd, &buffer)?;

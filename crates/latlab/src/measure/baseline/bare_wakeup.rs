@@ -1,6 +1,5 @@
-//! The bare loop of wake-ups: `latlab wakeup` by clock_nanosleep with its own system call, clock reads, pins, priority
-//! and settings, and nothing else. No threads beside it, no samples of the host, no recording; the latencies alone are
-//! kept, since a quantile needs them.
+//! The bare loop of wake-ups: the system call, clock reads, pins, priority and settings of `latlab wakeup` by
+//! clock_nanosleep, and nothing else. No other threads, no samples of the host, no recording; only the latencies are kept.
 
 use std::io;
 use std::thread;
@@ -17,57 +16,57 @@ use crate::sample::Sample;
 use crate::stats::{DescribeOptions, describe};
 use crate::units::Nanos;
 
-/// From the thread's start to the origin of its schedule, as in latlab.
+/// The time from the start of the thread to the origin of its schedule, as in latlab.
 const LEAD_NS: i64 = 5_000_000;
 
-/// A bare loop of wake-ups, settled.
+/// The specification of a bare loop of wake-ups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BareWakeupSpec {
-    /// From one due time to the next.
+    /// The time between due times.
     pub interval_ns: Nanos,
-    /// Wake-ups that count.
+    /// Measured wake-ups.
     pub count: usize,
-    /// Wake-ups before them.
+    /// Wake-ups of the warm-up.
     pub warmup: usize,
-    /// How the thread runs; how it waits does not matter.
+    /// The placement of the thread; its wait mode has no effect.
     pub end: EndSpec,
-    /// What is set meanwhile: timer slack, a wish for short wake-ups.
+    /// Settings during the loop: timer slack, wake-up latency.
     pub settings: Vec<SettingSpec>,
 }
 
-/// What the loop showed.
+/// The result of the loop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BareWakeups {
-    /// Median latency.
+    /// The median latency.
     pub p50_ns: f64,
-    /// Its 99th percentile.
+    /// The 99th percentile of the latency.
     pub p99_ns: f64,
-    /// Wake-ups behind the figures.
+    /// The number of measured wake-ups.
     pub n: u64,
-    /// From one due time to the next.
+    /// The time between due times.
     pub interval_ns: Nanos,
-    /// The slack that the thread had.
+    /// The timer slack of the thread.
     pub timer_slack_ns: Option<Nanos>,
 }
 
-/// Sleeps as `spec` says and describes how late the thread woke.
+/// Runs the loop of `spec`.
 ///
 /// # Errors
-/// A setting or a place that cannot be had, or a sleep that the kernel refuses.
+/// A setting, pin or priority is refused, or a sleep fails.
 pub fn sleep_bare(spec: &BareWakeupSpec) -> Result<BareWakeups, MeasureError> {
     let mut guard = HostGuard::none();
     if !spec.settings.is_empty() {
-        let ground = PathInterfaces::loopback();
-        guard = HostGuard::hold(&spec.settings, &ground, HostRoot::for_knobs(), KnobJournal::for_user().as_ref())
+        let interfaces = PathInterfaces::loopback();
+        guard = HostGuard::hold(&spec.settings, &interfaces, HostRoot::for_knobs(), KnobJournal::for_user().as_ref())
             .map_err(HostError::from)?;
         guard.reflector_started().map_err(HostError::from)?;
     }
     let (end, interval_ns) = (spec.end, spec.interval_ns.0);
     let slots = spec.warmup + spec.count;
-    // The thread inherits the slack.
+    // The thread inherits the timer slack.
     let sleeping = thread::Builder::new().name("sleep".into()).spawn(move || {
         placement::place(&end)?;
-        // Written once before the loop, so that no page of it is touched for the first time inside.
+        // Written before the loop, so that the loop causes no page faults.
         let mut latencies_ns = vec![i64::MAX; slots];
         sleep(monotonic_ns() + LEAD_NS, interval_ns, &mut latencies_ns)
             .map_err(|source| MeasureError::Sleep { via: Via::ClockNanosleep, source })?;
@@ -79,7 +78,7 @@ pub fn sleep_bare(spec: &BareWakeupSpec) -> Result<BareWakeups, MeasureError> {
     Ok(described(latencies_ns.split_off(spec.warmup), spec.interval_ns, slack))
 }
 
-/// The loop. A slot that is past is slept for all the same, as in latlab.
+/// The loop. As in latlab, the thread also sleeps for a slot that is past.
 fn sleep(start_ns: i64, interval_ns: i64, latencies_ns: &mut [i64]) -> io::Result<()> {
     let mut due_ns = start_ns;
     for latency_ns in latencies_ns {
@@ -92,8 +91,8 @@ fn sleep(start_ns: i64, interval_ns: i64, latencies_ns: &mut [i64]) -> io::Resul
 
 fn described(latencies_ns: Vec<i64>, interval_ns: Nanos, timer_slack_ns: Option<Nanos>) -> BareWakeups {
     let sample = Sample::new(Metric::WakeupLatency, latencies_ns);
-    let wishes = DescribeOptions { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false, seed: 0 };
-    let described = describe(&sample, &wishes);
+    let options = DescribeOptions { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false, seed: 0 };
+    let described = describe(&sample, &options);
     let quantile = |at: usize| described.quantiles.get(at).and_then(|quantile| quantile.value).unwrap_or(f64::NAN);
     BareWakeups { p50_ns: quantile(0), p99_ns: quantile(1), n: sample.n(), interval_ns, timer_slack_ns }
 }
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn warm_up_and_what_counts_are_told_apart_and_nothing_is_skipped() {
+    fn all_wake_ups_but_those_of_the_warm_up_are_measured() {
         let spec = BareWakeupSpec {
             interval_ns: Nanos::from_micros(500),
             count: 40,
@@ -121,7 +120,7 @@ mod tests {
         let (start, mut late) = (monotonic_ns(), [i64::MAX; 5]);
         sleep(start, 1_000_000, &mut late).expect("sleeps");
         assert!(monotonic_ns() - start >= 5_000_000 && late.iter().all(|late| *late >= 0), "{late:?}");
-        // All past: each is as late as its slot is old.
+        // All slots are past: each wake-up is as late as its slot is old.
         sleep(start - 1_000_000_000, 1_000_000, &mut late).expect("sleeps");
         assert!(late.iter().all(|late| *late > 990_000_000), "{late:?}");
     }

@@ -1,4 +1,4 @@
-//! Measures the bare loop on given pins: the floor that latlab's own figures stand on.
+//! Measures the bare loop with given pins, for comparison with latlab's own figures.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,10 +21,10 @@ use crate::sample::Sample;
 use crate::session::{ReflectorProcess, ReflectorRequest};
 use crate::stats::{DescribeOptions, describe};
 
-/// Round trips before those that count.
+/// Round trips of the warm-up.
 const WARMUP: usize = 1_000;
 
-/// Runs `count` round trips of the bare loop on loopback, `here` and `peer` placed as asked.
+/// Measures `count` round trips of the bare loop on loopback with the placements `here` and `peer`.
 pub fn calibrate(
     transport: TransportKind,
     count: usize,
@@ -41,7 +41,7 @@ pub fn calibrate(
     });
     let measuring = measuring.map_err(MeasureError::Thread)?;
     let round_trips_ns = measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    Ok(floor(&round_trips_ns, size_bytes, here, peer))
+    Ok(figures(&round_trips_ns, size_bytes, here, peer))
 }
 
 /// The bare loop over one kind of transport: both ends, with messages of a given size. Each function is called once for
@@ -89,10 +89,10 @@ fn measure(transport: TransportKind, peer: SocketAddr, size: usize, wait: Wait, 
     (bare.ping)(&socket, size, wait, count)
 }
 
-fn floor(round_trips_ns: &[u32], size_bytes: u32, here: EndSpec, peer: EndSpec) -> BareLoop {
+fn figures(round_trips_ns: &[u32], size_bytes: u32, here: EndSpec, peer: EndSpec) -> BareLoop {
     let sample = Sample::new(Metric::RoundTripDelay, round_trips_ns.iter().map(|span| i64::from(*span)).collect());
-    let wishes = DescribeOptions { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false, seed: 0 };
-    let described = describe(&sample, &wishes);
+    let options = DescribeOptions { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false, seed: 0 };
+    let described = describe(&sample, &options);
     let quantile = |at: usize| described.quantiles.get(at).and_then(|quantile| quantile.value).unwrap_or(f64::NAN);
     BareLoop {
         p50_ns: quantile(0),

@@ -1,4 +1,4 @@
-//! The bare loops: the system calls of a run and nothing else, measured to know the cost of everything else.
+//! The bare loops: only the system calls of a run, measured to determine the cost of everything else.
 
 pub mod bare;
 pub mod bare_stream;

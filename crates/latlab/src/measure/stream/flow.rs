@@ -214,7 +214,7 @@ impl<T: PathTransport, C: Clock + Send> StreamFlow for UpFlow<T, C> {
             }
         };
         // A new meter, whose first question leaves at once, behind the last packet.
-        let mut meter = meter.behind_the_last(self.stream.now());
+        let mut meter = meter.after_last_packet(self.stream.now());
         let last = ended.and_then(|()| self.stream.settle_unless(stop, &mut meter));
         self.settled = last.is_ok();
         self.record_counted(slice, &mut counted, meter.last());

@@ -1,60 +1,59 @@
-//! The windows of a stream: when to ask the reflector, and what its tallies mean. Pure.
+//! The windows of a stream: when POLLs are due, and the rates that TALLYs show. Pure.
 
 use crate::facts::WindowedRate;
 use crate::plan::defaults;
 use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::StreamTally;
 
-/// POLLs that may be unanswered at a time, a power of two: of datagrams those of 5 s, the longest wait for an answer, each
-/// repeated after 25 ms; over a connection those of 30 s, each repeated after 125 ms. The one that a deep queue answers may
-/// be the first.
-const ASKED: usize = 256;
-/// A shorter window is joined to the next one: a repeated POLL cuts them unevenly.
+/// The most POLLs without an answer, a power of two: those of 5 s, the longest wait for an answer, one every 25 ms; over a
+/// connection those of 30 s, one every 125 ms. After a deep queue the first of them may be answered.
+const POLLS_MAX: usize = 256;
+/// A shorter window, which a repeated POLL causes, is joined to the next one.
 const WINDOW_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 2);
 
 /// The state of the sender when it sent a POLL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// When.
+    /// The time of the POLL.
     pub at: Stamp<SenderClock>,
-    /// Packets that the kernel had taken.
+    /// Packets that the kernel had taken by then.
     pub packets: u64,
 }
 
-/// Both ends at one POLL.
+/// The counts of both ends at a POLL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeterPoint {
-    /// The sender's.
+    /// Those of the sender.
     pub sent: Sent,
-    /// The reflector's.
+    /// Those of the reflector.
     pub tally: StreamTally,
 }
 
-/// What both ends have counted in a slice.
+/// The counts of both ends in a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FlowCounts {
-    /// Packets that left.
+    /// Sent packets.
     pub(crate) sent: u64,
-    /// Packets that had arrived when the last question was answered.
+    /// Packets that had arrived when the last POLL was answered.
     pub(crate) delivered: u64,
-    /// How long sending took, on the sender's clock.
+    /// The time of sending, on the sender's clock.
     pub(crate) sending: Nanos,
-    /// From the first answer to the last, less the pause before the first packet, on the receiver's clock.
+    /// The time from the first TALLY to the last, on the receiver's clock, less the pause before the first packet.
     pub(crate) counting: Nanos,
 }
 
-/// Follows one part of a stream. Nothing in here allocates.
+/// The meter of one part of a stream. Nothing in here allocates.
 #[derive(Clone, Debug)]
 pub struct StreamMeter {
-    asked: [(u64, Sent); ASKED],
+    asked: [(u64, Sent); POLLS_MAX],
     newest: u64,
     /// When the next POLL is due.
     next_poll: Stamp<SenderClock>,
-    /// How long after an unanswered POLL the next one is sent …
-    again: Nanos,
-    /// … which doubles each time, up to this.
-    again_max: Nanos,
-    /// The begin of the current window, on the grid of windows.
+    /// The time after which an unanswered POLL is repeated …
+    repeat_after: Nanos,
+    /// … which doubles with each repetition, up to this.
+    repeat_after_max: Nanos,
+    /// The begin of the current window on the regular grid.
     grid: Stamp<SenderClock>,
     answered_at: Stamp<SenderClock>,
     origin: Option<MeterPoint>,
@@ -86,14 +85,14 @@ impl Extremes {
 }
 
 impl StreamMeter {
-    /// A part that begins at `now`: the first POLL is due at once.
+    /// The meter of a part that begins at `now`. The first POLL is due at once.
     pub fn new(now: Stamp<SenderClock>) -> StreamMeter {
         StreamMeter {
-            asked: [(0, Sent { at: now, packets: 0 }); ASKED],
+            asked: [(0, Sent { at: now, packets: 0 }); POLLS_MAX],
             newest: 0,
             next_poll: now,
-            again: defaults::STREAM_POLL_AGAIN,
-            again_max: defaults::STREAM_POLL_AGAIN,
+            repeat_after: defaults::STREAM_POLL_AGAIN,
+            repeat_after_max: defaults::STREAM_POLL_AGAIN,
             grid: now,
             answered_at: now,
             origin: None,
@@ -105,38 +104,38 @@ impl StreamMeter {
         }
     }
 
-    /// The same over a connection, which loses no POLL: on a slow path a POLL waits behind seconds of packets, and repeated
-    /// ones would push it out of the memory before its answer comes.
+    /// The meter of a part over a connection, which loses no POLL. On a slow path a POLL is queued behind seconds of packets, and
+    /// too many repetitions would overwrite it before its answer arrives.
     pub fn over_a_connection(now: Stamp<SenderClock>) -> StreamMeter {
-        let again = Nanos(defaults::STREAM_POLL_AGAIN.0 * 5);
-        StreamMeter { again, again_max: again, ..StreamMeter::new(now) }
+        let repeat_after = Nanos(defaults::STREAM_POLL_AGAIN.0 * 5);
+        StreamMeter { repeat_after, repeat_after_max: repeat_after, ..StreamMeter::new(now) }
     }
 
-    /// A meter for the packets in flight behind the last one: its first POLL is due at once. No packet is added to a full
-    /// queue any more, so that an unanswered POLL is repeated soon, and then less and less often. The count ends when the
-    /// receiver answers: 25 ms too late would be 2.5 % of a second. Silence that has begun goes on.
-    pub fn behind_the_last(&self, now: Stamp<SenderClock>) -> StreamMeter {
-        let (again_max, answered_at) = (self.again_max, self.answered_at);
-        StreamMeter { again: defaults::STREAM_POLL_SOON, again_max, answered_at, ..StreamMeter::new(now) }
+    /// A meter for the packets in flight after the last one; its first POLL is due at once. Since no more packets are queued, an
+    /// unanswered POLL is repeated soon, and then less and less often: the counting ends with the answer, and 25 ms are 2.5 %
+    /// of a second. The time without an answer continues from this meter.
+    pub fn after_last_packet(&self, now: Stamp<SenderClock>) -> StreamMeter {
+        let (repeat_after_max, answered_at) = (self.repeat_after_max, self.answered_at);
+        StreamMeter { repeat_after: defaults::STREAM_POLL_SOON, repeat_after_max, answered_at, ..StreamMeter::new(now) }
     }
 
-    /// How long until a POLL is due; zero or less: now.
+    /// The time until a POLL is due; zero or less if it is due now.
     #[inline]
     pub fn poll_in(&self, now: Stamp<SenderClock>) -> Nanos {
         self.next_poll - now
     }
 
-    /// POLL `number` leaves.
+    /// POLL `number` is sent.
     pub fn asked(&mut self, number: u64, sent: Sent) {
-        self.asked[number as usize % ASKED] = (number, sent);
+        self.asked[number as usize % POLLS_MAX] = (number, sent);
         self.newest = number;
-        self.next_poll = sent.at + self.again;
-        self.again = Nanos(self.again.0 * 2).min(self.again_max);
+        self.next_poll = sent.at + self.repeat_after;
+        self.repeat_after = Nanos(self.repeat_after.0 * 2).min(self.repeat_after_max);
     }
 
-    /// `tally` arrived at `now`. Answers to forgotten POLLs, or to older ones than the latest answered, are ignored.
+    /// `tally` was received at `now`. Answers to overwritten POLLs, and to older ones than the latest answered, are ignored.
     pub fn answered(&mut self, tally: StreamTally, now: Stamp<SenderClock>) {
-        let (number, sent) = self.asked[tally.number as usize % ASKED];
+        let (number, sent) = self.asked[tally.number as usize % POLLS_MAX];
         if number != tally.number || self.last.is_some_and(|last| tally.number <= last.tally.number) {
             return;
         }
@@ -159,7 +158,7 @@ impl StreamMeter {
         }
     }
 
-    /// The time since the latest answer, or since the begin.
+    /// The time since the latest answer, or since the begin of the part.
     pub fn silent_for(&self, now: Stamp<SenderClock>) -> Nanos {
         now - self.answered_at
     }
@@ -174,18 +173,18 @@ impl StreamMeter {
         self.last.as_ref()
     }
 
-    /// Whole windows.
+    /// The number of whole windows.
     pub fn windows(&self) -> u64 {
         self.windows
     }
 
-    /// The length of the whole windows together, on the reflector's clock; `None` without one.
+    /// The total length of the whole windows, on the reflector's clock; `None` without a whole window.
     pub fn measured(&self) -> Option<Nanos> {
         let end = self.window.filter(|_| self.windows > 0)?;
         Some(end.tally.at - self.origin?.tally.at)
     }
 
-    /// The rates sent and delivered, with `packet_bits` for each packet; `None` without a whole window.
+    /// The sent and the delivered rate, with `packet_bits` for each packet; `None` without a whole window.
     pub fn rates(&self, packet_bits: u64) -> Option<(WindowedRate, WindowedRate)> {
         let (origin, end) = (self.origin?, self.window.filter(|_| self.windows > 0)?);
         let sent = self.sent.over(sent_pps(origin, end), packet_bits);
@@ -213,7 +212,7 @@ mod tests {
         Stamp::from_nanos(Nanos::from_millis(millis).0)
     }
 
-    /// POLLs at these milliseconds with so many packets sent; each answered a millisecond later with so many counted.
+    /// A meter after POLLs at these milliseconds, with so many sent packets, each answered with so many counted packets.
     fn metered(rows: &[(i64, u64, Option<u64>)]) -> StreamMeter {
         let mut meter = StreamMeter::new(at(0));
         for (number, (millis, sent, counted)) in (1..).zip(rows) {
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_known_as_late_as_a_stream_waits_for_it() {
+    fn an_answer_to_the_first_poll_is_accepted_until_the_time_out() {
         for (meter, silence) in [
             (StreamMeter::new(Stamp::from_nanos(0)), defaults::STREAM_PATIENCE),
             (StreamMeter::over_a_connection(Stamp::from_nanos(0)), defaults::STREAM_SETTLES_CONNECTED),
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_of_each_end_is_on_its_own_clock() {
+    fn the_rate_of_each_end_is_computed_on_its_clock() {
         let meter = metered(&[(0, 0, Some(0)), (100, 100, Some(100)), (200, 300, Some(200)), (300, 400, Some(300))]);
         let (sent, delivered) = meter.rates(8).expect("three windows");
         assert_eq!((meter.windows(), sent.min_bps, sent.max_bps), (3, 8_000.0, 16_000.0));
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn polls_keep_to_the_grid_and_are_repeated_without_an_answer() {
+    fn polls_are_regular_and_repeated_without_an_answer() {
         let mut meter = StreamMeter::new(at(0));
         assert_eq!(meter.poll_in(at(0)), Nanos::ZERO);
         meter.asked(1, Sent { at: at(0), packets: 0 });
@@ -271,14 +270,14 @@ mod tests {
         assert_eq!(meter.poll_in(at(2)), Nanos::from_millis(98));
         meter.asked(2, Sent { at: at(100), packets: 0 });
         assert_eq!(meter.silent_for(at(900)), Nanos::from_millis(898));
-        // An answer long after its window: the grid starts anew, or two POLLs would follow each other.
+        // After a very late answer the grid begins again, so that two POLLs do not follow each other.
         meter.answered(tally(2, 850, 0), at(900));
         assert_eq!(meter.poll_in(at(900)), Nanos::ZERO);
     }
 
     #[test]
-    fn polls_behind_the_last_packet_are_repeated_less_and_less_often() {
-        let mut meter = metered(&[]).behind_the_last(at(0));
+    fn polls_after_the_last_packet_are_repeated_less_and_less_often() {
+        let mut meter = metered(&[]).after_last_packet(at(0));
         let mut asked_at = Vec::new();
         let mut now = at(0);
         for number in 1..=8 {

@@ -1,5 +1,5 @@
-//! The loop of a stream: packets leave when due, POLLs ask what arrived, TALLYs say it. Once armed it makes no system
-//! call but send, receive, clock and the transport's wait, and allocates nothing.
+//! The loop of a stream: it sends packets when they are due, and POLLs, which the receiver answers with TALLYs. Once armed it
+//! makes no system call but send, receive, clock and the wait of the transport, and does not allocate.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,68 +14,67 @@ use crate::session::UpStream;
 use crate::transport::{BurstTransport, ConnectionBytes, SendModeError};
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// The shortest sleep. A stream that is due more often sends a few packets each time: a sleep and a wake-up cost some
-/// microseconds themselves, and the probe's CPU may be the one that pays them.
+/// The shortest sleep. A stream with shorter gaps sends several packets at a time: a sleep and a wake-up cost microseconds,
+/// perhaps on the CPU of the probes.
 const QUANTUM: Nanos = Nanos::from_micros(50);
-/// Where it waits for nothing, the loop looks this often for a TALLY: a receive call that finds nothing takes 0.2 µs.
-const LOOK_EVERY: Nanos = Nanos::from_micros(250);
-/// A target that falls silent ends a measured stream within 2 s of its last answer: that is noticed at the latest when the
-/// next POLL is due, two sends may each have slept for a nap on the way there, and a quarter of a second is left to close
-/// the recording.
+/// The interval of receive calls while the loop does not wait; a call without a result takes 0.2 µs.
+const RECEIVE_INTERVAL: Nanos = Nanos::from_micros(250);
+/// A measured stream must end within 2 s of the last answer of its target. The silence is noticed at the latest when the next
+/// POLL is due, before which two sends may each have waited for a nap; 0.25 s are left to close the recording.
 const _: () = assert!(
     defaults::STREAM_PATIENCE.0 + defaults::STREAM_POLL_AGAIN.0 + 2 * defaults::NAP.0 <= Nanos::from_millis(1_750).0
 );
-/// The longest datagram that is meant for us; of a longer one only the beginning is read, and it is none.
+/// Longer than every message to a sender; a longer datagram is truncated and then ignored.
 const BUFFER_BYTES: usize = 256;
 
-/// Why a stream cannot go on.
+/// Why a stream broke off.
 #[derive(Debug)]
 pub enum StreamError {
-    /// The socket broke.
+    /// The socket failed.
     Socket(io::Error),
-    /// Packets cannot leave in the way that was asked for.
+    /// Packets cannot be sent in the requested mode.
     SendMode(SendModeError),
-    /// Nobody says what arrived.
+    /// The receiver does not answer.
     Silent {
-        /// For so long.
+        /// The time without an answer.
         span: Nanos,
     },
 }
 
-/// How long a silent receiver is waited for.
+/// The time-outs for a receiver that does not answer.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
-    /// The stream ends after this time without a count …
+    /// The stream ends after this time without a TALLY.
     silence_max: Nanos,
-    /// … and holds its packets back when that lasts so long: a POLL shall get through to a receiver that is swamped.
+    /// No packets are sent after this time without a TALLY, so that a POLL reaches an overloaded receiver.
     holds_after: Nanos,
-    /// So long it waits for the tally of all that it has sent.
+    /// The time to wait for the TALLY that covers all sent packets.
     settles_within: Nanos,
 }
 
 impl Patience {
-    /// Of a load: whatever it is a load of waits until it is settled.
+    /// Of a load, whose end the measurement awaits.
     const LOAD: Patience = Patience {
         silence_max: defaults::STREAM_SILENCE_MAX,
         holds_after: defaults::STREAM_SILENCE_MAX,
         settles_within: Nanos::from_secs(1),
     };
-    /// Of a connection: it holds its sender back by itself. A POLL stands behind all that its kernel has taken: on a slow path
-    /// that takes seconds, and does not count as silence as long as the connection comes nearer to it. A segment that is lost again and
-    /// again is sent again after 0.2, 0.4, 0.8 and 1.6 s, in which nothing moves; so is an answer.
+    /// Of a measured stream over a connection, which limits its sender by itself. A POLL is queued behind all bytes that the
+    /// kernel took: on a slow path that takes seconds, which do not count as silence while the connection makes progress. A
+    /// segment that is lost repeatedly is sent again after 0.2, 0.4, 0.8 and 1.6 s without progress; so is an answer.
     const CONNECTED: Patience = Patience {
         silence_max: defaults::STREAM_SILENCE_MAX,
         holds_after: defaults::STREAM_SETTLES_CONNECTED,
         settles_within: defaults::STREAM_SETTLES_CONNECTED,
     };
-    /// Of what is measured.
+    /// Of a measured stream of datagrams.
     const MEASURED: Patience = Patience {
         silence_max: defaults::STREAM_PATIENCE,
         holds_after: Nanos(defaults::STREAM_PATIENCE.0 / 2),
         settles_within: defaults::STREAM_PATIENCE,
     };
 
-    /// What of it is for `awaiting`.
+    /// The time-outs while the stream is `awaiting`.
     fn of(self, awaiting: Awaiting) -> Patience {
         let share = |span: Nanos| Nanos(span.0 / i64::from(defaults::SEARCH_SILENT_QUESTIONS));
         let divided = Patience {
@@ -87,20 +86,20 @@ impl Patience {
         match awaiting {
             Awaiting::Answer => self,
             Awaiting::OneOfSeveral => divided,
-            // Packets are held back as soon: what is in the queue by then is enough.
+            // Packets are held back as early as before, since the queue is then full.
             Awaiting::UnknownQueue => Patience { silence_max: deep, settles_within: deep, ..divided },
         }
     }
 }
 
-/// For what a stream waits that asks how much arrived.
+/// What a stream awaits after a POLL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaiting {
-    /// For an answer, as long as anybody does.
+    /// An answer, with the whole time-out.
     Answer,
-    /// For the answer to one of the questions in a row that share that time.
+    /// The answer to one of several POLLs that share the time-out.
     OneOfSeveral,
-    /// For an answer from behind a queue of unknown depth.
+    /// An answer that is delayed by a queue of unknown depth.
     UnknownQueue,
 }
 
@@ -112,12 +111,12 @@ pub struct StreamSender<T, C> {
     up: UpStream,
     buffer: Box<[u8]>,
     refused: u64,
-    next_look: Stamp<SenderClock>,
-    /// For an answer.
-    patience_in_all: Patience,
+    next_receive: Stamp<SenderClock>,
+    /// The whole time-outs.
+    whole_patience: Patience,
     patience: Patience,
-    under_way: StallDetector,
-    /// How it is followed.
+    stalls: StallDetector,
+    /// The constructor of its meters.
     meter: fn(Stamp<SenderClock>) -> StreamMeter,
 }
 
@@ -125,34 +124,22 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
     /// Arms `up` as a load.
     pub fn new(transport: T, clock: C, up: UpStream) -> StreamSender<T, C> {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        let (next_look, meter) = (clock.now(), StreamMeter::new as fn(_) -> _);
-        let (patience_in_all, patience) = (Patience::LOAD, Patience::LOAD);
-        let under_way = StallDetector::new(next_look);
-        StreamSender {
-            transport,
-            clock,
-            up,
-            buffer,
-            refused: 0,
-            next_look,
-            patience_in_all,
-            patience,
-            under_way,
-            meter,
-        }
+        let (next_receive, meter) = (clock.now(), StreamMeter::new as fn(_) -> _);
+        let (whole_patience, patience) = (Patience::LOAD, Patience::LOAD);
+        let stalls = StallDetector::new(next_receive);
+        StreamSender { transport, clock, up, buffer, refused: 0, next_receive, whole_patience, patience, stalls, meter }
     }
 
-    /// Arms `up` as what is measured over a connection.
+    /// Arms `up` as a measured stream over a connection.
     pub fn connected(transport: T, clock: C, up: UpStream) -> StreamSender<T, C> {
         let stream = StreamSender::new(transport, clock, up);
         StreamSender { meter: StreamMeter::over_a_connection, ..stream.waiting(Patience::CONNECTED) }
     }
 
-    /// Arms `up` as what is measured: it leaves without checksums where that was asked for, and ends sooner without a
-    /// receiver that counts.
+    /// Arms `up` as a measured stream of datagrams: without checksums if so requested, and with shorter time-outs.
     ///
     /// # Errors
-    /// The socket does not leave out checksums.
+    /// Checksums cannot be disabled for the socket.
     pub fn measured(transport: T, clock: C, up: UpStream) -> Result<StreamSender<T, C>, StreamError> {
         let mut stream = StreamSender::new(transport, clock, up).waiting(Patience::MEASURED);
         stream.transport.set_checksums(false).map_err(StreamError::Socket)?;
@@ -160,40 +147,40 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
     }
 
     fn waiting(self, patience: Patience) -> StreamSender<T, C> {
-        StreamSender { patience_in_all: patience, patience, ..self }
+        StreamSender { whole_patience: patience, patience, ..self }
     }
 
-    /// From now on a silent receiver is given up as is due where one is `awaiting` that.
+    /// Sets the time-outs to those of `awaiting`.
     pub fn wait_as(&mut self, awaiting: Awaiting) {
-        self.patience = self.patience_in_all.of(awaiting);
+        self.patience = self.whole_patience.of(awaiting);
     }
 
-    /// Now.
+    /// The time of the sender's clock.
     #[inline]
     pub fn now(&self) -> Stamp<SenderClock> {
         self.clock.now()
     }
 
-    /// What follows a stretch of it that begins now.
+    /// A meter for a part of the stream that begins now.
     pub fn meter(&self) -> StreamMeter {
         (self.meter)(self.clock.now())
     }
 
-    /// Packets that the kernel took, and how often it refused one because a buffer was full.
+    /// The number of packets that the kernel took, and of sends that it refused because a buffer was full.
     pub fn sent_and_refused(&self) -> (u64, u64) {
         (self.up.sent(), self.refused)
     }
 
-    /// What carries it.
+    /// Its transport.
     pub fn transport(&self) -> &T {
         &self.transport
     }
 
-    /// Sends on `schedule` and follows what arrives with `meter`, until `until` or `stop`. It can be called again and
-    /// again with the same two: nothing is waited for in between.
+    /// Sends on `schedule` and updates `meter`, until `until` or `stop`. A further call with the same arguments continues
+    /// without a gap.
     ///
     /// # Errors
-    /// The socket broke or refuses this way of sending, or no count came in time.
+    /// The socket failed or refuses this mode of sending, or the receiver did not answer in time.
     pub fn run(
         &mut self,
         schedule: &mut TokenSchedule,
@@ -212,28 +199,28 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
                 Due::In(_) => Nanos::ZERO,
                 Due::Now { .. } if meter.silent_for(now) >= self.patience.holds_after => QUANTUM,
                 Due::Now { packets, behind } => {
-                    let all_left = self.burst(schedule, packets)?;
-                    if (behind && schedule.sleeps()) || !all_left { QUANTUM } else { Nanos::ZERO }
+                    let all_sent = self.burst(schedule, packets)?;
+                    if (behind && schedule.sleeps()) || !all_sent { QUANTUM } else { Nanos::ZERO }
                 }
             };
             let patience = patience.min(poll_in).min(until - now);
-            if patience > Nanos::ZERO || now >= self.next_look {
-                self.next_look = now + LOOK_EVERY;
-                self.hear(meter, patience)?;
+            if patience > Nanos::ZERO || now >= self.next_receive {
+                self.next_receive = now + RECEIVE_INTERVAL;
+                self.receive(meter, patience)?;
             }
         }
         Ok(())
     }
 
-    /// Waits until the reflector has reported what arrived of all that was sent before.
+    /// Waits for the TALLY that covers all packets that were sent.
     ///
     /// # Errors
-    /// The socket broke, or no tally came in time: 1 s for a load, else the limit after which a stream without counts ends.
+    /// The socket failed, or no such TALLY arrived within `settles_within` of the time-outs.
     pub fn settle(&mut self, meter: &mut StreamMeter) -> Result<MeterPoint, StreamError> {
         self.settle_unless(&AtomicBool::new(false), meter)
     }
 
-    /// The same, but who says `stop` waits no longer than for a silent receiver.
+    /// As [`StreamSender::settle`]; after `stop` with the time-out of a datagram stream at most.
     ///
     /// # Errors
     /// As of [`StreamSender::settle`].
@@ -249,17 +236,17 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
                 return Err(StreamError::Silent { span: now - begin });
             }
             let poll_in = self.poll(meter, now)?;
-            self.hear(meter, poll_in)?;
+            self.receive(meter, poll_in)?;
             if let Some(point) = meter.last().filter(|point| point.sent.at >= begin && point.sent.packets == sent) {
                 return Ok(*point);
             }
         }
     }
 
-    /// Asks what has arrived, and waits for an answer until then, or until `stop`; nothing else is sent.
+    /// Sends POLLs only, until the receiver answers one, or until `until` or `stop`.
     ///
     /// # Errors
-    /// The socket broke, or no count came in time.
+    /// The socket failed, or the receiver did not answer in time.
     pub fn ask(
         &mut self,
         meter: &mut StreamMeter,
@@ -273,17 +260,17 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
                 break;
             }
             let poll_in = self.poll(meter, now)?;
-            self.hear(meter, poll_in.min(until - now))?;
+            self.receive(meter, poll_in.min(until - now))?;
         }
         Ok(())
     }
 
-    /// Ends the session; the transport comes back, and protects what it sends.
+    /// Closes the session and returns the transport, with checksums enabled.
     pub fn close(self) -> T {
         let StreamSender { mut transport, clock, up, .. } = self;
-        // Where a checksum cannot be had back the CLOSE goes without it, as everything before.
+        // If this fails, CLOSE is sent without a checksum, as the packets before.
         let _ = transport.set_checksums(true);
-        // What it would say is known from the last tally.
+        // The last TALLY has the content of the report.
         let _ = up.close(&mut transport, &clock);
         transport
     }
@@ -300,7 +287,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
                     schedule.take(taken);
                     left = left.saturating_sub(taken.max(1));
                 }
-                Err(error) if lacks_room(&error) => {
+                Err(error) if is_queue_full(&error) => {
                     self.refused += 1;
                     return Ok(false);
                 }
@@ -318,7 +305,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
         }
     }
 
-    /// Sends a POLL where one is due, and says how long until the next.
+    /// Sends a POLL if one is due; returns the time until the next one.
     #[inline]
     fn poll(&mut self, meter: &mut StreamMeter, now: Stamp<SenderClock>) -> Result<Nanos, StreamError> {
         if meter.poll_in(now) <= Nanos::ZERO {
@@ -330,73 +317,73 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
             let (number, datagram) = self.up.poll();
             match self.transport.send(datagram) {
                 Ok(()) => {}
-                // As good as lost: asked again after 25 ms.
-                Err(error) if lacks_room(&error) => self.refused += 1,
+                // As if lost: repeated after 25 ms.
+                Err(error) if is_queue_full(&error) => self.refused += 1,
                 Err(error) => return Err(StreamError::Socket(error)),
             }
             meter.asked(number, sent);
             if let Some(carried) = self.transport.progress() {
-                self.under_way.asked(carried);
+                self.stalls.asked(carried);
             }
         }
         Ok(meter.poll_in(now))
     }
 
-    /// How long no count has come and no connection has moved towards the next count.
+    /// The time without an answer, and over a connection without progress towards one.
     fn silent_for(&mut self, meter: &StreamMeter, now: Stamp<SenderClock>) -> Nanos {
         let span = meter.silent_for(now);
         match self.transport.progress() {
-            Some(carried) => span.min(now - self.under_way.moved(carried, now)),
+            Some(carried) => span.min(now - self.stalls.moved(carried, now)),
             None => span,
         }
     }
 
-    /// Takes one datagram, waiting about `patience`.
+    /// Receives one datagram, waiting about `patience`.
     #[inline]
-    fn hear(&mut self, meter: &mut StreamMeter, patience: Nanos) -> Result<(), StreamError> {
+    fn receive(&mut self, meter: &mut StreamMeter, patience: Nanos) -> Result<(), StreamError> {
         let received = self.transport.receive(&mut self.buffer, patience).map_err(StreamError::Socket)?;
-        let heard = received.and_then(|bytes| self.up.decode_tally(self.buffer.get(..bytes)?));
-        if let Some(tally) = heard {
+        let tally = received.and_then(|bytes| self.up.decode_tally(self.buffer.get(..bytes)?));
+        if let Some(tally) = tally {
             meter.answered(tally, self.clock.now());
-            self.under_way.answered();
+            self.stalls.answered();
         }
         Ok(())
     }
 }
 
-/// Whether a send failed because a queue of this host is full: the path is at its limit, and a later send may succeed.
-pub(crate) fn lacks_room(error: &io::Error) -> bool {
+/// Whether a send failed because a queue of this host is full; a later send may succeed.
+pub(crate) fn is_queue_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || Errno::from_io_error(error) == Some(Errno::NOBUFS)
 }
 
-/// What is known of the way of a question through a connection.
+/// The progress of a connection towards the first unanswered POLL.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StallDetector {
-    /// The first question that is not answered ends there, in bytes of the connection.
+    /// The end of that POLL, in bytes of the connection.
     asked_bytes: Option<u64>,
-    /// So far the connection has come on the way to it, and when it last came further.
+    /// Bytes that the peer has acknowledged, up to that POLL, and when that last increased.
     carried_bytes: u64,
     moved_at: Stamp<SenderClock>,
 }
 
 impl StallDetector {
-    /// Nothing was asked yet.
+    /// Without an unanswered POLL.
     pub(crate) fn new(now: Stamp<SenderClock>) -> StallDetector {
         StallDetector { asked_bytes: None, carried_bytes: 0, moved_at: now }
     }
 
-    /// A question was handed over.
+    /// A POLL was sent; `carried` includes it.
     pub(crate) fn asked(&mut self, carried: ConnectionBytes) {
         self.asked_bytes.get_or_insert(carried.sent_bytes);
     }
 
-    /// Questions up to now are answered: the next one is the first that is not.
+    /// All POLLs up to now are answered.
     pub(crate) fn answered(&mut self) {
         self.asked_bytes = None;
     }
 
-    /// When the connection last came nearer to the question, `carried` being known `now`. What it carries beyond that
-    /// shows that the other end's kernel is alive, not that its reflector counts.
+    /// When the connection last made progress towards that POLL, with `carried` read at `now`. Progress beyond it shows that the
+    /// kernel of the peer runs, not that its reflector does.
     pub(crate) fn moved(&mut self, carried: ConnectionBytes, now: Stamp<SenderClock>) -> Stamp<SenderClock> {
         let nearer = carried.acknowledged_bytes.min(self.asked_bytes.unwrap_or(u64::MAX));
         if nearer > self.carried_bytes {
@@ -411,20 +398,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moves_towards_the_question_is_no_silence_and_what_moves_beyond_it_is() {
+    fn only_progress_towards_the_unanswered_poll_counts() {
         let at = Stamp::from_nanos;
         let carried = |sent_bytes, acknowledged_bytes| ConnectionBytes { sent_bytes, acknowledged_bytes };
-        let mut way = StallDetector::new(at(0));
-        way.asked(carried(1_000, 0));
+        let mut detector = StallDetector::new(at(0));
+        detector.asked(carried(1_000, 0));
         for (now, acknowledged_bytes, moved) in
             [(1, 0, 0), (2, 400, 2), (3, 400, 2), (4, 1_000, 4), (5, 1_500, 4), (9, 9_000, 4)]
         {
-            assert_eq!(way.moved(carried(10_000, acknowledged_bytes), at(now)), at(moved), "{now}");
-            // Asked again: the first question is what counts.
-            way.asked(carried(10_000, acknowledged_bytes));
+            assert_eq!(detector.moved(carried(10_000, acknowledged_bytes), at(now)), at(moved), "{now}");
+            // A further POLL has no effect: the first unanswered one counts.
+            detector.asked(carried(10_000, acknowledged_bytes));
         }
-        way.answered();
-        way.asked(carried(10_000, 9_000));
-        assert_eq!(way.moved(carried(10_000, 9_500), at(10)), at(10));
+        detector.answered();
+        detector.asked(carried(10_000, 9_000));
+        assert_eq!(detector.moved(carried(10_000, 9_500), at(10)), at(10));
     }
 }
