@@ -238,11 +238,6 @@ impl Progress {
         self.bar.set_message(suffix.to_owned());
         self.bar.set_position(done);
     }
-
-    /// Replaces the words before the bar.
-    pub fn entitle(&self, title: &str) {
-        self.bar.set_prefix(title.to_owned());
-    }
 }
 
 impl Drop for Progress {

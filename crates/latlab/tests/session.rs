@@ -1,4 +1,4 @@
-//! Sessions over real loopback sockets, and the wire rules on a stage without any.
+//! Sessions over real loopback sockets, and the wire rules in a simulation without sockets.
 
 #[path = "session/connected.rs"]
 mod connected;
@@ -34,7 +34,7 @@ use latlab::units::Nanos;
 
 use stage::{NEVER, key};
 
-/// A connected standard socket as a transport.
+/// A connected socket of the standard library as a transport.
 struct Wire(UdpSocket);
 
 impl Wire {
@@ -60,7 +60,7 @@ impl Transport for Wire {
     }
 }
 
-/// Runs `story` against a reflector in a thread of its own, and returns its counters.
+/// Runs `story` with a reflector in another thread, and returns the reflector's counters.
 fn with_reflector(
     address: &str,
     key: Option<&PreSharedKey>,
@@ -117,14 +117,14 @@ fn round_trips(wire: &mut impl Transport, dialogue: &mut impl ProbeCodec, count:
     let mut answered = 0;
     for seq in 0..count {
         wire.send(dialogue.encode(Seq(seq))).expect("sent");
-        // A message may come in pieces.
+        // A message may arrive in pieces.
         let mut tries = (0..200).map(|_| wire.receive(&mut buffer, Nanos::from_secs(1)).expect("no error"));
         let Some(bytes) = tries.find_map(|bytes| bytes) else { continue };
         let received = Monotonic.now();
         let answer = dialogue.decode(&buffer[..bytes], received).expect("genuine");
         assert_eq!(answer.seq, Seq(seq));
         if let (Some(came), Some(left)) = (answer.reflector_received, answer.reflector_sent) {
-            // One host, one clock: the reflector's stamps lie before the sender's receive stamp, in order.
+            // On one host both ends have one clock: the reflector's stamps precede the sender's receive stamp.
             assert!(came <= left && left.as_nanos() <= received.as_nanos());
         }
         answered += 1;
@@ -162,7 +162,7 @@ fn sessions_of_all_sizes_over_both_families() {
 }
 
 #[test]
-fn sessions_at_once_do_not_mix() {
+fn concurrent_sessions_do_not_mix() {
     let key = key(1);
     let counters = with_reflector("127.0.0.1:0", Some(&key), |peer, _| {
         let mut ends: Vec<_> = (0..16)
@@ -196,7 +196,7 @@ fn a_wrong_key_gets_one_cookie_and_a_hint() {
 }
 
 #[test]
-fn nobody_there_is_no_answer() {
+fn a_silent_peer_is_reported_as_no_answer() {
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let peer = silent.local_addr().expect("bound");
     let error = open_over(&mut Wire::to(peer), Some(&key(1)), &wishes(peer, 64)).expect_err("silence");
@@ -206,7 +206,7 @@ fn nobody_there_is_no_answer() {
 }
 
 #[test]
-fn a_closed_port_is_told_by_its_error() {
+fn a_closed_port_is_reported_with_its_error() {
     let peer = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
     let error = open_over(&mut Wire::to(peer), None, &wishes(peer, 64)).expect_err("nobody");
     assert!(error.explain().cause.is_some_and(|cause| cause.contains("refused")), "{:?}", error.explain().cause);

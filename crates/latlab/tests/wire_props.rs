@@ -1,4 +1,5 @@
-//! The wire against random bytes: parsers are total, messages survive, a reflector never says more than it hears.
+//! The wire with random bytes: parsers are total, messages round-trip, and a reflector never sends more bytes than it
+//! receives.
 
 #[path = "session/stage.rs"]
 mod stage;
@@ -14,7 +15,7 @@ use proptest::prelude::*;
 
 use stage::{NEVER, Stage, key, wishes};
 
-/// Random bytes that often start like a message, so that parsers are entered deeper than the first byte.
+/// Random bytes that often begin like a message, so that parsers read beyond the first byte.
 fn datagrams() -> impl Strategy<Value = Vec<u8>> {
     let heads = MessageType::ALL.map(|message| message as u8).to_vec();
     let lengths = prop_oneof![
@@ -50,7 +51,7 @@ fn terms() -> impl Strategy<Value = Terms> {
 
 proptest! {
     #[test]
-    fn every_parser_takes_any_bytes(bytes in datagrams()) {
+    fn every_parser_accepts_any_bytes(bytes in datagrams()) {
         let _ = MessageType::of(&bytes);
         let _ = MessageHeader::parse(&bytes);
         let _ = Hello::parse(&bytes);
@@ -78,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn messages_survive(
+    fn messages_round_trip(
         nonce: [u8; 16], token: [u8; 16], other: [u8; 16], terms in terms(), session: u16, stamp: i64, limit: u64,
         counts: [u64; 5], socket_drops: Option<u64>, secret in vec(any::<u8>(), 16..40),
     ) {
@@ -122,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_said_of_streams_survives(
+    fn polls_and_tallies_round_trip(
         nonce: [u8; 16], session: u16, number: u64, stamp: i64, counts: [u64; 8], socket_drops: Option<u64>,
         wants_cpu: bool, drops_merged: bool, cpu_ns: Option<i64>, secret in vec(any::<u8>(), 16..40),
     ) {
@@ -147,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn data_survives_and_is_no_probe(session: u16, counter: u64, size in 24..200usize, keyed: bool) {
+    fn data_packets_round_trip_and_are_no_probes(session: u16, counter: u64, size in 24..200usize, keyed: bool) {
         let key = keyed.then(|| TagKey::new(&[9; 16]));
         let mut datagram = vec![7; size];
         ProbeHeader::write_data(session, counter, key.as_ref(), &mut datagram);
@@ -158,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_s_counts_agree_with_what_arrived(
+    fn the_counts_of_a_stream_agree_with_the_received_packets(
         script in vec((0..3u8, 0..40u64), 1..200), keyed: bool,
     ) {
         let key = keyed.then(|| key(1));
@@ -171,7 +172,7 @@ proptest! {
             packets.push(stream.packets(1).bytes().to_vec());
             stream.advance(1);
             let last = packets.len() as u64 - 1;
-            // Lost, in order, or an old one (again).
+            // Lost, in order, or an earlier one again.
             let arrived = match kind { 0 => continue, 1 => last, _ => last.saturating_sub(back) };
             prop_assert_eq!(stage.ask(&packets[arrived as usize]), None);
             if seen.insert(arrived) {
@@ -191,7 +192,7 @@ proptest! {
     }
 
     #[test]
-    fn probes_survive_both_ways(
+    fn probes_and_answers_round_trip(
         session: u16, counter: u64, received_ns in 0..i64::MAX / 2, dwell_ns in 0..0xffff_ffffi64,
         lead_ns in 0..0xffff_ffffi64, cpu: u16, size in 24..200usize, keyed: bool,
     ) {
@@ -216,7 +217,7 @@ proptest! {
     }
 
     #[test]
-    fn the_counter_comes_back_wherever_the_window_stands(newest: u64, back in 0..65_536u64, ahead in 1..(1u64 << 32) - 65_536) {
+    fn counters_are_extended_anywhere_in_the_window(newest: u64, back in 0..65_536u64, ahead in 1..(1u64 << 32) - 65_536) {
         if let Some(counter) = newest.checked_sub(back) {
             prop_assert_eq!(extend_receive_counter(newest, REPLAY_WINDOW, counter as u32), counter);
             prop_assert_eq!(extend_sent_counter(newest, counter as u32), Some(counter));
@@ -227,7 +228,7 @@ proptest! {
     }
 
     #[test]
-    fn a_reflector_never_says_more_than_it_hears(
+    fn a_reflector_never_sends_more_than_it_receives(
         script in vec((datagrams(), any::<u16>(), 0..8u8, any::<u16>()), 1..60),
     ) {
         let mut stage = Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)));
@@ -277,7 +278,7 @@ proptest! {
     }
 
     #[test]
-    fn a_sender_takes_any_bytes(noise in vec(datagrams(), 1..40)) {
+    fn a_sender_accepts_any_bytes(noise in vec(datagrams(), 1..40)) {
         let mut stage = Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)));
         let clock = stage.clock.clone();
         let mut session = open(&mut stage, &clock, Some(&key(1)), &wishes(1), &NEVER).expect("a session");

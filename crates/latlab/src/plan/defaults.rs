@@ -139,8 +139,6 @@ pub const SEARCH_MIN: Nanos = Nanos::from_secs(10);
 /// … and at most this for all sizes of a command together: longer trials are not needed, and a reflector ends the
 /// session of probes if it is idle for longer.
 pub const SEARCH_MAX: Nanos = SERVE_IDLE;
-/// Loss ratios of a search: none (RFC 2544), and half a per cent, which single losses do not decide.
-pub const SEARCH_GOALS: [f64; 2] = [0.0, 0.005];
 /// The most goals, since each takes a share of the time.
 pub const SEARCH_GOALS_MAX: usize = 4;
 /// Number of full-length trials in the whole time …

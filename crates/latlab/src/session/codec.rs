@@ -215,24 +215,6 @@ impl NativeSession {
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Median duration of computing one tag on this host, in ns, over some thousands; `None` without a key. Measured for
-    /// the longest tag input, each computed from the tag before, so that they cannot overlap.
-    pub fn tag_cost_ns(&self, clock: &impl Clock) -> Option<f64> {
-        const BATCH: u32 = 64;
-        let key = self.answer_key()?;
-        let mut costs = [0i64; 64];
-        let mut tag = 0;
-        for cost in &mut costs {
-            let start = clock.now();
-            for _ in 0..BATCH {
-                tag = std::hint::black_box(key.tag(&[tag, 1, 2, 3]));
-            }
-            *cost = (clock.now() - start).0;
-        }
-        costs.sort_unstable();
-        Some(costs[costs.len() / 2] as f64 / f64::from(BATCH))
-    }
-
     /// Ends the session. `None` if no REPORT comes: the session then ends by its idle time.
     pub fn close(self, transport: &mut impl Transport, clock: &impl Clock) -> Option<ReflectorReport> {
         let codes = self.close_codes();
@@ -410,15 +392,6 @@ mod tests {
                 assert_eq!(decoded.reflector_rx_software, (size >= 40).then_some(Stamp::from_nanos(reflector_ns - 90)));
             }
         }
-    }
-
-    #[test]
-    fn the_tag_cost_is_measured_only_with_a_key() {
-        let mut session = session(24);
-        let clock = crate::clock::Monotonic;
-        assert!(session.tag_cost_ns(&clock).is_some_and(|cost| cost > 0.0));
-        session.keys = None;
-        assert_eq!(session.tag_cost_ns(&clock), None);
     }
 
     #[test]

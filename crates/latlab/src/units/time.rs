@@ -89,10 +89,6 @@ pub enum SenderClock {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReflectorClock {}
 
-/// CLOCK_REALTIME: for relating recordings to calendar time, not for measuring, since it can be stepped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Realtime {}
-
 /// An instant on clock `C`, in nanoseconds since the origin of that clock.
 ///
 /// The difference of two stamps of one clock is [`Nanos`]; that of stamps of two clocks does not compile:

@@ -1,4 +1,4 @@
-//! Sessions over connections: the same rules, and an end with the connection.
+//! Sessions over TCP connections: the same rules, and the end of a session with its connection.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use latlab::wire::RefuseReason;
 use super::stage::{NEVER, key};
 use super::{open_over, round_trips, wishes, with_reflector_on};
 
-/// Runs `story` against a listener in a thread of its own, and returns its counters.
+/// Runs `story` with a listener in another thread, and returns the counters of its reflector.
 fn with_listener(
     address: &str,
     limits: ReflectorLimits,
@@ -72,7 +72,7 @@ fn a_wrong_key_gets_one_cookie_and_no_session() {
 }
 
 #[test]
-fn a_session_ends_with_its_connection_and_makes_room() {
+fn a_session_ends_with_its_connection_and_frees_its_slot() {
     let limits = ReflectorLimits { sessions: 1, ..ReflectorLimits::DEFAULT };
     let counters = with_listener("127.0.0.1:0", limits, None, |peer| {
         for _ in 0..3 {
@@ -94,7 +94,7 @@ fn a_session_ends_with_its_connection_and_makes_room() {
 }
 
 #[test]
-fn a_session_is_of_its_connection_alone_and_no_probe_counts_twice() {
+fn a_session_accepts_probes_of_its_connection_only_and_each_once() {
     let counters = with_listener("127.0.0.1:0", ReflectorLimits::DEFAULT, Some(&key(1)), |peer| {
         let (mut one, mut session_of_one) = session(peer, Some(&key(1))).expect("a session");
         let (mut other, mut session_of_other) = session(peer, Some(&key(1))).expect("another");
@@ -111,7 +111,7 @@ fn a_session_is_of_its_connection_alone_and_no_probe_counts_twice() {
 }
 
 #[test]
-fn caps_of_sessions_are_those_of_datagrams() {
+fn sessions_over_connections_have_the_caps_of_datagrams() {
     let limits = ReflectorLimits { sessions: 2, size_bytes: 100, ..ReflectorLimits::DEFAULT };
     let counters = with_listener("127.0.0.1:0", limits, None, |peer| {
         let _held = [session(peer, None).expect("a session"), session(peer, None).expect("a session")];
@@ -125,7 +125,7 @@ fn caps_of_sessions_are_those_of_datagrams() {
 }
 
 #[test]
-fn silence_and_another_protocol_are_told_apart_from_a_session() {
+fn silence_and_another_protocol_have_different_errors() {
     let mute = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let peer = mute.local_addr().expect("bound");
     let error = session(peer, None).expect_err("it takes connections and says nothing");

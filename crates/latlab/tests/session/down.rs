@@ -1,5 +1,5 @@
-//! Rule R2's one exception: a reflector that sends does so to whom has shown address and key, within the credit, and not
-//! longer than a second after the last one.
+//! The exception of rule R2: a reflector sends a down-stream only to a sender that has proved address and key, within its
+//! credit, and for at most a second after the last credit.
 
 use latlab::session::{DownDue, DownMessage, DownStream, DropReason, ReflectorLimits, SessionError, open};
 use latlab::units::Nanos;
@@ -7,7 +7,7 @@ use latlab::wire::{MessageType, OPEN_BYTES, Open, POLL_BYTES, RefuseReason, Stre
 
 use super::stage::{NEVER, Stage, key, wishes};
 
-/// A megabyte a second in packets of 64 bytes: one in 64 µs.
+/// A megabyte a second in packets of 64 bytes: one per 64 µs.
 const ALLOWED: ReflectorLimits = ReflectorLimits { down_bps: 8_000_000, ..ReflectorLimits::DEFAULT };
 const GAP: Nanos = Nanos(64_000);
 
@@ -24,7 +24,7 @@ fn streaming() -> (Stage, DownStream) {
     (stage, down)
 }
 
-/// Everything that the reflector sends within `span`, looked at every 10 µs.
+/// Everything that the reflector sends within `span`, polled every 10 µs.
 fn given(stage: &mut Stage, span: Nanos) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     for _ in 0..span.0 / 10_000 {
@@ -48,7 +48,7 @@ fn credit(stage: &mut Stage, down: &mut DownStream, ahead: Nanos) -> StreamTally
 }
 
 #[test]
-fn it_is_off_unless_allowed_and_needs_a_key() {
+fn a_down_stream_needs_permission_and_a_key() {
     for (limits, keyed, limit) in [
         (ReflectorLimits::DEFAULT, true, 0),
         (ALLOWED, false, 0),
@@ -67,7 +67,7 @@ fn it_is_off_unless_allowed_and_needs_a_key() {
 }
 
 #[test]
-fn nothing_leaves_before_a_credit_and_never_more_bytes_than_that() {
+fn nothing_is_sent_beyond_the_credit() {
     let (mut stage, mut down) = streaming();
     assert_eq!(down.gap(), GAP, "no faster than allowed");
     assert_eq!(given(&mut stage, Nanos::from_millis(100)).len(), 0);
@@ -79,7 +79,7 @@ fn nothing_leaves_before_a_credit_and_never_more_bytes_than_that() {
     let now = stage.clock.reflector();
     let counters = *stage.reflector.counters(now);
     assert_eq!((counters.down, counters.down_bytes), (1_000, 64_000));
-    // 3 is lost, 5 comes after 6, 7 comes twice.
+    // 3 is lost, 5 is received after 6, 7 twice.
     for number in (0..3).chain([4, 6, 5, 7, 7]).chain(8..1_000) {
         let heard = down.decode(&packets[number]);
         assert!(matches!(heard, DownMessage::Packet | DownMessage::Other));
@@ -92,7 +92,7 @@ fn nothing_leaves_before_a_credit_and_never_more_bytes_than_that() {
 }
 
 #[test]
-fn credit_that_stops_stops_it_within_a_second() {
+fn sending_stops_a_second_after_the_last_credit() {
     let (mut stage, mut down) = streaming();
     for _ in 0..3 {
         credit(&mut stage, &mut down, Nanos::from_secs(3_600));
@@ -111,7 +111,7 @@ fn credit_that_stops_stops_it_within_a_second() {
 }
 
 #[test]
-fn what_is_captured_or_forged_brings_no_traffic() {
+fn replayed_and_forged_messages_cause_no_traffic() {
     let (mut stage, mut down) = streaming();
     let captured = stage.requests.iter().find(|request| request[0] == MessageType::Open as u8).cloned();
     let captured = captured.expect("an OPEN was sent");
@@ -119,7 +119,7 @@ fn what_is_captured_or_forged_brings_no_traffic() {
     stage.ask(&old_poll).expect("a TALLY");
     assert_eq!(given(&mut stage, Nanos::from_millis(200)).len(), 1_000);
 
-    // OPEN again, from its own address and from another, and with other bytes.
+    // OPEN again: from its own address, from another, and altered.
     assert!(stage.ask(&captured).is_some(), "its ACCEPT again, since that may have been lost");
     let elsewhere = "127.0.0.1:40001".parse().expect("an address");
     assert_eq!(stage.ask_from(elsewhere, &captured), None);
@@ -127,7 +127,7 @@ fn what_is_captured_or_forged_brings_no_traffic() {
     let genuine = Open::parse(&captured).expect("an OPEN");
     Open { nonce: [9; 16], ..genuine }.write(&key(2).setup_key().codes(), &mut forged);
     assert_eq!(stage.ask(&forged), None);
-    // POLL again, and a forged one with a higher number and all the credit of the world.
+    // POLL again, and a forged one with a higher number and the largest credit.
     assert_eq!(stage.ask(&old_poll), None);
     let genuine = StreamPoll::parse(&old_poll).expect("a POLL");
     let mut forged = [0; POLL_BYTES];
@@ -145,7 +145,7 @@ fn what_is_captured_or_forged_brings_no_traffic() {
 }
 
 #[test]
-fn one_at_a_time_and_the_next_one_after_it() {
+fn one_down_stream_is_granted_at_a_time() {
     let (mut stage, down) = streaming();
     let refused = opened(&mut stage, true, 2).expect_err("one is open");
     let SessionError::Refused { reason: RefuseReason::Down, limit: 8_000_000, .. } = refused else {
@@ -159,7 +159,7 @@ fn one_at_a_time_and_the_next_one_after_it() {
 }
 
 #[test]
-fn no_reflector_takes_its_packets_for_a_request_and_no_counting_end_an_altered_one() {
+fn down_packets_are_no_requests_and_altered_ones_do_not_count() {
     let (mut stage, mut down) = streaming();
     credit(&mut stage, &mut down, Nanos::from_millis(64));
     let packet = given(&mut stage, Nanos::from_millis(10)).swap_remove(0);

@@ -1,11 +1,11 @@
-//! What a reflector reports of its socket: drops while a session lasted, to senders old and new.
+//! The socket drops in REPORTs: those during the session, for older and newer senders.
 
 use latlab::session::{NativeSession, ReflectorLimits, open};
 use latlab::wire::{Accept, CLOSE_BYTES, Close, MessageType, REPORT_BYTES, Report, SHORT_REPORT_BYTES, SessionKeys};
 
 use super::stage::{NEVER, Stage, key, wishes};
 
-/// A session that began when the socket had dropped `before`.
+/// A session that was opened when the socket had dropped `before` datagrams.
 fn opened(before: Option<u64>) -> (Stage, NativeSession) {
     let mut stage = Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)));
     stage.socket_drops = before;
@@ -14,7 +14,7 @@ fn opened(before: Option<u64>) -> (Stage, NativeSession) {
     (stage, session)
 }
 
-/// The keys of that session, as its sender derived them.
+/// The keys of that session, derived as by its sender.
 fn keys(stage: &Stage) -> SessionKeys {
     let accept = stage.replies.iter().find_map(|reply| Accept::parse(reply).ok()).expect("an ACCEPT");
     key(1).setup_key().session(&[1; 16], &accept.reflector_nonce, accept.session)
@@ -58,7 +58,7 @@ fn a_repeated_close_gets_the_same_report() {
 }
 
 #[test]
-fn an_older_sender_gets_the_report_that_it_reads() {
+fn an_older_sender_gets_the_short_report() {
     for (wants_socket_drops, bytes) in [(false, SHORT_REPORT_BYTES), (true, REPORT_BYTES)] {
         let (mut stage, session) = opened(Some(5));
         let codes = keys(&stage).close;

@@ -1,4 +1,4 @@
-//! The wire rules R1 to R8, tried on the machine without sockets.
+//! The wire rules R1 to R8, tested with the state machine, without sockets.
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
@@ -25,7 +25,7 @@ fn open_on(stage: &mut Stage, nonce: u8) -> Result<NativeSession, SessionError> 
 }
 
 #[test]
-fn whoever_stops_gets_no_session_and_waits_for_none() {
+fn a_set_stop_flag_ends_the_handshake_at_once() {
     let mut stage = keyed();
     stage.lose_requests = (0..5).collect();
     let clock = stage.clock.clone();
@@ -34,13 +34,13 @@ fn whoever_stops_gets_no_session_and_waits_for_none() {
     assert_eq!(stage.clock.now(), Stamp::from_nanos(0), "not a moment was waited");
 }
 
-/// How often the reflector dropped something for `reason`.
+/// The number of datagrams that the reflector dropped for `reason`.
 fn dropped(stage: &mut Stage, reason: DropReason) -> u64 {
     let now = stage.clock.reflector();
     stage.reflector.counters(now).dropped(reason)
 }
 
-/// An OPEN as a peer with `key(1)` would write it, with a genuine token for `from`.
+/// An OPEN under `key(1)` with a genuine token for `from`.
 fn open_datagram(stage: &mut Stage, from: SocketAddr, nonce: u8, terms: Terms) -> [u8; OPEN_BYTES] {
     let cookie = stage.ask_from(from, &hello_datagram(&[nonce; 16])).expect("a COOKIE");
     let token = Cookie::parse(&cookie).expect("a COOKIE").token;
@@ -50,7 +50,7 @@ fn open_datagram(stage: &mut Stage, from: SocketAddr, nonce: u8, terms: Terms) -
 }
 
 #[test]
-fn a_whole_session() {
+fn a_session_answers_probes_and_reports_its_counts() {
     let mut stage = keyed();
     let mut session = open_on(&mut stage, 1).expect("a session");
     assert!(session.authenticated());
@@ -73,7 +73,7 @@ fn a_whole_session() {
 }
 
 #[test]
-fn set_up_and_tear_down_survive_losses() {
+fn set_up_and_close_are_repeated_until_answered() {
     for lost in 0..4 {
         let mut stage = keyed();
         stage.lose_requests = vec![lost];
@@ -89,7 +89,7 @@ fn set_up_and_tear_down_survive_losses() {
 }
 
 #[test]
-fn each_silence_has_its_own_message() {
+fn each_kind_of_silence_has_its_own_error() {
     let mut silent = keyed();
     silent.lose_requests = (0..10).collect();
     assert!(matches!(open_on(&mut silent, 1), Err(SessionError::NoAnswer { hellos: 5, .. })));
@@ -145,7 +145,7 @@ fn replays_are_dropped_and_reported() {
 }
 
 #[test]
-fn forged_probes_are_dropped_and_spoil_nothing() {
+fn forged_probes_are_dropped_without_effect() {
     let mut stage = keyed();
     let mut session = open_on(&mut stage, 1).expect("a session");
     let genuine = session.encode(Seq(3)).to_vec();
@@ -180,7 +180,7 @@ fn two_reflectors_cannot_loop() {
 }
 
 #[test]
-fn a_token_is_good_for_its_address_and_time_only() {
+fn a_token_is_valid_for_its_address_and_lifetime_only() {
     let mut stage = keyed();
     let here = stage.from;
     let terms = wishes(1).terms;
@@ -213,7 +213,7 @@ fn an_open_cannot_be_replayed_once_its_session_is_closed() {
 }
 
 #[test]
-fn every_cap_refuses_with_its_value_and_frees_itself() {
+fn every_cap_refuses_with_its_value_until_a_session_ends() {
     let limits = ReflectorLimits { sessions: 2, sessions_per_prefix: 1, ..ReflectorLimits::DEFAULT };
     let mut stage = Stage::new(limits, Some(&key(1)));
     let refused = |stage: &mut Stage, wishes: &SessionParams| {
@@ -233,7 +233,7 @@ fn every_cap_refuses_with_its_value_and_frees_itself() {
     );
     assert_eq!(refused(&mut stage, &with(Terms { idle: long, ..terms })), (RefuseReason::Idle, 600_000_000_000));
 
-    // Loopback is exempt from the cap per prefix, others are not.
+    // Only loopback is exempt from the cap per prefix.
     stage.from = SocketAddr::from(([192, 0, 2, 1], 4_000));
     open_on(&mut stage, 1).expect("the first");
     stage.from = SocketAddr::from(([192, 0, 2, 99], 4_000));
@@ -249,7 +249,7 @@ fn every_cap_refuses_with_its_value_and_frees_itself() {
 }
 
 #[test]
-fn new_sessions_and_cookies_are_rationed() {
+fn new_sessions_and_cookies_are_rate_limited() {
     let limits = ReflectorLimits { new_sessions_per_second: 3, cookies_per_second: 5, ..ReflectorLimits::DEFAULT };
     let mut stage = Stage::new(limits, Some(&key(1)));
     for nonce in 1..=3 {
@@ -267,7 +267,7 @@ fn new_sessions_and_cookies_are_rationed() {
 }
 
 #[test]
-fn a_session_ends_by_its_duration_and_by_idleness() {
+fn a_session_ends_by_its_duration_and_by_its_idle_time() {
     for (steps, gap) in [(1, Nanos::from_secs(601)), (40, Nanos::from_secs(1))] {
         let mut stage = keyed();
         let mut session = open_on(&mut stage, 1).expect("a session of 32 s");
@@ -286,7 +286,7 @@ fn a_session_ends_by_its_duration_and_by_idleness() {
 }
 
 #[test]
-fn an_open_ended_session_gets_what_the_limits_allow() {
+fn a_session_without_a_duration_gets_the_longest_permitted() {
     let mut stage = keyed();
     let clock = stage.clock.clone();
     let second = Nanos::from_secs(1);
@@ -297,7 +297,7 @@ fn an_open_ended_session_gets_what_the_limits_allow() {
 }
 
 #[test]
-fn another_version_is_told_in_the_cookie_and_dropped_in_open() {
+fn another_version_is_an_error_in_a_cookie_and_dropped_in_an_open() {
     let mut stage = keyed();
     let mut hello = hello_datagram(&[1; 16]);
     hello[1] = 200;
@@ -323,11 +323,11 @@ fn a_forged_close_closes_nothing() {
 }
 
 #[test]
-fn a_session_goes_on_past_the_turn_of_the_counters_low_half() {
+fn a_session_continues_past_a_wrap_of_the_low_half_of_the_counter() {
     let mut stage = keyed();
     let mut session = open_on(&mut stage, 1).expect("a session");
     let turn = 1u64 << 32;
-    // The far end can follow a jump of less than a turn.
+    // The reflector can extend a counter after a jump of less than 2^32.
     for seq in [0, turn / 2, turn - 3, turn - 1, turn - 2, turn, turn + 1, turn - 4, turn + 2] {
         let probe = session.encode(Seq(seq)).to_vec();
         let answer = stage.ask(&probe).unwrap_or_else(|| panic!("probe {seq} was dropped"));
@@ -337,7 +337,7 @@ fn a_session_goes_on_past_the_turn_of_the_counters_low_half() {
 }
 
 #[test]
-fn a_sender_believes_no_forged_reply() {
+fn a_sender_ignores_forged_replies() {
     let mut stage = keyed();
     let forger = key(2).setup_key().codes();
     let mut cookie = [0; COOKIE_BYTES];

@@ -1,4 +1,5 @@
-//! A stage for sessions: a reflector and its sender in one thread, with a clock that advances only while one of them waits.
+//! A simulation of sessions: a reflector and its sender in one thread, with a clock that advances only while one of them
+//! waits.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -16,7 +17,7 @@ use latlab::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 /// Never set.
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// The reflector's clock is this far ahead of the sender's.
+/// The offset of the reflector's clock from the sender's.
 pub(crate) const OFFSET: Nanos = Nanos::from_secs(77_000);
 
 /// Drops of the socket before the first datagram.
@@ -49,7 +50,7 @@ pub(crate) struct Stage {
     pub(crate) from: SocketAddr,
     /// Everything sent, in order.
     pub(crate) requests: Vec<Vec<u8>>,
-    /// Every reply, in order, lost ones too.
+    /// Every reply, in order, lost ones included.
     pub(crate) replies: Vec<Vec<u8>>,
     pub(crate) lose_requests: Vec<usize>,
     pub(crate) lose_replies: Vec<usize>,

@@ -60,12 +60,12 @@ fn data_is_counted_and_never_answered() {
 }
 
 #[test]
-fn who_asks_for_cpu_time_is_told_it_from_the_opening_on() {
+fn a_tally_has_the_cpu_time_since_the_opening_if_requested() {
     let (mut stage, mut stream) = streaming(true);
     stage.clock.advance(Nanos::from_millis(100));
     let asked = stream.poll().1.to_vec();
     let reply = stage.ask(&asked).expect("a TALLY");
-    // The thread of the stage works half of the time.
+    // The simulated thread uses half of the time.
     assert_eq!(stream.decode_tally(&reply).and_then(|tally| tally.cpu), Some(Nanos::from_millis(50)));
 
     let (mut stage, mut stream) = streaming(false);
@@ -77,7 +77,7 @@ fn who_asks_for_cpu_time_is_told_it_from_the_opening_on() {
 }
 
 #[test]
-fn what_the_socket_cannot_is_not_granted() {
+fn terms_that_the_socket_does_not_support_are_not_granted() {
     for (abilities, granted) in [(StreamTerms::NONE, false), (StreamTerms { batched: true, unchecked: true }, true)] {
         let mut stage = Stage::new(ReflectorLimits::DEFAULT, None);
         stage.reflector.set_supported_terms(abilities);
@@ -92,7 +92,7 @@ fn what_the_socket_cannot_is_not_granted() {
 }
 
 #[test]
-fn losses_duplicates_and_order_show_in_the_tally() {
+fn a_tally_counts_losses_duplicates_and_reordering() {
     let (mut stage, mut stream) = streaming(true);
     let packets: Vec<Vec<u8>> = (0..70_000).map(|_| next(&mut stream)).collect();
     // 3 and 5 are lost, 7 comes after 8, 9 comes twice, 2 below the replay window.
@@ -105,7 +105,7 @@ fn losses_duplicates_and_order_show_in_the_tally() {
 }
 
 #[test]
-fn forged_data_is_dropped_and_spoils_nothing() {
+fn forged_data_is_dropped_without_effect() {
     let (mut stage, mut stream) = streaming(true);
     let genuine = next(&mut stream);
     for at in [1, 2, 3, 4, 7, 8, 15, 16, 23] {
@@ -161,7 +161,7 @@ fn two_reflectors_cannot_loop_over_a_tally() {
     let reply = one.ask(&poll).expect("a TALLY");
     assert!(MessageType::of(&reply).is_ok_and(MessageType::is_reply));
     assert_eq!((one.ask(&reply), other.ask(&reply)), (None, None));
-    // Renamed to a request it fails the code, in which its type stands.
+    // With the type of a request its code is wrong, since that covers the type.
     let mut renamed = reply.clone();
     renamed[0] = MessageType::Poll as u8;
     assert_eq!(one.ask(&renamed), None);
@@ -169,7 +169,7 @@ fn two_reflectors_cannot_loop_over_a_tally() {
 }
 
 #[test]
-fn a_sender_hears_only_what_it_asked_for() {
+fn a_sender_accepts_replies_to_its_own_polls_only() {
     let (mut stage, mut stream) = streaming(true);
     let poll = stream.poll().1.to_vec();
     let reply = stage.ask(&poll).expect("a TALLY");
@@ -186,7 +186,7 @@ fn a_sender_hears_only_what_it_asked_for() {
 }
 
 #[test]
-fn streams_and_probes_keep_a_session_alive_alike() {
+fn packets_and_probes_both_end_the_idle_time() {
     let (mut stage, mut stream) = streaming(true);
     for _ in 0..31 {
         stage.clock.advance(Nanos::from_secs(1));
@@ -201,7 +201,7 @@ fn streams_and_probes_keep_a_session_alive_alike() {
 }
 
 #[test]
-fn a_slot_that_is_used_again_counts_from_zero() {
+fn a_reused_slot_counts_from_zero() {
     let limits = ReflectorLimits { sessions: 1, ..ReflectorLimits::DEFAULT };
     let mut stage = Stage::new(limits, Some(&key(1)));
     let clock = stage.clock.clone();
@@ -216,7 +216,7 @@ fn a_slot_that_is_used_again_counts_from_zero() {
 }
 
 #[test]
-fn a_probe_between_data_shares_the_counters() {
+fn probes_and_data_share_one_counter() {
     let mut stage = Stage::new(ReflectorLimits::DEFAULT, None);
     let clock = stage.clock.clone();
     let mut session = open(&mut stage, &clock, None, &wishes(1), &NEVER).expect("a session");

@@ -1,4 +1,4 @@
-//! Streams counted by the buffer: whatever comes, the counts are those of packets that are judged one by one.
+//! Streams counted by the buffer: the counts always equal those of packets that are checked one by one.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,26 +11,26 @@ use super::stage::{NEVER, Stage, key, wishes};
 
 const SIZE: usize = 64;
 
-/// What happens to the next packets.
+/// An event of the simulated stream.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// So many arrive in one buffer.
+    /// So many packets arrive in one buffer.
     Arrive(u8),
-    /// So many are lost.
+    /// So many packets are lost.
     Lose(u8),
-    /// More are lost than the window has.
+    /// More packets are lost than the replay window has.
     LoseMany,
-    /// The last buffer comes again.
+    /// The last buffer arrives again.
     Repeat,
-    /// So many arrive, the last first.
+    /// So many packets arrive in reverse order.
     Reverse(u8),
-    /// Of so many, the packet in the middle has one bit of this byte turned.
+    /// So many packets arrive, and the middle one has one bit of this byte inverted.
     Forge(u8, u8),
-    /// The last of so many is cut off.
+    /// So many packets arrive, and the last is truncated.
     Cut(u8),
-    /// The receiver is asked what came.
+    /// The sender polls the counts.
     Ask,
-    /// So long nothing happens.
+    /// Nothing happens for this time.
     Rest(u8),
 }
 
@@ -49,14 +49,14 @@ fn events() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// A stage, the stream on it, and the buffer that came last.
+/// A simulation, its stream, and the last received buffer.
 struct Counted {
     stage: Stage,
     stream: UpStream,
     last: Vec<u8>,
-    /// Buffers are counted as such where that goes.
+    /// Whether buffers are counted as trains if possible.
     by_buffer: bool,
-    /// Packets that were.
+    /// Packets that were counted as trains.
     in_trains: u64,
 }
 
@@ -77,7 +77,7 @@ impl Counted {
         bytes
     }
 
-    /// As the reflector's loop takes what one receive call brings.
+    /// Handles a buffer as the reflector's loop does.
     fn arrive(&mut self, bytes: Vec<u8>) {
         let (from, received) = (self.stage.from, self.stage.clock.reflector());
         if self.by_buffer && self.stage.reflector.count_train(&bytes, SIZE, from, received) {
@@ -142,17 +142,17 @@ proptest! {
 }
 
 #[test]
-fn what_comes_in_order_is_counted_by_the_buffer() {
+fn packets_in_order_are_counted_by_the_buffer() {
     for key in [None, Some(key(1))] {
         let mut counted = Counted::new(key.as_ref(), true);
         let mut live = |event| _ = counted.live_through(event);
-        // The first packet of all is judged for itself: before it no counter is older.
+        // The first packet is always checked separately, since no older counter exists.
         live(Event::Arrive(3));
         [Event::Arrive(60), Event::Lose(7), Event::Arrive(64), Event::LoseMany, Event::Arrive(1)]
             .into_iter()
             .for_each(&mut live);
         assert_eq!(counted.in_trains, 125);
-        // What is not as it should be is left to the judgement of single packets.
+        // Buffers with an irregular packet are checked packet by packet.
         for event in [Event::Repeat, Event::Reverse(2), Event::Forge(9, 3), Event::Cut(2)] {
             counted.live_through(event);
         }

@@ -162,6 +162,7 @@ pub struct SearchArgs {
     /// Several goals are searched for at once, in the manner of MLRsearch (RFC 9971); --rate is the most that is tried.
     /// Then the first found rate is held, and 0, 50 and 90 % of it before that, beside probes. With -d, or within 60 s,
     /// all of it is over.
+    // by default no loss (RFC 2544), and half a per cent, which single losses do not decide
     #[arg(
         long, value_name = "LOSS[,…]", value_delimiter = ',', num_args = 0..=1, default_missing_value = "0,0.5%"
     )]

@@ -37,12 +37,6 @@ pub enum ReflectorAction {
 pub struct PendingReply(Reflection);
 
 impl PendingReply {
-    /// Adds the kernel's receive stamp, converted to the clock of the other two.
-    pub fn with_kernel_stamp(mut self, stamp: Stamp<ReflectorClock>) -> PendingReply {
-        self.0.kernel_received = Some(stamp);
-        self
-    }
-
     /// Turns the probe in `datagram`, which must be the handled one, into its answer and returns its length. `sent`: the
     /// clock, read as late as possible.
     #[inline]
