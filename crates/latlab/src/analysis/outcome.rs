@@ -69,7 +69,7 @@ fn no_rate(searches: &[&SearchFigures], target: &str) -> Failure {
         .hint(hint)
 }
 
-/// Adds cause and hint to `failure`: what came back instead of answers, if anything did, says more than the silence.
+/// Adds cause and hint to `failure`. Datagrams that were received instead of answers, if any, explain more than silence.
 fn no_probe_answered(summaries: &[Summary], failure: Failure) -> Failure {
     let total = |count: fn(&Counts) -> u64| summaries.iter().map(|summary| count(&summary.counts)).sum::<u64>();
     let (sent, refused) = (total(|counts| counts.sent), total(|counts| counts.send_failed));

@@ -88,7 +88,7 @@ pub(super) fn run(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure
 
 /// The remedies that are possible here, as an experiment.
 struct RemedyTrials {
-    /// The first condition is the run as asked.
+    /// The first condition is the unchanged run.
     experiment: Experiment,
     untried: Vec<UntriedRemedy>,
 }

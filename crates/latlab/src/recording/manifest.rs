@@ -45,7 +45,7 @@ pub enum RunEnding {
 /// One end of the path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EndFacts {
-    /// The host before the run; null if it runs no latlab of ours.
+    /// The host before the run; null if latlab does not run there.
     pub before: Option<HostFacts>,
     /// The host after the run.
     pub after: Option<HostFacts>,

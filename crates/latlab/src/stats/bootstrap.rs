@@ -154,7 +154,7 @@ impl PartialSums {
 struct Blocks {
     rng: Pcg64Mcg,
     n: usize,
-    /// Logarithm of the probability that a block continues by one element; 0 stands for never.
+    /// Logarithm of the probability that a block continues by one element; 0 means never.
     log_continue: f64,
     /// The same probability as a share of 2^32.
     continue_of_32_bits: u64,

@@ -1,4 +1,4 @@
-//! What remedies gain: the comparison of each with the run as asked, with the sign reversed.
+//! What remedies gain: the comparison of each with the unchanged run, with the sign reversed.
 
 use crate::analysis::comparison::{Comparison, Comparisons, Verdict};
 
@@ -16,7 +16,7 @@ pub struct RemedyGains {
 pub struct Gain {
     /// `p50`, `p99`.
     pub statistic: String,
-    /// The typical figure as asked, ns; `None` if a run has none.
+    /// The typical figure of the unchanged run, in ns; `None` if a run has none.
     pub asked_ns: Option<f64>,
     /// The same with the remedy.
     pub with_ns: Option<f64>,

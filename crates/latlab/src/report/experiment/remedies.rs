@@ -14,9 +14,9 @@ use crate::units::human::{ABSENT, TimeUnit};
 /// The remedies that were tried, with their gains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemediesView<'a> {
-    /// The run as asked, in one line.
+    /// The unchanged run, in one line.
     pub heading: String,
-    /// The factors of the run as asked.
+    /// The factors of the unchanged run.
     pub condition: &'a Condition,
     /// Runs of each condition, the fewest.
     pub runs: usize,
