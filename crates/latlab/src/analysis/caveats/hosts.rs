@@ -101,10 +101,7 @@ fn idle_states(manifest: &Manifest) -> Option<Caveat> {
         "idle-states",
         message,
         "an idle host answers later than a busy one",
-        match manifest.kind {
-            Kind::Ping | Kind::Stream => "`--wait spin`, or `--set cpu-dma-latency=0`",
-            Kind::Wakeup => "`--set cpu-dma-latency=0` keeps it from them for the time of the run",
-        },
+        Wording::of(manifest.kind).idle_hint,
     ))
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Wording {
     pub(super) suspended: &'static str,
     /// Effect of a slow clock.
     pub(super) clock_read: &'static str,
+    /// Hint against idle states.
+    pub(super) idle_hint: &'static str,
 }
 
 impl Wording {
@@ -41,6 +43,7 @@ const PING: Wording = Wording {
     drifted: "the computing part of each round trip changed as much; runs cannot be compared that finely",
     suspended: "probes waited while the clock stood still",
     clock_read: "each round trip contains one such read",
+    idle_hint: "`--wait spin`, or `--set cpu-dma-latency=0`",
 };
 
 const WAKEUP: Wording = Wording {
@@ -52,6 +55,7 @@ const WAKEUP: Wording = Wording {
     drifted: "the computing part of each wake-up changed as much; runs cannot be compared that finely",
     suspended: "threads slept on while the clock stood still",
     clock_read: "each wake-up contains one such read",
+    idle_hint: "`--set cpu-dma-latency=0` keeps it from them for the time of the run",
 };
 
 const STREAM: Wording = Wording {
@@ -63,4 +67,5 @@ const STREAM: Wording = Wording {
     drifted: "the computing part of each packet changed as much; runs cannot be compared that finely",
     suspended: "nothing was sent while the clock stood still",
     clock_read: "a paced sender reads it between its bursts",
+    idle_hint: "`--wait spin`, or `--set cpu-dma-latency=0`",
 };
