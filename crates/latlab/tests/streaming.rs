@@ -252,7 +252,7 @@ fn a_device_without_checksum_offload_is_named() {
         let armed = StreamSender::measured(NoOffload, Monotonic, UpStream::with_options(session, gso));
         let mut stream = armed.expect("armed");
         let begin = Monotonic.now();
-        let (mut schedule, mut meter) = (TokenSchedule::at_will(begin), StreamMeter::new(begin));
+        let (mut schedule, mut meter) = (TokenSchedule::unpaced(begin), StreamMeter::new(begin));
         let ran = stream.run(&mut schedule, &mut meter, begin + SECOND, &NEVER);
         let Err(StreamError::SendMode(refusal)) = ran else { panic!("{ran:?}") };
         assert_eq!((refusal, refusal.explain().exit_code), (SendModeError::NoChecksumOffload, 3));

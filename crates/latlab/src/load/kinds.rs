@@ -87,8 +87,8 @@ impl HashChain {
     }
 }
 
-/// `heaters=N`: starts `workers` threads that hash without pause, on `cpus` or, if there are none, where the scheduler puts
-/// them.
+/// `heaters=N`: starts `workers` threads that hash without pause, on `cpus`, or on the CPUs that the scheduler chooses if
+/// `cpus` is empty.
 pub(super) fn start_heaters(workers: u32, cpus: &[u16]) -> Result<Meter, LoadError> {
     if !cpus.is_empty() {
         // The workers inherit the affinity.

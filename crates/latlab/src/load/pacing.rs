@@ -89,7 +89,7 @@ pub(super) fn pin_to(cpus: &[u16]) -> Result<(), LoadError> {
             one.set((*cpu).into());
             set.set((*cpu).into());
         }
-        // The kernel refuses a set only if none of its CPUs is usable: each is tried alone.
+        // The kernel accepts a set if one of its CPUs is usable: each is tried alone.
         sched_setaffinity(None, &one).map_err(|source| affinity_error(*cpu, &usable, source))?;
     }
     sched_setaffinity(None, &set).map_err(|source| LoadError::Affinity { source: source.into() })

@@ -106,7 +106,7 @@ impl Stressor {
     pub fn start(request: StressorRequest) -> Result<Stressor, LoadError> {
         let failed = |source| LoadError::Process { load: request.load.to_string(), source };
         let mut process = ChildProcess::spawn(STRESSOR_COMMAND, &request, END_TIMEOUT).map_err(failed)?;
-        let line = process.hear(READY_TIMEOUT).map_err(failed)?;
+        let line = process.receive_line(READY_TIMEOUT).map_err(failed)?;
         match serde_json::from_str(&line) {
             Ok(StressorEvent::Ready) => Ok(Stressor { request, process, end_requested: false }),
             Ok(StressorEvent::Refused(failure)) => Err(LoadError::Refused { load: request.load.to_string(), failure }),
@@ -121,13 +121,13 @@ impl Stressor {
 
     /// Begins the interval that is reported.
     pub fn begin(&mut self) {
-        self.process.say(BEGIN);
+        self.process.send_line(BEGIN);
     }
 
     /// Ends the load and the reported interval.
     pub fn end(&mut self) {
         if !self.end_requested {
-            self.process.say(END);
+            self.process.send_line(END);
             self.end_requested = true;
         }
     }
@@ -136,10 +136,10 @@ impl Stressor {
     /// a load that died, or got no CPU, has a reason instead of figures.
     pub fn stop(mut self) -> LoadReport {
         self.end();
-        let line = self.process.hear(REPORT_TIMEOUT);
+        let line = self.process.receive_line(REPORT_TIMEOUT);
         match line.as_ref().ok().and_then(|line| serde_json::from_str(line).ok()) {
             Some(StressorEvent::Reached(report)) => *report,
-            _ => self.request.blank_report().that_ended_early(self.process.silence(&line)),
+            _ => self.request.blank_report().that_ended_early(self.process.failure_reason(&line)),
         }
     }
 }

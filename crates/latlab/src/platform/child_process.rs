@@ -1,5 +1,5 @@
-//! A process of latlab's own binary beside this one, a reflector's or a load's: it gets its order as one line of JSON on
-//! its standard input, answers in lines on its standard output, and ends when its input closes.
+//! A child process of latlab's own binary, of a reflector or a load: it reads its request as one line of JSON from standard
+//! input, writes events as lines to standard output, and ends when its input closes.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -11,106 +11,104 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// How often the caller is heard while it waits for a line.
+/// The interval of the heartbeat during a wait for a line.
 const HEARTBEAT_NS: i64 = 100_000_000;
 
-/// One that fell silent is on its way out; a busy host may need so long for it.
-const GONE_WITHIN: Duration = Duration::from_secs(1);
+/// The time for a process that closed its output to end, on a busy host.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Ends when this is dropped, or when this process ends, however it ends: its standard input closes, and the kernel
-/// signals it.
+/// A child process. It ends when this is dropped, or when this process ends, however it ends: its standard input closes, and
+/// the kernel signals it.
 #[derive(Debug)]
 pub(crate) struct ChildProcess {
     child: Child,
-    orders: Option<ChildStdin>,
-    news: BufReader<ChildStdout>,
-    ends_within: Duration,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    end_timeout: Duration,
 }
 
 impl ChildProcess {
-    /// Starts the hidden `command` in the caller's network namespace and hands it `order`. One that has not ended
-    /// `ends_within` after its standard input closed is killed.
-    pub(crate) fn spawn(command: &str, order: &impl Serialize, ends_within: Duration) -> io::Result<ChildProcess> {
-        let mut line = serde_json::to_string(order)?;
+    /// Starts the hidden `command` in the caller's network namespace and sends it `request`. When this is dropped, a process that
+    /// does not end within `end_timeout` is killed.
+    pub(crate) fn spawn(command: &str, request: &impl Serialize, end_timeout: Duration) -> io::Result<ChildProcess> {
+        let mut line = serde_json::to_string(request)?;
         line.push('\n');
         let mut child = Command::new(std::env::current_exe()?)
             .arg(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // A group of its own: Ctrl-C goes to the whole group of the terminal, and what is in flight is still
-            // awaited then.
+            // A group of its own: Ctrl-C signals the terminal's group, and answers in flight are still awaited then.
             .process_group(0)
             .spawn()?;
         let missing = || io::Error::other("no pipe to the process");
-        let (mut orders, news) = child.stdin.take().zip(child.stdout.take()).ok_or_else(missing)?;
-        // One that has ended already says so by its silence.
-        let _ = orders.write_all(line.as_bytes());
-        Ok(ChildProcess { child, orders: Some(orders), news: BufReader::new(news), ends_within })
+        let (mut input, output) = child.stdin.take().zip(child.stdout.take()).ok_or_else(missing)?;
+        // An error if it has ended already, which the next read reports.
+        let _ = input.write_all(line.as_bytes());
+        Ok(ChildProcess { child, input: Some(input), output: BufReader::new(output), end_timeout })
     }
 
-    /// Its process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Says `word` to it. One that is gone shows when it does not answer.
-    pub(crate) fn say(&mut self, word: &str) {
-        let _ = self.orders.as_mut().map(|orders| writeln!(orders, "{word}"));
+    /// Sends a line. An error, if it has ended, is reported by the next read.
+    pub(crate) fn send_line(&mut self, line: &str) {
+        let _ = self.input.as_mut().map(|input| writeln!(input, "{line}"));
     }
 
-    /// The next line that it says within `patience`; empty where it has ended without a word.
+    /// The next line; empty if the process closed its output.
     ///
     /// # Errors
-    /// Of kind `TimedOut` where nothing came.
-    pub(crate) fn hear(&mut self, patience: Duration) -> io::Result<String> {
-        let line = self.hear_unless(&AtomicBool::new(false), patience, &mut || {})?;
+    /// Of kind `TimedOut` without a line within `timeout`.
+    pub(crate) fn receive_line(&mut self, timeout: Duration) -> io::Result<String> {
+        let line = self.receive_line_unless(&AtomicBool::new(false), timeout, &mut || {})?;
         Ok(line.unwrap_or_default())
     }
 
-    /// The next line; `None` if `stop` was set before one came. Calls `heartbeat` while it waits.
-    pub(crate) fn hear_unless(
+    /// As [`receive_line`](ChildProcess::receive_line); `None` if `stop` is set before. Calls `heartbeat` while it waits.
+    pub(crate) fn receive_line_unless(
         &mut self,
         stop: &AtomicBool,
-        patience: Duration,
+        timeout: Duration,
         heartbeat: &mut dyn FnMut(),
     ) -> io::Result<Option<String>> {
-        let deadline = Instant::now() + patience;
-        while self.news.buffer().is_empty() {
+        let deadline = Instant::now() + timeout;
+        while self.output.buffer().is_empty() {
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
             if Instant::now() > deadline {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            match latlab_sys::readiness::readable_within(self.news.get_ref().as_fd(), HEARTBEAT_NS) {
+            match latlab_sys::readiness::readable_within(self.output.get_ref().as_fd(), HEARTBEAT_NS) {
                 Ok(true) => break,
                 Ok(false) => heartbeat(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => heartbeat(),
                 Err(error) => return Err(error),
             }
         }
-        // Lines are written in one piece.
+        // The process writes each line with one call.
         let mut line = String::new();
-        self.news.read_line(&mut line)?;
+        self.output.read_line(&mut line)?;
         Ok(Some(line))
     }
 
-    /// Asks the process to end.
+    /// Asks the process to end, by closing its input.
     pub(crate) fn dismiss(&mut self) {
-        drop(self.orders.take());
+        drop(self.input.take());
     }
 
-    /// How it ended, if it has: `killed by SIGKILL`, `exit status 3`.
+    /// How it ended: `killed by SIGKILL`, `exit status 3`; `None` if it runs.
     pub(crate) fn death(&mut self) -> Option<String> {
         self.child.try_wait().ok().flatten().map(in_words)
     }
 
-    /// Why it has not answered, where [`hear`](OwnProcess::hear) gave `heard`.
-    pub(crate) fn silence(&mut self, heard: &io::Result<String>) -> String {
-        if let Err(error) = heard {
+    /// Why [`receive_line`](ChildProcess::receive_line) returned `received` instead of an event.
+    pub(crate) fn failure_reason(&mut self, received: &io::Result<String>) -> String {
+        if let Err(error) = received {
             return format!("its process does not answer: {}", latlab_sys::errno::explain(error));
         }
-        let deadline = Instant::now() + GONE_WITHIN;
+        let deadline = Instant::now() + EXIT_TIMEOUT;
         loop {
             match self.death() {
                 Some(how) => return format!("its process ended: {how}"),
@@ -135,10 +133,10 @@ fn in_words(status: ExitStatus) -> String {
 impl Drop for ChildProcess {
     fn drop(&mut self) {
         self.dismiss();
-        let deadline = Instant::now() + self.ends_within;
+        let deadline = Instant::now() + self.end_timeout;
         while matches!(self.child.try_wait(), Ok(None)) {
             if Instant::now() > deadline {
-                // Stopped, or kept from its CPU by somebody with a higher priority.
+                // It is stopped, or waits for its CPU behind a thread of higher priority.
                 let _ = self.child.kill();
                 let _ = self.child.wait();
                 return;
@@ -153,12 +151,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_death_is_told_by_code_or_signal() {
-        // wait(2): the code stands in the second byte, the signal in the first.
-        for (raw, told) in [(0, "exit status 0"), (3 << 8, "exit status 3"), (9, "killed by SIGKILL"), (11, "SIGSEGV")]
+    fn the_death_of_a_process_is_described_by_its_code_or_signal() {
+        // wait(2): the code is in the second byte, the signal in the first.
+        for (raw, expected) in
+            [(0, "exit status 0"), (3 << 8, "exit status 3"), (9, "killed by SIGKILL"), (11, "SIGSEGV")]
         {
             let words = in_words(ExitStatus::from_raw(raw));
-            assert!(words.ends_with(told), "{words}");
+            assert!(words.ends_with(expected), "{words}");
         }
         assert_eq!(in_words(ExitStatus::from_raw(40)), "killed by signal 40");
     }

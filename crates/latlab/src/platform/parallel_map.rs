@@ -5,27 +5,27 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// More threads than this read no faster from one disk, and each holds a recording in memory.
+/// More threads do not read faster from one disk, and each holds a recording in memory.
 const THREADS_MAX: usize = 8;
 
-/// How many threads are worth starting here; 1 if unknown.
+/// The number of threads to start on this host; 1 if unknown.
 pub fn available() -> usize {
     thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX)
 }
 
-/// What `work` makes of each of `pieces`, in their order, done by up to `threads` threads, this one included.
+/// The results of `work` on `pieces`, in their order, by up to `threads` threads, this one included.
 ///
-/// A piece whose work breaks off is the last to be begun: all pieces before it are in the answer, of those after it only
-/// the ones that were under way.
+/// After a `Break` no further piece is begun: the results include those of all pieces before it, and after it only of those
+/// that had begun.
 pub fn each<P: Sync, R: Send>(pieces: &[P], threads: usize, work: impl Fn(&P) -> ControlFlow<R, R> + Sync) -> Vec<R> {
     let (next, over) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let turn = || {
+    let run = || {
         let mut done = Vec::new();
         while !over.load(Ordering::Relaxed) {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some(piece) = pieces.get(place) else { break };
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(piece) = pieces.get(index) else { break };
             done.push((
-                place,
+                index,
                 match work(piece) {
                     ControlFlow::Continue(result) => result,
                     ControlFlow::Break(result) => {
@@ -38,16 +38,16 @@ pub fn each<P: Sync, R: Send>(pieces: &[P], threads: usize, work: impl Fn(&P) ->
         done
     };
     let mut done = thread::scope(|scope| {
-        let start = |_| thread::Builder::new().spawn_scoped(scope, turn).ok();
-        // a thread that cannot be started leaves its pieces to the others
+        let start = |_| thread::Builder::new().spawn_scoped(scope, run).ok();
+        // The other threads take the pieces of a thread that cannot be started.
         let others: Vec<_> = (1..threads.min(pieces.len())).map_while(start).collect();
-        let mut done = turn();
+        let mut done = run();
         for other in others {
             done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
         done
     });
-    done.sort_unstable_by_key(|(place, _)| *place);
+    done.sort_unstable_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()
 }
 
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_is_that_of_the_pieces() {
+    fn results_are_in_the_order_of_the_pieces() {
         let pieces: Vec<u64> = (0..100).collect();
         for threads in [0, 1, 3, 200] {
             let squares = each(&pieces, threads, |piece| ControlFlow::Continue(piece * piece));
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn all_before_a_break_are_there_and_a_single_thread_goes_no_further() {
+    fn all_results_before_a_break_are_returned() {
         let pieces: Vec<usize> = (0..50).collect();
         let work = |piece: &usize| match piece {
             20 => ControlFlow::Break(*piece),
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "piece 7")]
-    fn a_panic_is_handed_on() {
+    fn a_panic_is_propagated() {
         each(&[1, 7, 3], 2, |piece| {
             assert_ne!(*piece, 7, "piece 7");
             ControlFlow::Continue(())

@@ -19,51 +19,50 @@ const SIGNALS: [(i32, Outcome); 4] = [
     (SIGQUIT, Outcome::Quit),
 ];
 
-/// The signals to handle. One that the parent process has ignored stays ignored: SIGHUP below nohup(1), SIGQUIT in the
+/// The signals to handle. SIGHUP and SIGQUIT stay ignored if they are ignored at the start, as by nohup(1), or in the
 /// background of a script.
 pub(crate) fn handled() -> impl Iterator<Item = i32> {
     let wanted = |signal: &i32| matches!(*signal, SIGINT | SIGTERM) || !latlab_sys::process::ignores(*signal);
     SIGNALS.iter().map(|(signal, _)| *signal).filter(wanted)
 }
 
-/// The outcome that `signal` makes; `None` for any other signal.
+/// The outcome of a command that `signal` ends; `None` for any other signal.
 pub(crate) fn outcome_of(signal: i32) -> Option<Outcome> {
     SIGNALS.iter().find(|(known, _)| *known == signal).map(|(_, outcome)| *outcome)
 }
 
-/// The signals that arrived so far. The first ends a run early, the second ends the process.
+/// The signals received so far. The first ends a run early, the second ends the process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SignalWatch {
     stop: Arc<AtomicBool>,
-    /// The first signal was there at one call of `notice` …
+    /// Whether the first signal was received at a call of `notice` …
     seen: Arc<AtomicBool>,
-    /// … and still at the next: a further signal ends the process.
+    /// … and at the next one: then a further signal ends the process.
     noticed: Arc<AtomicBool>,
     signal: Arc<AtomicUsize>,
 }
 
 impl SignalWatch {
-    /// Listens to SIGINT, SIGTERM, SIGHUP and SIGQUIT. Once the first was noticed, a second one ends the process with 128 +
-    /// its number; what must be undone then is undone by the kernel (namespaces, children) or by the next
-    /// command (spool).
+    /// Handles SIGINT, SIGTERM, SIGHUP and SIGQUIT. After the first was noticed, a second one ends the process with 128 + its
+    /// number. Its changes are then undone by the kernel (namespaces, children) or by the next command (spool).
     pub(crate) fn listen() -> io::Result<SignalWatch> {
-        let interrupt = SignalWatch::default();
+        let watch = SignalWatch::default();
         for signal in handled() {
-            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupt.noticed))?;
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&watch.noticed))?;
         }
-        interrupt.count()
+        watch.register()
     }
 
-    /// The same, but before a second signal ends the process, `last_act` is done, on a thread that waits for it.
+    /// As [`listen`](SignalWatch::listen); before a second signal ends the process, a waiting thread calls `last_act`.
     pub(crate) fn listen_with(last_act: fn()) -> io::Result<SignalWatch> {
-        let interrupt = SignalWatch::default();
+        let watch = SignalWatch::default();
         for signal in handled() {
-            let (mut ear, mouth) = UnixStream::pair()?;
-            let noticed = Arc::clone(&interrupt.noticed);
-            // Before the flags are set: a signal that set them must not have been noticed yet when this one asks.
-            low_level::pipe::register(signal, mouth)?;
+            let (mut receiver, sender) = UnixStream::pair()?;
+            let noticed = Arc::clone(&watch.noticed);
+            // Before the flags are registered: the first signal must not be noticed before this thread reads `noticed`.
+            low_level::pipe::register(signal, sender)?;
             let wait = move || {
-                while ear.read_exact(&mut [0]).is_ok() {
+                while receiver.read_exact(&mut [0]).is_ok() {
                     if noticed.load(Ordering::Relaxed) {
                         last_act();
                         low_level::exit(128 + signal);
@@ -72,10 +71,10 @@ impl SignalWatch {
             };
             thread::Builder::new().name("last act".into()).spawn(wait)?;
         }
-        interrupt.count()
+        watch.register()
     }
 
-    fn count(self) -> io::Result<SignalWatch> {
+    fn register(self) -> io::Result<SignalWatch> {
         for signal in handled() {
             flag::register_usize(signal, Arc::clone(&self.signal), signal as usize)?;
             flag::register(signal, Arc::clone(&self.stop))?;
@@ -83,15 +82,15 @@ impl SignalWatch {
         Ok(self)
     }
 
-    /// From now on a further signal gives up, if there was a first. To be called now and then: timeout(1)
-    /// and others signal a process and its group in one breath, and mean it once.
+    /// After the second call with a signal received, a further signal ends the process. To be called at intervals: timeout(1) and
+    /// others signal a process and its group at once, which counts as one signal.
     pub(crate) fn notice(&self) {
         if self.outcome().is_some() && self.seen.swap(true, Ordering::Relaxed) {
             self.noticed.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Set as soon as the run shall end, by a signal or another cause.
+    /// The flag that ends a run, set by a signal or another cause.
     pub(crate) fn stop(&self) -> &Arc<AtomicBool> {
         &self.stop
     }
@@ -99,13 +98,13 @@ impl SignalWatch {
     /// Clears the flag after a run that ended early by itself, unless a signal has arrived.
     pub(crate) fn rearm(&self) {
         self.stop.store(false, Ordering::Relaxed);
-        // A signal is noted before the stop flag is set: one that came in between is seen here.
+        // The number of a signal is stored before the flag is set: a signal in between is noticed here.
         if self.outcome().is_some() {
             self.stop.store(true, Ordering::Relaxed);
         }
     }
 
-    /// The signal that asked first, as the outcome it makes; `None` without a signal.
+    /// The outcome of a command that the received signal ends; `None` without a signal.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         outcome_of(self.signal.load(Ordering::Relaxed) as i32)
     }
@@ -116,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signal_ends_with_128_and_its_number() {
+    fn the_exit_code_of_a_signal_is_128_and_its_number() {
         for (signal, outcome) in SIGNALS {
             assert_eq!((i32::from(outcome.exit_code()), outcome_of(signal)), (128 + signal, Some(outcome)));
         }

@@ -293,7 +293,7 @@ impl NetLoad {
     ) -> Result<Option<NetLoad>, NetLoadError> {
         let spawned = ChildProcess::spawn(NET_LOAD_COMMAND, request, REPORT_TIMEOUT);
         let mut process = spawned.map_err(NetLoadError::Process)?;
-        let line = process.hear_unless(stop, BEGIN_TIMEOUT, heartbeat).map_err(NetLoadError::Process)?;
+        let line = process.receive_line_unless(stop, BEGIN_TIMEOUT, heartbeat).map_err(NetLoadError::Process)?;
         match line.map(|line| parse(&line)).transpose()? {
             None => Ok(None),
             Some(NetLoadEvent::Begun { searched_bps }) => {
@@ -320,7 +320,7 @@ impl NetLoad {
 
     /// Begins the interval that is reported.
     pub fn begin(&mut self) {
-        self.process.say(BEGIN_LINE);
+        self.process.send_line(BEGIN_LINE);
     }
 
     /// Ends the load and the reported interval.
@@ -334,11 +334,11 @@ impl NetLoad {
     /// It broke off before, or does not report.
     pub fn finish(mut self) -> Result<StreamReport, NetLoadError> {
         self.end();
-        let line = self.process.hear(REPORT_TIMEOUT);
+        let line = self.process.receive_line(REPORT_TIMEOUT);
         match line.as_ref().ok().and_then(|line| serde_json::from_str(line).ok()) {
             Some(NetLoadEvent::Ended { report }) => Ok(*report),
             Some(other) => Err(unexpected(other)),
-            None => Err(NetLoadError::Process(io::Error::other(self.process.silence(&line)))),
+            None => Err(NetLoadError::Process(io::Error::other(self.process.failure_reason(&line)))),
         }
     }
 }

@@ -42,7 +42,7 @@ fn streamed<T: BurstTransport>(
             let mut paced = TokenSchedule::new(begin, 1, 2_000).in_bursts_of(64);
             let calls = calls_of(|| {
                 stream.run(&mut paced, &mut meter, begin + Nanos::from_millis(350), &never).expect("it runs");
-                let mut at_will = TokenSchedule::at_will(Monotonic.now()).in_bursts_of(64);
+                let mut at_will = TokenSchedule::unpaced(Monotonic.now()).in_bursts_of(64);
                 let end = Monotonic.now() + Nanos::from_millis(20);
                 stream.run(&mut at_will, &mut meter, end, &never).expect("it runs");
             });

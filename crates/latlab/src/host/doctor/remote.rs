@@ -45,7 +45,7 @@ fn typed_there(command: &str, peer: &Target) -> String {
     }
 }
 
-/// The options of a measurement against `peer`, with its settings at the far end.
+/// The options of a measurement against `peer`, with its settings at the peer.
 fn ping(options: &str, peer: &Target) -> String {
     let options = match options.split_once("--set ").and_then(|(before, set)| Some((before, set.split_once('=')?))) {
         Some((before, (knob, value))) => format!("{before}--set {knob}@peer={value}"),

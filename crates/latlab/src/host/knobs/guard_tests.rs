@@ -32,7 +32,7 @@ impl FakeHost {
     fn replace(&self, file: &str, by: &str) {
         fs::remove_file(self.path(file)).expect("a file");
         symlink(by, self.path(file)).expect("a link");
-        // inotify(7) reports once that the watched file is gone.
+        // inotify(7) reports once that the watched file was removed.
         self.written();
     }
 
@@ -67,7 +67,7 @@ fn is_as_before(host: &FakeHost) {
 }
 
 #[test]
-fn what_is_set_is_put_back_in_reverse_order() {
+fn settings_are_restored_in_reverse_order() {
     let host = four_knobs();
     let mut guard = host.hold(&three()).expect("all knobs are there");
     assert_eq!(host.written(), [GOVERNOR, RT, RMEM, WMEM]);
@@ -87,7 +87,7 @@ fn what_is_set_is_put_back_in_reverse_order() {
 }
 
 #[test]
-fn a_panic_puts_everything_back() {
+fn a_panic_restores_all_settings() {
     let host = four_knobs();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let _guard = host.hold(&three()).expect("all knobs are there");
@@ -99,7 +99,7 @@ fn a_panic_puts_everything_back() {
 }
 
 #[test]
-fn an_absent_knob_is_seen_before_anything_is_changed() {
+fn an_absent_knob_is_an_error_before_any_change() {
     let host = four_knobs();
     for (wish, cause) in [
         (Setting::BusyPoll(50), "does not have `/proc/sys/net/core/busy_poll`"),
@@ -117,7 +117,7 @@ fn an_absent_knob_is_seen_before_anything_is_changed() {
 }
 
 #[test]
-fn a_knob_that_two_settings_turn_is_seen_before_anything_is_changed() {
+fn a_knob_of_two_settings_is_an_error_before_any_change() {
     let host = four_knobs();
     let error = host.hold(&[Setting::SocketBuffer(4_096), Setting::RtRuntime(-1), Setting::SocketBuffer(8_192)]);
     let error = error.expect_err("twice");
@@ -126,9 +126,9 @@ fn a_knob_that_two_settings_turn_is_seen_before_anything_is_changed() {
 }
 
 #[test]
-fn a_knob_that_refuses_takes_the_others_back_with_it() {
+fn a_refused_write_restores_the_other_knobs() {
     let host = four_knobs();
-    // Read-only for everybody, root included.
+    // Read-only, also for root.
     host.replace(RMEM, "/proc/sys/kernel/ngroups_max");
     let error = host.hold(&three()).expect_err("it cannot be written");
     assert!(matches!(&error, KnobError::Refused { place, .. } if place == "/proc/sys/net/core/rmem_max"), "{error:?}");
@@ -137,10 +137,9 @@ fn a_knob_that_refuses_takes_the_others_back_with_it() {
 }
 
 #[test]
-fn a_knob_that_lies_takes_the_others_back_with_it() {
+fn a_value_that_reads_back_differently_restores_the_other_knobs() {
     let host = four_knobs();
-    // Takes a number and shows it as eight hexadecimal digits. It is this process's own, and says what a core
-    // dump of it would hold.
+    // A file of this process (proc_pid_coredump_filter(5)) that takes a number and shows it as eight hexadecimal digits.
     let filter = fs::read_to_string("/proc/self/coredump_filter").expect("Linux has it");
     host.replace(RMEM, "/proc/self/coredump_filter");
     let error = host.hold(&three()).expect_err("it reads otherwise");
@@ -150,9 +149,9 @@ fn a_knob_that_lies_takes_the_others_back_with_it() {
 }
 
 #[test]
-fn a_refused_write_that_changed_something_is_put_back() {
+fn a_refused_write_that_changed_the_value_is_restored() {
     let host = four_knobs();
-    // Can be cut, and cannot grow again: it is emptied, and then the write is refused.
+    // It can be truncated and cannot grow: it is emptied, and then the write is refused.
     let sealed = rustix::fs::memfd_create("sealed", rustix::fs::MemfdFlags::ALLOW_SEALING).expect("a file");
     rustix::io::write(&sealed, b"1000").expect("written");
     rustix::fs::fcntl_add_seals(&sealed, rustix::fs::SealFlags::GROW).expect("sealed");
@@ -162,7 +161,7 @@ fn a_refused_write_that_changed_something_is_put_back() {
     let error = guard.apply(Some(&host.knob_journal())).expect_err("it cannot be written");
     assert!(matches!(&error, KnobError::Refused { .. }), "{error:?}");
     assert_eq!(host.read(RMEM), "", "half a change");
-    // By now it can be written.
+    // Now it can be written.
     fs::remove_file(host.path(RMEM)).expect("a link");
     host.write(RMEM, "");
     drop(guard);
@@ -171,7 +170,7 @@ fn a_refused_write_that_changed_something_is_put_back() {
 }
 
 #[test]
-fn a_knob_that_vanishes_stays_in_the_journal_and_the_others_come_back() {
+fn a_knob_that_vanishes_stays_in_the_journal_and_the_others_are_restored() {
     let host = four_knobs();
     let mut guard = host.hold(&three()).expect("all knobs are there");
     fs::remove_file(host.path(RT)).expect("a file");
@@ -180,14 +179,14 @@ fn a_knob_that_vanishes_stays_in_the_journal_and_the_others_come_back() {
     assert_eq!([GOVERNOR, RMEM].map(|file| host.read(file)), ["ondemand", "1000"]);
     let (page, left) = unrestored(&host.knob_journal()).expect("a page");
     assert_eq!((page.exists(), left), (true, vec!["rt-runtime=-1".to_owned()]));
-    // Once it is back, whoever comes after puts it right.
+    // When the file exists again, the next latlab restores it.
     host.write(RT, "-1");
     restore_own(&host.knob_journal(), &host.host_root());
     assert_eq!((host.read(RT).as_str(), host.pages()), ("950000", 0));
 }
 
 #[test]
-fn what_somebody_else_set_meanwhile_is_left_alone() {
+fn a_value_that_another_process_has_set_is_not_restored() {
     let host = four_knobs();
     let mut guard = host.hold(&three()).expect("all knobs are there");
     host.write(GOVERNOR, "schedutil");
@@ -198,7 +197,7 @@ fn what_somebody_else_set_meanwhile_is_left_alone() {
 }
 
 #[test]
-fn a_value_that_was_there_already_is_neither_written_nor_journalled() {
+fn a_value_that_is_already_set_is_neither_written_nor_journalled() {
     let host = four_knobs();
     let mut guard = host.hold(&[Setting::RtRuntime(950_000)]).expect("there");
     assert_eq!((host.written().len(), host.pages()), (0, 0));
@@ -206,7 +205,7 @@ fn a_value_that_was_there_already_is_neither_written_nor_journalled() {
 }
 
 #[test]
-fn nothing_is_set_that_cannot_be_journalled_first() {
+fn without_a_journal_nothing_is_set() {
     let host = four_knobs();
     fs::write(host.knob_journal().directory(), "a file").expect("a file");
     let error = host.hold(&three()).expect_err("no journal");
@@ -215,7 +214,7 @@ fn nothing_is_set_that_cannot_be_journalled_first() {
 }
 
 #[test]
-fn the_living_are_left_alone_and_keep_others_off_their_knobs() {
+fn knobs_of_a_running_process_are_refused_to_others() {
     let host = four_knobs();
     let _guard = host.hold(&three()).expect("all knobs are there");
     assert_eq!(host.written().len(), 4);
@@ -226,17 +225,17 @@ fn the_living_are_left_alone_and_keep_others_off_their_knobs() {
 }
 
 #[test]
-fn what_is_put_back_is_what_stood_there_without_any_latlab() {
+fn the_restored_value_is_that_before_any_latlab() {
     let host = four_knobs();
     let rt = |us| [Setting::RtRuntime(us)];
     for wanted in [-1, 700_000] {
         let first = host.hold(&rt(-1)).expect("there");
-        // Finds the value of the first, and is to wait for its end …
+        // It finds the value of the first, and waits for its end …
         let mut second = host.find(&rt(wanted)).expect("there");
         let error = second.apply(Some(&host.knob_journal())).expect_err("held, though it may be there already");
         assert!(matches!(error, KnobError::Taken { .. }), "{error:?}");
         assert!(second.facts()[0].read_back.is_none());
-        // … after which the host is as it was.
+        // … after which the host has its former values.
         drop(first);
         second.apply(Some(&host.knob_journal())).expect("free");
         assert_eq!((second.facts()[0].before.as_str(), host.read(RT)), ("950000", wanted.to_string()));
@@ -246,7 +245,7 @@ fn what_is_put_back_is_what_stood_there_without_any_latlab() {
 }
 
 #[test]
-fn a_knob_that_the_dead_have_left_changed_is_not_turned() {
+fn a_knob_that_a_dead_process_left_changed_is_refused() {
     let host = four_knobs();
     let page = leave_behind(&host, None);
     let error = host.hold(&[Setting::RtRuntime(1)]).expect_err("not put back yet");
@@ -260,7 +259,7 @@ fn a_knob_that_the_dead_have_left_changed_is_not_turned() {
     host.hold(&[Setting::RtRuntime(1)]).expect("a reboot has undone that");
 }
 
-/// The page of a process that is no more.
+/// The page of a process that has ended.
 fn leave_behind(host: &FakeHost, boot: Option<&str>) -> PathBuf {
     let guard = host.hold(&three()).expect("all knobs are there");
     let own = guard.page.as_ref().expect("journalled").path.clone();
@@ -279,10 +278,10 @@ fn leave_behind(host: &FakeHost, boot: Option<&str>) -> PathBuf {
 }
 
 #[test]
-fn what_the_dead_left_is_put_back_in_reverse_order() {
+fn values_of_dead_processes_are_restored_in_reverse_order() {
     let host = four_knobs();
     leave_behind(&host, None);
-    // Meanwhile somebody has set one of them, and one is back already.
+    // Another process has set one of the values since, and one has its former value already.
     host.write(GOVERNOR, "schedutil");
     host.write(WMEM, "2000");
     host.written();
@@ -301,7 +300,7 @@ fn what_the_dead_left_is_put_back_in_reverse_order() {
 }
 
 #[test]
-fn what_cannot_be_put_back_is_kept_and_named() {
+fn values_that_cannot_be_restored_stay_in_the_journal_and_are_reported() {
     let host = four_knobs();
     let page = leave_behind(&host, None);
     fs::remove_file(host.path(RT)).expect("a file");
@@ -319,7 +318,7 @@ fn what_cannot_be_put_back_is_kept_and_named() {
 }
 
 #[test]
-fn what_a_reboot_has_undone_is_forgotten() {
+fn pages_of_an_earlier_boot_are_removed() {
     let host = four_knobs();
     leave_behind(&host, Some("another boot"));
     let (recovered, unrecovered) = recover(&host.knob_journal(), &host.host_root());

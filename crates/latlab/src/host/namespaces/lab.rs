@@ -15,8 +15,7 @@ use std::time::{Duration, Instant};
 use latlab_sys::address::Family;
 use latlab_sys::{ethtool, socket};
 
-use super::netns::{EnteredNamespace, current_namespace, inside, new_namespace};
-use super::path::{NetnsInterface, PathInterfaces};
+use super::netns::{EnteredNamespace, NetnsInterface, PathInterfaces, current_namespace, inside, new_namespace};
 use super::route_socket::{LOOPBACK, RouteSocket, VethEnd};
 use crate::host::error::HostError;
 
@@ -32,8 +31,8 @@ struct End {
 const SENDER_INDEX: u32 = 9862;
 const REFLECTOR_INDEX: u32 = 9863;
 
-/// How long the pair may take until it is ready. The kernel collects changes of carriers for a second at most.
-const READY_WITHIN: Duration = Duration::from_secs(5);
+/// The time until the pair is ready. The kernel defers changes of carriers by a second at most.
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
 
 // Addresses of private networks (RFC 1918; RFC 4193), locally administered hardware addresses (IEEE 802, bit 1 of the
 // first octet).
@@ -90,7 +89,7 @@ impl Lab {
     /// Reads the conditions again after the pair was changed, once it carries.
     ///
     /// # Errors
-    /// The pair does not carry within `READY_WITHIN`.
+    /// The pair does not carry within `READY_TIMEOUT`.
     pub fn update_conditions(&mut self) -> Result<(), HostError> {
         for (end, namespace) in [(&SENDER, &self.sender), (&REFLECTOR, &self.reflector)] {
             // Without IPv6, which a small MTU removes (RFC 8200, section 5).
@@ -192,7 +191,7 @@ fn configure(own: &End, other: &End) -> io::Result<bool> {
 /// local in another work queue, also without duplicate address detection.
 fn await_readiness(own: &End, ipv6: bool) -> io::Result<()> {
     let mut route = RouteSocket::open()?;
-    let deadline = Instant::now() + READY_WITHIN;
+    let deadline = Instant::now() + READY_TIMEOUT;
     while !(route.is_running(own.link.index)? && (!ipv6 || route.is_local(own.ipv6.into())?)) {
         if Instant::now() > deadline {
             return Err(io::ErrorKind::TimedOut.into());

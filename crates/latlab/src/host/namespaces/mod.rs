@@ -2,12 +2,9 @@
 
 mod lab;
 mod netns;
-mod path;
 mod route_socket;
 
 pub use lab::Lab;
-pub use netns::EnteredNamespace;
-pub(crate) use netns::{inside, within};
-pub(crate) use path::NetnsInterface;
-pub use path::PathInterfaces;
+pub use netns::{EnteredNamespace, PathInterfaces};
+pub(crate) use netns::{NetnsInterface, inside, within};
 pub(crate) use route_socket::RouteSocket;

@@ -154,7 +154,7 @@ impl RouteSocket {
                 AddressAttribute::Local(own) | AddressAttribute::Address(own) => *own == address,
                 _ => false,
             };
-            // Next to a local address the other one is that of the far end.
+            // On a point-to-point link the other address is that of the peer.
             let local = found.attributes.iter().find(|attribute| matches!(attribute, AddressAttribute::Local(_)));
             local.map_or_else(|| found.attributes.iter().any(is_it), is_it)
         };

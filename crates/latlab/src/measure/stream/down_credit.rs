@@ -1,40 +1,41 @@
-//! How much credit a down-stream gets, and when it is asked for more. Pure.
+//! The credit of a down-stream: how many packets the reflector may send, and when more is granted. Pure.
 
 use crate::plan::defaults;
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// A stream that keeps its pace is given credit for three windows, so that a lost POLL or two stop nothing.
+/// A stream that keeps its pace gets credit for three windows, so that one or two lost POLLs do not stop it.
 const AHEAD: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 3);
-/// Any other for what passes in two windows: what was given cannot be taken back, and is sent also after the end.
-const AHEAD_OF_OTHERS: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 2);
-/// It begins with so many packets: a path of 20 Mbit/s carries them in 40 ms …
+/// Any other stream gets credit for the packets of two windows, since granted credit cannot be revoked and is used also after
+/// the end.
+const AHEAD_UNPACED: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 2);
+/// The first credit: a path of 20 Mbit/s carries these packets in 40 ms.
 const PACKETS_MIN: u64 = 64;
-/// … and has up to so many times as many each time …
+/// The factor by which the credit grows at most, …
 const GROWTH: u64 = 2;
-/// … that half of them have passed, which is seen so soon at the earliest. 600,000 packets a second are reached in 15 ms.
-const SOONEST: Nanos = Nanos::from_millis(2);
-/// A stream that has a pace begins with what that makes of a tenth of the slice, and of a window at most: so a path that
-/// carries a tenth of it is not sent to beyond the end, and one that throws the rest away is offered all of it.
+/// … each time that half of it is used, at this interval at the earliest. 600,000 packets a second are reached in 15 ms.
+const INTERVAL_MIN: Nanos = Nanos::from_millis(2);
+/// A stream with a requested pace begins with the packets of this part of the slice, and of a window at most. So a path that
+/// carries only a tenth of the pace is not sent to after the end, and one that drops the rest is offered the whole pace.
 const SLICE_PARTS: i64 = 10;
-/// Near the end of a slice credit is given for so much more than what is left of it: that much of it is under way.
-const UNDER_WAY: Nanos = defaults::STREAM_WINDOW;
+/// The time beyond the end of the slice for which credit is granted, since so much of it is in flight.
+const IN_FLIGHT: Nanos = defaults::STREAM_WINDOW;
 
 /// The credit of one stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamCredit {
     gap: Nanos,
-    /// So many packets are ahead of those that passed, while nothing else forbids it.
+    /// The credit beyond the packets that passed, in packets, before further limits.
     ahead: u64,
-    /// When it was given last, and what had passed then.
-    given_at: Stamp<SenderClock>,
+    /// When credit was last granted, and the packets that had passed then.
+    granted_at: Stamp<SenderClock>,
     passed: u64,
-    /// So many packets were it then.
-    given: u64,
+    /// The credit that was granted then.
+    granted: u64,
     is_first: bool,
-    /// So long nothing more is given, unless half of it is used up.
+    /// The time until more is granted, unless half of the credit is used before.
     wait: Nanos,
     has_pace: bool,
-    /// A window ago, or two, and since then at most a window ago.
+    /// The counts of one or two windows ago, and of at most one window ago.
     marks: [Mark; 2],
 }
 
@@ -46,15 +47,15 @@ struct Mark {
 }
 
 impl StreamCredit {
-    /// Of a stream whose packets are `gap` apart at least.
+    /// The credit of a stream with at least `gap` between packets.
     pub(crate) fn new(now: Stamp<SenderClock>, gap: Nanos) -> StreamCredit {
         let marks = [Mark { at: now, passed: 0, arrived: 0 }; 2];
         StreamCredit {
             gap: gap.max(Nanos(1)),
             ahead: PACKETS_MIN,
-            given_at: now,
+            granted_at: now,
             passed: 0,
-            given: 0,
+            granted: 0,
             is_first: true,
             wait: Nanos::ZERO,
             has_pace: false,
@@ -62,46 +63,46 @@ impl StreamCredit {
         }
     }
 
-    /// A slice begins, of length `span`, where the gap is a pace that was asked for or only the least: what is known of the
-    /// path still holds, as far as the slice is long enough.
+    /// Begins a slice of length `span`. `has_pace`: the gap is a requested pace, and not only the least gap. What earlier slices
+    /// showed of the path is used, as far as the slice is long enough.
     pub(crate) fn begin(&mut self, now: Stamp<SenderClock>, span: Nanos, has_pace: bool) {
-        let windows = span.0 as f64 / AHEAD_OF_OTHERS.0 as f64;
+        let windows = span.0 as f64 / AHEAD_UNPACED.0 as f64;
         self.ahead = self.ahead.min((self.ahead as f64 * windows) as u64).max(PACKETS_MIN);
         if has_pace {
             let part = Nanos(span.0 / SLICE_PARTS).min(defaults::STREAM_WINDOW);
             self.ahead = self.ahead.max(self.paced(part));
         }
-        (self.given_at, self.given, self.is_first, self.has_pace) = (now, 0, true, has_pace);
+        (self.granted_at, self.granted, self.is_first, self.has_pace) = (now, 0, true, has_pace);
     }
 
-    /// How long until credit is given again, where `passed` packets passed by `now`: a window after the last time, and sooner
-    /// where half of it is used up.
+    /// The time until credit is granted again, if `passed` packets have passed by `now`: a window after the last time, or sooner if
+    /// half of it is used.
     #[inline]
     pub(crate) fn due_in(&self, now: Stamp<SenderClock>, passed: u64) -> Nanos {
         let wait = match self.is_first {
             true => Nanos::ZERO,
-            false if (passed - self.passed) * 2 >= self.given.max(1) => SOONEST,
+            false if (passed - self.passed) * 2 >= self.granted.max(1) => INTERVAL_MIN,
             false => self.wait,
         };
-        self.given_at + wait - now
+        self.granted_at + wait - now
     }
 
-    /// Credit is given at `now`, where `passed` packets passed, of which `arrived` arrived: for so many more, of a slice of
-    /// which `left` is left.
-    pub(crate) fn give(&mut self, now: Stamp<SenderClock>, passed: u64, arrived: u64, left: Nanos) -> u64 {
+    /// Grants credit at `now`, if `passed` packets have passed, of which `arrived` arrived, and `left` of the slice remains.
+    /// Returns the number of packets.
+    pub(crate) fn grant(&mut self, now: Stamp<SenderClock>, passed: u64, arrived: u64, left: Nanos) -> u64 {
         let mark = Mark { at: now, passed, arrived };
         self.mark(mark);
-        // The first time nothing is known of this slice.
+        // At the first time nothing is known of this slice.
         let more = if self.is_first { 0 } else { passed.saturating_sub(self.passed) };
-        let took = (now - self.given_at).max(Nanos(1));
+        let took = (now - self.granted_at).max(Nanos(1));
         let within = |span: Nanos| (more as f64 * span.0 as f64 / took.0 as f64).ceil() as u64;
         let grows = more * 2 >= self.ahead;
         if grows {
-            // An end that was kept from its CPU makes a fast path look slow for once: credit shrinks in steps.
-            let carried = within(AHEAD_OF_OTHERS).max(self.ahead / 8 * 7);
+            // A thread that had to wait for its CPU makes a fast path look slow once, so the credit shrinks in steps.
+            let carried = within(AHEAD_UNPACED).max(self.ahead / 8 * 7);
             self.ahead = (self.ahead * GROWTH).min(carried).min(self.carried(mark));
         } else if took >= defaults::STREAM_WINDOW {
-            // On a long way what was given at once comes at once, and nothing for some windows.
+            // On a path with a long delay the packets of one grant arrive together, and none in the next windows.
             self.ahead = (more * GROWTH).max(self.ahead / 8 * 7);
         }
         self.ahead = self.ahead.max(PACKETS_MIN);
@@ -110,19 +111,20 @@ impl StreamCredit {
         if keeps_pace {
             packets = packets.max(self.paced(AHEAD));
         } else if more > 0 && left < AHEAD {
-            // Behind its pace: no more than what comes until the end, if it goes on as it did.
+            // Behind its pace: no more than what passes until the end at the present rate.
             packets = packets.min(within(left));
         }
-        packets = packets.min(self.paced(AHEAD)).min(self.paced(left + UNDER_WAY)).max(1);
-        // What a queue threw away does not come: by then half has left, and the answer tells. Once that was no news, it waits.
+        packets = packets.min(self.paced(AHEAD)).min(self.paced(left + IN_FLIGHT)).max(1);
+        // Packets that a queue dropped do not arrive: when half have been sent, the next answer reports that. If the credit did not
+        // grow, a whole window is waited for.
         let half = Nanos(self.gap.saturating_mul(i64::try_from(packets).unwrap_or(i64::MAX)).0 / 2);
         let is_soon = grows || self.is_first;
-        self.wait = if is_soon { half.max(SOONEST).min(defaults::STREAM_WINDOW) } else { defaults::STREAM_WINDOW };
-        (self.given_at, self.passed, self.given, self.is_first) = (now, passed, packets, false);
+        self.wait = if is_soon { half.max(INTERVAL_MIN).min(defaults::STREAM_WINDOW) } else { defaults::STREAM_WINDOW };
+        (self.granted_at, self.passed, self.granted, self.is_first) = (now, passed, packets, false);
         packets
     }
 
-    /// Packets that the pace makes of `span`.
+    /// The packets of `span` at the pace.
     fn paced(&self, span: Nanos) -> u64 {
         (span.0.max(0) / self.gap.0) as u64
     }
@@ -135,14 +137,13 @@ impl StreamCredit {
         }
     }
 
-    /// Where a queue throws most packets away, what leaves as fast as sends go is no measure of the path: then it is what
-    /// arrives.
+    /// The limit of the credit if a queue drops most packets: then the arriving packets, and not the sent ones, measure the path.
     fn carried(&self, now: Mark) -> u64 {
         let [since, _] = self.marks;
         let (passed, arrived) = (now.passed - since.passed, now.arrived.saturating_sub(since.arrived));
         let took = (now.at - since.at).max(Nanos(1));
         match arrived * 2 < passed && !self.has_pace {
-            true => (arrived as f64 * AHEAD_OF_OTHERS.0 as f64 / took.0 as f64).ceil() as u64,
+            true => (arrived as f64 * AHEAD_UNPACED.0 as f64 / took.0 as f64).ceil() as u64,
             false => u64::MAX,
         }
     }
@@ -158,8 +159,8 @@ mod tests {
         Stamp::from_nanos(span.0)
     }
 
-    /// What was sent by each step of 100 µs, over a path that carries `pps` after the first `burst` packets, each way of it
-    /// `steps` long, in a slice of `millis` and half a second more; and the most credit that was left by then.
+    /// The packets sent until each step of 100 µs in a slice of `millis` and 0.5 s more, and the largest unused credit. The path
+    /// carries `pps` after the first `burst` packets, with a delay of `steps` in each direction.
     fn sent(pps: u64, burst: u64, gap: Nanos, steps: usize, millis: i64) -> (Vec<u64>, u64) {
         let slice = Nanos::from_millis(millis);
         let mut credit = StreamCredit::new(at(Nanos::ZERO), gap);
@@ -171,11 +172,11 @@ mod tests {
             let passed = back(&sent, steps);
             let mut all = given[step];
             if now < slice && credit.due_in(at(now), passed) <= Nanos::ZERO {
-                all = all.max(passed + credit.give(at(now), passed, passed, slice - now));
+                all = all.max(passed + credit.grant(at(now), passed, passed, slice - now));
                 most = most.max(all - passed);
             }
             given.push(all);
-            // Like a bucket: what was not used is capacity later.
+            // As a token bucket: unused capacity is available later.
             let paced = 1 + (now.0 / gap.0.max(1)) as u64;
             let carried = burst + pps * now.0 as u64 / 1_000_000_000;
             sent.push(carried.min(paced).min(back(&given, steps)).max(sent[step]));
@@ -184,8 +185,8 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_path_is_at_its_rate_soon_and_a_slow_one_has_two_windows_of_credit_at_most() {
-        // (packets a second, at once, ms by which half of the time was used, most credit, ms beyond the end)
+    fn a_fast_path_reaches_its_rate_soon_and_the_credit_of_a_slow_one_is_two_windows() {
+        // (packets a second, burst, ms until the rate is reached, largest credit, ms beyond the end)
         for (pps, burst, half_by, most, beyond) in [
             (600_000, 0, 40, 130_000, 20),
             (100_000, 0, 20, 22_000, 20),
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_way_is_filled_in_some_round_trips() {
+    fn a_path_with_a_long_delay_is_filled_within_some_round_trips() {
         for steps in [250, 1_000, 1_500] {
             let (sent, _) = sent(100_000, 0, Nanos(1), steps, 8_000);
             let last_second = sent[80_000] - sent[70_000];
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_a_pace_is_given_three_windows_whatever_came_before() {
+    fn a_stream_that_keeps_its_pace_gets_three_windows() {
         let gap = Nanos::from_millis(1);
         let (sent, most) = sent(100_000, 0, gap, 5, 2_000);
         assert_eq!(most, 300);
@@ -226,33 +227,33 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_path_is_known_in_the_next_slice() {
+    fn the_next_slice_begins_with_the_credit_of_a_slow_path() {
         let mut credit = StreamCredit::new(at(Nanos::ZERO), Nanos(1));
         credit.begin(at(Nanos::ZERO), Nanos::from_secs(1), false);
         for window in 0..10 {
             let now = Nanos(window * defaults::STREAM_WINDOW.0);
             let passed = 1_000 * window as u64;
-            credit.give(at(now), passed, passed, Nanos::from_secs(10) - now);
+            credit.grant(at(now), passed, passed, Nanos::from_secs(10) - now);
         }
         for (millis, expected) in [(1_000, 2_000), (100, 1_000), (1, 64)] {
             let mut next = credit;
             next.begin(at(Nanos::from_secs(2)), Nanos::from_millis(millis), false);
             assert_eq!(next.due_in(at(Nanos::from_secs(2)), 10_000), Nanos::ZERO);
-            let given = next.give(at(Nanos::from_secs(2)), 10_000, 10_000, Nanos::from_millis(millis));
+            let given = next.grant(at(Nanos::from_secs(2)), 10_000, 10_000, Nanos::from_millis(millis));
             assert_eq!(given, expected, "{millis} ms");
         }
     }
 
     #[test]
-    fn where_most_is_thrown_away_what_arrives_sets_the_credit() {
-        // All credit leaves at once, and so many packets of a thousand arrive.
+    fn arriving_packets_limit_the_credit_if_most_are_dropped() {
+        // All credit is used at once, and `arriving` of 1,000 packets arrive.
         for (arriving, least, most) in [(10, 64, 600), (600, 10_000, u64::MAX)] {
             let (mut credit, mut passed, mut given) = (StreamCredit::new(at(Nanos::ZERO), Nanos(1)), 0, 0);
             credit.begin(at(Nanos::ZERO), Nanos::from_secs(10), false);
             for millis in (0..1_000).step_by(2) {
                 let now = at(Nanos::from_millis(millis));
                 if credit.due_in(now, passed) <= Nanos::ZERO && passed < 1_000_000 {
-                    given = credit.give(now, passed, passed * arriving / 1_000, Nanos::from_secs(9));
+                    given = credit.grant(now, passed, passed * arriving / 1_000, Nanos::from_secs(9));
                     passed += given;
                 }
             }

@@ -1,4 +1,4 @@
-//! The intervals of a down-stream, from what both ends had counted at each TALLY. Pure.
+//! The intervals of a down-stream, from the counts of both ends at each TALLY. Pure.
 
 use super::down_receiver::TallyPoint;
 use super::meter::FlowCounts;
@@ -7,16 +7,16 @@ use crate::plan::defaults;
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 use crate::wire::StreamTally;
 
-/// A row ends with the first TALLY so long after the one before: the TALLYs of windows arrive a little unevenly.
+/// The shortest row: a row ends with the first TALLY this long after the row before, since TALLYs arrive at uneven intervals.
 const ROW_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 4 * 3);
 
-/// A stream kept its pace if its packets at that pace fill so much of the time until the question behind the last one.
+/// A stream kept its pace if its packets, at that pace, fill this share of the time until the POLL after the last one.
 const PACE_KEPT: f64 = 0.8;
 
-/// What counting has cost this end up to a TALLY.
+/// The cost of counting at this end up to a TALLY.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CountingCost {
-    /// Datagrams that its socket dropped, if the kernel reports it.
+    /// Datagrams that its socket dropped; `None` if the kernel does not report it.
     pub(crate) drops: Option<u64>,
     /// CPU time of its thread.
     pub(crate) cpu: Nanos,
@@ -31,13 +31,13 @@ pub(crate) struct DownRow {
     pub(crate) seen: IntervalCounts,
 }
 
-/// What the far end has reported of its sending in a slice.
+/// What the reflector has reported about its sending in a slice.
 #[derive(Clone, Copy, Debug)]
 struct SenderReport {
-    /// When its first packet could leave.
+    /// The TALLY after which the first packet could be sent.
     origin: StreamTally,
     latest: StreamTally,
-    /// The end of the time in which the packets of `latest` were sent.
+    /// The end of the time of sending of the packets of `latest`.
     until: Stamp<ReflectorClock>,
 }
 
@@ -47,7 +47,7 @@ impl From<StreamTally> for SenderReport {
     }
 }
 
-/// What this end counted of a slice.
+/// What this end has counted in a slice.
 #[derive(Clone, Copy, Debug)]
 struct Counting {
     /// The counts before the slice.
@@ -59,27 +59,27 @@ struct Counting {
     polled: u64,
     delivered: u64,
     outside_window: u64,
-    /// No packet has arrived, and none is known to have left.
+    /// Whether no packet has arrived yet, and none is known to be sent.
     is_waiting: bool,
 }
 
-/// The intervals of both ends in a slice. A row of either lies between two TALLYs: packets that arrived behind the latest
-/// one are in no row yet, since it is unknown how many were sent meanwhile. So no more is delivered than was sent,
-/// wherever a recording ends.
+/// The intervals of both ends in a slice. A row of either end lies between two TALLYs. Packets that arrived after the latest
+/// one are in no row yet, since it is unknown how many were sent after it; so at any end of a recording the delivered packets
+/// are at most the sent ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DownIntervals {
     gap: Nanos,
     sending: SenderReport,
     counting: Counting,
-    /// The most packets that the slice can have.
+    /// The largest number of packets of the slice.
     most: u64,
-    /// A packet of the slice has left, and the last one has.
-    has_left: bool,
-    have_all_left: bool,
+    /// Whether the first and the last packet of the slice are sent.
+    has_begun: bool,
+    is_complete: bool,
 }
 
 impl DownIntervals {
-    /// Of a slice of at most `most` packets, `gap` apart, that begins at `begin`; `ready` are both ends before it.
+    /// The intervals of a slice of at most `most` packets with this `gap`, which begins at `begin`. `ready`: the counts before it.
     pub(crate) fn new(
         gap: Nanos,
         most: u64,
@@ -103,14 +103,14 @@ impl DownIntervals {
             sending: SenderReport::from(ready.tally),
             counting,
             most,
-            has_left: false,
-            have_all_left: false,
+            has_begun: false,
+            is_complete: false,
         }
     }
 
-    /// The next TALLY that matters is one from this instant on: it ends a row, or reports that no packet has left yet.
+    /// A TALLY from this instant on ends a row, or reports that no packet has been sent yet.
     pub(crate) fn due(&self) -> Stamp<SenderClock> {
-        match (self.has_left, self.have_all_left) {
+        match (self.has_begun, self.is_complete) {
             (_, true) => Stamp::from_nanos(i64::MAX),
             (true, _) => self.counting.until + ROW_MIN,
             (false, _) => self.counting.until + Nanos(1),
@@ -129,8 +129,8 @@ impl DownIntervals {
         }
     }
 
-    /// The rows up to `point`, if that is late enough to end a row, or if none `is_to_follow`. Before its first packet the
-    /// far end waits for credit. `came`: when the first packet of the slice arrived, and the latest one.
+    /// The rows of both ends up to `point`, if it is late enough to end a row, or no further one `is_to_follow`. `None` before the
+    /// first packet, while the reflector waits for credit. `came`: when the first and the latest packet of the slice arrived.
     pub(crate) fn up_to(
         &mut self,
         point: TallyPoint,
@@ -147,9 +147,9 @@ impl DownIntervals {
             (counting.begin, counting.until, counting.last, counting.cost) = (point.at, point.at, point, cost);
             return None;
         }
-        // The gap of the last packet goes on: its row ends with the slice.
-        self.has_left = true;
-        self.have_all_left = point.tally.packets.saturating_sub(self.sending.origin.packets) >= self.most;
+        // The row of the last packet includes its gap: it ends with the slice.
+        self.has_begun = true;
+        self.is_complete = point.tally.packets.saturating_sub(self.sending.origin.packets) >= self.most;
         if is_to_follow && point.at < self.due() {
             return None;
         }
@@ -158,8 +158,8 @@ impl DownIntervals {
         Some([sent, self.counted(point, cost, came, point.at)])
     }
 
-    /// The rows up to the `last` TALLY of a slice, at `now`. The last packet left between two TALLYs, at the pace of those
-    /// before; counting ended a gap after the last packet arrived, when another would have been due.
+    /// The rows up to the `last` TALLY of a slice, at `now`. The last packet was sent between two TALLYs, at the pace of those
+    /// before; counting ended a gap after it arrived, when a further one would have been due.
     pub(crate) fn last(
         &mut self,
         last: TallyPoint,
@@ -169,7 +169,7 @@ impl DownIntervals {
     ) -> [Option<DownRow>; 2] {
         self.find_begin(last);
         let more = last.tally.packets.saturating_sub(self.sending.latest.packets);
-        let sent = (more > 0).then(|| self.sent(last.tally, self.last_left(last.tally)));
+        let sent = (more > 0).then(|| self.sent(last.tally, self.last_sent(last.tally)));
         let due = self.counting.until + self.gap.max(Nanos(1)).saturating_mul(i64::try_from(more).unwrap_or(i64::MAX));
         let until = came.map_or(now, |(_, latest)| (latest + self.gap).max(due)).min(now);
         let late = last.counts.packets.saturating_sub(self.counting.last.counts.packets);
@@ -177,8 +177,8 @@ impl DownIntervals {
         [sent, counted]
     }
 
-    /// If the first TALLY of the slice came after its first packet, that packet left after the begin of the slice here:
-    /// computed from spans on two clocks, and no instants of them.
+    /// Sets the begin of sending if the first TALLY of the slice arrived after its first packet, which was sent after the begin
+    /// of the slice at this end. Computed from time spans on the two clocks, without comparing their instants.
     fn find_begin(&mut self, point: TallyPoint) {
         let SenderReport { origin, latest, until } = &mut self.sending;
         if latest.number == self.counting.origin.tally.number {
@@ -188,14 +188,14 @@ impl DownIntervals {
         }
     }
 
-    /// When the last packet left: at the granted gap, or at the pace of those before if that is slower.
-    fn last_left(&self, now: StreamTally) -> Stamp<ReflectorClock> {
+    /// When the last packet was sent: by the granted gap, or by the pace of those before if that is slower.
+    fn last_sent(&self, now: StreamTally) -> Stamp<ReflectorClock> {
         let SenderReport { origin, latest, until } = self.sending;
         let all = now.packets.saturating_sub(origin.packets);
         let before = latest.packets.saturating_sub(origin.packets);
         let granted = self.gap.saturating_mul(i64::try_from(all).unwrap_or(i64::MAX));
         let took = match before {
-            // Its pace is unknown, unless it kept the granted one.
+            // The pace is unknown, unless it was the granted one.
             0 if granted.0 as f64 >= (now.at - origin.at).0 as f64 * PACE_KEPT => granted,
             0 => now.at - origin.at,
             before => granted.max(Nanos(((latest.at - origin.at).0 as f64 * all as f64 / before as f64) as i64)),
@@ -224,7 +224,7 @@ impl DownIntervals {
     ) -> DownRow {
         let counting = &mut self.counting;
         if std::mem::take(&mut counting.is_waiting) {
-            // Each packet stands for a gap: the last row ends a gap after the last packet arrived.
+            // Each packet represents a gap: the last row ends a gap after the arrival of the last packet.
             let first = came.map_or(counting.begin, |(first, _)| first);
             counting.begin = counting.begin.max(first).min(until - Nanos(1));
             counting.until = counting.begin;
@@ -235,7 +235,7 @@ impl DownIntervals {
         let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let polled = in_all(|point| point.tally.packets).saturating_sub(counting.polled);
         counting.polled += polled;
-        // Packets that overtook the TALLY were sent after it, and belong to the next row.
+        // Packets that overtook the TALLY were sent after it: they belong to the next row.
         let undecided = counting.polled - counting.delivered - counting.outside_window;
         let delivered = in_all(|point| point.counts.packets).saturating_sub(counting.delivered).min(undecided);
         let outside = in_all(|point| point.counts.left_window).saturating_sub(counting.outside_window);
@@ -273,13 +273,13 @@ mod tests {
         Stamp::from_nanos(Nanos::from_millis(millis).0)
     }
 
-    /// Both ends at a TALLY that arrived at `millis`; the far end's clock is 7,000 s ahead.
+    /// The counts of both ends at a TALLY that arrived at `millis`; the reflector's clock is 7,000 s ahead.
     fn point(number: u64, millis: i64, sent: u64, arrived: u64) -> TallyPoint {
         let tally = StreamTally::plain(number, Stamp::from_nanos(Nanos::from_millis(millis + 7_000_000).0), sent);
         TallyPoint { at: at(millis), counts: DownCounts { packets: arrived, ..DownCounts::default() }, tally }
     }
 
-    /// Of 500 packets, 490 of them counted, before the slice.
+    /// Before the slice 500 packets were sent and 490 counted.
     fn rows() -> DownIntervals {
         DownIntervals::new(GAP, 10_000, at(0), point(10, -50, 500, 490), COST)
     }
@@ -292,8 +292,8 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_delivered_than_sent_wherever_a_recording_ends() {
-        // Packets sent behind a TALLY may overtake it; nothing is lost in the end.
+    fn delivered_packets_never_exceed_sent_ones() {
+        // Packets that are sent after a TALLY may overtake it; none is lost.
         let points = [(11, 0, 500, 490), (12, 100, 600, 593), (13, 200, 700, 690), (14, 300, 800, 799)];
         let (mut rows, came) = (rows(), Some((at(1), at(299))));
         let (mut sent, mut decided, mut delivered, mut until) = (0, 0, 0, None);
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_at_the_end_are_counted_and_a_slice_without_packets_has_no_row() {
+    fn losses_at_the_end_are_counted() {
         let mut lossy = rows();
         let came = Some((at(1), at(100)));
         assert!(lossy.up_to(point(11, 0, 500, 490), COST, None, true).is_none());
@@ -351,11 +351,11 @@ mod tests {
 
     #[test]
     fn the_time_of_sending_includes_the_gap_of_the_last_packet() {
-        // (TALLYs at these ms with so many sent, those of 20 ms apart), ms of sending in all
+        // (sent packets at TALLYs at these ms, with a gap of 20 ms; the last TALLY; total ms of sending)
         let gap = Nanos::from_millis(20);
         for (points, last, expected) in [
             (vec![(100, 5), (200, 10)], (320, 15), 300),
-            // One packet left right before the question, and none behind it.
+            // A packet was sent just before the POLL, and none after it.
             (vec![(100, 6), (200, 11)], (320, 15), 300),
             (vec![], (120, 5), 100),
             (vec![(100, 6), (200, 11), (281, 15)], (281, 15), 300),

@@ -128,7 +128,7 @@ impl<T: Transport, C: Clock> DownReceiver<T, C> {
             let mut due_in = self.credit.due_in(now, passed);
             if due_in <= Nanos::ZERO {
                 let left = self.limit.map_or(until, |limit| limit.until) - now;
-                let packets = self.credit.give(now, passed, self.down.counts().packets, left);
+                let packets = self.credit.grant(now, passed, self.down.counts().packets, left);
                 self.poll(packets)?;
                 due_in = self.credit.due_in(now, passed);
             }

@@ -1,4 +1,4 @@
-//! One flow of a stream run: a session and a socket of its own, measured by a thread of its own, slice by slice.
+//! One flow of a stream run, with a session, a socket and a thread of its own, slice by slice.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -20,21 +20,20 @@ use crate::recording::SpoolEvent;
 use crate::transport::{BurstTransport, PathTransport, Transport};
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// The least timer slack: with the usual 50 µs a sleep would end late, and packets would clump.
+/// The smallest timer slack: with the usual 50 µs sleeps end late, and packets are sent in bursts.
 const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 
-/// One flow, open, in either direction. It writes down the intervals of both ends; those of the other end come in
-/// TALLYs.
+/// An open flow in either direction. It records the intervals of both ends; those of the peer are in TALLYs.
 pub(crate) trait StreamFlow: Send {
-    /// Sends or receives for a slice, or until `stop`. The other end is asked before the first packet and after the last
-    /// one, so that both ends count the same packets.
+    /// Sends or receives for a slice, or until `stop`. Sends a POLL before the first packet and after the last one, so that both
+    /// ends count the same packets.
     ///
     /// # Errors
-    /// The socket broke, or the other end does not answer any more.
+    /// The socket failed, or the peer does not answer.
     fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError>;
 
-    /// Sends nothing for `span`, or until `stop`, and asks now and then whether the receiver still answers. Nothing is
-    /// written down. It sleeps in between, however a stream waits: probes meanwhile shall meet an idle host.
+    /// Sends no packets for `span`, or until `stop`, but a POLL at intervals to see whether the receiver answers. Records nothing.
+    /// Sleeps in between in every wait mode, so that concurrent probes are measured on an idle host.
     ///
     /// # Errors
     /// As [`StreamFlow::run`].
@@ -49,36 +48,36 @@ pub(crate) trait StreamFlow: Send {
     /// Whether each drop at the receiver's socket may be many packets.
     fn drops_are_merged(&self) -> bool;
 
-    /// Closes the session, unless the other end `is_gone` or the last slice ended without its answer: a reflector forgets
+    /// Closes the session, unless the peer `is_gone` or did not answer at the end of the last slice: a reflector discards idle
     /// sessions by itself.
     fn close(self: Box<Self>, is_gone: bool) -> FlowEnd;
 }
 
-/// What all flows do in one slice.
+/// A slice, the same for all flows.
 #[derive(Clone, Copy)]
 pub(crate) struct FlowSlice<'a> {
     /// Whether its packets count as measured.
     pub(crate) phase: Phase,
-    /// How long packets are sent.
+    /// The time of sending.
     pub(crate) span: Nanos,
-    /// Packets a second of each flow; `None`: as fast as sends go.
+    /// Packets a second of each flow; `None`: as fast as possible.
     pub(crate) packets_per_second: Option<f64>,
     /// UDP payload of each packet.
     pub(crate) size_bytes: u32,
     /// The most packets between two reads of the clock.
     pub(crate) burst_packets: u16,
-    /// Timers are as exact as the kernel can, unless the run sets their slack itself.
+    /// Whether to set the smallest timer slack, which the run does not set itself.
     pub(crate) exact_timers: bool,
-    /// What the question before the first packet waits for.
+    /// What the POLL before the first packet awaits.
     pub(crate) before: Awaiting,
-    /// What all later questions wait for.
-    pub(crate) behind: Awaiting,
+    /// What all later POLLs await.
+    pub(crate) after: Awaiting,
     /// Counts to update for a display.
     pub(crate) live: Option<&'a LiveRates>,
 }
 
 impl FlowSlice<'_> {
-    /// Writes `interval` down, and adds it to the displayed counts.
+    /// Records `interval` and adds it to the displayed counts.
     fn record(&self, log: &mut EventLog, interval: StreamInterval) {
         if let Some(live) = self.live {
             live.add(&interval, self.size_bytes);
@@ -86,8 +85,7 @@ impl FlowSlice<'_> {
         log.push(SpoolEvent::Interval(interval));
     }
 
-    /// Makes the timers of the calling thread exact, if the slice asks for it. If the kernel refuses, the stream is a
-    /// little less even, and no less true.
+    /// Sets the timer slack of the calling thread, if the slice asks for it. If the kernel refuses, the stream is less even.
     fn set_timer_slack(&self) {
         if self.exact_timers {
             let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
@@ -95,11 +93,11 @@ impl FlowSlice<'_> {
     }
 }
 
-/// What is left of a closed flow.
+/// The results of a closed flow.
 pub(crate) struct FlowEnd {
-    /// Errors that the socket reported about earlier datagrams, if it was closed in order.
+    /// Errors of earlier datagrams that the socket reported; empty if the session was not closed.
     pub(crate) errors: BTreeMap<String, u64>,
-    /// Facts of its connection, if it has one that is not broken.
+    /// Facts of its connection; `None` for datagrams, and for a connection that failed.
     pub(crate) connection: Option<ConnectionFacts>,
     pub(crate) log: EventLog,
 }
@@ -111,7 +109,7 @@ impl FlowEnd {
     }
 }
 
-/// A flow that this end sends.
+/// An up-flow, which this end sends.
 pub(crate) struct UpFlow<T, C> {
     number: u16,
     stream: StreamSender<T, C>,
@@ -132,7 +130,7 @@ struct SenderMark {
 }
 
 impl<T: BurstTransport, C: Clock> UpFlow<T, C> {
-    /// Flow `number`, which writes to `log`.
+    /// Flow `number`, which records to `log`.
     pub(crate) fn new(number: u16, stream: StreamSender<T, C>, log: EventLog) -> UpFlow<T, C> {
         UpFlow { number, stream, log, settled: true, counts: FlowCounts::default(), drops_are_merged: false }
     }
@@ -142,7 +140,7 @@ impl<T: BurstTransport, C: Clock> UpFlow<T, C> {
         SenderMark { at, sent, refused, skipped: schedule.skipped(), cpu: thread_cpu_time() }
     }
 
-    /// Writes down what was sent since `mark`, which moves on.
+    /// Records the sent packets since `mark`, and advances it.
     fn record_offered(&mut self, slice: &FlowSlice<'_>, mark: &mut SenderMark, schedule: &TokenSchedule) {
         let now = self.mark(self.stream.now(), schedule);
         let since = std::mem::replace(mark, now);
@@ -161,7 +159,7 @@ impl<T: BurstTransport, C: Clock> UpFlow<T, C> {
         slice.record(&mut self.log, interval);
     }
 
-    /// Writes down what was counted since `since`, which moves on, if there is a newer tally.
+    /// Records the counted packets since `since`, and advances it, if there is a newer TALLY.
     fn record_counted(&mut self, slice: &FlowSlice<'_>, since: &mut MeterPoint, last: Option<&MeterPoint>) {
         let Some(now) = last.copied().filter(|last| last.tally.number > since.tally.number) else { return };
         let from = std::mem::replace(since, now);
@@ -198,7 +196,7 @@ impl<T: PathTransport, C: Clock + Send> StreamFlow for UpFlow<T, C> {
         let mut meter = self.stream.meter();
         (self.settled, self.counts) = (false, FlowCounts::default());
         let mut counted = self.stream.settle_unless(stop, &mut meter)?;
-        self.stream.wait_as(slice.behind);
+        self.stream.wait_as(slice.after);
         let origin = counted;
         let begin = self.stream.now();
         let end = begin + slice.span;
@@ -213,12 +211,12 @@ impl<T: PathTransport, C: Clock + Send> StreamFlow for UpFlow<T, C> {
                 break ran;
             }
         };
-        // A new meter, whose first question leaves at once, behind the last packet.
+        // A new meter, whose first POLL is sent at once, after the last packet.
         let mut meter = meter.after_last_packet(self.stream.now());
         let last = ended.and_then(|()| self.stream.settle_unless(stop, &mut meter));
         self.settled = last.is_ok();
         self.record_counted(slice, &mut counted, meter.last());
-        // Spans on two clocks, and no instants of them: the pause before the first packet is the sender's.
+        // Time spans on two clocks, without comparing their instants: the pause before the first packet is the sender's.
         self.counts = FlowCounts {
             sent: mark.sent - origin.sent.packets,
             delivered: counted.tally.packets.saturating_sub(origin.tally.packets),
@@ -227,7 +225,7 @@ impl<T: PathTransport, C: Clock + Send> StreamFlow for UpFlow<T, C> {
         };
         match last {
             Err(error) if !stop.load(Ordering::Relaxed) => Err(error),
-            // A run that was ended early leaves what is still in flight uncounted.
+            // In a run that was ended early packets in flight stay uncounted.
             _ => Ok(()),
         }
     }
@@ -236,19 +234,19 @@ impl<T: PathTransport, C: Clock + Send> StreamFlow for UpFlow<T, C> {
         self.stream.wait_as(awaiting);
         let mut meter = self.stream.meter();
         (self.settled, self.counts) = (false, FlowCounts::default());
-        let mut ask_at = self.stream.now();
-        let end = ask_at + span;
+        let mut poll_at = self.stream.now();
+        let end = poll_at + span;
         while !stop.load(Ordering::Relaxed) {
             let now = self.stream.now();
             if now >= end {
                 break;
             }
-            if now >= ask_at {
-                // If no answer comes by the end, the next slice asks again.
+            if now >= poll_at {
+                // Without an answer by the end the next slice sends a POLL again.
                 self.stream.ask(&mut meter, end, stop)?;
-                ask_at = now + defaults::SEARCH_ASKS_EVERY;
+                poll_at = now + defaults::SEARCH_ASKS_EVERY;
             } else {
-                thread::sleep(defaults::NAP.min(ask_at - now).min(end - now).to_duration());
+                thread::sleep(defaults::NAP.min(poll_at - now).min(end - now).to_duration());
             }
         }
         self.settled = true;
@@ -273,8 +271,8 @@ impl<T: PathTransport, C: Clock + Send> StreamFlow for UpFlow<T, C> {
     }
 }
 
-/// A flow that the far end sends, within the credit that this end gives. The sender's intervals come in TALLYs, the
-/// receiver's are counted here.
+/// A down-flow, which the reflector sends within the credit that this end grants. The intervals of the sender are in TALLYs;
+/// this end counts those of the receiver.
 pub(crate) struct DownFlow<T> {
     receiver: DownReceiver<T, Monotonic>,
     log: EventLog,
@@ -283,7 +281,7 @@ pub(crate) struct DownFlow<T> {
 }
 
 impl<T: Transport> DownFlow<T> {
-    /// A flow that writes to `log`.
+    /// A flow that records to `log`.
     pub(crate) fn new(receiver: DownReceiver<T, Monotonic>, log: EventLog) -> DownFlow<T> {
         DownFlow { receiver, log, settled: true, counts: FlowCounts::default() }
     }
@@ -292,7 +290,7 @@ impl<T: Transport> DownFlow<T> {
         CountingCost { drops: self.receiver.transport().report().socket_drops, cpu: thread_cpu_time() }
     }
 
-    /// Writes down what both ends did up to the latest TALLY; if more `is_to_follow`, not before an interval is full.
+    /// Records the intervals of both ends up to the latest TALLY; if more `is_to_follow`, only when an interval is complete.
     fn record_latest(&mut self, slice: &FlowSlice<'_>, intervals: &mut DownIntervals, is_to_follow: bool) {
         let Some(latest) = self.receiver.last().copied() else { return };
         let rows = intervals.up_to(latest, self.cost(), self.receiver.came(), is_to_follow);
@@ -306,8 +304,8 @@ impl<T: Transport> DownFlow<T> {
 }
 
 impl<T: Transport + Send> StreamFlow for DownFlow<T> {
-    /// The far end is asked before the first credit and after the last one. The time before the first packet and after the
-    /// last one, while nothing is sent, is in no interval.
+    /// Sends a POLL before the first credit and after the last one. The time before the first packet and after the last one is in
+    /// no interval.
     fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
         slice.set_timer_slack();
         (self.settled, self.counts) = (false, FlowCounts::default());
@@ -340,7 +338,7 @@ impl<T: Transport + Send> StreamFlow for DownFlow<T> {
         }
     }
 
-    /// Never called: the rate of a down-stream cannot be searched for.
+    /// Never called: rates of down-streams cannot be searched for.
     fn pause(&mut self, _: Nanos, _: Awaiting, _: &AtomicBool) -> Result<(), StreamError> {
         Ok(())
     }

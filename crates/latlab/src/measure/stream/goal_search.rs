@@ -1,85 +1,85 @@
-//! The search for the highest rates that keep to loss goals, in the manner of MLRsearch (RFC 9971): which rate to try
-//! next, and for how long. Pure: the clock comes in, and what trials lost.
+//! The search for the highest rates that meet loss goals, after MLRsearch (RFC 9971): the rate and duration of the next trial.
+//! Pure: the time and the results of trials are arguments.
 
 use crate::stats::{LossGoal, RateClass, RateTrial};
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// The passes: how much shorter trials are, and how much wider bounds may be, than the goal says. Trials of all but the last
-/// count at once.
+/// The passes: the factors by which trials are shorter, and bounds may be wider, than the goal requires. In all passes but the
+/// last one a single trial decides.
 const PASSES: [(i64, f64); 3] = [(4, 8.0), (1, 2.0), (1, 1.0)];
-/// A step away from the only bound is at most this share of it.
+/// The largest step away from the only bound, as a share of the higher rate.
 const STEP_MAX: f64 = 0.5;
-/// What a trial takes beyond its length, before any is known: a question before it and one behind it, each a round trip.
+/// The first estimate of the time of a trial beyond its duration: a POLL before and after it, each a round trip.
 const OVERHEAD: Nanos = Nanos::from_millis(50);
-/// Rates closer than this are one: no clock distinguishes them in a trial.
+/// Rates with a smaller relative difference are equal: no clock distinguishes them in a trial.
 const SAME: f64 = 1e-6;
 
-/// What is next.
+/// The next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum GoalStep {
-    /// Try so many packets a second, for so long.
+    /// Measure a trial.
     Try {
         /// Packets a second.
         pps: f64,
-        /// For so long.
+        /// Its duration.
         lasting: Nanos,
     },
-    /// Every goal is reached, or cannot be.
+    /// Every goal has its bounds, or cannot have them.
     Settled,
-    /// The next trial would end too late.
+    /// The next trial would exceed the time of the search.
     TimeUp,
 }
 
-/// Where rates can lie, in packets a second.
+/// The range of rates of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RateRange {
-    /// No less is of interest.
+    /// The lowest rate, in packets a second.
     pub floor_pps: f64,
-    /// No more can be sent.
+    /// The highest rate, in packets a second.
     pub ceiling_pps: f64,
-    /// The first guess.
+    /// The first guess, in packets a second.
     pub guess_pps: f64,
 }
 
-/// How far the search for one goal is.
+/// The progress of the search for one goal.
 #[derive(Clone, Copy, Debug, Default)]
 struct GoalProgress {
-    /// Passes that are over.
+    /// The number of completed passes.
     passes: usize,
-    /// The rate that is tried again until it is settled.
+    /// The rate that is tried until it is decided.
     current_pps: Option<f64>,
     /// Steps away from the only bound in this pass.
     steps: i32,
 }
 
-/// A search on its way.
+/// A search in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct GoalSearch {
     goals: Vec<LossGoal>,
     progress: Vec<GoalProgress>,
-    reach: RateRange,
+    range: RateRange,
     until: Stamp<SenderClock>,
     trials: Vec<RateTrial>,
     overhead: Nanos,
 }
 
 impl GoalSearch {
-    /// A search for `goals` within `reach` that ends by `until`.
-    pub(crate) fn new(goals: &[LossGoal], reach: RateRange, until: Stamp<SenderClock>) -> GoalSearch {
-        let floor_pps = rounded(reach.floor_pps);
-        let ceiling_pps = rounded(reach.ceiling_pps).max(floor_pps);
-        let guess_pps = rounded(reach.guess_pps).clamp(floor_pps, ceiling_pps);
+    /// A search for `goals` in `range` that ends by `until`.
+    pub(crate) fn new(goals: &[LossGoal], range: RateRange, until: Stamp<SenderClock>) -> GoalSearch {
+        let floor_pps = rounded(range.floor_pps);
+        let ceiling_pps = rounded(range.ceiling_pps).max(floor_pps);
+        let guess_pps = rounded(range.guess_pps).clamp(floor_pps, ceiling_pps);
         GoalSearch {
             goals: goals.to_vec(),
             progress: vec![GoalProgress::default(); goals.len()],
-            reach: RateRange { floor_pps, ceiling_pps, guess_pps },
+            range: RateRange { floor_pps, ceiling_pps, guess_pps },
             until,
             trials: Vec::new(),
             overhead: OVERHEAD,
         }
     }
 
-    /// What is next, at `now`.
+    /// The next step at `now`.
     pub(crate) fn step(&mut self, now: Stamp<SenderClock>) -> GoalStep {
         for pass in 0..PASSES.len() {
             for number in 0..self.goals.len() {
@@ -94,15 +94,15 @@ impl GoalSearch {
         GoalStep::Settled
     }
 
-    /// Takes in all trials so far, of which the last was to take `lasting` and took `took`.
+    /// Updates the search with all trials so far, of which the last had the duration `lasting` and took `took`.
     pub(crate) fn learn(&mut self, trials: &[RateTrial], lasting: Nanos, took: Nanos) {
         self.overhead = self.overhead.max(took - lasting);
         self.trials.clear();
         self.trials.extend_from_slice(trials);
     }
 
-    /// The rate that goal `number` wants tried in `pass`; `None` if it has what the pass asks for. A pass that is over stays
-    /// so, whatever later trials say of its rates: else noise could hold a search in it.
+    /// The rate of the next trial for goal `number` in `pass`; `None` if the pass is complete. A completed pass stays so: otherwise
+    /// later trials could reopen it by noise.
     fn wanted(&mut self, number: usize, pass: usize) -> Option<f64> {
         if self.progress[number].passes > pass {
             return None;
@@ -115,7 +115,7 @@ impl GoalSearch {
             self.progress[number].current_pps = None;
         }
         let before = pass.checked_sub(1).map(|before| relaxed(&self.goals[number], before));
-        // A rate that shorter trials have settled already is skipped; each turn settles one more bound or asks.
+        // Rates that shorter trials have decided are skipped.
         let next = self.next_rate(&goal, before.as_ref(), number);
         match next {
             Some(pps) => self.progress[number].current_pps = Some(pps),
@@ -124,16 +124,16 @@ impl GoalSearch {
         next
     }
 
-    /// The most informative rate, given what is known; `None` if enough is known.
+    /// The rate whose trial narrows the bounds most; `None` if they are narrow enough.
     fn next_rate(&mut self, goal: &LossGoal, before: Option<&LossGoal>, number: usize) -> Option<f64> {
-        let RateRange { floor_pps, ceiling_pps, guess_pps } = self.reach;
+        let RateRange { floor_pps, ceiling_pps, guess_pps } = self.range;
         let known = goal.bounds(&self.trials);
         let hint = before.map(|before| before.bounds(&self.trials)).unwrap_or_default();
         let open = |pps: &f64| self.class_of(goal, *pps) == RateClass::Undecided;
         match (known.lower_pps, known.upper_pps) {
             (Some(lower), Some(upper)) if upper - lower <= goal.width * upper => None,
             (Some(lower), Some(upper)) => {
-                // A bound of the pass before that lies in between is as good as settled: it costs fewer trials.
+                // A bound of the pass before in this range costs fewer trials, since it is nearly decided.
                 let hints = [hint.upper_pps, hint.lower_pps].into_iter().flatten();
                 let near = hints.filter(|pps| *pps > lower && *pps < upper).find(open);
                 let middle = rounded((lower * upper).sqrt());
@@ -156,7 +156,7 @@ impl GoalSearch {
         }
     }
 
-    /// How far to step from the only bound, as a share of the higher rate: twice as far each time.
+    /// The step away from the only bound, as a share of the higher rate; doubled each time.
     fn stride(&mut self, goal: &LossGoal, number: usize) -> f64 {
         let steps = &mut self.progress[number].steps;
         *steps += 1;
@@ -168,7 +168,7 @@ impl GoalSearch {
     }
 }
 
-/// What `goal` asks for in `pass`.
+/// The requirements of `goal` in `pass`.
 fn relaxed(goal: &LossGoal, pass: usize) -> LossGoal {
     let Some((shorter, wider)) = PASSES.get(pass).copied().filter(|_| pass + 1 < PASSES.len()) else { return *goal };
     let trial = Nanos(goal.final_trial_ns.0 / shorter);
@@ -180,7 +180,7 @@ fn relaxed(goal: &LossGoal, pass: usize) -> LossGoal {
     }
 }
 
-/// To thousandths of a packet, as schedules count: a rate that is tried again is the same rate.
+/// Rounded to thousandths of a packet, the resolution of schedules, so that equal rates compare equal.
 fn rounded(pps: f64) -> f64 {
     (pps * 1_000.0).round() / 1_000.0
 }

@@ -1,4 +1,4 @@
-//! One-way streams: the loops at both ends, the flows of a run, the searches for a rate, and network loads.
+//! One-way streams: the loops of both directions, the flows of a run, rate searches, and network loads.
 
 mod down_credit;
 mod down_intervals;

@@ -1,5 +1,5 @@
-//! A network load from begin to end: a session, the search for the rate without loss if a share of it is offered, the
-//! stream, the report. Runs in a process of its own, started by [`crate::session::NetLoad`].
+//! A network load: its session, the search for the rate without loss if a share of it is offered, the stream and the report.
+//! Runs in a process of its own, which [`crate::session::NetLoad`] starts.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,47 +17,47 @@ use crate::session::{NetLoadRequest, PreSharedKey, SessionError, UpStream};
 use crate::transport::{BurstTransport, PathTransport, UdpTransport, WaitStrategy};
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// The end of a stream that ends by a command only.
+/// The end of a stream that only a command ends.
 const NEVER: Stamp<SenderClock> = Stamp::from_nanos(i64::MAX);
-/// A load counts as begun after so long: a window has been counted, and every queue on the path has filled.
+/// The time after which a load counts as begun: a window has been counted, and the queues of the path are full.
 const BEGUN: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 3 / 2);
 
-/// A load that has ended by its command, or broke off.
+/// The result of a load that ended by its command or broke off.
 #[derive(Debug)]
 pub struct NetLoadOutcome {
-    /// What was sent and delivered.
+    /// The figures of both ends.
     pub report: StreamReport,
-    /// Why it broke off.
+    /// Why it broke off; `None` if it ended by its command.
     pub failure: Option<MeasureError>,
 }
 
 /// The commands to a running load.
 #[derive(Debug, Default)]
 pub struct NetLoadCommands {
-    /// From now on its figures count; without this command they count from the begin. Set with `end` too.
+    /// Begins the reported interval, which without this command begins with the load. Also set with `end`.
     pub begin: AtomicBool,
-    /// End.
+    /// Ends the load.
     pub end: AtomicBool,
 }
 
 impl NetLoadCommands {
-    /// The load's figures begin.
+    /// Begins the reported interval.
     pub fn set_begin(&self) {
         self.begin.store(true, Ordering::Relaxed);
     }
 
-    /// The load ends.
+    /// Ends the load.
     pub fn set_end(&self) {
         self.end.store(true, Ordering::Relaxed);
         self.begin.store(true, Ordering::Relaxed);
     }
 }
 
-/// Makes the load of `request` until the command to end; `begun` is called as soon as it has begun, with the rate that was
-/// searched for. `None` if the command to end came before that.
+/// Holds the load of `request` until the command to end. `begun` is called when it has begun, with the rate that the search
+/// found. `None` if the command to end was given before that.
 ///
 /// # Errors
-/// The reflector does not count, the socket breaks, or no rate passes without loss.
+/// The reflector does not answer POLLs, the socket fails, or every rate has loss.
 pub fn run_net_load(
     request: &NetLoadRequest,
     key: Option<&PreSharedKey>,
@@ -76,14 +76,14 @@ pub fn run_net_load(
     outcome
 }
 
-/// The part of a load that is reported.
+/// The reported interval of a load.
 struct LoadInterval {
     meter: StreamMeter,
     refused: u64,
     skipped: u64,
 }
 
-/// A settled pace in packets a second; `None`: as fast as sends go.
+/// A pace in packets a second; `None`: as fast as possible.
 type PacketsPerSecond = Option<f64>;
 
 struct NetLoadSender<T, C> {
@@ -101,7 +101,7 @@ impl NetLoadSender<UdpTransport, Monotonic> {
     fn open(request: &NetLoadRequest, key: Option<&PreSharedKey>, stop: &AtomicBool) -> Result<Self, MeasureError> {
         let (spec, peer) = (request.stream.clone(), request.peer);
         let waiting = if spec.spin { WaitStrategy::Spin } else { WaitStrategy::Until { busy_poll: false } };
-        // The source port is the run's; the load has another.
+        // The source port belongs to the run.
         let path = PathSpec { source_port: None, ..request.path.clone() };
         let mut transport = UdpTransport::open(&path, peer, waiting)?;
         let size_bytes = spec.size_on(transport.path().unfragmented_bytes);
@@ -116,7 +116,7 @@ impl NetLoadSender<UdpTransport, Monotonic> {
 }
 
 impl<T: BurstTransport, C: Clock> NetLoadSender<T, C> {
-    /// Checks that the reflector counts, and settles the pace; `None` if the command to end came meanwhile.
+    /// Checks that the reflector answers POLLs, and determines the pace; `None` if the command to end was given meanwhile.
     fn settle_pace(&mut self, stop: &AtomicBool) -> Result<Option<PacketsPerSecond>, MeasureError> {
         let mut meter = StreamMeter::new(self.stream.now());
         self.stream.settle(&mut meter).map_err(|error| match error {
@@ -164,16 +164,17 @@ impl<T: BurstTransport, C: Clock> NetLoadSender<T, C> {
         let begin = self.stream.now();
         self.stream.run(&mut TokenSchedule::at_rate(begin, asked_pps), &mut meter, begin + TRIAL, stop)?;
         let end = self.stream.now();
-        // A new meter, whose first POLL leaves at once, behind the last packet.
+        // A new meter, whose first POLL is sent at once, after the last packet.
         let sending = end - begin;
         let sent = self.stream.sent_and_refused().0 - before.sent.packets;
         let (arriving, delivered) = match self.stream.settle(&mut StreamMeter::new(end)) {
-            // On the reflector's clock, but for the wait before the first packet: spans on two clocks, and no instants.
+            // On the reflector's clock, less the pause before the first packet: time spans on two clocks, without comparing their
+            // instants.
             Ok(after) => (
                 after.tally.at - before.tally.at - (begin - before.sent.at),
                 after.tally.packets.saturating_sub(before.tally.packets),
             ),
-            // So many packets are queued that no POLL passes within a second: far too many.
+            // No POLL is answered within a second, since far too many packets are queued.
             Err(StreamError::Silent { .. }) => (sending, 0),
             Err(error) => return Err(error),
         };
@@ -200,8 +201,7 @@ impl<T: BurstTransport, C: Clock> NetLoadSender<T, C> {
             ended = self.stream.run(&mut schedule, &mut interval.meter, NEVER, &commands.end);
         }
         let failure = ended.err().map(failed);
-        // A new meter, since nothing is sent any more and that is not a window of the load. Without an answer the last tally
-        // stands.
+        // A new meter, since the time after the last packet is not a window of the load. Without an answer the last TALLY is used.
         let last = match failure {
             None => self.stream.settle(&mut StreamMeter::new(self.stream.now())).ok(),
             Some(_) => None,
@@ -209,13 +209,13 @@ impl<T: BurstTransport, C: Clock> NetLoadSender<T, C> {
         Ok(Some(NetLoadOutcome { report: self.report(&interval, &schedule, last), failure }))
     }
 
-    /// An interval that begins now.
+    /// A reported interval that begins now.
     fn interval(&self, schedule: &TokenSchedule) -> LoadInterval {
         let refused = self.stream.sent_and_refused().1;
         LoadInterval { meter: StreamMeter::new(self.stream.now()), refused, skipped: schedule.skipped() }
     }
 
-    /// The counts of both ends from the first to the last tally.
+    /// The counts of both ends from the first to the last TALLY.
     fn report(&self, interval: &LoadInterval, schedule: &TokenSchedule, last: Option<MeterPoint>) -> StreamReport {
         let meter = &interval.meter;
         let span = meter.origin().copied().zip(last.or(meter.last().copied()));

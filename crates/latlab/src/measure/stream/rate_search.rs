@@ -1,39 +1,39 @@
-//! The highest rate that a path carries without loss, by bisection (RFC 2544, section 26.1). Pure.
+//! The search for the highest rate without loss by bisection (RFC 2544, section 26.1), for network loads. Pure.
 
 use crate::plan::defaults;
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// How long a trial sends: some 20 trials fit in the whole search.
+/// The time of sending of a trial: about 20 trials fit into a search.
 pub(crate) const TRIAL: Nanos = Nanos::from_millis(300);
-/// What a trial may take in all, with a second each before and after it for the tally of what is under way.
+/// The longest duration of a trial, with up to a second before and after it to wait for the TALLY of packets in flight.
 const TRIAL_MAX: Nanos = Nanos::from_millis(2_300);
-/// The search ends when the answer is known so well.
+/// The relative width of the bounds at which the search ends.
 const RESOLUTION: f64 = 0.02;
-/// A sender that reaches less than this share of the rate asked for is itself the limit.
+/// A sender that reaches less than this share of the requested rate is itself the limit.
 const REACHED: f64 = 0.98;
-/// Packets that arrive within so much more than the trial took did not queue up …
+/// Packets that arrive within the time of sending times this factor did not queue, …
 const STRETCH: f64 = 1.05;
-/// … and neither did those that only one late wake-up of the reflector held back.
+/// … nor did those that arrive within this additional time, since the reflector may have woken up late.
 const STRETCH_MIN: Nanos = Nanos::from_millis(20);
 
-/// One trial, as it was found.
+/// The counts of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RateTrialResult {
-    /// The rate asked for; none: as fast as sends go.
+    /// The requested rate; `None`: as fast as possible.
     pub asked_pps: Option<f64>,
-    /// How long sending took, on the sender's clock.
+    /// The time of sending, on the sender's clock.
     pub sending: Nanos,
-    /// From the first to the last POLL, on the reflector's clock.
+    /// The time from the first to the last TALLY, on the reflector's clock.
     pub arriving: Nanos,
     /// Packets sent.
     pub sent: u64,
-    /// Packets that arrived.
+    /// Packets delivered.
     pub delivered: u64,
 }
 
 impl RateTrialResult {
-    /// Nothing was lost, and nothing piled up on the way: a deep queue loses nothing at first either.
-    fn clean(&self) -> bool {
+    /// Whether no packet was lost or queued: a deep queue loses none at first.
+    fn is_clean(&self) -> bool {
         let longest = (self.sending.0 as f64 * STRETCH).max((self.sending + STRETCH_MIN).0 as f64);
         self.sent > 0 && self.delivered >= self.sent && (self.arriving.0 as f64) <= longest
     }
@@ -47,39 +47,39 @@ impl RateTrialResult {
     }
 }
 
-/// What is next.
+/// The next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SearchStep {
-    /// Try so many packets a second; none: as fast as sends go.
+    /// Measure a trial at this rate in packets a second; `None`: as fast as possible.
     Try(Option<f64>),
-    /// So many packets a second are carried.
+    /// The highest rate without loss, in packets a second.
     Found(f64),
-    /// Whatever was tried, something was lost.
+    /// Packets were lost at every rate.
     Nothing,
 }
 
-/// A search on its way.
+/// A search in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct RateSearch {
     until: Stamp<SenderClock>,
-    /// The highest rate that was carried.
+    /// The highest rate without loss so far.
     clean_pps: f64,
-    /// The lowest that was not; none: none so far.
+    /// The lowest rate with loss so far.
     lossy_pps: Option<f64>,
-    /// What arrived when as much as possible was sent: the first guess.
+    /// The rate of the next trial, if it is not the middle of the bounds: a little below the delivered rate of the first trial.
     guess_pps: Option<f64>,
     settled: bool,
     trials: u32,
 }
 
 impl RateSearch {
-    /// A search that starts at `now` and takes 10 s at most.
+    /// A search from `now` on, of 10 s at most.
     pub(crate) fn new(now: Stamp<SenderClock>) -> RateSearch {
         let until = now + defaults::RATE_SEARCH;
         RateSearch { until, clean_pps: 0.0, lossy_pps: None, guess_pps: None, settled: false, trials: 0 }
     }
 
-    /// What is next, at `now`.
+    /// The next step at `now`.
     pub(crate) fn step(&self, now: Stamp<SenderClock>) -> SearchStep {
         let Some(lossy) = self.lossy_pps else {
             return if self.settled { SearchStep::Found(self.clean_pps) } else { SearchStep::Try(None) };
@@ -88,18 +88,18 @@ impl RateSearch {
         if known || now + TRIAL_MAX > self.until {
             return if self.clean_pps > 0.0 { SearchStep::Found(self.clean_pps) } else { SearchStep::Nothing };
         }
-        // What one packet in a trial stands for cannot be halved any more.
+        // A trial of less than two packets cannot show a lower rate.
         if lossy * TRIAL.as_secs_f64() < 2.0 {
             return SearchStep::Nothing;
         }
         SearchStep::Try(Some(self.guess_pps.unwrap_or((self.clean_pps + lossy) / 2.0)))
     }
 
-    /// Takes in what a trial showed.
+    /// Updates the bounds with a trial.
     pub(crate) fn learn(&mut self, trial: &RateTrialResult) {
         self.trials += 1;
         self.guess_pps = None;
-        if trial.clean() {
+        if trial.is_clean() {
             self.clean_pps = self.clean_pps.max(trial.delivered_pps());
             self.settled = trial.asked_pps.is_none_or(|asked| trial.sent_pps() < REACHED * asked);
             return;
@@ -107,12 +107,12 @@ impl RateSearch {
         let lossy = trial.asked_pps.unwrap_or(trial.sent_pps());
         self.lossy_pps = Some(self.lossy_pps.map_or(lossy, |known| known.min(lossy)));
         if trial.asked_pps.is_none() {
-            // A little less, since what was counted is itself uncertain by some packets.
+            // A little less, since the count is uncertain by some packets.
             self.guess_pps = Some(trial.delivered_pps() * (1.0 - RESOLUTION)).filter(|guess| *guess > 0.0);
         }
     }
 
-    /// Trials so far.
+    /// The number of trials so far.
     pub(crate) fn trials(&self) -> u32 {
         self.trials
     }
@@ -122,7 +122,7 @@ impl RateSearch {
 mod tests {
     use super::*;
 
-    /// A path of `capacity` packets a second with room for `queue` of them, tried by a sender that can do `fastest`.
+    /// A search on a path of `capacity` packets a second with a queue of `queue`, by a sender of at most `fastest`.
     fn search(capacity: f64, queue: f64, fastest: f64) -> (SearchStep, RateSearch, Nanos) {
         let mut now = Stamp::from_nanos(0);
         let mut search = RateSearch::new(now);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn it_finds_the_capacity_within_two_percent_and_ten_seconds() {
+    fn the_capacity_is_found_within_10_s() {
         for capacity in [50.0, 1_000.0, 8_900.0, 123_456.0, 900_000.0] {
             for queue in [0.0, capacity * 0.01] {
                 let (step, search, took) = search(capacity, queue, 1_000_000.0);
@@ -156,19 +156,19 @@ mod tests {
     }
 
     #[test]
-    fn a_deep_queue_is_no_capacity() {
+    fn packets_in_a_deep_queue_do_not_count_as_capacity() {
         let (step, ..) = search(1_000.0, 1e9, 100_000.0);
         assert!(matches!(step, SearchStep::Found(found) if found < 1_080.0), "{step:?}");
     }
 
     #[test]
-    fn a_sender_slower_than_the_path_is_found_at_once() {
+    fn the_limit_of_a_sender_slower_than_the_path_is_found_with_one_trial() {
         let (step, search, _) = search(1e9, 0.0, 20_000.0);
         assert_eq!((step, search.trials()), (SearchStep::Found(20_000.0), 1));
     }
 
     #[test]
-    fn a_path_that_always_loses_has_no_such_rate() {
+    fn a_path_that_always_loses_has_no_rate_without_loss() {
         let mut search = RateSearch::new(Stamp::from_nanos(0));
         let mut trials = 0;
         while let SearchStep::Try(asked_pps) = search.step(Stamp::from_nanos(0)) {

@@ -1,4 +1,4 @@
-//! A run of a stream: a thread for each flow while a slice is measured, and one for probes meanwhile.
+//! A run of a stream: during a slice a thread for each flow, and one for concurrent probes.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,11 +24,11 @@ use crate::recording::{Finished, RecordingWriter};
 use crate::transport::{self, FamilyVisitor, OpenPath, SendModeError, TransportFamily};
 use crate::units::{Nanos, Stamp};
 
-/// A run of a stream, open.
+/// An open run of a stream.
 pub(crate) struct StreamRun {
     spec: RunSpec,
     flows: Vec<Box<dyn StreamFlow>>,
-    /// Taken out while they are sent.
+    /// `None` while they are sent.
     probes: Option<ConcurrentProbes>,
     writer: RecordingWriter,
     live: Option<Arc<LiveRates>>,
@@ -37,26 +37,26 @@ pub(crate) struct StreamRun {
     settled: bool,
 }
 
-/// What happens if the receiver does not answer.
+/// What the silence of the receiver means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnSilence {
     /// The stream has failed.
     Fail,
-    /// The rate was too high: its packets count as lost.
+    /// The rate was too high: the packets count as lost.
     CountAsLoss {
-        /// What the question before the first packet waits for.
+        /// What the POLL before the first packet awaits.
         before: Awaiting,
-        /// What the later questions wait for.
-        behind: Awaiting,
+        /// What the later POLLs await.
+        after: Awaiting,
     },
 }
 
-/// What the stream does in a stage.
+/// The pace of a stream in a stage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StagePace {
-    /// It sends nothing; its questions meanwhile are awaiting that.
+    /// It sends no packets; its POLLs await this.
     Pause(Awaiting),
-    /// It sends so many packets a second; `None`: as fast as sends go.
+    /// Packets a second; `None`: as fast as possible.
     Rate(Option<f64>),
 }
 
@@ -76,12 +76,12 @@ impl StreamRun {
         &mut self.writer.manifest_mut().run
     }
 
-    /// Writes the manifest to the disk as it is now.
+    /// Writes the present manifest to the disk.
     pub(crate) fn save(&mut self) {
         self.writer.save();
     }
 
-    /// The counts of each flow in the last slice, and whether its receiver answered.
+    /// The counts of each flow in the last slice, and whether the receiver answered at its end.
     pub(crate) fn flow_counts(&self) -> impl Iterator<Item = (FlowCounts, bool)> {
         self.flows.iter().map(|flow| (flow.counts(), flow.is_settled()))
     }
@@ -91,14 +91,14 @@ impl StreamRun {
         MeasureError::of_stream(StreamError::Silent { span }, self.path.peer)
     }
 
-    /// The offered rate of all flows together in packets a second; `None`: as fast as sends go.
+    /// The offered rate of all flows together in packets a second; `None`: as fast as possible.
     pub(crate) fn pps_of_all(&self) -> Option<f64> {
         let stream = self.stream()?;
         let of_a_flow = stream.packets_per_second_of_a_flow(stream.size.known()?, self.path.peer.is_ipv6());
         of_a_flow.map(|pps| pps * f64::from(stream.flows.max(1)))
     }
 
-    /// Measures all flows at once for a slice, at so many packets a second all together.
+    /// Measures a slice of all flows at the same time, with `pps` packets a second in total.
     pub(crate) fn run_flows(
         &mut self,
         slice: &Slice,
@@ -108,9 +108,9 @@ impl StreamRun {
     ) -> Result<(), MeasureError> {
         let Some(stream) = self.spec.stream() else { return Ok(()) };
         let size_bytes = stream.size.known().unwrap_or(0);
-        let (before, behind) = match on_silence {
+        let (before, after) = match on_silence {
             OnSilence::Fail => (Awaiting::Answer, Awaiting::Answer),
-            OnSilence::CountAsLoss { before, behind } => (before, behind),
+            OnSilence::CountAsLoss { before, after } => (before, after),
         };
         let slice = FlowSlice {
             phase: slice.phase,
@@ -120,7 +120,7 @@ impl StreamRun {
             burst_packets: stream.sending.burst_packets(size_bytes),
             exact_timers: !self.spec.settings.iter().any(|spec| matches!(spec.setting, Setting::TimerSlack(_))),
             before,
-            behind,
+            after,
             live: self.live.as_deref(),
         };
         let ran = on_each_flow(&mut self.flows, self.path.peer, stop, |flow| match flow.run(&slice, stop) {
@@ -133,14 +133,14 @@ impl StreamRun {
         ran
     }
 
-    /// Sends nothing for `span`; fails if the receiver does not answer by then.
+    /// Sends no packets for `span`; fails if the receiver does not answer POLLs.
     fn pause_flows(&mut self, span: Nanos, awaiting: Awaiting, stop: &AtomicBool) -> Result<(), MeasureError> {
         let paused = on_each_flow(&mut self.flows, self.path.peer, stop, |flow| flow.pause(span, awaiting, stop));
         self.settled &= self.flows.iter().all(|flow| flow.is_settled());
         paused
     }
 
-    /// Measures a stage: the stream at its pace, and probes meanwhile if the run has any.
+    /// Measures a stage: the stream at its pace, and concurrent probes if the run has any.
     pub(crate) fn measure_stage(
         &mut self,
         share: Option<f64>,
@@ -149,7 +149,7 @@ impl StreamRun {
         stop: &AtomicBool,
     ) -> Result<(), MeasureError> {
         let begin = Monotonic.now();
-        // Written down before it begins, so that its probes are in no other stage, however it ends.
+        // Recorded before it begins, so that its probes belong to no other stage however it ends.
         let planned_end = begin + slice.duration;
         let (begin_ns, end_ns) = (begin.as_nanos(), planned_end.as_nanos());
         self.facts_mut().stages.push(StageFacts { share, begin_ns, end_ns, stream: None });
@@ -180,8 +180,8 @@ impl StreamRun {
     }
 }
 
-/// Does `work` with each of `flows` to `peer`, on a thread for each. An error of one ends the others by `stop`: what they
-/// would measure alone is another run.
+/// Does `work` with each of `flows` to `peer`, on a thread for each. An error of one ends the others by `stop`, since fewer
+/// flows are a different measurement.
 fn on_each_flow<W>(
     flows: &mut [Box<dyn StreamFlow>],
     peer: SocketAddr,
@@ -270,7 +270,7 @@ impl MeasuredRun for StreamRun {
     }
 }
 
-/// The arguments of [`StreamRun::open`], which is compiled for each transport.
+/// The arguments of [`StreamRun::open`], whose body is compiled for each transport.
 struct OpenStreamRun<'a> {
     spec: &'a RunSpec,
     context: &'a RunContext<'a>,
@@ -316,10 +316,10 @@ impl FamilyVisitor for OpenStreamRun<'_> {
     }
 }
 
-/// `spec` with the packet size that only the open path shows.
+/// `spec` with the packet size, which may depend on the open path.
 ///
 /// # Errors
-/// The path cannot carry such packets. Otherwise the first burst would fail, when a recording exists already.
+/// The path cannot carry such packets: the first burst would fail, after a recording was created.
 fn with_known_size(spec: &RunSpec, path: OpenPath) -> Result<RunSpec, MeasureError> {
     let mut spec = spec.clone();
     let family = if path.peer.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 };
@@ -335,7 +335,7 @@ fn with_known_size(spec: &RunSpec, path: OpenPath) -> Result<RunSpec, MeasureErr
     }
 }
 
-/// The facts about the sockets at both ends before a packet is sent.
+/// The facts about the sockets of both ends before the first packet.
 fn socket_facts(spec: &RunSpec, peer: &Peer, path: OpenPath) -> StreamFacts {
     let facts = StreamFacts { unfragmented_bytes: path.unfragmented_bytes, ..StreamFacts::default() };
     if path.send_buffer_bytes.is_none() {

@@ -1,4 +1,4 @@
-//! The search of a stream for its rate, and the stages that follow: what the pure search asks for is measured here.
+//! The rate search of a stream, and the stages after it: measures the trials that the pure search requests.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,7 +13,7 @@ use crate::probe::Phase;
 use crate::units::{Nanos, SenderClock, Stamp};
 
 impl StreamRun {
-    /// Searches for the rates of `search`; the manifest has every trial, however the search ends.
+    /// Searches for the rates of `search`. The manifest has every trial, however the search ends.
     pub(crate) fn search(&mut self, search: &RateSearchSpec, stop: &AtomicBool) -> Result<(), MeasureError> {
         let begin = Monotonic.now();
         let until = begin + search.for_trials(self.has_probes());
@@ -30,7 +30,7 @@ impl StreamRun {
         self.save();
         let mut unanswered = Unanswered::default();
         let without_pace = match self.pps_of_all() {
-            // No higher rate is asked for, and the path may not stand it.
+            // A higher rate is not of interest, and could overload the path.
             Some(_) => Ok(None),
             None => self.try_without_pace(trial_span, until, &mut unanswered, stop),
         };
@@ -50,7 +50,7 @@ impl StreamRun {
         }
     }
 
-    /// Measures the trials without a pace. The ending of the search, if it ends with them.
+    /// Measures the trials without a pace. Returns the ending of the search, if it ends with them.
     fn try_without_pace(
         &mut self,
         trial_span: Nanos,
@@ -73,7 +73,7 @@ impl StreamRun {
         Ok(None)
     }
 
-    /// Measures the trials that the search for the goals asks for.
+    /// Measures the trials that the search for the goals requests.
     fn try_rates(
         &mut self,
         search: &RateSearchSpec,
@@ -104,8 +104,8 @@ impl StreamRun {
         }
     }
 
-    /// Measures one trial and writes it down. The ending of the search, if it ends with it. A receiver that is too
-    /// overloaded to answer is a result.
+    /// Measures and records one trial. Returns the ending of the search, if it ends with this trial. That an overloaded receiver
+    /// does not answer is a result.
     fn try_one(
         &mut self,
         pps: Option<f64>,
@@ -114,14 +114,14 @@ impl StreamRun {
         stop: &AtomicBool,
     ) -> Result<Option<SearchEnding>, MeasureError> {
         let begin = Monotonic.now();
-        let (before, behind) = unanswered.awaiting(pps);
+        let (before, after) = unanswered.awaiting(pps);
         let slice = Slice::lasting(Phase::Warmup, span);
-        self.run_flows(&slice, pps, OnSilence::CountAsLoss { before, behind }, stop)?;
+        self.run_flows(&slice, pps, OnSilence::CountAsLoss { before, after }, stop)?;
         let trial = self.trial_facts(pps, span);
         if stop.load(Ordering::Relaxed) {
             return Ok(Some(SearchEnding::CutShort));
         }
-        let awaiting = if trial.sending_ns > Nanos::ZERO { behind } else { before };
+        let awaiting = if trial.sending_ns > Nanos::ZERO { after } else { before };
         if unanswered.ends_with(&trial, awaiting, Monotonic.now() - begin) {
             return Ok(Some(SearchEnding::Silent));
         }
@@ -131,8 +131,7 @@ impl StreamRun {
         Ok(None)
     }
 
-    /// The range of rates: from ten packets in a trial to the rate that was asked for, or else to the rate that left
-    /// without a pace, however few packets of a trial that is.
+    /// The range of rates: from ten packets in a trial to the requested rate, or else to the rate that was sent without a pace.
     fn rate_range(&self, trial_span: Nanos, trials: &[TrialFacts]) -> RateRange {
         let asked = self.pps_of_all();
         let best = |of: fn(&TrialFacts) -> f64| asked.unwrap_or_else(|| trials.iter().map(of).fold(0.0, f64::max));
@@ -140,15 +139,15 @@ impl StreamRun {
         RateRange { floor_pps, ceiling_pps: best(TrialFacts::sent_pps), guess_pps: best(TrialFacts::delivered_pps) }
     }
 
-    /// Measures the stages one after the other: shares of the found rate, the last as the run itself. If no rate was found,
-    /// only the pause with probes is left. If the search took longer than planned, stages are left out.
+    /// Measures the stages in turn: shares of the found rate, the last of which is the run itself. If no rate was found, only the
+    /// pause with probes is measured. Stages are left out if the search took longer than planned.
     pub(crate) fn measure_stages(&mut self, search: &RateSearchSpec, stop: &AtomicBool) -> Result<(), MeasureError> {
         let facts = self.facts_mut().search.clone();
         let found = facts.as_ref().and_then(|facts| facts.found_pps(&search.goals));
         let for_trials = search.for_trials(self.has_probes());
         let overrun = facts.map_or(Nanos::ZERO, |facts| facts.took_ns - for_trials).max(Nanos::ZERO);
         let until = Monotonic.now() + (search.within_ns - for_trials - overrun);
-        // A path that carries no rate may not carry the probes either: they fill its queue.
+        // A path without a found rate may not even carry the probes, which then fill its queue.
         let awaiting = if found.is_some() { Awaiting::Answer } else { Awaiting::UnknownQueue };
         for share in RateSearchSpec::SHARES {
             if stop.load(Ordering::Relaxed) || (share > 0.0 && found.is_none()) {
@@ -189,26 +188,26 @@ impl StreamRun {
     }
 }
 
-/// Questions in a row without an answer.
+/// Consecutive POLLs of trials without an answer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unanswered {
     questions: u32,
-    /// How long the answers were awaited, while nothing was sent.
+    /// The time for which answers were awaited while no packets were sent.
     span: Nanos,
-    /// Whether the trial before had no pace: its packets may still fill a queue of any depth.
+    /// Whether the trial before had no pace, so that its packets may still fill a queue of unknown depth.
     without_pace: bool,
 }
 
 impl Unanswered {
-    /// What the questions of a trial at this pace wait for: the one before its first packet, and those behind it.
+    /// What the POLLs of a trial at this pace await: the one before its first packet, and the later ones.
     fn awaiting(&self, pps: Option<f64>) -> (Awaiting, Awaiting) {
         let of = |without_pace| if without_pace { Awaiting::UnknownQueue } else { Awaiting::OneOfSeveral };
         (of(pps.is_none() || self.without_pace), of(pps.is_none()))
     }
 
-    /// Takes in a trial that took so long, and whose last question was `awaiting` that. Whether the receiver is gone: it may
-    /// be too overloaded to answer behind the packets of a trial, but not to answer the next question, which is sent over an
-    /// idle path. After a wait for a queue of any depth one question is enough.
+    /// Updates the counts with a trial that took `took`, and whose last POLL was `awaiting`. Returns whether the receiver is gone: it
+    /// may be too overloaded to answer after the packets of a trial, but answers the next POLL, which is sent over an idle path.
+    /// After a wait for a queue of unknown depth one POLL is enough.
     fn ends_with(&mut self, trial: &TrialFacts, awaiting: Awaiting, took: Nanos) -> bool {
         let without_pace = trial.asked_pps.is_none();
         if trial.answered {
@@ -240,13 +239,13 @@ mod tests {
         }
     }
 
-    /// Whether the last of `trials` ends a search, and none before it, and after how much silence.
+    /// Whether the last of `trials` ends a search, and the time of silence. No trial before it may end the search.
     fn ended(trials: &[TrialFacts]) -> (bool, Nanos) {
         let mut unanswered = Unanswered::default();
         let mut ends = Vec::new();
         for trial in trials {
-            let (before, behind) = unanswered.awaiting(trial.asked_pps);
-            let awaiting = if trial.sending_ns > Nanos::ZERO { behind } else { before };
+            let (before, after) = unanswered.awaiting(trial.asked_pps);
+            let awaiting = if trial.sending_ns > Nanos::ZERO { after } else { before };
             let took = trial.sending_ns + if trial.answered { Nanos::ZERO } else { SECOND };
             ends.push(unanswered.ends_with(trial, awaiting, took));
         }
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_is_gone_after_two_unanswered_questions_in_a_row() {
+    fn a_receiver_is_gone_after_two_consecutive_unanswered_polls() {
         let pace = Some(9.0);
         let (overloaded, answered, before) = (trial(pace, 9, false), trial(pace, 9, true), trial(pace, 0, false));
         for (trials, gone, span) in [
@@ -271,13 +270,13 @@ mod tests {
     }
 
     #[test]
-    fn one_question_is_enough_after_a_wait_for_a_queue_of_any_depth() {
+    fn one_poll_is_enough_after_a_wait_for_a_queue_of_unknown_depth() {
         let (answered, silent, before) = (trial(None, 9, true), trial(None, 9, false), trial(None, 0, false));
         let (paced_before, paced_behind) = (trial(Some(9.0), 0, false), trial(Some(9.0), 9, false));
         for (trials, gone) in [
             (vec![silent], true),
             (vec![answered, before], true),
-            // Packets that a trial without a pace has left in a queue are before the next question.
+            // Packets of a trial without a pace may be queued before the next POLL.
             (vec![answered, paced_before], true),
             (vec![answered, paced_behind], false),
             (vec![answered, paced_behind, paced_before], true),

@@ -1,84 +1,83 @@
-//! When a stream's packets are due: a token for each, on absolute times. Pure.
+//! The due times of a stream's packets, by tokens on absolute times. Pure.
 
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// Packets that a stream without a rate sends before it reads the clock.
-const BURST_AT_WILL: u64 = 32;
-/// A stream that is behind sends so much of its schedule at once …
+/// The burst of a stream without a rate, between two readings of the clock.
+const BURST_UNPACED: u64 = 32;
+/// A late stream sends the packets of this time at once, …
 const BURST: Nanos = Nanos::from_millis(1);
-/// … but no more than so many packets, or at an unreachable rate the clock would not be read for seconds: 16 ms at 4 µs
-/// each …
+/// … but at most this many, so that at an unreachable rate the clock is read every 16 ms, at 4 µs a packet, …
 const BURST_PACKETS: u64 = 4_096;
-/// … and gives up what lies further back than this, the window of the reported rates.
+/// … and skips packets that are later than this, the window of the reported rates.
 const BACKLOG: Nanos = Nanos::from_millis(100);
 
-/// A stream with limited bursts sleeps only if a burst lasts longer than this: a sleep ends some 50 µs late, and no more
-/// than a burst shall be due by then.
+/// A stream with limited bursts sleeps only if a burst lasts longer than this: a sleep ends about 50 µs late, when no more than
+/// a burst must be due.
 const SLEEP_MIN: Nanos = Nanos::from_micros(150);
 
-/// What is due at an instant.
+/// The packets that are due at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// Send so many packets.
+    /// Packets are due.
     Now {
-        /// At least 1.
+        /// The number to send now, at least 1.
         packets: u64,
-        /// More than those are due: the loop shall pause between bursts.
+        /// Whether more than those are due: the loop then pauses between bursts.
         behind: bool,
     },
-    /// The next packet is due after so long.
+    /// The next packet is due after this time.
     In(Nanos),
 }
 
-/// Packet k is due k gaps after the start, however late the packets before it left: slips never add up.
+/// Packet k is due k gaps after the start, independent of when the packets before it were sent: delays do not add up.
 #[derive(Clone, Debug)]
 pub struct TokenSchedule {
     start: Stamp<SenderClock>,
-    /// Tokens that a packet takes, and tokens a second; `None`: always due.
+    /// Tokens of a packet, and tokens a second; `None`: a packet is always due.
     rate: Option<(u64, u64)>,
-    /// The most packets of one burst; `None`: as a load, whose bursts are limited by time.
+    /// The most packets of one burst; `None` for a load, whose bursts are limited by time.
     burst_max: Option<u64>,
     taken: u64,
     skipped: u64,
 }
 
 impl TokenSchedule {
-    /// From `start` on, `tokens_per_second` tokens, of which each packet takes `tokens_per_packet`: bits, or
+    /// A schedule from `start` on with `tokens_per_second` tokens, of which each packet takes `tokens_per_packet`: bits, or
     /// thousandths of a packet.
     pub fn new(start: Stamp<SenderClock>, tokens_per_packet: u64, tokens_per_second: u64) -> TokenSchedule {
         let rate = Some((tokens_per_packet.max(1), tokens_per_second.max(1)));
         TokenSchedule { start, rate, burst_max: None, taken: 0, skipped: 0 }
     }
 
-    /// From `start` on, at so many packets a second, counted in thousandths; `None`: a packet is always due.
+    /// A schedule from `start` on with this rate, rounded to thousandths; `None`: a packet is always due.
     pub(crate) fn at_rate(start: Stamp<SenderClock>, packets_per_second: Option<f64>) -> TokenSchedule {
         match packets_per_second {
             Some(pps) => TokenSchedule::new(start, 1_000, (pps * 1_000.0).round().max(1.0) as u64),
-            None => TokenSchedule::at_will(start),
+            None => TokenSchedule::unpaced(start),
         }
     }
 
-    /// A packet is always due.
-    pub fn at_will(start: Stamp<SenderClock>) -> TokenSchedule {
+    /// A schedule in which a packet is always due.
+    pub fn unpaced(start: Stamp<SenderClock>) -> TokenSchedule {
         TokenSchedule { start, rate: None, burst_max: None, taken: 0, skipped: 0 }
     }
 
-    /// The same in bursts of `packets` at most. The clock is read before further due packets leave.
+    /// The same schedule in bursts of `packets` at most, between which the clock is read.
     #[must_use]
     pub fn in_bursts_of(self, packets: u16) -> TokenSchedule {
         TokenSchedule { burst_max: Some(u64::from(packets.max(1))), ..self }
     }
 
-    /// Whether there is time to sleep until packets are due; else the clock must be read again and again.
+    /// Whether the loop can sleep until packets are due; otherwise it must read the clock continuously.
     #[inline]
     pub fn sleeps(&self) -> bool {
         self.burst_max.is_none_or(|most| self.within(SLEEP_MIN) < most)
     }
 
-    /// What is due at `now`.
+    /// The packets that are due at `now`. Skips those that are too late.
     pub fn due(&mut self, now: Stamp<SenderClock>) -> Due {
         if self.rate.is_none() {
-            return Due::Now { packets: self.burst_max.unwrap_or(BURST_AT_WILL), behind: false };
+            return Due::Now { packets: self.burst_max.unwrap_or(BURST_UNPACED), behind: false };
         }
         let due = self.within(now - self.start) + 1;
         if due <= self.taken {
@@ -94,25 +93,25 @@ impl TokenSchedule {
         Due::Now { packets: waiting.min(burst), behind: waiting > burst }
     }
 
-    /// So many of the due packets have left.
+    /// Takes `packets` of the due ones as sent.
     #[inline]
     pub fn take(&mut self, packets: u64) {
         self.taken += packets;
     }
 
-    /// Packets given up.
+    /// The number of skipped packets.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Whole gaps in `span`.
+    /// The number of whole gaps in `span`.
     fn within(&self, span: Nanos) -> u64 {
         let Some((packet, second)) = self.rate else { return 0 };
         let tokens = span.0.max(0) as u128 * u128::from(second);
         u64::try_from(tokens / (u128::from(packet) * 1_000_000_000)).unwrap_or(u64::MAX - 1)
     }
 
-    /// When packet `number` is due, rounded up, since a nanosecond before it is not due yet.
+    /// The due time of packet `number`, rounded up to a nanosecond.
     fn due_at(&self, number: u64) -> Stamp<SenderClock> {
         let Some((packet, second)) = self.rate else { return self.start };
         let span = (u128::from(number) * u128::from(packet) * 1_000_000_000).div_ceil(u128::from(second));
@@ -128,8 +127,8 @@ mod tests {
         Stamp::from_nanos(nanos)
     }
 
-    /// Sends what is due, and sleeps otherwise; `stall` advances the clock before the n-th look. Packets sent, the largest
-    /// burst, packets given up.
+    /// Sends due packets and sleeps otherwise; `stall` advances the clock before the n-th reading. Returns sent packets, the
+    /// largest burst and skipped packets.
     fn simulate(mut schedule: TokenSchedule, until_ns: i64, stall: impl Fn(u64) -> i64) -> (u64, u64, u64) {
         let (mut now, mut sent, mut largest, mut looks) = (0, 0, 0, 0);
         while now < until_ns {
@@ -163,8 +162,8 @@ mod tests {
     }
 
     #[test]
-    fn slips_do_not_add_up_and_bursts_are_bounded() {
-        // 10,000 packets a second; every tenth look comes 3 ms late.
+    fn delays_do_not_add_up_and_bursts_are_bounded() {
+        // 10,000 packets a second; every tenth reading of the clock is 3 ms late.
         let late = |look: u64| if look.is_multiple_of(10) { 3_000_000 } else { 0 };
         let (sent, largest, skipped) = simulate(TokenSchedule::new(at(0), 1, 10_000), 1_000_000_000, late);
         assert!((9_960..=10_000).contains(&sent), "{sent}");
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_beyond_the_backlog_are_given_up_and_counted() {
+    fn packets_beyond_the_backlog_are_skipped_and_counted() {
         let stall = |look: u64| if look == 100 { 400_000_000 } else { 0 };
         let (sent, largest, skipped) = simulate(TokenSchedule::new(at(0), 1, 10_000), 1_000_000_000, stall);
         assert!(largest <= 10);
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_stay_within_a_batch_and_the_rate_holds_although_wake_ups_are_late() {
+    fn bursts_are_within_a_batch_and_the_rate_is_kept_with_late_wake_ups() {
         for (pps, batch) in
             [1_000, 70_000, 350_000, 630_000].into_iter().flat_map(|pps| [(pps, 1), (pps, 16), (pps, 64)])
         {
@@ -206,7 +205,7 @@ mod tests {
             while now < 1_000_000_000 {
                 looks += 1;
                 now += match schedule.due(at(now)) {
-                    // As the loop of a stream: a sleep ends 50 µs late, every hundredth 3 ms; else the clock is read.
+                    // As the loop of a stream: sleeps end 50 µs late, every hundredth 3 ms.
                     Due::In(span) if schedule.sleeps() => {
                         span.0.max(50_000) + if looks % 100 == 0 { 3_000_000 } else { 50_000 }
                     }
@@ -226,7 +225,7 @@ mod tests {
 
     #[test]
     fn without_a_rate_a_burst_is_always_due() {
-        let mut schedule = TokenSchedule::at_will(at(5));
+        let mut schedule = TokenSchedule::unpaced(at(5));
         assert_eq!(schedule.due(at(5)), Due::Now { packets: 32, behind: false });
         assert_eq!(schedule.skipped(), 0);
     }

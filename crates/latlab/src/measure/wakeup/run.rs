@@ -24,7 +24,7 @@ pub(crate) struct WakeupRun {
     missed_a_slice: bool,
 }
 
-/// The trace that a late wake-up stops, or why it could not be started; `None` if none of `runs` ends at a late wake-up.
+/// The trace that a late wake-up stops, or why it could not be started; `None` if no run ends at a late wake-up.
 pub(crate) fn tracing(runs: &[RunSpec], target: RecordingTarget<'_>) -> Option<io::Result<Tracing>> {
     let breaks = |run: &RunSpec| run.wakeup().is_some_and(|wakeup| wakeup.break_ns.is_some());
     let kept = target.store.keeps() || target.directory.is_some();

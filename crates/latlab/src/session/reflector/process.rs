@@ -126,7 +126,7 @@ impl ReflectorProcess {
 
     fn spawn(request: &ReflectorRequest) -> io::Result<(ChildProcess, String)> {
         let mut process = ChildProcess::spawn(REFLECTOR_COMMAND, request, END_TIMEOUT)?;
-        let event = process.hear(READY_TIMEOUT).map_err(|error| match error.kind() {
+        let event = process.receive_line(READY_TIMEOUT).map_err(|error| match error.kind() {
             io::ErrorKind::TimedOut => io::Error::other("it was not ready after 5 s"),
             _ => error,
         })?;
