@@ -6,8 +6,9 @@ cd "$(dirname "$0")/.."
 
 times="${1:-20}"
 suites="${2:-3}"
-# Tests of the binary that need a CPU in time or measure on a schedule, by their modules; and other binaries that measure.
-modules="$(grep -lE '(precedence|measured)\(\)' crates/latlab/tests/cli/*.rs | sed 's|.*/\(.*\)\.rs|\1::|')"
+# Tests of the binary that need a CPU or the network in time or measure on a schedule, by their modules; and other binaries
+# that measure, which run at the same time.
+modules="$(grep -lE '(precedence|flooding|measured)\(\)' crates/latlab/tests/cli/*.rs | sed 's|.*/\(.*\)\.rs|\1::|')"
 binaries=(--test docs --test lab --test streaming --test strace)
 log="${CARGO_TARGET_DIR:-target}/steady.log"
 failed=0
@@ -33,10 +34,17 @@ run() {
     fi
 }
 
-for number in $(seq "$times"); do
+time_dependent() {
+    local others status=0
+    cargo test "${binaries[@]}" &
+    others=$!
     # shellcheck disable=SC2086 # one word for each module
-    run "time-dependent tests, $number of $times:" cargo test --test cli -- $modules
-    run "other binaries that measure, $number of $times:" cargo test "${binaries[@]}"
+    cargo test --test cli -- $modules || status=$?
+    wait "$others" && return "$status"
+}
+
+for number in $(seq "$times"); do
+    run "time-dependent tests, $number of $times:" time_dependent
 done
 for number in $(seq "$suites"); do
     run "all tests, $number of $suites:" cargo test --workspace --no-fail-fast
