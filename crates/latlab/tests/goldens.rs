@@ -14,6 +14,7 @@ use std::thread;
 
 #[path = "goldens/caveats.rs"]
 mod caveats;
+mod commands;
 #[path = "goldens/comparisons.rs"]
 mod comparisons;
 #[path = "goldens/diff.rs"]
@@ -28,6 +29,7 @@ mod hosts;
 mod pages;
 #[path = "goldens/refusals.rs"]
 mod refusals;
+mod skip;
 #[path = "goldens/summaries.rs"]
 mod summaries;
 #[path = "goldens/transcript.rs"]
@@ -121,6 +123,9 @@ fn goldens() -> Vec<(String, String)> {
 
 #[test]
 fn everything_printed_is_as_in_the_goldens() {
+    if !skip::programs(&["script"]) {
+        return;
+    }
     let goldens = goldens();
     let folder = testdata().join("goldens");
     let path_of = |name: &str| PathBuf::from(format!("{name}.txt"));

@@ -2,6 +2,8 @@
 
 mod agent;
 mod arguments;
+#[path = "../commands/mod.rs"]
+mod commands;
 mod compare;
 mod compare_groups;
 mod compare_numbers;

@@ -4,6 +4,7 @@ use std::fs;
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
+use crate::commands::{HIDDEN, LISTED};
 use crate::harness::{BINARY, Latlab, contains, empty, lacks};
 
 #[test]
@@ -92,22 +93,6 @@ fn completions_have_the_commands_and_their_options() {
     }
 }
 
-const COMMANDS: [&str; 13] = [
-    "ping",
-    "serve",
-    "keygen",
-    "summary",
-    "compare",
-    "load",
-    "run",
-    "recipes",
-    "list",
-    "doctor",
-    "agent",
-    "completions",
-    "man",
-];
-
 fn page(line: &str) -> String {
     Latlab::new().line(line).stderr(empty()).success().stdout
 }
@@ -122,17 +107,17 @@ fn help_of_serve_describes_options_of_the_reflector() {
 #[test]
 fn help_lists_every_command() {
     let first = page("--help");
-    for command in COMMANDS {
+    for command in LISTED {
         assert!(first.contains(&format!("\n  {command} ")), "{command} is not in\n{first}");
     }
-    for hidden in ["reflector", "stressor", "bare"] {
+    for hidden in ["reflector", "stressor"].into_iter().chain(HIDDEN) {
         assert!(!first.contains(hidden), "{hidden} is in\n{first}");
     }
 }
 
 #[test]
 fn short_help_fits_50_lines_of_80_columns() {
-    for line in COMMANDS.map(|command| format!("{command} -h")).into_iter().chain(["-h".to_owned()]) {
+    for line in LISTED.map(|command| format!("{command} -h")).into_iter().chain(["-h".to_owned()]) {
         let page = page(&line);
         assert!(page.lines().count() <= 50, "{line} has {} lines", page.lines().count());
         let widest = page.lines().max_by_key(|row| row.chars().count()).unwrap_or_default();
@@ -142,7 +127,7 @@ fn short_help_fits_50_lines_of_80_columns() {
 
 #[test]
 fn each_help_page_ends_with_two_examples() {
-    for line in COMMANDS.map(|command| format!("{command} --help")).into_iter().chain(["--help".to_owned()]) {
+    for line in LISTED.map(|command| format!("{command} --help")).into_iter().chain(["--help".to_owned()]) {
         let page = page(&line);
         let (_, examples) = page.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{line} has no examples"));
         let count = examples.lines().filter(|row| row.starts_with("  latlab ")).count();

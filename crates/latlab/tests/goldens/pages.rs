@@ -1,33 +1,12 @@
 //! Static pages: help, man pages, completions, recipes and what they would do.
 
+use crate::commands::{HIDDEN, LISTED};
 use crate::{Case, case};
-
-/// Every command with pages; the last three are hidden.
-const COMMANDS: [&str; 18] = [
-    "ping",
-    "stream",
-    "wakeup",
-    "serve",
-    "keygen",
-    "summary",
-    "compare",
-    "load",
-    "run",
-    "recipes",
-    "list",
-    "doctor",
-    "agent",
-    "completions",
-    "man",
-    "bare",
-    "bare-stream",
-    "bare-wakeup",
-];
 
 const RECIPES: [&str; 5] = ["pi-udp-load", "pi-roundtrip", "aa", "wakeup-governor", "udp-loopback-matrix"];
 
 pub(crate) fn cases() -> Vec<Case> {
-    let help = COMMANDS.map(|command| {
+    let help = LISTED.into_iter().chain(HIDDEN).map(|command| {
         case(&format!("help/{command}"), &[], &format!("{command} -h\n{command} --help\nhelp {command}"))
     });
     let shells = ["bash", "elvish", "fish", "powershell", "zsh"];
@@ -46,7 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
             "recipes\ntty recipes\nrecipes show\nrecipes show aaa\nrecipes show pi-udp\nrecipes aa\nrecipes --quick --full",
         ),
     ];
-    help.into_iter().chain(completions).chain(recipes).chain(others).collect()
+    help.chain(completions).chain(recipes).chain(others).collect()
 }
 
 /// What a recipe is and would do at each scale.

@@ -44,6 +44,13 @@ pub(crate) fn program(program: &str) -> Option<PathBuf> {
     found
 }
 
+/// Whether each of `programs` is there; the first that is missing skips the test.
+#[allow(dead_code, reason = "not every test binary starts one of them")]
+#[track_caller]
+pub(crate) fn programs(programs: &[&str]) -> bool {
+    programs.iter().all(|name| program(name).is_some())
+}
+
 /// Whether this value of the variable CI means a run on CI.
 fn on_ci(value: Option<&str>) -> bool {
     value == Some("true")

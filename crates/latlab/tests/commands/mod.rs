@@ -1,0 +1,23 @@
+//! The commands of the binary.
+
+/// The commands that `--help` lists.
+pub(crate) const LISTED: [&str; 15] = [
+    "ping",
+    "stream",
+    "wakeup",
+    "serve",
+    "keygen",
+    "summary",
+    "compare",
+    "load",
+    "run",
+    "recipes",
+    "list",
+    "doctor",
+    "agent",
+    "completions",
+    "man",
+];
+
+/// Commands with pages that `--help` does not list.
+pub(crate) const HIDDEN: [&str; 3] = ["bare", "bare-stream", "bare-wakeup"];
