@@ -27,7 +27,7 @@ impl FakeHost {
         let mut host = FakeHost { directory, inotify, watched: Vec::new() };
         for (file, text) in files {
             host.write(file, text);
-            let watch = inotify::add_watch(&host.inotify, host.path(file), inotify::WatchFlags::CLOSE_WRITE);
+            let watch = inotify::add_watch(&host.inotify, host.path(file), inotify::WatchFlags::MODIFY);
             host.watched.push((watch.expect("a file"), file));
         }
         host
@@ -57,8 +57,8 @@ impl FakeHost {
         fs::read_to_string(self.path(file)).expect("a file").trim().to_owned()
     }
 
-    /// The watched files that were written since the last call, in order. inotify(7) merges two events of one file with none
-    /// between them: the last file that is set is the first that is restored, and is listed once.
+    /// The watched files that were written since the last call, in order. A write truncates a file first, and inotify(7) merges
+    /// events of one file with none between them: the last file that is set is the first that is restored, and is listed once.
     pub(crate) fn written(&self) -> Vec<&'static str> {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut events = inotify::Reader::new(&self.inotify, &mut buffer);

@@ -5,7 +5,7 @@ use std::io;
 use super::change::{KnobChange, find_changes};
 use super::journal::{HeldPage, JournalRecord, KnobJournal, LockedJournal, UnclaimedPage};
 use super::knob::Knob;
-use super::recover::restore;
+use super::recover::{exclusive_restoring, restore};
 use crate::facts::{Restoration, SettingFacts};
 use crate::host::error::KnobError;
 use crate::host::namespaces::{PathInterfaces, within};
@@ -233,6 +233,7 @@ impl HostGuard {
             return;
         }
         let entry = JournalRecord { ours, ..change.as_entry() };
+        let _exclusive = exclusive_restoring();
         let outcome = within(change.namespace.as_ref(), || Ok(restore(&entry, root)));
         change.ended = Some(outcome.unwrap_or_else(|error| Restoration::Failed { reason: error.to_string() }));
     }

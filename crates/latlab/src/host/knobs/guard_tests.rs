@@ -181,7 +181,7 @@ fn a_knob_that_vanishes_stays_in_the_journal_and_the_others_are_restored() {
     assert_eq!((page.exists(), left), (true, vec!["rt-runtime=-1".to_owned()]));
     // When the file exists again, the next latlab restores it.
     host.write(RT, "-1");
-    restore_own(&host.knob_journal(), &host.host_root());
+    drop(restore_own(&host.knob_journal(), &host.host_root()));
     assert_eq!((host.read(RT).as_str(), host.pages()), ("950000", 0));
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use latlab_sys::errno::explain;
 use rustix::io::Errno;
@@ -68,14 +69,25 @@ pub fn recover(journal: &KnobJournal, root: &HostRoot) -> (Vec<Recovered>, Vec<U
     (recovered, unrecovered)
 }
 
-/// Restores the values that this process has journalled, from any thread, if it must end at once.
-pub fn restore_own(journal: &KnobJournal, root: &HostRoot) {
-    let Ok(Some((path, entries))) = journal.own() else { return };
+static RESTORING: Mutex<()> = Mutex::new(());
+
+/// Waits until no other thread of this process restores a value.
+pub(super) fn exclusive_restoring() -> MutexGuard<'static, ()> {
+    RESTORING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Restores the values that this process has journalled, from any thread, if it must end at once. No other thread restores
+/// any until the returned guard is dropped: a process that ends while it is held ends within no write.
+#[must_use]
+pub fn restore_own(journal: &KnobJournal, root: &HostRoot) -> MutexGuard<'static, ()> {
+    let exclusive = exclusive_restoring();
+    let Ok(Some((path, entries))) = journal.own() else { return exclusive };
     let outcomes: Vec<Restoration> = entries.iter().rev().map(|entry| restore_at(entry, root)).collect();
     // Otherwise the journal keeps them, and the next latlab reports them.
     if outcomes.iter().all(is_settled) {
         let _ = fs::remove_file(path);
     }
+    exclusive
 }
 
 /// The settings that this process could not restore, and the page that keeps them.
