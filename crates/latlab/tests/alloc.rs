@@ -1,4 +1,4 @@
-//! While armed, nothing allocates: a counting allocator watches the measuring and the reflecting thread.
+//! Armed threads do not allocate: an allocator counts the calls of the measuring and the reflecting thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -18,7 +18,7 @@ mod sleeping;
 #[path = "alloc/streaming.rs"]
 mod streaming;
 
-/// The system's allocator, which counts for those threads that asked for it.
+/// The allocator of the system, which counts the calls of threads that enabled counting.
 struct Counting;
 
 thread_local! {
@@ -26,11 +26,11 @@ thread_local! {
 }
 
 fn count() {
-    // A thread that is being torn down has no counter any more, and nobody asks it.
+    // A thread that ends has no counter any more.
     _ = COUNT.try_with(|count| count.set(count.get().map(|calls| calls + 1)));
 }
 
-// SAFETY: every call is handed to the system's allocator unchanged; counting touches a thread-local
+// SAFETY: every call is passed to the allocator of the system unchanged; counting touches a thread-local
 // `Cell` without a destructor, which does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -55,7 +55,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Calls to the allocator on this thread since it was told to count; begins to count where it was not.
+/// Calls to the allocator on this thread since counting was enabled; enables it the first time.
 fn calls_so_far() -> u64 {
     COUNT.get().unwrap_or_else(|| {
         COUNT.set(Some(0));
@@ -71,12 +71,12 @@ fn calls_of(work: impl FnOnce()) -> u64 {
 }
 
 #[test]
-fn the_counter_counts() {
+fn allocations_are_counted() {
     assert!(calls_of(|| drop(std::hint::black_box(vec![1u8; 100]))) >= 2);
 }
 
 #[test]
-fn writing_events_down_allocates_nothing_not_even_when_the_ring_is_full() {
+fn recording_events_allocates_nothing_even_if_the_ring_is_full() {
     let store = Store::temporary().expect("store");
     let mut writer = RecordingWriter::create(&store, None, runs::manifest("00000000000a110c")).expect("created");
     let mut log = writer.start(Arc::new(AtomicBool::new(false))).expect("started");

@@ -1,4 +1,4 @@
-//! Comparing, held against experiments whose truth is known. The tables of docs/statistics.md are what these tests
+//! Comparisons of simulated experiments whose true difference is known. The tables of docs/statistics.md are what these tests
 //! print: `cargo test -p latlab --test comparing -- --nocapture`.
 #![allow(clippy::print_stdout, reason = "what is printed is what the documentation shows")]
 
@@ -18,16 +18,16 @@ use simulated::{DESIGNS, Design, STATISTICS, experiment, in_parallel};
 
 /// Simulated experiments for each design.
 const EXPERIMENTS: u64 = 2_000;
-/// Of them those whose probes are compared as people did before.
+/// The number of them that the naive tests compare as well.
 const NAIVE_EXPERIMENTS: u64 = 300;
 /// Fewer exchanges than a user gets: the level stays exact, and tests stay short.
 const DRAWS: u32 = 1_999;
 const ALPHA: f64 = 0.05;
 
-/// What one test said of one experiment.
+/// The result of one test of one experiment.
 #[derive(Clone, Copy)]
 struct Outcome {
-    /// A difference where there is none.
+    /// It found a difference although there is none.
     false_positive: bool,
     /// The true difference lies in the interval.
     covered: bool,
@@ -72,7 +72,7 @@ fn judge(design: Design) -> Vec<[Outcome; 3]> {
 }
 
 #[test]
-fn verdicts_and_intervals_keep_their_promises() {
+fn verdicts_and_intervals_have_their_stated_error_rates() {
     println!("| runs × blocks | statistic | false positives | coverage | 5 % decided | 20 % decided |");
     for design in DESIGNS {
         let outcomes = judge(design);
@@ -106,7 +106,7 @@ fn pooled(blocks: &[BlockRuns]) -> [Vec<f64>; 2] {
 }
 
 #[test]
-fn naive_tests_do_not() {
+fn naive_tests_exceed_their_stated_error_rate() {
     println!("| runs × blocks | t over probes | Mann–Whitney over probes | t over pooled runs: false, 5 % decided |");
     for design in DESIGNS {
         let found = in_parallel(NAIVE_EXPERIMENTS, |seed| {
@@ -125,7 +125,7 @@ fn naive_tests_do_not() {
         let share = |test: usize| found.iter().filter(|found| found[test]).count() as f64 / found.len() as f64;
         let [t, ranks, runs, decided] = [0, 1, 2, 3].map(|test| 100.0 * share(test));
         println!("| {} × {} | {t:.0} % | {ranks:.0} % | {runs:.1} %, {decided:.0} % |", design.runs, design.blocks);
-        // the point of it all: they call most of what is the same different
+        // They find a difference between most equal conditions.
         assert!(t > 30.0 && ranks > 30.0, "{design:?}: t {t} %, Mann-Whitney {ranks} %");
         assert!(decided < 60.0, "{design:?}: the t test over pooled runs decided {decided} %");
     }

@@ -2,12 +2,11 @@
 //! what it prints matches what stands below it, and what is named exists.
 //!
 //! A block is fenced as `console` or `text`. Its info string may say more, separated by commas:
-//! `root` (needs rights; skipped without, and says so, but not on CI), `exit=N` (the last command's exit code),
+//! `root` (skipped with a message without root, but not on CI), `exit=N` (the last command's exit code),
 //! `norun="reason"` (not run; its commands and options must exist all the same). Commands of one
 //! block share a directory; one that ends in `&` runs beside the next ones. Lines that start with
 //! `$` and another program are for people. How output is compared: docs/pattern.rs.
 
-// A block that is skipped says so on stderr itself: the test harness keeps what a passing test prints.
 #[path = "docs/blocks.rs"]
 mod blocks;
 #[path = "docs/execution.rs"]

@@ -149,7 +149,7 @@ fn a_living_run_is_busy_and_progress_shows_it() {
 }
 
 #[test]
-fn kill_minus_nine_loses_at_most_what_was_in_the_ring() {
+fn sigkill_loses_at_most_the_events_in_the_ring() {
     let directory = tempfile::tempdir().expect("temporary directory");
     let mut child = play("play_the_process_to_be_killed", directory.path()).spawn().expect("starts");
     let spool = || {
@@ -176,7 +176,7 @@ fn kill_minus_nine_loses_at_most_what_was_in_the_ring() {
     assert_eq!(Recording::open(&listed[0].path).expect("opens").note(), None);
 }
 
-/// Not a test by itself: the other half of the one above.
+/// The child process of the test above; passes at once without its variable.
 #[test]
 fn play_the_process_to_be_killed() {
     let Some(path) = std::env::var_os(ROLE) else { return eprintln!("played only when another test starts it") };
@@ -201,7 +201,7 @@ fn play(test: &str, store: &Path) -> Command {
 fn a_full_disk_ends_the_run_and_leaves_a_readable_recording() {
     let directory = tempfile::tempdir().expect("temporary directory");
     let copy = play("play_on_a_full_disk", directory.path());
-    // A mount namespace of its own: whatever happens, the small disk goes with the process.
+    // In its own mount namespace the small disk vanishes with the process.
     let mut command = Command::new("unshare");
     command.args(["--mount", "--", "sh", "-c", "mount -t tmpfs -o size=2m tmpfs \"$0\" && exec \"$@\""]);
     command.arg(directory.path()).arg(copy.get_program()).args(copy.get_args()).env(ROLE, directory.path());
@@ -217,7 +217,7 @@ fn a_full_disk_ends_the_run_and_leaves_a_readable_recording() {
     assert!(output.status.success() && text.contains("the disk was full"), "{text}");
 }
 
-/// Not a test by itself: the other half of the one above.
+/// The child process of the test above; passes at once without its variable.
 #[test]
 fn play_on_a_full_disk() {
     let Some(path) = std::env::var_os(ROLE).map(PathBuf::from) else {
@@ -236,13 +236,13 @@ fn play_on_a_full_disk() {
         probes += 100;
         std::thread::sleep(Duration::from_millis(1));
     }
-    // Some more fit into the block that the spool of samples has already.
+    // The allocated block of the spool of samples takes some more.
     (1..100).for_each(|seq| host_log.push(latlab::plan::Side::Local, &host::sample(seq)));
     writer.keep_host_log(&host_log);
-    // A disk with a file that is open for writing cannot become read-only below.
+    // A file that is open for writing keeps the disk from becoming read-only below.
     drop(host_log);
     let finished = writer.finish(log, RunEnding::Completed, None).expect("readable all the same");
-    let lost = finished.manifest.caveats.iter().find(|caveat| caveat.code == "host-samples-lost").expect("told");
+    let lost = finished.manifest.caveats.iter().find(|caveat| caveat.code == "host-samples-lost").expect("reported");
     assert!(lost.message.contains("ENOSPC"), "{}", lost.message);
     let failure = finished.failure.expect("the disk was full");
     assert_eq!(failure.explain().exit_code, 3);
@@ -270,7 +270,7 @@ fn play_on_a_full_disk() {
     assert_eq!(runs::rows(&second), from_spool);
     drop((recording, second));
 
-    // Room again: the next opening finishes it, with the same rows and the same verdicts.
+    // With free space the next opening finishes it, with the same rows and the same verdicts.
     let status = Command::new("mount").args(["-o", "remount,size=16m"]).arg(&path).status().expect("mount");
     assert!(status.success());
     let recording = Recording::open(&finished.path).expect("finishes");
@@ -316,7 +316,7 @@ fn a_recording_that_vanishes_mid_run_is_written_again() {
     fs::remove_dir_all(store.path()).expect("removed");
     wait_until("the writer noticed", || stop.load(Ordering::Relaxed));
     let finished = writer.finish(log, RunEnding::Completed, None).expect("written again");
-    let failure = finished.failure.expect("told");
+    let failure = finished.failure.expect("reported");
     assert!(matches!(failure, RecordingError::Vanished { .. }) && failure.explain().exit_code == 3, "{failure}");
     let recording = Recording::open(&finished.path).expect("opens");
     assert_eq!((recording.manifest().ending, runs::rows(&recording).len()), (RunEnding::Failed, 1_000));
@@ -338,7 +338,7 @@ fn what_cannot_be_recorded_is_refused_before_the_run() {
         let error = Store::open(&path).expect_err("a file is in the way");
         assert!(error.explain().exit_code == 2 && error.to_string().contains(&*file.to_string_lossy()), "{error}");
     }
-    // A place where nobody, not even root, makes directories.
+    // A place in which not even root can create directories.
     let error = Store::open(Path::new("/proc/latlab-store")).expect_err("refused");
     assert!(
         error.explain().exit_code == 3 && error.explain().cause.is_some() && error.explain().hint.is_some(),
@@ -369,7 +369,7 @@ fn a_temporary_store_is_gone_with_its_value() {
     assert!(!path.exists());
 }
 
-/// A finished recording, spoiled by `spoil`, and what opening it says.
+/// The result of opening a finished recording after `spoil` damaged it.
 fn spoiled(spoil: impl FnOnce(&Path)) -> RecordingError {
     let (_directory, store) = store();
     let finished = runs::recorded(&store, "00000000000000bd", 1_000);
@@ -389,7 +389,7 @@ fn cut(path: PathBuf, keep: impl FnOnce(u64) -> u64) {
 }
 
 #[test]
-fn damage_is_told_with_the_file_and_never_a_panic() {
+fn damage_is_an_error_that_names_the_file() {
     let probes = |path: &Path| path.join("probes.parquet");
     let manifest = |path: &Path| path.join("manifest.json");
     type Spoil<'a> = (&'a str, Box<dyn FnOnce(&Path) + 'a>);

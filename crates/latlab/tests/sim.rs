@@ -1,5 +1,5 @@
 //! The real loop, the real session and the real reflector over simulated networks: each file in
-//! `tests/sim/` is one network and what must come of it. No sleep, no socket, seeded.
+//! `tests/sim/` is one network and its expected results. There is no sleep and no socket, and the seed is fixed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use latlab::transport::sim::{Fault, Network, SimTransport};
 use latlab::units::{Nanos, SenderClock, Stamp};
 use serde::Deserialize;
 
-/// Nobody interrupts.
+/// No interrupt.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// One scenario, as written in a file.
@@ -87,7 +87,7 @@ enum FaultFile {
     Hold { send: u64, span_ns: i64 },
 }
 
-/// What must come of it. Unnamed counts must be zero, but for those that a share is given for.
+/// Expected results. Counts without a value must be zero, except those with an expected share.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Expect {
@@ -113,7 +113,7 @@ struct Expect {
     fates: BTreeMap<String, Fate>,
 }
 
-/// What a scenario came to.
+/// The result of a scenario.
 struct Outcome {
     rows: Vec<ProbeRecord>,
     timed_out: Nanos,
@@ -136,7 +136,7 @@ impl Scenario {
         }
     }
 
-    /// The network during set-up: the handshake is not what is tested here, so nothing is lost.
+    /// The network during the handshake, which loses nothing.
     fn calm_network(&self) -> Network {
         Network {
             delay: Nanos(self.network.delay_ns),
@@ -150,7 +150,7 @@ impl Scenario {
         }
     }
 
-    /// The network under the probes. Faults count sends from the first probe.
+    /// The network of the probes. Faults count sends from the first probe.
     fn network(&self) -> Network {
         let faults = self.fault.iter().map(|fault| match *fault {
             FaultFile::Refuse { send, errno } => Fault::Refuse { send, errno },
@@ -216,7 +216,7 @@ impl Expect {
         let sent: Vec<_> = rows.iter().filter_map(|row| row.sent).collect();
         let whole = sent.iter().min().zip(sent.iter().max()).map(|(first, last)| (*last - *first).0);
         bounded(name, "first send to last", whole.as_slice(), self.whole_ns);
-        // Both ends of a simulation share one clock, so the difference of their stamps is the way there.
+        // Both ends of a simulation share one clock, so the difference of their stamps is the one-way delay.
         bounded(
             name,
             "way there",
@@ -250,7 +250,7 @@ fn bounded(name: &str, what: &str, spans: &[i64], asked: Option<[i64; 2]>) {
     }
 }
 
-/// The reflector's own cost between its two stamps.
+/// The time between the two stamps of the reflector.
 const DWELL: Nanos = Nanos(2_000);
 /// Where simulated time begins: past two wraps of a 32-bit stamp, so that extension matters.
 const START: Stamp<SenderClock> = Stamp::from_nanos(10_000_000_000);
@@ -271,7 +271,7 @@ fn far_end(reflector: &RefCell<SessionReflector>) -> latlab::transport::sim::Sim
     })
 }
 
-fn wishes(ping: &PingSpec) -> SessionParams {
+fn params(ping: &PingSpec) -> SessionParams {
     SessionParams::new("simulation", [7; 16], ping.size_bytes, ping.schedule, None, ping.timeout_ns)
 }
 
@@ -281,7 +281,7 @@ fn measure(scenario: &Scenario, log: &mut EventLog) -> (Option<ReflectorReport>,
     let reflector = RefCell::new(SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]));
     let mut calm = SimTransport::new(scenario.calm_network(), START, far_end(&reflector));
     let clock = calm.clock();
-    let mut session = open(&mut calm, &clock, None, &wishes(&ping), &NEVER).expect("a session in calm weather");
+    let mut session = open(&mut calm, &clock, None, &params(&ping), &NEVER).expect("a session without faults");
     let mut network = SimTransport::new(scenario.network(), clock.now(), far_end(&reflector));
     let clock = network.clock();
     run_slices(scenario, &ping, &mut network, &mut session, log);
@@ -316,7 +316,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
     Manifest::new(spec, fresh_run_id().expect("chance"), "2026-11-21T02:15:00.000Z".into())
 }
 
-/// Through the real recording and back: what the reader hands out is what is checked.
+/// Writes and reads a recording, so that the rows of the reader are checked.
 fn play(scenario: &Scenario) -> Outcome {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let store = Store::open(directory.path()).expect("a store");

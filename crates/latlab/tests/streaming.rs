@@ -1,4 +1,4 @@
-//! Measured streams over real sockets: every way of sending, counted by a reflector that takes many at a time.
+//! Measured streams over real sockets: every way of sending, counted by a reflector that receives many packets at a time.
 
 use std::cell::Cell;
 use std::io;
@@ -28,7 +28,7 @@ const SECOND: Nanos = Nanos::from_secs(1);
 const BATCHED: StreamTerms = StreamTerms { batched: true, unchecked: false };
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// A reflector on the address `loopback` as long as `story` lasts.
+/// Runs `story` with a reflector on the address `loopback`.
 fn served<T>(loopback: &str, wait: WaitMode, key: &PreSharedKey, story: impl FnOnce(SocketAddr) -> T) -> T {
     let loopback: SocketAddr = loopback.parse().expect("an address");
     let mut socket = UdpReflector::bind(loopback, wait).expect("a port");
@@ -46,14 +46,14 @@ fn served<T>(loopback: &str, wait: WaitMode, key: &PreSharedKey, story: impl FnO
             move || serve(socket, reflector, &Monotonic, requests, || None, |_| {})
         });
         let ending = Ending(&stop);
-        let told = story(address);
+        let result = story(address);
         drop(ending);
         serving.join().expect("no panic").expect("the socket works");
-        told
+        result
     })
 }
 
-/// Ends the reflector also where a story panics.
+/// Ends the reflector even if `story` panics.
 struct Ending<'a>(&'a AtomicBool);
 
 impl Drop for Ending<'_> {
@@ -62,13 +62,13 @@ impl Drop for Ending<'_> {
     }
 }
 
-fn wishes(size: u32) -> SessionParams {
+fn params(size: u32) -> SessionParams {
     let nonce = random_bytes().expect("chance");
     SessionParams::new("loopback", nonce, size, Schedule::Closed, None, SECOND)
 }
 
 fn session(transport: &mut impl Transport, key: &PreSharedKey, size: u32, stream: StreamTerms) -> NativeSession {
-    open(transport, &Monotonic, Some(key), &wishes(size).with_stream(stream), &NEVER).expect("a session")
+    open(transport, &Monotonic, Some(key), &params(size).with_stream(stream), &NEVER).expect("a session")
 }
 
 fn stream(
@@ -84,7 +84,7 @@ fn stream(
     StreamSender::measured(transport, Monotonic, UpStream::with_options(session, sending)).expect("armed")
 }
 
-/// Streams `pps` for 200 ms and says what both ends have counted.
+/// Streams `pps` for 200 ms and returns the counts of both ends.
 fn streamed(stream: &mut StreamSender<UdpStream, Monotonic>, pps: u64, burst: u16) -> MeterPoint {
     let begin = Monotonic.now();
     let mut schedule = TokenSchedule::new(begin, 1, pps).in_bursts_of(burst);
@@ -94,7 +94,7 @@ fn streamed(stream: &mut StreamSender<UdpStream, Monotonic>, pps: u64, burst: u1
 }
 
 #[test]
-fn every_way_of_sending_is_counted_to_the_packet() {
+fn every_packet_of_each_way_of_sending_is_counted() {
     let key = PreSharedKey::generate().expect("chance");
     for (loopback, wait) in
         [("127.0.0.1:0", WaitMode::Block), ("[::1]:0", WaitMode::Spin), ("0.0.0.0:0", WaitMode::Block)]
@@ -132,7 +132,7 @@ fn drops_are_said_to_be_of_merged_buffers_once_such_have_come() {
             merged
         };
         assert!(!merged(SendMode::Sendmmsg, BATCHED), "nothing merges those on loopback");
-        assert!(!merged(SendMode::Gso, StreamTerms::NONE), "nobody asked for it");
+        assert!(!merged(SendMode::Gso, StreamTerms::NONE), "it was not requested");
         assert!(merged(SendMode::Gso, BATCHED));
     });
 }
@@ -155,11 +155,13 @@ fn packets_without_a_checksum_are_taken_while_a_session_asks_for_it() {
                 let mut meter = StreamMeter::new(begin);
                 let ran = stream.run(&mut schedule, &mut meter, begin + Nanos::from_millis(200), &NEVER);
                 assert!(ran.is_ok() && stream.sent_and_refused().0 >= 500);
-                let told = stream.settle(&mut StreamMeter::new(Monotonic.now()));
+                let counted = stream.settle(&mut StreamMeter::new(Monotonic.now()));
                 match taken {
-                    true => assert_eq!(told.map(|point| point.tally.packets).ok(), Some(stream.sent_and_refused().0)),
-                    // Not even the POLL arrives.
-                    false => assert!(matches!(told, Err(StreamError::Silent { .. })), "{told:?}"),
+                    true => {
+                        assert_eq!(counted.map(|point| point.tally.packets).ok(), Some(stream.sent_and_refused().0))
+                    }
+                    // The POLL does not arrive either.
+                    false => assert!(matches!(counted, Err(StreamError::Silent { .. })), "{counted:?}"),
                 }
                 stream.close();
             }
@@ -204,7 +206,7 @@ fn a_down_stream_arrives_within_its_credit_and_ends_with_it() {
     {
         served(loopback, wait, &key, |peer| {
             let mut transport = UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
-            let asked = wishes(1_000).with_down_stream(Nanos::ZERO);
+            let asked = params(1_000).with_down_stream(Nanos::ZERO);
             let session = open(&mut transport, &Monotonic, Some(&key), &asked, &NEVER).expect("a session");
             let mut down = DownReceiver::new(transport, Monotonic, DownStream::new(session).expect("a down-stream"));
             let end = down.now() + Nanos::from_millis(500);
@@ -223,7 +225,7 @@ fn a_down_stream_arrives_within_its_credit_and_ends_with_it() {
     }
 }
 
-/// Refuses every burst with EIO, as Linux before 6.11 does where the device computes no checksums.
+/// Refuses every burst with EIO, as Linux before 6.11 does if the device computes no checksums.
 struct NoOffload;
 
 impl Transport for NoOffload {
@@ -259,7 +261,7 @@ fn a_device_without_checksum_offload_is_named() {
     });
 }
 
-/// A network of 100 µs to a far end that is gone after 300 ms, and when the last packet reached its host.
+/// A network of 100 µs to a far end that vanishes after 300 ms, and the time at which the last packet arrived there.
 fn abandoning(key: Option<&PreSharedKey>) -> (SimTransport<'static>, Rc<Cell<i64>>) {
     let network = Network {
         delay: Nanos::from_micros(100),
@@ -302,8 +304,8 @@ fn abandoning(key: Option<&PreSharedKey>) -> (SimTransport<'static>, Rc<Cell<i64
 fn abandoned() -> (StreamSender<SimTransport<'static>, impl Clock>, Rc<Cell<i64>>) {
     let (mut transport, last) = abandoning(None);
     let clock = transport.clock();
-    let wishes = SessionParams::new("sim", [7; 16], 1_000, Schedule::Closed, None, SECOND);
-    let session = open(&mut transport, &clock, None, &wishes, &NEVER).expect("a session");
+    let params = SessionParams::new("sim", [7; 16], 1_000, Schedule::Closed, None, SECOND);
+    let session = open(&mut transport, &clock, None, &params, &NEVER).expect("a session");
     (StreamSender::measured(transport, clock, UpStream::new(session)).expect("armed"), last)
 }
 
@@ -330,9 +332,9 @@ fn a_down_stream_whose_sender_falls_silent_ends_as_soon() {
         let key = PreSharedKey::generate().expect("chance");
         let (mut transport, _) = abandoning(Some(&key));
         let clock = transport.clock();
-        let wishes =
+        let params =
             SessionParams::new("sim", [7; 16], 1_000, Schedule::Closed, None, SECOND).with_down_stream(Nanos::ZERO);
-        let session = open(&mut transport, &clock, Some(&key), &wishes, &NEVER).expect("a session");
+        let session = open(&mut transport, &clock, Some(&key), &params, &NEVER).expect("a session");
         let mut down = DownReceiver::new(transport, clock, DownStream::new(session).expect("a down-stream"));
         down.ready().expect("it is there");
         let begin = down.now();

@@ -1,4 +1,4 @@
-//! The armed loop and the reflector's loop over real sockets: every schedule, way of waiting and fate of a probe.
+//! The armed loop and the loop of the reflector over real sockets, with every schedule, way of waiting and fate of a probe.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -25,13 +25,13 @@ use latlab::wire::StreamTerms;
 
 use crate::{calls_of, calls_so_far, runs};
 
-/// Probes of each slice: a tenth of them is lost.
+/// Probes of each slice, of which a tenth is lost.
 pub(crate) const PROBES: u64 = 200;
 /// Probes of a slice in which none is answered.
 const FEW: u64 = 10;
-/// What is lost costs a closed loop so long.
+/// The time that a lost probe costs a closed loop.
 const TIMEOUT: Nanos = Nanos::from_millis(10);
-/// HELLO and OPEN come before the first probe, and neither is to be lost.
+/// HELLO and OPEN precede the first probe and must not be lost.
 const SETUP_DATAGRAMS: u64 = 2;
 
 pub(crate) const SCHEDULES: [Schedule; 3] = [
@@ -49,7 +49,7 @@ fn path_to(peer: SocketAddr, wait: WaitMode, ping: &PingSpec) -> UdpTransport {
     UdpTransport::open(&ping.path, peer, waiting).expect("a path over loopback")
 }
 
-/// A socket that loses every tenth datagram after the session was opened, and watches the thread that asks it.
+/// A socket that loses every tenth datagram after the session was opened, and counts the allocations of the thread that uses it.
 struct Lossy {
     socket: UdpReflector,
     received: u64,
@@ -58,7 +58,7 @@ struct Lossy {
 
 impl ReflectorSocket for Lossy {
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        // The first time the loop has just made its buffer; from then on every call counts.
+        // Before the first call the loop has allocated its buffer; every later call counts.
         self.calls = calls_so_far();
         let received = self.socket.receive(buffer)?;
         self.received += u64::from(received.is_some());
@@ -113,7 +113,7 @@ pub(crate) fn reflect<'scope>(
     })
 }
 
-/// Runs `story` with the log of a recording, which is thrown away.
+/// Runs `story` with the log of a temporary recording.
 pub(crate) fn logged(story: impl FnOnce(&mut EventLog)) {
     let store = Store::temporary().expect("store");
     let mut writer = RecordingWriter::create(&store, None, runs::manifest("00000000000a110c")).expect("created");
@@ -142,7 +142,7 @@ pub(crate) fn slices(
         .sum()
 }
 
-/// A session over loopback against a reflector that loses every tenth probe, and after that against nobody.
+/// A session over loopback against a reflector that loses every tenth probe, and then without a reflector.
 fn native(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>) {
     let what = format!("{wait:?}, {:?}, key: {}", ping.schedule, key.is_some());
     let socket = UdpReflector::bind(([127, 0, 0, 1], 0).into(), wait).expect("a port");
@@ -152,23 +152,23 @@ fn native(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>) {
         std::thread::scope(|scope| {
             let reflecting = reflect(scope, socket, key, &stop);
             let minute = Some(Nanos::from_secs(60));
-            let wishes =
+            let params =
                 SessionParams::new("loopback", [7; 16], ping.size_bytes, Schedule::Closed, minute, Nanos::from_secs(9));
-            let session = open(&mut transport, &Monotonic, key, &wishes, &stop);
+            let session = open(&mut transport, &Monotonic, key, &params, &stop);
             let calls = session.map(|mut session| (slices(&mut transport, &mut session, log, ping, PROBES), session));
             stop.store(true, Ordering::Relaxed);
             let (reflector_calls, answered) = reflecting.join().expect("no panic");
             let (sender_calls, mut session) = calls.expect("a session");
             assert_eq!((sender_calls, reflector_calls), (0, 0), "{what}");
             assert!(answered > 0 && log.written() > 2 * PROBES, "answers come and are written down; {what}");
-            // The reflector is gone: every probe is refused by the host (ICMP), which is no error of the loop.
+            // Without a reflector the host refuses every probe (ICMP), which is not an error of the loop.
             assert_eq!(slices(&mut transport, &mut session, log, ping, FEW), 0, "{what}");
             assert!(!transport.report().socket_errors.is_empty(), "{what}");
         });
     });
 }
 
-/// Every schedule with and without a key, waiting in the way `wait`.
+/// Every schedule with and without a key, with the wait mode `wait`.
 fn every_schedule(wait: WaitMode) {
     let key = PreSharedKey::generate().expect("chance");
     for schedule in SCHEDULES {
@@ -190,10 +190,10 @@ fn spinning_ends_allocate_nothing() {
 
 #[test]
 fn giving_up_probes_allocates_nothing() {
-    let nobody = UdpReflector::bind(([127, 0, 0, 1], 0).into(), WaitMode::Block).expect("a port");
-    // Due every nanosecond: the loop falls behind at once, and further than 1 ns.
+    let silent = UdpReflector::bind(([127, 0, 0, 1], 0).into(), WaitMode::Block).expect("a port");
+    // Probes are due every nanosecond, so that the loop is late by more than 1 ns at once.
     let ping = ping_spec(Schedule::Periodic { interval_ns: Nanos(1) }, Nanos(1));
-    let mut transport = path_to(nobody.local_address(), WaitMode::Block, &ping);
+    let mut transport = path_to(silent.local_address(), WaitMode::Block, &ping);
     let mut echo = EchoCodec::new(ping.size_bytes, [7; 8]);
     logged(|log| {
         assert_eq!(slices(&mut transport, &mut echo, log, &ping, PROBES), 0);
@@ -202,7 +202,7 @@ fn giving_up_probes_allocates_nothing() {
 }
 
 #[test]
-fn refused_probes_and_strangers_allocate_nothing() {
+fn refused_probes_and_foreign_datagrams_allocate_nothing() {
     let stranger = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     // Larger than any datagram: the kernel refuses each.
     let ping = PingSpec { size_bytes: 70_000, ..ping_spec(Schedule::Closed, Nanos::ZERO) };

@@ -1,4 +1,4 @@
-//! The same over a connection, answered by a listener that has one connection alone, or several.
+//! Armed loops over a connection, to a listener with one connection or several.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -15,7 +15,7 @@ use latlab::units::Nanos;
 use crate::armed::{PROBES, Reflected, SCHEDULES, logged, ping_spec, slices};
 use crate::calls_so_far;
 
-/// A listener that watches the thread that asks it.
+/// A listener that counts the allocations of the thread that uses it.
 struct Watched {
     listener: TcpReflector,
     calls: u64,
@@ -23,7 +23,7 @@ struct Watched {
 
 impl ReflectorSocket for Watched {
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        // The first time the loop has just made its buffer; from then on every call counts.
+        // Before the first call the loop has allocated its buffer; every later call counts.
         self.calls = calls_so_far();
         self.listener.receive(buffer)
     }
@@ -67,7 +67,7 @@ fn reflect<'scope>(
     })
 }
 
-/// A session over a connection, beside so many others that say nothing.
+/// A session over a connection, next to this number of idle ones.
 fn connected(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>, others: usize) {
     let what = format!("{wait:?}, {:?}, key: {}, {others} others", ping.schedule, key.is_some());
     let caps = ReflectorLimits::own(1).connections();
@@ -79,7 +79,7 @@ fn connected(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>, others
         std::thread::scope(|scope| {
             let reflecting = reflect(scope, listener, key, &stop);
             let waiting = WaitStrategy::new(wait, ping.schedule, ping.timeout_ns);
-            let wishes = SessionParams::new(
+            let params = SessionParams::new(
                 "loopback",
                 [7; 16],
                 ping.size_bytes,
@@ -88,7 +88,7 @@ fn connected(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>, others
                 Nanos::from_secs(9),
             );
             let calls = TcpTransport::open(&ping.path, peer, waiting, &stop).map(|mut transport| {
-                let session = open(&mut transport, &Monotonic, key, &wishes, &stop);
+                let session = open(&mut transport, &Monotonic, key, &params, &stop);
                 session.map(|mut session| slices(&mut transport, &mut session, log, ping, PROBES))
             });
             stop.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A thread that sleeps allocates nothing, however it sleeps.
+//! A sleeping thread allocates nothing in any way of sleeping.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -16,7 +16,7 @@ use crate::calls_of;
 
 const WAITING: WaitStrategy = WaitStrategy::Until { busy_poll: false };
 
-/// Calls to the allocator; the last that was heard; packets sent.
+/// Calls to the allocator; the last counts received; packets sent.
 type Sent = (u64, Option<MeterPoint>, u64);
 
 /// Streams in a session as in `stream` over `transport` to a reflector on `socket`: paced, then as fast as it goes.
@@ -32,8 +32,8 @@ fn streamed<T: BurstTransport>(
     std::thread::scope(|scope| {
         let reflecting = reflect(scope, socket, Some(&key), &stop);
         let second = Nanos::from_secs(1);
-        let wishes = SessionParams::new("loopback", [7; 16], 1_400, Schedule::Closed, None, second).with_stream(stream);
-        let opened = open(&mut transport, &Monotonic, Some(&key), &wishes, &never);
+        let params = SessionParams::new("loopback", [7; 16], 1_400, Schedule::Closed, None, second).with_stream(stream);
+        let opened = open(&mut transport, &Monotonic, Some(&key), &params, &never);
         let ran = opened.map(|session| {
             assert_eq!(session.terms().stream, stream, "granted");
             let mut stream = arm(transport, session);

@@ -1,5 +1,5 @@
-//! What people did before: two tests that take every probe, or every run of whatever block, for an independent
-//! observation. Kept to show what becomes of it.
+//! Two naive tests, which take every probe, or every run of any block, as an independent observation. They show the error
+//! rates of that.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 

@@ -1,4 +1,4 @@
-//! How many further runs would decide, against an oracle that simulates the test itself.
+//! The number of further runs that a decision needs, against an oracle that simulates the test.
 
 use latlab::stats::{BlockRuns, POWER, PermutationTest, SampleSizeGoal, is_significant, runs_needed};
 use rand::SeedableRng;
@@ -103,7 +103,7 @@ fn runs_needed_are_those_of_an_oracle_and_reach_their_power() {
 fn what_no_number_of_runs_decides_has_none() {
     let none = seen(5, 2, 0.0, 0.05);
     assert_eq!(runs_needed(&none, SampleSizeGoal::Difference, ALPHA), None);
-    // a difference at the margin is never shown to be inside of it
+    // A difference at the margin is never inside of it.
     let margin = SampleSizeGoal::Equivalence { low: -0.03, high: 0.03 };
     assert_eq!(runs_needed(&seen(5, 2, 0.03, 0.05), margin, ALPHA), None);
     // two runs against two leave 6 exchanges: whatever they show, more are needed

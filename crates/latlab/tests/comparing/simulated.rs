@@ -18,7 +18,7 @@ const TAIL_FROM: f64 = 2.053_748_910_631_823;
 /// Standard deviations of the logarithm between runs and between blocks.
 const RUN_SPREAD: f64 = 0.05;
 const BLOCK_SPREAD: f64 = 0.15;
-/// How much slower everything is at the end than at the beginning.
+/// The drift: how much slower the last run is than the first.
 const DRIFT: f64 = 0.30;
 
 /// Runs for each condition and block, and blocks.
@@ -100,7 +100,7 @@ pub(crate) fn probes(random: &mut Random, level: f64) -> Vec<f64> {
 pub(crate) struct Experiment {
     /// For each of [`STATISTICS`] the logarithms of the runs' statistics, block by block.
     pub(crate) statistics: [Vec<BlockRuns>; 3],
-    /// The probes of each condition, where they were asked for.
+    /// The probes of each condition, if requested.
     pub(crate) probes: [Vec<f64>; 2],
 }
 
@@ -148,14 +148,14 @@ fn figures(delays: &mut [f64]) -> [f64; 3] {
 
 /// `each` of `0..count`, shared out among the processors, in order.
 pub(crate) fn in_parallel<T: Send>(count: u64, each: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    let hands = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let workers = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let each = &each;
     std::thread::scope(|scope| {
-        let hands: Vec<_> = (0..hands)
-            .map(|hand| scope.spawn(move || (hand..count).step_by(hands as usize).map(each).collect::<Vec<T>>()))
+        let handles: Vec<_> = (0..workers)
+            .map(|first| scope.spawn(move || (first..count).step_by(workers as usize).map(each).collect::<Vec<T>>()))
             .collect();
         let mut shares: Vec<_> =
-            hands.into_iter().map(|hand| hand.join().expect("a simulation ran to its end").into_iter()).collect();
+            handles.into_iter().map(|handle| handle.join().expect("a simulation ran to its end").into_iter()).collect();
         let several = shares.len();
         (0..count as usize).filter_map(|index| shares[index % several].next()).collect()
     })

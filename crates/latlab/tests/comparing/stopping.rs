@@ -1,4 +1,4 @@
-//! The stop rule: intervals keep their coverage although the experiment ends when they are narrow.
+//! Intervals keep their coverage although the stop rule ends an experiment when they are narrow.
 
 use latlab::stats::{BlockRuns, GroupBlocks, PermutationTest, PrecisionGoal, own_interval, reached};
 use rand::SeedableRng;
@@ -8,19 +8,19 @@ use crate::simulated::{Random, in_parallel};
 
 const EXPERIMENTS: u64 = 2_000;
 const DRAWS: u32 = 799;
-/// Runs of each condition in a block, and the most blocks: a cap that is seldom met, as the rule is what is looked at.
+/// Runs of each condition in a block, and the most blocks: a limit that is seldom reached, so that the rule ends the experiment.
 const RUNS: usize = 5;
 const BLOCKS_MAX: usize = 40;
 
-/// What was measured when the rule, or the cap, ended the experiment.
+/// The runs up to the end of the experiment by the rule or by the limit.
 struct Ended {
     groups: Vec<GroupBlocks>,
-    /// What each group's mean truly is, over these blocks.
+    /// The true mean of each group over these blocks.
     truth: f64,
     by_rule: bool,
 }
 
-/// How runs scatter, at a standard deviation of 0.05.
+/// The distribution of runs, with a standard deviation of 0.05.
 #[derive(Clone, Copy, Debug)]
 enum Scatter {
     Normal,

@@ -15,7 +15,7 @@ pub(crate) struct Block {
     pub(crate) commands: Vec<Command>,
 }
 
-/// A `$ latlab …` line and what shall come of it.
+/// A `$ latlab …` line and its expected output.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Command {
     /// As typed, without `$`, continuation lines joined.

@@ -13,26 +13,26 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::blocks::Block;
 use crate::pattern;
 
-/// No command of a document takes longer; a liveness limit, not a figure.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A command that takes longer hangs.
+const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A process group that ends with this value.
+/// A process group that is killed when the value is dropped.
 struct Group(Child);
 
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(pid) = Pid::from_raw(self.0.id() as i32) {
-            // Already gone is what is wanted.
+            // It may have ended already.
             let _ = kill_process_group(pid, Signal::KILL);
         }
         let _ = self.0.wait();
     }
 }
 
-/// What is wrong with `block`, one text for each command that does not do what it says.
+/// The failures of `block`: one text for each command whose exit code or output differs from what is shown.
 pub(crate) fn run(block: &Block) -> Vec<String> {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let mut beside = Vec::new();
+    let mut background = Vec::new();
     let mut failures = Vec::new();
     let last = block.commands.len() - 1;
     for (index, command) in block.commands.iter().enumerate() {
@@ -43,7 +43,7 @@ pub(crate) fn run(block: &Block) -> Vec<String> {
             if !eventually(|| pattern::matches(&command.output, &lines(&log))) {
                 failures.push(mismatch(&command.typed, &command.output, &lines(&log)));
             }
-            beside.push(group);
+            background.push(group);
             continue;
         }
         let code = finish(&mut group.0);
@@ -57,7 +57,7 @@ pub(crate) fn run(block: &Block) -> Vec<String> {
     failures
 }
 
-/// Starts `typed` in a shell and a process group of its own; both streams go to `log`, as on a terminal.
+/// Starts `typed` in a shell in its own process group; stdout and stderr go to `log`.
 fn start(typed: &str, directory: &Path, log: &Path) -> Child {
     let binary = PathBuf::from(env!("CARGO_BIN_EXE_latlab"));
     let folder = binary.parent().expect("the binary lies in a folder").to_path_buf();
@@ -78,7 +78,7 @@ fn start(typed: &str, directory: &Path, log: &Path) -> Child {
         .unwrap_or_else(|error| panic!("cannot start sh: {error}"))
 }
 
-/// The exit code; none if it had to be killed or died of a signal.
+/// The exit code; `None` after a signal or the deadline.
 fn finish(child: &mut Child) -> Option<i32> {
     let mut code = None;
     eventually(|| {
@@ -89,10 +89,10 @@ fn finish(child: &mut Child) -> Option<i32> {
     code
 }
 
-/// Asks until the answer is yes or patience ends.
+/// Calls `holds` until it returns true; false after [`DEADLINE`].
 fn eventually(mut holds: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
-    while start.elapsed() < PATIENCE {
+    while start.elapsed() < DEADLINE {
         if holds() {
             return true;
         }
@@ -123,7 +123,7 @@ fn outcome(output: &[&str], exit: i32, typed: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_block_that_lies_is_seen() {
+fn a_wrong_output_or_exit_code_is_a_failure() {
     assert!(outcome(&["said 7"], 0, &["echo said 5"]).is_empty());
     assert!(outcome(&["said 7"], 3, &["echo said 5; exit 3"]).is_empty());
     assert_eq!(outcome(&["said 7"], 0, &["echo meant 5"]).len(), 1);

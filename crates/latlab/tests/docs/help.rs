@@ -1,4 +1,4 @@
-//! What the binary itself says that it can do.
+//! The commands and options in the help pages of the binary.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ pub(crate) struct Manual {
 }
 
 impl Manual {
-    /// Asks the binary.
+    /// Runs the binary with `--help`.
     pub(crate) fn read() -> Manual {
         let overview = page(&["--help"]);
         let commands = commands(&overview);
@@ -17,11 +17,11 @@ impl Manual {
         Manual { pages: pages.collect::<Vec<_>>().into_iter().chain([(String::new(), overview)]).collect() }
     }
 
-    /// What `command` names and the help pages do not: a subcommand, or long options.
+    /// The subcommand and long options of `command` that the help pages lack.
     pub(crate) fn missing(&self, command: &str) -> Vec<String> {
-        // Only what comes before a pipe or redirection is latlab's.
+        // The words up to a pipe or redirection belong to latlab.
         let ours = command.split(['|', '>', ';']).next().unwrap_or_default();
-        // What stands in quotation marks is another program's.
+        // Quoted words belong to another program.
         let unquoted: String = ours.split('\'').step_by(2).collect();
         let mut words = unquoted.split_whitespace().peekable();
         let name = words.next_if_eq(&"latlab").and_then(|_| words.next_if(|word| !word.starts_with('-')));
@@ -35,7 +35,7 @@ impl Manual {
             .collect()
     }
 
-    /// Whether the page of `command`, or any page where none is named, has `option`.
+    /// Whether the page of `command` has `option`; without a command, whether any page has it.
     fn knows(&self, command: Option<&str>, option: &str) -> bool {
         let pages = self.pages.iter().filter(|page| command.is_none_or(|name| page.0 == name));
         pages.map(|page| page.1.as_str()).any(|text| has_option(text, option))
@@ -70,7 +70,7 @@ fn small_manual() -> Manual {
 }
 
 #[test]
-fn what_does_not_exist_is_seen() {
+fn unknown_commands_and_options_are_found() {
     let manual = small_manual();
     let known = [
         "latlab ping --count 5",

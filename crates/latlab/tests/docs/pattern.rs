@@ -1,11 +1,11 @@
-//! When printed output is what a document shows.
+//! The comparison of printed output with what a document shows.
 //!
 //! Figures differ from run to run, so: a number matches any number, with any unit of time after it; the
 //! name of a recording matches any other; bars and blanks match any of their kind, of any length. `…`
 //! matches anything within a line, and a line that is only `…` or `...` matches any number of lines.
 //! Everything else must be the same.
 
-/// Whether `printed` is what `shown` promises; blank lines at the end do not count.
+/// Whether `printed` matches `shown`, without blank lines at the end.
 pub(crate) fn matches(shown: &[String], printed: &[String]) -> bool {
     let shown: Vec<String> = shown.iter().map(|line| canonical(line)).collect();
     let printed: Vec<String> = printed.iter().map(|line| canonical(line)).collect();

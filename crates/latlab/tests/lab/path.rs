@@ -13,14 +13,14 @@ use latlab::units::Nanos;
 
 use crate::privileged;
 
-/// Asks until something comes: on a busy machine that may take a while.
-fn patiently<T>(mut ask: impl FnMut() -> std::io::Result<Option<T>>) -> T {
+/// Calls `ask` until it has a result, since a busy machine may delay it.
+fn wait_for<T>(mut ask: impl FnMut() -> std::io::Result<Option<T>>) -> T {
     let deadline = Instant::now() + Duration::from_secs(5);
     loop {
         if let Some(answer) = ask().expect("the socket works") {
             return answer;
         }
-        assert!(Instant::now() < deadline, "nothing came");
+        assert!(Instant::now() < deadline, "no result within 5 s");
     }
 }
 
@@ -36,11 +36,11 @@ fn round_trip(lab: &Lab, path: &PathSpec, reflector_address: IpAddr) {
 
     let mut buffer = [0; 2_000];
     sender.send(&[7; 1_000]).expect("sent");
-    // Both ends work wherever the thread is by now: a socket stays in its namespace.
-    let (bytes, from) = patiently(|| reflector.receive(&mut buffer));
+    // A socket stays in the namespace in which it was opened, wherever the thread is.
+    let (bytes, from) = wait_for(|| reflector.receive(&mut buffer));
     assert_eq!((bytes, from), (1_000, sender.local_address()));
     reflector.reply(&buffer[..bytes], from).expect("replied");
-    assert_eq!(patiently(|| sender.receive(&mut buffer, Nanos::from_millis(100))), 1_000);
+    assert_eq!(wait_for(|| sender.receive(&mut buffer, Nanos::from_millis(100))), 1_000);
 }
 
 #[test]
@@ -58,12 +58,12 @@ fn a_datagram_crosses_the_lab_and_comes_back() {
 }
 
 #[test]
-fn a_fresh_lab_loses_not_even_the_first_datagram() {
+fn the_first_datagram_in_a_new_lab_arrives() {
     if !privileged() {
         return;
     }
-    // The kernel finishes links and addresses in work queues: a lab that does not wait for them fails this
-    // once in some thirty times.
+    // The kernel finishes links and addresses in work queues. A lab that does not wait for them fails here about once in 30
+    // times.
     for _ in 0..60 {
         let lab = Lab::set_up().expect("root may build a lab");
         round_trip(&lab, &PathSpec::SYSTEM, lab.reflector_ipv6().unwrap_or(lab.reflector_ipv4()));
@@ -117,7 +117,7 @@ fn the_bare_loop_crosses_the_lab() {
 }
 
 #[test]
-fn the_bare_loop_needs_no_lab_and_waits_in_every_way() {
+fn the_bare_loop_runs_on_loopback_with_every_wait_mode() {
     for wait in [bare::Wait::Block, bare::Wait::BusyPoll, bare::Wait::Spin] {
         if wait == bare::Wait::BusyPoll && !privileged() {
             continue;
@@ -130,10 +130,10 @@ fn the_bare_loop_needs_no_lab_and_waits_in_every_way() {
 }
 
 #[test]
-fn the_bare_loop_gives_up_on_silence() {
+fn the_bare_loop_times_out_without_an_answer() {
     let reflector = bare::bind(([127, 0, 0, 1], 0).into(), bare::Wait::Block).expect("a port");
     let peer = latlab_sys::socket::local_address(reflector.as_fd()).expect("bound");
     let sender = bare::connect(peer, bare::Wait::Spin).expect("a path");
-    let error = bare::ping(&sender, 64, bare::Wait::Spin, 1).expect_err("nobody answers");
+    let error = bare::ping(&sender, 64, bare::Wait::Spin, 1).expect_err("there is no answer");
     assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
 }

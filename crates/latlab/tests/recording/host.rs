@@ -11,7 +11,7 @@ use latlab::recording::{Recording, RecordingError, RecordingWriter, Store};
 
 use crate::{files, runs, stop, store, wait_until};
 
-/// Sample `seq` of a host with two CPUs of which not much is known.
+/// Sample `seq` of a host with two CPUs and few known facts.
 pub(crate) fn sample(seq: u64) -> HostSample {
     let start_ns = 1_000_000_000 + seq as i64 * 100_000_000;
     let busy = |cpu| CpuReadings { busy_ns: Some(start_ns + cpu), ..CpuReadings::default() };
@@ -29,7 +29,7 @@ fn read(recording: &Recording) -> Vec<(Side, HostSample)> {
     recording.host_samples().expect("opens").collect::<Result<_, _>>().expect("reads")
 }
 
-/// A run of ten probes with five samples of this host and, taken home at its end, five of the other.
+/// A run of ten probes with five samples of this host and five of the other, which are fetched at its end.
 fn sampled(store: &Store, run_id: &str) -> (RecordingWriter, latlab::recording::EventLog, Vec<(Side, HostSample)>) {
     let mut writer = RecordingWriter::create(store, None, runs::manifest(run_id)).expect("created");
     let mut log = writer.start(stop()).expect("started");
@@ -47,7 +47,7 @@ fn died(store: &Store, run_id: &str) -> (PathBuf, Vec<(Side, HostSample)>) {
     let (writer, log, samples) = sampled(store, run_id);
     let path = writer.path().to_owned();
     drop((writer, log));
-    // The thread that empties the ring notices by itself, and takes its lock with it.
+    // The thread that empties the ring notices this and releases its lock.
     wait_until("the writer thread let go of its spool", || {
         let spool = fs::File::open(path.join("events.spool")).expect("is there");
         rustix::fs::flock(&spool, rustix::fs::FlockOperation::NonBlockingLockShared).is_ok()

@@ -1,4 +1,4 @@
-//! What [strace(1)](https://man7.org/linux/man-pages/man1/strace.1.html) wrote down, thread by thread.
+//! What [strace(1)](https://man7.org/linux/man-pages/man1/strace.1.html) printed, by thread.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 pub(crate) struct Call {
     /// Its name.
     pub(crate) name: String,
-    /// Its arguments and its answer, as strace shows them.
+    /// Its arguments and its result, as strace prints them.
     pub(crate) text: String,
 }
 
 impl Call {
-    /// What it answered; none where the thread ended inside of it.
+    /// Its result; `None` if the thread ended during the call.
     pub(crate) fn answer(&self) -> Option<i64> {
         self.text.rsplit_once(" = ")?.1.split_whitespace().next()?.parse().ok()
     }
@@ -32,7 +32,7 @@ impl Call {
 pub(crate) struct Trace(BTreeMap<u32, Vec<Call>>);
 
 impl Trace {
-    /// Understands the output of `strace -f -o FILE`: each line begins with the number of a thread.
+    /// Parses the output of `strace -f -o FILE`, of which each line begins with a thread id.
     pub(crate) fn parse(text: &str) -> Trace {
         let mut threads: BTreeMap<u32, Vec<Call>> = BTreeMap::new();
         for line in text.lines() {
@@ -50,7 +50,7 @@ impl Trace {
         Trace(threads)
     }
 
-    /// The one thread that made a call such as `wanted`.
+    /// The calls of the only thread that made a call for which `wanted` is true.
     pub(crate) fn thread_that(&self, wanted: impl Fn(&Call) -> bool) -> &[Call] {
         let mut found = self.0.values().filter(|calls| calls.iter().any(&wanted));
         let calls = found.next().expect("a thread that made the call");
@@ -59,7 +59,7 @@ impl Trace {
     }
 }
 
-/// The calls from the first such as `probe` to the last.
+/// The calls from the first for which `probe` is true to the last.
 pub(crate) fn between(calls: &[Call], probe: impl Fn(&Call) -> bool) -> &[Call] {
     let first = calls.iter().position(&probe).expect("a first probe");
     let last = calls.iter().rposition(&probe).expect("a last probe");
@@ -67,7 +67,7 @@ pub(crate) fn between(calls: &[Call], probe: impl Fn(&Call) -> bool) -> &[Call] 
 }
 
 #[test]
-fn interrupted_lines_become_one_call_and_nothing_is_overlooked() {
+fn interrupted_lines_are_parsed_as_one_call() {
     let trace = Trace::parse(
         "10    execve(\"latlab\", [\"latlab\"], 0x7ffd /* 9 vars */) = 0\n\
          11 sendto(3, \"\\21 = 7\"..., 64, 0, NULL, 0 <unfinished ...>\n\
