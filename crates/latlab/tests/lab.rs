@@ -1,4 +1,4 @@
-//! Tests in network namespaces. They need root, and say so where they cannot run.
+//! Tests in network namespaces, which need root and are skipped without it.
 
 #[path = "lab/death.rs"]
 mod death;
@@ -23,8 +23,8 @@ fn privileged() -> bool {
     enough
 }
 
-/// What `ip` prints, run in the calling thread's namespace; none where it refuses.
+/// The output of `ip` in the namespace of the calling thread; `None` if it fails.
 fn ip(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("ip").args(arguments).output().expect("`ip` (iproute2) is installed");
+    let output = Command::new("ip").args(arguments).output().expect("the test has looked for it");
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }

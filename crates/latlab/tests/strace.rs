@@ -1,4 +1,4 @@
-//! While armed, no system call but send, receive, clock and the chosen wait: both processes under strace.
+//! Armed threads make no system call but send, receive, clock and the chosen wait: both processes run under strace.
 
 mod skip;
 #[path = "strace/trace.rs"]
@@ -9,12 +9,12 @@ use std::process::Command;
 
 use trace::{Call, Trace, between};
 
-/// No other message is so long: what has this length is a probe or its answer.
+/// The length of probes and answers, which no other message has.
 const SIZE_BYTES: i64 = 777;
-/// What both ends may call, the clock where the system has none in its vDSO.
+/// Calls of both ends; the clock only if the vDSO has none.
 const ALWAYS: [&str; 3] = ["sendto", "recvfrom", "clock_gettime"];
 
-/// Whether processes can be traced here; where not, says so.
+/// Whether processes can be traced here; if not, the test is skipped.
 fn can_trace() -> bool {
     let Some(strace) = skip::program("strace") else { return false };
     let traced = Command::new(strace).args(["-f", "-o", "/dev/null", "true"]).output().expect("it is there");
@@ -24,8 +24,8 @@ fn can_trace() -> bool {
     traced.status.success()
 }
 
-/// Runs `latlab` with `arguments` under strace, beside a pre-shared key in the file `key`: what it called, and what it
-/// printed.
+/// Runs `latlab` with `arguments` under strace in a directory with a pre-shared key in the file `key`. Its calls and its
+/// stdout.
 fn traced(arguments: &str) -> (Trace, String) {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let file = folder.path().join("trace");
@@ -44,14 +44,14 @@ fn traced(arguments: &str) -> (Trace, String) {
     (trace, String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The measuring thread between its first probe and its last answer. It does not open the session: all it sends
-/// and receives belongs to probes.
+/// The calls of the measuring thread from its first probe to its last answer. Another thread opens the session, so that it
+/// sends and receives nothing else.
 fn armed_sender(trace: &Trace) -> &[Call] {
     let measuring = trace.thread_that(|call| call.name == "prctl" && call.text.contains("PR_SET_NAME, \"measure\""));
     between(measuring, |call| call.sends() || call.receives())
 }
 
-/// The reflecting thread between its first answer and its last.
+/// The calls of the reflecting thread from its first answer to its last.
 fn armed_reflector(trace: &Trace) -> &[Call] {
     let reflecting = trace.thread_that(|call| call.name == "execve" && call.text.contains("\"reflector\"]"));
     between(reflecting, |call| call.sends() && call.answer() == Some(SIZE_BYTES))
@@ -61,21 +61,21 @@ fn names(calls: &[Call]) -> BTreeSet<&str> {
     calls.iter().map(|call| call.name.as_str()).collect()
 }
 
-/// Expects `calls` to send `probes` datagrams, to receive `answers`, and to make no other call but the clock's and
-/// those of `waits`, which all occur.
+/// Expects that `calls` send `probes` datagrams, receive `answers`, and are otherwise only reads of the clock and `waits`,
+/// which all occur.
 fn assert_armed(calls: &[Call], probes: usize, answers: usize, waits: &[&'static str], what: &str) {
     let allowed: BTreeSet<_> = ALWAYS.iter().chain(waits).copied().collect();
     let made = names(calls);
     assert!(made.is_subset(&allowed), "{what}: {:?}", made.difference(&allowed).collect::<Vec<_>>());
     assert!(waits.iter().all(|wait| made.contains(wait)), "{what}: {made:?}");
     assert_eq!(calls.iter().filter(|call| call.sends()).count(), probes, "{what}: send calls");
-    let brought = calls.iter().filter(|call| call.receives() && call.answer() == Some(SIZE_BYTES)).count();
-    assert_eq!(brought, answers, "{what}: receive calls that brought something");
-    let fruitless: Vec<_> = calls.iter().filter(|call| call.receives() && call.answer() != Some(SIZE_BYTES)).collect();
-    assert!(fruitless.iter().all(|call| call.text.contains("EAGAIN")), "{what}: {fruitless:?}");
+    let received = calls.iter().filter(|call| call.receives() && call.answer() == Some(SIZE_BYTES)).count();
+    assert_eq!(received, answers, "{what}: receive calls with an answer");
+    let empty: Vec<_> = calls.iter().filter(|call| call.receives() && call.answer() != Some(SIZE_BYTES)).collect();
+    assert!(empty.iter().all(|call| call.text.contains("EAGAIN")), "{what}: {empty:?}");
 }
 
-/// Expects every receive call to sleep (or none to).
+/// Expects that every receive call may sleep, or none.
 fn assert_sleeps(calls: &[Call], sleeps: bool, what: &str) {
     let mut receives = calls.iter().filter(|call| call.receives());
     assert!(receives.all(|call| call.text.contains("MSG_DONTWAIT") != sleeps), "{what}");
@@ -87,7 +87,7 @@ fn check(probes: usize, options: &str, waits: &[&'static str], sleeps: (bool, bo
     if !can_trace() {
         return;
     }
-    // A connection puts the length in front.
+    // Over a connection two bytes of length precede each message.
     let size_bytes = if options.contains("tcp") { SIZE_BYTES - 2 } else { SIZE_BYTES };
     let (trace, _) = traced(&format!(
         "ping local --warmup 0 --timeout 20s -d 60s --no-record -n {probes} -s {size_bytes} {options}"
@@ -96,15 +96,14 @@ fn check(probes: usize, options: &str, waits: &[&'static str], sleeps: (bool, bo
     assert_armed(sender, probes, probes, waits, "sender");
     assert_sleeps(sender, sleeps.0, "sender");
     let reflector = armed_reflector(&trace);
-    // Its first answer is where we begin to look: the probe before that was received just earlier.
+    // The calls begin with the first answer, after the first probe was received.
     assert_armed(reflector, probes, probes - 1, &[], "reflector");
     assert_sleeps(reflector, sleeps.1, "reflector");
 }
 
 #[test]
 fn a_closed_loop_that_blocks_sends_and_receives_once_per_round_trip() {
-    // A receive call that sleeps comes back empty after its nap at the earliest, so every other one brings
-    // an answer: as many as there are probes.
+    // A sleeping receive call returns with an answer or at its time-out: one with an answer for each probe.
     check(2_000, "--wait block", &[], (true, true));
 }
 
@@ -124,7 +123,7 @@ fn a_schedule_that_spins_only_sends_and_receives() {
 }
 
 #[test]
-fn wake_ups_beside_it_cost_the_sender_no_system_call() {
+fn concurrent_wakeups_cost_the_sender_no_system_call() {
     check(500, "--wait block --with-wakeup 2ms", &[], (true, true));
     check(500, "-i 2ms --wait block --with-wakeup 2ms", &["ppoll"], (false, true));
 }
@@ -151,7 +150,7 @@ fn over_tcp_a_schedule_makes_no_other_call() {
         let options = format!("-i 2ms -n 500 --timeout 20s -s {} --transport tcp --wait {wait}", SIZE_BYTES - 2);
         let (trace, _) = traced(&format!("ping local --warmup 0 --no-record {options}"));
         let allowed: BTreeSet<_> = ALWAYS.iter().chain(waits).copied().collect();
-        // Where an end is late, one call may bring several messages: how many there are says nothing.
+        // If an end is late, one call may receive several messages, so that receive calls are not counted.
         for calls in [armed_sender(&trace), armed_reflector(&trace)] {
             let made = names(calls);
             assert!(made.is_subset(&allowed), "{wait}: {:?}", made.difference(&allowed).collect::<Vec<_>>());
@@ -169,22 +168,26 @@ fn slept(arguments: &str, wait: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_thread_that_sleeps_only_sleeps() {
+fn each_way_of_sleeping_makes_its_own_system_call_and_no_other() {
     if !can_trace() {
         return;
     }
     for (via, wait, other) in [
         ("clock_nanosleep", "clock_nanosleep", None),
+        ("nanosleep", "clock_nanosleep", None),
+        ("select", "pselect6", None),
+        ("poll", "poll", None),
+        ("futex", "futex", None),
         ("epoll", "epoll_wait", None),
         ("timerfd", "timerfd_settime", Some("read")),
         ("signal", "timer_settime", Some("rt_sigtimedwait")),
     ] {
         let calls = slept(&format!("wakeup --warmup 0 -i 2ms -n 100 --no-record --via {via}"), wait);
-        let strangers: Vec<_> = calls
+        let others: Vec<_> = calls
             .iter()
             .filter(|call| *call != wait && Some(call.as_str()) != other && *call != "clock_gettime")
             .collect();
-        assert!(strangers.is_empty(), "{via}: {strangers:?}");
+        assert!(others.is_empty(), "{via}: {others:?}");
         assert_eq!(calls.iter().filter(|call| *call == wait).count(), 100, "{via}");
     }
 }
@@ -201,11 +204,11 @@ fn the_bare_loop_of_wake_ups_makes_the_calls_that_latlab_makes() {
     }
 }
 
-/// No packet of a stream is so long: it asks what was counted.
+/// The length of a POLL, which no packet of these streams has.
 const POLL_BYTES: i64 = 160;
 
-/// Traces `latlab stream local --mode MODE`, whose packets leave by the call `send`, and returns what its sending thread
-/// called between the first of them and the last, and how many packets that were.
+/// Traces `latlab stream local --mode MODE`, which sends packets with the call `send`. The calls of the sending thread from
+/// the first packet to the last, and the number of packets.
 fn streamed(mode: &str, send: &str) -> (Vec<String>, u64) {
     let (trace, said) = traced(&format!("stream local --warmup 0 -d 400ms -s 777 --no-record --json --mode {mode}"));
     let document: serde_json::Value = serde_json::from_str(&said).expect("a summary");
@@ -219,16 +222,16 @@ fn a_stream_only_sends_receives_and_reads_clocks() {
     if !can_trace() {
         return;
     }
-    // Packets a call takes, and the call that takes them.
+    // The mode, its call, and the packets that one call takes.
     for (mode, send, per_call) in [("send", "sendto", 1), ("sendmmsg", "sendmmsg", 64), ("gso", "sendmsg", 64)] {
         let (calls, packets) = streamed(mode, send);
         let allowed = BTreeSet::from([send, "sendto", "recvfrom", "ppoll", "clock_gettime"]);
         let made: BTreeSet<&str> = calls.iter().map(String::as_str).collect();
         assert!(made.is_subset(&allowed), "{mode}: {:?}", made.difference(&allowed).collect::<Vec<_>>());
         let of = |name: &str| calls.iter().filter(|call| *call == name).count() as u64;
-        // POLLs and the last burst's rest come on top of full calls.
+        // Besides full calls there are POLLs and the rest of the last burst.
         assert!(packets >= 64 && of(send) <= packets / per_call + 40, "{mode}: {} calls for {packets}", of(send));
-        // Not one look for each packet: a look every 250 µs, and those after the last packet.
+        // One receive call every 250 µs, not one for each packet, and those after the last packet.
         assert!(of("recvfrom") <= 4_000, "{mode}: {} receive calls", of("recvfrom"));
     }
 }

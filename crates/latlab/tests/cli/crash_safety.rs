@@ -216,14 +216,14 @@ fn sigkill_loses_at_most_the_last_second() {
 
     let recording = only_recording(home.path());
     let lab = Latlab::at(home.path()).arg("summary").arg(&recording).stdout(contains("round trip delay"));
-    lab.stderr(contains("note: finished an interrupted recording: ")).success();
+    lab.stderr(contains("note: finished an interrupted recording: ")).measured();
     let (manifest, rows) = open(&recording);
     assert_eq!(manifest.ending, latlab::recording::manifest::RunEnding::Recovered);
     let last_ns = rows.iter().filter_map(|row| row.sent).map(|sent| sent.as_nanos()).max().expect("something was sent");
     assert!(killed_ns - last_ns <= 3_000_000_000, "{} ms are lost", (killed_ns - last_ns) / 1_000_000);
     assert!(rows.iter().all(|row| row.fate == Fate::Answered), "a probe in flight does not count as lost");
     // It is recovered once: the second summary has no note.
-    Latlab::at(home.path()).arg("summary").arg(&recording).stderr(empty()).success();
+    Latlab::at(home.path()).arg("summary").arg(&recording).stderr(empty()).measured();
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn a_trace_does_not_use_the_disk_space_of_rows() {
             break;
         }
     }
-    let enough = enough.expect("240 KiB are enough for a manifest, its room and 20 rows");
+    let enough = enough.expect("240 KiB are enough for a manifest, its reserve and 20 rows");
     for kib in (enough + 4..enough + 32).step_by(4) {
         let Some((code, printed)) = fits(kib, "1ns") else { return };
         assert!(printed.contains("\nwakeups.parquet\n"), "{kib} KiB of at least {enough}: {printed}");

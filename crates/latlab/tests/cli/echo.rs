@@ -204,9 +204,9 @@ fn an_echo_that_alters_every_datagram_is_named_as_the_cause() {
 
 #[test]
 fn a_closed_port_is_named_as_the_cause() {
-    let nobody = format!("127.0.0.1:{}", crate::serve::free_port());
+    let unused = format!("127.0.0.1:{}", crate::serve::free_port());
     let line = "--protocol echo --warmup 0 -n 7 --timeout 20ms";
-    let lab = Latlab::new().args(["ping", &nobody]).line(line);
+    let lab = Latlab::new().args(["ping", &unused]).line(line);
     let cause = "\n  cause: the port is closed: 7 of 7 probes were refused there (ECONNREFUSED)\n";
     lab.stderr(contains(cause)).stderr(contains("\n  hint: start the echo there, or name the port")).failure(3);
 }
@@ -214,9 +214,9 @@ fn a_closed_port_is_named_as_the_cause() {
 #[test]
 fn socket_errors_of_the_warm_up_are_not_counted() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let nobody = format!("127.0.0.1:{}", crate::serve::free_port());
+    let unused = format!("127.0.0.1:{}", crate::serve::free_port());
     let line = "--protocol echo --warmup 5 -n 7 --timeout 20ms";
-    Latlab::at(home.path()).args(["ping", &nobody]).line(line).failure(3);
+    Latlab::at(home.path()).args(["ping", &unused]).line(line).failure(3);
     let manifest = manifest(&only_recording(home.path()));
     // In a closed loop the ICMP message for each probe arrives before the next probe is sent.
     assert_eq!(manifest["run"]["socket_errors"], serde_json::json!({ "ECONNREFUSED": 7 }));

@@ -78,6 +78,12 @@ impl Expectation {
     }
 }
 
+/// Whether `line` begins an error, on stderr or among the caveats of a summary.
+fn is_error(line: &str) -> bool {
+    let line = line.trim_start_matches("caveats").trim_start_matches(|char: char| char == ' ' || char.is_ascii_digit());
+    line.starts_with("error: ") || line.starts_with("fatal: ")
+}
+
 /// Whether the error `line` says that probes left late.
 fn is_late(line: &str) -> bool {
     LATE.iter().any(|words| line.contains(words))
@@ -268,8 +274,7 @@ impl Running {
     #[track_caller]
     pub(crate) fn finishes_measured(self) -> Finished {
         let ran = self.exits_with_one_of(&[0, 4]);
-        let is_error = |line: &&str| line.starts_with("error: ") || line.starts_with("fatal: ");
-        let mut errors = ran.stderr.lines().chain(ran.stdout.lines()).filter(is_error).peekable();
+        let mut errors = ran.stderr.lines().chain(ran.stdout.lines()).filter(|line| is_error(line)).peekable();
         let is_said = errors.peek().is_some() || ran.stdout.contains("\"schedule-lost\"");
         assert!(ran.code == 0 || is_said, "{}\n{}", ran.stdout, ran.stderr);
         assert!(errors.all(is_late), "{}\n{}", ran.stdout, ran.stderr);

@@ -131,9 +131,9 @@ fn a_calibration_is_shown_by_later_summaries_with_the_same_pins_and_size() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let state = home.path().join("state");
     let lab = |line: &str| Latlab::at(home.path()).line(line).environment("XDG_STATE_HOME", &state);
-    let floor = |line: &str| lab(line).success().json()["instrument"]["bare_loop"].clone();
+    let bare_loop = |line: &str| lab(line).success().json()["instrument"]["bare_loop"].clone();
     let ping = "ping -n 5 --warmup 0 --json --cpu 0 --peer-cpu 0";
-    assert!(floor(ping).is_null(), "nothing was measured yet");
+    assert!(bare_loop(ping).is_null(), "nothing was measured yet");
 
     let ran = lab("doctor --calibrate --cpu 0 --peer-cpu 0 --json").start().exits_with_one_of(&[0, 1]);
     check_schema(&ran.json(), "doctor/1");
@@ -141,9 +141,9 @@ fn a_calibration_is_shown_by_later_summaries_with_the_same_pins_and_size() {
     assert!(findings.contains("bare-loop"), "{findings}");
     assert!(state.join("latlab/calibrations.json").exists());
 
-    assert!(floor(ping)["p50_ns"].as_f64() > Some(0.0));
-    assert!(floor("ping -n 5 --warmup 0 --json --cpu 0 --peer-cpu 0 -s 65").is_null(), "another size, another floor");
-    assert!(floor("ping -n 5 --warmup 0 --json").is_null(), "other pins, another floor");
+    assert!(bare_loop(ping)["p50_ns"].as_f64() > Some(0.0));
+    assert!(bare_loop("ping -n 5 --warmup 0 --json --cpu 0 --peer-cpu 0 -s 65").is_null(), "the size differs");
+    assert!(bare_loop("ping -n 5 --warmup 0 --json").is_null(), "the pins differ");
     let text = lab("ping -n 5 --warmup 0 --cpu 0 --peer-cpu 0").success().stdout;
     let words: Vec<_> = text.split_whitespace().collect();
     assert!(words.join(" ").contains("bare loop on these pins p50"), "{text}");

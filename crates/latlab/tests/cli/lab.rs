@@ -42,7 +42,7 @@ pub(crate) fn without_rights(directory: &Path, line: &str) -> Option<Output> {
 
 /// Runs ip(8) in the network namespace of the calling thread.
 pub(crate) fn ip(line: &str) {
-    let done = Command::new("ip").args(line.split(' ')).status().expect("iproute2 is installed");
+    let done = Command::new("ip").args(line.split(' ')).status().expect("the test has looked for it");
     assert!(done.success(), "ip {line}");
 }
 

@@ -74,7 +74,7 @@ fn each_state_of_a_recording_is_listed() {
     running.killed_by(Signal::KILL);
     assert_eq!(states(&list(home.path())), ["unfinished"]);
     assert!(recording.join("events.spool").exists(), "a look changes nothing");
-    Latlab::at(home.path()).arg("summary").arg(&recording).success();
+    Latlab::at(home.path()).arg("summary").arg(&recording).measured();
     assert_eq!(states(&list(home.path())), ["recovered"]);
 
     fs::write(recording.join("manifest.json"), "").expect("ours");

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::{arguments, below, children, is_alive, signal};
+use crate::scheduling::{flooding, precedence};
 use crate::skip::{program, skip};
 
 /// Waits until `running` has `count` processes of loads.
@@ -73,8 +74,11 @@ fn the_achieved_cpu_share_agrees_with_the_cpu_time_of_the_kernel() {
     let document = running.exits(0).json();
     let load = &document["loads"][0];
     // The kernel counts CPU time in steps of 10 ms.
-    let room = 0.03;
-    assert!(share >= figure(load, "min") - room && share <= figure(load, "max") + room, "{share}: {document:#}");
+    let tolerance = 0.03;
+    assert!(
+        share >= figure(load, "min") - tolerance && share <= figure(load, "max") + tolerance,
+        "{share}: {document:#}"
+    );
 }
 
 #[test]
@@ -210,6 +214,7 @@ const FAR_AWAY: &str = "heard=$(mktemp); LATLAB agent --stdio | \
 
 #[test]
 fn the_achieved_load_is_that_of_the_run_without_the_end_of_its_session() {
+    let _precedence = precedence();
     // A run of one second, then several round trips of messages that ask the agent for its results.
     let target = format!("cmd:sh -c '{}'", FAR_AWAY.replace("LATLAB", BINARY));
     let line = "-d 1s -i 20ms --warmup 0 --timeout 100ms --json --load cpu=5%@both:cpus=0 --load net=1Mbit/s";
@@ -225,6 +230,7 @@ fn the_achieved_load_is_that_of_the_run_without_the_end_of_its_session() {
 
 #[test]
 fn the_death_of_a_network_load_is_reported() {
+    let _flooding = flooding();
     for (pace, offered) in [("max", Value::Null), ("1Mbit/s", 1e6.into())] {
         let running = Latlab::new().line(&format!("load --load net={pace} -d 50s --json")).start();
         let pid = running.pid().as_raw_nonzero().get();

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{BINARY, wait_until};
 use crate::processes::is_alive;
+use crate::scheduling::flooding;
 
 /// A child process of latlab after its request. It ends with its stdin, and is killed if it does not.
 struct ChildProcess {
@@ -116,6 +117,7 @@ fn a_fixed_rate_is_sent_and_counted_over_both_address_families() {
 
 #[test]
 fn a_relative_rate_is_searched_for_and_max_is_not() {
+    let _flooding = flooding();
     let (_reflector, peer) = reflector("127.0.0.1:0", None);
     let (begun, report) = hold(&request(&peer, None, stream(json!({ "kind": "share", "share": 0.1 }))), 300);
     let searched = begun["searched_bps"].as_f64().expect("searched for");
@@ -132,8 +134,8 @@ fn a_relative_rate_is_searched_for_and_max_is_not() {
 #[test]
 fn a_load_that_cannot_begin_reports_the_reason() {
     // A bound port that does not answer.
-    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let silent = nobody.local_addr().expect("bound").to_string();
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let silent = silent.local_addr().expect("bound").to_string();
     let (_reflector, peer) = reflector("127.0.0.1:0", Some(KEY));
     let pace = json!({ "kind": "max" });
     let absent = json!({ "pace": pace, "size_bytes": null, "wire": false, "cpu": 1_022, "spin": false });
@@ -153,6 +155,7 @@ fn a_load_that_cannot_begin_reports_the_reason() {
 
 #[test]
 fn a_load_that_ends_during_its_search_reports_nothing() {
+    let _flooding = flooding();
     let (_reflector, peer) = reflector("127.0.0.1:0", None);
     let mut load =
         ChildProcess::start("net-load", &request(&peer, None, stream(json!({ "kind": "share", "share": 0.5 }))));

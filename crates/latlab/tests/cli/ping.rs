@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{BINARY, Latlab, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::privileged;
+use crate::scheduling::flooding;
 use crate::serve::serve;
 use crate::skip::program;
 use crate::store::{due_gaps_ns, manifest, only_recording, open, recordings, recordings_in, spool_bytes};
@@ -350,6 +351,7 @@ fn caveat<'a>(document: &'a Value, code: &str, text: &str) -> &'a Value {
 
 #[test]
 fn drops_of_the_reflectors_socket_are_reported_at_both_ends() {
+    let _flooding = flooding();
     const EVENT_BYTES: u64 = 64;
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve(home.path(), "");

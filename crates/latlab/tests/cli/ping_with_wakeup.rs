@@ -10,7 +10,7 @@ use latlab::recording::Recording;
 use rustix::process::Signal;
 
 use crate::harness::{Latlab, Running, contains, wait_until};
-use crate::scheduling::{only_busy_cpu, precedence};
+use crate::scheduling::precedence;
 use crate::skip::skip;
 use crate::store::{only_recording, open, recordings, spool_bytes};
 use crate::wakeup::{Row, keep_busy, rows};
@@ -73,7 +73,7 @@ fn slow_probes_coincide_with_late_wakeups_of_a_busy_cpu() {
     if cpu == 0 {
         return skip("there is one CPU only");
     }
-    let (_precedence, _only) = (precedence(), only_busy_cpu());
+    let _precedence = precedence();
     let home = tempfile::tempdir().expect("a temporary directory");
     let line = "ping -i 1ms -d 4s --warmup 0 --peer-cpu 0 --deadline 20ms --with-wakeup 1ms:late=20ms --json";
     let running = begun(home.path(), &format!("{line} --cpu {cpu}"));

@@ -128,7 +128,7 @@ fn sigkill_of_latlab_leaves_no_process_on_the_far_host() {
         wait_until(&format!("{name} had ended"), || !is_alive(pid));
     }
     drop(sshd);
-    Latlab::at(home.path()).arg("summary").arg(only_recording(home.path())).stdout(contains("ping ssh:far")).success();
+    Latlab::at(home.path()).arg("summary").arg(only_recording(home.path())).stdout(contains("ping ssh:far")).measured();
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn the_death_of_the_agent_leaves_a_partial_recording() {
         );
         let recording = only_recording(run.home.path());
         assert_eq!(manifest(&recording)["ending"], "failed", "{}", manifest(&recording));
-        Latlab::at(run.home.path()).arg("summary").arg(recording).stdout(contains("ping ssh:far")).success();
+        Latlab::at(run.home.path()).arg("summary").arg(recording).stdout(contains("ping ssh:far")).measured();
     }
 }
 
@@ -160,7 +160,7 @@ fn a_frozen_connection_is_ended_by_the_heartbeat_timer() {
     let ran = run.running.exits(3);
     assert!(ran.stderr.contains("no word from the agent of `ssh:far`"), "{}", ran.stderr);
     assert!(!is_alive(run.ssh), "ssh ends with latlab");
-    Latlab::at(run.home.path()).arg("summary").arg(only_recording(run.home.path())).success();
+    Latlab::at(run.home.path()).arg("summary").arg(only_recording(run.home.path())).measured();
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::far_end::{NamespacedAgent, SshRun, Sshd, local_agent, with_latlab};
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::{arguments, below, children, is_alive, signal};
+use crate::scheduling::flooding;
 use crate::settings::three_knobs;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
@@ -219,6 +220,7 @@ fn loads_of_both_ends_are_reported_in_json_manifest_and_text() {
 
 #[test]
 fn the_rate_for_a_relative_load_is_searched_for_at_the_far_end() {
+    let _flooding = flooding();
     let (here, far) = (three_knobs(), three_knobs());
     let line = "-d 600ms -i 5ms --warmup 0 --json --load net=10%@peer";
     let ran = between(&here, &far, line).measured();
@@ -228,11 +230,12 @@ fn the_rate_for_a_relative_load_is_searched_for_at_the_far_end() {
     assert!((offered / searched - 0.1).abs() < 1e-6 && number(&load["achieved"]) > 0.0, "{load:#}");
     assert_eq!(load["at"], "peer");
     let text = Latlab::at(ran.directory()).arg("summary").arg(only_recording(ran.directory())).measured().stdout;
-    assert!(text.contains("net=10% at peer (") && text.contains(" of "), "the rate is told: {text}");
+    assert!(text.contains("net=10% at peer (") && text.contains(" of "), "the rate is missing: {text}");
 }
 
 #[test]
 fn an_interrupt_ends_the_search_for_the_rate_of_a_load() {
+    let _flooding = flooding();
     for place in ["@local", "@peer"] {
         let (here, far) = (three_knobs(), three_knobs());
         let line = format!("-d 50s --warmup 0 {THREE_THERE} --load net=90%{place}");

@@ -78,6 +78,7 @@ fn the_search_finds_the_rate_of_a_shaper() {
         let Some(_inside) = shaped(&shaper) else { return };
         let json = Latlab::new().line("stream --search 0,1% -d 12s -4 --json").success().json();
         check_schema(&json, "summary/1");
+        let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{queue}: no number in {json:#}"));
         // 1,472 of 1,514 bytes of a frame are payload.
         let carried = 40e6 * 1_472.0 / 1_514.0;
         for goal in list(&json["search"]["goals"]) {
@@ -97,6 +98,7 @@ fn the_search_finds_the_rate_of_a_shaper() {
 
 #[test]
 fn no_rate_is_found_on_a_path_that_always_loses() {
+    let _precedence = precedence();
     // The path carries fewer than the least of ten packets in a trial, but the small queries pass.
     let shaper = "tbf rate 200kbit burst 4k latency 50ms";
     let Some(_inside) = shaped(shaper) else { return };
@@ -112,6 +114,7 @@ fn no_rate_is_found_on_a_path_that_always_loses() {
 
 #[test]
 fn a_path_that_only_delays_is_reported_as_late() {
+    let _precedence = precedence();
     // The least of ten packets in a trial of 0.1 s is 1.2 Mbit/s. The queue delays them and does not drop them.
     let shaper = "tbf rate 256kbit burst 5k latency 1s";
     let Some(_inside) = shaped(shaper) else { return };

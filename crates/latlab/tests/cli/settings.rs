@@ -11,6 +11,7 @@ use crate::fake_host::FakeHost;
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::{ip, privileged};
 use crate::processes::children;
+use crate::skip::programs;
 use crate::store::{manifest, only_recording, recordings};
 
 const RT: &str = "proc/sys/kernel/sched_rt_runtime_us";
@@ -286,7 +287,7 @@ fn timer_slack_is_set_for_the_threads_of_the_named_ends() {
 
 #[test]
 fn interface_settings_are_restored_from_another_namespace() {
-    if !privileged() {
+    if !privileged() || !programs(&["ip"]) {
         return;
     }
     let home = tempfile::tempdir().expect("a directory");

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::harness::{Finished, Latlab, contains, empty, wait_until, warnings_at_most};
 use crate::lab::{ip, privileged};
-use crate::skip::skip;
+use crate::skip::{programs, skip};
 
 /// A knob of this host that is a file, the setting, and the value that the file then has.
 struct RealKnob {
@@ -200,7 +200,7 @@ fn restore(home: &Path) -> Finished {
 
 #[test]
 fn an_interface_with_the_name_of_a_deleted_one_is_not_restored() {
-    if !privileged() {
+    if !privileged() || !programs(&["ip"]) {
         return;
     }
     beside_a_pair(|home| {
@@ -216,7 +216,7 @@ fn an_interface_with_the_name_of_a_deleted_one_is_not_restored() {
 
 #[test]
 fn a_namespace_with_the_inode_of_a_deleted_one_is_not_restored() {
-    if !privileged() {
+    if !privileged() || !programs(&["ip"]) {
         return;
     }
     beside_a_pair(|home| {
@@ -238,7 +238,7 @@ fn a_namespace_with_the_inode_of_a_deleted_one_is_not_restored() {
 
 #[test]
 fn two_names_of_one_interface_are_one_knob() {
-    if !privileged() {
+    if !privileged() || !programs(&["ip"]) {
         return;
     }
     beside_a_pair(|home| {
@@ -253,7 +253,7 @@ fn two_names_of_one_interface_are_one_knob() {
 
 #[test]
 fn an_mtu_that_disables_ipv6_is_refused() {
-    if !privileged() {
+    if !privileged() || !programs(&["ip"]) {
         return;
     }
     if !Path::new("/proc/sys/net/ipv6").exists() {

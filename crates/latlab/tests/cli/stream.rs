@@ -14,7 +14,7 @@ use crate::far_end::local_agent;
 use crate::harness::{Latlab, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::{children, signal};
-use crate::scheduling::precedence;
+use crate::scheduling::{flooding, precedence};
 use crate::serve::serve;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
@@ -122,6 +122,7 @@ fn packets_of_every_send_mode_are_counted_with_and_without_checksums() {
 
 #[test]
 fn a_down_stream_is_sent_if_the_reflector_allows_it() {
+    let _flooding = flooding();
     let down = "--direction down --rate 2kpps -d 800ms --warmup 0 --json";
     let ran = Latlab::new().line(&format!("stream {down}")).success();
     let json = ran.json();
@@ -164,6 +165,7 @@ fn a_down_stream_is_sent_if_the_reflector_allows_it() {
 
 #[test]
 fn an_unreached_rate_is_reported() {
+    let _flooding = flooding();
     let ran = Latlab::new().line("stream --rate 5Tbit/s -d 500ms --warmup 0 --json").success();
     let json = ran.json();
     assert!(has_caveat(&json, "rate-unreached"), "{json:#}");
@@ -189,6 +191,7 @@ fn streams_to_serve_and_to_agents_are_measured() {
 
 #[test]
 fn streams_in_lab_are_measured_with_a_concurrent_load() {
+    let _flooding = flooding();
     if !privileged() {
         return;
     }
@@ -212,6 +215,7 @@ fn streams_in_lab_are_measured_with_a_concurrent_load() {
 
 #[test]
 fn packets_lost_at_a_stopped_receiver_are_counted_as_socket_drops() {
+    let _flooding = flooding();
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve(home.path(), "");
     let running = Latlab::at(home.path())

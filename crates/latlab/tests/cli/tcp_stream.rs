@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Latlab, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::{privileged, shaped};
-use crate::scheduling::precedence;
+use crate::scheduling::{flooding, precedence};
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 use crate::tcp::serve_tcp;
 
@@ -16,6 +16,7 @@ fn stream(target: &str, line: &str) -> Latlab {
 
 #[test]
 fn all_messages_arrive_in_order_with_and_without_a_rate() {
+    let _flooding = flooding();
     let mut targets = vec![("local", "-4"), ("local", "-6"), ("local", "--flows 3")];
     if privileged() {
         targets.push(("lab", "-4"));
@@ -87,6 +88,7 @@ fn a_stopped_target_ends_the_stream_although_its_kernel_acknowledges() {
 
 #[test]
 fn the_end_of_its_connection_ends_a_stream() {
+    let _flooding = flooding();
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve_tcp(home.path(), "");
     let line = format!("stream {address} --transport tcp -d 300ms --warmup 0 --no-record");

@@ -12,7 +12,7 @@ use latlab_sys::errno::explain;
 use rustix::process::Signal;
 
 use crate::harness::{BINARY, Latlab, wait_until};
-use crate::scheduling::{only_busy_cpu, precedence};
+use crate::scheduling::precedence;
 use crate::skip::skip;
 use crate::store::{only_recording, spool_bytes};
 use crate::wakeup::keep_busy;
@@ -88,7 +88,7 @@ fn the_trace_has_the_thread_that_caused_the_late_wakeup() {
     if !can_trace() {
         return;
     }
-    let (_precedence, _only) = (precedence(), only_busy_cpu());
+    let _precedence = precedence();
     // Only a thread of higher priority delays this one, or the hypervisor: in that case the run is repeated.
     for _ in 0..5 {
         let home = tempfile::tempdir().expect("a temporary directory");
