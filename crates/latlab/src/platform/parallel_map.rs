@@ -1,4 +1,4 @@
-//! Independent pieces of work on several threads. Results are in the order of the pieces, whatever the number of threads.
+//! Independent pieces of work on several threads. Results are in the order of the pieces for any number of threads.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;

@@ -23,15 +23,15 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 61_200),
-    (Measure::Files, 403),
-    (Measure::SmallFiles, 137),
+    (Measure::ShippedLines, 60_720),
+    (Measure::Files, 358),
+    (Measure::SmallFiles, 93),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
     (Measure::RepeatedTypeNames, 0),
     (Measure::TupleParameters, 0),
     (Measure::LongFunctions, 0),
-    (Measure::UnclearWords, 167),
+    (Measure::UnclearWords, 33),
 ];
 
 /// Lines below which a file is small.

@@ -3,7 +3,7 @@
 use crate::facts::{Activity, HostFacts};
 use crate::plan::{EndSpec, WaitMode};
 
-/// The intended measurement, as far as it determines what would spoil it.
+/// The properties of the intended measurement that findings depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct Intent<'a> {
     /// The end that runs on the host.

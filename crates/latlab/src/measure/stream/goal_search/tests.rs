@@ -1,4 +1,4 @@
-//! The search against simulated paths: what they carry is known, what they do by accident is seeded.
+//! The search against simulated paths of known capacity, with seeded random effects.
 
 use proptest::prelude::*;
 use rand::{Rng, RngExt, SeedableRng};
@@ -20,23 +20,23 @@ fn goal(loss_ratio: f64) -> LossGoal {
     }
 }
 
-/// A path, and a sender that can do `fastest`.
+/// A path, and a sender of at most `fastest` packets a second.
 #[derive(Clone, Copy, Debug)]
 struct Path {
-    /// Packets a second that it carries on average.
+    /// The mean capacity in packets a second.
     capacity: f64,
-    /// It holds back so many seconds' worth of them.
+    /// The length of its queue in seconds.
     queue: f64,
     fastest: f64,
-    /// Each trial meets another capacity: up to this share more or less.
+    /// The capacity of a trial differs from the mean by up to this share.
     noise: f64,
     /// Of this share of trials …
     burst_chance: f64,
-    /// … so many packets are lost at once, whatever the rate.
+    /// … so many packets are lost at once, at any rate.
     burst_packets: f64,
     /// This share of packets is lost at every rate.
     always: f64,
-    /// In this share of trials the sender is kept from its CPU for half of the time.
+    /// In this share of trials the sender has no CPU for half of the time.
     stalls: f64,
 }
 
@@ -78,8 +78,8 @@ fn search(path: &Path, goals: &[LossGoal], within: Nanos, seed: u64) -> Found {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let start = Stamp::from_nanos(7);
     let guess_pps = path.capacity.min(path.fastest) * random.random_range(0.9..1.1);
-    let reach = RateRange { floor_pps: 20.0, ceiling_pps: path.fastest, guess_pps };
-    let mut search = GoalSearch::new(goals, reach, start + within);
+    let range = RateRange { floor_pps: 20.0, ceiling_pps: path.fastest, guess_pps };
+    let mut search = GoalSearch::new(goals, range, start + within);
     let (floor_pps, ceiling_pps, ending) = (20.0, path.fastest, SearchEnding::CutShort);
     let mut facts = RateSearchFacts { floor_pps, ceiling_pps, trials: Vec::new(), ending, took_ns: Nanos::ZERO };
     let mut now = start;
@@ -95,7 +95,7 @@ fn search(path: &Path, goals: &[LossGoal], within: Nanos, seed: u64) -> Found {
 }
 
 #[test]
-fn a_path_without_noise_is_known_to_the_width_for_each_goal() {
+fn on_a_path_without_noise_the_bounds_of_each_goal_have_the_required_width() {
     let goals = [goal(NO_LOSS), goal(HALF_A_PERCENT), goal(0.1)];
     for capacity in [900.0, 8_000.0, 123_456.0, 2_000_000.0] {
         let found = search(&Path::of(capacity, capacity * 3.0), &goals, WITHIN, 1);
@@ -103,7 +103,7 @@ fn a_path_without_noise_is_known_to_the_width_for_each_goal() {
         for goal in &goals {
             let bounds = goal.bounds(&found.search.trials);
             let (lower, upper) = bounds.lower_pps.zip(bounds.upper_pps).expect("both bounds");
-            // What loses no more than the goal allows, give or take the packets of a trial that cannot be halved.
+            // The highest rate that meets the goal, with the resolution of whole packets in a trial.
             let limit = capacity / (1.0 - goal.loss_ratio);
             let grain = 2.0 / goal.final_trial_ns.as_secs_f64();
             assert!(lower <= limit + grain && limit - grain <= upper, "{lower} to {upper}, {limit} is right");
@@ -114,14 +114,13 @@ fn a_path_without_noise_is_known_to_the_width_for_each_goal() {
     }
 }
 
-/// What a trial of half a second delivers at least that keeps to `goal`: a packet less than its rate says, and a hundredth
-/// late.
+/// The least delivered rate of a trial of 0.5 s that meets `goal`: a packet less than its rate, and 1 % late.
 fn least_delivered(lower_pps: f64, goal: &LossGoal) -> f64 {
     (lower_pps - 2.0) * (1.0 - goal.loss_ratio) / 1.01 - 1e-6
 }
 
 #[test]
-fn it_is_quick_where_nothing_is_odd() {
+fn a_search_on_a_regular_path_is_short() {
     let found = search(&Path::of(100_000.0, 300_000.0), &[goal(NO_LOSS), goal(HALF_A_PERCENT)], WITHIN, 3);
     assert!(
         found.took < Nanos::from_secs(30) && found.search.trials.len() < 60,
@@ -131,26 +130,26 @@ fn it_is_quick_where_nothing_is_odd() {
 }
 
 #[test]
-fn a_path_that_carries_whatever_can_be_sent_ends_at_the_ceiling() {
+fn without_loss_the_search_ends_at_the_highest_rate() {
     let found = search(&Path::of(1e9, 20_000.0), &[goal(NO_LOSS)], WITHIN, 1);
     let bounds = goal(NO_LOSS).bounds(&found.search.trials);
     assert_eq!((found.step, bounds.lower_pps, bounds.upper_pps), (GoalStep::Settled, Some(20_000.0), None));
 }
 
 #[test]
-fn a_path_that_always_loses_ends_at_the_floor() {
+fn with_constant_loss_the_search_ends_at_the_lowest_rate() {
     let always = Path { always: 0.3, ..Path::of(1e5, 1e6) };
     let found = search(&always, &[goal(NO_LOSS), goal(HALF_A_PERCENT), goal(0.4)], WITHIN, 1);
     let bounds = |loss_ratio| goal(loss_ratio).bounds(&found.search.trials);
     for strict in [NO_LOSS, HALF_A_PERCENT] {
         assert_eq!((bounds(strict).lower_pps, bounds(strict).upper_pps), (None, Some(20.0)), "{strict}");
     }
-    // 0.6 of what is sent at that rate is what the path carries.
+    // The path delivers 0.6 of the packets at that rate.
     assert!(bounds(0.4).lower_pps.is_some_and(|pps| (pps * 0.6 / 1e5 - 1.0).abs() < 0.1), "{:?}", bounds(0.4));
 }
 
 #[test]
-fn bursts_in_fewer_trials_than_the_exceed_ratio_allows_do_not_move_the_answer() {
+fn bursts_in_fewer_trials_than_the_exceed_ratio_do_not_change_the_result() {
     let path = |burst_chance| Path { burst_chance, burst_packets: 500.0, ..Path::of(50_000.0, 200_000.0) };
     let lower = |path: &Path, goal: &LossGoal, seed| {
         let found = search(path, std::slice::from_ref(goal), WITHIN, seed);
@@ -161,26 +160,26 @@ fn bursts_in_fewer_trials_than_the_exceed_ratio_allows_do_not_move_the_answer() 
     };
     let believing_each = LossGoal { exceed_ratio: 0.0, ..goal(NO_LOSS) };
     assert!(near(&goal(NO_LOSS), 0.1) >= 95, "one trial in ten");
-    // What the exceed ratio is for: without it one burst in a sum of trials sends the answer far down.
+    // Without the exceed ratio one burst in a sum of trials lowers the result.
     assert!(near(&believing_each, 0.1) < 80, "{}", near(&believing_each, 0.1));
     assert!(near(&goal(NO_LOSS), 0.9) < 5, "nine in ten are the path");
 }
 
 #[test]
-fn noise_moves_the_answer_by_no_more_than_itself() {
+fn the_error_of_the_result_is_at_most_the_noise() {
     let goal = goal(NO_LOSS);
     let path = Path { noise: 0.05, ..Path::of(50_000.0, 200_000.0) };
     for seed in 0..100 {
         let found = search(&path, &[goal], WITHIN, seed);
         let bounds = goal.bounds(&found.search.trials);
         let (lower, upper) = bounds.lower_pps.zip(bounds.upper_pps).expect("both bounds");
-        // Of the middle trials: half of them meet more than the mean capacity, half of them less.
+        // The median trial decides, whose capacity is near the mean.
         assert!(lower > 50_000.0 * 0.95 * 0.98 && upper < 50_000.0 * 1.05 * 1.02, "seed {seed}: {bounds:?}");
     }
 }
 
 #[test]
-fn a_deep_queue_is_no_capacity() {
+fn packets_in_a_deep_queue_do_not_count_as_capacity() {
     let capacity = 8_256.0;
     for (trial_ms, queue) in [(100, 0.005), (100, 0.2), (100, 10.0), (166, 0.2), (500, 0.2), (500, 10.0), (1_000, 0.2)]
     {
@@ -191,13 +190,13 @@ fn a_deep_queue_is_no_capacity() {
             let found = search(&Path { queue, ..Path::of(capacity, 100_000.0) }, &[goal], trial.saturating_mul(92), 1);
             let bounds = goal.bounds(&found.search.trials);
             let lower = bounds.lower_pps.expect("a lower bound");
-            // A hundredth may be late, and a packet of a trial cannot be halved.
+            // 1 % may be late, and the resolution is one packet of a trial.
             let most = capacity * 1.01 / (1.0 - loss_ratio) + 1e3 / trial_ms as f64;
             assert!(
                 lower > capacity * 0.96 && lower <= most,
                 "{lower} in trials of {trial_ms} ms, a queue of {queue} s"
             );
-            // What arrived in a second of counting is what goes through, give or take a packet.
+            // The rate of counting is the capacity, with the resolution of one packet.
             let conditional = bounds.conditional_pps.expect("a lower bound");
             assert!(conditional <= capacity + 1e3 / trial_ms as f64, "{conditional} of {capacity}");
         }
@@ -205,7 +204,7 @@ fn a_deep_queue_is_no_capacity() {
 }
 
 #[test]
-fn a_sender_that_is_kept_from_its_cpu_now_and_then_does_not_move_the_answer() {
+fn occasional_stalls_of_the_sender_do_not_change_the_result() {
     let goal = goal(NO_LOSS);
     let near = |stalls| {
         let path = Path { stalls, ..Path::of(50_000.0, 200_000.0) };
@@ -219,8 +218,8 @@ fn a_sender_that_is_kept_from_its_cpu_now_and_then_does_not_move_the_answer() {
 fn paths() -> impl Strategy<Value = Path> {
     let capacity = (2f64..6.5).prop_map(|power| 10f64.powf(power));
     (capacity, 0.3..20.0f64, 0.0..0.3f64, 0.0..1.0f64, 0.0..200.0f64, 0.0..2.0f64, 0.0..1.0f64).prop_map(
-        |(capacity, reach, noise, burst_chance, burst_packets, queue, stalls)| Path {
-            fastest: (capacity * reach).max(25.0),
+        |(capacity, speed, noise, burst_chance, burst_packets, queue, stalls)| Path {
+            fastest: (capacity * speed).max(25.0),
             noise,
             burst_chance,
             burst_packets: burst_packets.round(),
@@ -235,13 +234,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_the_path_does_it_ends_in_time_and_says_what_trials_say(
+    fn on_any_path_the_search_ends_in_time_and_its_bounds_follow_from_the_trials(
         path in paths(), seed: u64, seconds in 1i64..60, strict in 0.0..0.9f64,
     ) {
         let goals = [goal(NO_LOSS), goal(HALF_A_PERCENT), LossGoal { exceed_ratio: strict, ..goal(0.05) }];
         let within = Nanos::from_secs(seconds);
         let found = search(&path, &goals, within, seed);
-        // A trial that takes longer than any before may end a little late.
+        // A trial that takes longer than all before may end late.
         prop_assert!(found.took <= within + Nanos::from_millis(60), "{:?} of {within:?}", found.took);
         let trials = found.search.trials;
         prop_assert!(trials.iter().all(|trial| trial.pps >= 20.0 && trial.pps <= path.fastest.max(20.0) + 1e-3));

@@ -9,7 +9,7 @@ use crate::session::{self, ReceiverState, ReflectorAction, ReflectorLimits, Sess
 use crate::transport::sim::{Fault, Network, SimClock, SimTransport, SimulatedReflector};
 use crate::wire::MessageType;
 
-/// A path of `capacity` packets a second and a queue of 5 ms to a real reflector; the command to end comes at `until`.
+/// A path of `capacity` packets a second and a queue of 5 ms to a real reflector; the command to end is given at `until`.
 fn narrow(capacity: f64, until: Nanos, commands: &NetLoadCommands) -> SimulatedReflector<'_> {
     let mut reflector = SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]);
     reflector.set_receiver_state(ReceiverState { socket_drops: Some(3), ..ReceiverState::default() });
@@ -51,10 +51,10 @@ fn quiet() -> Network {
 fn load<'a>(
     network: Network,
     pace: Pace,
-    far_end: SimulatedReflector<'a>,
+    reflector: SimulatedReflector<'a>,
 ) -> NetLoadSender<SimTransport<'a>, SimClock> {
     let spec = StreamSpec::at(pace);
-    let mut transport = SimTransport::new(network, Stamp::from_nanos(0), far_end);
+    let mut transport = SimTransport::new(network, Stamp::from_nanos(0), reflector);
     let clock = transport.clock();
     let params = SessionParams::new("sim", [7; 16], 1_000, Schedule::Closed, None, Nanos::from_secs(1));
     let never = AtomicBool::new(false);
@@ -83,7 +83,7 @@ fn within(value: f64, expected: f64, share: f64) -> bool {
 }
 
 #[test]
-fn a_rate_is_kept_and_reported_by_both_ends() {
+fn a_rate_is_kept_and_counted_at_both_ends() {
     let pace = Pace::Rate { bps: 80_000_000 };
     let NetLoadOutcome { report, failure } = outcome_of(quiet(), pace, 1e6, Nanos::from_secs(3));
     assert!(failure.is_none());
@@ -124,7 +124,7 @@ fn without_a_pace_the_rate_is_limited_by_the_cost_of_sends() {
 }
 
 #[test]
-fn a_share_is_of_the_rate_that_passes_without_loss() {
+fn a_share_refers_to_the_rate_without_loss() {
     let NetLoadOutcome { report, .. } = outcome_of(quiet(), Pace::Share { share: 0.5 }, 10_000.0, Nanos::from_secs(14));
     let searched = report.searched_bps.expect("searched");
     assert!((74e6..=86e6).contains(&searched), "{report:?}");
@@ -133,7 +133,7 @@ fn a_share_is_of_the_rate_that_passes_without_loss() {
 }
 
 #[test]
-fn a_full_queue_of_this_host_is_waited_for_and_a_stall_is_caught_up() {
+fn a_refused_send_is_repeated_and_a_short_stall_is_made_up() {
     let enobufs = Errno::NOBUFS.raw_os_error();
     let faults = vec![
         Fault::Refuse { send: 2_000, errno: enobufs },
@@ -148,16 +148,16 @@ fn a_full_queue_of_this_host_is_waited_for_and_a_stall_is_caught_up() {
 }
 
 #[test]
-fn figures_begin_at_the_command() {
+fn the_reported_interval_begins_at_the_command() {
     let commands = NetLoadCommands::default();
     let mut reflecting = narrow(1e6, Nanos::from_secs(4), &commands);
-    let far_end: SimulatedReflector<'_> = Box::new(|datagram, at| {
+    let reflector: SimulatedReflector<'_> = Box::new(|datagram, at| {
         if at.as_nanos() > 3_000_000_000 {
             commands.set_begin();
         }
         reflecting(datagram, at)
     });
-    let mut load = load(quiet(), Pace::Packets { pps: 1_000 }, far_end);
+    let mut load = load(quiet(), Pace::Packets { pps: 1_000 }, reflector);
     let pace = load.settle_pace(&commands.end).expect("the reflector counts").expect("no command to end");
     let outcome = load.run(pace, &commands, |_| Ok(())).expect("it begins").expect("and has begun");
     assert!((900..=1_000).contains(&outcome.report.sent_packets), "one second of four: {:?}", outcome.report);
@@ -165,7 +165,7 @@ fn figures_begin_at_the_command() {
 }
 
 #[test]
-fn a_reflector_that_does_not_count_is_an_error_and_so_is_one_that_stops() {
+fn a_reflector_that_does_not_answer_polls_is_an_error_also_if_it_stops_later() {
     let commands = NetLoadCommands::default();
     let mut reflector = SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]);
     let from = SocketAddr::from(([127, 0, 0, 1], 40_000));
