@@ -23,7 +23,7 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 60_720),
+    (Measure::ShippedLines, 60_750),
     (Measure::Files, 358),
     (Measure::SmallFiles, 93),
     (Measure::Circles, 0),
@@ -31,7 +31,7 @@ const CEILINGS: [Ceiling; 9] = [
     (Measure::RepeatedTypeNames, 0),
     (Measure::TupleParameters, 0),
     (Measure::LongFunctions, 0),
-    (Measure::UnclearWords, 33),
+    (Measure::UnclearWords, 28),
 ];
 
 /// Lines below which a file is small.
