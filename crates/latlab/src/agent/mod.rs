@@ -1,7 +1,7 @@
 //! latlab on another host, both ends of the agent protocol (docs/agent-protocol.md).
 //!
-//! `frame` and `message` define the protocol. `controller` is the end of the measuring host: `process` runs the
-//! command that connects, `connection` exchanges requests and replies. `serve` is the end of the agent: `handler` carries out
+//! `frame` and `message` define the protocol. `controller` is the end of the measuring host: `process` runs the command
+//! that connects, `connection` exchanges requests and replies. `serve` is the end of the agent: `handler` carries out
 //! requests, `sampling` collects host samples.
 
 mod connection;

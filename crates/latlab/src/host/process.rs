@@ -11,7 +11,8 @@ use super::root::HostRoot;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ProcessIdentity {
     pub(super) pid: u32,
-    /// When it started, in clock ticks since boot ([proc_pid_stat(5)](https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html)).
+    /// When it started, in clock ticks since boot
+    /// ([proc_pid_stat(5)](https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html)).
     pub(super) started_ticks: u64,
     /// The boot in which it runs or ran.
     pub(super) boot_id: String,

@@ -191,7 +191,8 @@ mod tests {
         Some(waited + stolen_ticks * 10_000_000)
     }
 
-    /// The share of a CPU that the loop used in [`HELD`], by the CPU clock of its thread, and how long it waited for the CPU.
+    /// The share of a CPU that the loop used in [`HELD`], by the CPU clock of its thread, and how long it waited for the
+    /// CPU.
     fn hold(share: f64, cpu: u16) -> (f64, Option<i64>) {
         let worker = thread::spawn(move || {
             pin_to(&[cpu]).expect("a CPU that may be used");

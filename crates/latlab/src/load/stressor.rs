@@ -132,8 +132,8 @@ impl Stressor {
         }
     }
 
-    /// Ends the load, if [`end`](Stressor::end) has not, and returns its report since [`begin`](Stressor::begin). The report of
-    /// a load that died, or got no CPU, has a reason instead of figures.
+    /// Ends the load, if [`end`](Stressor::end) has not, and returns its report since [`begin`](Stressor::begin). The
+    /// report of a load that died, or got no CPU, has a reason instead of figures.
     pub fn stop(mut self) -> LoadReport {
         self.end();
         let line = self.process.receive_line(REPORT_TIMEOUT);

@@ -248,7 +248,8 @@ mod tests {
 
     #[test]
     fn windows_and_mean_are_rates_over_their_actual_duration() {
-        // 80 % of a CPU for 300 ms: 60 % in the second window, 100 % in the third; one reading is late, the last window short.
+        // 80 % of a CPU for 300 ms: 60 % in the second window, 100 % in the third; one reading is late, the last window
+        // short.
         let figures = MeterFigures::of(&readings([(0, 0), (100, 80), (200, 140), (310, 250), (320, 250)]));
         assert_eq!(figures.measured, Nanos::from_millis(320));
         assert_eq!((figures.mean, figures.windows), (Some(250.0 / 320.0), Some([0.6, 1.0])));

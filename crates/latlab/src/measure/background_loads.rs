@@ -23,8 +23,8 @@ pub(crate) struct BackgroundLoads {
 }
 
 impl BackgroundLoads {
-    /// Starts the loads of `spec`, those of this host first, so that only one rate search uses the path at a time. `duration`
-    /// is the longest time for which they are needed.
+    /// Starts the loads of `spec`, those of this host first, so that only one rate search uses the path at a time.
+    /// `duration` is the longest time for which they are needed.
     ///
     /// To be called before the calling thread is pinned: the loads inherit the CPUs that it may use.
     ///
@@ -83,8 +83,8 @@ impl BackgroundLoads {
         }
     }
 
-    /// Ends all loads that have not ended, and returns their reports, those of this host first. The reports of a lost agent's
-    /// loads have the offered figures only.
+    /// Ends all loads that have not ended, and returns their reports, those of this host first. The reports of a lost
+    /// agent's loads have the offered figures only.
     pub(crate) fn finish(self, peer: Option<&mut Peer>) -> Vec<LoadReport> {
         let BackgroundLoads { local, remote, .. } = self;
         // Both hosts end their loads at nearly the same time.

@@ -160,9 +160,9 @@ impl Peer {
         Ok(Peer { process: Some(process), _sender_namespace, lab: Some(lab), guard, ..Peer::at(address) })
     }
 
-    /// The path of this end's network loads to the reflector that counts them; `None` without network loads. A reflector that
-    /// latlab starts for them is a process of its own: in a common socket probes would queue behind the load, and that queue
-    /// is not part of the path.
+    /// The path of this end's network loads to the reflector that counts them; `None` without network loads. A reflector
+    /// that latlab starts for them is a process of its own: in a common socket probes would queue behind the load, and that
+    /// queue is not part of the path.
     ///
     /// # Errors
     /// That process cannot be started.
@@ -223,8 +223,8 @@ impl Peer {
         })
     }
 
-    /// Starts those loads of `spec` that the agent holds. Network loads go to a reflector on this host that only counts them,
-    /// at this end's address of the path and with a key of its own.
+    /// Starts those loads of `spec` that the agent holds. Network loads go to a reflector on this host that only counts
+    /// them, at this end's address of the path and with a key of its own.
     ///
     /// # Errors
     /// The agent refuses, or that reflector cannot be started.
@@ -293,8 +293,8 @@ impl Peer {
         self.process.iter_mut().chain(&mut self.probe_reflector).find_map(ReflectorProcess::death)
     }
 
-    /// Prepares the agent for runs that take `planned` at most (`None`: without a bound). Until [`Peer::disarm`] no message is
-    /// exchanged with it.
+    /// Prepares the agent for runs that take `planned` at most (`None`: without a bound). Until [`Peer::disarm`] no message
+    /// is exchanged with it.
     ///
     /// # Errors
     /// The agent is lost or refuses.

@@ -73,8 +73,8 @@ pub(super) struct PeerSettings {
 }
 
 impl PeerSettings {
-    /// Reads the knobs of those of `settings` that concern the agent's host, without changing them. Network knobs are those of
-    /// its interface towards `local`, this end's address.
+    /// Reads the knobs of those of `settings` that concern the agent's host, without changing them. Network knobs are those
+    /// of its interface towards `local`, this end's address.
     pub(super) fn find(
         agent: &mut Agent,
         settings: &[SettingSpec],

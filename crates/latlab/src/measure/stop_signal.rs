@@ -52,8 +52,8 @@ impl StopSignal {
         self.sleep_over.store(true, Ordering::Relaxed);
     }
 
-    /// Forwards the caller's request to the threads that sleep. To be called repeatedly: a thread that is about to sleep misses
-    /// the signal.
+    /// Forwards the caller's request to the threads that sleep. To be called repeatedly: a thread that is about to sleep
+    /// misses the signal.
     pub(crate) fn forward(&self) {
         if self.requested.load(Ordering::Relaxed) {
             self.end_sleep();

@@ -28,8 +28,8 @@ pub(crate) struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Starts the hidden `command` in the caller's network namespace and sends it `request`. When this is dropped, a process that
-    /// does not end within `end_timeout` is killed.
+    /// Starts the hidden `command` in the caller's network namespace and sends it `request`. When this is dropped, a
+    /// process that does not end within `end_timeout` is killed.
     pub(crate) fn spawn(command: &str, request: &impl Serialize, end_timeout: Duration) -> io::Result<ChildProcess> {
         let mut line = serde_json::to_string(request)?;
         line.push('\n');

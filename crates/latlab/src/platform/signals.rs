@@ -43,8 +43,8 @@ pub(crate) struct SignalWatch {
 }
 
 impl SignalWatch {
-    /// Handles SIGINT, SIGTERM, SIGHUP and SIGQUIT. After the first was noticed, a second one ends the process with 128 + its
-    /// number. Its changes are then undone by the kernel (namespaces, children) or by the next command (spool).
+    /// Handles SIGINT, SIGTERM, SIGHUP and SIGQUIT. After the first was noticed, a second one ends the process with 128 +
+    /// its number. Its changes are then undone by the kernel (namespaces, children) or by the next command (spool).
     pub(crate) fn listen() -> io::Result<SignalWatch> {
         let watch = SignalWatch::default();
         for signal in handled() {
@@ -82,8 +82,8 @@ impl SignalWatch {
         Ok(self)
     }
 
-    /// After the second call with a signal received, a further signal ends the process. To be called at intervals: timeout(1) and
-    /// others signal a process and its group at once, which counts as one signal.
+    /// After the second call with a signal received, a further signal ends the process. To be called at intervals:
+    /// timeout(1) and others signal a process and its group at once, which counts as one signal.
     pub(crate) fn notice(&self) {
         if self.outcome().is_some() && self.seen.swap(true, Ordering::Relaxed) {
             self.noticed.store(true, Ordering::Relaxed);

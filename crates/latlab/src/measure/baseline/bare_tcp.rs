@@ -1,5 +1,6 @@
 //! The bare loop over TCP: a round trip with latlab's own system calls, socket options and clock reads over one connection,
-//! and nothing else. No session, no transport trait, no parsing of lengths, no recording; only the round-trip times are kept.
+//! and nothing else. No session, no transport trait, no parsing of lengths, no recording; only the round-trip times are
+//! kept.
 //!
 //! The difference between latlab and this loop is latlab's own cost; the rest is the system's.
 

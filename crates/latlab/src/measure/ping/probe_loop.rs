@@ -19,7 +19,8 @@ use crate::units::{Nanos, SenderClock, Stamp};
 /// a busy loop: at most 1,000 system calls a second.
 const REFUSED_PAUSE: Nanos = Nanos::from_millis(1);
 
-/// Measures one slice. `stop` ends it early: no further probe is sent, and answers in flight are awaited for a second at most.
+/// Measures one slice. `stop` ends it early: no further probe is sent, and answers in flight are awaited for a second at
+/// most.
 ///
 /// # Errors
 /// The socket failed.
@@ -93,8 +94,8 @@ fn await_answer<T: Transport, C: Clock, D: ProbeCodec>(
     }
 }
 
-/// Probes are sent when due, independent of answers; one thread sends and receives. A probe is sent late rather than skipped,
-/// unless it is later than the permitted backlog: then it is recorded as not sent.
+/// Probes are sent when due, independent of answers; one thread sends and receives. A probe is sent late rather than
+/// skipped, unless it is later than the permitted backlog: then it is recorded as not sent.
 fn scheduled<T: Transport, C: Clock, D: ProbeCodec>(
     sender: &mut SessionSender<'_, T, C, D>,
     sequence: &mut ProbeSequence,
@@ -189,8 +190,8 @@ impl<'a, T: Transport, C: Clock, D: ProbeCodec> SessionSender<'a, T, C, D> {
         self.clock.now()
     }
 
-    /// Sends probe `seq` and records it, or the error. Returns the stamp, taken after encoding and just before the send call, and
-    /// whether the kernel took the probe.
+    /// Sends probe `seq` and records it, or the error. Returns the stamp, taken after encoding and just before the send
+    /// call, and whether the kernel took the probe.
     #[inline]
     pub(crate) fn send(
         &mut self,
@@ -222,8 +223,8 @@ impl<'a, T: Transport, C: Clock, D: ProbeCodec> SessionSender<'a, T, C, D> {
         self.log.push(SpoolEvent::TimedOut { seq, waited });
     }
 
-    /// Receives one valid answer, waiting about `patience`. The stamp is taken just after the receive call, before the answer is
-    /// decoded.
+    /// Receives one valid answer, waiting about `patience`. The stamp is taken just after the receive call, before the
+    /// answer is decoded.
     #[inline]
     pub(crate) fn receive(&mut self, patience: Nanos) -> io::Result<Option<(Seq, Stamp<SenderClock>)>> {
         let Some(length) = self.transport.receive(&mut self.buffer, patience)? else { return Ok(None) };

@@ -8,8 +8,8 @@ use crate::units::{Nanos, SenderClock, Stamp};
 /// their time-out have no fate and no row.
 pub(crate) const LINGER: Nanos = Nanos::from_secs(1);
 
-/// The state of a run between slices: the next probe, its due time, and the probes in flight. Nothing in here allocates after
-/// `new`.
+/// The state of a run between slices: the next probe, its due time, and the probes in flight. Nothing in here allocates
+/// after `new`.
 #[derive(Clone, Debug)]
 pub struct ProbeSequence {
     next: Seq,

@@ -5,8 +5,8 @@ use crate::units::{Nanos, SenderClock, Stamp};
 
 /// A stream that keeps its pace gets credit for three windows, so that one or two lost POLLs do not stop it.
 const AHEAD: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 3);
-/// Any other stream gets credit for the packets of two windows, since granted credit cannot be revoked and is used also after
-/// the end.
+/// Any other stream gets credit for the packets of two windows, since granted credit cannot be revoked and is used also
+/// after the end.
 const AHEAD_UNPACED: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 2);
 /// The first credit: a path of 20 Mbit/s carries these packets in 40 ms.
 const PACKETS_MIN: u64 = 64;
@@ -63,8 +63,8 @@ impl StreamCredit {
         }
     }
 
-    /// Begins a slice of length `span`. `has_pace`: the gap is a requested pace, and not only the least gap. What earlier slices
-    /// showed of the path is used, as far as the slice is long enough.
+    /// Begins a slice of length `span`. `has_pace`: the gap is a requested pace, and not only the least gap. What earlier
+    /// slices showed of the path is used, as far as the slice is long enough.
     pub(crate) fn begin(&mut self, now: Stamp<SenderClock>, span: Nanos, has_pace: bool) {
         let windows = span.0 as f64 / AHEAD_UNPACED.0 as f64;
         self.ahead = self.ahead.min((self.ahead as f64 * windows) as u64).max(PACKETS_MIN);
@@ -75,8 +75,8 @@ impl StreamCredit {
         (self.granted_at, self.granted, self.is_first, self.has_pace) = (now, 0, true, has_pace);
     }
 
-    /// The time until credit is granted again, if `passed` packets have passed by `now`: a window after the last time, or sooner if
-    /// half of it is used.
+    /// The time until credit is granted again, if `passed` packets have passed by `now`: a window after the last time, or
+    /// sooner if half of it is used.
     #[inline]
     pub(crate) fn due_in(&self, now: Stamp<SenderClock>, passed: u64) -> Nanos {
         let wait = match self.is_first {
@@ -115,8 +115,8 @@ impl StreamCredit {
             packets = packets.min(within(left));
         }
         packets = packets.min(self.paced(AHEAD)).min(self.paced(left + IN_FLIGHT)).max(1);
-        // Packets that a queue dropped do not arrive: when half have been sent, the next answer reports that. If the credit did not
-        // grow, a whole window is waited for.
+        // Packets that a queue dropped do not arrive: when half have been sent, the next answer reports that. If the credit
+        // did not grow, a whole window is waited for.
         let half = Nanos(self.gap.saturating_mul(i64::try_from(packets).unwrap_or(i64::MAX)).0 / 2);
         let is_soon = grows || self.is_first;
         self.wait = if is_soon { half.max(INTERVAL_MIN).min(defaults::STREAM_WINDOW) } else { defaults::STREAM_WINDOW };
@@ -137,7 +137,8 @@ impl StreamCredit {
         }
     }
 
-    /// The limit of the credit if a queue drops most packets: then the arriving packets, and not the sent ones, measure the path.
+    /// The limit of the credit if a queue drops most packets: then the arriving packets, and not the sent ones, measure the
+    /// path.
     fn carried(&self, now: Mark) -> u64 {
         let [since, _] = self.marks;
         let (passed, arrived) = (now.passed - since.passed, now.arrived.saturating_sub(since.arrived));
@@ -159,8 +160,8 @@ mod tests {
         Stamp::from_nanos(span.0)
     }
 
-    /// The packets sent until each step of 100 µs in a slice of `millis` and 0.5 s more, and the largest unused credit. The path
-    /// carries `pps` after the first `burst` packets, with a delay of `steps` in each direction.
+    /// The packets sent until each step of 100 µs in a slice of `millis` and 0.5 s more, and the largest unused credit. The
+    /// path carries `pps` after the first `burst` packets, with a delay of `steps` in each direction.
     fn sent(pps: u64, burst: u64, gap: Nanos, steps: usize, millis: i64) -> (Vec<u64>, u64) {
         let slice = Nanos::from_millis(millis);
         let mut credit = StreamCredit::new(at(Nanos::ZERO), gap);

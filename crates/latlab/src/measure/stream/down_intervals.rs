@@ -7,7 +7,8 @@ use crate::plan::defaults;
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 use crate::wire::StreamTally;
 
-/// The shortest row: a row ends with the first TALLY this long after the row before, since TALLYs arrive at uneven intervals.
+/// The shortest row: a row ends with the first TALLY this long after the row before, since TALLYs arrive at uneven
+/// intervals.
 const ROW_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 4 * 3);
 
 /// A stream kept its pace if its packets, at that pace, fill this share of the time until the POLL after the last one.
@@ -63,9 +64,9 @@ struct Counting {
     is_waiting: bool,
 }
 
-/// The intervals of both ends in a slice. A row of either end lies between two TALLYs. Packets that arrived after the latest
-/// one are in no row yet, since it is unknown how many were sent after it; so at any end of a recording the delivered packets
-/// are at most the sent ones.
+/// The intervals of both ends in a slice. A row of either end lies between two TALLYs. Packets that arrived after the
+/// latest one are in no row yet, since it is unknown how many were sent after it; so at any end of a recording the
+/// delivered packets are at most the sent ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DownIntervals {
     gap: Nanos,
@@ -79,7 +80,8 @@ pub(crate) struct DownIntervals {
 }
 
 impl DownIntervals {
-    /// The intervals of a slice of at most `most` packets with this `gap`, which begins at `begin`. `ready`: the counts before it.
+    /// The intervals of a slice of at most `most` packets with this `gap`, which begins at `begin`. `ready`: the counts
+    /// before it.
     pub(crate) fn new(
         gap: Nanos,
         most: u64,
@@ -129,8 +131,9 @@ impl DownIntervals {
         }
     }
 
-    /// The rows of both ends up to `point`, if it is late enough to end a row, or no further one `is_to_follow`. `None` before the
-    /// first packet, while the reflector waits for credit. `came`: when the first and the latest packet of the slice arrived.
+    /// The rows of both ends up to `point`, if it is late enough to end a row, or no further one `is_to_follow`. `None`
+    /// before the first packet, while the reflector waits for credit. `came`: when the first and the latest packet of the
+    /// slice arrived.
     pub(crate) fn up_to(
         &mut self,
         point: TallyPoint,
@@ -158,8 +161,8 @@ impl DownIntervals {
         Some([sent, self.counted(point, cost, came, point.at)])
     }
 
-    /// The rows up to the `last` TALLY of a slice, at `now`. The last packet was sent between two TALLYs, at the pace of those
-    /// before; counting ended a gap after it arrived, when a further one would have been due.
+    /// The rows up to the `last` TALLY of a slice, at `now`. The last packet was sent between two TALLYs, at the pace of
+    /// those before; counting ended a gap after it arrived, when a further one would have been due.
     pub(crate) fn last(
         &mut self,
         last: TallyPoint,
@@ -177,8 +180,8 @@ impl DownIntervals {
         [sent, counted]
     }
 
-    /// Sets the begin of sending if the first TALLY of the slice arrived after its first packet, which was sent after the begin
-    /// of the slice at this end. Computed from time spans on the two clocks, without comparing their instants.
+    /// Sets the begin of sending if the first TALLY of the slice arrived after its first packet, which was sent after the
+    /// begin of the slice at this end. Computed from time spans on the two clocks, without comparing their instants.
     fn find_begin(&mut self, point: TallyPoint) {
         let SenderReport { origin, latest, until } = &mut self.sending;
         if latest.number == self.counting.origin.tally.number {

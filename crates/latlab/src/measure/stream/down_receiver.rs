@@ -1,5 +1,5 @@
-//! The loop of a down-stream: the reflector sends within the credit that this end grants; this end counts. It makes no system
-//! call but send, receive, clock and the wait of the transport, and does not allocate.
+//! The loop of a down-stream: the reflector sends within the credit that this end grants; this end counts. It makes no
+//! system call but send, receive, clock and the wait of the transport, and does not allocate.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -66,8 +66,8 @@ impl<T: Transport, C: Clock> DownReceiver<T, C> {
         DownReceiver { transport, clock, down, buffer, credit, answered_at: now, last, limit, came, is_new: false }
     }
 
-    /// Begins a slice of length `span` at `now`, before which the reflector has sent `sent` packets. Returns the limit of its
-    /// credit: the packets of the slice at its pace. `has_pace`: that pace was requested, and is not only a limit.
+    /// Begins a slice of length `span` at `now`, before which the reflector has sent `sent` packets. Returns the limit of
+    /// its credit: the packets of the slice at its pace. `has_pace`: that pace was requested, and is not only a limit.
     pub fn begin(&mut self, now: Stamp<SenderClock>, span: Nanos, sent: u64, has_pace: bool) -> u64 {
         let paced = (span.0.max(0) as f64 / self.down.gap().0.max(1) as f64).round().max(1.0) as u64;
         self.limit = Some(Limit { until: now + span, packets: sent.saturating_add(paced) });
@@ -76,8 +76,8 @@ impl<T: Transport, C: Clock> DownReceiver<T, C> {
         paced
     }
 
-    /// When the first and the latest packet of the slice were received, with the resolution of one receive call; `None` without
-    /// packets.
+    /// When the first and the latest packet of the slice were received, with the resolution of one receive call; `None`
+    /// without packets.
     pub fn came(&self) -> Option<(Stamp<SenderClock>, Stamp<SenderClock>)> {
         self.came
     }
@@ -146,8 +146,8 @@ impl<T: Transport, C: Clock> DownReceiver<T, C> {
         self.settle()
     }
 
-    /// Grants no more credit, and waits until all packets are sent and received or lost. The tally of the result is the first
-    /// that covers all of them.
+    /// Grants no more credit, and waits until all packets are sent and received or lost. The tally of the result is the
+    /// first that covers all of them.
     ///
     /// # Errors
     /// The socket failed, or no TALLY was received for 1.5 s since the last one, or the reflector has not stopped after 5 s.

@@ -25,15 +25,15 @@ const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 
 /// An open flow in either direction. It records the intervals of both ends; those of the peer are in TALLYs.
 pub(crate) trait StreamFlow: Send {
-    /// Sends or receives for a slice, or until `stop`. Sends a POLL before the first packet and after the last one, so that both
-    /// ends count the same packets.
+    /// Sends or receives for a slice, or until `stop`. Sends a POLL before the first packet and after the last one, so that
+    /// both ends count the same packets.
     ///
     /// # Errors
     /// The socket failed, or the peer does not answer.
     fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError>;
 
-    /// Sends no packets for `span`, or until `stop`, but a POLL at intervals to see whether the receiver answers. Records nothing.
-    /// Sleeps in between in every wait mode, so that concurrent probes are measured on an idle host.
+    /// Sends no packets for `span`, or until `stop`, but a POLL at intervals to see whether the receiver answers. Records
+    /// nothing. Sleeps in between in every wait mode, so that concurrent probes are measured on an idle host.
     ///
     /// # Errors
     /// As [`StreamFlow::run`].
@@ -48,8 +48,8 @@ pub(crate) trait StreamFlow: Send {
     /// Whether each drop at the receiver's socket may be many packets.
     fn drops_are_merged(&self) -> bool;
 
-    /// Closes the session, unless the peer `is_gone` or did not answer at the end of the last slice: a reflector discards idle
-    /// sessions by itself.
+    /// Closes the session, unless the peer `is_gone` or did not answer at the end of the last slice: a reflector discards
+    /// idle sessions by itself.
     fn close(self: Box<Self>, is_gone: bool) -> FlowEnd;
 }
 
@@ -304,8 +304,8 @@ impl<T: Transport> DownFlow<T> {
 }
 
 impl<T: Transport + Send> StreamFlow for DownFlow<T> {
-    /// Sends a POLL before the first credit and after the last one. The time before the first packet and after the last one is in
-    /// no interval.
+    /// Sends a POLL before the first credit and after the last one. The time before the first packet and after the last one
+    /// is in no interval.
     fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
         slice.set_timer_slack();
         (self.settled, self.counts) = (false, FlowCounts::default());

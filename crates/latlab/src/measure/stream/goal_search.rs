@@ -1,11 +1,11 @@
-//! The search for the highest rates that meet loss goals, after MLRsearch (RFC 9971): the rate and duration of the next trial.
-//! Pure: the time and the results of trials are arguments.
+//! The search for the highest rates that meet loss goals, after MLRsearch (RFC 9971): the rate and duration of the next
+//! trial. Pure: the time and the results of trials are arguments.
 
 use crate::stats::{LossGoal, RateClass, RateTrial};
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// The passes: the factors by which trials are shorter, and bounds may be wider, than the goal requires. In all passes but the
-/// last one a single trial decides.
+/// The passes: the factors by which trials are shorter, and bounds may be wider, than the goal requires. In all passes but
+/// the last one a single trial decides.
 const PASSES: [(i64, f64); 3] = [(4, 8.0), (1, 2.0), (1, 1.0)];
 /// The largest step away from the only bound, as a share of the higher rate.
 const STEP_MAX: f64 = 0.5;
@@ -101,8 +101,8 @@ impl GoalSearch {
         self.trials.extend_from_slice(trials);
     }
 
-    /// The rate of the next trial for goal `number` in `pass`; `None` if the pass is complete. A completed pass stays so: otherwise
-    /// later trials could reopen it by noise.
+    /// The rate of the next trial for goal `number` in `pass`; `None` if the pass is complete. A completed pass stays so:
+    /// otherwise later trials could reopen it by noise.
     fn wanted(&mut self, number: usize, pass: usize) -> Option<f64> {
         if self.progress[number].passes > pass {
             return None;

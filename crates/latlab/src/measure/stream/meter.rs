@@ -104,16 +104,16 @@ impl StreamMeter {
         }
     }
 
-    /// The meter of a part over a connection, which loses no POLL. On a slow path a POLL is queued behind seconds of packets, and
-    /// too many repetitions would overwrite it before its answer arrives.
+    /// The meter of a part over a connection, which loses no POLL. On a slow path a POLL is queued behind seconds of
+    /// packets, and too many repetitions would overwrite it before its answer arrives.
     pub fn over_a_connection(now: Stamp<SenderClock>) -> StreamMeter {
         let repeat_after = Nanos(defaults::STREAM_POLL_AGAIN.0 * 5);
         StreamMeter { repeat_after, repeat_after_max: repeat_after, ..StreamMeter::new(now) }
     }
 
-    /// A meter for the packets in flight after the last one; its first POLL is due at once. Since no more packets are queued, an
-    /// unanswered POLL is repeated soon, and then less and less often: the counting ends with the answer, and 25 ms are 2.5 %
-    /// of a second. The time without an answer continues from this meter.
+    /// A meter for the packets in flight after the last one; its first POLL is due at once. Since no more packets are
+    /// queued, an unanswered POLL is repeated soon, and then less and less often: the counting ends with the answer, and 25
+    /// ms are 2.5 % of a second. The time without an answer continues from this meter.
     pub fn after_last_packet(&self, now: Stamp<SenderClock>) -> StreamMeter {
         let (repeat_after_max, answered_at) = (self.repeat_after_max, self.answered_at);
         StreamMeter { repeat_after: defaults::STREAM_POLL_SOON, repeat_after_max, answered_at, ..StreamMeter::new(now) }

@@ -168,8 +168,8 @@ impl<T: BurstTransport, C: Clock> NetLoadSender<T, C> {
         let sending = end - begin;
         let sent = self.stream.sent_and_refused().0 - before.sent.packets;
         let (arriving, delivered) = match self.stream.settle(&mut StreamMeter::new(end)) {
-            // On the reflector's clock, less the pause before the first packet: time spans on two clocks, without comparing their
-            // instants.
+            // On the reflector's clock, less the pause before the first packet: time spans on two clocks, without comparing
+            // their instants.
             Ok(after) => (
                 after.tally.at - before.tally.at - (begin - before.sent.at),
                 after.tally.packets.saturating_sub(before.tally.packets),
@@ -201,7 +201,8 @@ impl<T: BurstTransport, C: Clock> NetLoadSender<T, C> {
             ended = self.stream.run(&mut schedule, &mut interval.meter, NEVER, &commands.end);
         }
         let failure = ended.err().map(failed);
-        // A new meter, since the time after the last packet is not a window of the load. Without an answer the last TALLY is used.
+        // A new meter, since the time after the last packet is not a window of the load. Without an answer the last TALLY
+        // is used.
         let last = match failure {
             None => self.stream.settle(&mut StreamMeter::new(self.stream.now())).ok(),
             Some(_) => None,

@@ -66,7 +66,8 @@ pub(crate) struct RateSearch {
     clean_pps: f64,
     /// The lowest rate with loss so far.
     lossy_pps: Option<f64>,
-    /// The rate of the next trial, if it is not the middle of the bounds: a little below the delivered rate of the first trial.
+    /// The rate of the next trial, if it is not the middle of the bounds: a little below the delivered rate of the first
+    /// trial.
     guess_pps: Option<f64>,
     settled: bool,
     trials: u32,

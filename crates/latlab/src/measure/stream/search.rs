@@ -104,8 +104,8 @@ impl StreamRun {
         }
     }
 
-    /// Measures and records one trial. Returns the ending of the search, if it ends with this trial. That an overloaded receiver
-    /// does not answer is a result.
+    /// Measures and records one trial. Returns the ending of the search, if it ends with this trial. That an overloaded
+    /// receiver does not answer is a result.
     fn try_one(
         &mut self,
         pps: Option<f64>,
@@ -131,7 +131,8 @@ impl StreamRun {
         Ok(None)
     }
 
-    /// The range of rates: from ten packets in a trial to the requested rate, or else to the rate that was sent without a pace.
+    /// The range of rates: from ten packets in a trial to the requested rate, or else to the rate that was sent without a
+    /// pace.
     fn rate_range(&self, trial_span: Nanos, trials: &[TrialFacts]) -> RateRange {
         let asked = self.pps_of_all();
         let best = |of: fn(&TrialFacts) -> f64| asked.unwrap_or_else(|| trials.iter().map(of).fold(0.0, f64::max));
@@ -139,8 +140,8 @@ impl StreamRun {
         RateRange { floor_pps, ceiling_pps: best(TrialFacts::sent_pps), guess_pps: best(TrialFacts::delivered_pps) }
     }
 
-    /// Measures the stages in turn: shares of the found rate, the last of which is the run itself. If no rate was found, only the
-    /// pause with probes is measured. Stages are left out if the search took longer than planned.
+    /// Measures the stages in turn: shares of the found rate, the last of which is the run itself. If no rate was found,
+    /// only the pause with probes is measured. Stages are left out if the search took longer than planned.
     pub(crate) fn measure_stages(&mut self, search: &RateSearchSpec, stop: &AtomicBool) -> Result<(), MeasureError> {
         let facts = self.facts_mut().search.clone();
         let found = facts.as_ref().and_then(|facts| facts.found_pps(&search.goals));
@@ -205,9 +206,9 @@ impl Unanswered {
         (of(pps.is_none() || self.without_pace), of(pps.is_none()))
     }
 
-    /// Updates the counts with a trial that took `took`, and whose last POLL was `awaiting`. Returns whether the receiver is gone: it
-    /// may be too overloaded to answer after the packets of a trial, but answers the next POLL, which is sent over an idle path.
-    /// After a wait for a queue of unknown depth one POLL is enough.
+    /// Updates the counts with a trial that took `took`, and whose last POLL was `awaiting`. Returns whether the receiver
+    /// is gone: it may be too overloaded to answer after the packets of a trial, but answers the next POLL, which is sent
+    /// over an idle path. After a wait for a queue of unknown depth one POLL is enough.
     fn ends_with(&mut self, trial: &TrialFacts, awaiting: Awaiting, took: Nanos) -> bool {
         let without_pace = trial.asked_pps.is_none();
         if trial.answered {

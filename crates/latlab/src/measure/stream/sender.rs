@@ -1,5 +1,5 @@
-//! The loop of a stream: it sends packets when they are due, and POLLs, which the receiver answers with TALLYs. Once armed it
-//! makes no system call but send, receive, clock and the wait of the transport, and does not allocate.
+//! The loop of a stream: it sends packets when they are due, and POLLs, which the receiver answers with TALLYs. Once armed
+//! it makes no system call but send, receive, clock and the wait of the transport, and does not allocate.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,8 +19,8 @@ use crate::units::{Nanos, SenderClock, Stamp};
 const QUANTUM: Nanos = Nanos::from_micros(50);
 /// The interval of receive calls while the loop does not wait; a call without a result takes 0.2 µs.
 const RECEIVE_INTERVAL: Nanos = Nanos::from_micros(250);
-/// A measured stream must end within 2 s of the last answer of its target. The silence is noticed at the latest when the next
-/// POLL is due, before which two sends may each have waited for a nap; 0.25 s are left to close the recording.
+/// A measured stream must end within 2 s of the last answer of its target. The silence is noticed at the latest when the
+/// next POLL is due, before which two sends may each have waited for a nap; 0.25 s are left to close the recording.
 const _: () = assert!(
     defaults::STREAM_PATIENCE.0 + defaults::STREAM_POLL_AGAIN.0 + 2 * defaults::NAP.0 <= Nanos::from_millis(1_750).0
 );
@@ -382,8 +382,8 @@ impl StallDetector {
         self.asked_bytes = None;
     }
 
-    /// When the connection last made progress towards that POLL, with `carried` read at `now`. Progress beyond it shows that the
-    /// kernel of the peer runs, not that its reflector does.
+    /// When the connection last made progress towards that POLL, with `carried` read at `now`. Progress beyond it shows
+    /// that the kernel of the peer runs, not that its reflector does.
     pub(crate) fn moved(&mut self, carried: ConnectionBytes, now: Stamp<SenderClock>) -> Stamp<SenderClock> {
         let nearer = carried.acknowledged_bytes.min(self.asked_bytes.unwrap_or(u64::MAX));
         if nearer > self.carried_bytes {

@@ -21,8 +21,8 @@ use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::StreamTerms;
 
 /// The time to wait for answers to probes if a stream is ended early, or its receiver no longer answers; probes without an
-/// answer by then have no row. With the 1.75 s after which the stream notices the silence (`sender.rs`) this is less than the
-/// 2 s within which its command must end.
+/// answer by then have no row. With the 1.75 s after which the stream notices the silence (`sender.rs`) this is less than
+/// the 2 s within which its command must end.
 const LINGER: Nanos = Nanos::from_millis(50);
 
 /// The open path of a flow, without a session.

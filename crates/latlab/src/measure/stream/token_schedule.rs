@@ -11,8 +11,8 @@ const BURST_PACKETS: u64 = 4_096;
 /// … and skips packets that are later than this, the window of the reported rates.
 const BACKLOG: Nanos = Nanos::from_millis(100);
 
-/// A stream with limited bursts sleeps only if a burst lasts longer than this: a sleep ends about 50 µs late, when no more than
-/// a burst must be due.
+/// A stream with limited bursts sleeps only if a burst lasts longer than this: a sleep ends about 50 µs late, when no more
+/// than a burst must be due.
 const SLEEP_MIN: Nanos = Nanos::from_micros(150);
 
 /// The packets that are due at an instant.

@@ -47,8 +47,8 @@ pub(crate) struct TimerThread {
 }
 
 impl TimerThread {
-    /// The ring capacity of each thread of `spec`: the number of slots in [`defaults::WAKEUP_RING`], since after a stall of that
-    /// length a thread writes as many at once.
+    /// The ring capacity of each thread of `spec`: the number of slots in [`defaults::WAKEUP_RING`], since after a stall of
+    /// that length a thread writes as many at once.
     pub(crate) fn rings(spec: &WakeupSpec) -> Vec<usize> {
         let slots = defaults::WAKEUP_RING.0 / spec.interval_ns.0.max(1);
         let events = (slots.max(0) as usize).clamp(defaults::WAKEUP_RING_EVENTS_MIN, defaults::RING_EVENTS);
