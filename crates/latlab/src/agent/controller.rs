@@ -119,7 +119,9 @@ impl Agent {
     /// # Errors
     /// [`AgentError`].
     pub fn start_reflector(&mut self, request: ReflectorRequest) -> Result<SocketAddr, AgentError> {
-        let ReflectorRequest { bind, end, key, sessions, down_bps, transport, .. } = request;
+        // Bare loops run on one host, and the agent is the parent of its processes.
+        let ReflectorRequest { bind, end, key, sessions, down_bps, transport, bare: _, bare_stream: _, parent: _ } =
+            request;
         let request = Request::StartReflector { bind: bind.ip(), end, key, sessions, down_bps, transport };
         match self.ask(&request)? {
             Reply::Reflector { address } => Ok(address),
