@@ -114,6 +114,7 @@ pub mod connection {
         reuse_address(BorrowedFd<'_>) -> ();
         take_error(BorrowedFd<'_>) -> ();
         counts(BorrowedFd<'_>) -> ConnectionCounts;
+        unacknowledged(BorrowedFd<'_>) -> u64;
         congestion_control(BorrowedFd<'_>) -> String;
     }
 }
@@ -278,7 +279,10 @@ pub mod readiness {
 
 /// Scheduling of the calling thread.
 pub mod scheduler {
-    refuse! { set_fifo(u8) -> (); }
+    refuse! {
+        set_fifo(u8) -> ();
+        leave_real_time() -> ();
+    }
 
     /// Unknown.
     pub const fn current_cpu() -> Option<u16> {
