@@ -24,6 +24,45 @@ use crate::session::PreSharedKey;
 use crate::transport::TransportError;
 use crate::units::human::{bit_rate, percent, span};
 
+/// `latlab ping`: round trips.
+pub(super) fn ping(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
+    let key = keys::find(&job.key)?;
+    keys::require_key_for_other_hosts(&job.plan)?;
+    warn_of_real_time([&job.plan], console);
+    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), output: &job.keeping, json: job.json };
+    measure_and_report(&measured, &LiveView { rates: &Arc::default(), text: &String::new }, console)
+}
+
+/// `latlab wakeup`: how late a timer wakes a thread.
+pub(super) fn wakeup(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure> {
+    warn_of_real_time([&job.plan], console);
+    let measured = MeasureJob { plan: &job.plan, key: None, output: &job.keeping, json: job.json };
+    measure_and_report(&measured, &LiveView { rates: &Arc::default(), text: &String::new }, console)
+}
+
+/// `latlab stream`: one-way throughput.
+pub(super) fn stream(job: &StreamJob, console: &Console) -> Result<Outcome, Failure> {
+    let key = keys::find(&job.key)?;
+    keys::require_key_for_other_hosts(&job.plan)?;
+    announce_duration(job, console);
+    let live = Arc::new(LiveRates::default());
+    let progress = StreamProgress::of(&live);
+    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), output: &job.keeping, json: job.json };
+    measure_and_report(&measured, &LiveView { rates: &live, text: &|| progress.text() }, console)
+}
+
+/// Says before a search how long it takes at most, since its progress does not show it.
+fn announce_duration(job: &StreamJob, console: &Console) {
+    let search = job.plan.runs.first().and_then(|run| run.stream()?.search.as_ref());
+    if let (Some(search), Some(longest)) = (search, job.plan.duration()) {
+        let goals = search.goals.iter().map(|goal| percent(goal.loss_ratio)).collect::<Vec<_>>().join(" and ");
+        console.note(&format!(
+            "searching for the highest rate with a loss of up to {goals}: measuring takes at most {}",
+            span(longest)
+        ));
+    }
+}
+
 /// A plan with what its measurement needs and the form of its result.
 pub(super) struct MeasureJob<'a> {
     pub(super) plan: &'a Plan,
@@ -226,45 +265,6 @@ fn warn(summaries: &[Summary], console: &Console) {
 pub(super) fn title(plan: &Plan) -> String {
     let heading = planned_heading(&plan.runs);
     if plan.runs.len() > 1 { format!("{heading} · {} runs", plan.runs.len()) } else { heading }
-}
-
-/// `latlab ping`: round trips.
-pub(super) fn ping(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
-    let key = keys::find(&job.key)?;
-    keys::require_key_for_other_hosts(&job.plan)?;
-    warn_of_real_time([&job.plan], console);
-    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), output: &job.keeping, json: job.json };
-    measure_and_report(&measured, &LiveView { rates: &Arc::default(), text: &String::new }, console)
-}
-
-/// `latlab wakeup`: how late a timer wakes a thread.
-pub(super) fn wakeup(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure> {
-    warn_of_real_time([&job.plan], console);
-    let measured = MeasureJob { plan: &job.plan, key: None, output: &job.keeping, json: job.json };
-    measure_and_report(&measured, &LiveView { rates: &Arc::default(), text: &String::new }, console)
-}
-
-/// `latlab stream`: one-way throughput.
-pub(super) fn stream(job: &StreamJob, console: &Console) -> Result<Outcome, Failure> {
-    let key = keys::find(&job.key)?;
-    keys::require_key_for_other_hosts(&job.plan)?;
-    announce_duration(job, console);
-    let live = Arc::new(LiveRates::default());
-    let progress = StreamProgress::of(&live);
-    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), output: &job.keeping, json: job.json };
-    measure_and_report(&measured, &LiveView { rates: &live, text: &|| progress.text() }, console)
-}
-
-/// Says before a search how long it takes at most, since its progress does not show it.
-fn announce_duration(job: &StreamJob, console: &Console) {
-    let search = job.plan.runs.first().and_then(|run| run.stream()?.search.as_ref());
-    if let (Some(search), Some(longest)) = (search, job.plan.duration()) {
-        let goals = search.goals.iter().map(|goal| percent(goal.loss_ratio)).collect::<Vec<_>>().join(" and ");
-        console.note(&format!(
-            "searching for the highest rate with a loss of up to {goals}: measuring takes at most {}",
-            span(longest)
-        ));
-    }
 }
 
 /// The interval between two updates: a person reads no faster.

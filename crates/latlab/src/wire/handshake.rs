@@ -12,9 +12,23 @@ use crate::units::{Nanos, ReflectorClock, Stamp};
 pub const HELLO_MIN_BYTES: usize = 128;
 /// The length of a COOKIE.
 pub const COOKIE_BYTES: usize = 48;
+/// The length of an OPEN, more than that of either reply.
+pub const OPEN_BYTES: usize = 128;
+/// The length of an ACCEPT.
+pub const ACCEPT_BYTES: usize = 112;
+/// The length of a REFUSE.
+pub const REFUSE_BYTES: usize = 72;
 /// Proof of an address: a keyed hash that only the reflector can compute and does not store.
 pub type CookieToken = [u8; 16];
 
+const NONCE_AT: usize = SETUP_HEADER_BYTES;
+const TOKEN_AT: usize = 24;
+const OPEN_TERMS_AT: usize = 40;
+const REFLECTOR_NONCE_AT: usize = 24;
+const STAMP_AT: usize = 40;
+const ACCEPT_TERMS_AT: usize = 48;
+const REASON_AT: usize = 24;
+const LIMIT_AT: usize = 32;
 const COOKIE_FLAGS_AT: usize = 40;
 const FLAG_KEY_REQUIRED: u8 = 1;
 
@@ -101,24 +115,6 @@ impl Cookie {
         put(to, COOKIE_FLAGS_AT, [if self.key_required { FLAG_KEY_REQUIRED } else { 0 }]);
     }
 }
-
-const _: () = assert!(NONCE_AT + NONCE_BYTES == TOKEN_AT && COOKIE_BYTES < HELLO_MIN_BYTES);
-
-/// The length of an OPEN, more than that of either reply.
-pub const OPEN_BYTES: usize = 128;
-/// The length of an ACCEPT.
-pub const ACCEPT_BYTES: usize = 112;
-/// The length of a REFUSE.
-pub const REFUSE_BYTES: usize = 72;
-
-const NONCE_AT: usize = SETUP_HEADER_BYTES;
-const TOKEN_AT: usize = 24;
-const OPEN_TERMS_AT: usize = 40;
-const REFLECTOR_NONCE_AT: usize = 24;
-const STAMP_AT: usize = 40;
-const ACCEPT_TERMS_AT: usize = 48;
-const REASON_AT: usize = 24;
-const LIMIT_AT: usize = 32;
 
 /// The terms of a session. OPEN requests the least that the sender needs; ACCEPT grants that or more, else the reply is
 /// REFUSE.
@@ -343,6 +339,7 @@ impl Refuse {
     }
 }
 
+const _: () = assert!(NONCE_AT + NONCE_BYTES == TOKEN_AT && COOKIE_BYTES < HELLO_MIN_BYTES);
 const _: () = assert!(ACCEPT_BYTES <= OPEN_BYTES && REFUSE_BYTES <= OPEN_BYTES);
 const _: () = assert!(OPEN_TERMS_AT + Terms::BYTES + MAC_BYTES <= OPEN_BYTES);
 const _: () = assert!(ACCEPT_TERMS_AT + Terms::BYTES + MAC_BYTES == ACCEPT_BYTES);
