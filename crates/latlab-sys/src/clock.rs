@@ -6,7 +6,7 @@ use std::io;
 
 #[cfg(target_os = "linux")]
 use libc::{CLOCK_BOOTTIME, CLOCK_MONOTONIC_COARSE, CLOCK_TAI};
-// Other systems have none of these: the nearest clock is used instead.
+// Other systems do not have these: the nearest clock is used instead.
 #[cfg(not(target_os = "linux"))]
 use libc::{CLOCK_MONOTONIC as CLOCK_BOOTTIME, CLOCK_MONOTONIC as CLOCK_MONOTONIC_COARSE, CLOCK_REALTIME as CLOCK_TAI};
 

@@ -2,7 +2,7 @@
 //! [linux/ethtool.h](https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/include/uapi/linux/ethtool.h)
 //!
 //! Each function is about the interface of that name in the network namespace of the socket. The structures of the header
-//! are arrays of 32-bit words that begin with the number of the command; libc has none of them. The kernel writes its
+//! are arrays of 32-bit words that begin with the number of the command; libc does not define them. The kernel writes its
 //! answer over the rest.
 
 use std::io;

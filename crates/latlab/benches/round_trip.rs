@@ -144,7 +144,7 @@ fn race_sockperf(row: &Row) -> Result<Reading, String> {
             command.arg("--nonblocked");
         }
         if row.manner.transport == "tcp" {
-            // Its sockets have TCP_NODELAY unless told otherwise.
+            // Its sockets have TCP_NODELAY unless disabled.
             command.arg("--tcp");
         }
         command

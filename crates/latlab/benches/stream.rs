@@ -34,7 +34,7 @@ const GSO_TARGET: f64 = 15.0;
 const GSO_SIZE: u32 = 1472;
 /// Packets in a burst at most, as `latlab stream` has it by default.
 const BATCH: u64 = 64;
-/// Where the peers listen, for nobody else to be met there by chance.
+/// The address at which the peers listen, which other programs are unlikely to use.
 const IPERF3_PORT: &str = "21511";
 const NETPERF_PORT: &str = "21512";
 

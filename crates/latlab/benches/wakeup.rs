@@ -38,7 +38,7 @@ struct Manner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Peer {
     None,
-    /// cyclictest, told to leave the system as it is. Its main thread looks in every 10 ms, and so wakes the machine:
+    /// cyclictest with options that leave the system as it is. Its main thread looks in every 10 ms, and so wakes the machine:
     /// shown, not judged.
     DefaultSystem,
     /// cyclictest as it comes, which holds /dev/cpu_dma_latency at 0.

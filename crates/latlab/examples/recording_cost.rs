@@ -1,7 +1,7 @@
 //! What recording costs: `cargo run --release --example recording_cost [PROBES]`.
 //!
 //! Prints ns per probe inside the loop, seconds to finish, bytes per probe, seconds to read back, and the
-//! process's peak memory. Figures for docs/performance.md; judged by nobody here.
+//! process's peak memory. Figures for docs/performance.md; nothing is judged here.
 #![allow(clippy::print_stdout, reason = "an example speaks to whoever runs it")]
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! Prints the CPU time of a sample on this host and the share of one CPU that it comes to, at its own rate and at ten
 //! a second. Samples are taken at their real pace: back to back they would find every cache warm. Figures for
-//! docs/performance.md; judged by nobody here.
+//! docs/performance.md; nothing is judged here.
 #![allow(clippy::print_stdout, reason = "an example speaks to whoever runs it")]
 
 use std::time::Duration;

@@ -118,7 +118,7 @@ pub fn in_words(error: &io::Error) -> String {
 pub enum Outcome {
     /// The command did what was asked.
     Done,
-    /// The answer is no: `--fail-if` held, or `doctor` found a blocker.
+    /// The negative answer: `--fail-if` held, or `doctor` found a blocker.
     AnswerIsNo,
     /// A fatal caveat: the recording is kept and marked.
     NotTrusted,

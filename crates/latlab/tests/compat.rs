@@ -1,4 +1,4 @@
-//! Recordings that earlier versions left behind open for ever, and damaged ones say what is wrong.
+//! Recordings that earlier versions left behind open in every later version, and damaged ones report what is wrong.
 //!
 //! `old/` and `good/`: a directory is a recording, the JSON file of its name what it must say. `bad/`: the text file of its
 //! name is the whole message. Dropping a recording in adds a test; `LATLAB_BLESS=1` writes missing expectations.

@@ -30,7 +30,7 @@ struct Peaks {
     summarising: u64,
 }
 
-/// Where a run is, told from its directory.
+/// The stage of a run, derived from its directory.
 enum Stage {
     Starting,
     Measuring { probes: u64 },

@@ -66,7 +66,7 @@ fn latlab(recording: &Path) -> Result<Cost, String> {
     let start = Instant::now();
     let mut child = command.spawn().map_err(|error| format!("cannot start {command:?}: {error}"))?;
     let mut peak = 0;
-    // One document is smaller than a pipe, so that nobody waits for it to be read.
+    // One document is smaller than a pipe, so that writing it never waits for the reader.
     while child.try_wait().map_err(|error| format!("cannot wait: {error}"))?.is_none() {
         peak = peak.max(status_bytes(child.id(), "VmHWM:"));
         sleep(Duration::from_millis(1));

@@ -1,4 +1,4 @@
-//! Eight threads woken every millisecond for a minute: memory flat, every slot kept, every past one told.
+//! Eight threads woken every millisecond for a minute: memory flat, every slot kept, every passed slot reported.
 
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -36,7 +36,7 @@ struct Slots {
     absent: u64,
     /// Past when their thread came back, counted from the rows.
     past: u64,
-    /// The same as the summaries tell.
+    /// The same according to the summaries.
     told: u64,
     gap_events: u64,
 }

@@ -1,4 +1,4 @@
-//! What a bench may be told.
+//! The options of a bench.
 
 use super::paired::{ROUNDS_MAX, ROUNDS_MIN};
 

@@ -30,7 +30,7 @@ pub(crate) fn p99(reading: &Reading) -> f64 {
     reading.p99_ns
 }
 
-/// Chance for the order of the contenders, its seed told.
+/// The generator of the order of the contenders, whose seed is printed.
 pub(crate) fn chance() -> Pcg64Mcg {
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     println!("order of the contenders from seed {seed}");

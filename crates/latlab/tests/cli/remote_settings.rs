@@ -1,4 +1,4 @@
-//! Loads and settings at the far end of `ssh:` and `cmd:`, and that none of them outlives the run.
+//! Loads and settings at the remote end of `ssh:` and `cmd:`, all of which end with the run.
 
 use std::fs;
 

@@ -9,7 +9,7 @@ use latlab::recording::manifest::Manifest;
 use latlab::recording::{ProbeColumn, Recording};
 use serde_json::Value;
 
-/// The recordings in the default store of `directory`, the oldest first; none if there is no store.
+/// The recordings in the default store of `directory`, the oldest first; empty without a store.
 pub(crate) fn recordings(directory: &Path) -> Vec<PathBuf> {
     recordings_in(&directory.join("latlab-runs"))
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{Case, testdata};
 
-/// None of the lines measures: one that takes longer hangs.
+/// No line measures: one that takes longer hangs.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The whole transcript of `case`.

@@ -2,7 +2,7 @@
 //!
 //! File A imports file B if the shipped code of A names something that B defines: in a `use` declaration, or in a path
 //! such as `crate::units::Nanos`, `super::limits()` or `child::run()`. A name is followed through re-exports to the
-//! file of its definition. A `mod` line is no import. `pub use` is none either, unless the file's own code uses the
+//! file of its definition. A `mod` line is not an import. `pub use` is none either, unless the file's own code uses the
 //! name (of a function: calls it). Methods are not followed, since finding them takes types; neither are macros. A
 //! circle is a strongly connected component of more than one file.
 

@@ -58,7 +58,7 @@ fn missing_nouns(glossary: &str) -> Vec<Breach> {
         .collect()
 }
 
-/// The codes of each caveat that `source` makes, with its line; none where they cannot be read.
+/// The codes of each caveat that `source` makes, with its line; empty if they cannot be read.
 ///
 /// A code is a literal (or several: `if … { "a" } else { "b" }`), a constant, or a variable that the same
 /// function sets from tuples which begin with the code: `let (code, message) = ("a", …)`.
@@ -92,7 +92,7 @@ fn tuple_heads(text: &str) -> Vec<String> {
     heads.map(|(head, _)| head.to_string()).collect()
 }
 
-/// The second argument of a call, as written; `code` tells where commas are commas.
+/// The second argument of a call, as written; `code` shows which commas separate arguments.
 fn second_argument(code: &str, text: &str) -> String {
     let mut depth = 0;
     let mut commas = Vec::new();
