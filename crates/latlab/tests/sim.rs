@@ -1,5 +1,5 @@
 //! The real loop, the real session and the real reflector over simulated networks: each file in
-//! `tests/sim/` is one network and its expected results. There is no sleep and no socket, and the seed is fixed.
+//! `tests/sim/` is one network and its expected results. They use no sleep and no socket, and a fixed seed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -31,7 +31,7 @@ const CEILINGS: [Ceiling; 9] = [
     (Measure::RepeatedTypeNames, 0),
     (Measure::TupleParameters, 0),
     (Measure::LongFunctions, 0),
-    (Measure::UnclearWords, 28),
+    (Measure::UnclearWords, 2),
 ];
 
 /// Lines below which a file is small.
