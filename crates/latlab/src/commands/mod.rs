@@ -1,4 +1,4 @@
-//! The commands, one file each, and what several of them share.
+//! The commands and the functions that several of them share. `measure_and_report` holds ping, stream and wakeup.
 
 mod agent;
 mod child_processes;
