@@ -75,7 +75,7 @@ pub fn monotonic_resolution_ns() -> i64 {
 /// The state of the synchronisation of CLOCK_REALTIME.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Discipline {
-    /// Whether a process synchronises the clock (not STA_UNSYNC).
+    /// Whether a process synchronises the clock (STA_UNSYNC is not set).
     pub synchronised: bool,
     /// The estimated error in µs, set by that process.
     pub estimated_error_us: i64,
@@ -96,10 +96,10 @@ pub fn discipline() -> io::Result<Discipline> {
     // SAFETY: a timex is plain numbers, for which zero bytes are valid. No bit is set in `modes`: nothing is changed.
     let mut state: libc::timex = unsafe { std::mem::zeroed() };
     // SAFETY: `state` is a valid, exclusive timex for the whole call.
-    let answer = unsafe { libc::adjtimex(&raw mut state) };
-    crate::done(answer)?;
+    let clock_state = unsafe { libc::adjtimex(&raw mut state) };
+    crate::done(clock_state)?;
     Ok(Discipline {
-        // TIME_ERROR is also returned if the clock is merely suspect: the bit distinguishes.
+        // TIME_ERROR is also returned for other reasons than an unsynchronised clock: only the status bit is specific.
         synchronised: state.status & libc::STA_UNSYNC == 0,
         estimated_error_us: state.esterror as i64,
         maximum_error_us: state.maxerror as i64,
@@ -109,7 +109,7 @@ pub fn discipline() -> io::Result<Discipline> {
     })
 }
 
-/// Other systems: `Unsupported`.
+/// Returns `Unsupported` on systems other than Linux.
 #[cfg(not(target_os = "linux"))]
 pub fn discipline() -> io::Result<Discipline> {
     Err(io::ErrorKind::Unsupported.into())
@@ -120,14 +120,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_coarse_clock_is_the_same_clock() {
+    fn the_coarse_clock_has_the_origin_of_the_monotonic_clock() {
         let (coarse, fine) = (coarse_ns(), monotonic_ns());
         assert!(coarse <= fine && fine - coarse < 1_000_000_000, "{coarse} {fine}");
     }
 
     #[test]
-    fn cpu_time_passes_while_working_and_a_thread_has_no_more_than_its_process() {
-        // The process first: the time between both readings then counts for it too.
+    fn cpu_time_grows_with_work_and_a_thread_has_no_more_than_its_process() {
+        // The process is read first, so that CPU time between both readings is part of its difference.
         let (process, thread) = (process_cpu_ns(), thread_cpu_ns());
         while thread_cpu_ns() - thread < 2_000_000 {
             std::hint::black_box([0_u8; 4_096]);

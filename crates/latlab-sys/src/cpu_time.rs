@@ -9,11 +9,11 @@ fn read(clock: libc::clockid_t) -> io::Result<i64> {
     let mut spec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `spec` is a valid, exclusive timespec for the whole call.
     done(unsafe { libc::clock_gettime(clock, &mut spec) })?;
-    Ok(seconds(spec.tv_sec) + i64::from(spec.tv_nsec))
+    Ok(seconds_to_ns(spec.tv_sec) + i64::from(spec.tv_nsec))
 }
 
 /// Whole seconds in ns. The width of the C library's field differs between targets.
-fn seconds(whole: impl Into<i64>) -> i64 {
+fn seconds_to_ns(whole: impl Into<i64>) -> i64 {
     whole.into() * 1_000_000_000
 }
 
@@ -31,7 +31,7 @@ pub fn of_this_process() -> io::Result<i64> {
 /// CPU time of process `pid`, all its threads; an error after it has ended.
 /// [clock_getcpuclockid(3)](https://man7.org/linux/man-pages/man3/clock_getcpuclockid.3.html)
 pub fn of_process(pid: u32) -> io::Result<i64> {
-    /// PID_MAX_LIMIT in linux/threads.h. A clock id has fewer bits than the type of a pid, and pid 0 means the caller.
+    /// PID_MAX_LIMIT in linux/threads.h. A larger number does not fit into a clock id, and pid 0 means the caller.
     const LARGEST: u32 = 1 << 22;
     if pid == 0 || pid > LARGEST {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
@@ -44,22 +44,25 @@ pub fn of_process(pid: u32) -> io::Result<i64> {
     }
 }
 
-/// CPU time of children that have ended and were waited for, with their own such children, to the microsecond.
+/// CPU time of ended children that were waited for, including that of their own ended children; resolution 1 µs.
 /// [getrusage(2)](https://man7.org/linux/man-pages/man2/getrusage.2.html)
 pub fn of_ended_children() -> io::Result<i64> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel writes one rusage through the pointer, which is valid for the whole call.
     done(unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) })?;
-    // SAFETY: initialised with zeros, and any bits are valid numbers.
+    // SAFETY: `usage` was initialised with zeros, and every bit pattern is a valid rusage.
     let usage = unsafe { usage.assume_init() };
-    Ok([usage.ru_utime, usage.ru_stime].map(|time| seconds(time.tv_sec) + i64::from(time.tv_usec) * 1_000).iter().sum())
+    Ok([usage.ru_utime, usage.ru_stime]
+        .map(|time| seconds_to_ns(time.tv_sec) + i64::from(time.tv_usec) * 1_000)
+        .iter()
+        .sum())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Works until the calling thread has used `span_ns` more.
+    /// Computes until the calling thread has used `span_ns` more CPU time.
     fn work(span_ns: i64) {
         let end = of_this_thread().expect("a clock") + span_ns;
         while of_this_thread().expect("a clock") < end {}

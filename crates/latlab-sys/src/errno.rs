@@ -1,8 +1,8 @@
-//! Error numbers in words. [errno(3)](https://man7.org/linux/man-pages/man3/errno.3.html)
+//! Names and descriptions of error numbers. [errno(3)](https://man7.org/linux/man-pages/man3/errno.3.html)
 
 use std::io;
 
-/// The symbolic name of an error number that networks, schedulers and disks raise.
+/// The symbolic name of an error number. `None` if network, scheduling and file system calls do not usually return it.
 pub const fn name(errno: i32) -> Option<&'static str> {
     Some(match errno {
         libc::EPERM => "EPERM",
@@ -44,7 +44,7 @@ pub const fn name(errno: i32) -> Option<&'static str> {
     })
 }
 
-/// The error in the words of a message's cause: `operation not permitted (EPERM)`.
+/// The description of an error, as it stands in the cause of a message: `operation not permitted (EPERM)`.
 pub fn explain(error: &io::Error) -> String {
     let Some(errno) = error.raw_os_error() else { return error.to_string() };
     // The standard library appends " (os error N)" to the system's own sentence.

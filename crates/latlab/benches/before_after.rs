@@ -1,8 +1,8 @@
-//! Two builds of latlab on the same pins: the one that `LATLAB_BEFORE` names, the same again, and this one, in paired
-//! rounds. A change that claims to leave the loops as they were is judged by it.
+//! Compares two builds of latlab, pinned to the same CPUs, in paired rounds: the binary that `LATLAB_BEFORE` names, which
+//! runs twice in each round, and this build. For changes that must not slow down the loops.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
-// Each bench uses its part of what they share.
+// Each bench uses only a part of the shared module.
 #[allow(dead_code)]
 mod judge;
 
@@ -10,17 +10,17 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use judge::account;
 use judge::options::Options;
 use judge::programs;
 use judge::race::{self, P50_TOLERANCE, Rounds, p50};
 use judge::rates;
 use judge::readings::{self, Reading};
+use judge::results;
 
 /// The median cost of this build over that of the other.
 const TARGET: f64 = 1.02;
 
-/// A run of either build.
+/// A kind of run, made with both builds.
 struct Row {
     title: &'static str,
     arguments: &'static [&'static str],
@@ -77,13 +77,13 @@ fn main() {
 
 fn run(options: &Options) -> Result<(), String> {
     let before = std::env::var("LATLAB_BEFORE").map_err(|_| "LATLAB_BEFORE names the other build's binary")?;
-    let mut rng = race::chance();
+    let mut rng = race::seeded_rng();
     let (mut table, mut raw) = (Vec::new(), Vec::new());
     for row in ROWS.iter().filter(|row| options.wants(row.title)) {
         let store = tempfile::tempdir().map_err(|error| format!("no temporary store: {error}"))?;
         let store = store.path().to_string_lossy();
-        let itself = [Contender::Before, Contender::BeforeAgain];
-        let rounds = Rounds::run(row.title, (&CONTENDERS, itself), options, &mut rng, |contender| {
+        let baseline = [Contender::Before, Contender::BeforeAgain];
+        let rounds = Rounds::run(row.title, (&CONTENDERS, baseline), options, &mut rng, |contender| {
             let mut command = match contender {
                 Contender::After => programs::latlab(),
                 Contender::Before | Contender::BeforeAgain => Command::new(&before),
@@ -97,7 +97,7 @@ fn run(options: &Options) -> Result<(), String> {
         raw.push(json!({ "row": row.title, "rounds": rounds.raw() }));
     }
     let head = ["row", "target", "after / before (median)", "95 % interval", "before / before", "rounds", "verdict"];
-    account::write("before_after", &head, &table, Value::from(raw), options.quick)
+    results::write("before_after", &head, &table, Value::from(raw), options.quick)
 }
 
 fn pin(command: &mut Command, row: &Row, options: &Options) {
@@ -109,14 +109,14 @@ fn pin(command: &mut Command, row: &Row, options: &Options) {
 }
 
 fn judged(row: &Row, rounds: &Rounds<Contender>) -> Vec<String> {
-    let (ours, itself) = (rounds.ratio(Contender::After, Contender::Before, p50), rounds.itself(p50));
+    let (ours, self_ratio) = (rounds.ratio(Contender::After, Contender::Before, p50), rounds.self_ratio(p50));
     vec![
         row.title.into(),
         format!("≤ {TARGET:.2}"),
         format!("{:.3}", ours.median),
         ours.interval(),
-        format!("{:.3}", itself.median),
+        format!("{:.3}", self_ratio.median),
         ours.rounds.to_string(),
-        ours.at_most(TARGET, itself.is_quiet(P50_TOLERANCE)).word().into(),
+        ours.at_most(TARGET, self_ratio.is_quiet(P50_TOLERANCE)).word().into(),
     ]
 }

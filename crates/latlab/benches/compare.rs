@@ -3,7 +3,7 @@
 //! does not. In this process, so that neither pays for starting one.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
-// Each bench uses its part of what they share.
+// Each bench uses only a part of the shared module.
 #[allow(dead_code)]
 mod judge;
 
@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use judge::options::Options;
 use judge::paired::{Paired, median};
-use judge::{account, programs};
+use judge::{programs, results};
 use latlab::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, ObservedRun, RunGroups, compare, default_estimands,
 };
@@ -57,7 +57,7 @@ fn run(options: &Options) -> Result<(), String> {
     let probes = if options.quick { PROBES / 50 } else { PROBES };
     let recordings = record(home.path(), probes)?;
     let rounds = measure(&recordings, options)?;
-    let (ours, itself) = (Paired::of(&rounds.compared, &rounds.read), itself(&rounds));
+    let (ours, self_ratio) = (Paired::of(&rounds.compared, &rounds.read), self_ratio(&rounds));
     let middle = |seconds: &[f64]| {
         let mut sorted = seconds.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -68,15 +68,15 @@ fn run(options: &Options) -> Result<(), String> {
         "≤ 2.00".into(),
         format!("{:.3}", ours.median),
         ours.interval(),
-        format!("{:.3}", itself.median),
+        format!("{:.3}", self_ratio.median),
         middle(&rounds.compared),
         middle(&rounds.read),
         ours.rounds.to_string(),
-        ours.at_most(2.0, itself.is_quiet(TOLERANCE)).word().into(),
+        ours.at_most(2.0, self_ratio.is_quiet(TOLERANCE)).word().into(),
     ];
     let head = ["what", "target", "ratio", "95 % interval", "itself", "compare, ms", "read, ms", "rounds", "verdict"];
     let raw = json!({ "compare_s": rounds.compared, "read_s": rounds.read, "read_again_s": rounds.again });
-    account::write("compare", &head, &[line], Value::from(vec![raw]), options.quick)
+    results::write("compare", &head, &[line], Value::from(vec![raw]), options.quick)
 }
 
 /// One real run, and copies of it: what they say does not matter, that each is a file of its own does.
@@ -110,7 +110,7 @@ fn measure(recordings: &[PathBuf], options: &Options) -> Result<Rounds, String> 
     read(recordings)?;
     for done in 0.. {
         if done == wanted {
-            if wanted >= options.rounds_max || itself(&rounds).is_quiet(TOLERANCE) {
+            if wanted >= options.rounds_max || self_ratio(&rounds).is_quiet(TOLERANCE) {
                 break;
             }
             wanted = (wanted + ROUNDS_STEP).min(options.rounds_max);
@@ -138,7 +138,7 @@ fn measure(recordings: &[PathBuf], options: &Options) -> Result<Rounds, String> 
     Ok(rounds)
 }
 
-fn itself(rounds: &Rounds) -> Paired {
+fn self_ratio(rounds: &Rounds) -> Paired {
     Paired::of(&rounds.again, &rounds.read)
 }
 

@@ -2,7 +2,7 @@
 //! DuckDB's.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
-// Each bench uses its part of what they share.
+// Each bench uses only a part of the shared module.
 #[path = "endurance/floor.rs"]
 mod floor;
 #[allow(dead_code)]
@@ -20,10 +20,10 @@ mod wakeups;
 
 use serde_json::{Value, json};
 
-use judge::account;
 use judge::options::Options;
+use judge::results;
 
-/// A line of the account: what, its target, what was found, the verdict.
+/// A line of the results: what, its target, what was found, the verdict.
 pub(crate) type Line = [String; 4];
 
 fn main() {
@@ -37,7 +37,7 @@ fn run(options: &Options) -> Result<(), String> {
         raw.push(json!({ "row": title, "figures": outcome.1 }));
     });
     // Minutes of measuring before a step that fails are kept.
-    account::write("endurance", &["what", "target", "found", "verdict"], &lines, Value::from(raw), options.quick)?;
+    results::write("endurance", &["what", "target", "found", "verdict"], &lines, Value::from(raw), options.quick)?;
     measured
 }
 

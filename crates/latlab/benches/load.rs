@@ -3,7 +3,7 @@
 //! the tick, it sees a period that locks to the tick as something else.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
-// Each bench uses its part of what they share.
+// Each bench uses only a part of the shared module.
 #[allow(dead_code)]
 mod judge;
 
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use judge::options::Options;
 use judge::paired::median;
-use judge::{account, programs};
+use judge::{programs, results};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ fn run(options: &Options) -> Result<(), String> {
         rows.push(locked_to_the_tick(cpus)?);
     }
     let head = ["load", "latlab's error, points: median (worst)", "stress-ng's", "verdict", "/proc/stat saw of latlab"];
-    account::write("load", &head, &rows, json!(raw), options.quick)
+    results::write("load", &head, &rows, json!(raw), options.quick)
 }
 
 /// One row: the two take turns, and who begins changes from round to round.

@@ -1,7 +1,7 @@
-//! What latlab adds to a probe inside of the loop: writing it down, and its tags.
+//! Cost per probe inside the measuring loop: recording its events, and computing its tag.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
-// Each bench uses its part of what they share.
+// Each bench uses only a part of the shared module.
 #[allow(dead_code)]
 mod judge;
 
@@ -20,14 +20,14 @@ use latlab::units::{SenderClock, Stamp};
 use latlab::wire::TagKey;
 use serde_json::{Value, json};
 
-use judge::account;
 use judge::options::Options;
 use judge::paired::median;
+use judge::results;
 
-/// Probes between two looks at the clock.
+/// Probes between two readings of the clock.
 const BATCH: u64 = 5_000;
-/// The writer thread empties the ring every 50 ms and a real loop never fills it before; nor does this, by resting
-/// between batches: 20,000 events in 50 ms, of 131,072 that fit.
+/// Pause before each batch. The writer thread empties the ring every 50 ms, and a real loop does not fill it in that
+/// time. With this pause the bench does not either: it pushes 20,000 events in 50 ms, and the ring holds 131,072.
 const REST: Duration = Duration::from_millis(25);
 
 fn main() {
@@ -55,7 +55,7 @@ fn run(options: &Options) -> Result<(), String> {
         line("a tag over 32 bytes", 25.0, four_words_ns),
     ];
     let raw = json!({ "recording_ns": recording_ns, "tag_16_ns": two_words_ns, "tag_32_ns": four_words_ns });
-    account::write(
+    results::write(
         "loop_cost",
         &["what", "target", "median of batches", "verdict"],
         &rows,
@@ -64,7 +64,7 @@ fn run(options: &Options) -> Result<(), String> {
     )
 }
 
-/// Median cost of one call of `step`, over batches; between batches it rests.
+/// Median over batches of the mean cost of one call of `step`, in ns. Sleeps for `rest` before each batch.
 fn cost_ns(batches: usize, rest: Duration, mut step: impl FnMut(u64)) -> f64 {
     let mut costs: Vec<f64> = (0..batches)
         .map(|_| {
@@ -78,17 +78,18 @@ fn cost_ns(batches: usize, rest: Duration, mut step: impl FnMut(u64)) -> f64 {
     median(&costs)
 }
 
-/// Both events of a probe into the ring of a real recording, while its writer thread drains it.
+/// Cost in ns of pushing both events of a probe into the ring of a real recording while its writer thread drains the
+/// ring, and the number of dropped events.
 fn recording(batches: usize) -> Result<(f64, u64), String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary store: {error}"))?;
-    let told = |error: latlab::recording::RecordingError| error.to_string();
-    let store = Store::open(folder.path()).map_err(told)?;
+    let message = |error: latlab::recording::RecordingError| error.to_string();
+    let store = Store::open(folder.path()).map_err(message)?;
     let run_id = fresh_run_id().map_err(|error| format!("no chance to be had: {error}"))?;
-    let mut writer = RecordingWriter::create(&store, None, manifest(run_id)).map_err(told)?;
-    let mut log = writer.start(Arc::new(AtomicBool::new(false))).map_err(told)?;
+    let mut writer = RecordingWriter::create(&store, None, manifest(run_id)).map_err(message)?;
+    let mut log = writer.start(Arc::new(AtomicBool::new(false))).map_err(message)?;
     let cost = cost_ns(batches, REST, |seq| push(&mut log, seq));
     let dropped = log.dropped();
-    writer.finish(log, RunEnding::Completed, None).map_err(told)?;
+    writer.finish(log, RunEnding::Completed, None).map_err(message)?;
     Ok((cost, dropped))
 }
 
@@ -116,7 +117,7 @@ fn tags<const WORDS: usize>(batches: usize) -> f64 {
     })
 }
 
-/// A run that was never sent: the writer wants to know whose events these are.
+/// The manifest of a run without probes, which the writer needs.
 fn manifest(run_id: String) -> Manifest {
     let spec = RunSpec {
         stop: StopWhen { count: Some(BATCH), duration_ns: None },

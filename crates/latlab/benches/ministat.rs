@@ -1,8 +1,8 @@
-//! `latlab compare --ministat` beside Debian's ministat on a million lines: the whole process, from start to exit, on
-//! one CPU, its output thrown away.
+//! Compares the time of `latlab compare --ministat` and of Debian's ministat for a million lines: the whole process, from
+//! start to exit, on one CPU; its output is discarded.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
-// Each bench uses its part of what they share.
+// Each bench uses only a part of the shared module.
 #[allow(dead_code)]
 mod judge;
 
@@ -13,14 +13,15 @@ use std::time::Instant;
 
 use judge::options::Options;
 use judge::paired::{Paired, median};
-use judge::{account, programs};
+use judge::{programs, results};
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
 
-/// Lines of one group: odd, since the median of an even number is where the two differ (docs/comparing.md).
+/// Lines of one group. The number is odd, since both programs differ in the median of an even number
+/// (docs/comparing.md).
 const LINES: usize = 999_999;
-/// What is typed after `--ministat` and after `ministat`, and how many groups there are of how many lines.
+/// Title, options (after `--ministat` and after `ministat`), number of groups, lines of a group.
 const ROWS: [(&str, &str, usize, usize); 3] = [
     ("figures of one group", "-n", 1, LINES),
     ("plot and figures of one group", "", 1, LINES),
@@ -28,7 +29,7 @@ const ROWS: [(&str, &str, usize, usize); 3] = [
 ];
 /// Rounds that are added at a time while the machine is not quiet.
 const ROUNDS_STEP: usize = 15;
-/// How far a program may be from itself: contract for medians, 1 %.
+/// Permitted deviation of a program from itself: 1 %, the contract for medians.
 const TOLERANCE: f64 = 0.01;
 
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +39,7 @@ enum Contender {
     MinistatAgain,
 }
 
-/// Seconds of each round.
+/// Run time in each round, in s.
 #[derive(Default)]
 struct Rounds {
     latlab: Vec<f64>,
@@ -59,7 +60,7 @@ fn run(options: &Options) -> Result<(), String> {
         let files =
             (0..groups).map(|group| write(home.path(), group, size | 1, &mut rng)).collect::<Result<Vec<_>, _>>()?;
         let row = Row { home: home.path(), flags, files: &files, cpu: options.cpus.0 };
-        agree(&row)?;
+        check_agreement(&row)?;
         let rounds = measure(title, &row, options, &mut rng)?;
         lines.push(judged(title, &rounds));
         raw.push(json!({
@@ -67,10 +68,10 @@ fn run(options: &Options) -> Result<(), String> {
         }));
     }
     let head = ["what", "target", "ratio", "95 % interval", "itself", "latlab, s", "ministat, s", "rounds", "verdict"];
-    account::write("ministat", &head, &lines, Value::from(raw), options.quick)
+    results::write("ministat", &head, &lines, Value::from(raw), options.quick)
 }
 
-/// What both are given.
+/// The input of both programs.
 struct Row<'a> {
     home: &'a Path,
     flags: &'a str,
@@ -78,11 +79,11 @@ struct Row<'a> {
     cpu: u16,
 }
 
-/// `lines` delays of about 50 with three decimals.
+/// Writes a file of `lines` delays of about 50 with three decimals, and returns its name.
 fn write(home: &Path, group: usize, lines: usize, rng: &mut Pcg64Mcg) -> Result<String, String> {
     let mut text = String::new();
     for _ in 0..lines {
-        // the sum of three is round in the middle and has tails
+        // The sum of three uniform numbers has a bell shape with tails.
         let thousandths: u64 = (0..3).map(|_| rng.next_u64() % 10_000).sum::<u64>() + 35_000 + 100 * group as u64;
         writeln!(text, "{}.{:03}", thousandths / 1_000, thousandths % 1_000).map_err(|error| error.to_string())?;
     }
@@ -104,7 +105,7 @@ impl Row<'_> {
     }
 
     /// Seconds from start to exit.
-    fn race(&self, contender: Contender) -> Result<f64, String> {
+    fn run_time(&self, contender: Contender) -> Result<f64, String> {
         let mut command = self.command(contender);
         command.stdout(Stdio::null());
         let start = Instant::now();
@@ -115,15 +116,15 @@ impl Row<'_> {
     }
 }
 
-/// Two tools that disagree about the figures are not compared by their speed.
-fn agree(row: &Row) -> Result<(), String> {
+/// Checks that both programs print the same figures: otherwise their speeds cannot be compared.
+fn check_agreement(row: &Row) -> Result<(), String> {
     let figures = |contender| -> Result<Vec<f64>, String> {
         let text = programs::output(&mut row.command(contender))?;
         let lines = text.lines().filter(|line| ["x ", "+ "].iter().any(|start| line.starts_with(start)));
         Ok(lines.flat_map(|line| line.split_whitespace().filter_map(|word| word.parse().ok())).collect())
     };
     let (ours, theirs) = (figures(Contender::Latlab)?, figures(Contender::Ministat)?);
-    // sums of a million values differ in the eighth digit, by the order of adding
+    // Sums of a million values differ in the eighth digit, by the order of adding
     let close = |(one, other): (&f64, &f64)| (one - other).abs() <= 1e-6 * other.abs();
     match ours.len() == theirs.len() && ours.len() >= 6 && ours.iter().zip(&theirs).all(close) {
         true => Ok(()),
@@ -131,19 +132,19 @@ fn agree(row: &Row) -> Result<(), String> {
     }
 }
 
-/// Rounds until ministat agrees with itself, or there were enough.
+/// Runs rounds until the ratio of ministat to itself is within the tolerance, or their number is the maximum.
 fn measure(title: &str, row: &Row, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds, String> {
     let mut rounds = Rounds::default();
     let mut wanted = options.rounds;
     for done in 0.. {
         if done == wanted {
-            if wanted >= options.rounds_max || itself(&rounds).is_quiet(TOLERANCE) {
+            if wanted >= options.rounds_max || self_ratio(&rounds).is_quiet(TOLERANCE) {
                 break;
             }
             wanted = (wanted + ROUNDS_STEP).min(options.rounds_max);
         }
         for contender in shuffled(rng) {
-            let seconds = row.race(contender)?;
+            let seconds = row.run_time(contender)?;
             match contender {
                 Contender::Latlab => rounds.latlab.push(seconds),
                 Contender::Ministat => rounds.ministat.push(seconds),
@@ -164,13 +165,13 @@ fn shuffled(rng: &mut Pcg64Mcg) -> [Contender; 3] {
     order
 }
 
-fn itself(rounds: &Rounds) -> Paired {
+fn self_ratio(rounds: &Rounds) -> Paired {
     Paired::of(&rounds.again, &rounds.ministat)
 }
 
 fn judged(title: &str, rounds: &Rounds) -> Vec<String> {
-    let (ours, itself) = (Paired::of(&rounds.latlab, &rounds.ministat), itself(rounds));
-    let middle = |seconds: &[f64]| {
+    let (ours, self_ratio) = (Paired::of(&rounds.latlab, &rounds.ministat), self_ratio(rounds));
+    let median_text = |seconds: &[f64]| {
         let mut sorted = seconds.to_vec();
         sorted.sort_by(f64::total_cmp);
         format!("{:.3}", median(&sorted))
@@ -180,10 +181,10 @@ fn judged(title: &str, rounds: &Rounds) -> Vec<String> {
         "≤ 1.00".into(),
         format!("{:.3}", ours.median),
         ours.interval(),
-        format!("{:.3}", itself.median),
-        middle(&rounds.latlab),
-        middle(&rounds.ministat),
+        format!("{:.3}", self_ratio.median),
+        median_text(&rounds.latlab),
+        median_text(&rounds.ministat),
         ours.rounds.to_string(),
-        ours.at_most(1.0, itself.is_quiet(TOLERANCE)).word().into(),
+        ours.at_most(1.0, self_ratio.is_quiet(TOLERANCE)).word().into(),
     ]
 }

@@ -1,7 +1,7 @@
 //! `latlab ping` beside the bare loop, the bare loop again, and sockperf: paired rounds on the same pins.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
-// Each bench uses its part of what they share.
+// Each bench uses only a part of the shared module.
 #[allow(dead_code)]
 mod judge;
 
@@ -12,11 +12,11 @@ use std::time::Duration;
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
 
-use judge::account;
 use judge::options::Options;
-use judge::programs::{self, Beside};
+use judge::programs::{self, BackgroundProcess};
 use judge::race::{self, Figure, P50_TOLERANCE, P99_TOLERANCE, Rounds, p50, p99};
 use judge::readings::{self, Reading};
+use judge::results;
 
 const SIZES: [u32; 4] = [24, 64, 1024, 8192];
 /// sockperf's own, so that nothing else is likely to listen there.
@@ -77,7 +77,7 @@ fn main() {
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let mut rng = race::chance();
+    let mut rng = race::seeded_rng();
     let (mut table, mut raw) = (Vec::new(), Vec::new());
     for manner in &MANNERS {
         // Over TCP one size shows what the lengths and their copies cost.
@@ -90,10 +90,10 @@ fn run(options: &Options) -> Result<(), String> {
     }
     let head =
         ["manner", "size", "figure", "target", "median ratio", "95 % interval", "bare / bare", "rounds", "verdict"];
-    account::write("round_trip", &head, &table, Value::from(raw), options.quick)
+    results::write("round_trip", &head, &table, Value::from(raw), options.quick)
 }
 
-/// Rounds until the bare loop agrees with itself, or there were enough.
+/// Runs rounds until the ratio of the bare loop to itself is within the tolerance, or their number is the maximum.
 fn measure(manner: &Manner, size: u32, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds<Contender>, String> {
     let store = tempfile::tempdir().map_err(|error| format!("no temporary store: {error}"))?;
     let (cpu, peer_cpu) = if manner.same_core { (options.cpus.0, options.cpus.0) } else { options.cpus };
@@ -102,10 +102,10 @@ fn measure(manner: &Manner, size: u32, options: &Options, rng: &mut Pcg64Mcg) ->
     let row = Row { manner, size, cpu, peer_cpu, count, store: &store };
     let bare = [Contender::Bare, Contender::BareAgain];
     let title = format!("{}, {size} B", manner.title);
-    Rounds::run(&title, (&CONTENDERS, bare), options, rng, |contender| race_once(contender, &row))
+    Rounds::run(&title, (&CONTENDERS, bare), options, rng, |contender| run_once(contender, &row))
 }
 
-fn race_once(contender: Contender, row: &Row) -> Result<Reading, String> {
+fn run_once(contender: Contender, row: &Row) -> Result<Reading, String> {
     match contender {
         Contender::Latlab => readings::latlab(&programs::output(&mut latlab_ping(row))?),
         Contender::Bare | Contender::BareAgain => readings::bare(&programs::output(&mut latlab_bare(row))?),
@@ -149,7 +149,7 @@ fn race_sockperf(row: &Row) -> Result<Reading, String> {
         }
         command
     };
-    let _reflector = Beside::start(&mut pinned(row.peer_cpu, "server"))?;
+    let _reflector = BackgroundProcess::start(&mut pinned(row.peer_cpu, "server"))?;
     sleep(Duration::from_millis(150));
     let mut sender = pinned(row.cpu, "ping-pong");
     sender.args(["--full-rtt", "-t", "1", "-m", &row.size.to_string()]);
@@ -167,7 +167,7 @@ fn judged(manner: &Manner, size: u32, rounds: &Rounds<Contender>) -> Vec<Vec<Str
     lines
         .into_iter()
         .map(|(title, target, peer, figure, tolerance)| {
-            let (ours, itself) = (rounds.ratio(Contender::Latlab, peer, figure), rounds.itself(figure));
+            let (ours, self_ratio) = (rounds.ratio(Contender::Latlab, peer, figure), rounds.self_ratio(figure));
             vec![
                 manner.title.into(),
                 format!("{size} B"),
@@ -175,9 +175,9 @@ fn judged(manner: &Manner, size: u32, rounds: &Rounds<Contender>) -> Vec<Vec<Str
                 format!("≤ {target:.2}"),
                 format!("{:.3}", ours.median),
                 ours.interval(),
-                format!("{:.3}", itself.median),
+                format!("{:.3}", self_ratio.median),
                 ours.rounds.to_string(),
-                ours.at_most(target, itself.is_quiet(tolerance)).word().into(),
+                ours.at_most(target, self_ratio.is_quiet(tolerance)).word().into(),
             ]
         })
         .collect()

@@ -2,7 +2,7 @@
 //! on the same pins, delivered rates at the receiver. Then what arrives of a rate that was asked for.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
-// Each bench uses its part of what they share.
+// Each bench uses only a part of the shared module.
 #[allow(dead_code)]
 mod judge;
 #[path = "stream/paced.rs"]
@@ -17,11 +17,11 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
 
-use judge::account;
 use judge::options::Options;
 use judge::paired::Paired;
-use judge::programs::{self, Beside};
+use judge::programs::{self, BackgroundProcess};
 use judge::rates;
+use judge::results;
 
 const MODES: [&str; 3] = ["send", "sendmmsg", "gso"];
 const SIZES: [u32; 4] = [64, 1472, 8192, 32_768];
@@ -114,13 +114,13 @@ fn run(options: &Options) -> Result<(), String> {
         }
     }
     let head = ["mode", "rate", "delivered / asked for (median)", "target", "runs", "verdict"];
-    account::write("stream-paced", &head, &paced_table, Value::from(paced_raw), options.quick)?;
+    results::write("stream-paced", &head, &paced_table, Value::from(paced_raw), options.quick)?;
     let head =
         ["mode", "against", "delivered", "target", "median ratio", "95 % interval", "bare / bare", "rounds", "verdict"];
-    account::write("stream", &head, &table, Value::from(raw), options.quick)
+    results::write("stream", &head, &table, Value::from(raw), options.quick)
 }
 
-/// Rounds until the bare stream agrees with itself, or there were enough.
+/// Runs rounds until the ratio of the bare stream to itself is within the tolerance, or their number is the maximum.
 fn measure(row: &Row, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds, String> {
     let mut rounds = Rounds::new();
     let mut wanted = options.rounds;
@@ -183,7 +183,7 @@ fn race_iperf3(row: &Row) -> Result<f64, String> {
         command.args(["--cpu-list", &cpu.to_string(), "iperf3", "-p", IPERF3_PORT]);
         command
     };
-    let _receiver = Beside::start(pinned(row.cpus.1).args(["-s", "-1", "-B", row.loopback()]))?;
+    let _receiver = BackgroundProcess::start(pinned(row.cpus.1).args(["-s", "-1", "-B", row.loopback()]))?;
     sleep(Duration::from_millis(200));
     let mut sender = pinned(row.cpus.0);
     sender.args(["-c", row.loopback(), "-u", "-b", "0", "-J"]);
@@ -197,7 +197,7 @@ fn race_netperf(row: &Row) -> Result<f64, String> {
         command.args(["--cpu-list", &cpu.to_string(), program, "-p", NETPERF_PORT]);
         command
     };
-    let _receiver = Beside::start(pinned(row.cpus.1, "netserver").args(["-D", "-L", row.loopback()]))?;
+    let _receiver = BackgroundProcess::start(pinned(row.cpus.1, "netserver").args(["-D", "-L", row.loopback()]))?;
     sleep(Duration::from_millis(200));
     let mut sender = pinned(row.cpus.0, "netperf");
     sender.args(["-H", row.loopback(), "-P", "0", "-t", "UDP_STREAM", "-l", &row.seconds.to_string(), "--"]);
@@ -214,7 +214,7 @@ fn judged(row: &Row, rounds: &Rounds) -> Vec<Vec<String>> {
     let mut sorted = rounds[&Contender::Latlab].clone();
     sorted.sort_by(f64::total_cmp);
     let delivered = judge::paired::median(&sorted) / 1e9;
-    let itself = ratio(rounds, Contender::BareAgain, Contender::Bare);
+    let self_ratio = ratio(rounds, Contender::BareAgain, Contender::Bare);
     let against = [
         ("bare stream", Contender::Bare, BARE_TARGET),
         ("iperf3 -u -b 0", Contender::Iperf3, if row.mode == "gso" { GSO_TARGET } else { PEER_TARGET }),
@@ -231,9 +231,9 @@ fn judged(row: &Row, rounds: &Rounds) -> Vec<Vec<String>> {
                 format!("≥ {target:.2}"),
                 format!("{:.3}", ours.median),
                 ours.interval(),
-                format!("{:.3}", itself.median),
+                format!("{:.3}", self_ratio.median),
                 ours.rounds.to_string(),
-                ours.at_least(target, itself.is_quiet(0.01)).word().into(),
+                ours.at_least(target, self_ratio.is_quiet(0.01)).word().into(),
             ]
         })
         .collect()

@@ -1,7 +1,8 @@
-//! `latlab wakeup` beside the bare loop, the bare loop again, and cyclictest: paired rounds on the same CPU.
+//! Compares `latlab wakeup` with the bare loop and cyclictest in paired rounds on the same CPU. The bare loop runs twice in
+//! each round, so that its ratio to itself shows the noise.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
-// Each bench uses its part of what they share.
+// Each bench uses only a part of the shared module.
 #[allow(dead_code)]
 mod judge;
 
@@ -10,38 +11,38 @@ use std::process::Command;
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
 
-use judge::account;
 use judge::options::Options;
 use judge::paired::median;
 use judge::programs;
 use judge::race::{self, Figure, P50_TOLERANCE, P99_TOLERANCE, Rounds, p50, p99};
 use judge::readings::{self, Reading};
+use judge::results;
 
 const P50_TARGET: f64 = 1.05;
 const P99_TARGET: f64 = 1.10;
-/// Wake-ups before those that count, of every contender that can leave some out.
+/// Wake-ups that are excluded at the start of a run, by every contender that can exclude some.
 const WARMUP: u32 = 20;
-/// cyclictest's histogram ends here: a millisecond in its -N. Later wake-ups it counts, without saying how late.
+/// The upper end of cyclictest's histogram: 1 ms, in ns because of `-N`. It counts later wake-ups without their latencies.
 const HISTOGRAM_NS: &str = "1000000";
 
-/// How often: interval and wake-ups of a run, which is a second or two.
+/// Interval in ms and number of wake-ups of a run, which takes 1 s to 2 s.
 const INTERVALS: [(u32, u32); 2] = [(1, 1_000), (10, 150)];
 
-/// How the thread runs.
+/// The scheduling parameters of the measuring thread, and the peer to compare with.
 struct Manner {
     title: &'static str,
     options: &'static [&'static str],
     peer: Peer,
 }
 
-/// Who else runs in the rounds of a row.
+/// Whether cyclictest runs in the rounds of a row, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Peer {
     None,
-    /// cyclictest with options that leave the system as it is. Its main thread looks in every 10 ms, and so wakes the machine:
-    /// shown, not judged.
+    /// cyclictest with `--default-system`, which leaves the system as it is. Its main thread wakes the machine every 10 ms:
+    /// the figures are shown, but not judged.
     DefaultSystem,
-    /// cyclictest as it comes, which holds /dev/cpu_dma_latency at 0.
+    /// cyclictest with its defaults, by which it holds /dev/cpu_dma_latency at 0.
     Judged,
 }
 
@@ -78,7 +79,7 @@ fn main() {
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let mut rng = race::chance();
+    let mut rng = race::seeded_rng();
     let (mut table, mut raw) = (Vec::new(), Vec::new());
     for (interval_ms, count) in INTERVALS {
         let title = |manner: &Manner| format!("{interval_ms} ms, {}", manner.title);
@@ -102,7 +103,7 @@ fn run(options: &Options) -> Result<(), String> {
         "rounds",
         "verdict",
     ];
-    account::write("wakeup", &head, &table, Value::from(raw), options.quick)
+    results::write("wakeup", &head, &table, Value::from(raw), options.quick)
 }
 
 fn measure(
@@ -119,29 +120,31 @@ fn measure(
     if manner.peer != Peer::None {
         contenders.push(Contender::Cyclictest);
     }
-    Rounds::run(title, (&contenders, bare), options, rng, |contender| race_once(contender, &row))
+    Rounds::run(title, (&contenders, bare), options, rng, |contender| run_once(contender, &row))
 }
 
-fn race_once(contender: Contender, row: &Row) -> Result<Reading, String> {
+fn run_once(contender: Contender, row: &Row) -> Result<Reading, String> {
     match contender {
         Contender::Latlab => {
-            let mut command = sleeping("wakeup", row);
+            let mut command = wakeup_command("wakeup", row);
             command.args(["--json", "-q", "--quantiles", "0.5,0.99", "--store", row.store]);
             readings::latlab_wakeup(&programs::output(&mut command)?)
         }
-        Contender::Bare | Contender::BareAgain => readings::bare(&programs::output(&mut sleeping("bare-wakeup", row))?),
+        Contender::Bare | Contender::BareAgain => {
+            readings::bare(&programs::output(&mut wakeup_command("bare-wakeup", row))?)
+        }
         Contender::Cyclictest => readings::cyclictest(&programs::output(&mut cyclictest(row))?),
     }
 }
 
-fn sleeping(command: &str, row: &Row) -> Command {
+fn wakeup_command(command: &str, row: &Row) -> Command {
     let mut latlab = programs::latlab();
     latlab.args([command, "--cpu", &row.cpu.to_string(), "--warmup", &WARMUP.to_string()]);
     latlab.args(["-i", &format!("{}ms", row.interval_ms), "-n", &row.count.to_string()]).args(row.manner.options);
     latlab
 }
 
-/// One thread, -N for nanoseconds, its latencies as a histogram.
+/// cyclictest with one thread, in nanoseconds (`-N`), which prints its latencies as a histogram.
 fn cyclictest(row: &Row) -> Command {
     let mut command = Command::new("cyclictest");
     command.args(["-N", "-q", "-m", "-t", "1", "-p", "80", "-a", &row.cpu.to_string(), "-h", HISTOGRAM_NS]);
@@ -152,7 +155,7 @@ fn cyclictest(row: &Row) -> Command {
     command
 }
 
-/// The lines of a row: both quantiles beside the bare loop, and beside cyclictest where it runs.
+/// The lines of a row: both quantiles compared with the bare loop and, if it runs, with cyclictest.
 fn judged(manner: &Manner, interval_ms: u32, rounds: &Rounds<Contender>) -> Vec<Vec<String>> {
     type Line = (&'static str, f64, Contender, Figure, f64);
     let mut lines: Vec<Line> = vec![
@@ -167,9 +170,9 @@ fn judged(manner: &Manner, interval_ms: u32, rounds: &Rounds<Contender>) -> Vec<
     lines
         .into_iter()
         .map(|(title, target, other, figure, tolerance)| {
-            let (ours, itself) = (rounds.ratio(Contender::Latlab, other, figure), rounds.itself(figure));
+            let (ours, self_ratio) = (rounds.ratio(Contender::Latlab, other, figure), rounds.self_ratio(figure));
             let shown = other == Contender::Cyclictest && manner.peer == Peer::DefaultSystem;
-            let verdict = ours.at_most(target, itself.is_quiet(tolerance)).word();
+            let verdict = ours.at_most(target, self_ratio.is_quiet(tolerance)).word();
             vec![
                 format!("{interval_ms} ms"),
                 manner.title.into(),
@@ -179,7 +182,7 @@ fn judged(manner: &Manner, interval_ms: u32, rounds: &Rounds<Contender>) -> Vec<
                 micros(other, figure),
                 format!("{:.3}", ours.median),
                 ours.interval(),
-                format!("{:.3}", itself.median),
+                format!("{:.3}", self_ratio.median),
                 ours.rounds.to_string(),
                 if shown { "not judged" } else { verdict }.into(),
             ]

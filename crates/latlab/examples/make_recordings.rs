@@ -88,7 +88,7 @@ fn make(
     let mut host_log = writer.host_log().expect("begun");
     (0..20).for_each(|seq| host_log.push(Side::Local, &sample(seq)));
     fill(&mut log);
-    writer.keep_host_log(&host_log);
+    writer.note_unwritten_samples(&host_log);
     end(writer, log);
 }
 

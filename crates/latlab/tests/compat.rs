@@ -1,7 +1,8 @@
-//! Recordings that earlier versions left behind open in every later version, and damaged ones report what is wrong.
+//! Recordings of earlier versions can be opened, and damaged recordings are reported with the cause.
 //!
-//! `old/` and `good/`: a directory is a recording, the JSON file of its name what it must say. `bad/`: the text file of its
-//! name is the whole message. Dropping a recording in adds a test; `LATLAB_BLESS=1` writes missing expectations.
+//! In `old/` and `good/` each directory is a recording, and the JSON file of the same name has its expected facts. In
+//! `bad/` the text file of the same name has the whole expected message. A recording that is added is tested without
+//! further code; `LATLAB_BLESS=1` writes missing expectations.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ fn testdata(folder: &str) -> Vec<PathBuf> {
     recordings
 }
 
-/// Opening may finish a recording: the checked-in one stays as it is.
+/// Copies a recording to a temporary directory, since opening may finish it, and the checked-in one must not change.
 fn copied(recording: &Path) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("temporary directory");
     let copy = directory.path().join("recording");
@@ -39,7 +40,7 @@ fn copied(recording: &Path) -> (tempfile::TempDir, PathBuf) {
     (directory, copy)
 }
 
-/// What is written beside `recording`, or `actual` where nothing is and blessing is asked for.
+/// The expectation in the file next to `recording`. If there is none and `LATLAB_BLESS` is set, `actual` becomes it.
 fn expected(recording: &Path, extension: &str, actual: &str) -> String {
     // Not `with_extension`: a version in the name has a dot.
     let path = PathBuf::from(format!("{}.{extension}", recording.display()));
@@ -49,7 +50,7 @@ fn expected(recording: &Path, extension: &str, actual: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What a recording says, in a form that any later version can give.
+/// Facts of a recording that every later version can compute.
 fn facts(recording: &Recording) -> Value {
     let manifest = recording.manifest();
     let probes = manifest.kind == Kind::Ping || manifest.spec.concurrent_probes().is_some();
@@ -68,17 +69,18 @@ fn facts(recording: &Recording) -> Value {
         "reordered": rows.iter().filter(|row| row.reordered).count(),
         "undecided_probes": manifest.run.undecided_probes,
         "timed_out_ns": manifest.run.timed_out_ns,
-        "sum_of_due_ns": nanos(&mut rows.iter().filter_map(|row| row.due).map(|at| at.as_nanos())),
-        "sum_of_sent_ns": nanos(&mut rows.iter().filter_map(|row| row.sent).map(|at| at.as_nanos())),
-        "sum_of_received_ns": nanos(&mut rows.iter().filter_map(|row| row.received).map(|at| at.as_nanos())),
-        "sum_of_reflector_sent_ns": nanos(&mut rows.iter().filter_map(|row| row.reflector_sent).map(|at| at.as_nanos())),
+        "sum_of_due_ns": wrapping_sum(&mut rows.iter().filter_map(|row| row.due).map(|at| at.as_nanos())),
+        "sum_of_sent_ns": wrapping_sum(&mut rows.iter().filter_map(|row| row.sent).map(|at| at.as_nanos())),
+        "sum_of_received_ns": wrapping_sum(&mut rows.iter().filter_map(|row| row.received).map(|at| at.as_nanos())),
+        "sum_of_reflector_sent_ns":
+            wrapping_sum(&mut rows.iter().filter_map(|row| row.reflector_sent).map(|at| at.as_nanos())),
     });
     // Since format 1.3.
     if manifest.kind == Kind::Wakeup {
         let wakeups = wakeups(recording);
         facts["wakeup_rows"] = json!(manifest.wakeup_rows);
-        facts["sum_of_due_ns"] = json!(nanos(&mut wakeups.iter().map(|row| row.0)));
-        facts["sum_of_woke_ns"] = json!(nanos(&mut wakeups.iter().map(|row| row.1)));
+        facts["sum_of_due_ns"] = json!(wrapping_sum(&mut wakeups.iter().map(|row| row.0)));
+        facts["sum_of_woke_ns"] = json!(wrapping_sum(&mut wakeups.iter().map(|row| row.1)));
         facts["timer_slack_ns"] = json!(manifest.run.wakeup.as_ref().and_then(|facts| facts.timer_slack_ns));
     }
     // Since format 1.4.
@@ -86,8 +88,8 @@ fn facts(recording: &Recording) -> Value {
         let rows = intervals(recording);
         let sum = |of: fn(&IntervalCounts) -> u64| rows.iter().map(|row| of(&row.seen)).sum::<u64>();
         facts["interval_rows"] = json!(manifest.interval_rows);
-        facts["sum_of_interval_end_ns"] = json!(nanos(&mut rows.iter().map(|row| row.end_ns)));
-        facts["sum_of_cpu_ns"] = json!(nanos(&mut rows.iter().filter_map(|row| row.cpu).map(|cpu| cpu.0)));
+        facts["sum_of_interval_end_ns"] = json!(wrapping_sum(&mut rows.iter().map(|row| row.end_ns)));
+        facts["sum_of_cpu_ns"] = json!(wrapping_sum(&mut rows.iter().filter_map(|row| row.cpu).map(|cpu| cpu.0)));
         facts["measured_intervals"] = json!(rows.iter().filter(|row| row.phase == Phase::Measure).count());
         facts["offered"] =
             json!(sum(|seen| if let IntervalCounts::Offered { packets, .. } = seen { *packets } else { 0 }));
@@ -108,7 +110,8 @@ fn facts(recording: &Recording) -> Value {
         facts["probe_rows"] = json!(manifest.probe_rows);
         facts["trials"] = json!(facts_of_search.trials.len());
         facts["found_pps"] = json!(facts_of_search.found_pps(goals));
-        facts["sum_of_stage_begin_ns"] = json!(nanos(&mut manifest.run.stages.iter().map(|stage| stage.begin_ns)));
+        facts["sum_of_stage_begin_ns"] =
+            json!(wrapping_sum(&mut manifest.run.stages.iter().map(|stage| stage.begin_ns)));
     }
     if let Some(connection) = &manifest.run.connection {
         facts["connection"] = json!(connection);
@@ -117,20 +120,20 @@ fn facts(recording: &Recording) -> Value {
     facts
 }
 
-/// The same of the samples of hosts, which format 1.0 did not have.
+/// Adds facts of the host samples, which format 1.0 does not have.
 fn facts_of_host(recording: &Recording, facts: &mut Value) {
     let samples: Vec<_> = recording.host_samples().expect("open").map(|sample| sample.expect("reads").1).collect();
     if !samples.is_empty() {
         let cpus = || samples.iter().flat_map(|sample| &sample.cpus);
         facts["host_rows"] = json!(recording.manifest().host_rows);
         facts["host_samples"] = json!(samples.len());
-        facts["sum_of_busy_ns"] = json!(nanos(&mut cpus().filter_map(|(_, cpu)| cpu.busy_ns)));
-        facts["sum_of_own_ns"] = json!(nanos(&mut samples.iter().filter_map(|sample| sample.host.own_ns)));
-        facts["sum_of_start_ns"] = json!(nanos(&mut samples.iter().map(|sample| sample.start_ns)));
+        facts["sum_of_busy_ns"] = json!(wrapping_sum(&mut cpus().filter_map(|(_, cpu)| cpu.busy_ns)));
+        facts["sum_of_own_ns"] = json!(wrapping_sum(&mut samples.iter().filter_map(|sample| sample.host.own_ns)));
+        facts["sum_of_start_ns"] = json!(wrapping_sum(&mut samples.iter().map(|sample| sample.start_ns)));
     }
 }
 
-fn nanos(stamps: &mut dyn Iterator<Item = i64>) -> i64 {
+fn wrapping_sum(stamps: &mut dyn Iterator<Item = i64>) -> i64 {
     stamps.fold(0, i64::wrapping_add)
 }
 
@@ -138,7 +141,7 @@ fn intervals(recording: &Recording) -> Vec<StreamInterval> {
     recording.intervals().expect("open").flat_map(|batch| batch.expect("reads")).collect()
 }
 
-/// Due and woke of every row, in the order of the file.
+/// Due time and wake-up time of every row in ns, in file order.
 fn wakeups(recording: &Recording) -> Vec<(i64, i64)> {
     let batches = recording.wakeups().expect("open").map(|batch| batch.expect("reads"));
     batches.flat_map(|batch| batch.due_ns.values.into_iter().zip(batch.woke_ns.values)).collect()
@@ -152,23 +155,23 @@ fn check(folder: &str) {
             let rows = wakeups(&opened);
             assert_eq!(opened.manifest().rows, Some(rows.len() as u64), "{}", recording.display());
             assert!(rows.is_sorted_by_key(|row| row.0), "{}", recording.display());
-            say_the_same(&opened, &recording);
+            expect_the_same_facts(&opened, &recording);
             continue;
         }
         if opened.manifest().kind == Kind::Stream {
             assert_eq!(opened.manifest().rows, Some(intervals(&opened).len() as u64), "{}", recording.display());
-            say_the_same(&opened, &recording);
+            expect_the_same_facts(&opened, &recording);
             continue;
         }
         let rows = runs::rows(&opened);
         assert_eq!(opened.manifest().rows, Some(rows.len() as u64), "{}", recording.display());
         assert!(rows.windows(2).all(|pair| pair[0].seq < pair[1].seq), "{}", recording.display());
-        say_the_same(&opened, &recording);
+        expect_the_same_facts(&opened, &recording);
     }
 }
 
-/// What `opened` says is what stands beside `recording`.
-fn say_the_same(opened: &Recording, recording: &Path) {
+/// Expects the facts of `opened` to equal those in the file next to `recording`.
+fn expect_the_same_facts(opened: &Recording, recording: &Path) {
     let actual = facts(opened);
     let text = expected(recording, "json", &format!("{actual:#}\n"));
     let expected: Value = serde_json::from_str(&text).expect("expected facts");
@@ -176,17 +179,17 @@ fn say_the_same(opened: &Recording, recording: &Path) {
 }
 
 #[test]
-fn what_earlier_versions_wrote_opens_and_says_the_same() {
+fn recordings_of_earlier_versions_have_the_expected_facts() {
     check("old");
 }
 
 #[test]
-fn the_good_ones_say_what_they_should() {
+fn good_recordings_have_the_expected_facts() {
     check("good");
 }
 
 #[test]
-fn the_bad_ones_say_what_is_wrong() {
+fn bad_recordings_are_reported_with_the_expected_message() {
     for recording in testdata("bad") {
         let (_directory, copy) = copied(&recording);
         let error = read_whole(&copy).expect_err("damaged");
@@ -214,7 +217,7 @@ fn experiments_of_earlier_versions_can_be_continued() {
     for experiment in entries.into_iter().filter(|path| path.is_dir()) {
         let directory = tempfile::tempdir().expect("temporary directory");
         let copy = directory.path().join("experiment");
-        copy_whole(&experiment, &copy);
+        copy_tree(&experiment, &copy);
         let open = OpenExperiment::open(&copy).unwrap_or_else(|error| panic!("{}: {error}", experiment.display()));
         let state = open.state();
         let runs: Vec<_> = state
@@ -228,7 +231,7 @@ fn experiments_of_earlier_versions_can_be_continued() {
                 })
             })
             .collect();
-        assert!(state.runs_that(RunOutcome::Died).next().is_some(), "one was cut off");
+        assert!(state.runs_that(RunOutcome::Died).next().is_some(), "a run that died");
         let facts = json!({
             "id": state.id, "source": state.source, "done": state.runs_done(), "runs": runs,
             "file": open.text(),
@@ -238,12 +241,12 @@ fn experiments_of_earlier_versions_can_be_continued() {
     }
 }
 
-fn copy_whole(from: &Path, to: &Path) {
+fn copy_tree(from: &Path, to: &Path) {
     fs::create_dir(to).expect("directory");
     for entry in fs::read_dir(from).expect("a directory") {
         let (entry, name) = entry.map(|entry| (entry.path(), entry.file_name())).expect("entry");
         match entry.is_dir() {
-            true => copy_whole(&entry, &to.join(name)),
+            true => copy_tree(&entry, &to.join(name)),
             false => drop(fs::copy(entry, to.join(name)).expect("copied")),
         }
     }

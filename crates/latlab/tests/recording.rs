@@ -238,7 +238,7 @@ fn play_on_a_full_disk() {
     }
     // The allocated block of the spool of samples takes some more.
     (1..100).for_each(|seq| host_log.push(latlab::plan::Side::Local, &host::sample(seq)));
-    writer.keep_host_log(&host_log);
+    writer.note_unwritten_samples(&host_log);
     // A file that is open for writing keeps the disk from becoming read-only below.
     drop(host_log);
     let finished = writer.finish(log, RunEnding::Completed, None).expect("readable all the same");

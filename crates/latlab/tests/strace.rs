@@ -55,7 +55,7 @@ fn armed_sender(trace: &Trace) -> &[Call] {
 /// The calls of the reflecting thread from its first answer to its last.
 fn armed_reflector(trace: &Trace) -> &[Call] {
     let reflecting = trace.thread_that(|call| call.name == "execve" && call.text.contains("\"reflector\"]"));
-    between(reflecting, |call| call.sends() && call.answer() == Some(SIZE_BYTES))
+    between(reflecting, |call| call.sends() && call.returned() == Some(SIZE_BYTES))
 }
 
 fn names(calls: &[Call]) -> BTreeSet<&str> {
@@ -70,9 +70,9 @@ fn assert_armed(calls: &[Call], probes: usize, answers: usize, waits: &[&'static
     assert!(made.is_subset(&allowed), "{what}: {:?}", made.difference(&allowed).collect::<Vec<_>>());
     assert!(waits.iter().all(|wait| made.contains(wait)), "{what}: {made:?}");
     assert_eq!(calls.iter().filter(|call| call.sends()).count(), probes, "{what}: send calls");
-    let received = calls.iter().filter(|call| call.receives() && call.answer() == Some(SIZE_BYTES)).count();
+    let received = calls.iter().filter(|call| call.receives() && call.returned() == Some(SIZE_BYTES)).count();
     assert_eq!(received, answers, "{what}: receive calls with an answer");
-    let empty: Vec<_> = calls.iter().filter(|call| call.receives() && call.answer() != Some(SIZE_BYTES)).collect();
+    let empty: Vec<_> = calls.iter().filter(|call| call.receives() && call.returned() != Some(SIZE_BYTES)).collect();
     assert!(empty.iter().all(|call| call.text.contains("EAGAIN")), "{what}: {empty:?}");
 }
 
@@ -213,7 +213,7 @@ fn streamed(mode: &str, send: &str) -> (Vec<String>, u64) {
     let (trace, said) = traced(&format!("stream local --warmup 0 -d 400ms -s 777 --no-record --json --mode {mode}"));
     let document: serde_json::Value = serde_json::from_str(&said).expect("a summary");
     let sending = trace.thread_that(|call| call.name == "prctl" && call.text.contains("PR_SET_NAME, \"flow\""));
-    let armed = between(sending, |call| call.name == send && call.answer() != Some(POLL_BYTES));
+    let armed = between(sending, |call| call.name == send && call.returned() != Some(POLL_BYTES));
     (armed.iter().map(|call| call.name.clone()).collect(), document["sent"].as_u64().expect("packets"))
 }
 

@@ -1,4 +1,5 @@
-//! Eight threads woken every millisecond for a minute: memory flat, every slot kept, every passed slot reported.
+//! Eight threads that wake every millisecond for a minute: memory use is constant, every slot has a row, and every
+//! overrun slot is in the summary.
 
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -15,29 +16,29 @@ use crate::{Line, plainly};
 
 const THREADS: usize = 8;
 const SECONDS: u64 = 60;
-/// From here on memory is to be flat.
+/// Time from the start after which memory use must be constant.
 const SETTLED: Duration = Duration::from_secs(3);
-/// How much "flat" may breathe, as of probes.
+/// Permitted growth of constant memory use, the same as for probes.
 const FLAT_BYTES: u64 = 1 << 20;
 
-/// One run of a thread on each CPU; where there are fewer than eight CPUs, several run at the same time.
-struct Sleeping {
+/// A run with a thread on each CPU. With fewer than eight CPUs several runs measure at the same time.
+struct WakeupRun {
     child: Child,
     directory: PathBuf,
     settled_bytes: u64,
     peak_bytes: u64,
 }
 
-/// What the rows of all runs say.
+/// Counts over the rows of all runs.
 #[derive(Default)]
 struct Slots {
     rows: u64,
     /// Slots between the first and the last of a thread that have no row.
     absent: u64,
-    /// Past when their thread came back, counted from the rows.
-    past: u64,
-    /// The same according to the summaries.
-    told: u64,
+    /// Slots that were due before their thread woke for the previous slot, counted from the rows.
+    overrun: u64,
+    /// Overrun slots according to the summaries.
+    reported: u64,
     gap_events: u64,
 }
 
@@ -45,8 +46,8 @@ pub(crate) fn run(options: &Options) -> Result<(Vec<Line>, Value), String> {
     let store = tempfile::tempdir().map_err(|error| format!("no temporary store: {error}"))?;
     let cpus = available_parallelism().map_err(|error| error.to_string())?.get().min(THREADS);
     let seconds = if options.quick { 5 } else { SECONDS };
-    let mut runs: Vec<Sleeping> = (0..THREADS.div_ceil(cpus))
-        .map(|number| Sleeping::start(store.path().join(format!("wakeups-{number}")), cpus, seconds))
+    let mut runs: Vec<WakeupRun> = (0..THREADS.div_ceil(cpus))
+        .map(|number| WakeupRun::start(store.path().join(format!("wakeups-{number}")), cpus, seconds))
         .collect::<Result<_, _>>()?;
     watch(&mut runs, Duration::from_secs(seconds))?;
     let growth = runs.iter().map(|run| run.peak_bytes.saturating_sub(run.settled_bytes)).max().unwrap_or(0);
@@ -65,26 +66,31 @@ pub(crate) fn run(options: &Options) -> Result<(Vec<Line>, Value), String> {
     let lines = vec![
         row("growth of memory", "≤ 1 MiB", mib(growth), growth <= FLAT_BYTES),
         row("slots without a row", "0", slots.absent.to_string(), slots.absent == 0 && slots.rows == expected),
-        row("past slots not told", "0", slots.past.abs_diff(slots.told).to_string(), slots.past == slots.told),
+        row(
+            "past slots not told",
+            "0",
+            slots.overrun.abs_diff(slots.reported).to_string(),
+            slots.overrun == slots.reported,
+        ),
         row("events lost", "0", slots.gap_events.to_string(), slots.gap_events == 0),
     ];
     let raw = json!({
         "threads": threads, "runs": runs_at_once, "seconds": seconds, "peak_bytes": peak, "growth_bytes": growth,
-        "rows": slots.rows, "expected": expected, "past": slots.past, "told": slots.told,
+        "rows": slots.rows, "expected": expected, "past": slots.overrun, "told": slots.reported,
     });
     Ok((lines, raw))
 }
 
-impl Sleeping {
-    fn start(directory: PathBuf, cpus: usize, seconds: u64) -> Result<Sleeping, String> {
+impl WakeupRun {
+    fn start(directory: PathBuf, cpus: usize, seconds: u64) -> Result<WakeupRun, String> {
         let mut command = programs::latlab();
         command.args(["wakeup", "-i", "1ms", "--warmup", "0", "-q", "--json", "--cpu", &format!("0-{}", cpus - 1)]);
         command.args(["-d", &format!("{seconds}s"), "-o"]).arg(&directory).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|error| format!("cannot start {command:?}: {error}"))?;
-        Ok(Sleeping { child, directory, settled_bytes: 0, peak_bytes: 0 })
+        Ok(WakeupRun { child, directory, settled_bytes: 0, peak_bytes: 0 })
     }
 
-    fn look(&mut self, is_settled: bool) {
+    fn sample_memory(&mut self, is_settled: bool) {
         let bytes = status_bytes(self.child.id(), "VmRSS:");
         if is_settled && self.settled_bytes == 0 {
             self.settled_bytes = bytes;
@@ -92,7 +98,7 @@ impl Sleeping {
         self.peak_bytes = self.peak_bytes.max(bytes);
     }
 
-    /// Waits for its end and adds what its rows and its summary say.
+    /// Waits for the end of the run and adds the counts of its rows and of its summary.
     fn count(mut self, slots: &mut Slots) -> Result<(), String> {
         let status = self.child.wait().map_err(|error| format!("cannot wait: {error}"))?;
         if !status.success() {
@@ -102,10 +108,10 @@ impl Sleeping {
         summary.args(["summary", "--json", "-q", "--no-intervals"]).arg(&self.directory);
         let text = programs::output(&mut summary)?;
         let document: Value = serde_json::from_str(&text).map_err(|error| format!("no JSON ({error})"))?;
-        slots.told += document["wakeups"]["overrun_slots"].as_u64().ok_or("no `overrun_slots`")?;
+        slots.reported += document["wakeups"]["overrun_slots"].as_u64().ok_or("no `overrun_slots`")?;
         let recording = Recording::open(&self.directory).map_err(|error| error.to_string())?;
         slots.gap_events += recording.manifest().run.gap_events;
-        // Of each CPU: the last slot and when its thread woke.
+        // By CPU: the last slot, and the time at which the thread woke for it.
         let mut last: std::collections::BTreeMap<i64, (i64, i64)> = std::collections::BTreeMap::new();
         for batch in recording.wakeups().map_err(|error| error.to_string())? {
             let batch = batch.map_err(|error| error.to_string())?;
@@ -113,29 +119,29 @@ impl Sleeping {
             for row in 0..batch.rows {
                 let cpu = batch.cpu.get(row).ok_or("a row without its CPU")?;
                 let (seq, due, woke) = (batch.seq.values[row], batch.due_ns.values[row], batch.woke_ns.values[row]);
-                let before = last.insert(cpu, (seq, woke));
-                slots.absent += before.map_or(seq, |(seq_before, _)| seq - seq_before - 1).unsigned_abs();
-                slots.past += u64::from(before.is_some_and(|(_, woke_before)| woke_before > due));
+                let previous = last.insert(cpu, (seq, woke));
+                slots.absent += previous.map_or(seq, |(seq_before, _)| seq - seq_before - 1).unsigned_abs();
+                slots.overrun += u64::from(previous.is_some_and(|(_, woke_before)| woke_before > due));
             }
         }
         Ok(())
     }
 }
 
-impl Drop for Sleeping {
+impl Drop for WakeupRun {
     fn drop(&mut self) {
-        // Already gone is what is wanted.
+        // An error means that the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Looks at the memory of `runs` while they measure; what they do afterwards, joining and summarising, is another row's.
-fn watch(runs: &mut [Sleeping], measuring: Duration) -> Result<(), String> {
+/// Samples the memory of `runs` while they measure. Another row measures the memory of joining and summarising.
+fn watch(runs: &mut [WakeupRun], measuring: Duration) -> Result<(), String> {
     let start = Instant::now();
     while start.elapsed() < measuring - Duration::from_millis(500) {
         let is_settled = start.elapsed() >= SETTLED;
-        runs.iter_mut().for_each(|run| run.look(is_settled));
+        runs.iter_mut().for_each(|run| run.sample_memory(is_settled));
         sleep(Duration::from_millis(50));
     }
     let seen = runs.iter().all(|run| run.settled_bytes > 0);

@@ -1,10 +1,10 @@
-//! The machine that the figures are about.
+//! Facts of the machine on which a bench runs.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Starts of those kernel arguments that change how fast a machine wakes and calls.
-const TELLING: [&str; 10] = [
+/// Prefixes of kernel arguments that change the latency of wake-ups and system calls.
+const RELEVANT: [&str; 10] = [
     "mitigations",
     "isolcpus",
     "nohz",
@@ -17,7 +17,7 @@ const TELLING: [&str; 10] = [
     "preempt",
 ];
 
-/// Facts as name → value, in the words of the kernel; what cannot be read says so.
+/// Facts by name, as the kernel prints them; `unknown` if a fact cannot be read.
 pub(crate) fn facts() -> BTreeMap<String, String> {
     let read = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_string()).unwrap_or("unknown".into());
     let processors = read("/proc/cpuinfo");
@@ -34,7 +34,7 @@ pub(crate) fn facts() -> BTreeMap<String, String> {
         ("kernel", read("/proc/sys/kernel/osrelease")),
         ("clocksource", read("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
         ("governor", read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
-        ("kernel arguments", telling(&read("/proc/cmdline"))),
+        ("kernel arguments", relevant(&read("/proc/cmdline"))),
         ("latlab", env!("CARGO_PKG_VERSION").to_string()),
         ("date", jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()),
     ]
@@ -42,8 +42,8 @@ pub(crate) fn facts() -> BTreeMap<String, String> {
     .into()
 }
 
-fn telling(arguments: &str) -> String {
-    let kept = arguments.split_whitespace().filter(|word| TELLING.iter().any(|start| word.starts_with(start)));
+fn relevant(arguments: &str) -> String {
+    let kept = arguments.split_whitespace().filter(|word| RELEVANT.iter().any(|start| word.starts_with(start)));
     let kept: Vec<&str> = kept.collect();
     if kept.is_empty() { "none of note".into() } else { kept.join(" ") }
 }

@@ -1,8 +1,8 @@
-//! Paired ratios and what they say about a target (docs/design/0004-judging-our-own-cost.md). Pure.
+//! Paired ratios, and their verdict on a target (docs/design/0004-judging-our-own-cost.md).
 
-/// Rounds that a judgement needs at least.
+/// Minimum number of rounds for a verdict.
 pub(crate) const ROUNDS_MIN: usize = 15;
-/// Rounds after which a machine that never gets quiet is given up.
+/// Maximum number of rounds if the machine does not become quiet.
 pub(crate) const ROUNDS_MAX: usize = 200;
 
 /// The median of paired ratios with its interval.
@@ -10,14 +10,14 @@ pub(crate) const ROUNDS_MAX: usize = 200;
 pub(crate) struct Paired {
     pub(crate) rounds: usize,
     pub(crate) median: f64,
-    /// Ends of the interval; infinite where the rounds are too few for one.
+    /// Ends of the interval; infinite if there are too few rounds.
     pub(crate) low: f64,
     pub(crate) high: f64,
-    /// What the interval covers: at least what was asked for, since order statistics come in steps.
+    /// Coverage of the interval: at least the requested one, since order statistics are discrete.
     pub(crate) coverage: f64,
 }
 
-/// What the rounds say about a target.
+/// Whether the rounds show that a target is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Met,
@@ -36,7 +36,7 @@ impl Verdict {
 }
 
 impl Paired {
-    /// The ratios ours / theirs of each round, described at 95 %.
+    /// The median of the ratios ours / theirs of all rounds, with its 95 % interval.
     ///
     /// The interval of a median from order statistics: x(k) to x(n + 1 − k) misses the median when
     /// fewer than k of n fair coins show heads or fewer than k show tails.
@@ -60,7 +60,7 @@ impl Paired {
         }
     }
 
-    /// Whether `ratio ≤ target` holds. On a machine that is not quiet nothing is decided.
+    /// Whether `ratio ≤ target` holds; undecided on a machine that is not quiet.
     pub(crate) fn at_most(&self, target: f64, quiet: bool) -> Verdict {
         match () {
             () if !quiet || self.rounds < ROUNDS_MIN => Verdict::Undecided,
@@ -80,14 +80,14 @@ impl Paired {
         }
     }
 
-    /// Whether a program compared with itself comes out as itself: within `1 ± tolerance`.
+    /// Whether the median is within `1 ± tolerance`, for the ratios of a program to itself.
     pub(crate) fn is_quiet(&self, tolerance: f64) -> bool {
-        // The band's ends belong to it; a billionth keeps the rounding of 1 ± tolerance from deciding.
+        // Both ends are included; 1e-9 is more than the rounding error of 1 ± tolerance.
         (self.median - 1.0).abs() <= tolerance + 1e-9
     }
 }
 
-/// The largest k whose interval covers `confidence`, and what it covers; (0, 1) where none does.
+/// The largest k whose interval covers `confidence`, and its coverage; (0, 1) if there is none.
 fn depth(n: usize, confidence: f64) -> (usize, f64) {
     let mut found = (0, 1.0);
     let mut mass = 0.5f64.powi(n as i32);
@@ -103,7 +103,7 @@ fn depth(n: usize, confidence: f64) -> (usize, f64) {
     found
 }
 
-/// The median of sorted values; NaN of none.
+/// The median of sorted values; NaN if there are none.
 pub(crate) fn median(sorted: &[f64]) -> f64 {
     match sorted.len() {
         0 => f64::NAN,

@@ -31,7 +31,7 @@ pub(crate) fn p99(reading: &Reading) -> f64 {
 }
 
 /// The generator of the order of the contenders, whose seed is printed.
-pub(crate) fn chance() -> Pcg64Mcg {
+pub(crate) fn seeded_rng() -> Pcg64Mcg {
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     println!("order of the contenders from seed {seed}");
     Pcg64Mcg::seed_from_u64(seed)
@@ -72,7 +72,7 @@ impl<C: Copy + Ord + Debug> Rounds<C> {
     }
 
     fn are_quiet(&self) -> bool {
-        self.itself(p50).is_quiet(P50_TOLERANCE) && self.itself(p99).is_quiet(P99_TOLERANCE)
+        self.self_ratio(p50).is_quiet(P50_TOLERANCE) && self.self_ratio(p99).is_quiet(P99_TOLERANCE)
     }
 
     /// The ratio of one contender to another.
@@ -82,7 +82,7 @@ impl<C: Copy + Ord + Debug> Rounds<C> {
     }
 
     /// The bare loop's ratio to itself.
-    pub(crate) fn itself(&self, figure: Figure) -> Paired {
+    pub(crate) fn self_ratio(&self, figure: Figure) -> Paired {
         self.ratio(self.bare[1], self.bare[0], figure)
     }
 

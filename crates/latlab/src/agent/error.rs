@@ -8,8 +8,8 @@ use latlab_sys::errno::explain;
 use super::frame::FORMAT;
 use crate::diagnostics::{Explain, Failure};
 
-/// An error of an agent. `peer` is the target as typed; `stderr` is the end of what the command that connects wrote to
-/// standard error, `status` its exit status, `None` if it still runs.
+/// An error of an agent. In every variant `peer` is the target as typed, `stderr` the end of the standard error of the
+/// command that connects, and `status` its exit status (`None` if it still runs).
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// The program that connects cannot be started.
@@ -19,7 +19,7 @@ pub enum AgentError {
         peer: String,
         /// The program.
         program: String,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// ssh failed to connect.
@@ -27,7 +27,7 @@ pub enum AgentError {
     NotReached {
         /// The target.
         peer: String,
-        /// Of ssh.
+        /// Standard error of ssh.
         stderr: Option<String>,
     },
     /// latlab is not installed on the remote host.
@@ -35,7 +35,7 @@ pub enum AgentError {
     NotFound {
         /// The target.
         peer: String,
-        /// Of the shell on the remote host.
+        /// Standard error of the shell on the remote host.
         stderr: Option<String>,
     },
     /// The agent or the connection ended.
@@ -43,9 +43,9 @@ pub enum AgentError {
     Ended {
         /// The target.
         peer: String,
-        /// Of the command that connects.
+        /// Exit status of the command that connects.
         status: Option<String>,
-        /// Of the command that connects.
+        /// Standard error of the command that connects.
         stderr: Option<String>,
     },
     /// No greeting was received.
@@ -53,9 +53,9 @@ pub enum AgentError {
     NoGreeting {
         /// The target.
         peer: String,
-        /// Of the command that connects.
+        /// Exit status of the command that connects.
         status: Option<String>,
-        /// Of the command that connects; if it is empty, what was received instead of a greeting.
+        /// Standard error of the command that connects; if it is empty, what was received instead of a greeting.
         stderr: Option<String>,
     },
     /// No reply was received in time.
@@ -71,7 +71,7 @@ pub enum AgentError {
     Format {
         /// The target.
         peer: String,
-        /// The version of its format.
+        /// The format version of the agent.
         format: u16,
     },
     /// A message that the protocol does not permit.
@@ -79,7 +79,7 @@ pub enum AgentError {
     Unknown {
         /// The target.
         peer: String,
-        /// What is wrong with it.
+        /// What is wrong with the message.
         what: String,
     },
     /// The agent refused the request.
@@ -104,7 +104,7 @@ pub enum AgentError {
     },
 }
 
-/// How the host of a lost agent is restored.
+/// The hint on how the host of a lost agent is restored.
 fn restoration_hint(peer: &str) -> String {
     let restore = match peer.strip_prefix("ssh:") {
         Some(host) => format!("`ssh {host} latlab doctor --restore`"),

@@ -102,7 +102,7 @@ pub(crate) fn parse_cpu_list(list: &str) -> Option<Vec<u16>> {
 pub(super) mod tests {
     use super::*;
 
-    /// A host of files that a test writes.
+    /// A fake host: files that a test writes.
     pub(crate) struct FakeHost {
         pub(crate) root: HostRoot,
         directory: tempfile::TempDir,

@@ -418,7 +418,7 @@ impl HostLogs {
     fn finish<R: MeasuredRun>(self, runs: &mut [R], remote: &RemoteResults) {
         for (run, mut log) in runs.iter_mut().zip(self.0) {
             remote.samples.iter().for_each(|sample| log.push(Side::Peer, sample));
-            run.writer().keep_host_log(&log);
+            run.writer().note_unwritten_samples(&log);
             run.writer().note_samples_given_up(remote.given_up);
         }
     }

@@ -71,7 +71,7 @@ fn from_words(words: [u64; ROW_WORDS]) -> Option<HostRow> {
 }
 
 /// Records host samples while a run goes on. A refused write ends the log and not the run: see
-/// [`super::RecordingWriter::keep_host_log`].
+/// [`super::RecordingWriter::note_unwritten_samples`].
 #[derive(Debug)]
 pub struct HostLog {
     file: File,

@@ -1,5 +1,5 @@
-//! `manifest.json` on disk: read whole and replaced whole. Its next version can be written on a full disk, since space is
-//! reserved.
+//! Reads and replaces `manifest.json` on disk, each time as a whole. Space is reserved for its next version, so that it can
+//! be written on a full disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,9 +12,9 @@ use super::manifest::{FormatVersion, Manifest};
 
 /// The manifest's name in a recording's directory.
 pub(super) const MANIFEST: &str = "manifest.json";
-/// The next manifest, and before it is written the space reserved for it.
+/// The file of the next manifest. Before that is written, the file only reserves space.
 const NEXT: &str = "manifest.next";
-/// The least space to reserve: strays, caveats and conditions may grow.
+/// The minimum of reserved space: the strays, caveats and conditions in the manifest may grow.
 const RESERVE_BYTES: u64 = 64 * 1024;
 /// Space to reserve, in multiples of the manifest. The facts of the hosts, which are most of a manifest, are read again
 /// after the run; those of a server with hundreds of CPUs and interrupts have hundreds of kilobytes. The rest is for

@@ -29,8 +29,8 @@ const UNFINISHED_TRACE: &str = "trace.txt.unfinished";
 /// The caveat of a run without the trace that was asked for.
 const TRACE_MISSING: &str = "trace-missing";
 
-/// A recording that is being written. Dropped without [`RecordingWriter::finish`] it stays as after a crash: the next
-/// command that opens it finishes it.
+/// A recording that is being written. If it is dropped without [`RecordingWriter::finish`], it stays as after a crash: the
+/// next command that opens it finishes it.
 #[derive(Debug)]
 pub struct RecordingWriter {
     path: PathBuf,
@@ -48,13 +48,13 @@ pub struct Finished {
     pub path: PathBuf,
     /// Its manifest as it is on disk.
     pub manifest: Manifest,
-    /// The first error; the recording is readable and its ending is `failed`.
+    /// The first error, if there was one: then the recording is readable and its ending is `failed`.
     pub failure: Option<RecordingError>,
 }
 
 impl RecordingWriter {
-    /// Creates the recording's directory: `directory` if given (`--output`), else a new one in `store`. Errors that can be
-    /// foreseen come from here, before a probe is sent.
+    /// Creates the recording's directory: `directory` if given (`--output`), else a new one in `store`. Foreseeable
+    /// errors are returned here, before a probe is sent.
     ///
     /// # Errors
     /// If `directory` exists, is below a file, or cannot be written to.
@@ -90,8 +90,8 @@ impl RecordingWriter {
         Ok(logs.swap_remove(0))
     }
 
-    /// Like [`RecordingWriter::start`], with a ring of each of these capacities (powers of two) for as many threads that
-    /// measure.
+    /// Like [`RecordingWriter::start`], with one ring for each measuring thread. `rings` has their capacities, which are
+    /// powers of two.
     ///
     /// # Errors
     /// As [`RecordingWriter::start`].
@@ -108,7 +108,7 @@ impl RecordingWriter {
         Ok(logs)
     }
 
-    /// The log of host samples. Call once; pass the log to [`RecordingWriter::keep_host_log`] at the end.
+    /// The log of host samples. Call once; pass the log to [`RecordingWriter::note_unwritten_samples`] at the end.
     ///
     /// # Errors
     /// If its spool cannot be created.
@@ -120,15 +120,15 @@ impl RecordingWriter {
         Ok(log)
     }
 
-    /// Ends the log of host samples. If the disk refused samples, a caveat is added to the run.
-    pub fn keep_host_log(&mut self, log: &HostLog) {
+    /// Adds a caveat if samples in `log` could not be written. Call at the end of the run.
+    pub fn note_unwritten_samples(&mut self, log: &HostLog) {
         if let Some((error, lost)) = log.failure() {
             let message = format!("{lost} host samples could not be written down: {}", errno::explain(error));
             self.manifest.caveats.push(host_samples_lost(&message, "a disk with room for `--store`"));
         }
     }
 
-    /// Adds a caveat if samples of the far host, `given_up` of them, did not arrive in time.
+    /// Adds a caveat if `given_up`, the number of samples of the far host that did not arrive in time, is not 0.
     pub fn note_samples_given_up(&mut self, given_up: u64) {
         if given_up > 0 {
             let message =
@@ -143,13 +143,13 @@ impl RecordingWriter {
         self.progress.clone()
     }
 
-    /// The manifest, to be completed until the end.
+    /// The manifest, which the caller completes during the run.
     pub fn manifest_mut(&mut self) -> &mut Manifest {
         &mut self.manifest
     }
 
-    /// Writes the manifest, so that its present content is kept however the process ends. Waits for the disk; an error
-    /// shows at the end of the run.
+    /// Writes the manifest, so that its present content is kept however the process ends. Waits for the disk. An
+    /// error is ignored here; if it persists, the end of the run reports it.
     pub fn save(&mut self) {
         let written = manifest_file::write(&self.path, &self.manifest);
         _ = written.and_then(|()| manifest_file::reserve(&self.path));
@@ -160,7 +160,7 @@ impl RecordingWriter {
         &self.path
     }
 
-    /// Drains the last events, joins the rows, writes them and the manifest, and removes the spool. If the disk refuses,
+    /// Drains the last events, joins the rows, writes them and the manifest, and removes the spool. If that fails,
     /// the recording is readable and has the ending `failed`: see [`Finished::failure`].
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl RecordingWriter {
         self.finish_logs(vec![log], ending, reason)
     }
 
-    /// Like [`RecordingWriter::finish`], for several threads that measured.
+    /// Like [`RecordingWriter::finish`], for several measuring threads.
     ///
     /// # Errors
     /// As [`RecordingWriter::finish`].
@@ -186,7 +186,7 @@ impl RecordingWriter {
         let mut rules = join_rules(&self.manifest);
         let failure = drained.failure.map(|failure| match failure {
             SpoolFailure::Refused(source) => {
-                // The spool ends before the run.
+                // The spool ends earlier than the run.
                 rules.horizon = Horizon::LastEvent;
                 RecordingError::refused("write", &path)(source)
             }
@@ -202,11 +202,11 @@ impl RecordingWriter {
         let host = self.host_spool();
         match conclude(&self.path, &spool, host, rules, &mut self.manifest) {
             Ok(()) => Ok(Finished { path: self.path, manifest: self.manifest, failure }),
-            Err(refusal) => self.leave_to_the_spool(&spool, rules, failure, refusal),
+            Err(refusal) => self.finish_without_rows(&spool, rules, failure, refusal),
         }
     }
 
-    /// The host samples so far. If their spool cannot be read, a caveat is added.
+    /// Opens the spool of host samples, if there is one. Adds a caveat if it cannot be read.
     fn host_spool(&mut self) -> Option<HostSpool> {
         let opened = HostSpool::from_file(self.host.take()?, &self.path.join(HOST_SPOOL));
         opened.map_err(|error| self.manifest.caveats.push(host_samples_lost(&error.to_string(), SOUND_DISK))).ok()
@@ -227,8 +227,8 @@ impl RecordingWriter {
         drain.join().unwrap_or_default()
     }
 
-    /// Leaves the data in the spool, since the rows could not be written; the manifest says why, if it can be written.
-    fn leave_to_the_spool(
+    /// Leaves the data in the spool, since the rows could not be written. The manifest gets the cause, if it can be written.
+    fn finish_without_rows(
         mut self,
         spool: &Arc<Spool>,
         rules: JoinRules,
@@ -256,7 +256,7 @@ impl RecordingWriter {
 }
 
 fn begin(path: &Path, manifest: &Manifest) -> io::Result<File> {
-    // The spool first: a manifest without a locked spool is of a run that died.
+    // The spool is created first: a manifest without a locked spool means that its run died.
     let spool = spool::create(&path.join(SPOOL), &manifest.run_id)?;
     manifest_file::write(path, manifest)?;
     manifest_file::reserve(path)?;
@@ -288,18 +288,19 @@ fn make_directory_in(store: &Store, manifest: &Manifest) -> Result<PathBuf, Reco
     Err(RecordingError::Exists { path: path_with(16) })
 }
 
-/// The time between two drains. Rings of wake-ups hold seconds, unless these are so dense that they fill one.
+/// The time between two drains. Rings of wake-ups hold seconds of events, unless the wake-ups are so frequent that the
+/// capacity is the maximum.
 fn drain_period(kind: Kind, rings: &[usize]) -> Nanos {
-    let is_large = rings.iter().all(|capacity| *capacity < defaults::RING_EVENTS);
-    if kind == Kind::Wakeup && is_large { defaults::WAKEUP_DRAIN } else { defaults::DRAIN }
+    let is_below_maximum = rings.iter().all(|capacity| *capacity < defaults::RING_EVENTS);
+    if kind == Kind::Wakeup && is_below_maximum { defaults::WAKEUP_DRAIN } else { defaults::DRAIN }
 }
 
-/// The caveat of a run until its trace is kept, also if its process dies before.
+/// The caveat of a run until its trace is written. It stays if the process dies earlier.
 pub(crate) fn trace_awaited() -> Caveat {
     missing("latlab ended before it was kept", "measure again")
 }
 
-/// The caveat of a run without its trace.
+/// The caveat of a run whose trace could not be recorded or written.
 pub(crate) fn trace_missing(error: &io::Error) -> Caveat {
     let hint = match error.kind() {
         io::ErrorKind::PermissionDenied => "as root, or with `cap_sys_admin`",
@@ -322,9 +323,9 @@ fn missing(reason: &str, hint: &str) -> Caveat {
 }
 
 impl Finished {
-    /// Writes `text` as the trace of the recording and names it in the manifest, in the place of [`trace_awaited`]. It
-    /// comes last, since on a disk that is nearly full rows and manifest come first. If it cannot be written, no part of
-    /// the file remains, and the manifest says why if it can be written.
+    /// Writes `text` as the trace of the recording and names it in the manifest, instead of the caveat
+    /// [`trace_awaited`]. The trace is written last, since rows and manifest have priority on a disk that is nearly full.
+    /// If it cannot be written, no part of the file remains, and the manifest gets the cause, if it can be written.
     pub(crate) fn keep_trace(&mut self, text: &str) {
         let kept = write_trace(&self.path, text).and_then(|()| self.enter_trace(None));
         if let Err(error) = kept {
@@ -378,8 +379,8 @@ mod tests {
         writer.finish(log, RunEnding::Completed, None).expect("finished")
     }
 
-    /// The file of the trace according to the recording, and its caveats.
-    fn entered(finished: &Finished) -> (Option<String>, Vec<String>) {
+    /// The file name of the trace and the caveats in the reopened recording.
+    fn trace_and_caveats(finished: &Finished) -> (Option<String>, Vec<String>) {
         let recording = Recording::open(&finished.path).expect("opens");
         assert_eq!(recording.manifest(), &finished.manifest);
         let manifest = recording.manifest();
@@ -391,9 +392,9 @@ mod tests {
     fn a_kept_trace_is_a_file_of_the_recording_and_in_the_manifest() {
         let directory = tempfile::tempdir().expect("temporary directory");
         let mut finished = finished(directory.path());
-        assert!(entered(&finished).1[0].contains("latlab ended before it was kept"));
+        assert!(trace_and_caveats(&finished).1[0].contains("latlab ended before it was kept"));
         finished.keep_trace("who ran\n");
-        assert_eq!(entered(&finished), (Some(TRACE.into()), vec![]));
+        assert_eq!(trace_and_caveats(&finished), (Some(TRACE.into()), vec![]));
         assert_eq!(fs::read_to_string(finished.path.join(TRACE)).expect("kept"), "who ran\n");
         assert!(!finished.path.join(UNFINISHED_TRACE).exists());
     }
@@ -405,10 +406,10 @@ mod tests {
             let mut finished = finished(directory.path());
             fs::create_dir(finished.path.join(name)).expect("made");
             finished.keep_trace("who ran\n");
-            let (trace, why) = entered(&finished);
+            let (trace, why) = trace_and_caveats(&finished);
             assert_eq!((trace, why.len()), (None, 1));
             assert!(why[0].contains("EISDIR") && !finished.path.join(name).is_file(), "{why:?}");
-            assert!(!finished.path.join(UNFINISHED_TRACE).is_file(), "half a trace stays");
+            assert!(!finished.path.join(UNFINISHED_TRACE).is_file(), "a partial trace remains");
         }
     }
 

@@ -19,9 +19,9 @@ pub(super) struct Order<'a> {
 }
 
 enum Form {
-    /// All finite ones, sorted.
+    /// All finite singletons, sorted.
     Sorted(Vec<i64>),
-    /// How many finite ones lie in each bucket, those below the anchor first.
+    /// Number of finite singletons in each bucket; buckets below the anchor come first.
     Counted { anchor: i64, counts: Vec<u64> },
 }
 
@@ -92,7 +92,7 @@ impl<'a> Order<'a> {
         if buckets.is_empty() {
             return;
         }
-        // 1 + the place among `buckets`; 0: the values of that bucket are not wanted.
+        // Index in `buckets` + 1; 0 if the values of that bucket are not wanted.
         let mut place_of = vec![0_u32; 2 * SIDE];
         for (place, bucket) in buckets.iter().enumerate() {
             place_of[bucket.index] = place as u32 + 1;
@@ -112,7 +112,7 @@ impl<'a> Order<'a> {
 struct RankedBucket {
     index: usize,
     values: Vec<i64>,
-    /// Place in the result and rank among these values, by ascending rank.
+    /// Pairs of the place in the result and the rank among these values, by ascending rank.
     wanted: Vec<(usize, usize)>,
 }
 
@@ -141,27 +141,27 @@ pub(super) fn select(values: &mut [i64], ranks: &[u64]) -> Vec<i64> {
     places.sort_unstable_by_key(|place| ranks[*place]);
     let wanted: Vec<(usize, usize)> = places.into_iter().map(|place| (place, ranks[place] as usize)).collect();
     let mut found = vec![INFINITE; ranks.len()];
-    halve(values, 0, &wanted, &mut found);
+    select_recursively(values, 0, &wanted, &mut found);
     found
 }
 
 /// Selects the middle one of the `wanted` places and ranks, then recursively those on either side. The first of `values`
 /// has rank `first` in the whole sample.
-fn halve(values: &mut [i64], first: usize, wanted: &[(usize, usize)], found: &mut [i64]) {
+fn select_recursively(values: &mut [i64], first: usize, wanted: &[(usize, usize)], found: &mut [i64]) {
     let Some(&(place, rank)) = wanted.get(wanted.len() / 2) else { return };
     let (below, value, above) = values.select_nth_unstable(rank - first);
     found[place] = *value;
     let (left, right) = (&wanted[..wanted.len() / 2], &wanted[wanted.len() / 2 + 1..]);
-    let is_own = |(_, other): &&(usize, usize)| *other == rank;
-    left.iter().chain(right).filter(is_own).for_each(|(place, _)| found[*place] = *value);
+    let has_same_rank = |(_, other): &&(usize, usize)| *other == rank;
+    left.iter().chain(right).filter(has_same_rank).for_each(|(place, _)| found[*place] = *value);
     let lower = left.partition_point(|(_, other)| *other < rank);
     let higher = right.partition_point(|(_, other)| *other <= rank);
-    halve(below, first, &left[..lower], found);
-    halve(above, rank + 1, &right[higher..], found);
+    select_recursively(below, first, &left[..lower], found);
+    select_recursively(above, rank + 1, &right[higher..], found);
 }
 
 /// The 1st percentile of an excerpt: buckets are narrowest around it, outliers do not move it, and nearly all singletons
-/// lie above it, so that the branch is predictable.
+/// lie above it, so that the branch in [`bucket_of`] is predictable.
 fn anchor_of(singletons: &[i64]) -> i64 {
     let stride = singletons.len().div_ceil(EXCERPT).max(1);
     let finite = |value: &i64| *value != INFINITE;
@@ -170,7 +170,8 @@ fn anchor_of(singletons: &[i64]) -> i64 {
     excerpt.get(excerpt.len() / 100).copied().unwrap_or(0)
 }
 
-/// Exact near the anchor, then 2048 buckets per power of two of the distance to it.
+/// The bucket of `value`. Buckets are 1 ns wide near the anchor; farther away there are 2048 per power of two of the
+/// distance to it.
 #[inline]
 fn bucket_of(value: i64, anchor: i64) -> usize {
     let place = |offset: u64| {

@@ -1,5 +1,5 @@
-//! Keys and codes: keys derived from the pre-shared key and the code of set-up messages (keyed BLAKE3, 256 bits), and the
-//! tag of probes (SipHash-2-4, 64 bits; Aumasson and Bernstein, 2012), over words rather than bytes.
+//! Keys and message authentication codes. All keys are derived from the pre-shared key. Set-up messages have a code (keyed
+//! BLAKE3, 256 bits), probes a tag (SipHash-2-4, 64 bits; Aumasson and Bernstein, 2012) over words rather than bytes.
 
 use std::fmt;
 
@@ -45,38 +45,38 @@ impl fmt::Debug for SetupKey {
     }
 }
 
-/// The keys of one session, one per direction (rule R3).
+/// The keys of one session, one per direction (rule R3 of docs/protocol.md).
 #[derive(Clone, Debug)]
 pub struct SessionKeys {
     /// Probes: sender → reflector.
     pub probes: TagKey,
     /// Answers: reflector → sender.
     pub answers: TagKey,
-    /// CLOSE, REPORT, POLL and TALLY: both directions, since the code covers the type.
+    /// CLOSE, REPORT, POLL and TALLY. One key serves both directions, since the code covers the message type.
     pub close: Codes,
 }
 
-/// How the codes of set-up messages are made and checked: under a key, or as zeros on loopback without a key.
+/// How the codes of set-up messages are computed and verified: with a key, or as zeros on loopback without a key.
 #[derive(Clone)]
 pub enum Codes {
-    /// Under this key.
+    /// Keyed BLAKE3 with this key.
     Keyed([u8; 32]),
-    /// No key: the field is zero.
+    /// No key: the code is zero.
     None,
 }
 
 impl Codes {
     /// Writes the code of all bytes but the last [`MAC_BYTES`] into the last [`MAC_BYTES`].
     pub fn seal(&self, message: &mut [u8]) {
-        let Some((body, place)) = message.split_last_chunk_mut::<MAC_BYTES>() else { return };
-        *place = self.code(body);
+        let Some((body, code)) = message.split_last_chunk_mut::<MAC_BYTES>() else { return };
+        *code = self.code(body);
     }
 
     /// Whether the last [`MAC_BYTES`] are the code of all bytes before them. Takes constant time.
     pub fn verify(&self, message: &[u8]) -> bool {
-        let Some((body, place)) = message.split_last_chunk::<MAC_BYTES>() else { return false };
+        let Some((body, code)) = message.split_last_chunk::<MAC_BYTES>() else { return false };
         // blake3::Hash compares in constant time.
-        blake3::Hash::from_bytes(self.code(body)) == *place
+        blake3::Hash::from_bytes(self.code(body)) == *code
     }
 
     fn code(&self, body: &[u8]) -> [u8; MAC_BYTES] {
@@ -96,7 +96,7 @@ impl fmt::Debug for Codes {
     }
 }
 
-/// The most words that a tag covers: those of an answer of 32 bytes or more.
+/// Maximum number of words that a tag covers, reached by an answer of 32 bytes or more.
 const WORDS_MAX: usize = 4;
 
 /// The key of one direction of one session.
@@ -104,7 +104,7 @@ const WORDS_MAX: usize = 4;
 pub struct TagKey(SipHasher24);
 
 impl TagKey {
-    /// The tag key of 128 secret bits.
+    /// Creates the key from 128 secret bits.
     pub fn new(secret: &[u8; 16]) -> TagKey {
         TagKey(SipHasher24::new_with_key(secret))
     }

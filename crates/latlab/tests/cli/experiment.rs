@@ -18,7 +18,7 @@ use crate::harness::{Latlab, Running, check_schema, contains, lacks, wait_until}
 pub(crate) const SMALL: &str = "name = \"small\"\nkind = \"ping\"\n[base]\ncount = 100\nwarmup = \"0\"\n\
                      [factors]\nsize = [24, 64]\n[design]\nruns = 3\nblocks = 2\nsettle = \"0s\"\nseed = 7\n";
 
-/// Identifies the boot, on a host of files too.
+/// Identifies the boot, on a fake host too.
 pub(crate) const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
 
 /// A directory with the experiment file `x.toml`.

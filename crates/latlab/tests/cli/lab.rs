@@ -42,7 +42,7 @@ pub(crate) fn without_rights(directory: &Path, line: &str) -> Option<Output> {
 
 /// Runs ip(8) in the network namespace of the calling thread.
 pub(crate) fn ip(line: &str) {
-    let done = Command::new("ip").args(line.split(' ')).status().expect("the test has looked for it");
+    let done = Command::new("ip").args(line.split(' ')).status().expect("ip(8) is installed");
     assert!(done.success(), "ip {line}");
 }
 
@@ -70,7 +70,7 @@ fn lab_measures_both_address_families_and_records_the_offloads() {
     if !privileged() {
         return;
     }
-    for (family, network) in [("-4", "."), ("-6", ":")] {
+    for (family, separator) in [("-4", "."), ("-6", ":")] {
         let line = format!("ping lab -n 30 --warmup 2 --json {family}");
         let ran = Latlab::new().line(&line).stderr(warnings_at_most()).success();
         check_schema(&ran.json(), "summary/1");
@@ -83,7 +83,7 @@ fn lab_measures_both_address_families_and_records_the_offloads() {
         }
         let address = manifest["run"]["peer_address"].as_str().expect("there was a peer").to_owned();
         let host = address.rsplit_once(':').expect("a port").0;
-        assert!(host.contains(network) && !host.starts_with("127."), "{address}");
+        assert!(host.contains(separator) && !host.starts_with("127."), "{address}");
     }
 }
 
@@ -103,7 +103,11 @@ fn sigkill_leaves_no_namespace_and_no_process_of_lab() {
     inside.retain(|namespace| *namespace != outside);
     inside.sort_unstable();
     inside.dedup();
-    assert_eq!((reflectors.len(), inside.len()), (1, 2), "a process, and a namespace for each end: {inside:?}");
+    assert_eq!(
+        (reflectors.len(), inside.len()),
+        (1, 2),
+        "one reflector process, and a namespace for each end: {inside:?}"
+    );
 
     running.signal(Signal::KILL);
     running.killed_by(Signal::KILL);
@@ -118,8 +122,8 @@ fn sigkill_leaves_no_namespace_and_no_process_of_lab() {
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("Linux has it");
     assert!(!inside.iter().any(|namespace| mounts.contains(namespace.as_str())), "a mount holds a namespace: {mounts}");
     let recording = only_recording(home.path());
-    let lab = Latlab::at(home.path()).arg("summary").arg(&recording).stdout(contains("ping lab"));
-    lab.stderr(contains("finished an interrupted recording")).success();
+    let summary = Latlab::at(home.path()).arg("summary").arg(&recording).stdout(contains("ping lab"));
+    summary.stderr(contains("finished an interrupted recording")).success();
 }
 
 #[test]

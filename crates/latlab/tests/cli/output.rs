@@ -49,14 +49,14 @@ fn every_command_has_a_man_page() {
         for part in [".TH ", ".SH NAME", ".SH SYNOPSIS", ".SH EXAMPLES", ".SH \"EXIT STATUS\""] {
             assert!(text.contains(part), "{command} lacks {part}");
         }
-        assert!(text.is_ascii(), "{command} has signs that not every formatter reads");
+        assert!(text.is_ascii(), "{command} has characters that not every formatter can read");
     }
     let first = fs::read_to_string(ran.directory().join("pages/man1/latlab.1")).expect("the first page");
     let printed = Latlab::new().line("man").stderr(empty()).success().stdout;
     assert_eq!(first, printed);
-    assert!(!printed.contains("reflector"), "hidden commands stay hidden");
+    assert!(!printed.contains("reflector"), "a hidden command is in the man page");
     let ping = fs::read_to_string(ran.directory().join("pages/man1/latlab-ping.1")).expect("a page");
-    assert!(ping.contains("[,\\&...]"), "there is a sign to be escaped, or this test says nothing");
+    assert!(ping.contains("[,\\&...]"), "the page must have a character that is escaped");
 }
 
 #[test]

@@ -51,8 +51,8 @@ fn settings_of_both_hosts_are_restored_in_reverse_order() {
     let both = "--set governor@both=performance --set idle-states@both=max-us:10 --set rt-runtime@both=-1";
     let ran = between(&here, &far, &format!("-n 20 --warmup 0 --json {both}")).stderr(warnings_at_most()).success();
     check_schema(&ran.json(), "summary/1");
-    here.is_restored();
-    far.is_restored();
+    here.expect_restored();
+    far.expect_restored();
     let manifest = manifest(&only_recording(ran.directory()));
     for (end, host) in [("local", &here), ("peer", &far)] {
         let settings = manifest["settings"].as_array().expect("a list").iter().filter(|one| one["at"] == end);
@@ -93,7 +93,7 @@ fn a_setting_refused_by_one_host_changes_no_host() {
     }
     // The settings are made first; then the reflector's CPU is refused.
     between(&here, &far, &format!("-n 5 --peer-cpu 1023 {THREE_THERE}")).stderr(contains("CPU `1023`")).failure(3);
-    far.is_restored();
+    far.expect_restored();
 }
 
 /// A run from `here` to `far` with settings and loads of the far host, and the pid of its agent.
@@ -123,7 +123,7 @@ fn signals_to_latlab_end_loads_and_restore_settings_of_the_far_host() {
         running.signal(signal);
         running.exits(code);
         are_gone(&loads);
-        far.is_restored();
+        far.expect_restored();
         let manifest = manifest(&only_recording(here.directory()));
         assert!(settings_at(&manifest, "peer").iter().all(|(_, outcome)| outcome == "restored"));
         assert_eq!(manifest["loads"].as_array().map(Vec::len), Some(2), "{manifest:#}");
@@ -139,7 +139,7 @@ fn sigkill_of_latlab_ends_loads_and_restores_settings_of_the_far_host() {
     running.killed_by(Signal::KILL);
     are_gone(&loads);
     wait_until("the agent had ended", || !is_alive(agent));
-    far.is_restored();
+    far.expect_restored();
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn settings_left_by_a_killed_agent_are_restored_by_the_next_latlab_on_its_host()
             "agent" => drop(between(&here, &far, "-n 5 --warmup 0").success()),
             next => drop(far.latlab(next).stdout(contains("`governor=performance`")).success()),
         }
-        far.is_restored();
+        far.expect_restored();
     }
 }
 
@@ -188,7 +188,7 @@ fn every_end_of_an_ssh_connection_restores_the_far_host() {
             are_gone(&loads);
         }
         run.wait_for_far_end();
-        far.is_restored();
+        far.expect_restored();
         let ran = run.running.exits(code);
         assert!(ran.stderr.contains(printed), "{name}: {}", ran.stderr);
         let manifest = manifest(&only_recording(run.home.path()));
@@ -246,7 +246,7 @@ fn an_interrupt_ends_the_search_for_the_rate_of_a_load() {
         running.signal(Signal::INT);
         running.exits(130);
         are_gone(&[agent, load]);
-        far.is_restored();
+        far.expect_restored();
     }
 }
 

@@ -1,4 +1,4 @@
-//! `--set` on a host of files: what it changes during a run, and that everything is restored however latlab ends.
+//! `--set` on a fake host: what it changes during a run, and that everything is restored however latlab ends.
 
 use std::fs;
 use std::path::Path;
@@ -17,9 +17,9 @@ use crate::store::{manifest, only_recording, recordings};
 const RT: &str = "proc/sys/kernel/sched_rt_runtime_us";
 const GOVERNOR: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
 const STATE: &str = "sys/devices/system/cpu/cpu0/cpuidle/state2/disable";
-const THREE: &str = "--set governor=performance --set idle-states=max-us:10 --set rt-runtime=-1";
+const THREE_SETTINGS: &str = "--set governor=performance --set idle-states=max-us:10 --set rt-runtime=-1";
 
-/// A host of files with three knobs.
+/// A fake host with three knobs.
 pub(crate) fn three_knobs() -> FakeHost {
     let host = FakeHost::with(&[(GOVERNOR, "ondemand\n"), (STATE, "0\n"), (RT, "950000\n")]);
     host.write("sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors", "ondemand performance");
@@ -28,7 +28,7 @@ pub(crate) fn three_knobs() -> FakeHost {
     host
 }
 
-/// A host of files with `policies` policies of cpufreq, all with the same governors.
+/// A fake host with `policies` policies of cpufreq, all with the same governors.
 pub(crate) fn with_governors(policies: usize, offered: &str, now: &str) -> FakeHost {
     let host = FakeHost::with(&[]);
     for number in 0..policies {
@@ -49,14 +49,14 @@ impl FakeHost {
         [GOVERNOR, STATE, RT].map(|file| self.read(file))
     }
 
-    /// A latlab on this host.
+    /// A latlab command line on this host.
     pub(crate) fn latlab(&self, line: &str) -> Latlab {
         Latlab::at(self.directory()).line(line).on(self)
     }
 
     /// A long run that has set all three knobs and has begun to record.
     fn measuring(&self) -> Running {
-        let running = self.latlab(&format!("ping -d 50s --warmup 0 {THREE}")).start();
+        let running = self.latlab(&format!("ping -d 50s --warmup 0 {THREE_SETTINGS}")).start();
         wait_until("everything was set", || self.values() == ["performance", "1", "-1"]);
         wait_until("the run was under way", || !recordings(self.directory()).is_empty());
         running
@@ -64,7 +64,7 @@ impl FakeHost {
 
     /// Expects that all three knobs were set once, and restored in reverse order.
     #[track_caller]
-    pub(crate) fn is_restored(&self) {
+    pub(crate) fn expect_restored(&self) {
         assert_eq!(self.values(), ["ondemand", "0", "950000"]);
         assert_eq!(self.written(), [GOVERNOR, STATE, RT, STATE, GOVERNOR]);
         assert_eq!(self.pages(), 0);
@@ -72,7 +72,7 @@ impl FakeHost {
 }
 
 /// Each setting in the only recording, and its outcome.
-fn ended(home: &Path) -> Vec<(String, String)> {
+fn outcomes(home: &Path) -> Vec<(String, String)> {
     let manifest = manifest(&only_recording(home));
     let settings = manifest["settings"].as_array().expect("a list").clone();
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -82,9 +82,10 @@ fn ended(home: &Path) -> Vec<(String, String)> {
 #[test]
 fn settings_hold_during_a_run_are_recorded_and_restored() {
     let host = three_knobs();
-    let ran = host.latlab(&format!("ping -n 20 --warmup 0 --json {THREE}")).stderr(warnings_at_most()).success();
+    let ran =
+        host.latlab(&format!("ping -n 20 --warmup 0 --json {THREE_SETTINGS}")).stderr(warnings_at_most()).success();
     check_schema(&ran.json(), "summary/1");
-    host.is_restored();
+    host.expect_restored();
     let settings = ran.json()["condition"]["settings"].to_string();
     assert_eq!(settings, r#"{"governor":"performance","idle-states":"max-us:10","rt-runtime":"-1"}"#);
     let manifest = manifest(&only_recording(host.directory()));
@@ -94,10 +95,10 @@ fn settings_hold_during_a_run_are_recorded_and_restored() {
     let facts = ["at", "before", "set", "read_back", "place"].map(|key| first[key].as_str().expect("a word"));
     assert_eq!(facts, ["local", "ondemand", "performance", "performance", &format!("/{GOVERNOR}")]);
     assert_eq!(manifest["spec"]["settings"].as_array().map(Vec::len), Some(3));
-    assert!(ended(host.directory()).iter().all(|(_, outcome)| outcome == "restored"));
+    assert!(outcomes(host.directory()).iter().all(|(_, outcome)| outcome == "restored"));
     let recording = only_recording(host.directory());
-    let lab = host.latlab("summary").arg(recording).stdout(contains("governor=performance"));
-    lab.stderr(empty()).success();
+    let summary = host.latlab("summary").arg(recording).stdout(contains("governor=performance"));
+    summary.stderr(empty()).success();
 }
 
 #[test]
@@ -106,8 +107,8 @@ fn settings_are_restored_if_the_session_fails() {
     // The port does not answer: no session opens.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let port = silent.local_addr().expect("bound").port();
-    host.latlab(&format!("ping 127.0.0.1:{port} -n 5 {THREE}")).stdout(empty()).failure(3);
-    host.is_restored();
+    host.latlab(&format!("ping 127.0.0.1:{port} -n 5 {THREE_SETTINGS}")).stdout(empty()).failure(3);
+    host.expect_restored();
 }
 
 #[test]
@@ -117,11 +118,11 @@ fn settings_are_restored_after_one_signal_and_after_several() {
         let running = host.measuring();
         running.signal(signal);
         running.exits(code);
-        host.is_restored();
-        assert!(ended(host.directory()).iter().all(|(_, outcome)| outcome == "restored"));
+        host.expect_restored();
+        assert!(outcomes(host.directory()).iter().all(|(_, outcome)| outcome == "restored"));
     }
     let host = three_knobs();
-    // The first signal ends the run after the time-out of its probes, the second at once.
+    // The first signal ends the run after the time-out of its probes, the second ends it at once.
     let running = host.measuring();
     running.signal(Signal::INT);
     let pid = running.pid();
@@ -156,11 +157,11 @@ fn an_ignored_sighup_stays_ignored() {
 
 #[test]
 fn settings_left_by_sigkill_are_restored_by_the_next_command() {
-    let nexts = ["doctor --restore", "ping -n 5 --warmup 0", "list", "doctor", "load --load cpu=1% -d 100ms"];
+    let next_commands = ["doctor --restore", "ping -n 5 --warmup 0", "list", "doctor", "load --load cpu=1% -d 100ms"];
     // These two fail for another reason after they have restored.
     let failing = ["doctor cmd:false", "load --load cpu=1%@peer cmd:false"];
     let serving = format!("serve --bind 127.0.0.1:{}", crate::serve::free_port());
-    for next in nexts.into_iter().chain(failing).chain([serving.as_str()]) {
+    for next in next_commands.into_iter().chain(failing).chain([serving.as_str()]) {
         let host = three_knobs();
         let running = host.measuring();
         // Settings of a running latlab are not restored.
@@ -181,13 +182,13 @@ fn settings_left_by_sigkill_are_restored_by_the_next_command() {
             printed.contains("`governor=performance`") && printed.contains("is `ondemand` again"),
             "{next}: {printed}"
         );
-        host.is_restored();
+        host.expect_restored();
         host.latlab("list").stderr(empty()).success();
     }
 }
 
 #[test]
-fn a_setting_that_cannot_be_restored_is_reported_until_it_is() {
+fn a_setting_that_cannot_be_restored_is_reported_until_it_is_restored() {
     let host = three_knobs();
     let running = host.measuring();
     fs::remove_file(host.path(RT)).expect("a file");
@@ -196,7 +197,7 @@ fn a_setting_that_cannot_be_restored_is_reported_until_it_is() {
     assert!(ran.stderr.contains("doctor --restore"), "{}", ran.stderr);
     let printed = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(printed.contains("could not be put back to `950000`"), "{printed}");
-    assert_eq!(ended(host.directory())[2], ("rt-runtime=-1".into(), "failed".into()));
+    assert_eq!(outcomes(host.directory())[2], ("rt-runtime=-1".into(), "failed".into()));
     let ran = host.latlab("doctor --restore --json").stderr(empty()).failure(1);
     check_schema(&ran.json(), "doctor/1");
     assert_eq!(ran.json()["findings"][0]["code"], "setting-not-restored");
@@ -250,7 +251,7 @@ fn a_knob_held_by_another_run_is_refused() {
     host.latlab(line).stderr(contains("holds `/proc/sys/kernel/sched_rt_runtime_us`")).failure(3);
     running.signal(Signal::INT);
     running.exits(130);
-    host.is_restored();
+    host.expect_restored();
     host.latlab(line).stderr(lacks("error")).success();
 }
 
@@ -272,9 +273,9 @@ fn timer_slack_is_set_for_the_threads_of_the_named_ends() {
         let line = format!("ping -d 50s --warmup 0 --set timer-slack{place}=4321ns");
         let running = Latlab::at(home.path()).line(&line).environment("LATLAB_STATE_DIR", home.path()).start();
         let pid = running.pid().as_raw_nonzero().get();
-        let measuring = || slacks(pid).into_iter().find(|(name, _)| name == "measure");
-        wait_until("it measured", || measuring().is_some());
-        let (_, slack) = measuring().expect("just seen");
+        let measuring_thread = || slacks(pid).into_iter().find(|(name, _)| name == "measure");
+        wait_until("it measured", || measuring_thread().is_some());
+        let (_, slack) = measuring_thread().expect("just seen");
         assert_eq!(slack == "4321", here, "`{place}` at the sender: {slack}");
         let reflector = children(pid)[0];
         let slack = fs::read_to_string(format!("/proc/{reflector}/timerslack_ns")).expect("our own");
@@ -294,9 +295,9 @@ fn interface_settings_are_restored_from_another_namespace() {
     let lab =
         |line: &str| Latlab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
     std::thread::scope(|scope| {
-        // From here on this thread has a network namespace of its own, which ends with it.
+        // From here on this thread has a network namespace of its own, which is removed when the thread ends.
         let inside = || {
-            latlab_sys::process::enter_fresh_network().expect("root may");
+            latlab_sys::process::enter_fresh_network().expect("root can create a namespace");
             ip("link set lo up");
             ip("link add near type veth peer name far");
             // A tap device is the only virtual device that supports coalescing.
@@ -308,11 +309,11 @@ fn interface_settings_are_restored_from_another_namespace() {
                 let requested =
                     |feature: &&latlab_sys::ethtool::Feature| feature.requested && feature.name.starts_with("tx-tcp");
                 let tso: Vec<String> = features.iter().filter(requested).map(|feature| feature.name.clone()).collect();
-                let gathered = latlab_sys::ethtool::coalesce(fd, "tap0").expect("a tap").rx_frames;
-                (tso, gathered, latlab_sys::ethtool::mtu_bytes(fd, "near").expect("a veth"))
+                let rx_frames = latlab_sys::ethtool::coalesce(fd, "tap0").expect("a tap").rx_frames;
+                (tso, rx_frames, latlab_sys::ethtool::mtu_bytes(fd, "near").expect("a veth"))
             };
             let before = now();
-            assert!(!before.0.is_empty(), "a veth segments");
+            assert!(!before.0.is_empty(), "a veth supports TSO");
             let line = "ping -d 50s --warmup 0 --set offload:near=tso:off --set mtu:near=1400 --set coalesce:tap0=rx-frames:16";
             for signal in [Signal::INT, Signal::KILL] {
                 let running = lab(line).start();
@@ -322,10 +323,10 @@ fn interface_settings_are_restored_from_another_namespace() {
                 match signal {
                     Signal::KILL => {
                         running.killed_by(signal);
-                        let namespaced = || lab("doctor --restore").stdout(contains("mtu:near=1400")).success();
+                        let restore = || lab("doctor --restore").stdout(contains("mtu:near=1400")).success();
                         let outside = || {
-                            latlab_sys::process::enter_fresh_network().expect("root may");
-                            namespaced();
+                            latlab_sys::process::enter_fresh_network().expect("root can create a namespace");
+                            restore();
                         };
                         std::thread::scope(|scope| scope.spawn(outside).join().expect("no panic"));
                     }
@@ -355,8 +356,8 @@ fn settings_apply_to_the_interfaces_of_lab() {
         assert_eq!(conditions[format!("lab.{end}.offload.tx-checksum")], "off", "{conditions}");
     }
     assert_eq!(conditions["path.unfragmented-bytes"], "1372", "{conditions}");
-    assert!(ended(home.path()).iter().all(|(_, outcome)| outcome == "restored"), "{:#}", manifest["settings"]);
-    assert_eq!(ended(home.path()).len(), 6, "three knobs at two ends");
+    assert!(outcomes(home.path()).iter().all(|(_, outcome)| outcome == "restored"), "{:#}", manifest["settings"]);
+    assert_eq!(outcomes(home.path()).len(), 6, "three knobs at two ends");
     assert!(!home.path().join("state/journal").exists(), "private namespaces are not journalled");
 
     lab("ping lab -n 5 --set coalesce=rx-usecs:0").stderr(contains("`lab0 coalesce`")).failure(3);

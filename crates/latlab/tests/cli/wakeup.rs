@@ -398,7 +398,7 @@ fn a_run_on_all_cpus_is_one_observation_also_after_a_pinned_run() {
 
 #[test]
 fn a_setting_that_the_host_lacks_is_a_failed_run_with_the_reason() {
-    // A host of files without cpufreq.
+    // A fake host without cpufreq.
     let host = FakeHost::with(&[]);
     let file =
         SMALL.replace("interval = [\"1ms\", \"3ms\"]", "set = [\"governor=as-found\", \"governor=performance\"]");

@@ -25,7 +25,7 @@ fn each_possible_remedy_is_tried_in_turn_and_restored() {
             "{tried}"
         );
     }
-    // A host of files has no /dev/cpu_dma_latency.
+    // A fake host has no /dev/cpu_dma_latency.
     let absent = of("--set cpu-dma-latency=0");
     assert!(absent["tried"] == false && absent["reason"].as_str().is_some_and(|why| !why.is_empty()), "{absent}");
     let mut runs = BTreeMap::<String, usize>::new();

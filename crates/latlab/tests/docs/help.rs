@@ -17,7 +17,7 @@ impl Manual {
         Manual { pages: pages.collect::<Vec<_>>().into_iter().chain([(String::new(), overview)]).collect() }
     }
 
-    /// The subcommand and long options of `command` that the help pages lack.
+    /// A message for the subcommand and each long option of the command line `command` that the help pages lack.
     pub(crate) fn missing(&self, command: &str) -> Vec<String> {
         // The words up to a pipe or redirection belong to latlab.
         let ours = command.split(['|', '>', ';']).next().unwrap_or_default();
@@ -30,19 +30,19 @@ impl Manual {
         }
         let options = words.filter(|word| word.starts_with("--") && word.len() > 2);
         let long = options.map(|word| word.split(['=', ',', '…']).next().unwrap_or_default());
-        long.filter(|option| !self.knows(name, option))
+        long.filter(|option| !self.has_option(name, option))
             .map(|option| format!("`{ours}`: no option `{option}`"))
             .collect()
     }
 
     /// Whether the page of `command` has `option`; without a command, whether any page has it.
-    fn knows(&self, command: Option<&str>, option: &str) -> bool {
+    fn has_option(&self, command: Option<&str>, option: &str) -> bool {
         let pages = self.pages.iter().filter(|page| command.is_none_or(|name| page.0 == name));
-        pages.map(|page| page.1.as_str()).any(|text| has_option(text, option))
+        pages.map(|page| page.1.as_str()).any(|text| contains_option(text, option))
     }
 }
 
-fn has_option(text: &str, option: &str) -> bool {
+fn contains_option(text: &str, option: &str) -> bool {
     let ends = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '-');
     text.match_indices(option).any(|(at, _)| ends(&text[at + option.len()..]) && !text[..at].ends_with('-'))
 }

@@ -1,4 +1,4 @@
-//! A host of files: knobs below a root of their own, whose writes the kernel reports (inotify). For tests of the guard and
+//! A fake host: files as knobs below a root of their own, whose writes the kernel reports (inotify). For tests of the guard and
 //! of the binary alike.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Documents of commands that measure, rendered from fixed facts: doctor's findings, what loads reached, what remedies gain.
+//! Documents of commands that measure, rendered from fixed facts: findings of doctor, achieved loads, gains of remedies.
 
 use std::fs;
 
@@ -16,9 +16,9 @@ use crate::testdata;
 
 /// Each document by the name of its golden.
 pub(crate) fn all() -> Vec<(String, String)> {
-    let doctors = [("doctor/findings".to_owned(), doctored("loaded"))];
-    let loads = ["loaded", "netload", "far"].map(|name| (format!("load/{name}"), loaded(name)));
-    doctors.into_iter().chain(loads).chain([("wakeup/remedies".to_owned(), remedied())]).collect()
+    let doctors = [("doctor/findings".to_owned(), doctor_findings("loaded"))];
+    let loads = ["loaded", "netload", "far"].map(|name| (format!("load/{name}"), load_reports(name)));
+    doctors.into_iter().chain(loads).chain([("wakeup/remedies".to_owned(), remedy_gains())]).collect()
 }
 
 fn manifest(recording: &str) -> Value {
@@ -35,8 +35,8 @@ fn coloured() -> Style {
     Style { colour: true, ..Style::PLAIN }
 }
 
-/// What the doctor finds on the host that a recording was made on.
-fn doctored(recording: &str) -> String {
+/// Findings of doctor on the host of a recording.
+fn doctor_findings(recording: &str) -> String {
     let here = &manifest(recording)["here"];
     let facts = ["before", "after"].map(|time| serde_json::from_value::<HostFacts>(here[time].clone()).expect("facts"));
     let [earlier, later] = &facts;
@@ -52,8 +52,8 @@ fn doctored(recording: &str) -> String {
     all.join("\n")
 }
 
-/// What the loads of a recording reached.
-fn loaded(recording: &str) -> String {
+/// Reports of the loads of a recording.
+fn load_reports(recording: &str) -> String {
     let loads: Vec<LoadReport> = serde_json::from_value(manifest(recording)["loads"].clone()).expect("reports");
     let view = LoadsView::of(&loads);
     forms(&view.text(Style::PLAIN), &view.text(coloured()), &view.json())
@@ -74,12 +74,12 @@ fn gain(statistic: &str, with_us: f64, verdict: GainVerdict) -> Gain {
     }
 }
 
-fn remedied() -> String {
+fn remedy_gains() -> String {
     let interval_ns = Nanos::from_millis(1);
-    let slept =
+    let wakeup =
         WakeupSpec { via: Via::Select, interval_ns, relative: false, cpus: WakeupCpus::Anywhere, break_ns: None };
-    let condition = Condition::of(&RunSpec::here(Work::Wakeup(slept)));
-    let of = |remedy: &str, with_us, verdict| RemedyGains {
+    let condition = Condition::of(&RunSpec::here(Work::Wakeup(wakeup)));
+    let gains_of = |remedy: &str, with_us, verdict| RemedyGains {
         remedy: remedy.into(),
         gains: vec![gain("p50", with_us, verdict), gain("p99", 1_204.5, GainVerdict::Helps)],
     };
@@ -94,8 +94,8 @@ fn remedied() -> String {
         blocks: 3,
         confidence: 0.95,
         gains: vec![
-            of("--fifo 80", 26.0, GainVerdict::Helps),
-            of("--set timer-slack=1ns", 77.0, GainVerdict::Undecided),
+            gains_of("--fifo 80", 26.0, GainVerdict::Helps),
+            gains_of("--set timer-slack=1ns", 77.0, GainVerdict::Undecided),
         ],
         untried: &untried,
         caveats: &[],

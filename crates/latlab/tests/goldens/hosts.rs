@@ -1,4 +1,4 @@
-//! What a latlab that died has left set on a host of files, as later commands put it back and report it.
+//! What a latlab that died has left set on a fake host, as later commands put it back and report it.
 
 use crate::{Case, case};
 

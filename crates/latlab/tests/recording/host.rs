@@ -1,4 +1,4 @@
-//! Host samples on real disks: round trip, death, damage.
+//! Host samples on a real file system: read back, recovered after a crash, damaged.
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ fn read(recording: &Recording) -> Vec<(Side, HostSample)> {
     recording.host_samples().expect("opens").collect::<Result<_, _>>().expect("reads")
 }
 
-/// A run of ten probes with five samples of this host and five of the other, which are fetched at its end.
+/// A run of ten probes with five samples of the local host and five of the peer, written at its end.
 fn sampled(store: &Store, run_id: &str) -> (RecordingWriter, latlab::recording::EventLog, Vec<(Side, HostSample)>) {
     let mut writer = RecordingWriter::create(store, None, runs::manifest(run_id)).expect("created");
     let mut log = writer.start(stop()).expect("started");
@@ -38,17 +38,17 @@ fn sampled(store: &Store, run_id: &str) -> (RecordingWriter, latlab::recording::
     let samples: Vec<_> =
         [Side::Local, Side::Peer].iter().flat_map(|side| (0..5).map(|seq| (*side, sample(seq)))).collect();
     samples.iter().for_each(|(side, sample)| host.push(*side, sample));
-    writer.keep_host_log(&host);
+    writer.note_unwritten_samples(&host);
     (writer, log, samples)
 }
 
 /// The directory of a run that died after all its samples were taken.
-fn died(store: &Store, run_id: &str) -> (PathBuf, Vec<(Side, HostSample)>) {
+fn dead_run(store: &Store, run_id: &str) -> (PathBuf, Vec<(Side, HostSample)>) {
     let (writer, log, samples) = sampled(store, run_id);
     let path = writer.path().to_owned();
     drop((writer, log));
-    // The thread that empties the ring notices this and releases its lock.
-    wait_until("the writer thread let go of its spool", || {
+    // The writer thread notices that the log was dropped, and releases the lock of the spool.
+    wait_until("the writer thread released its spool", || {
         let spool = fs::File::open(path.join("events.spool")).expect("is there");
         rustix::fs::flock(&spool, rustix::fs::FlockOperation::NonBlockingLockShared).is_ok()
     });
@@ -77,7 +77,7 @@ fn a_recording_without_host_samples_has_none() {
 #[test]
 fn host_samples_of_a_dead_run_are_finished_with_its_probes() {
     let (_directory, store) = store();
-    let (path, samples) = died(&store, "00000000005adead");
+    let (path, samples) = dead_run(&store, "00000000005adead");
     let recording = Recording::open(&path).expect("recovers");
     assert_eq!(recording.manifest().ending, RunEnding::Recovered);
     assert_eq!(read(&recording), samples);
@@ -86,9 +86,9 @@ fn host_samples_of_a_dead_run_are_finished_with_its_probes() {
 }
 
 #[test]
-fn a_spool_of_host_samples_that_is_none_costs_the_samples_only() {
+fn an_invalid_host_spool_loses_only_the_host_samples() {
     let (_directory, store) = store();
-    let (path, _) = died(&store, "0000000000badbad");
+    let (path, _) = dead_run(&store, "0000000000badbad");
     fs::write(path.join("host.spool"), [0; 4_096]).expect("written");
     let recording = Recording::open(&path).expect("recovers");
     assert_eq!((recording.manifest().rows, read(&recording)), (Some(10), vec![]));
@@ -98,7 +98,7 @@ fn a_spool_of_host_samples_that_is_none_costs_the_samples_only() {
 }
 
 #[test]
-fn a_finished_recording_must_have_the_host_rows_it_promises() {
+fn a_recording_with_fewer_host_rows_than_its_manifest_says_is_damaged() {
     let (_directory, store) = store();
     let (writer, log, _) = sampled(&store, "00000000000010ac");
     let path = writer.finish(log, RunEnding::Completed, None).expect("finished").path;

@@ -1,4 +1,4 @@
-//! What [strace(1)](https://man7.org/linux/man-pages/man1/strace.1.html) printed, by thread.
+//! Parses the output of [strace(1)](https://man7.org/linux/man-pages/man1/strace.1.html) into the calls of each thread.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Its result; `None` if the thread ended during the call.
-    pub(crate) fn answer(&self) -> Option<i64> {
+    /// The return value; `None` if the thread ended during the call.
+    pub(crate) fn returned(&self) -> Option<i64> {
         self.text.rsplit_once(" = ")?.1.split_whitespace().next()?.parse().ok()
     }
 
-    /// A send call.
+    /// Whether this is a send call.
     pub(crate) fn sends(&self) -> bool {
         matches!(self.name.as_str(), "sendto" | "sendmsg" | "sendmmsg")
     }
 
-    /// A receive call.
+    /// Whether this is a receive call.
     pub(crate) fn receives(&self) -> bool {
         matches!(self.name.as_str(), "recvfrom" | "recvmsg" | "recvmmsg")
     }
 }
 
-/// The calls of every thread, in the order in which they were begun.
+/// The calls by thread id, in the order in which they started.
 pub(crate) struct Trace(BTreeMap<u32, Vec<Call>>);
 
 impl Trace {
@@ -36,13 +36,13 @@ impl Trace {
     pub(crate) fn parse(text: &str) -> Trace {
         let mut threads: BTreeMap<u32, Vec<Call>> = BTreeMap::new();
         for line in text.lines() {
-            let (number, said) = line.split_once(char::is_whitespace).expect("a thread and what it did");
-            let calls = threads.entry(number.parse().expect("the number of a thread")).or_default();
-            let said = said.trim_start();
-            if let Some(rest) = said.strip_prefix("<... ") {
-                let (_, rest) = rest.split_once(" resumed>").expect("a call that goes on");
-                calls.last_mut().expect("a call that was begun").text.push_str(rest);
-            } else if let Some((name, text)) = said.split_once('(').filter(|_| !said.starts_with(['-', '+'])) {
+            let (thread, event) = line.split_once(char::is_whitespace).expect("a thread id and an event");
+            let calls = threads.entry(thread.parse().expect("a thread id")).or_default();
+            let event = event.trim_start();
+            if let Some(rest) = event.strip_prefix("<... ") {
+                let (_, rest) = rest.split_once(" resumed>").expect("a resumed call");
+                calls.last_mut().expect("an unfinished call").text.push_str(rest);
+            } else if let Some((name, text)) = event.split_once('(').filter(|_| !event.starts_with(['-', '+'])) {
                 let text = text.trim_end_matches("<unfinished ...>").to_owned();
                 calls.push(Call { name: name.to_owned(), text });
             }
@@ -59,10 +59,10 @@ impl Trace {
     }
 }
 
-/// The calls from the first for which `probe` is true to the last.
-pub(crate) fn between(calls: &[Call], probe: impl Fn(&Call) -> bool) -> &[Call] {
-    let first = calls.iter().position(&probe).expect("a first probe");
-    let last = calls.iter().rposition(&probe).expect("a last probe");
+/// The calls from the first to the last for which `is_probe` is true.
+pub(crate) fn between(calls: &[Call], is_probe: impl Fn(&Call) -> bool) -> &[Call] {
+    let first = calls.iter().position(&is_probe).expect("a first probe");
+    let last = calls.iter().rposition(&is_probe).expect("a last probe");
     &calls[first..=last]
 }
 
@@ -81,7 +81,7 @@ fn interrupted_lines_are_parsed_as_one_call() {
     let calls = trace.thread_that(Call::sends);
     let names: Vec<_> = calls.iter().map(|call| call.name.as_str()).collect();
     assert_eq!(names, ["sendto", "madvise", "recvfrom"]);
-    assert_eq!(calls.iter().map(Call::answer).collect::<Vec<_>>(), [Some(64), Some(0), Some(-1)]);
+    assert_eq!(calls.iter().map(Call::returned).collect::<Vec<_>>(), [Some(64), Some(0), Some(-1)]);
     assert_eq!(between(calls, |call| call.sends() || call.receives()).len(), 3);
     assert_eq!(between(calls, Call::sends).len(), 1);
 }

@@ -11,7 +11,7 @@ type Path = Vec<String>;
 /// One name that a `use` declaration binds.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Import {
-    /// What it stands for: `crate`, `super` and `self` as written.
+    /// The imported path; `crate`, `super` and `self` are as written.
     pub(crate) path: Path,
     /// The name in this module; `*` for all names of the module at `path`.
     pub(crate) name: String,
@@ -34,7 +34,7 @@ pub(crate) struct Module {
     pub(crate) words: BTreeSet<String>,
 }
 
-/// Every module of the library that `files` make, by its path below the crate's root joined with `::`. `main.rs` is
+/// The modules of the library in `files`, by the path below the crate's root, joined with `::`. `main.rs` is
 /// left out: it is the root of a crate of its own, which no file can import.
 pub(crate) fn modules(files: &[Source]) -> BTreeMap<String, Module> {
     let mut modules = BTreeMap::new();
@@ -59,7 +59,7 @@ struct Reader<'a> {
     file: usize,
     /// The file's module and the inline modules around the current token.
     open: Vec<String>,
-    /// Open braces that are no inline module's, around the current token.
+    /// Number of open braces around the current token that do not belong to an inline module.
     blocks: usize,
 }
 
@@ -95,7 +95,7 @@ impl Reader<'_> {
         self.at.checked_sub(back).map_or("", |at| self.tokens[at])
     }
 
-    /// An inline module begins. One inside of a function has no path of its own, so it counts as a block.
+    /// Enters an inline module. A module inside of a function has no path of its own, so it counts as a block.
     fn enter(&mut self) {
         if self.blocks == 0 {
             self.open.push(inner(&self.module(), self.token(1)));
@@ -105,7 +105,7 @@ impl Reader<'_> {
         self.at += 3;
     }
 
-    /// A block ends, or else an inline module.
+    /// Leaves a block or, outside of blocks, an inline module.
     fn leave(&mut self) {
         if self.blocks > 0 {
             self.blocks -= 1;
@@ -115,7 +115,7 @@ impl Reader<'_> {
         self.at += 1;
     }
 
-    /// An identifier: the name of a definition, the head of a path, or a plain word.
+    /// Reads an identifier: the name of a definition, the head of a path, or a plain word.
     fn name(&mut self, module: &mut Module) {
         let is_range = self.before(2) == ".";
         if self.before(1) == "::" || self.before(1) == "'" || (self.before(1) == "." && !is_range) {
@@ -147,14 +147,14 @@ impl Reader<'_> {
         }
     }
 
-    /// A `use` declaration, up to its semicolon.
+    /// Reads a `use` declaration up to its semicolon.
     fn import(&mut self, module: &mut Module) {
         let exported = matches!(self.before(1), "pub" | ")");
         self.at += 1;
         self.branch(&[], exported, &mut module.imports);
     }
 
-    /// One branch of a `use` declaration: a path, and what it ends in.
+    /// Reads one branch of a `use` declaration: a path that ends in a name, an alias, `*` or further branches.
     fn branch(&mut self, stem: &[String], exported: bool, imports: &mut Vec<Import>) {
         let mut path = stem.to_vec();
         loop {
@@ -181,7 +181,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The branches between braces, from the opening one to the closing one.
+    /// Reads the branches between braces, including both braces.
     fn branches(&mut self, stem: &[String], exported: bool, imports: &mut Vec<Import>) {
         self.at += 1;
         while !matches!(self.token(0), "}" | "") {

@@ -4,17 +4,18 @@ use crate::functions::functions;
 use crate::source::{Source, shipped};
 use crate::{Breach, expect_none, repository};
 
-/// Shipped lines of a file, its unit tests not counted. More need a row in [`LONG`].
+/// Maximum of shipped lines of a file; unit tests are not counted. A longer file needs a row in [`LONG`].
 const FILE_LINES: usize = 600;
-/// Shipped lines of a file, with any reason.
+/// Maximum of shipped lines of a file that has a row in [`LONG`].
 const LONG_FILE_LINES: usize = 800;
 /// Files of more than [`FILE_LINES`], and why each is one decision all the same.
 const LONG: [(&str, &str); 0] = [];
-/// Lines of a file of tests or benches.
+/// Maximum of lines of a file of tests or benches.
 const TEST_FILE_LINES: usize = 600;
-/// Lines of a function, hot loops included.
+/// Maximum of lines of a function; hot loops are no exception.
 pub(crate) const FUNCTION_LINES: usize = 70;
-/// Lines of a bare loop, the measure of our own overhead: it must stay bare.
+/// Maximum of shipped lines of a file with a bare loop. The loop is the reference for latlab's overhead and must stay
+/// simple.
 const BARE_LINES: usize = 150;
 
 /// The most lines that the file at `path` may have, given the reasons in `long`.
@@ -35,7 +36,7 @@ fn long_file(source: &Source, long: &[(&str, &str)]) -> Option<Breach> {
     })
 }
 
-/// Rows of `long` without need.
+/// Rows of `long` whose file is not long, or that have no reason.
 fn needless(long: &[(&str, &str)], shipped: &[Source]) -> Vec<Breach> {
     let is_long = |path: &str| shipped.iter().any(|file| file.path == path && file.shipped_lines > FILE_LINES);
     let needless = long.iter().filter(|(path, reason)| !is_long(path) || reason.is_empty());
@@ -78,7 +79,7 @@ fn functions_are_short() {
 }
 
 #[test]
-fn a_long_file_is_seen() {
+fn a_long_file_is_reported() {
     let file = |path: &str, lines: usize| Source::new(&format!("crates/latlab/src/{path}"), &"\n".repeat(lines));
     let long = [("crates/latlab/src/x.rs", "one table")];
     let cases = [
@@ -100,7 +101,7 @@ fn a_long_file_is_seen() {
 }
 
 #[test]
-fn a_needless_reason_is_seen() {
+fn a_needless_reason_is_reported() {
     let file = |lines: usize| [Source::new("x.rs", &"\n".repeat(lines))];
     assert_eq!(needless(&[("x.rs", "one table")], &file(601)).len(), 0);
     assert_eq!(needless(&[("x.rs", "one table")], &file(600)).len(), 1);
@@ -109,7 +110,7 @@ fn a_needless_reason_is_seen() {
 }
 
 #[test]
-fn a_long_function_is_seen() {
+fn a_long_function_is_reported() {
     let long = format!("fn short() {{}}\nfn long() {{{}}}", "\n".repeat(70));
     let breaches = long_functions(&Source::new("x.rs", &long));
     assert_eq!(breaches, ["x.rs:2: `long` has 71 lines, the limit is 70"]);

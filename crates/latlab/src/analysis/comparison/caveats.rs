@@ -14,13 +14,13 @@ use crate::units::human;
 /// The caveats of a comparison, worst first.
 pub(super) fn of(groups: &RunGroups, quantities: &[Quantity], rows: &[Comparison]) -> Vec<Caveat> {
     let mut caveats: Vec<Caveat> = Vec::new();
-    caveats.extend(fatal(groups));
-    caveats.extend(broke(groups));
-    caveats.extend(lost(rows));
+    caveats.extend(untrusted_runs(groups));
+    caveats.extend(broke_runs(groups));
+    caveats.extend(lost_quantiles(rows));
     caveats.extend(not_interleaved(groups, &pairs(groups, rows)));
     caveats.extend(confounded(groups));
-    caveats.extend(unsupported(groups, quantities));
-    caveats.extend(losses(groups, quantities));
+    caveats.extend(unsupported_quantiles(groups, quantities));
+    caveats.extend(lost_probes(groups, quantities));
     caveats.extend(groups.exclusion_caveat());
     caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     caveats
@@ -36,12 +36,12 @@ pub(super) fn pairs(groups: &RunGroups, rows: &[Comparison]) -> BTreeSet<GroupPa
     pairs.filter(|pair| groups.pair(*pair).iter().all(|group| !group.runs.is_empty())).collect()
 }
 
-/// `1 run`, `3 runs`.
+/// The count with its noun: `1 run`, `3 runs`.
 fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-fn fatal(groups: &RunGroups) -> Option<Caveat> {
+fn untrusted_runs(groups: &RunGroups) -> Option<Caveat> {
     let untrusted: Vec<_> = runs(groups).filter(|run| !run.fatal.is_empty()).collect();
     let codes: BTreeSet<&String> = untrusted.iter().flat_map(|run| &run.fatal).collect();
     let codes = codes.into_iter().map(|code| format!("`{code}`")).collect::<Vec<_>>().join(", ");
@@ -59,7 +59,7 @@ fn fatal(groups: &RunGroups) -> Option<Caveat> {
     })
 }
 
-fn broke(groups: &RunGroups) -> Option<Caveat> {
+fn broke_runs(groups: &RunGroups) -> Option<Caveat> {
     let broke = runs(groups).filter(|run| run.broke && run.excluded.is_none()).count();
     (broke > 0).then(|| {
         Caveat::new(
@@ -72,7 +72,7 @@ fn broke(groups: &RunGroups) -> Option<Caveat> {
     })
 }
 
-fn lost(rows: &[Comparison]) -> Option<Caveat> {
+fn lost_quantiles(rows: &[Comparison]) -> Option<Caveat> {
     let mut worst: BTreeMap<String, usize> = BTreeMap::new();
     for row in rows {
         if let Some(UndecidedReason::Lost { baseline, candidate }) = row.undecided {
@@ -92,14 +92,14 @@ fn lost(rows: &[Comparison]) -> Option<Caveat> {
     })
 }
 
-/// Runs of an experiment are randomised within blocks. Whether others were interleaved follows from their start times.
+/// Runs of an experiment are randomised within blocks. The start times of other runs show whether these were interleaved.
 fn not_interleaved(groups: &RunGroups, pairs: &BTreeSet<GroupPair>) -> Option<Caveat> {
     let pairs: Vec<_> =
         pairs.iter().filter(|pair| !groups.are_interleaved(**pair)).map(|pair| groups.pair(*pair)).collect();
     pairs.first()?;
     let mut runs = pairs.iter().flatten().flat_map(|group| &group.runs);
-    let of_blocks = pairs.iter().find(|pair| pair.iter().flat_map(|group| &group.runs).all(in_block));
-    if let Some(pair) = of_blocks {
+    let block_pair = pairs.iter().find(|pair| pair.iter().flat_map(|group| &group.runs).all(in_block));
+    if let Some(pair) = block_pair {
         let [baseline, candidate] = pair.map(|group| &group.name);
         return Some(Caveat::new(
             Severity::Warning,
@@ -110,7 +110,7 @@ fn not_interleaved(groups: &RunGroups, pairs: &BTreeSet<GroupPair>) -> Option<Ca
         ));
     }
     let started = runs.any(|run| !run.origin.started_at.is_empty());
-    let in_turn = pairs.iter().all(|[baseline, candidate]| are_in_turn(baseline, candidate));
+    let in_turn = pairs.iter().all(|[baseline, candidate]| do_alternate(baseline, candidate));
     let (severity, message) = match (started, in_turn) {
         (false, _) => (Severity::Warning, "nobody knows in what order the numbers were measured".to_owned()),
         (true, false) => {
@@ -130,10 +130,10 @@ fn in_block(run: &ObservedRun) -> bool {
     run.origin.block.is_some()
 }
 
-/// Whether runs of the two groups alternate in time at least half as often as they would by chance.
-fn are_in_turn(baseline: &RunGroup, candidate: &RunGroup) -> bool {
-    let starts = |group: &RunGroup, own: bool| -> Vec<_> {
-        group.runs.iter().map(|run| (run.origin.started_at.clone(), own)).collect()
+/// Whether the runs of two groups alternate in time: twice or more, and at least half as often as in a random order.
+fn do_alternate(baseline: &RunGroup, candidate: &RunGroup) -> bool {
+    let starts = |group: &RunGroup, is_baseline: bool| -> Vec<_> {
+        group.runs.iter().map(|run| (run.origin.started_at.clone(), is_baseline)).collect()
     };
     let mut order = starts(baseline, true);
     order.extend(starts(candidate, false));
@@ -143,7 +143,7 @@ fn are_in_turn(baseline: &RunGroup, candidate: &RunGroup) -> bool {
     turns >= (n * m / (n + m)).max(2.0)
 }
 
-/// Other factors in which the groups differ: a difference may come from these.
+/// The groups differ in factors that are not compared: a difference may come from these.
 fn confounded(groups: &RunGroups) -> Option<Caveat> {
     // The factors of an experiment are varied on purpose.
     if runs(groups).all(|run| run.factors.is_some()) {
@@ -156,26 +156,27 @@ fn confounded(groups: &RunGroups) -> Option<Caveat> {
         }
         levels
     };
-    let each: Vec<_> = groups.groups.iter().filter(|group| !group.runs.is_empty()).map(levels).collect();
-    let own: BTreeSet<&String> = groups.groups.iter().flat_map(|group| group.levels.keys()).collect();
-    let factors: BTreeSet<&String> = each.iter().flat_map(BTreeMap::keys).collect();
+    let levels_of_groups: Vec<_> = groups.groups.iter().filter(|group| !group.runs.is_empty()).map(levels).collect();
+    let compared: BTreeSet<&String> = groups.groups.iter().flat_map(|group| group.levels.keys()).collect();
+    let factors: BTreeSet<&String> = levels_of_groups.iter().flat_map(BTreeMap::keys).collect();
     let mut differing: Vec<&str> = factors
         .into_iter()
         .filter(|factor| {
-            !own.contains(factor) && each.windows(2).any(|pair| pair[0].get(*factor) != pair[1].get(*factor))
+            !compared.contains(factor)
+                && levels_of_groups.windows(2).any(|pair| pair[0].get(*factor) != pair[1].get(*factor))
         })
         .map(String::as_str)
         .collect();
     // A sender over TCP is always connected.
-    if own.iter().any(|factor| *factor == "transport") || differing.contains(&"transport") {
+    if compared.iter().any(|factor| *factor == "transport") || differing.contains(&"transport") {
         differing.retain(|factor| *factor != "connect");
     }
-    // Groups with given names probably differ in what the names say.
-    let (severity, effect) = match own.is_empty() {
+    // Groups that the user named probably differ in what their names say.
+    let (severity, effect) = match compared.is_empty() {
         true => (Severity::Note, "a difference may come from each of these, if more than one"),
         false => (Severity::Warning, "a difference may come from that instead"),
     };
-    let is_expected = own.is_empty() && differing.len() < 2;
+    let is_expected = compared.is_empty() && differing.len() < 2;
     (!differing.is_empty() && !is_expected).then(|| {
         Caveat::new(
             severity,
@@ -187,7 +188,7 @@ fn confounded(groups: &RunGroups) -> Option<Caveat> {
     })
 }
 
-fn unsupported(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
+fn unsupported_quantiles(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
     let is_unsupported =
         |figure: Option<&RunFigure>| matches!(figure, Some(RunFigure::Finite { supported: false, .. }));
     let count = |index: usize| runs(groups).filter(|run| is_unsupported(run.figures.get(index))).count();
@@ -208,8 +209,8 @@ fn unsupported(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
     })
 }
 
-/// Means are over the answered probes, and hide the others.
-fn losses(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
+/// Means are over the answered probes and do not show the losses.
+fn lost_probes(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
     if quantities.iter().any(Quantity::is_share) {
         return None;
     }

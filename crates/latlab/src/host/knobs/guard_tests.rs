@@ -1,4 +1,4 @@
-//! The guard on a host of files: files that refuse a value, read back another one, or vanish.
+//! The guard on a fake host, whose files refuse a value, read back another one, or vanish.
 
 #[path = "../../../tests/fake_host/mod.rs"]
 mod fake_host;
@@ -19,7 +19,7 @@ const RMEM: &str = "proc/sys/net/core/rmem_max";
 const WMEM: &str = "proc/sys/net/core/wmem_max";
 const GOVERNOR: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
 
-/// A host of files with four knobs.
+/// A fake host with four knobs.
 fn four_knobs() -> FakeHost {
     let host = FakeHost::with(&[(RT, "950000\n"), (RMEM, "1000\n"), (WMEM, "2000\n"), (GOVERNOR, "ondemand\n")]);
     let offered = "sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors";

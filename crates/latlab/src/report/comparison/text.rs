@@ -60,8 +60,8 @@ impl Columns {
 
     /// Formats the first four cells.
     fn figures(&self, [label, baseline, candidate, change]: [&str; 4]) -> String {
-        let right = |text: &str, available: usize| format!("{}{text}{}", pad(text, available), " ".repeat(GAP));
-        let figures = right(baseline, self.baseline) + &right(candidate, self.candidate);
+        let right_aligned = |text: &str, available: usize| format!("{}{text}{}", pad(text, available), " ".repeat(GAP));
+        let figures = right_aligned(baseline, self.baseline) + &right_aligned(candidate, self.candidate);
         format!(" {label}{}{}{figures}{change}", pad(label, self.label), " ".repeat(GAP))
     }
 
@@ -69,8 +69,8 @@ impl Columns {
     fn line(&self, figures: [&str; 4], verdict: &str, p: &str) -> String {
         let [_, _, _, change] = figures;
         let gap = " ".repeat(GAP);
-        let answer = format!("{verdict}{}{gap}{}{p}", pad(verdict, self.verdict), pad(p, P_WIDTH));
-        format!("{}{}{gap}{answer}", self.figures(figures), pad(change, self.change))
+        let judgement = format!("{verdict}{}{gap}{}{p}", pad(verdict, self.verdict), pad(p, P_WIDTH));
+        format!("{}{}{gap}{judgement}", self.figures(figures), pad(change, self.change))
     }
 }
 
@@ -78,7 +78,7 @@ fn pad(text: &str, available: usize) -> String {
     " ".repeat(available.saturating_sub(width(text)))
 }
 
-/// Formats each pair. In lines that would be too long, the label is above the figures, verdict and p value below.
+/// Formats each pair. If lines would be too long, each row has three: label, figures, verdict with p value.
 fn table(pairs: &[PairView], style: Style) -> Vec<String> {
     let mut columns = Columns::of(pairs);
     let judged = pairs.iter().flat_map(|pair| &pair.rows).any(|row| !row.verdict.is_empty());

@@ -1,4 +1,5 @@
-//! Caveats of host samples: a host of two CPUs with an end pinned to each, sampled twice a second for ten seconds.
+//! Caveats of host samples. The host has two CPUs with one end pinned to each; it is sampled twice a second for ten
+//! seconds.
 
 use super::{caveats, closed_loop, find, quiet};
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
@@ -11,7 +12,7 @@ const SAMPLES: i64 = 20;
 const PERIOD_NS: i64 = 500_000_000;
 const TICK_NS: i64 = 10_000_000;
 
-/// Samples of a host with `cpus`, each changed by `change` with its number.
+/// A run with samples of a host that has `cpus` CPUs. `change` gets the number of each sample and modifies it.
 fn sampled(cpus: u16, change: impl Fn(i64, &mut HostSample)) -> InMemory {
     let mut source = quiet(CLOSED, closed_loop());
     source.hosts = (0..SAMPLES)
@@ -45,19 +46,20 @@ fn sampled(cpus: u16, change: impl Fn(i64, &mut HostSample)) -> InMemory {
     source
 }
 
-/// Makes CPU `cpu` busy for this share of the time until sample `seq`.
-fn work(sample: &mut HostSample, cpu: usize, seq: i64, share: f64) {
+/// Adds busy time to CPU `cpu`: `share` of the time from the first sample to sample `seq`.
+fn add_busy(sample: &mut HostSample, cpu: usize, seq: i64, share: f64) {
     let worked = (seq as f64 * PERIOD_NS as f64 * share) as i64 / TICK_NS * TICK_NS;
     let busy = &mut sample.cpus[cpu].1.busy_ns;
     *busy = busy.map(|busy| busy + worked);
 }
 
-fn own(sample: &mut HostSample, seq: i64, shares: f64) {
+/// Sets the CPU time of latlab's own processes: `shares` CPUs from the first sample to sample `seq`.
+fn set_own(sample: &mut HostSample, seq: i64, shares: f64) {
     sample.host.own_ns = Some(40_000_000 + (seq as f64 * PERIOD_NS as f64 * shares) as i64);
 }
 
 fn codes(source: &InMemory) -> Vec<String> {
-    caveats(source).into_iter().map(|one| one.code).collect()
+    caveats(source).into_iter().map(|caveat| caveat.code).collect()
 }
 
 #[test]
@@ -65,26 +67,26 @@ fn an_idle_host_and_one_that_only_measures_have_no_caveat() {
     assert_eq!(codes(&sampled(2, |_, _| ())), ["few-observations"]);
     // Both ends spin and use all CPU time, within the error of the ticks.
     let spinning = sampled(2, |seq, sample| {
-        work(sample, 0, seq, 1.0);
-        work(sample, 1, seq, 1.0);
-        own(sample, seq, 1.995);
+        add_busy(sample, 0, seq, 1.0);
+        add_busy(sample, 1, seq, 1.0);
+        set_own(sample, seq, 1.995);
     });
     assert_eq!(codes(&spinning), ["few-observations"]);
-    // Half of the work is done in soft interrupts, which are not accounted to the ends.
+    // Half of the work is done in soft interrupts, which are not part of the CPU time of the ends.
     let in_the_kernel = sampled(2, |seq, sample| {
-        work(sample, 0, seq, 0.9);
-        own(sample, seq, 0.5);
+        add_busy(sample, 0, seq, 0.9);
+        set_own(sample, seq, 0.5);
         sample.cpus[0].1.interrupt_ns = Some(20 * TICK_NS + seq * PERIOD_NS * 4 / 10);
     });
     assert_eq!(codes(&in_the_kernel), ["few-observations"]);
 }
 
 /// Code and severity of a caveat, the change of each sample that raises it, and a part of its message.
-type Raised = (&'static str, Severity, fn(i64, &mut HostSample), &'static str);
+type CaveatCase = (&'static str, Severity, fn(i64, &mut HostSample), &'static str);
 
 #[test]
 fn each_reading_raises_its_caveat() {
-    let table: &[Raised] = &[
+    let table: &[CaveatCase] = &[
         (
             "host-throttled",
             Severity::Fatal,
@@ -125,10 +127,10 @@ fn each_reading_raises_its_caveat() {
         (
             "foreign-load",
             Severity::Warning,
-            |seq, sample| work(sample, 1, seq, 0.4),
+            |seq, sample| add_busy(sample, 1, seq, 0.4),
             "used 19.8 % of the measuring CPUs",
         ),
-        ("foreign-load", Severity::Note, |seq, sample| work(sample, 1, seq, 0.15), "used 7."),
+        ("foreign-load", Severity::Note, |seq, sample| add_busy(sample, 1, seq, 0.15), "used 7."),
         (
             "frequency-drift",
             Severity::Warning,
@@ -148,13 +150,13 @@ fn each_reading_raises_its_caveat() {
 fn work_on_other_cpus_has_no_caveat_if_the_ends_are_pinned() {
     // Ends on CPUs 0 and 1 of four; other processes use the other two fully.
     let elsewhere = sampled(4, |seq, sample| {
-        work(sample, 2, seq, 1.0);
-        work(sample, 3, seq, 1.0);
+        add_busy(sample, 2, seq, 1.0);
+        add_busy(sample, 3, seq, 1.0);
     });
     assert_eq!(find(&elsewhere, "foreign-load"), None);
     let mut anywhere = elsewhere;
     anywhere.manifest.spec.here.cpu = None;
-    let caveat = find(&anywhere, "foreign-load").expect("the sender may run beside it");
+    let caveat = find(&anywhere, "foreign-load").expect("the sender may run on the same CPU");
     assert!(caveat.message.contains("of all CPUs"), "{}", caveat.message);
     let throttled_elsewhere = sampled(4, |seq, sample| sample.cpus[3].1.throttles = Some(seq));
     assert_eq!(find(&throttled_elsewhere, "host-throttled"), None);
@@ -162,7 +164,7 @@ fn work_on_other_cpus_has_no_caveat_if_the_ends_are_pinned() {
 
 #[test]
 fn a_reflector_started_here_by_another_process_is_not_foreign_load() {
-    let mut source = sampled(2, |seq, sample| work(sample, 0, seq, 0.9));
+    let mut source = sampled(2, |seq, sample| add_busy(sample, 0, seq, 0.9));
     for (target, peer, judged) in [
         (Target::Local, "127.0.0.1:40000", true),
         (Target::Host { host: "localhost".into(), port: 9862 }, "127.0.0.1:9862", false),
@@ -178,7 +180,7 @@ fn a_reflector_started_here_by_another_process_is_not_foreign_load() {
 
 #[test]
 fn a_run_of_less_than_a_second_is_not_judged() {
-    let mut short = sampled(2, |seq, sample| work(sample, 1, seq, 1.0));
+    let mut short = sampled(2, |seq, sample| add_busy(sample, 1, seq, 1.0));
     short.hosts.truncate(2);
     assert_eq!(find(&short, "foreign-load"), None);
 }
@@ -203,7 +205,7 @@ fn of_far_host(mut source: InMemory) -> InMemory {
 
 #[test]
 fn the_far_host_has_the_caveats_of_its_own_samples() {
-    let table: &[Raised] = &[
+    let table: &[CaveatCase] = &[
         (
             "host-throttled",
             Severity::Fatal,
@@ -234,13 +236,13 @@ fn the_far_host_has_the_caveats_of_its_own_samples() {
         assert!(caveat.severity == *severity && caveat.message.contains(words), "{caveat:?}");
         assert!(*code != "frequency-drift" || caveat.hint.contains("`--set governor@peer=performance`"), "{caveat:?}");
     }
-    // The measuring CPU there is that of the far end.
+    // On the far host the measuring CPU is the one that the reflector is pinned to.
     let far_cpu_0 = of_far_host(sampled(2, |seq, sample| sample.cpus[0].1.throttles = Some(seq)));
     assert_eq!(find(&far_cpu_0, "host-throttled"), None, "the reflector is pinned to CPU 1");
 }
 
 #[test]
-fn many_drops_at_our_own_socket_are_fatal() {
+fn drops_at_the_senders_socket_are_fatal_from_one_percent() {
     for (drops, severity) in [(None, None), (Some(0), None), (Some(1), Some(Severity::Fatal))] {
         let mut source = quiet(CLOSED, closed_loop());
         source.manifest.run.socket_drops = drops;
@@ -253,13 +255,13 @@ fn many_drops_at_our_own_socket_are_fatal() {
 }
 
 #[test]
-fn drops_at_the_reflectors_socket_count_up_to_the_losses_of_the_run() {
+fn drops_at_the_reflectors_socket_are_capped_at_the_losses_of_the_run() {
     for (drops, lost, severity, message) in [
         (None, 5, None, ""),
         (Some(0), 5, None, ""),
         (Some(5), 5, Some(Severity::Warning), ": 0.5 % of the probes"),
         (Some(20), 20, Some(Severity::Fatal), ": 2 % of the probes"),
-        // The socket receives from other senders too: more drops than losses were theirs.
+        // The socket also receives from other senders: drops beyond the losses of this run belong to those.
         (Some(900), 5, Some(Severity::Warning), ": up to 5 of them measured probes (0.5 %)"),
         (Some(900), 0, Some(Severity::Note), ": none of them a measured probe"),
     ] {

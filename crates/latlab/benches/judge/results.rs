@@ -1,4 +1,4 @@
-//! Results as tables for docs/performance.md and as JSON, in `target/bench/`.
+//! Writes results to `target/bench/`: as tables for docs/performance.md and as JSON.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 
 use super::{machine, programs};
 
-/// Writes `NAME.md` and `NAME.json`; shows the table too.
+/// Writes `NAME.md` and `NAME.json`; prints the table.
 pub(crate) fn write(name: &str, head: &[&str], rows: &[Vec<String>], raw: Value, quick: bool) -> Result<(), String> {
     let folder = programs::target_folder().join("bench");
     fs::create_dir_all(&folder).map_err(|error| format!("cannot make `{}`: {error}", folder.display()))?;
     let text = format!("{}\n{}", caption(quick), table(head, rows));
     println!("\n{text}");
-    keep(folder.join(format!("{name}.md")), &text)?;
+    write_file(folder.join(format!("{name}.md")), &text)?;
     let document = json!({ "bench": name, "quick": quick, "machine": machine::facts(), "rows": raw });
-    keep(folder.join(format!("{name}.json")), &format!("{document:#}\n"))
+    write_file(folder.join(format!("{name}.json")), &format!("{document:#}\n"))
 }
 
-fn keep(path: PathBuf, text: &str) -> Result<(), String> {
+fn write_file(path: PathBuf, text: &str) -> Result<(), String> {
     fs::write(&path, text).map_err(|error| format!("cannot write `{}`: {error}", path.display()))
 }
 
