@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::experiment_executor::ExperimentExecutor;
 use super::observation_groups::plot_width;
 use super::{Outcome, measure_and_report};
+use crate::cli::args::ReportFormat;
 use crate::cli::resolve::{self, AskedRecipe, ConditionSelection, Environment, ExperimentJob, RunJob, RunSource};
 use crate::console::Console;
 use crate::diagnostics::{Failure, in_words, refused};
@@ -19,7 +20,9 @@ use crate::plan::BetweenBlocks;
 use crate::recipe;
 use crate::recipe::RECIPES;
 use crate::report::Style;
-use crate::report::experiment::{ExperimentPlan, SystemdUnit, json, plan, recipe, recipe_list, systemd_unit, text};
+use crate::report::experiment::{
+    ExperimentPlan, SystemdUnit, json, markdown, plan, recipe, recipe_list, systemd_unit, text,
+};
 
 /// Carries out `job`.
 pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
@@ -27,7 +30,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     if job.going_on.print_unit {
         return print_unit(&settled, job.going_on.keep_going, console);
     }
-    let reporter = Reporter { settled: &settled, json: job.json, console };
+    let reporter = Reporter { settled: &settled, json: job.json, format: job.format, console };
     if job.going_on.dry_run {
         let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
         console.data(&plan(&settled.plan(settled.state.as_ref(), true), style))?;
@@ -249,6 +252,7 @@ struct Reporter<'a> {
     settled: &'a SettledExperiment,
     /// One document, however the experiment ended, instead of text.
     json: bool,
+    format: ReportFormat,
     console: &'a Console,
 }
 
@@ -343,8 +347,11 @@ impl Reporter<'_> {
                 self.console
                     .note(&format!("one condition: `latlab summary {}/runs/*` shows each run", report.directory));
             }
-            let style = Style { colour: self.console.data_screen().colour, ..Style::PLAIN };
-            self.console.data(&text(report, plot_width(self.console), style))?;
+            let (plot_width, colour) = (plot_width(self.console), self.console.data_screen().colour);
+            self.console.data(&match self.format {
+                ReportFormat::Text => text(report, plot_width, Style { colour, ..Style::PLAIN }),
+                ReportFormat::Markdown => markdown(report, plot_width),
+            })?;
         }
         Ok(())
     }

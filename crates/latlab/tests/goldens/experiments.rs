@@ -20,6 +20,7 @@ pub(crate) fn cases() -> Vec<Case> {
 const FINISHED: &str = "
 run x
 run x --json
+run x --format markdown
 compare x
 compare x --format markdown
 compare x --format csv

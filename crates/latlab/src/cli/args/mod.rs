@@ -15,7 +15,7 @@ pub use measuring::{
     PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs, StopArgs, StoreArgs, VerbosityArgs,
 };
 pub use ping::PingArgs;
-pub use run::{AmountArgs, RecipesArgs, ResumeArgs, RunArgs};
+pub use run::{AmountArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};
 pub use serve::{CapArgs, ServeArgs};
 pub use stream::{BareStreamArgs, PacketArgs, SearchArgs, StreamArgs, StreamStopArgs};
 pub use wakeup::{BareWakeupArgs, SleepArgs, ThreadArgs, WakeupArgs, in_its_words as wakeup_in_its_words};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::{JsonArgs, StoreArgs, VerbosityArgs};
 
@@ -31,9 +31,22 @@ pub struct RunArgs {
     /// In which form.
     #[command(flatten)]
     pub json: JsonArgs,
+    /// Form of the report [default: text]
+    #[arg(long, value_name = "FORM", conflicts_with = "json")]
+    pub format: Option<ReportFormat>,
     /// How much is said.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
+}
+
+/// The form of the report of an experiment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For a terminal.
+    #[default]
+    Text,
+    /// For a pull request or a page.
+    Markdown,
 }
 
 /// How much of a recipe is done, and against what.
@@ -59,7 +72,7 @@ pub struct AmountArgs {
 #[command(next_help_heading = "How it goes on")]
 pub struct ResumeArgs {
     /// Only say what would be done, in what order, how long it takes and how much it leaves
-    #[arg(long, conflicts_with_all = ["json", "print_unit"])]
+    #[arg(long, conflicts_with_all = ["json", "format", "print_unit"])]
     pub dry_run: bool,
     /// Begin another one, whatever is unfinished
     #[arg(long, conflicts_with = "force")]
@@ -71,7 +84,7 @@ pub struct ResumeArgs {
     #[arg(long)]
     pub keep_going: bool,
     /// Print a systemd unit that goes on with it at boot, and do nothing else
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "format"])]
     pub print_unit: bool,
 }
 

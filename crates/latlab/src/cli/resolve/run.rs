@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::environment::verbosity;
 use super::{Environment, RequestError, environment, value};
-use crate::cli::args::{AmountArgs, RecipesArgs, ResumeArgs, RunArgs};
+use crate::cli::args::{AmountArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};
 use crate::console::Verbosity;
 use crate::recipe::{self, Between, RECIPES, Recipe, RecipeScale};
 use crate::units::human::suggestion;
@@ -20,6 +20,8 @@ pub struct RunJob {
     pub store: PathBuf,
     /// True for one JSON document instead of text.
     pub json: bool,
+    /// Form of the report if it is not JSON.
+    pub format: ReportFormat,
     /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
@@ -77,6 +79,7 @@ pub fn run(typed: &RunArgs, environment: &Environment) -> Result<RunJob, Request
         going_on: typed.going_on,
         store: environment::store(&typed.store, environment),
         json: typed.json.json,
+        format: typed.format.unwrap_or_default(),
         verbosity: verbosity(&typed.verbosity),
     })
 }

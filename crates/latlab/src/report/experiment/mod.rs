@@ -1,4 +1,4 @@
-//! Experiments as text and JSON: the plan before it begins, and one report of its runs. Each part of the report has a file
+//! Experiments: the plan before one begins as text, and one report of its runs as text, Markdown and JSON. Each part of the report has a file
 //! with all of its forms.
 
 mod aa_test;
@@ -12,4 +12,4 @@ mod timeout_slack;
 
 pub use plan::{ExperimentPlan, SystemdUnit, plan, recipe, recipe_list, rough_span, systemd_unit};
 pub use remedies::{RemediesView, UntriedRemedy, json as remedies_json, text as remedies_text};
-pub use report::{json, text};
+pub use report::{json, markdown, text};

@@ -1,4 +1,4 @@
-//! The report of an experiment as text, and as the document `latlab.compare/1` (docs/schemas/compare-1.json).
+//! The report of an experiment as text, as Markdown, and as the document `latlab.compare/1` (docs/schemas/compare-1.json).
 
 use serde_json::{Value, json};
 
@@ -7,19 +7,45 @@ use crate::analysis::experiment::ExperimentReport;
 use crate::report::Style;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
 
-/// The report; plots in the form of ministat are `plot_width` characters wide.
+/// The report as text; plots in the form of ministat are `plot_width` characters wide.
 pub fn text(report: &ExperimentReport, plot_width: usize, style: Style) -> String {
+    let shown = |section| match section {
+        Section::Columns(text) => text,
+        Section::Comparisons(view) => comparison::text(&view, style),
+    };
+    sections(report, plot_width, style).map(shown).collect::<Vec<_>>().join("\n")
+}
+
+/// The report as Markdown. Tables with the columns of a publication and plots are blocks of fixed-width text.
+pub fn markdown(report: &ExperimentReport, plot_width: usize) -> String {
+    let shown = |section| match section {
+        Section::Columns(text) => format!("```text\n{}\n```\n", text.trim_end()),
+        Section::Comparisons(view) => comparison::markdown(&view),
+    };
+    sections(report, plot_width, Style::PLAIN).map(shown).collect::<Vec<_>>().join("\n")
+}
+
+/// A part of the report.
+enum Section {
+    /// Text in columns of fixed width.
+    Columns(String),
+    Comparisons(ComparisonView),
+}
+
+/// The parts of the report in their order.
+fn sections(report: &ExperimentReport, plot_width: usize, style: Style) -> impl Iterator<Item = Section> {
     let view = |comparisons| ComparisonView::of(comparisons, &[], ComparisonShowing { explain: false });
+    let columns = |text: Option<String>| text.map(Section::Columns);
     let sections = [
-        report.published.as_ref().map(|results| published::text(results, style)),
-        report.spread.as_ref().and_then(|runs| spread::classic(runs, plot_width)),
-        report.spread.as_ref().map(|runs| spread::text(runs, style)),
-        report.aa_test.as_ref().map(|test| aa_test::text(test, style)),
-        report.timeout_slack.as_ref().map(|slack| timeout_slack::text(slack.as_ref(), style)),
-        report.comparisons.as_ref().map(|comparisons| comparison::text(&view(comparisons), style)),
-        report.single_condition.as_ref().map(|rows| single_condition::text(rows, style)),
+        columns(report.published.as_ref().map(|results| published::text(results, style))),
+        columns(report.spread.as_ref().and_then(|runs| spread::classic(runs, plot_width))),
+        columns(report.spread.as_ref().map(|runs| spread::text(runs, style))),
+        columns(report.aa_test.as_ref().map(|test| aa_test::text(test, style))),
+        columns(report.timeout_slack.as_ref().map(|slack| timeout_slack::text(slack.as_ref(), style))),
+        report.comparisons.as_ref().map(|comparisons| Section::Comparisons(view(comparisons))),
+        columns(report.single_condition.as_ref().map(|rows| single_condition::text(rows, style))),
     ];
-    sections.into_iter().flatten().collect::<Vec<_>>().join("\n")
+    sections.into_iter().flatten()
 }
 
 /// The document, ending in a newline; without comparisons these are empty.
