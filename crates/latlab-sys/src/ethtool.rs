@@ -1,9 +1,9 @@
 //! Queries and requests to network drivers.
 //! [linux/ethtool.h](https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/include/uapi/linux/ethtool.h)
 //!
-//! Each function is about the interface of that name in the network namespace of the socket. The structures of the header
-//! are arrays of 32-bit words that begin with the number of the command; libc does not define them. The kernel writes its
-//! answer over the rest.
+//! `interface` is the name of an interface in the network namespace of `socket`. libc does not define the structures of
+//! the header, which are arrays of 32-bit words here: the number of the command, then data, which the kernel overwrites
+//! with its answer.
 
 use std::io;
 #[cfg(target_os = "linux")]
@@ -23,7 +23,7 @@ pub struct Driver {
     pub bus: String,
 }
 
-/// ETHTOOL_GDRVINFO.
+/// The driver of the interface. ETHTOOL_GDRVINFO.
 pub fn driver(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Driver> {
     // struct ethtool_drvinfo: command, five names of 32 bytes, 12 reserved bytes, five counts.
     let mut words = [0; 49];
@@ -37,22 +37,22 @@ pub fn driver(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Driver> {
 pub struct Ring {
     /// Receive descriptors in use.
     pub receive: u32,
-    /// The most receive descriptors that the device supports.
+    /// The maximum number of receive descriptors that the device supports.
     pub receive_maximum: u32,
     /// Transmit descriptors in use.
     pub transmit: u32,
-    /// The most transmit descriptors that the device supports.
+    /// The maximum number of transmit descriptors that the device supports.
     pub transmit_maximum: u32,
 }
 
-/// ETHTOOL_GRINGPARAM.
+/// The descriptor rings of the device. ETHTOOL_GRINGPARAM.
 pub fn ring(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Ring> {
     let mut words = [0; 9];
     ask_words(socket, interface, 0x10, &mut words)?;
     Ok(Ring { receive: words[5], receive_maximum: words[1], transmit: words[8], transmit_maximum: words[4] })
 }
 
-/// The delay of interrupts, so that one interrupt serves several packets: `struct ethtool_coalesce`, with the names of
+/// Interrupt coalescing, by which one interrupt serves several packets: `struct ethtool_coalesce`, with the names of
 /// `ethtool -C`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub fn coalesce(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Coalesce>
     Ok(coalesce)
 }
 
-/// Sets the interrupt coalescing, which [`coalesce`] has returned and the caller changed. ETHTOOL_SCOALESCE.
+/// Sets the interrupt coalescing to `wanted`, a result of [`coalesce`] with changed fields. ETHTOOL_SCOALESCE.
 pub fn set_coalesce(socket: BorrowedFd<'_>, interface: &str, wanted: Coalesce) -> io::Result<()> {
     let mut wanted = Coalesce { command: 0x0f, ..wanted };
     // SAFETY: this command reads a `Coalesce`.
@@ -120,17 +120,17 @@ pub fn speed_mbit_per_s(socket: BorrowedFd<'_>, interface: &str) -> io::Result<O
 /// The time stamps that an interface supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamping {
-    /// Of the driver, when it gives a packet to the device.
+    /// By the driver, when it passes a packet to the device.
     pub transmit_software: bool,
-    /// Of the kernel, when it takes a packet from the driver.
+    /// By the kernel, when it receives a packet from the driver.
     pub receive_software: bool,
-    /// Of the device, when a packet leaves.
+    /// By the device, when a packet leaves it.
     pub transmit_hardware: bool,
-    /// Of the device, when a packet arrives.
+    /// By the device, when a packet arrives.
     pub receive_hardware: bool,
 }
 
-/// ETHTOOL_GET_TS_INFO; the bits are those of SO_TIMESTAMPING
+/// The time stamps that the interface supports. ETHTOOL_GET_TS_INFO; the bits are those of SO_TIMESTAMPING
 /// ([linux/net_tstamp.h](https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/include/uapi/linux/net_tstamp.h)).
 pub fn stamping(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Stamping> {
     let mut words = [0; 11];
@@ -144,7 +144,7 @@ pub fn stamping(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Stamping>
     })
 }
 
-/// Whether checksums of sent packets are left to the device. ETHTOOL_GTXCSUM.
+/// Whether the device computes the checksums of sent packets. ETHTOOL_GTXCSUM.
 pub fn offloads_tx_checksum(socket: BorrowedFd<'_>, interface: &str) -> io::Result<bool> {
     // struct ethtool_value: command, value.
     let mut words = [0; 2];
@@ -165,7 +165,7 @@ pub struct Feature {
     pub active: bool,
 }
 
-/// Features in one word of a mask.
+/// Number of features in one 32-bit word of a feature mask.
 const BLOCK: usize = 32;
 
 /// The features that have a name, in the kernel's order. ETHTOOL_GFEATURES.
@@ -242,8 +242,8 @@ pub fn set_mtu_bytes(socket: BorrowedFd<'_>, interface: &str, bytes: u32) -> io:
     mtu(socket, interface, Some(bytes)).map(drop)
 }
 
-/// Sends `command` to the driver. `words` must have the length of the command's structure; for lists that is the count in
-/// the structure.
+/// Sends `command` to the driver. `words` must be as long as the structure of the command, including the entries of a
+/// list whose count the structure has.
 fn ask_words(socket: BorrowedFd<'_>, interface: &str, command: u32, words: &mut [u32]) -> io::Result<()> {
     words[0] = command;
     // SAFETY: `words` is exclusive and, as every caller in this file ensures, as long as what the kernel reads and writes.

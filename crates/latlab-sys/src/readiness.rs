@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::{done, length};
 
-/// Sleeps until the socket is readable or has an error, at most `timeout_ns`. Returns whether it is.
+/// Sleeps until the socket is readable or has an error, at most `timeout_ns`. Returns `false` after the time-out.
 /// [ppoll(2)](https://man7.org/linux/man-pages/man2/ppoll.2.html), whose time-out is a high-resolution timer;
 /// SO_RCVTIMEO is counted in ticks.
 #[inline]
@@ -14,12 +14,13 @@ pub fn readable_within(socket: BorrowedFd<'_>, timeout_ns: i64) -> io::Result<bo
     ready_within(socket, libc::POLLIN, timeout_ns)
 }
 
-/// Sleeps until the socket is writable or has an error, at most `timeout_ns`. Returns whether it is.
+/// Sleeps until the socket is writable or has an error, at most `timeout_ns`. Returns `false` after the time-out.
 pub fn writable_within(socket: BorrowedFd<'_>, timeout_ns: i64) -> io::Result<bool> {
     ready_within(socket, libc::POLLOUT, timeout_ns)
 }
 
-/// Sleeps until the socket is readable or writable, or has an error, at most `timeout_ns`. Returns whether it is.
+/// Sleeps until the socket is readable or writable, or has an error, at most `timeout_ns`. Returns `false` after the
+/// time-out.
 pub fn either_within(socket: BorrowedFd<'_>, timeout_ns: i64) -> io::Result<bool> {
     ready_within(socket, libc::POLLIN | libc::POLLOUT, timeout_ns)
 }
@@ -37,7 +38,7 @@ fn ready_within(socket: BorrowedFd<'_>, events: libc::c_short, timeout_ns: i64) 
 /// The readiness to report for a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Bytes, a connection, or an end.
+    /// Bytes, a new connection, or the end of the stream.
     Read,
     /// Space in the send buffer.
     Write,
@@ -55,7 +56,7 @@ impl Interest {
     }
 }
 
-/// An epoll instance. A socket that is closed leaves it.
+/// An epoll instance. A socket is removed once its last descriptor is closed.
 #[derive(Debug)]
 pub struct Epoll(OwnedFd);
 
@@ -65,7 +66,7 @@ pub struct ReadyList {
 }
 
 impl ReadyList {
-    /// Space for so many sockets, at least one.
+    /// Space for `sockets` sockets, at least one.
     pub fn with_capacity(sockets: usize) -> ReadyList {
         ReadyList { events: vec![libc::epoll_event { events: 0, u64: 0 }; sockets.max(1)].into_boxed_slice() }
     }

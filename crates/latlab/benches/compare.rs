@@ -1,6 +1,6 @@
-//! Comparing 60 runs of 50,000 probes beside reading them: every row of every recording decoded once, in the columns that
-//! the comparison needs, one after the other. Comparing observes several runs at a time, as the command does, which reading
-//! does not. In this process, so that neither pays for starting one.
+//! The time to compare 60 runs of 50,000 probes, relative to the time to read them. Reading decodes every row of every
+//! recording once, in the columns that the comparison needs, one recording after the other. Comparing processes several
+//! runs in parallel, as the command does. Both run in this process, so that no process start is included.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 // Each bench uses only a part of the shared module.
@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 
 const RUNS: usize = 60;
 const PROBES: u64 = 50_000;
-/// Contract, section 8: reading beside itself may differ by so much.
+/// Permitted deviation from 1 of the ratio of two readings.
 const TOLERANCE: f64 = 0.01;
 /// Rounds that are added at a time while the machine is not quiet.
 const ROUNDS_STEP: usize = 15;
@@ -58,7 +58,7 @@ fn run(options: &Options) -> Result<(), String> {
     let recordings = record(home.path(), probes)?;
     let rounds = measure(&recordings, options)?;
     let (ours, self_ratio) = (Paired::of(&rounds.compared, &rounds.read), self_ratio(&rounds));
-    let middle = |seconds: &[f64]| {
+    let median_ms = |seconds: &[f64]| {
         let mut sorted = seconds.to_vec();
         sorted.sort_by(f64::total_cmp);
         format!("{:.1}", 1_000.0 * median(&sorted))
@@ -69,8 +69,8 @@ fn run(options: &Options) -> Result<(), String> {
         format!("{:.3}", ours.median),
         ours.interval(),
         format!("{:.3}", self_ratio.median),
-        middle(&rounds.compared),
-        middle(&rounds.read),
+        median_ms(&rounds.compared),
+        median_ms(&rounds.read),
         ours.rounds.to_string(),
         ours.at_most(2.0, self_ratio.is_quiet(TOLERANCE)).word().into(),
     ];
@@ -79,7 +79,7 @@ fn run(options: &Options) -> Result<(), String> {
     results::write("compare", &head, &[line], Value::from(vec![raw]), options.quick)
 }
 
-/// One real run, and copies of it: what they say does not matter, that each is a file of its own does.
+/// Records one run and copies it. The figures do not matter, but each recording must consist of separate files.
 fn record(home: &Path, probes: u64) -> Result<Vec<PathBuf>, String> {
     let first = home.join("run-0");
     let mut command = programs::latlab();

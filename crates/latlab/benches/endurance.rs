@@ -1,5 +1,5 @@
-//! Ten million probes, a hundred thousand a second, eight threads that sleep, a stream of a minute, and a summary beside
-//! DuckDB's.
+//! Memory use with ten million probes, a schedule of 100,000 probes a second, wake-ups of eight threads, a stream of
+//! one minute, and a summary compared with that of DuckDB.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 // Each bench uses only a part of the shared module.
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use judge::options::Options;
 use judge::results;
 
-/// A line of the results: what, its target, what was found, the verdict.
+/// A line of the results: quantity, target, measured value, verdict.
 pub(crate) type Line = [String; 4];
 
 fn main() {
@@ -36,7 +36,7 @@ fn run(options: &Options) -> Result<(), String> {
         lines.extend(outcome.0.into_iter().map(Vec::from));
         raw.push(json!({ "row": title, "figures": outcome.1 }));
     });
-    // Minutes of measuring before a step that fails are kept.
+    // If a step fails, the results of the earlier ones are still written.
     results::write("endurance", &["what", "target", "found", "verdict"], &lines, Value::from(raw), options.quick)?;
     measured
 }
@@ -61,8 +61,8 @@ fn measure(options: &Options, mut add: impl FnMut(&str, (Vec<Line>, Value))) -> 
     Ok(())
 }
 
-/// The verdict on a figure that is compared with a number, not with a peer in rounds.
-pub(crate) fn plainly(holds: bool, quick: bool) -> String {
+/// The verdict on a figure against a fixed target; "not judged" with `--quick`.
+pub(crate) fn verdict_word(holds: bool, quick: bool) -> String {
     let word = if holds { "met" } else { "**not met**" };
     if quick { "not judged" } else { word }.to_string()
 }

@@ -1,6 +1,6 @@
-//! How close `latlab load --load cpu=P%` comes to P, beside stress-ng's `--cpu-load`, both by the CPU time that the
-//! kernel accounts to their process trees. `/proc/stat` is shown beside it and not judged: where it is sampled by
-//! the tick, it sees a period that locks to the tick as something else.
+//! The error of `latlab load --load cpu=P%` compared with that of stress-ng's `--cpu-load`, from the CPU time that the
+//! kernel accounts to their process trees. The share in `/proc/stat` is shown but not judged: on kernels that sample it
+//! at the timer tick, it is wrong for loads whose period is synchronous with the tick.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 // Each bench uses only a part of the shared module.
@@ -128,7 +128,7 @@ fn compare(share: u32, neighbour: Neighbour, cpus: usize, rounds: usize) -> Resu
     Ok((row, document))
 }
 
-/// What the default period is there to avoid; shown, not judged.
+/// A load whose period is synchronous with the tick, which the default period avoids; shown, not judged.
 fn locked_to_the_tick(cpus: usize) -> Result<Vec<String>, String> {
     let seen = watch(&mut latlab("cpu=50%:period=20ms"), cpus)?;
     Ok(vec![

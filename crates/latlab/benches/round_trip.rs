@@ -1,4 +1,5 @@
-//! `latlab ping` beside the bare loop, the bare loop again, and sockperf: paired rounds on the same pins.
+//! Compares `latlab ping` with the bare loop and sockperf in paired rounds on the same CPUs. The bare loop runs twice
+//! in each round, so that its ratio to itself shows the noise.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 // Each bench uses only a part of the shared module.
@@ -19,21 +20,21 @@ use judge::readings::{self, Reading};
 use judge::results;
 
 const SIZES: [u32; 4] = [24, 64, 1024, 8192];
-/// sockperf's own, so that nothing else is likely to listen there.
+/// The default port of sockperf, at which other programs are unlikely to listen.
 const SOCKPERF_PORT: &str = "11111";
 
-/// How both ends wait, on which CPUs, and what that allows latlab to cost.
-struct Manner {
+/// How both ends wait, the transport, whether both ends share a CPU, and the permitted ratio to the bare loop.
+struct WaitMode {
     title: &'static str,
     transport: &'static str,
     wait: &'static str,
     same_core: bool,
     p50_target: f64,
-    /// Round trips of a run: about half a second.
+    /// Round trips of a run, which takes about half a second.
     count: u32,
 }
 
-const MANNERS: [Manner; 6] = [
+const WAIT_MODES: [WaitMode; 6] = [
     udp("blocking, one core", "block", true, 1.03, 50_000),
     udp("blocking, across cores", "block", false, 1.03, 12_000),
     udp("spinning, across cores", "spin", false, 1.05, 100_000),
@@ -42,19 +43,19 @@ const MANNERS: [Manner; 6] = [
     tcp("tcp, spinning, across cores", "spin", false, 1.05, 80_000),
 ];
 
-const fn udp(title: &'static str, wait: &'static str, same_core: bool, p50_target: f64, count: u32) -> Manner {
-    Manner { title, transport: "udp", wait, same_core, p50_target, count }
+const fn udp(title: &'static str, wait: &'static str, same_core: bool, p50_target: f64, count: u32) -> WaitMode {
+    WaitMode { title, transport: "udp", wait, same_core, p50_target, count }
 }
 
-const fn tcp(title: &'static str, wait: &'static str, same_core: bool, p50_target: f64, count: u32) -> Manner {
-    Manner { title, transport: "tcp", wait, same_core, p50_target, count }
+const fn tcp(title: &'static str, wait: &'static str, same_core: bool, p50_target: f64, count: u32) -> WaitMode {
+    WaitMode { title, transport: "tcp", wait, same_core, p50_target, count }
 }
 const P99_TARGET: f64 = 1.10;
 const PEER_TARGET: f64 = 1.00;
 
 /// One row's settings.
 struct Row<'a> {
-    manner: &'a Manner,
+    mode: &'a WaitMode,
     size: u32,
     cpu: u16,
     peer_cpu: u16,
@@ -79,13 +80,13 @@ fn main() {
 fn run(options: &Options) -> Result<(), String> {
     let mut rng = race::seeded_rng();
     let (mut table, mut raw) = (Vec::new(), Vec::new());
-    for manner in &MANNERS {
-        // Over TCP one size shows what the lengths and their copies cost.
-        let sizes = if options.quick || manner.transport == "tcp" { &SIZES[1..2] } else { &SIZES[..] };
-        for size in sizes.iter().filter(|size| options.wants(&format!("{}, {size} B", manner.title))) {
-            let rounds = measure(manner, *size, options, &mut rng)?;
-            table.extend(judged(manner, *size, &rounds));
-            raw.push(json!({ "manner": manner.title, "size_bytes": size, "rounds": rounds.raw() }));
+    for mode in &WAIT_MODES {
+        // Over TCP one size shows the cost of length prefixes and of copying messages.
+        let sizes = if options.quick || mode.transport == "tcp" { &SIZES[1..2] } else { &SIZES[..] };
+        for size in sizes.iter().filter(|size| options.wants(&format!("{}, {size} B", mode.title))) {
+            let rounds = measure(mode, *size, options, &mut rng)?;
+            table.extend(judged(mode, *size, &rounds));
+            raw.push(json!({ "manner": mode.title, "size_bytes": size, "rounds": rounds.raw() }));
         }
     }
     let head =
@@ -94,14 +95,14 @@ fn run(options: &Options) -> Result<(), String> {
 }
 
 /// Runs rounds until the ratio of the bare loop to itself is within the tolerance, or their number is the maximum.
-fn measure(manner: &Manner, size: u32, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds<Contender>, String> {
+fn measure(mode: &WaitMode, size: u32, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds<Contender>, String> {
     let store = tempfile::tempdir().map_err(|error| format!("no temporary store: {error}"))?;
-    let (cpu, peer_cpu) = if manner.same_core { (options.cpus.0, options.cpus.0) } else { options.cpus };
-    let count = if options.quick { 2_000 } else { manner.count };
+    let (cpu, peer_cpu) = if mode.same_core { (options.cpus.0, options.cpus.0) } else { options.cpus };
+    let count = if options.quick { 2_000 } else { mode.count };
     let store = store.path().to_string_lossy();
-    let row = Row { manner, size, cpu, peer_cpu, count, store: &store };
+    let row = Row { mode, size, cpu, peer_cpu, count, store: &store };
     let bare = [Contender::Bare, Contender::BareAgain];
-    let title = format!("{}, {size} B", manner.title);
+    let title = format!("{}, {size} B", mode.title);
     Rounds::run(&title, (&CONTENDERS, bare), options, rng, |contender| run_once(contender, &row))
 }
 
@@ -113,38 +114,38 @@ fn run_once(contender: Contender, row: &Row) -> Result<Reading, String> {
     }
 }
 
-fn ends(command: &mut Command, row: &Row) {
-    command.args(["-n", &row.count.to_string(), "-s", &row.size.to_string(), "--wait", row.manner.wait]);
+fn add_end_options(command: &mut Command, row: &Row) {
+    command.args(["-n", &row.count.to_string(), "-s", &row.size.to_string(), "--wait", row.mode.wait]);
     command.args(["--cpu", &row.cpu.to_string(), "--peer-cpu", &row.peer_cpu.to_string()]);
 }
 
 fn latlab_ping(row: &Row) -> Command {
     let mut command = programs::latlab();
-    ends(command.args(["ping", "local"]), row);
-    command.args(["--transport", row.manner.transport]);
+    add_end_options(command.args(["ping", "local"]), row);
+    command.args(["--transport", row.mode.transport]);
     command.args(["--json", "--quantiles", "0.5,0.99", "--store", row.store]);
     command
 }
 
 fn latlab_bare(row: &Row) -> Command {
     let mut command = programs::latlab();
-    ends(command.arg("bare"), row);
-    if row.manner.transport == "tcp" {
+    add_end_options(command.arg("bare"), row);
+    if row.mode.transport == "tcp" {
         command.arg("--tcp");
     }
     command
 }
 
-/// sockperf measures for whole seconds, of which it throws 0.45 away.
+/// sockperf measures for a whole number of seconds, and discards 0.45 s of it.
 fn race_sockperf(row: &Row) -> Result<Reading, String> {
     let pinned = |cpu: u16, role: &str| {
         let mut command = Command::new("taskset");
         command.args(["--cpu-list", &cpu.to_string(), "sockperf", role, "-i", "127.0.0.1", "-p", SOCKPERF_PORT]);
-        if row.manner.wait == "spin" {
+        if row.mode.wait == "spin" {
             command.arg("--nonblocked");
         }
-        if row.manner.transport == "tcp" {
-            // Its sockets have TCP_NODELAY unless disabled.
+        if row.mode.transport == "tcp" {
+            // sockperf sets TCP_NODELAY by default.
             command.arg("--tcp");
         }
         command
@@ -156,11 +157,11 @@ fn race_sockperf(row: &Row) -> Result<Reading, String> {
     readings::sockperf(&programs::output(&mut sender)?)
 }
 
-/// The three lines of a row: both quantiles beside the bare loop, the median beside sockperf.
-fn judged(manner: &Manner, size: u32, rounds: &Rounds<Contender>) -> Vec<Vec<String>> {
+/// The three lines of a row: both quantiles relative to the bare loop, the median relative to sockperf.
+fn judged(mode: &WaitMode, size: u32, rounds: &Rounds<Contender>) -> Vec<Vec<String>> {
     type Line = (&'static str, f64, Contender, Figure, f64);
     let lines: [Line; 3] = [
-        ("p50 / bare loop", manner.p50_target, Contender::Bare, p50, P50_TOLERANCE),
+        ("p50 / bare loop", mode.p50_target, Contender::Bare, p50, P50_TOLERANCE),
         ("p99 / bare loop", P99_TARGET, Contender::Bare, p99, P99_TOLERANCE),
         ("p50 / sockperf", PEER_TARGET, Contender::Sockperf, p50, P50_TOLERANCE),
     ];
@@ -169,7 +170,7 @@ fn judged(manner: &Manner, size: u32, rounds: &Rounds<Contender>) -> Vec<Vec<Str
         .map(|(title, target, peer, figure, tolerance)| {
             let (ours, self_ratio) = (rounds.ratio(Contender::Latlab, peer, figure), rounds.self_ratio(figure));
             vec![
-                manner.title.into(),
+                mode.title.into(),
                 format!("{size} B"),
                 title.into(),
                 format!("≤ {target:.2}"),

@@ -1,5 +1,6 @@
-//! `latlab stream` beside the bare stream, the bare stream again, iperf3 and (where there is one) netperf: paired rounds
-//! on the same pins, delivered rates at the receiver. Then what arrives of a rate that was asked for.
+//! Compares the delivered rate of `latlab stream` with that of the bare stream, iperf3 and, if installed, netperf, in
+//! paired rounds on the same CPUs. The bare stream runs twice in each round, so that its ratio to itself shows the
+//! noise. Then compares delivered with requested rates.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 // Each bench uses only a part of the shared module.
@@ -29,10 +30,10 @@ const SIZES: [u32; 4] = [64, 1472, 8192, 32_768];
 const ROUNDS_STEP: usize = 10;
 const BARE_TARGET: f64 = 0.97;
 const PEER_TARGET: f64 = 1.00;
-/// Segmentation offload beside plain sends, at what fits an Ethernet frame.
+/// The rate with segmentation offload relative to plain sends, with packets that fit an Ethernet frame.
 const GSO_TARGET: f64 = 15.0;
 const GSO_SIZE: u32 = 1472;
-/// Packets in a burst at most, as `latlab stream` has it by default.
+/// Maximum number of packets in a burst, the default of `latlab stream`.
 const BATCH: u64 = 64;
 /// The address at which the peers listen, which other programs are unlikely to use.
 const IPERF3_PORT: &str = "21511";
@@ -57,7 +58,7 @@ impl Row<'_> {
         format!("{}, {} B, {}", self.mode, self.size, if self.ipv6 { "IPv6" } else { "IPv4" })
     }
 
-    /// Who races: plain sends are what the peers know, and what segmentation offload is to beat.
+    /// The contenders of a row. The peers use plain sends, with which segmentation offload is compared too.
     fn contenders(&self) -> Vec<Contender> {
         let mut racing = vec![Contender::Latlab, Contender::Bare, Contender::BareAgain];
         if self.mode == "send" || (self.mode == "gso" && self.size == GSO_SIZE) {
@@ -156,7 +157,7 @@ fn race(contender: Contender, row: &Row) -> Result<f64, String> {
     }
 }
 
-fn ends(command: &mut Command, row: &Row) {
+fn add_end_options(command: &mut Command, row: &Row) {
     command.args(["--mode", row.mode, "--connect", "-s", &row.size.to_string(), "-d", &format!("{}s", row.seconds)]);
     command.args(["--cpu", &row.cpus.0.to_string(), "--peer-cpu", &row.cpus.1.to_string()]);
     if row.ipv6 {
@@ -166,14 +167,14 @@ fn ends(command: &mut Command, row: &Row) {
 
 fn latlab_stream(row: &Row) -> Command {
     let mut command = programs::latlab();
-    ends(command.args(["stream", "local"]), row);
+    add_end_options(command.args(["stream", "local"]), row);
     command.args(["--rate", "max", "--warmup", "100ms", "--json", "-q", "--store", row.store]);
     command
 }
 
 fn bare_stream(row: &Row) -> Command {
     let mut command = programs::latlab();
-    ends(command.arg("bare-stream"), row);
+    add_end_options(command.arg("bare-stream"), row);
     command
 }
 
@@ -209,7 +210,7 @@ fn ratio(rounds: &Rounds, one: Contender, other: Contender) -> Paired {
     Paired::of(&rounds[&one], &rounds[&other])
 }
 
-/// The lines of a row: beside the bare stream, and beside each peer.
+/// The lines of a row: relative to the bare stream, and relative to each peer.
 fn judged(row: &Row, rounds: &Rounds) -> Vec<Vec<String>> {
     let mut sorted = rounds[&Contender::Latlab].clone();
     sorted.sort_by(f64::total_cmp);

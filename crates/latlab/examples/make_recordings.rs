@@ -1,8 +1,7 @@
 //! Makes recordings of the current format for `testdata/recordings/`: `cargo run --example make_recordings DIRECTORY`.
 //!
-//! A new format version leaves `finished`, `tcp`, `wakeup`, `stream`, `search` and `died` in `old/` and never touches those of
-//! earlier versions;
-//! `closed` and `scheduled` are for `good/`.
+//! For a new format version, add `finished`, `tcp`, `wakeup`, `stream`, `search` and `died` to `old/`, and do not
+//! change those of earlier versions. `closed` and `scheduled` are for `good/`.
 //!
 //! `cargo run --example make_recordings refill RUNS` puts made-up rows into the recordings in `RUNS`, of an experiment for
 //! `testdata/experiments/finished/`. Recordings in `testdata/recordings/forms/` are as measured, one of each kind of report,
@@ -58,7 +57,7 @@ fn main() {
     make(target, "stream-died", stream("00000000057e4dea"), fill_stream, die("stream-died"));
 }
 
-/// What stands on disk now is what a killed process leaves behind.
+/// Copies the spool files while the writer runs, as if its process had been killed, with a torn last event.
 fn leave_behind(target: &Path, name: &str, writer: RecordingWriter, log: EventLog) {
     let wanted = 64 + (log.written() * 64);
     while fs::metadata(writer.path().join("events.spool")).expect("spool").len() < wanted {
@@ -146,7 +145,7 @@ fn stream(run_id: &str) -> Manifest {
     manifest
 }
 
-/// The same after a search, with a probe each millisecond.
+/// The stream of [`stream`] after a rate search, with a probe each millisecond.
 fn searched(run_id: &str) -> Manifest {
     let mut manifest = stream(run_id);
     let Work::Stream(stream) = &mut manifest.spec.work else { panic!("a stream") };
@@ -189,12 +188,12 @@ fn fill_stream(log: &mut EventLog) {
         let phase = if interval < 2 { Phase::Warmup } else { Phase::Measure };
         let at = |origin: i64| origin + interval * 100_000_000;
         let (start, end) = (at(1_000_000_000), at(1_100_000_000));
-        let told = |start_ns, end_ns, cpu: Option<i64>, seen| {
+        let interval_event = |start_ns, end_ns, cpu: Option<i64>, seen| {
             let cpu = cpu.map(Nanos);
             SpoolEvent::Interval(StreamInterval { flow, phase, start_ns, end_ns, cpu, seen })
         };
         let sent = IntervalCounts::Offered { packets: 1_000, refused: interval as u64 % 3, skipped: 0 };
-        log.push(told(start, end, Some(3_000_000), sent));
+        log.push(interval_event(start, end, Some(3_000_000), sent));
         let first = flow == 0;
         let counted = IntervalCounts::Counted {
             polled: 1_000,
@@ -204,7 +203,7 @@ fn fill_stream(log: &mut EventLog) {
             outside_window: 0,
             socket_drops: first.then_some(14),
         };
-        log.push(told(start - 777_000_000, end - 777_000_000, first.then_some(5_000_000), counted));
+        log.push(interval_event(start - 777_000_000, end - 777_000_000, first.then_some(5_000_000), counted));
     }
 }
 

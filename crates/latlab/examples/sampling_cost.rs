@@ -1,7 +1,7 @@
-//! What host samples cost: `cargo run --release --example sampling_cost [SAMPLES]`.
+//! CPU time of host samples: `cargo run --release --example sampling_cost [SAMPLES]`.
 //!
-//! Prints the CPU time of a sample on this host and the share of one CPU that it comes to, at its own rate and at ten
-//! a second. Samples are taken at their real pace: back to back they would find every cache warm. Figures for
+//! Prints the CPU time of a sample on this host and its share of one CPU, at the default rate and at ten samples a
+//! second. Samples are taken 100 ms apart: back to back they would run with warm caches. The figures are for
 //! docs/performance.md; nothing is judged here.
 #![allow(clippy::print_stdout, reason = "an example speaks to whoever runs it")]
 

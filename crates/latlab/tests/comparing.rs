@@ -1,6 +1,6 @@
-//! Comparisons of simulated experiments whose true difference is known. The tables of docs/statistics.md are what these tests
-//! print: `cargo test -p latlab --test comparing -- --nocapture`.
-#![allow(clippy::print_stdout, reason = "what is printed is what the documentation shows")]
+//! Comparisons of simulated experiments whose true difference is known. These tests print the tables of
+//! docs/statistics.md: `cargo test -p latlab --test comparing -- --nocapture`.
+#![allow(clippy::print_stdout, reason = "the tests print tables of the documentation")]
 
 #[path = "comparing/naive.rs"]
 mod naive;
@@ -18,9 +18,10 @@ use simulated::{DESIGNS, Design, STATISTICS, experiment, in_parallel};
 
 /// Simulated experiments for each design.
 const EXPERIMENTS: u64 = 2_000;
-/// The number of them that the naive tests compare as well.
+/// Simulated experiments for each design with naive tests: the t test and the Mann-Whitney test over single probes, and
+/// the t test over pooled runs.
 const NAIVE_EXPERIMENTS: u64 = 300;
-/// Fewer exchanges than a user gets: the level stays exact, and tests stay short.
+/// Exchanges of a permutation test, fewer than by default to save time. The significance level is exact for any number.
 const DRAWS: u32 = 1_999;
 const ALPHA: f64 = 0.05;
 
@@ -31,8 +32,9 @@ struct Outcome {
     false_positive: bool,
     /// The true difference lies in the interval.
     covered: bool,
-    /// True shifts of 5 % and 20 % were decided, the right way round.
+    /// A true shift of 5 % was found, with the right sign.
     five: bool,
+    /// A true shift of 20 % was found, with the right sign.
     twenty: bool,
 }
 
@@ -40,7 +42,7 @@ fn exchanges(blocks: &[BlockRuns], seed: u64) -> PermutationTest {
     PermutationTest::of(blocks, DRAWS, &mut Pcg64Mcg::seed_from_u64(seed)).expect("both groups in every block")
 }
 
-/// The experiment as it is and, its candidate multiplied, with a true shift.
+/// Tests the experiment as it is, and with the candidate's values multiplied to give a true shift.
 fn outcome(blocks: &[BlockRuns], seed: u64) -> Outcome {
     let is_higher = |factor: f64| {
         let moved = |block: &BlockRuns| BlockRuns {
@@ -99,7 +101,7 @@ fn verdicts_and_intervals_have_their_stated_error_rates() {
     }
 }
 
-/// Runs of one statistic, whatever their block.
+/// The values of one statistic for all runs, without their blocks.
 fn pooled(blocks: &[BlockRuns]) -> [Vec<f64>; 2] {
     let of = |group: fn(&BlockRuns) -> &Vec<f64>| blocks.iter().flat_map(group).copied().collect();
     [of(|block| &block.baseline), of(|block| &block.candidate)]
@@ -125,7 +127,7 @@ fn naive_tests_exceed_their_stated_error_rate() {
         let share = |test: usize| found.iter().filter(|found| found[test]).count() as f64 / found.len() as f64;
         let [t, ranks, runs, decided] = [0, 1, 2, 3].map(|test| 100.0 * share(test));
         println!("| {} × {} | {t:.0} % | {ranks:.0} % | {runs:.1} %, {decided:.0} % |", design.runs, design.blocks);
-        // They find a difference between most equal conditions.
+        // Tests over single probes find a difference between equal conditions in more than 30 % of the experiments.
         assert!(t > 30.0 && ranks > 30.0, "{design:?}: t {t} %, Mann-Whitney {ranks} %");
         assert!(decided < 60.0, "{design:?}: the t test over pooled runs decided {decided} %");
     }

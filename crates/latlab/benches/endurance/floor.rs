@@ -1,7 +1,7 @@
-//! What the machine itself does to a schedule: a loop that only reads the clock, beside one that only spins.
+//! Lateness that the machine alone causes: one thread only reads the clock while a thread on a second CPU spins.
 //!
-//! On a machine of one's own this floor is a tick's length. Under a hypervisor it is what the hypervisor takes away,
-//! which no program can give back.
+//! Without a hypervisor this lateness is about one timer tick. Under a hypervisor it includes the time that the
+//! hypervisor takes, which no program can avoid.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// How late a loop that does nothing else sees each instant of a schedule, ascending, in ns.
+/// The lateness of each instant of a schedule in a loop that only reads the clock, in ns, ascending.
 pub(crate) fn slips_ns(cpus: (u16, u16), period: Duration, length: Duration) -> Result<Vec<f64>, String> {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let beside = scope.spawn(|| pin(cpus.1).map(|()| spin_until(&stop)));
-        let watching = scope.spawn(|| pin(cpus.0).map(|()| watch(period, length)));
-        let slips = watching.join().map_err(|_| "the watching thread panicked".to_string());
+        let spinner = scope.spawn(|| pin(cpus.1).map(|()| spin_until(&stop)));
+        let clock_reader = scope.spawn(|| pin(cpus.0).map(|()| read_clock(period, length)));
+        let slips = clock_reader.join().map_err(|_| "the clock-reading thread panicked".to_string());
         stop.store(true, Ordering::Relaxed);
-        beside.join().map_err(|_| "the spinning thread panicked".to_string())??;
+        spinner.join().map_err(|_| "the spinning thread panicked".to_string())??;
         let mut slips = slips??;
         slips.sort_by(f64::total_cmp);
         Ok(slips)
@@ -36,7 +36,7 @@ fn spin_until(stop: &AtomicBool) {
     }
 }
 
-fn watch(period: Duration, length: Duration) -> Vec<f64> {
+fn read_clock(period: Duration, length: Duration) -> Vec<f64> {
     let instants = (length.as_nanos() / period.as_nanos()) as u32;
     let mut slips = Vec::with_capacity(instants as usize);
     let start = Instant::now();

@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 
 use crate::judge::options::Options;
 use crate::judge::programs;
-use crate::{Line, plainly};
+use crate::{Line, verdict_word};
 
 const PROBES: u64 = 10_000_000;
 const LIMIT_BYTES: u64 = 64 << 20;
-/// From here on memory is to be flat.
+/// Number of probes after which memory use must not grow.
 const SETTLED_PROBES: u64 = 100_000;
 /// A probe leaves two events of 64 bytes in the spool (docs/recording.md).
 const SPOOL_BYTES_PER_PROBE: u64 = 128;
-/// How much "flat" may breathe: a page here and there, not a byte per probe.
+/// Permitted growth: some pages, but less than a byte per probe.
 const FLAT_BYTES: u64 = 1 << 20;
 
 /// Peaks of both processes together.
@@ -58,7 +58,7 @@ pub(crate) fn run(options: &Options, store: &Path) -> Result<(PathBuf, (Vec<Line
 }
 
 fn line(what: &str, target: &str, bytes: u64, holds: bool, quick: bool) -> Line {
-    [what.into(), target.into(), format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)), plainly(holds, quick)]
+    [what.into(), target.into(), format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)), verdict_word(holds, quick)]
 }
 
 fn watch(options: &Options, store: &Path, probes: u64) -> Result<Peaks, String> {

@@ -1,4 +1,5 @@
-//! 100,000 probes a second for 30 s: does the schedule hold, and could any loop hold it on this machine?
+//! 100,000 probes a second for 30 s: is each probe sent in time, and can a loop that only reads the clock meet the same
+//! schedule on this machine?
 
 use std::time::Duration;
 
@@ -8,20 +9,22 @@ use crate::judge::options::Options;
 use crate::judge::paired::median;
 use crate::judge::programs;
 use crate::judge::readings::quantile;
-use crate::{Line, floor, plainly};
+use crate::{Line, floor, verdict_word};
 
 const RUNS: usize = 7;
 const PERIOD_NS: f64 = 10_000.0;
-/// Later than this at the 99th percentile, or for one probe in 200: the schedule is not held.
+/// The target for the 99th percentile and the 0.995 quantile of the send slip: the schedule is not met if either is
+/// above.
 const SLIP_MAX_NS: f64 = 10_000.0;
 
-/// One run's figures. At most 0.5 % are more than a period late when the 0.995 quantile of the slip is at most one.
+/// One run's figures. At most 0.5 % of the probes are more than one period late if the 0.995 quantile of the slip is at
+/// most one period.
 struct ScheduleRun {
     slip_p99_ns: f64,
     slip_p995_ns: f64,
     unsent: f64,
     lost: f64,
-    /// The same quantiles of a loop that does nothing but read the clock, just before.
+    /// The same quantiles of a loop that only reads the clock, measured just before the run.
     floor_p99_ns: f64,
     floor_p995_ns: f64,
 }
@@ -29,19 +32,19 @@ struct ScheduleRun {
 pub(crate) fn run(options: &Options) -> Result<(Vec<Line>, Value), String> {
     let (runs, seconds) = if options.quick { (1, 1) } else { (RUNS, 30) };
     let runs = (0..runs).map(|_| measure(options, seconds)).collect::<Result<Vec<_>, _>>()?;
-    let middle = |figure: fn(&ScheduleRun) -> f64| {
+    let median_of = |figure: fn(&ScheduleRun) -> f64| {
         let mut values: Vec<f64> = runs.iter().map(figure).collect();
         values.sort_by(f64::total_cmp);
         median(&values)
     };
-    let (p99, p995) = (middle(|run| run.slip_p99_ns), middle(|run| run.slip_p995_ns));
-    // None is the promise, and a median hides what three runs of seven lost.
+    let (p99, p995) = (median_of(|run| run.slip_p99_ns), median_of(|run| run.slip_p995_ns));
+    // The target is zero losses in all runs; a median would hide losses in three of seven runs.
     let total = |count: fn(&ScheduleRun) -> f64| runs.iter().map(count).sum::<f64>();
     let (unsent, lost) = (total(|run| run.unsent), total(|run| run.lost));
     let micros = |ns: f64| format!("{:.2} µs", ns / 1e3);
-    let (floor_p99, floor_p995) = (middle(|run| run.floor_p99_ns), middle(|run| run.floor_p995_ns));
+    let (floor_p99, floor_p995) = (median_of(|run| run.floor_p99_ns), median_of(|run| run.floor_p995_ns));
     let line = |what: &str, target: &str, found: String, holds: bool| -> Line {
-        [what.into(), target.into(), found, plainly(holds, options.quick)]
+        [what.into(), target.into(), found, verdict_word(holds, options.quick)]
     };
     let slip = |what: &str, slip_ns: f64, floor_ns: f64| -> Line {
         let found = format!("{} (a loop that only reads the clock: {})", micros(slip_ns), micros(floor_ns));
@@ -57,12 +60,12 @@ pub(crate) fn run(options: &Options) -> Result<(Vec<Line>, Value), String> {
     Ok((lines, Value::from(raw)))
 }
 
-/// A schedule that the machine takes away from any loop says nothing about ours.
+/// If the machine alone is later than the limit, the run does not measure latlab.
 fn verdict(slip_ns: f64, floor_ns: f64, quick: bool) -> String {
     if !quick && slip_ns > SLIP_MAX_NS && floor_ns > SLIP_MAX_NS {
         return "undecided: the machine alone is later".to_string();
     }
-    plainly(slip_ns <= SLIP_MAX_NS, quick)
+    verdict_word(slip_ns <= SLIP_MAX_NS, quick)
 }
 
 fn raw(run: &ScheduleRun) -> Value {

@@ -1,4 +1,4 @@
-//! A stream for a minute, as fast as it goes: memory of both ends flat, every packet in the rows.
+//! A stream for a minute at the highest rate: the memory use of both ends must not grow.
 
 use std::process::Stdio;
 use std::thread::sleep;
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use crate::judge::options::Options;
 use crate::judge::programs;
 use crate::memory::resident;
-use crate::{Line, plainly};
+use crate::{Line, verdict_word};
 
 const SECONDS: u64 = 60;
-/// From here on memory is to be flat: opening, warm-up and the first intervals are over.
+/// Time from the start after which memory use must not grow: opening and the first intervals are over.
 const SETTLED: Duration = Duration::from_secs(5);
-/// How much "flat" may breathe, as of probes.
+/// Permitted growth, the same as for probes.
 const FLAT_BYTES: u64 = 1 << 20;
 const LIMIT_BYTES: u64 = 64 << 20;
 
@@ -32,7 +32,7 @@ pub(crate) fn run(options: &Options) -> Result<(Vec<Line>, Value), String> {
         .map_err(|error| format!("cannot start {command:?}: {error}"))?;
     let start = Instant::now();
     let (mut settled, mut peak) = (0, 0);
-    // What the end of the run does, joining and summarising, is not measuring.
+    // Joining and summarising at the end of the run are excluded.
     while start.elapsed() < Duration::from_secs(seconds) - Duration::from_millis(500) {
         let bytes = resident(child.id());
         if start.elapsed() >= SETTLED && settled == 0 {
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Options) -> Result<(Vec<Line>, Value), String> {
     let millions = packets as f64 / 1e6;
     let row = |words: &str, target: &str, bytes: u64, most: u64| -> Line {
         let what = format!("stream of {millions:.0} million packets in {seconds} s: {words}");
-        [what, target.into(), mib(bytes), plainly(bytes <= most && packets > 0, options.quick)]
+        [what, target.into(), mib(bytes), verdict_word(bytes <= most && packets > 0, options.quick)]
     };
     let lines = vec![
         row("growth of both ends' memory", "≤ 1 MiB", growth, FLAT_BYTES),

@@ -1,4 +1,4 @@
-//! `latlab summary` beside DuckDB with one query for the same figures over the same file.
+//! `latlab summary` compared with one query of DuckDB for the same figures over the same file.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use crate::judge::programs;
 use crate::judge::readings::quantile;
 use crate::memory::status_bytes;
 
-/// What one contender took in one round.
+/// Time and memory that one contender used in one round, and its output.
 struct Cost {
     seconds: f64,
     bytes: f64,
@@ -23,7 +23,7 @@ struct Cost {
 
 pub(crate) fn run(options: &Options, recording: &Path) -> Result<(Vec<Line>, Value), String> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    // Reading is shared by the page cache: once before it counts, and in turn first.
+    // Each contender runs once before the rounds, to fill the page cache, and they take turns at being first.
     agree(&latlab(recording)?.document, &duckdb(recording)?.document)?;
     for round in 0..options.rounds {
         if round % 2 == 0 {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::judge::options::Options;
 use crate::judge::programs;
 use crate::memory::status_bytes;
-use crate::{Line, plainly};
+use crate::{Line, verdict_word};
 
 const THREADS: usize = 8;
 const SECONDS: u64 = 60;
@@ -61,7 +61,7 @@ pub(crate) fn run(options: &Options) -> Result<(Vec<Line>, Value), String> {
     let what = |words: &str| format!("{threads} threads at 1 ms for {seconds} s ({runs_at_once} runs): {words}");
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
     let row = |words: &str, target: &str, found: String, holds: bool| -> Line {
-        [what(words), target.into(), found, plainly(holds, options.quick)]
+        [what(words), target.into(), found, verdict_word(holds, options.quick)]
     };
     let lines = vec![
         row("growth of memory", "≤ 1 MiB", mib(growth), growth <= FLAT_BYTES),

@@ -1,4 +1,4 @@
-//! Rounds in which contenders run in turn, in random order, and the ratios within them
+//! Rounds in which every contender runs once, in random order, and ratios of contenders in the same round
 //! (docs/design/0004-judging-our-own-cost.md).
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use super::readings::Reading;
 
 /// Rounds added at a time while the bare loop does not agree with itself.
 const ROUNDS_STEP: usize = 10;
-/// How close the bare loop must come to itself: its median, its 99th percentile.
+/// Permitted deviation from 1 of the ratio of two runs of the bare loop, for the median and the 99th percentile.
 pub(crate) const P50_TOLERANCE: f64 = 0.01;
 pub(crate) const P99_TOLERANCE: f64 = 0.03;
 
@@ -37,14 +37,15 @@ pub(crate) fn seeded_rng() -> Pcg64Mcg {
     Pcg64Mcg::seed_from_u64(seed)
 }
 
-/// What each contender showed, round by round; two of them are the bare loop.
+/// The readings of each contender by round. The contenders in `bare` are two runs of the bare loop.
 pub(crate) struct Rounds<C> {
     bare: [C; 2],
     readings: BTreeMap<C, Vec<Reading>>,
 }
 
 impl<C: Copy + Ord + Debug> Rounds<C> {
-    /// Lets `contenders` run until the bare loop, which is among them twice, agrees with itself, or there were enough.
+    /// Runs rounds of `contenders` until the two runs of the bare loop agree, or the maximum number of rounds is
+    /// reached.
     pub(crate) fn run(
         title: &str,
         (contenders, bare): (&[C], [C; 2]),

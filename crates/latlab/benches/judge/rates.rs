@@ -1,4 +1,4 @@
-//! Delivered rates that contenders print, read: bits of UDP payload a second. Pure.
+//! Parses the delivered rate in the output of contenders, in bits of UDP payload a second. Pure.
 
 use serde_json::Value;
 
@@ -12,17 +12,18 @@ pub(crate) fn rate(document: &Value, pointer: &str) -> Result<f64, String> {
     found.ok_or_else(|| format!("no rate at `{pointer}` in {document}"))
 }
 
-/// What `latlab stream --json` says arrived.
+/// The delivered rate in the output of `latlab stream --json`.
 pub(crate) fn latlab(text: &str) -> Result<f64, String> {
     rate(&parse(text)?, "/rates/delivered_bps")
 }
 
-/// What `latlab bare-stream` says arrived.
+/// The delivered rate in the output of `latlab bare-stream`.
 pub(crate) fn bare(text: &str) -> Result<f64, String> {
     rate(&parse(text)?, "/delivered_bps")
 }
 
-/// What `iperf3 -u -J` says arrived: the receiver's own sum, or what was sent less what was lost.
+/// The delivered rate in the output of `iperf3 -u -J`: that of the receiver or, without it, the sent rate less the
+/// losses.
 pub(crate) fn iperf3(text: &str) -> Result<f64, String> {
     let document = parse(text)?;
     rate(&document, "/end/sum_received/bits_per_second").or_else(|_| {
@@ -32,7 +33,8 @@ pub(crate) fn iperf3(text: &str) -> Result<f64, String> {
     })
 }
 
-/// What `netperf -P 0 -t UDP_STREAM` says arrived: the last number of its last line, in 10^6 bits a second.
+/// The delivered rate in the output of `netperf -P 0 -t UDP_STREAM`: the last number of the last line, in 10^6 bits a
+/// second.
 pub(crate) fn netperf(text: &str) -> Result<f64, String> {
     let last = text.lines().rev().find(|line| !line.trim().is_empty());
     let number = last.and_then(|line| line.split_whitespace().next_back()?.parse::<f64>().ok());

@@ -1,4 +1,4 @@
-//! What contenders print, read. Pure.
+//! Parses the quantiles in the output of contenders. Pure.
 
 use serde_json::Value;
 
@@ -25,12 +25,15 @@ pub(crate) fn quantile(document: &Value, metric: &str, q: f64) -> Result<f64, St
     found.and_then(|entry| entry["value"].as_f64()).ok_or_else(|| format!("no quantile {q} of {metric} in {document}"))
 }
 
-/// A `latlab.summary/1` document, as long as nothing was lost in it.
+/// The round-trip delay in a `latlab.summary/1` document.
+///
+/// # Errors
+/// No probe was sent, or one was lost: the figures would include time-outs.
 pub(crate) fn latlab(text: &str) -> Result<Reading, String> {
     of_metric(text, "round_trip_delay")
 }
 
-/// The same of `latlab wakeup`.
+/// The wake-up latency in a `latlab.summary/1` document, with the errors of [`latlab`].
 pub(crate) fn latlab_wakeup(text: &str) -> Result<Reading, String> {
     of_metric(text, "wakeup_latency")
 }
@@ -45,8 +48,8 @@ fn of_metric(text: &str, metric: &str) -> Result<Reading, String> {
     Ok(Reading { p50_ns: of(0.5)?, p99_ns: of(0.99)? })
 }
 
-/// What `cyclictest -N -q -h NS` prints for its one thread: a line for each nanosecond, `latency count`. Quantiles as
-/// latlab's: linear between order statistics.
+/// The output of `cyclictest -N -q -h NS` with one thread: a line `latency count` for each nanosecond. Quantiles are
+/// interpolated linearly between order statistics, as those of latlab.
 pub(crate) fn cyclictest(text: &str) -> Result<Reading, String> {
     let overflows = text.lines().find_map(|line| line.strip_prefix("# Histogram Overflows:"));
     let overflows = overflows.and_then(|count| count.trim().parse::<u64>().ok());
@@ -79,13 +82,13 @@ pub(crate) fn cyclictest(text: &str) -> Result<Reading, String> {
     Ok(Reading { p50_ns: quantile(0.5)?, p99_ns: quantile(0.99)? })
 }
 
-/// What `latlab bare` and `latlab bare-wakeup` print.
+/// The output of `latlab bare` and `latlab bare-wakeup`: quantiles in nanoseconds.
 pub(crate) fn bare(text: &str) -> Result<Reading, String> {
     let document = parse(text)?;
     Ok(Reading { p50_ns: number(&document, "/p50_ns")?, p99_ns: number(&document, "/p99_ns")? })
 }
 
-/// What `sockperf ping-pong --full-rtt` prints: percentiles in microseconds, whole round trips.
+/// The output of `sockperf ping-pong --full-rtt`: percentiles of whole round trips, in microseconds.
 pub(crate) fn sockperf(text: &str) -> Result<Reading, String> {
     if !text.contains("Round trip is") {
         return Err(format!("not a report of whole round trips:\n{text}"));

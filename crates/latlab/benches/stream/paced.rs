@@ -1,33 +1,34 @@
-//! Is what was asked for what arrives? A stream at 10, 50 and 90 % of the rate that `--search` finds.
+//! Compares the delivered rate of a stream with the requested one, at 10, 50 and 90 % of the rate that `--search`
+//! finds.
 
 use serde_json::{Value, json};
 
 use crate::judge::options::Options;
 use crate::judge::paired::median;
 use crate::judge::{programs, rates};
-use crate::{Row, ends};
+use crate::{Row, add_end_options};
 
-/// How far the delivered rate may lie from what was asked for.
+/// Permitted difference of the delivered rate from the requested rate, as a share of the requested rate.
 const ERROR_MAX: f64 = 0.005;
 const SHARES: [f64; 3] = [0.1, 0.5, 0.9];
 const RUNS: usize = 7;
-/// Searches whose middle answer is the found rate …
+/// Number of searches; the median of their results is the found rate.
 const SEARCHES: usize = 3;
-/// … with trials of 167 ms.
+/// Duration of a search in seconds, in which a trial takes 167 ms.
 const SEARCH_SECONDS: u32 = 20;
 
-/// What one paced run came to.
+/// The result of one paced run.
 struct Paced {
-    /// Delivered rate / rate asked for.
+    /// Delivered rate / requested rate.
     ratio: f64,
     skipped: u64,
     burst_packets: u64,
 }
 
-/// The lines of a mode, and its figures.
+/// The table lines of a mode, and its raw figures as JSON.
 pub(crate) fn run(row: &Row, batch: u64, options: &Options) -> Result<(Vec<Vec<String>>, Value), String> {
     let runs = if options.quick { 1 } else { RUNS };
-    let found = middle((0..SEARCHES.min(runs)).map(|_| found_pps(row)).collect::<Result<Vec<_>, _>>()?);
+    let found = median_of((0..SEARCHES.min(runs)).map(|_| found_pps(row)).collect::<Result<Vec<_>, _>>()?);
     let (mut lines, mut raw) = (Vec::new(), Vec::new());
     for share in SHARES {
         let asked_pps = (found * share).round();
@@ -40,7 +41,7 @@ pub(crate) fn run(row: &Row, batch: u64, options: &Options) -> Result<(Vec<Vec<S
 }
 
 fn line(row: &Row, share: f64, asked_pps: f64, batch: u64, runs: &[Paced], quick: bool) -> Vec<String> {
-    let ratio = middle(runs.iter().map(|run| run.ratio).collect());
+    let ratio = median_of(runs.iter().map(|run| run.ratio).collect());
     let error = |run: &Paced| (run.ratio - 1.0).abs();
     let worst = runs.iter().map(error).fold(0.0, f64::max);
     let burst = runs.iter().map(|run| run.burst_packets).max().unwrap_or(0);
@@ -70,7 +71,7 @@ fn paced(row: &Row, asked_pps: f64) -> Result<Paced, String> {
     })
 }
 
-/// The highest rate that loses nothing, or else not more than half a per cent.
+/// The highest rate without loss or, if there is none, with a loss of at most 0.5 %.
 fn found_pps(row: &Row) -> Result<f64, String> {
     let searched = Row { seconds: SEARCH_SECONDS, ..*row };
     rates::rate(&streamed(&searched, &["--search", "--probe", "off"])?, "/search/found_pps")
@@ -78,12 +79,12 @@ fn found_pps(row: &Row) -> Result<f64, String> {
 
 fn streamed(row: &Row, pace: &[&str]) -> Result<Value, String> {
     let mut command = programs::latlab();
-    ends(command.args(["stream", "local"]), row);
+    add_end_options(command.args(["stream", "local"]), row);
     command.args(pace).args(["--warmup", "100ms", "--json", "-q", "--store", row.store]);
     rates::parse(&programs::output(&mut command)?)
 }
 
-fn middle(mut values: Vec<f64>) -> f64 {
+fn median_of(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     median(&values)
 }

@@ -15,11 +15,11 @@ use crate::units::Nanos;
 
 /// The time for the greeting: ssh connects within 10 s, and key exchange takes seconds on slow hosts.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
-/// The time for a reply: twice what a reflector may need until it is ready.
+/// The time for a reply: twice the time that a reflector may take to start.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
-/// The interval at which the wait for the greeting looks for an interrupt.
+/// The interval at which the wait for the greeting checks the stop flag.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// The length of the queue of received messages: at most one reply and the end are in it.
+/// Capacity of the queue of received messages, which holds at most one reply and the end.
 const QUEUE_LENGTH: usize = 4;
 
 /// Why no reply was received.
@@ -45,7 +45,7 @@ enum ReceivedMessage {
     End(DisconnectReason),
 }
 
-/// What the thread that sends heartbeats does.
+/// The state of the thread that sends heartbeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeartbeatState {
     /// The preamble has not been sent yet.
@@ -70,7 +70,7 @@ pub(super) struct AgentConnection {
     send: Arc<SendState>,
     received: Receiver<ReceivedMessage>,
     heartbeat_thread: Option<JoinHandle<()>>,
-    /// The end of the agent is expected.
+    /// Set before the controller ends the agent: its end is then not a loss.
     end_expected: Arc<AtomicBool>,
     /// After a failure nothing more is sent: a late reply would be taken for that of the next request.
     failed: Option<DisconnectReason>,
@@ -174,7 +174,7 @@ impl AgentConnection {
 
     /// Arms a run of at most `planned`; `None` if its duration is unknown.
     pub(super) fn arm(&mut self, planned: Option<Nanos>) -> Result<Reply, DisconnectReason> {
-        // The heartbeats end before the agent expects silence, since a run must not overlap with one.
+        // The heartbeats end before the run is armed: none may be sent during a run.
         self.set_heartbeat(HeartbeatState::Armed { renew: planned.is_none() });
         self.ask(&Request::Arm { planned_ns: planned.unwrap_or(AGENT_ARMED) })
     }

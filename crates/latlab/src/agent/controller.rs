@@ -109,7 +109,7 @@ impl Agent {
         path.peer_address.or(self.greeting.reached).ok_or_else(|| AgentError::NoAddress { peer: self.peer.clone() })
     }
 
-    /// Its first message.
+    /// The agent's greeting: its first message.
     pub const fn greeting(&self) -> &Greeting {
         &self.greeting
     }
@@ -129,7 +129,7 @@ impl Agent {
         }
     }
 
-    /// Finds, changes or restores settings of its host, and returns their state.
+    /// Finds, changes or restores settings of the agent's host, and returns their state.
     ///
     /// # Errors
     /// [`AgentError`]: a knob is absent, or cannot be changed.
@@ -140,7 +140,8 @@ impl Agent {
         }
     }
 
-    /// Starts, queries or ends loads of its host, and returns their state. Their figures count from [`Agent::arm`] on.
+    /// Starts, queries or ends loads of the agent's host, and returns their state. Their figures count from
+    /// [`Agent::arm`] on.
     ///
     /// # Errors
     /// [`AgentError`]: a load cannot be started.
@@ -172,7 +173,8 @@ impl Agent {
         }
     }
 
-    /// The facts of its host. The described interface is the one with `address`; `None`: that of the default route.
+    /// The facts of the agent's host. The described interface is the one with `address`; `None`: that of the default
+    /// route.
     ///
     /// # Errors
     /// [`AgentError`].
@@ -183,7 +185,7 @@ impl Agent {
         }
     }
 
-    /// The clocks of its host, and the offset of its CLOCK_MONOTONIC to that of this host.
+    /// The clocks of the agent's host, and the offset of its CLOCK_MONOTONIC to that of this host.
     ///
     /// # Errors
     /// [`AgentError`].
@@ -208,7 +210,7 @@ impl Agent {
         }
     }
 
-    /// Starts to sample its host; the sampler avoids these CPUs.
+    /// Starts to sample the agent's host; the sampler avoids these CPUs.
     ///
     /// # Errors
     /// [`AgentError`].

@@ -1,4 +1,4 @@
-//! What an agent changes on its host, and how that is undone. One method for each request.
+//! Changes of an agent to its host, and their undoing. One method for each request.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,13 +16,15 @@ use crate::host::{HostGuard, HostRoot, KnobJournal, PathInterfaces};
 use crate::plan::{LoadSpec, SettingSpec, Side, defaults};
 use crate::session::{LoadedPath, Loads, PreSharedKey, ReflectorProcess, ReflectorProcessError, ReflectorRequest};
 
-/// Reflectors of one agent: one for the measurement and one for a network load, each twice.
+/// Maximum number of reflectors of one agent. A command starts at most three: for the measurement, for network loads,
+/// and for probes during a stream.
 const REFLECTORS_MAX: usize = 4;
-/// The time for the thread of the loads to end; after it the agent ends, and the kernel ends the loads with it.
+/// Maximum wait for the thread of the loads to end. After it the agent exits, and the kernel ends the loads.
 const LOADS_END_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What this agent has changed on its host. [`RequestHandler::undo`] undoes it. If the agent is killed, the kernel ends its
-/// processes, and the next latlab on that host restores the settings, which are journalled before they are changed.
+/// Carries out requests and keeps the changes to the agent's host, which [`RequestHandler::undo`] undoes. If the agent
+/// is killed, the kernel ends its processes, and the next latlab on that host restores the settings, which are
+/// journalled before they are changed.
 #[derive(Debug, Default)]
 pub struct RequestHandler {
     settings: AgentSettings,
@@ -183,8 +185,9 @@ impl AgentSettings {
     }
 }
 
-/// The loads of the agent's host. They end at the latest with the process, soon after this is dropped. A thread of their own
-/// starts them: the search for a rate takes seconds, in which the agent's loop must still notice the loss of its controller.
+/// The loads of the agent's host, which end when this is dropped, at the latest with the agent's process. A separate
+/// thread starts them: the search for a rate takes seconds, in which the agent's loop must still notice the loss of its
+/// controller.
 #[derive(Debug)]
 struct AgentLoads {
     shared: Arc<SharedLoads>,
@@ -206,7 +209,7 @@ enum LoadsCommand {
 }
 
 impl AgentLoads {
-    /// Begins to start `loads`.
+    /// Starts the thread that starts `loads`; [`AgentLoads::status`] shows when they run.
     fn start(loads: Vec<LoadSpec>, path: Option<NetLoadPath>) -> Result<AgentLoads, Failure> {
         let failure = Failure::world("cannot make the loads");
         if loads.len() > defaults::LOADS_MAX {
@@ -244,12 +247,12 @@ impl AgentLoads {
         self.shared.processes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Begins the interval that is reported.
+    /// Begins the interval that the reports of the loads cover.
     fn begin(&self) {
         self.send(LoadsCommand::Begin);
     }
 
-    /// Ends the loads and the reported interval.
+    /// Ends the loads, and the interval that their reports cover.
     fn end(&self) {
         self.send(LoadsCommand::End);
     }
@@ -282,7 +285,7 @@ impl Drop for AgentLoads {
 }
 
 impl SharedLoads {
-    /// Holds `loads` until the command to end them arrives, or the sender of commands is dropped.
+    /// Keeps `loads` running until the command to end them arrives, or the sender of commands is dropped.
     fn run(&self, loads: &[LoadSpec], path: Option<LoadedPath<'_>>, commands: &Receiver<LoadsCommand>) {
         let loads = match Loads::start(loads, Side::Peer, path, &self.give_up, &mut || {}) {
             Ok(loads) => loads,

@@ -43,8 +43,9 @@ pub(crate) struct SignalWatch {
 }
 
 impl SignalWatch {
-    /// Handles SIGINT, SIGTERM, SIGHUP and SIGQUIT. After the first was noticed, a second one ends the process with 128 +
-    /// its number. Its changes are then undone by the kernel (namespaces, children) or by the next command (spool).
+    /// Handles SIGINT, SIGTERM, SIGHUP and SIGQUIT. After the first was noticed, a second one ends the process with 128
+    /// + its number. The command's changes are then undone by the kernel (namespaces, children) or by the next command
+    /// (spool).
     pub(crate) fn listen() -> io::Result<SignalWatch> {
         let watch = SignalWatch::default();
         for signal in handled() {
@@ -53,8 +54,9 @@ impl SignalWatch {
         watch.register()
     }
 
-    /// As [`listen`](SignalWatch::listen); before a second signal ends the process, a waiting thread calls `last_act`.
-    pub(crate) fn listen_with(last_act: fn()) -> io::Result<SignalWatch> {
+    /// As [`listen`](SignalWatch::listen); before a second signal ends the process, a waiting thread calls
+    /// `before_exit`.
+    pub(crate) fn listen_with(before_exit: fn()) -> io::Result<SignalWatch> {
         let watch = SignalWatch::default();
         for signal in handled() {
             let (mut receiver, sender) = UnixStream::pair()?;
@@ -64,12 +66,12 @@ impl SignalWatch {
             let wait = move || {
                 while receiver.read_exact(&mut [0]).is_ok() {
                     if noticed.load(Ordering::Relaxed) {
-                        last_act();
+                        before_exit();
                         low_level::exit(128 + signal);
                     }
                 }
             };
-            thread::Builder::new().name("last act".into()).spawn(wait)?;
+            thread::Builder::new().name("before-exit".into()).spawn(wait)?;
         }
         watch.register()
     }

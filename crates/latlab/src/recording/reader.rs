@@ -24,17 +24,18 @@ use crate::diagnostics::Explain;
 use crate::facts::{HostSample, StreamInterval};
 use crate::plan::{Kind, Side};
 
-// The types that `analysis` may know, next to `Recording`.
+// The types that `analysis` may use besides `Recording`.
 pub use super::error::RecordingError;
 pub use super::tables::column::{IntColumn, WordColumn};
 pub use super::tables::probes::{ProbeBatch, ProbeColumn};
 pub use super::tables::wakeups::WakeupBatch;
 
-/// How often to try again if another command is finishing the recording, and the pause before each.
+/// Number of attempts to open a recording that another command is finishing, after the first, and the pause before
+/// each.
 const RETRIES: u32 = 100;
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// A recording, open.
+/// An open recording.
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
@@ -90,7 +91,7 @@ impl Recording {
     /// The probes in the order of `seq`, in batches of at most 131,072 rows that have `columns`.
     ///
     /// # Errors
-    /// If the rows cannot be opened; a damaged batch is an error of its own.
+    /// If the table cannot be opened. The iterator returns the error of a damaged batch.
     pub fn probes(&self, columns: &[ProbeColumn]) -> Result<RecordedRows<ProbeBatch>, RecordingError> {
         let columns = columns.to_vec();
         match &self.rows {
@@ -152,7 +153,7 @@ impl Recording {
                     let refused = move |error| RecordingError::refused("read", spool.as_path())(error);
                     RecordedRows::new(SampleJoin::new(host.rows().map(move |row| row.map_err(&refused))))
                 }
-                // A damaged one has a caveat, and the probes can be read.
+                // A damaged host spool is reported by a caveat; the probes can be read.
                 Ok(None) | Err(RecordingError::Damaged { .. }) => RecordedRows::new(std::iter::empty()),
                 Err(error) => return Err(error),
             },
@@ -160,7 +161,7 @@ impl Recording {
     }
 }
 
-/// Rows of a recording, `T` by `T`. An error ends them.
+/// An iterator over the rows of a recording, `T` being one row or a batch of them. It ends after the first error.
 pub struct RecordedRows<T>(Option<Box<dyn Iterator<Item = Result<T, RecordingError>>>>);
 
 impl<T> RecordedRows<T> {
@@ -192,7 +193,11 @@ impl<T> fmt::Debug for RecordedRows<T> {
     }
 }
 
-/// The spool in `directory`, if there is one. Waits while another command finishes the recording, and not for a run.
+/// The spool in `directory`, if there is one. Waits while another command finishes the recording, but not for a
+/// recording that is still being measured.
+///
+/// # Errors
+/// [`RecordingError::Busy`] if the recording is still being measured, or the wait took too long.
 fn open_spool(directory: &Path) -> Result<Option<Spool>, RecordingError> {
     let path = directory.join(SPOOL);
     let mut retries = 0;

@@ -109,8 +109,8 @@ impl ProbeCodec for EchoCodec {
 const CLOSE_AT_MS: [i64; 3] = [0, 200, 500];
 /// … or this time has passed.
 const CLOSE_TIMEOUT: Nanos = Nanos::from_millis(1_000);
-/// An answer updates the offset of the reflector's clock unless it would move back by more than this: then the answer was
-/// late. Forward it always moves: an answer can be late, but not early.
+/// An answer updates the offset of the reflector's clock, unless it would move the offset back by more than this: such
+/// an answer was late. It may move the offset forward by any amount, since an answer cannot be early.
 const LATE_NS: i64 = 1_000_000_000;
 
 /// Why a datagram was no answer of this session.

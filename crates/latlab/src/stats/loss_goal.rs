@@ -10,15 +10,15 @@ const ROUNDING: f64 = 1e-9;
 /// The allowed loss and the required evidence (RFC 9971: search goal).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossGoal {
-    /// The share of its packets that a trial may lose.
+    /// The share of its packets that a trial may lose (RFC 9971: goal loss ratio).
     pub loss_ratio: f64,
-    /// Trials of this length count in full.
+    /// The minimum duration of a full-length trial (RFC 9971: goal final trial duration).
     pub final_trial_ns: Nanos,
-    /// The trial time that classifies a rate.
+    /// The total trial time that is sufficient to classify a rate (RFC 9971: goal duration sum).
     pub duration_sum_ns: Nanos,
-    /// The share of that time in which trials may lose more.
+    /// The share of that time that trials with a higher loss may have (RFC 9971: goal exceed ratio).
     pub exceed_ratio: f64,
-    /// The wanted distance of the bounds, as a share of the upper one.
+    /// The distance of the bounds at which a search ends, as a share of the upper one (RFC 9971: goal width).
     pub width: f64,
 }
 
@@ -29,7 +29,7 @@ pub struct RateTrial {
     pub pps: f64,
     /// How long it lasted.
     pub lasting: Nanos,
-    /// The share of packets that were not carried.
+    /// The share of packets that were lost.
     pub loss_ratio: f64,
     /// The rate at which packets arrived, in packets a second.
     pub delivered_pps: f64,
@@ -65,7 +65,8 @@ impl RateBounds {
     }
 }
 
-/// Trial time at one rate, in seconds.
+/// Trial time at one rate in seconds: of full-length and of shorter trials, with (`lossy`) and without (`kept`) a loss
+/// above the goal's.
 #[derive(Clone, Copy, Debug, Default)]
 struct TrialTime {
     full_kept: f64,
@@ -75,10 +76,11 @@ struct TrialTime {
 }
 
 impl LossGoal {
-    /// The class of a rate with these trials at it.
+    /// The class of the rate of these trials.
     pub fn class_of<'a>(&self, at_rate: impl IntoIterator<Item = &'a RateTrial>) -> RateClass {
         let time = self.time_of(at_rate);
-        // Short trials count against a rate only as far as their losses exceed what the goal balances.
+        // Lossy time of short trials counts only above the amount that the exceed ratio permits for the kept time of
+        // short trials.
         let balanced = time.short_kept * self.exceed_ratio / (1.0 - self.exceed_ratio).max(ROUNDING);
         let lossy = time.full_lossy + (time.short_lossy - balanced).max(0.0);
         let whole = (time.full_kept + lossy).max(self.duration_sum_ns.as_secs_f64());
@@ -104,8 +106,9 @@ impl LossGoal {
         RateBounds { lower_pps, upper_pps, conditional_pps }
     }
 
-    /// The rate that the trial at the exceed ratio delivered at `pps`: worse ones beyond it are left out, and trial time
-    /// missing from the duration sum counts as 0.
+    /// The delivered rate of one of the full-length trials at `pps`. With the trials in order from the best to the
+    /// worst, it is the one in which the trial time reaches a share of 1 − exceed ratio. Trial time missing from the
+    /// duration sum counts as trials that delivered 0.
     fn conditional_throughput(&self, pps: f64, trials: &[RateTrial]) -> f64 {
         let mut full: Vec<&RateTrial> = trials.iter().filter(|trial| trial.pps == pps && self.is_full(trial)).collect();
         full.sort_by(|one, other| {
@@ -221,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn conditional_throughput_is_what_the_trial_at_the_exceed_ratio_delivered() {
+    fn conditional_throughput_is_the_rate_delivered_by_the_trial_at_the_exceed_ratio() {
         let of_rate =
             |loss_ratio, delivered_pps| RateTrial { pps: 1_000.0, lasting: SECOND, loss_ratio, delivered_pps };
         let lossy = |loss_ratio| of_rate(loss_ratio, 1_000.0 * (1.0 - loss_ratio));
@@ -256,7 +259,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn a_class_holds_whatever_the_missing_trials_show(
+        fn missing_trials_cannot_change_a_class(
             all in vec((1i64..=20, any::<bool>()), 0..12), exceed_ratio in 0.0..0.9f64,
         ) {
             let goal = LossGoal { exceed_ratio, ..GOAL };

@@ -1,7 +1,8 @@
-//! A simulated network, seeded, without sockets or sleep: delay, loss, reordering, duplication, slow ends.
+//! A simulated network with seeded randomness, without sockets or sleep: delay, loss, reordering, duplication, and
+//! single faults.
 //!
-//! Simulated time advances by what the network does: a receive call jumps to the next arrival or to the end of its wait.
-//! The far end is a function, so that tests can run the real reflector there.
+//! Simulated time advances by clock reads, send calls and receive calls. A receive call advances it to the next arrival
+//! or to the end of the wait. The far end is a function, so that tests can run the real reflector there.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -16,18 +17,19 @@ use super::seam::{BurstTransport, Transport};
 use crate::clock::Clock;
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// What the network does to datagrams, in each direction independently.
+/// The parameters of a simulated network. Delay, loss and duplication are drawn for each direction independently.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     /// The shortest one-way delay.
     pub delay: Nanos,
-    /// Uniform additional delay; more than the interval between probes reorders them.
+    /// Maximum of the additional delay, which is uniformly distributed. If it exceeds the interval between probes, they
+    /// are reordered.
     pub jitter: Nanos,
     /// Share of datagrams lost, 0 to 1.
     pub loss: f64,
     /// Share of datagrams delivered twice.
     pub duplication: f64,
-    /// The duration of a clock read; keeps simulated time moving.
+    /// The duration of a clock read. Above zero, so that loops that wait by reading the clock end.
     pub clock_read: Nanos,
     /// The duration of a send call.
     pub send_cost: Nanos,
@@ -63,7 +65,7 @@ pub enum Fault {
     },
 }
 
-/// The far end: at most one reply to a datagram that arrives at an instant.
+/// The far end: takes a datagram and its time of arrival, and returns the reply, if any.
 pub type SimulatedReflector<'a> = Box<dyn FnMut(&[u8], Stamp<SenderClock>) -> Option<Vec<u8>> + 'a>;
 
 /// The sender's end of a simulated network.
@@ -73,6 +75,7 @@ pub struct SimTransport<'a> {
     now: SimClock,
     sends: u64,
     rng: Pcg64Mcg,
+    /// Time of arrival in ns, number of the delivery (the order of equal times), datagram.
     arrivals: BinaryHeap<Reverse<(i64, u64, Vec<u8>)>>,
     delivered: u64,
 }
@@ -134,8 +137,9 @@ impl<'a> SimTransport<'a> {
         (0..copies).map(|_| sent_ns + self.one_way()).collect()
     }
 
-    /// The error of a send call and the delay of its answer; a stall takes its time here.
-    fn faults_of(&self, send: u64) -> (Option<i32>, Nanos) {
+    /// Applies the faults of send call `send`: advances simulated time by a stall, and returns the error of the call
+    /// and the delay of its answer.
+    fn apply_faults(&self, send: u64) -> (Option<i32>, Nanos) {
         let (mut errno, mut held) = (None, Nanos::ZERO);
         for fault in &self.network.faults {
             match *fault {
@@ -153,7 +157,7 @@ impl Transport for SimTransport<'_> {
     fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
         let send = self.sends;
         self.sends += 1;
-        let (errno, held) = self.faults_of(send);
+        let (errno, held) = self.apply_faults(send);
         if let Some(errno) = errno {
             return Err(io::Error::from_raw_os_error(errno));
         }

@@ -1,5 +1,6 @@
-//! Keys and message authentication codes. All keys are derived from the pre-shared key. Set-up messages have a code (keyed
-//! BLAKE3, 256 bits), probes a tag (SipHash-2-4, 64 bits; Aumasson and Bernstein, 2012) over words rather than bytes.
+//! Keys and message authentication codes. All keys are derived from the pre-shared key. Set-up messages carry a 256-bit
+//! code (keyed BLAKE3). Probes and answers carry a 64-bit tag (SipHash-2-4; Aumasson and Bernstein, 2012), computed
+//! over 64-bit words.
 
 use std::fmt;
 
@@ -7,7 +8,8 @@ use siphasher::sip::SipHasher24;
 
 use super::{MAC_BYTES, Nonce};
 
-/// Separates latlab's use of a key from any other use of the same bytes. Fixed within a protocol version.
+/// The context string of the key derivation, which separates latlab's keys from other keys derived from the same
+/// secret. Fixed within a protocol version.
 const SETUP_CONTEXT: &str = "latlab 2026-11 wire version 1 set-up key";
 const SESSION_LABEL: &[u8] = b"latlab session 1";
 
@@ -56,7 +58,7 @@ pub struct SessionKeys {
     pub close: Codes,
 }
 
-/// How the codes of set-up messages are computed and verified: with a key, or as zeros on loopback without a key.
+/// How the codes of set-up messages are computed and verified: with a key, or as zeros without a key, on loopback only.
 #[derive(Clone)]
 pub enum Codes {
     /// Keyed BLAKE3 with this key.

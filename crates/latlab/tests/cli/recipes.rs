@@ -8,10 +8,10 @@ use crate::experiment::only;
 use crate::harness::{Latlab, check_schema, contains, empty};
 use crate::settings::with_governors;
 
-/// `--quick` promises one minute. A busy machine gets five.
+/// The time limit of a run with `--quick`, which takes a minute on an idle machine.
 const QUICK: Duration = Duration::from_secs(300);
 
-/// Its text, and the document of a later report.
+/// Runs `recipe` with `--quick`. Returns the printed text, and the JSON document of a report made afterwards.
 fn quick(recipe: &str) -> (String, Value) {
     let start = Instant::now();
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -56,7 +56,7 @@ fn pi_udp_load_is_reported_with_its_publication() {
     assert_eq!(published["rows"][0]["published"][4], 11.026, "{published:#}");
     let measured = &published["rows"][0]["measured"];
     assert_eq!((&measured["n"], &measured["runs"]), (&500.into(), &5.into()));
-    // Of 500 probes half a probe lies beyond p99.9.
+    // Of 500 probes, only half a probe lies above p99.9.
     let tail = &measured["figures"][4];
     assert_eq!(
         (&tail["supported"], &tail["value"], &tail["reason"]),

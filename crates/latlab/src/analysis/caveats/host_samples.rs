@@ -15,15 +15,16 @@ use crate::units::human::{percent, significant};
 
 /// The caveats of the sampled hosts.
 pub(super) fn caveats(manifest: &Manifest, hosts: &HostAccumulators) -> Vec<Caveat> {
-    // An agent on this same machine (`cmd:` into another namespace) samples it a second time: each has half of our own
-    // work, and every caveat would appear twice.
-    let twice = hosts.len() > 1 && same_machine(manifest);
+    // An agent on this same machine (`cmd:` into another namespace) samples it a second time. Each sampler knows only a
+    // part of latlab's own work, and every caveat would appear twice.
+    let sampled_twice = hosts.len() > 1 && same_machine(manifest);
     let of_host = |(side, samples): (&Side, &HostAccumulator)| {
-        if twice && side.is_peer() {
+        if sampled_twice && side.is_peer() {
             return [None, None, None, None];
         }
-        let measuring = measuring_cpus(manifest, *side, twice, samples);
-        let also_own_ns = hosts.get(&Side::Peer).filter(|_| twice).and_then(HostAccumulator::own_ns).unwrap_or(0);
+        let measuring = measuring_cpus(manifest, *side, sampled_twice, samples);
+        let also_own_ns =
+            hosts.get(&Side::Peer).filter(|_| sampled_twice).and_then(HostAccumulator::own_ns).unwrap_or(0);
         let (wording, name) = (Wording::of(manifest.kind), host_at(*side));
         let host = SampledHost { wording, side: *side, name, measuring, samples, also_own_ns };
         let foreign = host.foreign_load().filter(|_| is_own_work_known(manifest, *side));
@@ -32,15 +33,15 @@ pub(super) fn caveats(manifest: &Manifest, hosts: &HostAccumulators) -> Vec<Cave
     hosts.iter().flat_map(of_host).flatten().collect()
 }
 
-/// The CPUs of that host to which ends of this run are pinned; `None` if one of the ends is not pinned. `twice`: the
-/// peer's agent runs on this machine.
-fn measuring_cpus(manifest: &Manifest, side: Side, twice: bool, samples: &HostAccumulator) -> Option<Vec<u16>> {
+/// The CPUs of that host to which ends of this run are pinned; `None` if one of the ends is not pinned, or its CPU has
+/// no samples. `sampled_twice`: the peer's agent runs on this machine.
+fn measuring_cpus(manifest: &Manifest, side: Side, sampled_twice: bool, samples: &HostAccumulator) -> Option<Vec<u16>> {
     if let Some(wakeup) = manifest.spec.wakeup() {
         return Some(wakeup.cpus.known().to_vec()).filter(|cpus| !cpus.is_empty());
     }
     let here = &manifest.spec.here;
     let peer = manifest.spec.peer.as_ref();
-    let both_here = twice || manifest.spec.target.is_this_host();
+    let both_here = sampled_twice || manifest.spec.target.is_this_host();
     let ends = match side {
         Side::Peer => vec![peer?.cpu],
         _ if both_here => vec![here.cpu, peer?.cpu],
@@ -53,8 +54,8 @@ fn measuring_cpus(manifest: &Manifest, side: Side, twice: bool, samples: &HostAc
     pins.iter().all(|cpu| sampled.contains(cpu)).then_some(pins)
 }
 
-/// Whether all work of the measurement on that host is counted as its own. That of a reflector that another process
-/// started on this host is not, and must not be taken for foreign load.
+/// Whether all work of the measurement on that host is counted as latlab's own. The work of a reflector on this host
+/// that was not started by this command is not counted, and must not be reported as foreign load.
 fn is_own_work_known(manifest: &Manifest, side: Side) -> bool {
     let is_started_here = !matches!(manifest.spec.target, Target::Host { .. });
     let address = manifest.run.peer_address.as_deref().unwrap_or_default();
@@ -72,12 +73,12 @@ struct SampledHost<'a> {
     /// The CPUs of the pinned ends; `None` if an end may run on any CPU.
     measuring: Option<Vec<u16>>,
     samples: &'a HostAccumulator,
-    /// Our own work on it that is not in its samples.
+    /// CPU time of latlab on this host that its samples do not count as latlab's own.
     also_own_ns: i64,
 }
 
 impl SampledHost<'_> {
-    /// The CPUs that may have measured.
+    /// The CPUs on which an end of the run may have been.
     fn relevant(&self) -> Vec<u16> {
         self.measuring.clone().unwrap_or_else(|| self.samples.cpus())
     }

@@ -2,7 +2,7 @@
 
 use crate::plan::Kind;
 
-/// What the caveats of every run say about one kind.
+/// Texts of the common caveats for one kind of run.
 pub(super) struct Wording {
     /// Effect of lost events.
     pub(super) rows_missing: &'static str,

@@ -110,11 +110,11 @@ impl From<Malformed> for DropReason {
 pub struct ReflectorCounters {
     /// Datagrams received.
     pub received: u64,
-    /// Their bytes.
+    /// Bytes of the received datagrams.
     pub received_bytes: u64,
     /// Datagrams sent as replies, of all types.
     pub replied: u64,
-    /// Their bytes: never more than `received_bytes`.
+    /// Bytes of the replies, never more than `received_bytes`.
     pub replied_bytes: u64,
     /// Probes answered.
     pub answered: u64,
@@ -122,7 +122,7 @@ pub struct ReflectorCounters {
     pub counted: u64,
     /// Packets of down-streams sent: no replies, but within their credit.
     pub down: u64,
-    /// Their bytes.
+    /// Bytes of the packets of down-streams sent.
     pub down_bytes: u64,
     /// TALLYs sent.
     pub tallies: u64,
