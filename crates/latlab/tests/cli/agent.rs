@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{BINARY, Latlab, contains, empty, wait_until};
+use crate::harness::{BINARY, Latlab, command, contains, empty, wait_until};
 use crate::processes::{children, is_alive};
 use crate::skip::program;
 
@@ -38,7 +38,7 @@ fn arm(planned_ns: i64) -> Value {
 impl Agent {
     /// An agent that has sent its greeting and received nothing.
     fn start() -> Agent {
-        let mut child = Command::new(BINARY)
+        let mut child = command()
             .args(["agent", "--stdio"])
             .env("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.7 22")
             .stdin(Stdio::piped())

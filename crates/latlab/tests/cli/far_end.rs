@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::harness::{BINARY, Latlab, Running, wait_until};
 use crate::processes::{below, is_alive};
+use crate::scheduling::{Precedence, precedence};
 use crate::skip::program;
 use crate::store::spool_bytes;
 
@@ -153,7 +154,8 @@ pub(crate) fn over_ssh(sshd: &Sshd, directory: &Path, target: &str) -> Latlab {
     Latlab::at(directory).environment("PATH", sshd.path()).args(["ping", target])
 }
 
-/// A run over ssh that has begun to record, and the processes of both ends.
+/// A run over ssh that has begun to record, and the processes of both ends. It has precedence: an agent that waits for a CPU
+/// for 1.5 s counts as silent.
 pub(crate) struct SshRun {
     pub(crate) sshd: Sshd,
     pub(crate) home: tempfile::TempDir,
@@ -161,6 +163,7 @@ pub(crate) struct SshRun {
     pub(crate) ssh: i32,
     pub(crate) agent: i32,
     pub(crate) reflector: i32,
+    _precedence: Precedence,
 }
 
 impl SshRun {
@@ -170,15 +173,16 @@ impl SshRun {
 
     /// The same with `path` as PATH of logins; see [`Sshd::start`].
     pub(crate) fn start_in(path: &str, line: &str) -> Option<SshRun> {
+        let precedence = precedence();
         let sshd = Sshd::start(path)?;
         let home = tempfile::tempdir().expect("a temporary directory");
-        let running = over_ssh(&sshd, home.path(), "ssh:far").line(line).start();
-        wait_until("the run was under way", || spool_bytes(home.path()) > 1_000);
+        let mut running = over_ssh(&sshd, home.path(), "ssh:far").line(line).start();
+        running.wait_until("the run was under way", || spool_bytes(home.path()) > 1_000);
         let ssh = below(running.pid().as_raw_nonzero().get(), &["latlab", "agent", "--stdio"]).expect("ssh runs");
         let agent = below(sshd.pid(), &["latlab", "agent", "--stdio"]).expect("the agent runs");
         // The agent may be the child of a login shell; the reflector is a child of the agent.
         let reflector = below(sshd.pid(), &["reflector"]).expect("the reflector runs");
-        Some(SshRun { sshd, home, running, ssh, agent, reflector })
+        Some(SshRun { sshd, home, running, ssh, agent, reflector, _precedence: precedence })
     }
 
     pub(crate) fn wait_for_far_end(&self) {

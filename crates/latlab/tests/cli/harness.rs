@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -15,15 +15,13 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::fake_host::FakeHost;
+use crate::scheduling::{is_error, is_late};
 
 /// The tested binary.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
 
 /// A process that takes longer hangs: the slowest takes 10 s, and may get a tenth of a CPU only.
 const DEADLINE: Duration = Duration::from_secs(120);
-
-/// What latlab prints of a run whose probes left late, for which the host is the cause.
-const LATE: [&str; 2] = ["left more than", "were never sent: the sender"];
 
 /// What is expected of stdout or stderr.
 pub(crate) enum Expectation {
@@ -78,15 +76,19 @@ impl Expectation {
     }
 }
 
-/// Whether `line` begins an error, on stderr or among the caveats of a summary.
-fn is_error(line: &str) -> bool {
-    let line = line.trim_start_matches("caveats").trim_start_matches(|char: char| char == ' ' || char.is_ascii_digit());
-    line.starts_with("error: ") || line.starts_with("fatal: ")
-}
-
-/// Whether the error `line` says that probes left late.
-fn is_late(line: &str) -> bool {
-    LATE.iter().any(|words| line.contains(words))
+/// A command of the binary that begins with the default actions of SIGHUP, SIGINT and SIGQUIT. A shell lets its processes in
+/// the background ignore the last two, nohup(1) the first, and latlab keeps to that. A child inherits that a signal is
+/// ignored, but no handler: these signals get one here that does nothing.
+pub(crate) fn command() -> Command {
+    static HANDLED: Once = Once::new();
+    HANDLED.call_once(|| {
+        for signal in [Signal::HUP, Signal::INT, Signal::QUIT].map(Signal::as_raw) {
+            if latlab_sys::process::ignores(signal) {
+                signal_hook::flag::register(signal, Arc::default()).expect("none of them is forbidden");
+            }
+        }
+    });
+    Command::new(BINARY)
 }
 
 /// A latlab process to be started, and what is expected of it.
@@ -218,7 +220,7 @@ impl Latlab {
     /// Starts it. Of the environment of the test it gets PATH only.
     pub(crate) fn start(self) -> Running {
         let open = |path: &PathBuf| std::fs::File::open(path).expect("the test has put it there").into();
-        let child = Command::new(BINARY)
+        let child = command()
             .args(&self.args)
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
@@ -262,6 +264,17 @@ impl Running {
     #[track_caller]
     pub(crate) fn wait_for_stderr(&self, text: &str) {
         wait_until(&format!("stderr contained `{text}`"), || self.stderr.text().contains(text));
+    }
+
+    /// Waits until `happened` returns true; fails if the process ends before.
+    #[track_caller]
+    pub(crate) fn wait_until(&mut self, what: &str, mut happened: impl FnMut() -> bool) {
+        wait_until(what, || {
+            let ended = self.child.try_wait().expect("our own child");
+            let is_over = happened();
+            assert!(is_over || ended.is_none(), "latlab ended before {what}: {ended:?}\n{}", self.stderr.text());
+            is_over
+        });
     }
 
     /// Waits for its end and expects exit code `code`.

@@ -30,6 +30,7 @@ mod processes;
 mod recipes;
 mod remote;
 mod remote_settings;
+#[path = "../scheduling/mod.rs"]
 mod scheduling;
 mod search;
 mod serve;

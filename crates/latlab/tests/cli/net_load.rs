@@ -1,14 +1,14 @@
 //! The hidden command `net-load`: its request, its events and its end.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{BINARY, wait_until};
+use crate::harness::{command, wait_until};
 use crate::processes::is_alive;
-use crate::scheduling::flooding;
+use crate::scheduling::{flooding, precedence};
 
 /// A child process of latlab after its request. It ends with its stdin, and is killed if it does not.
 struct ChildProcess {
@@ -19,8 +19,7 @@ struct ChildProcess {
 
 impl ChildProcess {
     fn start(name: &str, request: &Value) -> ChildProcess {
-        let mut child =
-            Command::new(BINARY).arg(name).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut child = command().arg(name).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut requests = child.stdin.take().expect("a pipe");
         writeln!(requests, "{request}").expect("it reads");
         let events = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -99,13 +98,15 @@ fn hold(request: &Value, millis: u64) -> (Value, Value) {
 
 #[test]
 fn a_fixed_rate_is_sent_and_counted_over_both_address_families() {
+    let _precedence = precedence();
     for (bind, key) in [("127.0.0.1:0", Some(KEY)), ("[::1]:0", None)] {
         let (_reflector, peer) = reflector(bind, key);
         let (begun, report) = hold(&request(&peer, key, stream(json!({ "kind": "rate", "bps": 4_000_000 }))), 700);
         assert_eq!((&begun["searched_bps"], &report["searched_bps"]), (&Value::Null, &Value::Null));
         assert_eq!((&report["size_bytes"], &report["offered_bps"]), (&1_400.into(), &4e6.into()));
         let count = |key: &str| report[key].as_u64().unwrap_or_else(|| panic!("{key} in {report}"));
-        assert!(count("windows") >= 3 && count("sent_packets") > 100, "{report}");
+        // A load that waits for a CPU gives up packets.
+        assert!(count("windows") >= 3 && count("sent_packets") + count("skipped_packets") > 100, "{report}");
         assert_eq!(count("sent_packets"), count("delivered_packets") + count("lost_packets"), "{report}");
         for rate in ["sent", "delivered"] {
             let of = |key: &str| report[rate][key].as_f64().unwrap_or_else(|| panic!("{key} in {report}"));

@@ -119,9 +119,8 @@ fn errors_of_ssh_are_reported_in_its_own_words() {
 
 #[test]
 fn sigkill_of_latlab_leaves_no_process_on_the_far_host() {
-    let Some(SshRun { sshd, home, running, ssh, agent, reflector }) = SshRun::start("-d 50s --warmup 0 -i 1ms") else {
-        return;
-    };
+    let Some(run) = SshRun::start("-d 50s --warmup 0 -i 1ms") else { return };
+    let SshRun { sshd, home, running, ssh, agent, reflector, .. } = run;
     running.signal(Signal::KILL);
     running.killed_by(Signal::KILL);
     for (name, pid) in [("ssh", ssh), ("the agent", agent), ("the reflector", reflector)] {

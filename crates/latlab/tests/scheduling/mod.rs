@@ -1,6 +1,10 @@
 //! The machine is shared by the tests that run at the same time: some need a CPU or the network in time, some take all of it.
+//! What a run reports if it had no CPU in time is the host's, not a failure.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// What latlab prints of a run whose probes left late, for which the host is the cause.
+const LATE: [&str; 2] = ["left more than", "were never sent: the sender"];
 
 static MACHINE: RwLock<()> = RwLock::new(());
 
@@ -31,6 +35,18 @@ impl Drop for Precedence {
 
 /// Waits until no test has precedence. For tests that send as fast as they can: all packets to this host share one queue for
 /// each CPU (net.core.netdev_max_backlog), even those of other network namespaces, and niceness does not apply to it.
+#[allow(dead_code, reason = "not every test binary floods")]
 pub(crate) fn flooding() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether `line` begins an error, on stderr or among the caveats of a summary.
+pub(crate) fn is_error(line: &str) -> bool {
+    let line = line.trim_start_matches("caveats").trim_start_matches(|char: char| char == ' ' || char.is_ascii_digit());
+    line.starts_with("error: ") || line.starts_with("fatal: ")
+}
+
+/// Whether the error `line` says that probes left late.
+pub(crate) fn is_late(line: &str) -> bool {
+    LATE.iter().any(|words| line.contains(words))
 }
