@@ -40,10 +40,10 @@ pub enum FrameEvent {
 /// Why the stream cannot be decoded. It cannot be resynchronised.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// It does not begin with the preamble.
+    /// The stream does not begin with the preamble.
     #[error("what answers is no latlab agent")]
     Foreign {
-        /// Its first characters, without control characters.
+        /// The first characters of the stream, without control characters.
         seen: String,
     },
     /// A frame length of 0 or above the limit.

@@ -40,7 +40,7 @@ pub enum Request {
     Loads(LoadsRequest),
     /// A run begins: neither end sends until [`Request::Disarm`].
     Arm {
-        /// Its longest duration.
+        /// The longest duration of the run.
         planned_ns: Nanos,
     },
     /// The run is over.
@@ -141,7 +141,7 @@ pub enum Reply {
     Done,
     /// The reflector is ready.
     Reflector {
-        /// Its address and port.
+        /// Address and port of the reflector.
         address: SocketAddr,
     },
     /// The settings after the request.
@@ -177,9 +177,9 @@ pub struct SamplePage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Greeting {
-    /// Its version of latlab.
+    /// The agent's version of latlab.
     pub software: String,
-    /// The address at which ssh reached its host; `None` without ssh.
+    /// The address at which ssh reached the agent's host; `None` without ssh.
     pub reached: Option<IpAddr>,
 }
 

@@ -42,7 +42,7 @@ pub enum ExperimentError {
     NewerVersion {
         /// The experiment's directory.
         path: PathBuf,
-        /// Its format.
+        /// Format version of the experiment.
         found: ExperimentFormat,
     },
     /// Another process runs it.

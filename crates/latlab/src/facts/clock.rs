@@ -107,7 +107,7 @@ pub struct ClockDiscipline {
 pub struct ClockKeeper {
     /// `chrony` or `ntp`.
     pub name: String,
-    /// Its reference.
+    /// Reference of the daemon.
     pub reference: Option<String>,
     /// Stratum of this host.
     pub stratum: Option<u32>,

@@ -12,11 +12,11 @@ pub struct NetworkFacts {
     pub interface: Option<InterfaceFacts>,
     /// The largest receive buffer of a socket (`net.core.rmem_max`).
     pub receive_buffer_maximum_bytes: Option<u64>,
-    /// Its default (`net.core.rmem_default`).
+    /// The default receive buffer of a socket (`net.core.rmem_default`).
     pub receive_buffer_default_bytes: Option<u64>,
     /// The largest send buffer of a socket (`net.core.wmem_max`).
     pub send_buffer_maximum_bytes: Option<u64>,
-    /// Its default (`net.core.wmem_default`).
+    /// The default send buffer of a socket (`net.core.wmem_default`).
     pub send_buffer_default_bytes: Option<u64>,
     /// Length of the receive queue of a CPU (`net.core.netdev_max_backlog`).
     pub backlog_packets: Option<u64>,

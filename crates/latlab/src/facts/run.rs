@@ -23,9 +23,9 @@ pub struct Instrument {
 /// The round trip time of the bare loop: send, receive and two clock reads, without recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BareLoop {
-    /// Median round trip.
+    /// Median of the round trip time.
     pub p50_ns: f64,
-    /// Its 99th percentile.
+    /// 99th percentile of the round trip time.
     pub p99_ns: f64,
     /// Number of round trips.
     pub n: u64,

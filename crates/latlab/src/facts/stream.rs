@@ -83,7 +83,7 @@ impl StreamInterval {
         }
     }
 
-    /// Its length.
+    /// The length of the interval.
     pub const fn span(&self) -> Nanos {
         Nanos(self.end_ns.saturating_sub(self.start_ns))
     }

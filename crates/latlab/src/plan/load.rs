@@ -24,11 +24,11 @@ pub struct LoadSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum LoadKind {
-    /// A share of the time of each of its CPUs, in bursts.
+    /// A share of the time of each of `cpus`, in bursts.
     Cpu {
         /// Share of the time of each CPU, above 0 and at most 1.
         share: f64,
-        /// Its CPUs.
+        /// CPUs that are loaded.
         cpus: Vec<u16>,
         /// Period of a burst and the pause after it.
         period_ns: Nanos,
@@ -43,9 +43,9 @@ pub enum LoadKind {
     /// A rate of traffic between CPUs and memory, in bursts.
     #[serde(rename = "mem")]
     Memory {
-        /// Bytes read and written, in sum, a second, on all of its CPUs together.
+        /// Sum of the bytes read and written in a second on all of `cpus` together.
         bytes_per_second: f64,
-        /// Its CPUs.
+        /// CPUs that are loaded.
         cpus: Vec<u16>,
         /// Period of a burst and the pause after it.
         period_ns: Nanos,

@@ -43,9 +43,9 @@ pub(crate) struct SignalWatch {
 }
 
 impl SignalWatch {
-    /// Handles SIGINT, SIGTERM, SIGHUP and SIGQUIT. After the first was noticed, a second one ends the process with 128
-    /// + its number. The command's changes are then undone by the kernel (namespaces, children) or by the next command
-    /// (spool).
+    /// Handles SIGINT, SIGTERM, SIGHUP and SIGQUIT. After the first was noticed, a second one ends the process with
+    /// exit code 128 plus its number. The command's changes are then undone by the kernel (namespaces, children) or by the
+    /// next command (spool).
     pub(crate) fn listen() -> io::Result<SignalWatch> {
         let watch = SignalWatch::default();
         for signal in handled() {

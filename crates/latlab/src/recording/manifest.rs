@@ -117,12 +117,12 @@ pub struct RunFacts {
     pub stages: Vec<StageFacts>,
 }
 
-/// What made the recording.
+/// The software that made the recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Software {
     /// `latlab`, or the tool whose log was imported.
     pub name: String,
-    /// Its version.
+    /// Version of that software.
     pub version: String,
 }
 

@@ -78,7 +78,7 @@ impl Recording {
         &self.manifest
     }
 
-    /// Its directory.
+    /// The directory of the recording.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -34,27 +34,27 @@ enum StoreEnd {
 /// A recording in a store, without opening it.
 #[derive(Debug)]
 pub struct Listing {
-    /// Its directory.
+    /// Directory of the recording.
     pub path: PathBuf,
-    /// Its state.
+    /// State of the recording.
     pub state: ListingState,
-    /// Its manifest, if readable.
+    /// Manifest of the recording, if readable.
     pub manifest: Option<Manifest>,
 }
 
 /// The state of a recording in a store.
 #[derive(Debug)]
 pub enum ListingState {
-    /// Finished, whatever its ending.
+    /// Finished, with any ending of the run.
     Finished,
-    /// Its run goes on.
+    /// The run goes on.
     Measuring {
         /// The measuring process.
         pid: u32,
     },
-    /// Its run is over but its rows are in the spool: opening it finishes it.
+    /// The run is over, but the rows are still in the spool: opening the recording finishes it.
     Unfinished,
-    /// It cannot be opened.
+    /// The recording cannot be opened.
     Damaged(RecordingError),
 }
 

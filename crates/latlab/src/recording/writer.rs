@@ -44,9 +44,9 @@ pub struct RecordingWriter {
 /// A recording that is finished, as far as the disk allowed.
 #[derive(Debug)]
 pub struct Finished {
-    /// Its directory.
+    /// Directory of the recording.
     pub path: PathBuf,
-    /// Its manifest as it is on disk.
+    /// Manifest of the recording as it is on disk.
     pub manifest: Manifest,
     /// The first error, if there was one: then the recording is readable and its ending is `failed`.
     pub failure: Option<RecordingError>,

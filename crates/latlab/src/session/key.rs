@@ -164,7 +164,7 @@ pub enum KeyError {
     Exposed {
         /// The file.
         path: PathBuf,
-        /// Its permission bits.
+        /// Permission bits of the file.
         mode: u32,
     },
     /// The content is not a key.
@@ -172,7 +172,7 @@ pub enum KeyError {
     Foreign {
         /// File or descriptor.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong with the content.
         what: String,
     },
     /// Shorter than 128 bit.
@@ -180,7 +180,7 @@ pub enum KeyError {
     TooShort {
         /// File or descriptor.
         name: String,
-        /// Its length.
+        /// Length of the key.
         bits: usize,
     },
     /// A new key would overwrite a file.

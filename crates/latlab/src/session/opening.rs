@@ -286,7 +286,7 @@ pub enum SessionError {
     Version {
         /// The peer.
         peer: String,
-        /// Its version.
+        /// Protocol version of the peer.
         version: u8,
     },
     /// A cap of the reflector.
@@ -294,9 +294,9 @@ pub enum SessionError {
     Refused {
         /// The peer.
         peer: String,
-        /// Which cap.
+        /// The cap that was reached.
         reason: RefuseReason,
-        /// Its value.
+        /// The value of the cap.
         limit: u64,
     },
     /// The transport failed.

@@ -29,7 +29,7 @@ pub struct RateTrial {
     pub pps: f64,
     /// How long it lasted.
     pub lasting: Nanos,
-    /// The share of packets that were lost.
+    /// The share of packets that the path did not carry: lost, too late, or requested but not sent.
     pub loss_ratio: f64,
     /// The rate at which packets arrived, in packets a second.
     pub delivered_pps: f64,

@@ -13,7 +13,7 @@ pub struct Outline {
     pub max: f64,
     /// The middle observation, or the mean of the two middle ones.
     pub median: f64,
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
     /// Sample standard deviation (n − 1); 0 of one observation.
     pub stddev: f64,

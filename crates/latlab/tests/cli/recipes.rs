@@ -62,7 +62,10 @@ fn pi_udp_load_is_reported_with_its_publication() {
         (&tail["supported"], &tail["value"], &tail["reason"]),
         (&false.into(), &Value::Null, &"not-supported".into())
     );
-    assert_eq!(measured["figures"][0]["supported"], true, "no quantile needs a minimum: {measured:#}");
+    assert_eq!(
+        measured["figures"][0]["supported"], true,
+        "a minimum is supported by any number of probes: {measured:#}"
+    );
     assert!(
         printed
             .lines()

@@ -39,7 +39,7 @@ impl TimeUnit {
         }
     }
 
-    /// Its length in nanoseconds.
+    /// The length of this unit in nanoseconds.
     pub const fn nanos(self) -> f64 {
         match self {
             TimeUnit::Nanos => 1.0,
