@@ -28,7 +28,7 @@ pub fn framed(payload: &[u8]) -> Vec<u8> {
     [&length.to_be_bytes(), payload].concat()
 }
 
-/// What the decoder found in the stream.
+/// An event that the decoder found in the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FrameEvent {
     /// The preamble, with the version of the sender's format.

@@ -11,7 +11,7 @@ use crate::facts::{ExperimentFacts, RunOutcome};
 use crate::plan::{Experiment, Factors};
 use crate::units::Nanos;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunResult {
     pub(crate) outcome: RunOutcome,
@@ -49,7 +49,7 @@ pub(crate) enum ExperimentEvent<'a> {
     InfiniteStatistic,
 }
 
-/// What the runner does to the world.
+/// The actions of the runner outside of its state: measurements, waits and checks.
 pub(crate) trait RunExecutor {
     /// Measures one run, `runs_done` runs being over; `facts` go into the manifest of its recording.
     fn measure(&mut self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult;

@@ -1,11 +1,11 @@
-//! What is due next: a pure function of the experiment and its state.
+//! The next step of an experiment: a pure function of the experiment and its state.
 
 use super::state::ExperimentState;
 use crate::facts::{RunKey, RunPosition};
 use crate::plan::{BetweenBlocks, Experiment, RunsRule, ScheduledRun, defaults};
 use crate::units::Nanos;
 
-/// What is due next.
+/// The next step of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum NextStep {
     /// A block begins, after a pause if one was asked for.
@@ -52,7 +52,7 @@ impl<'a> RunScheduler<'a> {
         RunScheduler { experiment, block: 0, order: Vec::new() }
     }
 
-    /// What is due in `state`, in the boot with this id.
+    /// The next step in `state`, in the boot with this id.
     pub(crate) fn next(&mut self, state: &ExperimentState, boot_id: Option<&str>) -> NextStep {
         if state.finished {
             return NextStep::Finish;

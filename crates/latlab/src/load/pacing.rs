@@ -10,7 +10,7 @@ use rustix::thread::{ClockId, CpuSet, Timespec, clock_nanosleep_absolute, sched_
 use super::LoadError;
 use crate::units::human::typed_cpus;
 
-/// What a worker does next.
+/// The next step of a worker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ControlStep {
     /// Work until `goal` is reached, or until `until_ns`; then ask again.
@@ -47,7 +47,7 @@ impl RateControl {
         RateControl { rate_per_ns, period_ns: period_ns.max(1), backlog_max, dropped: 0.0 }
     }
 
-    /// What to do `elapsed_ns` after the start, with `done` units done.
+    /// The step `elapsed_ns` after the start, with `done` units done.
     pub(super) fn step(&mut self, elapsed_ns: i64, done: f64) -> ControlStep {
         let begin_ns = elapsed_ns.div_euclid(self.period_ns) * self.period_ns;
         let backlog = self.due(begin_ns) - done;
@@ -67,7 +67,7 @@ impl RateControl {
 
 /// Work in countable units.
 pub(super) trait PacedWork {
-    /// What the calling thread has done since it created this value.
+    /// The work that the calling thread has done since it created this value, in units.
     fn done(&self) -> f64;
     /// Does one unit, about 10 µs of work.
     fn do_unit(&mut self);

@@ -1,4 +1,5 @@
-//! What every kind of run shares: the target of its recording, the options of its sessions, slices, and how it ends.
+//! Common parts of all kinds of runs: the target of its recording, the options of its sessions, slices, and how it
+//! ends.
 
 use std::panic::resume_unwind;
 use std::path::Path;

@@ -166,17 +166,17 @@ impl Condition {
     }
 }
 
-/// A factor, and what is said of its level.
+/// A factor, and the words for its level.
 struct Factor {
     /// The word of its option, without dashes.
     name: &'static str,
     /// The level by which `compare --by` groups runs.
     level: Words,
-    /// What a heading says.
+    /// The words for a heading.
     heading: Words,
-    /// What is said where runs of one size and rate are listed: nothing of the default.
+    /// The words where runs of one size and rate are listed; `None` for the default level.
     unusual: Words,
-    /// What a run is called among those of one command.
+    /// The words that name a run among those of one command.
     label: Words,
 }
 

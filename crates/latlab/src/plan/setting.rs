@@ -53,7 +53,7 @@ pub struct IrqCpus {
     pub cpus: Vec<u16>,
 }
 
-/// The names of all knobs, in the order in which help and documentation list them.
+/// The names of all knobs, in the order of docs/conditions.md.
 pub const KNOBS: [&str; 11] = [
     "governor",
     "cpu-dma-latency",

@@ -1,4 +1,4 @@
-//! What a recipe is: the file of an experiment with parameters, and the published figures that it reproduces.
+//! The definition of a recipe: the file of an experiment with parameters, and the published figures that it reproduces.
 
 use crate::metric::Metric;
 use crate::plan::{Factors, Kind};
@@ -35,10 +35,10 @@ pub(super) const fn no_words(_target: &str) -> RecipeText {
     &[]
 }
 
-/// What lies between the blocks of a recipe.
+/// The separation of the blocks of a recipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Between {
-    /// What its file says: nothing.
+    /// As the recipe's file says: without pause or reboot.
     #[default]
     AsItsFileSays,
     /// A reboot.
@@ -97,11 +97,11 @@ impl Recipe {
 /// The figures of a publication, in its own columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Published {
-    /// What its columns show.
+    /// The heading of the columns.
     pub heading: &'static str,
     /// The metric that latlab measures.
     pub metric: Metric,
-    /// Its unit in the metric's own units, nanoseconds or bits a second.
+    /// The publication's unit in units of the metric, nanoseconds or bits a second.
     pub own_units: f64,
     /// The name of that unit.
     pub unit: &'static str,
@@ -109,7 +109,7 @@ pub struct Published {
     pub decimals: usize,
     /// Whether its figures are half of the metric.
     pub half: bool,
-    /// What its figures are statistics of.
+    /// The sample that the figures describe.
     pub figures_of: FiguresOf,
     /// Its columns, and others that can be computed from its raw data.
     pub columns: &'static [Column],
@@ -119,7 +119,7 @@ pub struct Published {
     pub implied: &'static [(&'static str, &'static str)],
 }
 
-/// What the figures of a publication are statistics of.
+/// The sample that the figures of a publication describe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FiguresOf {
     /// Probes, packets or wake-ups of one run. Of several runs measured here the median of each figure is shown.

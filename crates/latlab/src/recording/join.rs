@@ -64,7 +64,7 @@ impl Default for JoinLimits {
     }
 }
 
-/// What was counted besides the rows; complete once all rows were read.
+/// Totals of a join besides its rows; complete once all rows were read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JoinCounts {
     pub(crate) rows: u64,

@@ -54,7 +54,7 @@ pub fn planned_heading<'a>(runs: impl IntoIterator<Item = &'a RunSpec>) -> Strin
     heading(&headlines.collect::<Vec<_>>())
 }
 
-/// What all runs have in common.
+/// The properties that all runs have in common.
 pub(super) fn heading(runs: &[Headline]) -> String {
     let parts = |run: &Headline| {
         let factors = run.condition.heading(run.family);

@@ -130,7 +130,7 @@ fn handshake(
     Err(handshake.timed_out())
 }
 
-/// What a received datagram brought.
+/// The progress that a received datagram brought.
 enum Progress {
     None,
     /// A COOKIE: OPEN can be sent.

@@ -26,7 +26,7 @@ pub trait Transport {
     /// and call again.
     fn receive(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>>;
 
-    /// What the path did besides carrying messages. Not for loops: it may cost system calls and memory.
+    /// Counters of the path besides its messages. Not for loops: the call may need system calls and memory.
     fn report(&self) -> PathReport {
         PathReport::default()
     }
@@ -47,7 +47,7 @@ impl<T: Transport + ?Sized> Transport for &mut T {
     }
 }
 
-/// What a path did besides carrying messages, since it was opened.
+/// Counters of a path besides its messages, since it was opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathReport {
     /// Whether the path is a connection.

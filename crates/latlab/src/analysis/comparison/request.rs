@@ -1,4 +1,4 @@
-//! What is compared, and how: quantities, questions about them, and options.
+//! The request for a comparison: quantities, questions about them, and options.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::stats::DRAWS;
 /// Quantiles at which a distribution is compared: the deciles and two tails.
 const SHIFTS: [f64; 11] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999];
 
-/// What is compared.
+/// The quantity to compare.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
     /// An estimand of recordings.

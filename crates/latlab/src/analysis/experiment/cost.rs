@@ -1,4 +1,4 @@
-//! What an experiment costs: time and disk space, estimated before it begins and corrected while it runs.
+//! The cost of an experiment: time and disk space, estimated before it begins and corrected while it runs.
 
 use std::time::Duration;
 

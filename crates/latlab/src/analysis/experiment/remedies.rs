@@ -1,8 +1,8 @@
-//! What remedies gain: the comparison of each with the unchanged run, with the sign reversed.
+//! The gain of remedies: the comparison of each with the unchanged run, with the sign reversed.
 
 use crate::analysis::comparison::{Comparison, Comparisons, Verdict};
 
-/// What one remedy did to each statistic.
+/// The effect of one remedy on each statistic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemedyGains {
     /// The remedy, as typed.

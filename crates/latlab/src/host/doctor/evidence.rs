@@ -1,4 +1,4 @@
-//! What the doctor judges: the facts of a host, and the measurement that is intended.
+//! The evidence that the doctor judges: the facts of a host, and the measurement that is intended.
 
 use crate::facts::{Activity, HostFacts};
 use crate::plan::{EndSpec, WaitMode};

@@ -53,7 +53,7 @@ pub(super) fn read(root: &HostRoot, interface: Interface<'_>, known: &mut FactRe
     NetworkFacts { interface: described.map(|facts| add_driver_facts(facts, known)), ..limits }
 }
 
-/// What the kernel reports of `interface`. Read through a socket, since sysfs shows the namespace in which it was
+/// The facts of `interface` from the kernel. Read through a socket, since sysfs shows the namespace in which it was
 /// mounted: a thread in the lab would read the host's interfaces.
 fn kernel_facts(interface: Interface<'_>) -> io::Result<InterfaceFacts> {
     let mut kernel = RouteSocket::open()?;

@@ -32,7 +32,7 @@ pub(crate) struct DownRow {
     pub(crate) seen: IntervalCounts,
 }
 
-/// What the reflector has reported about its sending in a slice.
+/// Counts of the packets sent in a slice, as the reflector reported them.
 #[derive(Clone, Copy, Debug)]
 struct SenderReport {
     /// The TALLY after which the first packet could be sent.
@@ -48,7 +48,7 @@ impl From<StreamTally> for SenderReport {
     }
 }
 
-/// What this end has counted in a slice.
+/// Counts of the packets that this end received in a slice.
 #[derive(Clone, Copy, Debug)]
 struct Counting {
     /// The counts before the slice.

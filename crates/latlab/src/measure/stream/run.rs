@@ -37,7 +37,7 @@ pub(crate) struct StreamRun {
     settled: bool,
 }
 
-/// What the silence of the receiver means.
+/// The meaning of silence of the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnSilence {
     /// The stream has failed.

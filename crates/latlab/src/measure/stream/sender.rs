@@ -92,7 +92,7 @@ impl Patience {
     }
 }
 
-/// What a stream awaits after a POLL.
+/// The answer that a stream awaits after a POLL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaiting {
     /// An answer, with the whole time-out.

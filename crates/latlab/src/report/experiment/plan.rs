@@ -153,7 +153,7 @@ pub fn recipe(recipe: &Recipe, file: &str) -> String {
     format!("{}\n{file}", parts.join("#\n"))
 }
 
-/// What the service runs.
+/// The parameters of the systemd unit of an experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemdUnit<'a> {
     /// The name of the experiment.

@@ -162,7 +162,7 @@ fn numbers(view: &RunSpread) -> Vec<u32> {
     numbers
 }
 
-/// What the figures hold for.
+/// A sentence that says for which boots the figures hold.
 fn boots(view: &RunSpread) -> String {
     let (blocks, needed) = (numbers(view).len(), view.boots_needed);
     match (blocks, view.boots) {

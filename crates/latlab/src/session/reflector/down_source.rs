@@ -13,7 +13,7 @@ const CREDIT_AHEAD: Nanos = Nanos::from_secs(1);
 /// Packets overdue by more than this are given up and not sent in a burst.
 const BACKLOG: Nanos = Nanos::from_millis(10);
 
-/// What a down-stream requires at an instant.
+/// The action that a down-stream requires at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DownDue {
     /// Send the first `bytes` of the buffer.
@@ -80,7 +80,7 @@ impl DownSource {
         is_valid && self.sent_bytes() + u64::from(self.size_bytes) <= self.credit_bytes
     }
 
-    /// What is due at `now`; a packet is written into `buffer` and counts as sent.
+    /// The action that is due at `now`; a packet is written into `buffer` and counts as sent.
     pub(super) fn due(&mut self, now: Stamp<ReflectorClock>, buffer: &mut [u8]) -> DownDue {
         if !self.may_send(now) {
             return DownDue::Nothing;

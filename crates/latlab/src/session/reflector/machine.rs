@@ -17,7 +17,7 @@ use crate::wire::{
     StreamPoll, StreamTerms, Terms, Train,
 };
 
-/// What to do after a datagram was handled.
+/// The action after a datagram was handled.
 #[derive(Debug)]
 #[must_use]
 pub enum ReflectorAction {
@@ -168,7 +168,8 @@ impl SessionReflector {
         counted
     }
 
-    /// What the down-stream requires at `now`, if there is one; a packet is written into `buffer` and counts as sent.
+    /// The action that the down-stream requires at `now`, if there is one; a packet is written into `buffer` and counts
+    /// as sent.
     #[inline]
     pub fn down_due(&mut self, now: Stamp<ReflectorClock>, buffer: &mut [u8]) -> DownDue {
         let Some(down) = &mut self.down else { return DownDue::Nothing };
