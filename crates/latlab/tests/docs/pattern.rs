@@ -55,10 +55,11 @@ fn canonical(line: &str) -> String {
     let mut words = Vec::new();
     for word in line.split_whitespace() {
         let word = plain(word);
-        let is_unit = ["ns", "µs", "us", "ms", "s"].contains(&word.as_str());
+        let unit = word.trim_end_matches(|char: char| char.is_ascii_punctuation());
+        let is_unit = ["ns", "µs", "us", "ms", "s"].contains(&unit);
         let after_number = words.last().is_some_and(|last: &String| last.ends_with('#'));
         if is_unit && after_number {
-            words.push("TIME".into());
+            words.push(format!("TIME{}", &word[unit.len()..]));
         } else {
             words.push(word);
         }
@@ -144,6 +145,7 @@ fn figures_may_differ() {
         ("n 203,118 · lost 0", "n 5 · lost 12"),
         ("±0.2  −15.4 % [−17.1, −13.6]", "±11  3 % [+1, 2]"),
         ("48.7µs x", "3ms x"),
+        ("p50 is 48.7 µs: `p50", "p50 is 1.8 ms: `p50"),
         ("44 µs ▕███▌   3", "2 ms ▕█ 1,000"),
         ("recording  latlab-runs/20261121T021500Z-ping-7f3a", "recording latlab-runs/20270101T000000Z-ping-00ab"),
         ("a … c", "a b c"),
