@@ -25,7 +25,7 @@ pub use counts::{Counts, Deadline, Ratios};
 pub use estimand::{Estimand, Ratio, Statistic};
 pub use fail_if::{ConditionResult, FailIf, FailIfError};
 pub use host_samples::ClockRates;
-pub use outcome::{run_outcome, summary_outcome};
+pub use outcome::{comparison_outcome, ended_run_outcome, run_outcome, summary_outcome};
 pub use ping::{Coincidence, LateBeyond, Threshold, Window};
 pub use singletons::sample;
 pub use source::ProbeSource;

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::comparison::Comparisons;
 use super::counts::Counts;
 use super::stream::SearchFigures;
 use super::summary::Summary;
 use crate::diagnostics::{Failure, Outcome};
+use crate::facts::RunOutcome;
 use crate::plan::Kind;
 use crate::units::human::grouped;
 
@@ -14,6 +16,24 @@ pub fn summary_outcome(summaries: &[Summary]) -> Outcome {
     match summaries.iter().all(Summary::is_trustworthy) {
         true => Outcome::Done,
         false => Outcome::NotTrusted,
+    }
+}
+
+/// The outcome of a command that compared runs: [`Outcome::NotTrusted`] if one of them has a fatal caveat.
+pub fn comparison_outcome(compared: &Comparisons) -> Outcome {
+    match compared.groups.groups.iter().flat_map(|group| &group.runs).all(|run| run.fatal.is_empty()) {
+        true => Outcome::Done,
+        false => Outcome::NotTrusted,
+    }
+}
+
+/// The outcome of a run of an experiment that was measured to its end. Without an answer it failed, though its loss is a
+/// result.
+pub fn ended_run_outcome(summary: &Summary) -> RunOutcome {
+    match (summary.counts.answered, summary.is_trustworthy()) {
+        (0, _) => RunOutcome::Failed,
+        (_, true) => RunOutcome::Completed,
+        (_, false) => RunOutcome::Untrusted,
     }
 }
 
@@ -156,7 +176,14 @@ mod tests {
             source.manifest.run.reflector_died = Some("killed by SIGKILL".into());
         });
         assert_eq!(summary_outcome(std::slice::from_ref(&untrusted)), Outcome::NotTrusted);
+        assert_eq!(ended_run_outcome(&untrusted), RunOutcome::Untrusted);
         assert_eq!(run_outcome(&[untrusted]), Ok(Outcome::NotTrusted));
+    }
+
+    #[test]
+    fn a_run_of_an_experiment_without_an_answer_failed() {
+        assert_eq!(ended_run_outcome(&summary(unanswered(Fate::Lost), |_| {})), RunOutcome::Failed);
+        assert_eq!(ended_run_outcome(&summary(vec![closed(0, 0, 50)], |_| {})), RunOutcome::Completed);
     }
 
     #[test]

@@ -5,18 +5,17 @@ use std::time::Instant;
 use super::Outcome;
 use super::experiment_executor::wait;
 use super::measure_and_report::{self, OpenOutput, ProgressLine};
-use crate::analysis::Estimand;
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, ObservedRun, RunGroups, compare, parse_estimand,
 };
 use crate::analysis::experiment::gains;
+use crate::analysis::{Estimand, comparison_outcome};
 use crate::cli::resolve::WakeupJob;
 use crate::console::{Console, Progress};
 use crate::diagnostics::{Failure, refused};
 use crate::experiment::{DueRun, ExperimentRunner, ExperimentState, RunExecutor, RunPolicy, RunResult, RunnerOutcome};
 use crate::facts::{ExperimentFacts, RunOutcome};
 use crate::host::HostRoot;
-
 use crate::measure::{MeasureError, RecordingTarget, rehearse_run};
 use crate::metric::Metric;
 use crate::plan::{
@@ -234,6 +233,5 @@ fn show(
     };
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
     console.data(&if job.json { remedies_json(&view) } else { remedies_text(&view, style) })?;
-    let is_trusted = groups.iter().flat_map(|group| &group.runs).all(|run| run.fatal.is_empty());
-    Ok(if is_trusted { Outcome::Done } else { Outcome::NotTrusted })
+    Ok(comparison_outcome(&compared))
 }

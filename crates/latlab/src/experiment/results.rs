@@ -17,7 +17,9 @@ use crate::analysis::experiment::{
     PublishedResults, RunsByRow, SlackSelection, TimeoutSlack, aa_test, median_of_runs, reported_estimands,
     single_condition, unmeasured_reason,
 };
-use crate::analysis::{AnalysisError, Estimand, Summary, SummaryOptions, run_outcome, sample, summarise};
+use crate::analysis::{
+    AnalysisError, Estimand, Summary, SummaryOptions, ended_run_outcome, run_outcome, sample, summarise,
+};
 use crate::diagnostics::Failure;
 use crate::facts::{ExcludedCondition, RunOutcome, RunState, SettingFacts};
 use crate::measure::PlanOutcome;
@@ -28,15 +30,6 @@ use crate::recipe::{self, Published};
 use crate::recording::Recording;
 use crate::recording::manifest::RunEnding;
 use crate::sample::INFINITE;
-
-/// The outcome of a run that was measured to its end. Without an answer it failed, though its loss is a result.
-fn outcome_of(summary: &Summary) -> RunOutcome {
-    match (summary.counts.answered, summary.is_trustworthy()) {
-        (0, _) => RunOutcome::Failed,
-        (_, true) => RunOutcome::Completed,
-        (_, false) => RunOutcome::Untrusted,
-    }
-}
 
 fn summary_without_intervals(
     recording: &Recording,
@@ -52,7 +45,7 @@ pub(super) fn outcome_of_recording(recording: &Recording) -> Result<(RunOutcome,
     Ok(match manifest.ending {
         RunEnding::Completed => match summary_without_intervals(recording) {
             Ok(summary) => {
-                let outcome = outcome_of(&summary);
+                let outcome = ended_run_outcome(&summary);
                 let silent = || format!("no probe was answered by `{}`", summary.condition.target);
                 (outcome, (outcome == RunOutcome::Failed).then(silent))
             }
@@ -81,7 +74,7 @@ pub(crate) fn result_of(measured: PlanOutcome, interrupted: bool) -> RunResult {
     }
     let judged = Recording::open(&finished.path).map_err(Failure::from).and_then(|recording| {
         let summary = summary_without_intervals(&recording)?;
-        run_outcome(std::slice::from_ref(&summary)).map(|_| outcome_of(&summary))
+        run_outcome(std::slice::from_ref(&summary)).map(|_| ended_run_outcome(&summary))
     });
     match judged {
         Ok(outcome) => result(outcome, None),

@@ -40,7 +40,7 @@ pub struct Condition {
     /// Whether threads sleep for an interval, instead of until the next slot of the schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative: Option<bool>,
-    /// SCHED_FIFO priority of the threads that are woken; `None` under the default scheduler as well.
+    /// SCHED_FIFO priority of the measuring threads; `None` under the default scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fifo: Option<u8>,
     /// The rate of a stream as typed.
@@ -99,7 +99,7 @@ impl Condition {
             wait: spec.path().map(|_| spec.here.wait),
             via: wakeup.map(|wakeup| wakeup.via),
             relative: wakeup.map(|wakeup| wakeup.relative),
-            fifo: wakeup.and(spec.here.fifo),
+            fifo: spec.here.fifo,
             rate: stream.map(StreamRunSpec::rate_words),
             mode: stream.map(|stream| stream.sending.mode),
             batch: stream.map(|stream| stream.sending.batch),
@@ -344,7 +344,31 @@ fn probes(run: &Condition) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{SenderSocketOptions, TransportKind, WakeupCpus, WakeupSpec, Work};
+    use crate::plan::{PingSpec, Schedule, SenderSocketOptions, TransportKind, WakeupCpus, WakeupSpec, Work};
+
+    #[test]
+    fn the_fifo_priority_is_a_factor_of_every_kind() {
+        let wakeup = WakeupSpec {
+            via: Via::Select,
+            interval_ns: Nanos::from_millis(1),
+            relative: false,
+            cpus: WakeupCpus::Anywhere,
+            break_ns: None,
+        };
+        for work in [
+            Work::Ping(PingSpec::on(Schedule::Closed)),
+            Work::Wakeup(wakeup),
+            Work::Stream(StreamRunSpec::at(Pace::Max)),
+        ] {
+            let mut run = RunSpec::here(work);
+            assert_eq!(Condition::of(&run).levels()["fifo"], "none");
+            run.here.fifo = Some(10);
+            let condition = Condition::of(&run);
+            assert_eq!(condition.levels()["fifo"], "10", "{condition:?}");
+            let heading: Vec<String> = condition.heading(None).into_iter().flatten().collect();
+            assert!(heading.iter().any(|part| part.ends_with("fifo 10")), "{heading:?}");
+        }
+    }
 
     #[test]
     fn every_factor_of_a_run_of_wake_ups_has_a_level() {
