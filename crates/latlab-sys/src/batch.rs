@@ -307,12 +307,12 @@ mod tests {
     use std::os::fd::{AsFd, OwnedFd};
 
     use super::*;
-    use crate::address::Family;
+    use crate::address::AddressFamily;
     use crate::socket;
 
     fn bound(address: &str) -> (OwnedFd, SocketAddr) {
         let address: SocketAddr = address.parse().expect("an address");
-        let socket = socket::udp(Family::of(&address)).expect("a socket");
+        let socket = socket::udp(AddressFamily::of(&address)).expect("a socket");
         socket::bind(socket.as_fd(), address).expect("a port");
         socket::set_receive_timeout(socket.as_fd(), 3_000_000_000).expect("a time-out");
         let local = socket::local_address(socket.as_fd()).expect("an address");

@@ -6,24 +6,24 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use crate::address::{Address, Family};
+use crate::address::{Address, AddressFamily};
 use crate::socket::{get, set};
 use crate::{done, length};
 
 /// A blocking TCP socket that children do not inherit. [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)
-pub fn tcp(family: Family) -> io::Result<OwnedFd> {
+pub fn tcp(family: AddressFamily) -> io::Result<OwnedFd> {
     stream_socket(family, 0)
 }
 
 /// The same for a socket that is to listen: [`accept`] never sleeps.
-pub fn tcp_listener(family: Family) -> io::Result<OwnedFd> {
+pub fn tcp_listener(family: AddressFamily) -> io::Result<OwnedFd> {
     stream_socket(family, libc::SOCK_NONBLOCK)
 }
 
-fn stream_socket(family: Family, flags: c_int) -> io::Result<OwnedFd> {
+fn stream_socket(family: AddressFamily, flags: c_int) -> io::Result<OwnedFd> {
     let domain = match family {
-        Family::Ipv4 => libc::AF_INET,
-        Family::Ipv6 => libc::AF_INET6,
+        AddressFamily::Ipv4 => libc::AF_INET,
+        AddressFamily::Ipv6 => libc::AF_INET6,
     };
     // SAFETY: takes no pointers.
     let fd = unsafe { libc::socket(domain, libc::SOCK_STREAM | libc::SOCK_CLOEXEC | flags, libc::IPPROTO_TCP) };
@@ -159,14 +159,14 @@ mod tests {
 
     /// Both ends of a connection over loopback.
     fn pair() -> (OwnedFd, OwnedFd) {
-        let listener = tcp_listener(Family::Ipv4).expect("a socket");
+        let listener = tcp_listener(AddressFamily::Ipv4).expect("a socket");
         reuse_address(listener.as_fd()).expect("an option");
         socket::bind(listener.as_fd(), "127.0.0.1:0".parse().expect("an address")).expect("a port");
         assert_eq!(accept(listener.as_fd()).expect_err("it does not listen").kind(), io::ErrorKind::InvalidInput);
         listen(listener.as_fd(), 4).expect("listening");
         assert_eq!(accept(listener.as_fd()).expect_err("no connection").kind(), io::ErrorKind::WouldBlock);
         let address = socket::local_address(listener.as_fd()).expect("an address");
-        let near = tcp(Family::Ipv4).expect("a socket");
+        let near = tcp(AddressFamily::Ipv4).expect("a socket");
         socket::connect(near.as_fd(), address).expect("a listener");
         let (far, peer) = accept(listener.as_fd()).expect("a connection");
         assert_eq!(peer, socket::local_address(near.as_fd()).expect("an address"));
@@ -210,10 +210,10 @@ mod tests {
 
     #[test]
     fn a_refused_connection_attempt_reports_its_error() {
-        let taken = tcp_listener(Family::Ipv4).expect("a socket");
+        let taken = tcp_listener(AddressFamily::Ipv4).expect("a socket");
         socket::bind(taken.as_fd(), "127.0.0.1:0".parse().expect("an address")).expect("a port");
         let closed = socket::local_address(taken.as_fd()).expect("an address");
-        let near = tcp_listener(Family::Ipv4).expect("a socket that does not sleep");
+        let near = tcp_listener(AddressFamily::Ipv4).expect("a socket that does not sleep");
         let error = socket::connect(near.as_fd(), closed).expect_err("no listener");
         let reported = match error.raw_os_error() {
             Some(libc::EINPROGRESS) => {

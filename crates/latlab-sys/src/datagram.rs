@@ -258,13 +258,13 @@ mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
-    use crate::address::Family;
+    use crate::address::AddressFamily;
     use crate::socket;
 
     fn bound(address: &str) -> (std::os::fd::OwnedFd, SocketAddr) {
         let address: SocketAddr = address.parse().expect("an address");
-        let socket = socket::udp(Family::of(&address)).expect("a socket");
-        socket::report_local_address(socket.as_fd(), Family::of(&address)).expect("packet info");
+        let socket = socket::udp(AddressFamily::of(&address)).expect("a socket");
+        socket::report_local_address(socket.as_fd(), AddressFamily::of(&address)).expect("packet info");
         socket::bind(socket.as_fd(), address).expect("a port");
         socket::set_receive_timeout(socket.as_fd(), 3_000_000_000).expect("a time-out");
         let local = socket::local_address(socket.as_fd()).expect("an address");

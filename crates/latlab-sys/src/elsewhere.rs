@@ -26,17 +26,17 @@ pub mod address {
 
     /// Internet protocol version of a socket.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Family {
+    pub enum AddressFamily {
         /// AF_INET.
         Ipv4,
         /// AF_INET6.
         Ipv6,
     }
 
-    impl Family {
+    impl AddressFamily {
         /// The family of `address`.
-        pub const fn of(address: &SocketAddr) -> Family {
-            if address.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 }
+        pub const fn of(address: &SocketAddr) -> AddressFamily {
+            if address.is_ipv4() { AddressFamily::Ipv4 } else { AddressFamily::Ipv6 }
         }
     }
 
@@ -65,9 +65,9 @@ pub mod address {
 
 /// UDP sockets.
 pub mod socket {
-    use super::{BorrowedFd, OwnedFd, SocketAddr, address::Family};
+    use super::{BorrowedFd, OwnedFd, SocketAddr, address::AddressFamily};
     refuse! {
-        udp(Family) -> OwnedFd;
+        udp(AddressFamily) -> OwnedFd;
         bind(BorrowedFd<'_>, SocketAddr) -> ();
         connect(BorrowedFd<'_>, SocketAddr) -> ();
         local_address(BorrowedFd<'_>) -> SocketAddr;
@@ -77,21 +77,21 @@ pub mod socket {
         set_busy_poll(BorrowedFd<'_>, u32) -> ();
         set_receive_buffer(BorrowedFd<'_>, u32) -> u32;
         set_send_buffer(BorrowedFd<'_>, u32) -> u32;
-        set_checksums(BorrowedFd<'_>, Family, bool) -> ();
+        set_checksums(BorrowedFd<'_>, AddressFamily, bool) -> ();
         accept_unchecked(BorrowedFd<'_>, bool) -> ();
         set_merging(BorrowedFd<'_>, bool) -> ();
-        set_dscp(BorrowedFd<'_>, Family, u8) -> ();
-        forbid_fragments(BorrowedFd<'_>, Family) -> ();
-        path_mtu_bytes(BorrowedFd<'_>, Family) -> u32;
+        set_dscp(BorrowedFd<'_>, AddressFamily, u8) -> ();
+        forbid_fragments(BorrowedFd<'_>, AddressFamily) -> ();
+        path_mtu_bytes(BorrowedFd<'_>, AddressFamily) -> u32;
         drops(BorrowedFd<'_>) -> u32;
-        report_local_address(BorrowedFd<'_>, Family) -> ();
+        report_local_address(BorrowedFd<'_>, AddressFamily) -> ();
         set_ipv6_only(BorrowedFd<'_>, bool) -> ();
     }
 }
 
 /// TCP connections.
 pub mod connection {
-    use super::{BorrowedFd, OwnedFd, SocketAddr, address::Family};
+    use super::{BorrowedFd, OwnedFd, SocketAddr, address::AddressFamily};
 
     /// Counts of a connection.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,8 +103,8 @@ pub mod connection {
     }
 
     refuse! {
-        tcp(Family) -> OwnedFd;
-        tcp_listener(Family) -> OwnedFd;
+        tcp(AddressFamily) -> OwnedFd;
+        tcp_listener(AddressFamily) -> OwnedFd;
         listen(BorrowedFd<'_>, u16) -> ();
         accept(BorrowedFd<'_>) -> (OwnedFd, SocketAddr);
         send_now(BorrowedFd<'_>, &[u8]) -> usize;

@@ -12,7 +12,7 @@ use std::os::fd::BorrowedFd;
 
 /// The driver of an interface; fields that it does not report are empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Driver {
+pub struct DriverInfo {
     /// The driver's name.
     pub name: String,
     /// Its version; drivers of the kernel's tree report that of the kernel.
@@ -24,12 +24,12 @@ pub struct Driver {
 }
 
 /// The driver of the interface. ETHTOOL_GDRVINFO.
-pub fn driver(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Driver> {
+pub fn driver(socket: BorrowedFd<'_>, interface: &str) -> io::Result<DriverInfo> {
     // struct ethtool_drvinfo: command, five names of 32 bytes, 12 reserved bytes, five counts.
     let mut words = [0; 49];
     ask_words(socket, interface, 0x03, &mut words)?;
     let name = |place: usize| text(&words[1 + 8 * place..9 + 8 * place]);
-    Ok(Driver { name: name(0), version: name(1), firmware: name(2), bus: name(3) })
+    Ok(DriverInfo { name: name(0), version: name(1), firmware: name(2), bus: name(3) })
 }
 
 /// The sizes of the descriptor rings.
@@ -119,7 +119,7 @@ pub fn speed_mbit_per_s(socket: BorrowedFd<'_>, interface: &str) -> io::Result<O
 
 /// The time stamps that an interface supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamping {
+pub struct TimestampInfo {
     /// By the driver, when it passes a packet to the device.
     pub transmit_software: bool,
     /// By the kernel, when it receives a packet from the driver.
@@ -132,11 +132,11 @@ pub struct Stamping {
 
 /// The time stamps that the interface supports. ETHTOOL_GET_TS_INFO; the bits are those of SO_TIMESTAMPING
 /// ([linux/net_tstamp.h](https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/include/uapi/linux/net_tstamp.h)).
-pub fn stamping(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Stamping> {
+pub fn stamping(socket: BorrowedFd<'_>, interface: &str) -> io::Result<TimestampInfo> {
     let mut words = [0; 11];
     ask_words(socket, interface, 0x41, &mut words)?;
     let can = |bit: u32| words[1] >> bit & 1 == 1;
-    Ok(Stamping {
+    Ok(TimestampInfo {
         transmit_hardware: can(0),
         transmit_software: can(1),
         receive_hardware: can(2),
@@ -310,12 +310,12 @@ mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
-    use crate::address::Family;
+    use crate::address::AddressFamily;
     use crate::socket::udp;
 
     #[test]
     fn loopback_has_features_and_an_mtu_but_no_ring() {
-        let socket = udp(Family::Ipv4).expect("a socket");
+        let socket = udp(AddressFamily::Ipv4).expect("a socket");
         let features = features(socket.as_fd(), "lo").expect("every interface has features");
         let named = |name: &str| features.iter().find(|feature| feature.name == name).expect("a known name");
         let gro = named("rx-gro");
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn unknown_interfaces_and_features_are_refused() {
-        let socket = udp(Family::Ipv4).expect("a socket");
+        let socket = udp(AddressFamily::Ipv4).expect("a socket");
         for name in ["", "an-interface-name-too-long", "no-such-device"] {
             assert_eq!(driver(socket.as_fd(), name).expect_err(name).raw_os_error(), Some(libc::ENODEV));
             assert_eq!(mtu_bytes(socket.as_fd(), name).expect_err(name).raw_os_error(), Some(libc::ENODEV));

@@ -83,7 +83,7 @@ mod tests {
     use std::process::Stdio;
 
     use super::*;
-    use crate::address::Family;
+    use crate::address::AddressFamily;
     use crate::socket::udp;
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn all_sockets_of_a_namespace_have_its_cookie() {
-        let cookie = || network_cookie(udp(Family::Ipv4).expect("a socket").as_fd());
+        let cookie = || network_cookie(udp(AddressFamily::Ipv4).expect("a socket").as_fd());
         match cookie() {
             Ok(first) => assert_eq!(cookie().expect("a cookie"), first),
             Err(error) => assert_eq!(error.raw_os_error(), Some(libc::ENOPROTOOPT), "before Linux 5.14"),

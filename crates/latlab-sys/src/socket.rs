@@ -5,15 +5,15 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use crate::address::{Address, Family};
+use crate::address::{Address, AddressFamily};
 use crate::done;
 
 /// A blocking UDP socket that children do not inherit.
 /// [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html)
-pub fn udp(family: Family) -> io::Result<OwnedFd> {
+pub fn udp(family: AddressFamily) -> io::Result<OwnedFd> {
     let domain = match family {
-        Family::Ipv4 => libc::AF_INET,
-        Family::Ipv6 => libc::AF_INET6,
+        AddressFamily::Ipv4 => libc::AF_INET,
+        AddressFamily::Ipv6 => libc::AF_INET6,
     };
     // SAFETY: takes no pointers.
     let fd = unsafe { libc::socket(domain, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, libc::IPPROTO_UDP) };
@@ -121,11 +121,11 @@ pub fn set_send_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<u32> {
 /// Whether datagrams leave with a UDP checksum: SO_NO_CHECK
 /// ([socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)); over IPv6 UDP_NO_CHECK6_TX (linux/udp.h, RFC 6935),
 /// and receivers drop datagrams without one unless [`accept_unchecked`] is set.
-pub fn set_checksums(socket: BorrowedFd<'_>, family: Family, on: bool) -> io::Result<()> {
+pub fn set_checksums(socket: BorrowedFd<'_>, family: AddressFamily, on: bool) -> io::Result<()> {
     let off = c_int::from(!on);
     match family {
-        Family::Ipv4 => set(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, &off),
-        Family::Ipv6 => set(socket, libc::IPPROTO_UDP, libc::UDP_NO_CHECK6_TX, &off),
+        AddressFamily::Ipv4 => set(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, &off),
+        AddressFamily::Ipv6 => set(socket, libc::IPPROTO_UDP, libc::UDP_NO_CHECK6_TX, &off),
     }
 }
 
@@ -142,30 +142,30 @@ pub fn set_merging(socket: BorrowedFd<'_>, on: bool) -> io::Result<()> {
 
 /// Marks every datagram with a differentiated services code point, 0 to 63 (IP_TOS,
 /// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html); IPV6_TCLASS, RFC 3542, section 6.5).
-pub fn set_dscp(socket: BorrowedFd<'_>, family: Family, dscp: u8) -> io::Result<()> {
+pub fn set_dscp(socket: BorrowedFd<'_>, family: AddressFamily, dscp: u8) -> io::Result<()> {
     // The lower two bits of the octet belong to congestion notification (RFC 3168).
     let octet = c_int::from(dscp) << 2;
     match family {
-        Family::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_TOS, &octet),
-        Family::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &octet),
+        AddressFamily::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_TOS, &octet),
+        AddressFamily::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &octet),
     }
 }
 
 /// Forbids fragmentation: datagrams beyond the path MTU are refused with EMSGSIZE (IP_MTU_DISCOVER,
 /// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html)).
-pub fn forbid_fragments(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
+pub fn forbid_fragments(socket: BorrowedFd<'_>, family: AddressFamily) -> io::Result<()> {
     match family {
-        Family::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &libc::IP_PMTUDISC_DO),
-        Family::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, &libc::IPV6_PMTUDISC_DO),
+        AddressFamily::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &libc::IP_PMTUDISC_DO),
+        AddressFamily::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, &libc::IPV6_PMTUDISC_DO),
     }
 }
 
 /// The path MTU that the kernel knows for a connected socket, in bytes (IP_MTU,
 /// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html)).
-pub fn path_mtu_bytes(socket: BorrowedFd<'_>, family: Family) -> io::Result<u32> {
+pub fn path_mtu_bytes(socket: BorrowedFd<'_>, family: AddressFamily) -> io::Result<u32> {
     match family {
-        Family::Ipv4 => get(socket, libc::IPPROTO_IP, libc::IP_MTU),
-        Family::Ipv6 => get(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU),
+        AddressFamily::Ipv4 => get(socket, libc::IPPROTO_IP, libc::IP_MTU),
+        AddressFamily::Ipv6 => get(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU),
     }
     .map(|bytes| bytes.max(0) as u32)
 }
@@ -192,11 +192,11 @@ pub fn drops(socket: BorrowedFd<'_>) -> io::Result<u32> {
 /// Makes the kernel report the local address of each received datagram (IP_PKTINFO,
 /// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html); IPV6_RECVPKTINFO,
 /// [ipv6(7)](https://man7.org/linux/man-pages/man7/ipv6.7.html)).
-pub fn report_local_address(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
+pub fn report_local_address(socket: BorrowedFd<'_>, family: AddressFamily) -> io::Result<()> {
     let on: c_int = 1;
     match family {
-        Family::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, &on),
-        Family::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, &on),
+        AddressFamily::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, &on),
+        AddressFamily::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, &on),
     }
 }
 
@@ -220,18 +220,18 @@ mod tests {
 
     #[test]
     fn options_are_accepted_by_the_kernel() {
-        let socket = udp(Family::Ipv4).expect("a socket");
+        let socket = udp(AddressFamily::Ipv4).expect("a socket");
         let socket = socket.as_fd();
         set_receive_timeout(socket, 1_000_000).expect("a time-out");
         set_send_timeout(socket, 1_000_000).expect("a time-out");
-        set_dscp(socket, Family::Ipv4, 46).expect("a code point");
+        set_dscp(socket, AddressFamily::Ipv4, 46).expect("a code point");
         assert_eq!(get(socket, libc::IPPROTO_IP, libc::IP_TOS).expect("the octet"), 46 << 2);
-        forbid_fragments(socket, Family::Ipv4).expect("path MTU discovery");
-        report_local_address(socket, Family::Ipv4).expect("packet info");
+        forbid_fragments(socket, AddressFamily::Ipv4).expect("path MTU discovery");
+        report_local_address(socket, AddressFamily::Ipv4).expect("packet info");
         assert!(set_receive_buffer(socket, 65_536).expect("a buffer") >= 65_536);
         assert!(set_send_buffer(socket, 65_536).expect("a buffer") >= 65_536);
         set_merging(socket, true).expect("merging");
-        for family in [Family::Ipv4, Family::Ipv6] {
+        for family in [AddressFamily::Ipv4, AddressFamily::Ipv6] {
             let socket = udp(family).expect("a socket");
             set_checksums(socket.as_fd(), family, false).expect("no checksums");
             set_checksums(socket.as_fd(), family, true).expect("checksums");
@@ -242,12 +242,12 @@ mod tests {
         let local = local_address(socket).expect("an address");
         assert!(local.ip().is_loopback() && local.port() != 0);
         connect(socket, local).expect("a peer");
-        assert!(path_mtu_bytes(socket, Family::Ipv4).expect("an MTU") >= 1_280);
+        assert!(path_mtu_bytes(socket, AddressFamily::Ipv4).expect("an MTU") >= 1_280);
     }
 
     #[test]
     fn datagrams_beyond_the_receive_buffer_are_counted_as_drops() {
-        let socket = udp(Family::Ipv4).expect("a socket");
+        let socket = udp(AddressFamily::Ipv4).expect("a socket");
         let socket = socket.as_fd();
         // The kernel's minimum: a few datagrams fit.
         set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &1).expect("a buffer");
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn interfaces_that_cannot_exist_are_refused() {
-        let socket = udp(Family::Ipv4).expect("a socket");
+        let socket = udp(AddressFamily::Ipv4).expect("a socket");
         for name in ["", "an-interface-name-too-long", "no-such-device"] {
             assert_eq!(bind_to_device(socket.as_fd(), name).expect_err(name).raw_os_error(), Some(libc::ENODEV));
         }

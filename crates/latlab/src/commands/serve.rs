@@ -32,11 +32,12 @@ pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failur
             // A reflector sends no down-stream over a connection.
             true => ReflectorLimits { down_bps: 0, ..spec.limits },
         };
-        sockets.push((listener, SessionReflector::new(limits, key.as_ref(), random_bytes()?)));
+        let reflector = SessionReflector::new(limits, key.as_ref(), random_bytes()?);
+        sockets.push(ServedAddress { listener, reflector });
     }
     let interrupt = SignalWatch::listen().map_err(refused("listen to signals"))?;
-    for (listener, _) in &sockets {
-        console.note(&format!("answering on {} until Ctrl-C", name(&**listener)));
+    for socket in &sockets {
+        console.note(&format!("answering on {} until Ctrl-C", name(&*socket.listener)));
     }
     if let Some(shared_cpu_note) = shared_cpu_note(&spec.end, sockets.len()) {
         console.note(&shared_cpu_note);
@@ -45,7 +46,11 @@ pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failur
     Ok(Outcome::Done)
 }
 
-type ServeSetup = (Box<dyn Listener>, SessionReflector);
+/// One bound address and the sessions that it serves.
+struct ServedAddress {
+    listener: Box<dyn Listener>,
+    reflector: SessionReflector,
+}
 
 /// The name in messages, which mentions the transport unless it is the default.
 fn name(listener: &dyn Listener) -> String {
@@ -56,14 +61,19 @@ fn name(listener: &dyn Listener) -> String {
 }
 
 /// One thread for each address with sessions and caps of its own, so that probes take no lock.
-fn serve_all(sockets: Vec<ServeSetup>, spec: &ServeSpec, stop: &AtomicBool, console: &Console) -> Result<(), Failure> {
+fn serve_all(
+    sockets: Vec<ServedAddress>,
+    spec: &ServeSpec,
+    stop: &AtomicBool,
+    console: &Console,
+) -> Result<(), Failure> {
     thread::scope(|scope| {
         let mut guards = Vec::new();
-        for setup in sockets {
+        for socket in sockets {
             let asked = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(SIGUSR1, Arc::clone(&asked)).map_err(refused("listen to SIGUSR1"))?;
             guards.push(scope.spawn(move || {
-                let ended = serve_one(setup, spec, Requests { stop, counters: &asked }, console);
+                let ended = serve_one(socket, spec, Requests { stop, counters: &asked }, console);
                 // One address that cannot be served ends the others.
                 stop.store(true, Ordering::Relaxed);
                 ended
@@ -73,8 +83,13 @@ fn serve_all(sockets: Vec<ServeSetup>, spec: &ServeSpec, stop: &AtomicBool, cons
     })
 }
 
-fn serve_one(setup: ServeSetup, spec: &ServeSpec, requests: Requests<'_>, console: &Console) -> Result<(), Failure> {
-    let (mut listener, mut reflector) = setup;
+fn serve_one(
+    socket: ServedAddress,
+    spec: &ServeSpec,
+    requests: Requests<'_>,
+    console: &Console,
+) -> Result<(), Failure> {
+    let ServedAddress { mut listener, mut reflector } = socket;
     let name = name(&*listener);
     placement::place(&spec.end)?;
     let ended = listener
@@ -144,7 +159,7 @@ mod tests {
 
     #[test]
     fn several_spinning_threads_on_one_cpu_are_noted() {
-        for (wait, cpu, sockets, told) in [
+        for (wait, cpu, sockets, is_noted) in [
             (WaitMode::Spin, Some(1), 2, true),
             (WaitMode::Spin, Some(1), 1, false),
             (WaitMode::Spin, None, 2, false),
@@ -152,8 +167,8 @@ mod tests {
         ] {
             let end = EndSpec { wait, cpu, ..EndSpec::SYSTEM };
             assert_eq!(
-                shared_cpu_note(&end, sockets).is_some_and(|told| told.starts_with("2 threads spin on CPU 1")),
-                told
+                shared_cpu_note(&end, sockets).is_some_and(|note| note.starts_with("2 threads spin on CPU 1")),
+                is_noted
             );
         }
     }

@@ -48,7 +48,7 @@ impl TcpTransport {
         stop: &AtomicBool,
     ) -> Result<TcpTransport, TransportError> {
         check_family(path, peer)?;
-        let family = address::Family::of(&peer);
+        let family = address::AddressFamily::of(&peer);
         let socket =
             connection::tcp(family).map_err(|source| TransportError::Socket { family: family_of(&peer), source })?;
         let fd = socket.as_fd();

@@ -79,7 +79,7 @@ impl TcpReflector {
     /// # Errors
     /// The port is in use, the address is not local, a permission is missing.
     pub fn bind(local: SocketAddr, wait: WaitMode, caps: ConnectionCaps) -> Result<TcpReflector, TransportError> {
-        let family = address::Family::of(&local);
+        let family = address::AddressFamily::of(&local);
         let no_socket = |source| TransportError::Socket { family: family_of(&local), source };
         let not_bound = |source| TransportError::Bind { local, source };
         let listener = connection::tcp_listener(family).map_err(no_socket)?;

@@ -77,7 +77,7 @@ impl UdpTransport {
     /// The path MTU known so far less the IP and UDP headers, in bytes.
     pub(super) fn unfragmented_bytes(&self) -> Option<u32> {
         let headers = if self.peer.is_ipv4() { 20 + 8 } else { 40 + 8 };
-        let mtu = socket::path_mtu_bytes(self.socket.as_fd(), address::Family::of(&self.peer)).ok()?;
+        let mtu = socket::path_mtu_bytes(self.socket.as_fd(), address::AddressFamily::of(&self.peer)).ok()?;
         mtu.checked_sub(headers)
     }
 
@@ -204,7 +204,7 @@ pub fn local_address_towards(path: &PathSpec, peer: IpAddr) -> Result<IpAddr, Tr
 /// A socket for the path to `peer`, with its options but without addresses.
 fn configured_socket(path: &PathSpec, peer: SocketAddr, wait: WaitStrategy) -> Result<OwnedFd, TransportError> {
     check_family(path, peer)?;
-    let family = address::Family::of(&peer);
+    let family = address::AddressFamily::of(&peer);
     let socket = socket::udp(family).map_err(|source| TransportError::Socket { family: family_of(&peer), source })?;
     let fd = socket.as_fd();
     set_path_options(fd, path, family, wait)?;
@@ -220,7 +220,7 @@ fn configured_socket(path: &PathSpec, peer: SocketAddr, wait: WaitStrategy) -> R
 pub(super) fn set_path_options(
     fd: BorrowedFd<'_>,
     path: &PathSpec,
-    family: address::Family,
+    family: address::AddressFamily,
     wait: WaitStrategy,
 ) -> Result<(), TransportError> {
     // Addresses and the port are those of bind(2) and connect(2); a connection is cut by the kernel.
@@ -381,7 +381,7 @@ impl BurstTransport for UdpStream {
     }
 
     fn set_checksums(&mut self, on: bool) -> io::Result<()> {
-        let family = address::Family::of(&self.path.peer);
+        let family = address::AddressFamily::of(&self.path.peer);
         socket::set_checksums(self.socket.as_fd(), family, on || self.options.checksum)
     }
 }

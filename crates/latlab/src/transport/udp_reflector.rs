@@ -52,7 +52,7 @@ impl UdpReflector {
     /// # Errors
     /// The port is in use, the address is not local, a permission is missing, busy polling is not supported.
     pub fn bind(local: SocketAddr, wait: WaitMode) -> Result<UdpReflector, TransportError> {
-        let family = address::Family::of(&local);
+        let family = address::AddressFamily::of(&local);
         let owned =
             socket::udp(family).map_err(|source| TransportError::Socket { family: family_of(&local), source })?;
         let fd = owned.as_fd();

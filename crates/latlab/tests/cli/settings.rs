@@ -302,7 +302,7 @@ fn interface_settings_are_restored_from_another_namespace() {
             ip("link add near type veth peer name far");
             // A tap device is the only virtual device that supports coalescing.
             ip("tuntap add dev tap0 mode tap");
-            let socket = latlab_sys::socket::udp(latlab_sys::address::Family::Ipv4).expect("a socket");
+            let socket = latlab_sys::socket::udp(latlab_sys::address::AddressFamily::Ipv4).expect("a socket");
             let now = || {
                 let fd = std::os::fd::AsFd::as_fd(&socket);
                 let features = latlab_sys::ethtool::features(fd, "near").expect("a veth");

@@ -178,7 +178,7 @@ fn latlab(home: &Path, line: &str) -> Latlab {
 }
 
 fn mtu_bytes(interface: &str) -> u32 {
-    let socket = latlab_sys::socket::udp(latlab_sys::address::Family::Ipv4).expect("a socket");
+    let socket = latlab_sys::socket::udp(latlab_sys::address::AddressFamily::Ipv4).expect("a socket");
     latlab_sys::ethtool::mtu_bytes(std::os::fd::AsFd::as_fd(&socket), interface).expect("it is there")
 }
 

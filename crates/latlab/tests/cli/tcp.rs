@@ -123,8 +123,8 @@ fn a_target_that_does_not_serve_tcp_is_refused_with_a_hint() {
 
 /// A listening socket whose backlog is full: further connections get no answer.
 fn full_queue() -> (std::os::fd::OwnedFd, SocketAddr, Vec<TcpStream>) {
-    use latlab_sys::{address::Family, connection, socket};
-    let listener = connection::tcp_listener(Family::Ipv4).expect("a socket");
+    use latlab_sys::{address::AddressFamily, connection, socket};
+    let listener = connection::tcp_listener(AddressFamily::Ipv4).expect("a socket");
     socket::bind(listener.as_fd(), ([127, 0, 0, 1], 0).into()).expect("a port");
     connection::listen(listener.as_fd(), 0).expect("listening");
     let address = socket::local_address(listener.as_fd()).expect("bound");

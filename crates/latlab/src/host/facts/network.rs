@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use latlab_sys::address::Family;
+use latlab_sys::address::AddressFamily;
 use latlab_sys::errno::explain;
 use latlab_sys::{ethtool, socket};
 
@@ -79,7 +79,7 @@ fn add_driver_facts(facts: InterfaceFacts, known: &mut FactReader) -> InterfaceF
         known.lacks(field("kind"), "only virtual interfaces have one: this is a device, or loopback");
     }
     // Any socket: it determines the namespace of the name.
-    let opened = socket::udp(Family::Ipv4).or_else(|_| socket::udp(Family::Ipv6));
+    let opened = socket::udp(AddressFamily::Ipv4).or_else(|_| socket::udp(AddressFamily::Ipv6));
     let Some(socket) = known.fact(&field("driver"), || opened.map_err(|error| explain(&error))) else { return facts };
     let name = facts.name.clone();
     let from = DriverSource { socket: socket.as_fd(), name: &name };
@@ -112,7 +112,7 @@ impl DriverSource<'_> {
     }
 }
 
-fn driven(from: ethtool::Driver) -> Driver {
+fn driven(from: ethtool::DriverInfo) -> Driver {
     Driver { name: from.name, version: from.version, firmware: from.firmware, bus: from.bus }
 }
 
@@ -136,7 +136,7 @@ fn coalescing(from: ethtool::Coalesce) -> Coalescing {
     }
 }
 
-fn stamping(from: ethtool::Stamping) -> Stamping {
+fn stamping(from: ethtool::TimestampInfo) -> Stamping {
     Stamping {
         transmit_software: from.transmit_software,
         receive_software: from.receive_software,

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use latlab_sys::address::Family;
+use latlab_sys::address::AddressFamily;
 use latlab_sys::errno::explain;
 use latlab_sys::ethtool;
 use rustix::io::Errno;
@@ -276,7 +276,7 @@ impl Search<'_> {
         wanted: &[(String, bool)],
     ) -> Result<Vec<(Knob, String)>, KnobError> {
         let asked = within(interface.namespace.as_ref(), || {
-            ethtool::features(latlab_sys::socket::udp(Family::Ipv4)?.as_fd(), &interface.interface)
+            ethtool::features(latlab_sys::socket::udp(AddressFamily::Ipv4)?.as_fd(), &interface.interface)
         });
         let knob = |features| Knob::Offload { interface: interface.interface.clone(), features };
         let known = asked.map_err(|error| self.unreadable(&knob(Vec::new()), error))?;

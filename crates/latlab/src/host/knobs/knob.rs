@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 
-use latlab_sys::address::Family;
+use latlab_sys::address::AddressFamily;
 use latlab_sys::ethtool::{self, Coalesce};
 use serde::{Deserialize, Serialize};
 
@@ -221,7 +221,7 @@ impl fmt::Display for Knob {
 
 /// A socket for requests to drivers.
 fn any_socket() -> io::Result<OwnedFd> {
-    latlab_sys::socket::udp(Family::Ipv4)
+    latlab_sys::socket::udp(AddressFamily::Ipv4)
 }
 
 pub(super) const fn on_or_off(on: bool) -> &'static str {

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use latlab_sys::address::Family;
+use latlab_sys::address::AddressFamily;
 use latlab_sys::{process, socket};
 use rustix::net::netdevice::{index_to_name, name_to_index};
 use serde::{Deserialize, Serialize};
@@ -112,16 +112,16 @@ fn own_inode() -> io::Result<u64> {
 }
 
 fn own_cookie() -> io::Result<u64> {
-    process::network_cookie(socket::udp(Family::Ipv4)?.as_fd())
+    process::network_cookie(socket::udp(AddressFamily::Ipv4)?.as_fd())
 }
 
 fn index_of(interface: &str) -> io::Result<u32> {
-    Ok(name_to_index(socket::udp(Family::Ipv4)?, interface)?)
+    Ok(name_to_index(socket::udp(AddressFamily::Ipv4)?, interface)?)
 }
 
 /// The name of `interface`, which may be given by an alternative name.
 pub(super) fn canonical_name(interface: &str) -> io::Result<String> {
-    Ok(index_to_name(socket::udp(Family::Ipv4)?, index_of(interface)?)?)
+    Ok(index_to_name(socket::udp(AddressFamily::Ipv4)?, index_of(interface)?)?)
 }
 
 fn hardware_of(interface: &str) -> io::Result<Vec<u8>> {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latlab_sys::address::Family;
+use latlab_sys::address::AddressFamily;
 use latlab_sys::{ethtool, socket};
 
 use super::netns::{EnteredNamespace, NetnsInterface, PathInterfaces, current_namespace, inside, new_namespace};
@@ -203,7 +203,7 @@ fn await_readiness(own: &End, ipv6: bool) -> io::Result<()> {
 }
 
 fn offloads_checksum(interface: &str) -> io::Result<bool> {
-    let socket = socket::udp(Family::Ipv4)?;
+    let socket = socket::udp(AddressFamily::Ipv4)?;
     ethtool::offloads_tx_checksum(socket.as_fd(), interface)
 }
 

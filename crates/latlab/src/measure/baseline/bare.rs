@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use latlab_sys::address::{Address, Family};
+use latlab_sys::address::{Address, AddressFamily};
 use latlab_sys::clock::monotonic_ns;
 use latlab_sys::{datagram, socket};
 
@@ -40,7 +40,7 @@ impl From<WaitMode> for Wait {
 }
 
 pub(crate) fn open(address: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
-    let opened = socket::udp(Family::of(&address))?;
+    let opened = socket::udp(AddressFamily::of(&address))?;
     let fd = opened.as_fd();
     socket::set_receive_timeout(fd, defaults::NAP.0)?;
     socket::set_send_timeout(fd, defaults::NAP.0)?;

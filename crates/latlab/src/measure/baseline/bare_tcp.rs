@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use latlab_sys::address::Family;
+use latlab_sys::address::AddressFamily;
 use latlab_sys::clock::monotonic_ns;
 use latlab_sys::{connection, datagram, readiness, socket};
 
@@ -37,7 +37,7 @@ fn set_options(fd: BorrowedFd<'_>, wait: Wait) -> io::Result<()> {
 /// # Errors
 /// The kernel refused.
 pub fn connect(peer: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
-    let opened = connection::tcp(Family::of(&peer))?;
+    let opened = connection::tcp(AddressFamily::of(&peer))?;
     set_options(opened.as_fd(), wait)?;
     socket::connect(opened.as_fd(), peer)?;
     Ok(opened)
@@ -48,7 +48,7 @@ pub fn connect(peer: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
 /// # Errors
 /// The kernel refused.
 pub fn bind(local: SocketAddr) -> io::Result<OwnedFd> {
-    let opened = connection::tcp_listener(Family::of(&local))?;
+    let opened = connection::tcp_listener(AddressFamily::of(&local))?;
     socket::bind(opened.as_fd(), local)?;
     connection::listen(opened.as_fd(), 1)?;
     Ok(opened)
