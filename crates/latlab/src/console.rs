@@ -72,8 +72,8 @@ impl Screen {
     /// With the width from `COLUMNS`, or else from the terminal of `stream`.
     fn measured(self, stream: impl AsFd, columns: Option<&str>) -> Screen {
         let typed = columns.and_then(|columns| columns.parse().ok());
-        let told = || tcgetwinsize(stream).ok().map(|size| size.ws_col);
-        let columns = if self.terminal { typed.or_else(told).filter(|columns| *columns > 0) } else { None };
+        let reported = || tcgetwinsize(stream).ok().map(|size| size.ws_col);
+        let columns = if self.terminal { typed.or_else(reported).filter(|columns| *columns > 0) } else { None };
         Screen { columns, ..self }
     }
 }

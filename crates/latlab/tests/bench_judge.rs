@@ -135,9 +135,9 @@ fn options_are_read() {
     let parse = |words: &[&str]| Options::parse(words.iter().map(|word| word.to_string()));
     let default = parse(&["--bench"]).expect("defaults");
     assert_eq!((default.rounds, default.rounds_max, default.cpus), (ROUNDS_MIN, ROUNDS_MAX, (0, 1)));
-    let told = parse(&["--rounds", "40", "--cpus", "2,3", "spinning"]).expect("told");
-    assert_eq!((told.rounds, told.rounds_max, told.cpus), (40, ROUNDS_MAX, (2, 3)));
-    assert!(told.wants("spinning, 64 B") && !told.wants("blocking, 64 B") && default.wants("anything"));
+    let given = parse(&["--rounds", "40", "--cpus", "2,3", "spinning"]).expect("given");
+    assert_eq!((given.rounds, given.rounds_max, given.cpus), (40, ROUNDS_MAX, (2, 3)));
+    assert!(given.wants("spinning, 64 B") && !given.wants("blocking, 64 B") && default.wants("anything"));
     assert!(parse(&["--quick"]).expect("quick").rounds < ROUNDS_MIN);
     for wrong in [&["--rounds"][..], &["--rounds", "x"], &["--cpus", "1"], &["--fast"]] {
         assert!(parse(wrong).is_err(), "{wrong:?}");
@@ -162,8 +162,8 @@ fn a_target_from_below_is_judged_by_the_lower_end() {
 fn delivered_rates_are_read_from_what_each_prints() {
     assert_eq!(rates::latlab(r#"{"rates": {"delivered_bps": 4.4e9, "offered_bps": 5e9}}"#), Ok(4.4e9));
     assert_eq!(rates::bare(r#"{"sent_packets": 1, "delivered_bps": 1000.0}"#), Ok(1000.0));
-    let told = r#"{"end": {"sum_received": {"bits_per_second": 3e9}, "sum": {"bits_per_second": 4e9}}}"#;
-    assert_eq!(rates::iperf3(told), Ok(3e9));
+    let newer = r#"{"end": {"sum_received": {"bits_per_second": 3e9}, "sum": {"bits_per_second": 4e9}}}"#;
+    assert_eq!(rates::iperf3(newer), Ok(3e9));
     let older = r#"{"end": {"sum": {"bits_per_second": 4e9, "lost_percent": 25.0}}}"#;
     assert_eq!(rates::iperf3(older), Ok(3e9));
     let netperf =

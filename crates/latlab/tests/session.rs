@@ -208,7 +208,7 @@ fn a_silent_peer_is_reported_as_no_answer() {
 #[test]
 fn a_closed_port_is_reported_with_its_error() {
     let peer = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
-    let error = open_over(&mut Wire::to(peer), None, &wishes(peer, 64)).expect_err("nobody");
+    let error = open_over(&mut Wire::to(peer), None, &wishes(peer, 64)).expect_err("a closed port");
     assert!(error.explain().cause.is_some_and(|cause| cause.contains("refused")), "{:?}", error.explain().cause);
 }
 

@@ -310,7 +310,7 @@ fn abandoned() -> (StreamSender<SimTransport<'static>, impl Clock>, Rc<Cell<i64>
 }
 
 #[test]
-fn a_stream_that_nobody_counts_any_more_holds_back_and_ends() {
+fn a_stream_without_tallies_stops_sending_and_ends() {
     // The slice is long, or ends in the middle of the silence: the last question gets no time of its own.
     for slice in [Nanos::from_secs(60), Nanos::from_millis(1_700)] {
         let (mut stream, last) = abandoned();

@@ -17,7 +17,7 @@ use crate::recording::manifest::RunEnding;
 use crate::stats::{Bucket, Description};
 use crate::units::{Nanos, human};
 
-/// What a summary shall hold.
+/// Parameters of a summary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SummaryOptions {
     /// Quantiles, windows and deadline.

@@ -393,8 +393,8 @@ mod tests {
         assert_eq!(run(&experiment, RunPolicy::default(), &mut state, &mut executor), RunnerOutcome::Finished);
         assert!(state.narrow_enough && state.blocks.len() == 3, "{:?}", state.blocks);
         let checks: Vec<_> = executor.log.iter().filter(|line| line.contains("n")).collect();
-        let told = ["narrow after 1: false", "infinite", "narrow after 2: false", "narrow after 3: true"];
-        assert!(told.iter().all(|line| checks.iter().any(|check| check == line)), "{checks:?}");
+        let expected = ["narrow after 1: false", "infinite", "narrow after 2: false", "narrow after 3: true"];
+        assert!(expected.iter().all(|line| checks.iter().any(|check| check == line)), "{checks:?}");
         let mut unreadable = ExperimentState::new("id".into());
         let end = run(&experiment, RunPolicy::default(), &mut unreadable, &mut FakeExecutor::default());
         assert!(matches!(end, RunnerOutcome::Failed(failure) if failure.message == "unreadable"));

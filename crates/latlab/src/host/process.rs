@@ -76,7 +76,7 @@ fn stat_of(pid: u32) -> Option<ProcessStat> {
 ///
 /// The signal follows the end of the *thread*
 /// ([PR_SET_PDEATHSIG(2const)](https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html)), which must run as long
-/// as the child shall.
+/// as the child.
 ///
 /// # Errors
 /// The kernel refused the request.

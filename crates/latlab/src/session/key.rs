@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn content_that_is_no_key_is_refused_with_its_cause() {
+    fn content_that_is_not_a_key_is_refused_with_its_cause() {
         for (text, cause) in [
             ("", "it is empty"),
             (" \n", "it is empty"),

@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_of_send_modes_are_told_apart_by_errno_and_options() {
+    fn errors_of_send_modes_are_distinguished_by_errno_and_options() {
         let plain = SenderSocketOptions::PLAIN;
         let gso = SenderSocketOptions { mode: SendMode::Gso, ..plain };
         let unchecked = SenderSocketOptions { checksum: false, ..gso };

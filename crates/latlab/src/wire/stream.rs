@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partial_packet_another_type_or_a_wrap_is_no_train() {
+    fn a_partial_packet_another_type_or_a_wrap_is_not_a_train() {
         let bytes = train(0, 3, None);
         assert!(Train::parse(&bytes[..2 * SIZE + 30], SIZE).is_none());
         assert!(

@@ -271,10 +271,14 @@ fn loads_run_under_sched_other_below_a_real_time_latlab() {
     let pid = running.pid().as_raw_nonzero().get();
     wait_until("both loads are there", || below(pid, &["stressor"]).is_some() && below(pid, &["net-load"]).is_some());
     let agent = below(pid, &["agent", "--stdio"]).expect("it runs");
-    assert!(policies(agent).iter().all(|policy| policy == "1"), "chrt did what it shall: {:?}", policies(agent));
+    assert!(
+        policies(agent).iter().all(|policy| policy == "1"),
+        "the agent runs under SCHED_FIFO: {:?}",
+        policies(agent)
+    );
     for word in ["stressor", "net-load"] {
         let load = below(pid, &[word]).expect("it runs");
-        wait_until("it works as usual", || policies(load).iter().all(|policy| policy == "0"));
+        wait_until("the load runs under SCHED_OTHER", || policies(load).iter().all(|policy| policy == "0"));
     }
     running.signal(Signal::INT);
     running.exits(130);

@@ -133,7 +133,7 @@ fn silence_and_another_protocol_have_different_errors() {
     assert!(error.explain().hint.is_some_and(|hint| hint.contains("latlab serve --tcp")), "{error:?}");
     let mut transport = connected(peer);
     drop(mute);
-    let error = open_over(&mut transport, None, &wishes(peer, 64)).expect_err("nobody");
+    let error = open_over(&mut transport, None, &wishes(peer, 64)).expect_err("a closed listener");
     assert!(matches!(error, SessionError::NoGreeting { instead: Some(_), .. }), "{error:?}");
     assert_eq!(transport.receive(&mut [0; 8], Nanos::ZERO).map_err(|error| error.kind()).ok().flatten(), None);
 }

@@ -58,8 +58,8 @@ fn a_down_stream_needs_permission_and_a_key() {
         let own_key = keyed.then(|| key(1));
         let mut stage = Stage::new(limits, own_key.as_ref());
         let refused = opened(&mut stage, keyed, 1).expect_err("refused");
-        let SessionError::Refused { reason, limit: told, .. } = &refused else { panic!("{refused:?}") };
-        assert_eq!((*reason, *told), (RefuseReason::Down, limit));
+        let SessionError::Refused { reason, limit: refused_limit, .. } = &refused else { panic!("{refused:?}") };
+        assert_eq!((*reason, *refused_limit), (RefuseReason::Down, limit));
         assert!(refused.to_string().contains("down-streams"), "{refused}");
         assert_eq!(given(&mut stage, Nanos::from_millis(10)).len(), 0);
         assert_eq!(stage.reflector.down_peer(), None);

@@ -22,7 +22,7 @@ fn keys(stage: &Stage) -> SessionKeys {
 
 #[test]
 fn drops_are_those_between_opening_and_closing() {
-    for (before, after, told) in [
+    for (before, after, expected) in [
         (Some(0), Some(0), Some(0)),
         (Some(5), Some(12), Some(7)),
         // The kernel counts with 32 bits.
@@ -34,7 +34,7 @@ fn drops_are_those_between_opening_and_closing() {
         stage.socket_drops = after;
         let clock = stage.clock.clone();
         let report = session.close(&mut stage, &clock).expect("a report");
-        assert_eq!(report.socket_drops, told, "from {before:?} to {after:?}");
+        assert_eq!(report.socket_drops, expected, "from {before:?} to {after:?}");
         let now = stage.clock.reflector();
         assert_eq!(stage.reflector.counters(now).socket_drops, after, "R8: the owner reads it too");
     }
@@ -75,8 +75,8 @@ fn an_older_sender_gets_the_short_report() {
 fn a_newer_sender_reads_the_report_of_an_older_reflector() {
     let (mut stage, session) = opened(Some(5));
     let mut short = [0; SHORT_REPORT_BYTES];
-    let told = Report { session: session.number(), nonce: [1; 16], answered: 77, ..Report::default() };
-    told.write_short(&keys(&stage).close, &mut short);
+    let older = Report { session: session.number(), nonce: [1; 16], answered: 77, ..Report::default() };
+    older.write_short(&keys(&stage).close, &mut short);
     stage.forgeries = vec![short.to_vec()];
     let clock = stage.clock.clone();
     let report = session.close(&mut stage, &clock).expect("a report");

@@ -73,7 +73,7 @@ fn a_tally_has_the_cpu_time_since_the_opening_if_requested() {
     let mut older = [0; POLL_BYTES];
     StreamPoll { wants_cpu: false, ..asked }.write(&Codes::None, &mut older);
     let reply = stage.ask(&older).expect("a TALLY");
-    assert_eq!(stream.decode_tally(&reply).map(|tally| tally.cpu), Some(None), "an older sender is told what it knows");
+    assert_eq!(stream.decode_tally(&reply).map(|tally| tally.cpu), Some(None), "an older sender receives no CPU time");
 }
 
 #[test]

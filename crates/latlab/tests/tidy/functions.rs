@@ -15,9 +15,10 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    /// The parameters that are tuples by their pattern, `(a, b): Pair`, or by their type, `pair: &(A, B)`.
-    pub(crate) fn tuple_parameters(&self) -> Vec<&str> {
-        self.parameters.iter().map(String::as_str).filter(|parameter| is_tuple(parameter)).collect()
+    /// The parameters that are tuples by their pattern, `(a, b): Pair`, or by their type, `pair: &(A, B)` or one of
+    /// `aliases`.
+    pub(crate) fn tuple_parameters(&self, aliases: &[String]) -> Vec<&str> {
+        self.parameters.iter().map(String::as_str).filter(|parameter| is_tuple(parameter, aliases)).collect()
     }
 }
 
@@ -26,9 +27,18 @@ pub(crate) fn functions(source: &Source) -> Vec<Function> {
     source.find_word("fn").into_iter().filter_map(|offset| function(source, offset)).collect()
 }
 
+/// The type aliases in `source` that stand for a tuple: `type Pair = (A, B);`.
+pub(crate) fn tuple_aliases(source: &Source) -> Vec<String> {
+    let alias = |offset: usize| {
+        let (declared, rest) = source.code[offset + "type".len()..].split_once('=')?;
+        (is_tuple_type(rest.trim_start()) && !declared.contains(';')).then(|| first_word(declared))
+    };
+    source.find_word("type").into_iter().filter_map(alias).collect()
+}
+
 fn function(source: &Source, offset: usize) -> Option<Function> {
     let code = &source.code[offset + 2..];
-    let name: String = code.trim_start().chars().take_while(|char| char.is_ascii() && is_word(*char as u8)).collect();
+    let name = first_word(code);
     let body = body(code)?;
     let (line, last) = (source.line_of(offset), source.line_of(offset + 2 + body));
     let parameters = parameters(code);
@@ -71,7 +81,19 @@ fn parameters(code: &str) -> Vec<String> {
     parameters
 }
 
-fn is_tuple(parameter: &str) -> bool {
+/// The identifier that `code` begins with.
+fn first_word(code: &str) -> String {
+    code.trim_start().chars().take_while(|char| char.is_ascii() && is_word(*char as u8)).collect()
+}
+
+/// Whether `code` begins with a tuple of at least two.
+fn is_tuple_type(code: &str) -> bool {
+    let Some(inside) = code.strip_prefix('(') else { return false };
+    let end = top_level(inside, ')').next().unwrap_or(inside.len());
+    top_level(&inside[..end], ',').next().is_some()
+}
+
+fn is_tuple(parameter: &str, aliases: &[String]) -> bool {
     let colon = top_level(parameter, ':').next().unwrap_or(parameter.len());
     let (pattern, of_type) = parameter.split_at(colon);
     let pattern = pattern.trim_start_matches(['&', ' ']);
@@ -80,8 +102,7 @@ fn is_tuple(parameter: &str) -> bool {
         of_type = lifetime.trim_start_matches(|char: char| char.is_ascii() && is_word(char as u8)).trim_start();
     }
     of_type = of_type.strip_prefix("mut ").unwrap_or(of_type).trim_start();
-    let in_brackets = |text: &str| text.starts_with('(') && top_level(&text[1..], ',').next().is_some();
-    in_brackets(pattern) || in_brackets(of_type)
+    is_tuple_type(pattern) || is_tuple_type(of_type) || aliases.contains(&first_word(of_type))
 }
 
 /// Offsets of `mark` in `code` that no bracket encloses; a `:` that is half of `::` is none.
@@ -123,10 +144,13 @@ fn tuple_parameters_are_seen() {
         ("fn f(pair: (A, B), same: &'a (A, B), other: &mut (A, B)) {}", 3),
         ("fn f<'a>(a: &'a A, b: B<(C, D)>, c: [(A, B); 2]) -> (A, B) { |(a, b): (A, B)| a }", 0),
         ("fn f(f: impl Fn((A, B)), unit: (), one: (dyn A + B), path: a::B) {}", 0),
+        ("fn f(pair: Pair, same: &mut Pair<'_>) {}\ntype Pair<'a> = (A, &'a B);", 2),
+        ("fn f(unit: Unit, all: Vec<Pair>) {}\ntype Unit = (); type Pair = (A, B);", 0),
         ("fn f(Point { x, y }: Point, a::Seq(n): a::Seq, [p, q]: [P; 2]) {}", 0),
     ];
     for (text, expected) in cases {
-        let functions = functions(&Source::new("x.rs", text));
-        assert_eq!(functions[0].tuple_parameters().len(), expected, "{text}: {functions:?}");
+        let source = Source::new("x.rs", text);
+        let (functions, aliases) = (functions(&source), tuple_aliases(&source));
+        assert_eq!(functions[0].tuple_parameters(&aliases).len(), expected, "{text}: {functions:?}");
     }
 }

@@ -70,6 +70,20 @@ impl Source {
         self.text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
+    /// Line, from 1, and text of each comment, those behind code included.
+    pub(crate) fn comments(&self) -> Vec<(usize, &str)> {
+        let mut comments = Vec::new();
+        let mut at = 0;
+        while at < self.text.len() {
+            let end = token_end(&self.text, at).max(at + 1);
+            if end > at + 1 && self.text.as_bytes()[at] == b'/' {
+                comments.push((self.line_of(at), &self.text[at..end]));
+            }
+            at = end;
+        }
+        comments
+    }
+
     /// Offsets in `code` at which the identifier `word` stands alone.
     pub(crate) fn find_word(&self, word: &str) -> Vec<usize> {
         let bytes = self.code.as_bytes();
@@ -119,14 +133,7 @@ fn blank(text: &str) -> String {
     let mut out = bytes.to_vec();
     let mut at = 0;
     while at < bytes.len() {
-        let end = match bytes[at] {
-            b'/' if bytes[at..].starts_with(b"//") => line_end(bytes, at),
-            b'/' if bytes[at..].starts_with(b"/*") => comment_end(bytes, at),
-            b'"' => string_end(bytes, at + 1),
-            b'r' if at == 0 || !is_word(bytes[at - 1]) || is_prefix(bytes, at) => raw_string_end(bytes, at),
-            b'\'' => char_end(text, at),
-            _ => at + 1,
-        };
+        let end = token_end(text, at);
         let literal = matches!(bytes[at], b'"' | b'\'' | b'r') && end > at + 1;
         let hidden = if literal { at + 1..end.saturating_sub(1) } else { at..end };
         if literal || end > at + 1 {
@@ -135,6 +142,19 @@ fn blank(text: &str) -> String {
         at = end.max(at + 1);
     }
     String::from_utf8(out).expect("blanking whole characters keeps the text valid")
+}
+
+/// The end of the comment or literal that begins at `at`, or of one byte of code.
+fn token_end(text: &str, at: usize) -> usize {
+    let bytes = text.as_bytes();
+    match bytes[at] {
+        b'/' if bytes[at..].starts_with(b"//") => line_end(bytes, at),
+        b'/' if bytes[at..].starts_with(b"/*") => comment_end(bytes, at),
+        b'"' => string_end(bytes, at + 1),
+        b'r' if at == 0 || !is_word(bytes[at - 1]) || is_prefix(bytes, at) => raw_string_end(bytes, at),
+        b'\'' => char_end(text, at),
+        _ => at + 1,
+    }
 }
 
 fn line_end(bytes: &[u8], from: usize) -> usize {

@@ -1,10 +1,11 @@
-//! Comments in plain technical English: words that made readers stop are counted and held by a ceiling.
+//! Comments and names of tests in plain technical English: words that made readers stop are counted and held by a
+//! ceiling.
 
 use crate::repository;
 use crate::source::Source;
 
-/// Words of comments, and what to write instead.
-const UNCLEAR: [(&str, &str); 22] = [
+/// Words of comments and names of tests, and what to write instead.
+const UNCLEAR: [(&str, &str); 23] = [
     ("nobody", "`None` without a …; no process, no caller"),
     ("somebody", "name the process, thread or caller"),
     ("whoever", "name the caller"),
@@ -27,21 +28,28 @@ const UNCLEAR: [(&str, &str); 22] = [
     ("in vain", "without effect, without an answer"),
     ("for ever", "in every later version, without an end"),
     ("at hand", "available"),
+    ("shall", "must, is to; say what is done"),
 ];
 
-/// The comment of `line`, if it begins with one.
-fn comment(line: &str) -> Option<&str> {
-    let line = line.trim_start();
-    line.starts_with("//").then(|| line.trim_start_matches(['/', '!']))
+/// Line and name of each function under `#[test]`.
+fn test_names(source: &Source) -> Vec<(usize, &str)> {
+    let name = |(attribute, _): (usize, &str)| {
+        let offset = attribute + source.code[attribute..].find("fn ")? + "fn ".len();
+        let name = source.code[offset..].split('(').next()?;
+        Some((source.line_of(offset), name))
+    };
+    source.code.match_indices("#[test]").filter_map(name).collect()
 }
 
-/// `path:line: word; what to write instead` of each unclear word in the comments of `source`.
+/// `path:line: word; what to write instead` of each unclear word in the comments and names of tests of `source`.
 pub(crate) fn unclear_words(source: &Source) -> Vec<String> {
     let mut found = Vec::new();
-    for (number, line) in source.text.lines().enumerate() {
-        let Some(words) = comment(line).map(|text| format!(" {} ", plain(text))) else { continue };
+    let mut texts = [source.comments(), test_names(source)].concat();
+    texts.sort_unstable();
+    for (line, text) in texts {
+        let words = format!(" {} ", plain(text));
         let unclear = UNCLEAR.iter().filter(|(word, _)| words.contains(&format!(" {word} ")));
-        found.extend(unclear.map(|(word, instead)| format!("{}:{}: {word}; {instead}", source.path, number + 1)));
+        found.extend(unclear.map(|(word, instead)| format!("{}:{}: {word}; {instead}", source.path, line)));
     }
     found
 }
@@ -60,9 +68,10 @@ pub(crate) fn of_repository() -> Vec<String> {
 }
 
 #[test]
-fn an_unclear_word_of_a_comment_is_reported() {
-    let text = "/// None where nobody knows.\nlet nobody = 1;\n  // a `room` of ballrooms\n//! The Room, told.\n";
+fn an_unclear_word_of_a_comment_or_of_a_test_name_is_reported() {
+    let text = "/// None where nobody knows.\nlet nobody = \"// told\"; // in the house\n  // a `room` of ballrooms\n\
+        //! The Room, told.\n#[test]\n#[ignore]\nfn a_key_that_is_no_key() {}\nfn told() {}";
     let found = unclear_words(&Source::new("x.rs", text));
     let words: Vec<&str> = found.iter().filter_map(|line| line.split([' ', ';']).nth(1)).collect();
-    assert_eq!(words, ["nobody", "none", "told", "room"], "{found:?}");
+    assert_eq!(words, ["nobody", "none", "house", "told", "room", "is"], "{found:?}");
 }

@@ -1,5 +1,5 @@
-//! The ways through the code that ARCHITECTURE.md describes: at most ten lines each, and the functions that they name
-//! exist.
+//! The ways through the code that ARCHITECTURE.md describes: at most ten lines each, each of which names a function, and
+//! the functions that they name exist.
 
 use crate::functions::functions;
 use crate::paths::module_of;
@@ -28,26 +28,36 @@ fn ways(text: &str) -> Vec<(String, Vec<String>)> {
     ways
 }
 
-/// The paths in backticks that end in a function: `module::function`, `module::Type::method`.
+/// The functions and types in backticks: `function`, `Type`, `module::function`, `module::Type::method`.
 fn paths(line: &str) -> Vec<Vec<String>> {
     let quoted = line.split('`').skip(1).step_by(2);
-    let paths = quoted
-        .filter(|text| text.contains("::") && text.chars().all(|char| char.is_alphanumeric() || "_:".contains(char)));
+    let is_path = |text: &&str| {
+        text.starts_with(char::is_alphabetic) && text.chars().all(|char| char.is_alphanumeric() || "_:".contains(char))
+    };
+    let paths = quoted.filter(is_path);
     paths.map(|path| path.split("::").map(String::from).collect()).collect()
+}
+
+fn is_type(segment: &str) -> bool {
+    segment.starts_with(char::is_uppercase)
+}
+
+/// Whether `path` ends in a function.
+fn is_function(path: &[String]) -> bool {
+    path.last().is_some_and(|name| !is_type(name))
 }
 
 /// Whether `path` names a function or a type of `sources`: its modules are those of the file, its type is mentioned there.
 fn exists(path: &[String], sources: &[Source]) -> bool {
     let Some((name, rest)) = path.split_last() else { return false };
-    let is_type = |segment: &&String| segment.starts_with(char::is_uppercase);
     let modules: Vec<&String> = rest.iter().filter(|segment| !is_type(segment)).collect();
-    let types: Vec<&String> = path.iter().filter(is_type).collect();
+    let types: Vec<&String> = path.iter().filter(|segment| is_type(segment)).collect();
     sources.iter().any(|source| {
         let module = module_of(&source.path);
         let in_module = module.len() >= modules.len() && module.iter().zip(&modules).all(|(own, asked)| own == *asked);
         in_module
             && types.iter().all(|word| !source.find_word(word).is_empty())
-            && (is_type(&name) || functions(source).iter().any(|function| function.name == *name))
+            && (is_type(name) || functions(source).iter().any(|function| function.name == *name))
     })
 }
 
@@ -56,6 +66,9 @@ fn wrong_ways(text: &str, sources: &[Source]) -> Vec<Breach> {
     for (heading, lines) in ways(text) {
         if lines.len() > LINES_MAX {
             breaches.push(format!("ARCHITECTURE.md: `{heading}` has {} lines, the limit is {LINES_MAX}", lines.len()));
+        }
+        for line in lines.iter().filter(|line| !paths(line).iter().any(|path| is_function(path))) {
+            breaches.push(format!("ARCHITECTURE.md: `{heading}` has a line without a function: {line}"));
         }
         for path in lines.iter().flat_map(|line| paths(line)).filter(|path| !exists(path, sources)) {
             breaches.push(format!("ARCHITECTURE.md: `{heading}` names `{}`, which does not exist", path.join("::")));
@@ -80,10 +93,13 @@ fn a_wrong_way_is_reported() {
         ("1. `a::b::g`, then `a::T::f`; `a::g`", 0),
         ("1. `a::b::missing`", 1),
         ("1. `c::g` and `a::U::f`", 2),
-        ("`word` `--option` `a::b`", 1),
+        ("1. `g` and `T` beside `--option` and `/proc`", 0),
+        ("1. `g`\n2. `T` and `a/b/`", 1),
+        ("1. `f` and `missing`", 1),
+        ("`a::b` `g`", 1),
     ];
     for (lines, expected) in cases {
         assert_eq!(wrong_ways(&text(lines), &sources).len(), expected, "{lines}");
     }
-    assert_eq!(wrong_ways(&text(&"x\n".repeat(11)), &sources).len(), 1);
+    assert_eq!(wrong_ways(&text(&"`g`\n".repeat(11)), &sources).len(), 1);
 }

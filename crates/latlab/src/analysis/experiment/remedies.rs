@@ -120,9 +120,9 @@ mod tests {
         agenda.ask(parse_estimand(Some("wakeup_latency"), "p50").expect("known"), None, None);
         let groups = RunGroups::by_condition(runs.concat()).expect("four groups");
         let gains = gains(&compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline"));
-        let told: Vec<_> = gains.iter().map(|one| (one.remedy.as_str(), one.gains[0].verdict)).collect();
+        let verdicts: Vec<_> = gains.iter().map(|one| (one.remedy.as_str(), one.gains[0].verdict)).collect();
         let (helps, harms, undecided) = (GainVerdict::Helps, GainVerdict::Harms, GainVerdict::Undecided);
-        assert_eq!(told, [("--fifo 80", helps), ("--worse", harms), ("--same", undecided)]);
+        assert_eq!(verdicts, [("--fifo 80", helps), ("--worse", harms), ("--same", undecided)]);
         let gain = &gains[0].gains[0];
         let (low, value, high) =
             (gain.low_ns.expect("low"), gain.gain_ns.expect("a gain"), gain.high_ns.expect("high"));

@@ -238,11 +238,11 @@ mod tests {
         assert_eq!(severity(&found, "rt-throttling"), None);
         assert!(message(&found, "fair-server").contains("50 ms every second (the kernel's default"), "{found:?}");
         let debugfs = "sys/kernel/debug/sched/fair_server/cpu0";
-        let told =
+        let limited =
             host.with(&format!("{debugfs}/runtime"), "20000000").with(&format!("{debugfs}/period"), "1000000000");
-        assert!(message(&on(&told, &endless), "fair-server").contains("for 20 ms every second, whenever"));
-        assert_eq!(severity(&on(&told, &EndSpec { fifo: Some(50), ..BLOCKING }), "fair-server"), None);
-        let off = told.with(&format!("{debugfs}/runtime"), "0");
+        assert!(message(&on(&limited, &endless), "fair-server").contains("for 20 ms every second, whenever"));
+        assert_eq!(severity(&on(&limited, &EndSpec { fifo: Some(50), ..BLOCKING }), "fair-server"), None);
+        let off = limited.with(&format!("{debugfs}/runtime"), "0");
         assert_eq!(severity(&on(&off, &endless), "fair-server"), None);
     }
 

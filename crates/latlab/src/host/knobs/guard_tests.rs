@@ -111,7 +111,7 @@ fn an_absent_knob_is_an_error_before_any_change() {
     ] {
         let error = host.hold(&[Setting::RtRuntime(-1), wish]).expect_err("absent");
         assert!(matches!(error, KnobError::Absent { .. }), "{error:?}");
-        assert!(error.explain().cause.is_some_and(|told| told.contains(cause)), "{cause}: {error:?}");
+        assert!(error.explain().cause.is_some_and(|reported| reported.contains(cause)), "{cause}: {error:?}");
         assert_eq!((error.explain().exit_code, host.written().len(), host.pages()), (3, 0, 0));
     }
 }
