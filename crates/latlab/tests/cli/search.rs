@@ -20,6 +20,11 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
+/// The message of the caveat `code` of a summary.
+fn caveat<'a>(summary: &'a Value, code: &str) -> Option<&'a str> {
+    list(&summary["caveats"]).iter().find(|caveat| caveat["code"] == code)?["message"].as_str()
+}
+
 fn list(value: &Value) -> &Vec<Value> {
     value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
 }
@@ -39,9 +44,17 @@ fn a_search_ends_in_its_time_and_its_recording_has_the_same_figures() {
     let losses: Vec<f64> = list(&search["goals"]).iter().map(|goal| number(&goal["loss_ratio"])).collect();
     assert_eq!(losses, [0.0, 0.005]);
     let shares: Vec<f64> = list(&json["stages"]).iter().map(|stage| number(&stage["share"])).collect();
-    // On a busy host, on which trials take too long, stages are left out, but never the last.
-    let are_left_out = list(&json["caveats"]).iter().any(|caveat| caveat["code"] == "stages-left-out");
-    assert!(shares == [0.0, 0.5, 0.9, 1.0] || are_left_out && shares.ends_with(&[1.0]), "{shares:?}: {json:#}");
+    // docs/stream.md: on a busy host, on which trials take too long, stages are left out, but never the last.
+    let missing = [(0.0, "0 %"), (0.5, "50 %"), (0.9, "90 %")].into_iter().filter(|(share, _)| !shares.contains(share));
+    let missing: Vec<&str> = missing.map(|(_, words)| words).collect();
+    let left_out = caveat(&json, "stages-left-out");
+    assert_eq!(left_out.is_some(), !missing.is_empty(), "{shares:?}: {json:#}");
+    assert!(
+        shares.is_sorted() && shares.len() + missing.len() == 4 && shares.ends_with(&[1.0]),
+        "{shares:?}: {json:#}"
+    );
+    let words = format!("the stages at {} were left out", missing.join(", "));
+    assert!(left_out.is_none_or(|message| message.contains(&words)), "{words}: {left_out:?}");
     for stage in list(&json["stages"]) {
         assert!(number(&stage["round_trip_delay"]["n"]) > 50.0, "{stage:#}");
         let offered = number(&search["found_pps"]) * number(&stage["share"]);
@@ -79,13 +92,29 @@ fn the_search_finds_the_rate_of_a_shaper() {
     for queue in ["5ms", "200ms", "1s"] {
         let shaper = format!("tbf rate 40mbit burst 3k latency {queue}");
         let Some(_inside) = shaped(&shaper) else { return };
-        // A sender or receiver that waits for a CPU loses packets or time, so that less is found: such a search is repeated.
-        let is_found = (0..5).any(|_| {
-            let ran = Latlab::new().line("stream --search 0,1% -d 12s -4 --json").start().exits_with_one_of(&[0, 3]);
-            ran.code == 0 && finds_the_shaped_rate(&ran.json(), queue)
-        });
-        assert!(is_found, "the rate behind a queue of {queue} was not found in five searches");
+        // A sender or receiver that waits for a CPU loses packets or time, so that less is found: such a search is repeated
+        // once.
+        let mut missed = Vec::new();
+        while let Some(goals) = missed_goals(queue) {
+            missed.push(goals);
+            assert!(missed.len() < 2, "two searches missed the rate behind a queue of {queue}: {}", missed.join("\n"));
+        }
     }
+}
+
+/// What a summary says of a host that did not send in time.
+const HOST_WAS_LATE: [&str; 3] = ["stages-left-out", "stage-unreached", "rate-unreached"];
+
+/// Searches for the rate of the shaper; the goals and the caveats if it was not found. Expects exit code 0, and four stages,
+/// unless the summary says that the host was late.
+fn missed_goals(queue: &str) -> Option<String> {
+    let ran = Latlab::new().line("stream --search 0,1% -d 12s -4 --json").start().exits_with_one_of(&[0, 3, 4]);
+    let json = ran.json();
+    let is_complete = ran.code == 0 && list(&json["stages"]).len() == 4;
+    let was_late = HOST_WAS_LATE.iter().any(|code| caveat(&json, code).is_some());
+    assert!(is_complete || was_late, "{queue}: exit code {}, {json:#}\n{}", ran.code, ran.stderr);
+    let is_found = finds_the_shaped_rate(&json, queue) && is_complete;
+    (!is_found).then(|| format!("{:#}\n{:#}", json["search"]["goals"], json["caveats"]))
 }
 
 /// Whether every goal of a search reached the rate of the shaper; expects that none exceeded it.
@@ -98,15 +127,15 @@ fn finds_the_shaped_rate(json: &Value, queue: &str) -> bool {
         let Some((lower, conditional)) = lower.zip(conditional) else { return false };
         assert!(upper.is_none_or(|upper| lower < upper), "{queue}: {goal:#}");
         assert!(lower <= SHAPED_BPS * 1.02 / (1.0 - loss_ratio) && conditional <= lower, "{queue}: {goal:#}");
-        // A trial may lack the packets of 5 ms.
-        lower > SHAPED_BPS * 0.8 && conditional >= lower * (1.0 - loss_ratio) * 0.94
+        // A shaper with 20 % less carries up to 0.82 of it, with the burst. A trial may lack the packets of 5 ms.
+        lower > SHAPED_BPS * 0.9 && conditional >= lower * (1.0 - loss_ratio) * 0.94
     });
     let goals: Vec<bool> = goals.collect();
     let stages = list(&json["stages"]);
     let delivered = stages.iter().filter_map(|stage| stage["delivered_bps"].as_f64());
     assert!(delivered.clone().all(|delivered| delivered < SHAPED_BPS * 1.02), "{queue}: {stages:#?}");
     assert!(number(&stages[0]["round_trip_delay"]["min"]) > 0.0, "{queue}: {stages:#?}");
-    goals == [true; 2] && stages.len() == 4
+    goals == [true; 2]
 }
 
 #[test]

@@ -98,10 +98,33 @@ fn merge(value: &mut Value, change: Value) {
 
 /// The line as it is typed in a shell: `latlab` before its arguments.
 fn typed(line: &str) -> String {
-    let is_before = |word: &&str| is_variable(word) || *word == "tty";
-    let before: Vec<&str> = line.split(' ').take_while(is_before).collect();
+    let before: Vec<&str> = words_before(line).collect();
     let rest = line.split(' ').skip(before.len());
     before.into_iter().chain(["latlab"]).chain(rest).collect::<Vec<_>>().join(" ").trim_end().to_owned()
+}
+
+/// The words of `line` before the arguments of `latlab`.
+fn words_before(line: &str) -> impl Iterator<Item = &str> {
+    line.split(' ').take_while(|word| is_variable(word) || *word == "tty")
+}
+
+/// Whether the command line `line` is run on a terminal.
+pub(crate) fn needs_terminal(line: &str) -> bool {
+    words_before(line).any(|word| word == "tty")
+}
+
+/// The transcript `text` without the command lines that are run on a terminal.
+pub(crate) fn without_terminal(text: &str) -> String {
+    let mut is_kept = true;
+    let lines = text.split_inclusive('\n').filter(|line| {
+        if let Some(typed) = line.strip_prefix("$ ") {
+            is_kept = !needs_terminal(typed);
+        }
+        is_kept
+    });
+    let kept: String = lines.collect();
+    // The blank line between the last block and one that was left out.
+    if is_kept { kept } else { kept.strip_suffix('\n').unwrap_or(&kept).to_owned() }
 }
 
 fn is_variable(word: &str) -> bool {

@@ -29,19 +29,29 @@ pub(crate) fn skip(reason: impl Display) {
     writeln!(std::io::stderr(), "skipped {}: {reason}", this.name().unwrap_or("a test")).expect("stderr is open");
 }
 
-/// The file of `program`, which the test of this thread starts: in PATH, or in the directories that only root's PATH has.
-/// Without it the test is skipped, with the command that installs it.
+/// The file of `program`, in PATH or in the directories that only root's PATH has; without it the reason, with the command
+/// that installs it.
+#[allow(dead_code, reason = "not every test binary starts one of them")]
+pub(crate) fn find_program(program: &str) -> Result<PathBuf, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from));
+    folders.map(|folder| folder.join(program)).find(|file| file.is_file()).ok_or_else(|| {
+        let (_, package) = PACKAGES.iter().find(|(name, _)| *name == program).expect("a row in `PACKAGES`");
+        format!("`{program}` is missing: `apt-get install {package}` installs it on Debian")
+    })
+}
+
+/// The file of `program`, which the test of this thread starts. Without it the test is skipped.
 #[allow(dead_code, reason = "not every test binary starts one of them")]
 #[track_caller]
 pub(crate) fn program(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from));
-    let found = folders.map(|folder| folder.join(program)).find(|file| file.is_file());
-    if found.is_none() {
-        let (_, package) = PACKAGES.iter().find(|(name, _)| *name == program).expect("a row in `PACKAGES`");
-        skip(format_args!("`{program}` is missing: `apt-get install {package}` installs it on Debian"));
+    match find_program(program) {
+        Ok(file) => Some(file),
+        Err(reason) => {
+            skip(reason);
+            None
+        }
     }
-    found
 }
 
 /// Whether each of `programs` is there; the first that is missing skips the test.
