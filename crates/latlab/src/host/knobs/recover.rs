@@ -78,7 +78,6 @@ pub(super) fn exclusive_restoring() -> MutexGuard<'static, ()> {
 
 /// Restores the values that this process has journalled, from any thread, if it must end at once. No other thread restores
 /// any until the returned guard is dropped: a process that ends while it is held ends within no write.
-#[must_use]
 pub fn restore_own(journal: &KnobJournal, root: &HostRoot) -> MutexGuard<'static, ()> {
     let exclusive = exclusive_restoring();
     let Ok(Some((path, entries))) = journal.own() else { return exclusive };
