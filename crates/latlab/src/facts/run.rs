@@ -48,7 +48,7 @@ pub struct BareLoop {
 pub struct SettingFacts {
     /// As on the command line: `governor=performance`.
     pub setting: String,
-    /// `local` or `peer`.
+    /// `local`, `peer` or, if both ends are on one host, `both`.
     pub at: String,
     /// A file, or an interface and its attribute.
     pub place: String,

@@ -22,7 +22,7 @@ pub enum Via {
     Timerfd,
     /// futex(2) with a time-out.
     Futex,
-    /// sigtimedwait(2) for the signal of a POSIX timer.
+    /// sigwaitinfo(2) for the signal of a POSIX timer.
     Signal,
     /// None: the clock is read in a loop.
     Spin,
