@@ -23,6 +23,11 @@ use latlab::transport::{
 use latlab::units::{Nanos, Stamp};
 use latlab::wire::StreamTerms;
 
+#[allow(dead_code, reason = "shared with tests of the binary")]
+mod scheduling;
+
+use scheduling::precedence;
+
 const WAITING: WaitStrategy = WaitStrategy::Until { busy_poll: false };
 const SECOND: Nanos = Nanos::from_secs(1);
 const BATCHED: StreamTerms = StreamTerms { batched: true, unchecked: false };
@@ -30,6 +35,8 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// Runs `story` with a reflector on the address `loopback`.
 fn served<T>(loopback: &str, wait: WaitMode, key: &PreSharedKey, story: impl FnOnce(SocketAddr) -> T) -> T {
+    // The threads of the scope inherit it.
+    let _first = precedence();
     let loopback: SocketAddr = loopback.parse().expect("an address");
     let mut socket = UdpReflector::bind(loopback, wait).expect("a port");
     let address = SocketAddr::new(

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
+use std::thread::{self, Thread};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::{flag, low_level};
@@ -40,6 +40,14 @@ pub(crate) struct SignalWatch {
     /// … and at the next one: then a further signal ends the process.
     noticed: Arc<AtomicBool>,
     signal: Arc<AtomicUsize>,
+    before_exit: Option<Arc<BeforeExit>>,
+}
+
+/// The thread that ends the process at a second signal, and the pipe to it, into which each signal writes a byte.
+#[derive(Debug)]
+struct BeforeExit {
+    received: UnixStream,
+    thread: Thread,
 }
 
 impl SignalWatch {
@@ -58,22 +66,26 @@ impl SignalWatch {
     /// `before_exit`.
     pub(crate) fn listen_with(before_exit: fn()) -> io::Result<SignalWatch> {
         let watch = SignalWatch::default();
+        let (received, sender) = UnixStream::pair()?;
+        let latest = Arc::new(AtomicUsize::new(0));
         for signal in handled() {
-            let (mut receiver, sender) = UnixStream::pair()?;
-            let noticed = Arc::clone(&watch.noticed);
-            // Before the flags are registered: the first signal must not be noticed before this thread reads `noticed`.
-            low_level::pipe::register(signal, sender)?;
-            let wait = move || {
-                while receiver.read_exact(&mut [0]).is_ok() {
-                    if noticed.load(Ordering::Relaxed) {
-                        before_exit();
-                        low_level::exit(128 + signal);
-                    }
-                }
-            };
-            thread::Builder::new().name("before-exit".into()).spawn(wait)?;
+            // In this order, and before `signal` is registered: with a byte its signal is known, and when a signal is
+            // noticed its byte has been written.
+            flag::register_usize(signal, Arc::clone(&latest), signal as usize)?;
+            low_level::pipe::register(signal, sender.try_clone()?)?;
         }
-        watch.register()
+        let (noticed, mut further) = (Arc::clone(&watch.noticed), received.try_clone()?);
+        let wait = move || {
+            while !noticed.load(Ordering::Acquire) {
+                thread::park();
+            }
+            if further.read_exact(&mut [0]).is_ok() {
+                before_exit();
+                low_level::exit(128 + latest.load(Ordering::Relaxed) as i32);
+            }
+        };
+        let thread = thread::Builder::new().name("before-exit".into()).spawn(wait)?.thread().clone();
+        SignalWatch { before_exit: Some(Arc::new(BeforeExit { received, thread })), ..watch }.register()
     }
 
     fn register(self) -> io::Result<SignalWatch> {
@@ -87,9 +99,13 @@ impl SignalWatch {
     /// After the second call with a signal received, a further signal ends the process. To be called at intervals:
     /// timeout(1) and others signal a process and its group at once, which counts as one signal.
     pub(crate) fn notice(&self) {
-        if self.outcome().is_some() && self.seen.swap(true, Ordering::Relaxed) {
-            self.noticed.store(true, Ordering::Relaxed);
+        let is_repeated = self.outcome().is_some() && self.seen.swap(true, Ordering::Relaxed);
+        if !is_repeated || self.noticed.load(Ordering::Relaxed) {
+            return;
         }
+        self.before_exit.iter().for_each(|before_exit| before_exit.drop_received());
+        self.noticed.store(true, Ordering::Release);
+        self.before_exit.iter().for_each(|before_exit| before_exit.thread.unpark());
     }
 
     /// The flag that ends a run, set by a signal or another cause.
@@ -112,9 +128,40 @@ impl SignalWatch {
     }
 }
 
+impl BeforeExit {
+    /// Drops the bytes of the signals so far. The thread must not do it: on a busy host it may run after a further signal.
+    fn drop_received(&self) {
+        // An error leaves a byte: the process ends with the first signal, restored.
+        let _ = self.received.set_nonblocking(true);
+        while (&self.received).read(&mut [0; 64]).is_ok_and(|bytes| bytes > 0) {}
+        let _ = self.received.set_nonblocking(false);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn only_a_signal_after_the_second_notice_is_left_to_end_the_process() {
+        let (received, mut signal) = UnixStream::pair().expect("a pair");
+        let before_exit = BeforeExit { received: received.try_clone().expect("a socket"), thread: thread::current() };
+        let watch = SignalWatch { before_exit: Some(Arc::new(before_exit)), ..SignalWatch::default() };
+        let (mut further, mut byte) = (received, [0]);
+        signal.write_all(b"1").expect("room");
+        watch.notice();
+        watch.signal.store(SIGINT as usize, Ordering::Relaxed);
+        watch.notice();
+        signal.write_all(b"2").expect("room");
+        assert!(!watch.noticed.load(Ordering::Relaxed), "a signal to the process and its group counts once");
+        watch.notice();
+        assert!(watch.noticed.load(Ordering::Relaxed));
+        signal.write_all(b"3").expect("room");
+        watch.notice();
+        further.read_exact(&mut byte).expect("a byte");
+        assert_eq!(&byte, b"3");
+    }
 
     #[test]
     fn the_exit_code_of_a_signal_is_128_and_its_number() {

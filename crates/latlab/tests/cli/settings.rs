@@ -194,7 +194,7 @@ fn a_setting_that_cannot_be_restored_is_reported_until_it_is_restored() {
     fs::remove_file(host.path(RT)).expect("a file");
     running.signal(Signal::INT);
     let ran = running.exits(130);
-    assert!(ran.stderr.contains("doctor --restore"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("doctor --restore"), "{}\n{}", ran.stdout, ran.stderr);
     let printed = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(printed.contains("could not be put back to `950000`"), "{printed}");
     assert_eq!(outcomes(host.directory())[2], ("rt-runtime=-1".into(), "failed".into()));
