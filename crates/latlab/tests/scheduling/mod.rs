@@ -1,25 +1,33 @@
-//! The machine is shared by the tests that run at the same time: some need a CPU or the network in time, some take all of it.
-//! What a run reports if it had no CPU in time is the host's, not a failure.
+//! The machine is shared by the tests that run at the same time, also those of other test binaries: some need a CPU or the
+//! network in time, some take all of it. What a run reports if it had no CPU in time is the host's, not a failure.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::fs::File;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
 
 /// What latlab prints of a run whose probes left late, for which the host is the cause.
 const LATE: [&str; 2] = ["left more than", "were never sent: the sender"];
 
-static MACHINE: RwLock<()> = RwLock::new(());
+/// Locks the machine: a lock of a file, which ends with the returned value.
+fn lock_machine(operation: FlockOperation) -> File {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("machine.lock");
+    let file = File::options().create(true).append(true).open(path).expect("cargo has made the directory");
+    rustix::io::retry_on_intr(|| flock(&file, operation)).expect("a file of our own");
+    file
+}
 
 /// The processes that this thread starts while this value lives precede those of other tests and of other programs, and
 /// no other test has such a value or floods.
 pub(crate) struct Precedence {
     /// Whether the user may have it (`CAP_SYS_NICE`).
     is_granted: bool,
-    _only: RwLockWriteGuard<'static, ()>,
+    _only: File,
 }
 
 /// Waits until no other test has precedence or floods, and lowers the niceness of this thread as far as it goes.
 pub(crate) fn precedence() -> Precedence {
-    // A test that failed with it has ended as well.
-    let only = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+    let only = lock_machine(FlockOperation::LockExclusive);
     // On Linux a niceness is a thread's, and processes inherit it.
     Precedence { is_granted: rustix::process::setpriority_process(None, -20).is_ok(), _only: only }
 }
@@ -36,8 +44,8 @@ impl Drop for Precedence {
 /// Waits until no test has precedence. For tests that send as fast as they can: all packets to this host share one queue for
 /// each CPU (net.core.netdev_max_backlog), even those of other network namespaces, and niceness does not apply to it.
 #[allow(dead_code, reason = "not every test binary floods")]
-pub(crate) fn flooding() -> RwLockReadGuard<'static, ()> {
-    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn flooding() -> File {
+    lock_machine(FlockOperation::LockShared)
 }
 
 /// Whether `line` begins an error, on stderr or among the caveats of a summary.
