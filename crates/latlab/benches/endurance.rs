@@ -41,7 +41,7 @@ fn run(options: &Options) -> Result<(), String> {
     measured
 }
 
-/// Hands every row to `add` as soon as it is measured.
+/// Calls `add` with every row as soon as it is measured.
 fn measure(options: &Options, mut add: impl FnMut(&str, (Vec<Line>, Value))) -> Result<(), String> {
     let store = tempfile::tempdir().map_err(|error| format!("no temporary store: {error}"))?;
     if options.wants("schedule") {

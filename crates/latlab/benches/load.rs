@@ -28,7 +28,7 @@ const ROUNDS: usize = 5;
 const SETTLE: Duration = Duration::from_millis(1_500);
 const WINDOW: Duration = Duration::from_secs(5);
 
-/// What runs meanwhile.
+/// The load during the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Neighbour {
     None,

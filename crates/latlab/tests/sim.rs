@@ -136,7 +136,7 @@ impl Scenario {
         }
     }
 
-    /// The network during the handshake, which loses nothing.
+    /// The network during the handshake, without losses.
     fn calm_network(&self) -> Network {
         Network {
             delay: Nanos(self.network.delay_ns),

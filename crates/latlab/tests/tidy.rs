@@ -34,7 +34,7 @@ mod ways;
 #[path = "tidy/words.rs"]
 mod words;
 
-/// One broken rule, as `path:line: what is wrong; what to do`.
+/// One broken rule, as `path:line: error; remedy`.
 type Breach = String;
 
 /// Fails with every breach on a line of its own.

@@ -119,7 +119,7 @@ fn stage(store: &Path) -> Stage {
     }
 }
 
-/// VmRSS of `pid` and its children; 0 for what is gone.
+/// VmRSS of `pid` and its children; 0 for ended processes.
 pub(crate) fn resident(pid: u32) -> u64 {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().filter_map(Result::ok);
     let children: String =

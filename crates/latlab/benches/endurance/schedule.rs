@@ -85,7 +85,7 @@ fn measure(options: &Options, seconds: u64) -> Result<ScheduleRun, String> {
     command.args(["ping", "local", "-i", "10us", "-d", &format!("{seconds}s"), "--wait", "spin", "--json"]);
     command.args(["--quantiles", "0.5,0.99,0.995", "--no-record"]);
     command.args(["--cpu", &options.cpus.0.to_string(), "--peer-cpu", &options.cpus.1.to_string()]);
-    // 4: measured but not to be trusted. A lost schedule is what this row is about.
+    // 4: measured but not to be trusted. This row is about a lost schedule.
     let text = programs::output_tolerating(&mut command, &[4])?;
     let document: Value = serde_json::from_str(&text).map_err(|error| format!("no JSON ({error}): {text}"))?;
     let count = |name: &str| document[name].as_f64().ok_or_else(|| format!("no `{name}` in {document}"));

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::harness::{Latlab, check_schema, contains, empty, warnings_at_most};
 use crate::store::{manifest, only_recording, open};
 
-/// What an echo does with a datagram.
+/// The reaction of an echo to a datagram.
 #[derive(Clone, Copy)]
 enum Treatment {
     Return,

@@ -1,4 +1,4 @@
-//! `latlab run` with failed runs, edited files, several processes and a deadly moment: what is judged, and what continues.
+//! `latlab run` with failed runs, edited files, several processes and a kill at each moment: runs that are judged or continued.
 
 use std::fs;
 use std::net::UdpSocket;

@@ -23,7 +23,7 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
 /// A process that takes longer hangs: the slowest takes 10 s, and may get a tenth of a CPU only.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// What is expected of stdout or stderr.
+/// An expectation of stdout or stderr.
 pub(crate) enum Expectation {
     /// The stream contains this text.
     Contains(String),
@@ -91,7 +91,7 @@ pub(crate) fn command() -> Command {
     Command::new(BINARY)
 }
 
-/// A latlab process to be started, and what is expected of it.
+/// A latlab process to be started, and the expectations of its output.
 pub(crate) struct Latlab {
     directory: Directory,
     args: Vec<OsString>,

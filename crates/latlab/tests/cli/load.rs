@@ -1,4 +1,4 @@
-//! `--load` and `latlab load`: what is offered and achieved, and that no load outlives its command.
+//! `--load` and `latlab load`: offered and achieved rates, and the end of each load with its command.
 
 use std::fs;
 use std::process::Command;

@@ -147,7 +147,7 @@ fn with_reboots_each_block_is_a_boot() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let host = FakeHost::with(&[(BOOT_ID, "first\n")]);
     let at = || Latlab::at(home.path()).on(&host).deadline(DEADLINE);
-    // The file is shortened after the start: what happens at a reboot does not depend on the length of runs.
+    // The file is shortened after the start: the behaviour at a reboot does not depend on the length of runs.
     let running = at().line("run udp-loopback-matrix local --reboots").start();
     until_ended(home.path(), 1);
     running.signal(Signal::INT);

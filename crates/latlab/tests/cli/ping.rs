@@ -284,7 +284,7 @@ fn quiet_leaves_stderr_empty() {
     check_schema(&ran.json(), "summary/1");
 }
 
-/// What script(1) shows of a ping on a terminal, with `variable` set to 1. `None` if the test is skipped.
+/// The output of a ping on a terminal made by script(1), with `variable` set to 1. `None` if the test is skipped.
 fn at_a_terminal(variable: &str) -> Option<String> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let typed = format!("{} ping -d 600ms --warmup 0", BINARY);

@@ -10,7 +10,7 @@ use crate::settings::with_governors;
 
 /// An experiment at `--quick` that takes longer hangs: it is planned for a minute, and may get a fifth of a CPU only.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(300);
-/// What `--quick` promises.
+/// The longest duration that `--quick` may plan.
 const PLANNED_SECONDS_AT_MOST: u64 = 60;
 
 /// Runs `recipe` with `--quick`. Returns the printed text, and the JSON document of a report made afterwards.

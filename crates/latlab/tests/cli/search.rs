@@ -102,7 +102,7 @@ fn the_search_finds_the_rate_of_a_shaper() {
     }
 }
 
-/// What a summary says of a host that did not send in time.
+/// Words of a summary about a host that did not send in time.
 const HOST_WAS_LATE: [&str; 3] = ["stages-left-out", "stage-unreached", "rate-unreached"];
 
 /// Searches for the rate of the shaper; the goals and the caveats if it was not found. Expects exit code 0, and four stages,

@@ -1,4 +1,4 @@
-//! `--set` on a fake host: what it changes during a run, and that everything is restored however latlab ends.
+//! `--set` on a fake host: changes during a run, and restoration after every end of latlab.
 
 use std::fs;
 use std::path::Path;

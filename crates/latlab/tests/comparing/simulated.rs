@@ -31,7 +31,7 @@ pub(crate) struct Design {
 /// The designs of the table in docs/statistics.md.
 pub(crate) const DESIGNS: [Design; 2] = [Design { runs: 10, blocks: 3 }, Design { runs: 5, blocks: 8 }];
 
-/// What is compared.
+/// The compared statistics.
 pub(crate) const STATISTICS: [&str; 3] = ["mean", "p50", "p99"];
 
 /// Normal numbers from uniform ones.

@@ -1,4 +1,4 @@
-//! The comparison of printed output with what a document shows.
+//! The comparison of printed output with the output in a document.
 //!
 //! Figures differ from run to run, so: a number matches any number, with any unit of time after it; the
 //! name of a recording matches any other; bars and blanks match any of their kind, of any length. `…`

@@ -69,7 +69,7 @@ impl FakeHost {
         files
     }
 
-    /// What makes a process one of this host.
+    /// Environment variables that make a process use this host.
     #[allow(dead_code, reason = "tests of the guard start no process")]
     pub(crate) fn environment(&self) -> [(&'static str, PathBuf); 2] {
         [("LATLAB_HOST_ROOT", self.root()), ("LATLAB_STATE_DIR", self.directory().join("state"))]

@@ -1,4 +1,4 @@
-//! What differs between two texts, line by line.
+//! Differences between two texts, line by line.
 
 /// Lines shown around a difference.
 const CONTEXT: usize = 3;
@@ -30,7 +30,7 @@ pub(crate) fn of(old: &str, new: &str) -> String {
     shown.join("\n")
 }
 
-/// Each line with its mark: the longest common subsequence of what is left between equal heads and tails.
+/// Each line with its mark: the longest common subsequence between equal beginnings and ends.
 fn script<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(char, &'a str)> {
     let head = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let tails = old[head..].iter().rev().zip(new[head..].iter().rev());

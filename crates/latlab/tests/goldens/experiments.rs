@@ -1,4 +1,4 @@
-//! `latlab run`: what is planned, and finished experiments as they are reported.
+//! `latlab run`: plans, and reports of finished experiments.
 
 use crate::{Case, case, directories, lines_of};
 
@@ -16,7 +16,7 @@ pub(crate) fn cases() -> Vec<Case> {
     finished.chain(others).collect()
 }
 
-/// What is asked of every finished experiment.
+/// Command lines for every finished experiment.
 const FINISHED: &str = "
 run x
 run x --json
@@ -26,7 +26,7 @@ compare x --format markdown
 compare x --format csv
 ";
 
-/// What else is asked of the one of that name.
+/// Further command lines for the experiment of that name.
 fn more(name: &str) -> &'static str {
     match name {
         "factors" => FACTORS,

@@ -1,4 +1,4 @@
-//! What a latlab that died has left set on a fake host, as later commands put it back and report it.
+//! Settings left on a fake host by a killed latlab: restored and reported by later commands.
 
 use crate::{Case, case};
 

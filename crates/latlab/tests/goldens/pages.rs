@@ -1,4 +1,4 @@
-//! Static pages: help, man pages, completions, recipes and what they would do.
+//! Static pages: help, man pages, completions, recipes and their plans.
 
 use crate::commands::{HIDDEN, LISTED};
 use crate::{Case, case};
@@ -28,7 +28,7 @@ pub(crate) fn cases() -> Vec<Case> {
     help.chain(completions).chain(recipes).chain(others).collect()
 }
 
-/// What a recipe is and would do at each scale.
+/// A recipe, and its plan at each scale.
 fn lines_of(recipe: &str) -> String {
     let scales = ["", " --quick", " --full"];
     let shown = scales.map(|scale| format!("recipes show {recipe}{scale}"));

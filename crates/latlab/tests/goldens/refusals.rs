@@ -1,4 +1,4 @@
-//! Wrong requests: what each is answered with, and its exit code.
+//! Wrong requests: message and exit code of each.
 
 use crate::{Case, case};
 

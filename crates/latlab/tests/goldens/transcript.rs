@@ -1,4 +1,4 @@
-//! The transcript of a case: what each of its command lines prints.
+//! The transcript of a case: the output of each of its command lines.
 
 use std::fs;
 use std::io::Read;
@@ -42,7 +42,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What `line` comes to in `directory`.
+/// The output of `line` in `directory`.
 fn block(directory: &Path, line: &str) -> String {
     if let Some((name, text)) = line.strip_prefix("write ").and_then(|line| line.split_once(' ')) {
         let text =

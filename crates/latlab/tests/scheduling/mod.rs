@@ -1,12 +1,12 @@
 //! The machine is shared by the tests that run at the same time, also those of other test binaries: some need a CPU or the
-//! network in time, some take all of it. What a run reports if it had no CPU in time is the host's, not a failure.
+//! network in time, some take all of it. A run that reports a lack of CPU time is not a failure of the test.
 
 use std::fs::File;
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 
-/// What latlab prints of a run whose probes left late, for which the host is the cause.
+/// Words of latlab's messages about a run whose probes left late because of the host.
 const LATE: [&str; 2] = ["left more than", "were never sent: the sender"];
 
 /// Locks the machine: a lock of a file, which ends with the returned value.

@@ -79,7 +79,7 @@ fn beside(path: &str, file: &str) -> String {
     clean.to_string_lossy().into_owned()
 }
 
-/// What is wrong with decision record `name`.
+/// The errors of decision record `name`.
 fn record_breaches(name: &str, text: &str, index: &str) -> Vec<Breach> {
     let mut breaches = Vec::new();
     let status = text.lines().find_map(|line| line.strip_prefix("Status: "));

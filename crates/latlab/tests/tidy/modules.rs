@@ -1,4 +1,4 @@
-//! What each module of a crate defines, imports and names, read from its files.
+//! Definitions, imports and used names of each module of a crate, read from its files.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -64,7 +64,7 @@ const LAYER_FILES: [(&str, usize); 22] = [
 /// Lines below which a file is small.
 const SMALL_FILE_LINES: usize = 100;
 
-/// What a ceiling holds.
+/// A measure of the shape, which has a ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Measure {
     ShippedLines,
@@ -93,7 +93,7 @@ impl Measure {
         }
     }
 
-    /// What to do if the number has risen.
+    /// The remedy if the number has risen.
     fn advice(self) -> &'static str {
         match self {
             Measure::ShippedLines => {
@@ -237,7 +237,7 @@ fn is_slack(value: usize, ceiling: usize) -> bool {
     ceiling.saturating_sub(value) * 50 > ceiling
 }
 
-/// What the table says behind `value`.
+/// The remark of the table after `value`.
 fn note(value: usize, ceiling: usize) -> &'static str {
     match value > ceiling {
         true => "  above the ceiling",

@@ -25,7 +25,7 @@ impl Source {
         source
     }
 
-    /// The same without what is compiled for tests only: `#[cfg(test)]` and the item below it.
+    /// The same without items compiled for tests only: `#[cfg(test)]` and the item below it.
     pub(crate) fn shipped(&self) -> Source {
         let mut code = self.code.clone().into_bytes();
         for item in self.test_items() {
