@@ -114,7 +114,7 @@ fn every_packet_of_each_way_of_sending_is_counted() {
                     let point = streamed(&mut stream, 20_000, sending.burst_packets(size));
                     let tally = point.tally;
                     let what = format!("{loopback} {sending:?} {size} B: {point:?}");
-                    assert!(point.sent.packets >= 2_000, "{what}");
+                    assert!(point.sent.packets >= 100, "more than one burst: {what}");
                     assert_eq!(tally.packets, point.sent.packets, "{what}");
                     assert_eq!(tally.bytes, u64::from(size) * tally.packets, "{what}");
                     assert_eq!((tally.spanned, tally.reordered, tally.seen_before), (tally.packets, 0, 0), "{what}");
@@ -161,7 +161,7 @@ fn packets_without_a_checksum_are_taken_while_a_session_asks_for_it() {
                 let mut schedule = TokenSchedule::new(begin, 1, 5_000).in_bursts_of(64);
                 let mut meter = StreamMeter::new(begin);
                 let ran = stream.run(&mut schedule, &mut meter, begin + Nanos::from_millis(200), &NEVER);
-                assert!(ran.is_ok() && stream.sent_and_refused().0 >= 500);
+                assert!(ran.is_ok() && stream.sent_and_refused().0 >= 100);
                 let counted = stream.settle(&mut StreamMeter::new(Monotonic.now()));
                 match taken {
                     true => {
