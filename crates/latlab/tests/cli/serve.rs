@@ -2,10 +2,11 @@
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};
-use std::net::UdpSocket;
+use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -13,9 +14,17 @@ use rustix::process::Signal;
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::store::{manifest, only_recording, recordings};
 
-/// A port that is free now.
+/// A port of 127.0.0.1 that is free now over UDP and TCP, and that no other call returns. It lies below the ports that the
+/// kernel gives to sockets without one (ip_local_port_range), which other tests open meanwhile.
 pub(crate) fn free_port() -> u16 {
-    UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a socket").port()
+    static CALLS: AtomicU16 = AtomicU16::new(0);
+    let first = (std::process::id() * 97 % 10_000) as u16;
+    let next = || 20_000 + (first + CALLS.fetch_add(1, Ordering::Relaxed)) % 10_000;
+    let is_free = |port: &u16| {
+        let address = ("127.0.0.1", *port);
+        UdpSocket::bind(address).is_ok() && TcpListener::bind(address).is_ok()
+    };
+    std::iter::repeat_with(next).take(1_000).find(is_free).expect("a free port")
 }
 
 /// A reflector that ends with the value, and its address.
