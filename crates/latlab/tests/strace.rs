@@ -82,6 +82,13 @@ fn assert_sleeps(calls: &[Call], sleeps: bool, what: &str) {
     assert!(receives.all(|call| call.text.contains("MSG_DONTWAIT") != sleeps), "{what}");
 }
 
+/// The number of send calls of a schedule of `probes` probes: on a busy host late ones are given up.
+fn sent_on_schedule(calls: &[Call], probes: usize, what: &str) -> usize {
+    let sent = calls.iter().filter(|call| call.sends()).count();
+    assert!((probes / 2..=probes).contains(&sent), "{what}: {sent} of {probes}");
+    sent
+}
+
 /// Traces both ends for `probes` probes. `waits`: what the sender calls to wait; `sleeps`: whether it sleeps in
 /// its receive call, and the reflector in its own.
 fn check(probes: usize, options: &str, waits: &[&'static str], sleeps: (bool, bool)) {
@@ -94,11 +101,15 @@ fn check(probes: usize, options: &str, waits: &[&'static str], sleeps: (bool, bo
         "ping local --warmup 0 --timeout 20s -d 60s --no-record -n {probes} -s {size_bytes} {options}"
     ));
     let sender = armed_sender(&trace);
-    assert_armed(sender, probes, probes, waits, "sender");
+    let sent = match options.contains("-i ") {
+        true => sent_on_schedule(sender, probes, options),
+        false => probes,
+    };
+    assert_armed(sender, sent, sent, waits, "sender");
     assert_sleeps(sender, sleeps.0, "sender");
     let reflector = armed_reflector(&trace);
     // The calls begin with the first answer, after the first probe was received.
-    assert_armed(reflector, probes, probes - 1, &[], "reflector");
+    assert_armed(reflector, sent, sent - 1, &[], "reflector");
     assert_sleeps(reflector, sleeps.1, "reflector");
 }
 
@@ -156,7 +167,7 @@ fn over_tcp_a_schedule_makes_no_other_call() {
             let made = names(calls);
             assert!(made.is_subset(&allowed), "{wait}: {:?}", made.difference(&allowed).collect::<Vec<_>>());
         }
-        assert_eq!(armed_sender(&trace).iter().filter(|call| call.sends()).count(), 500, "{wait}");
+        sent_on_schedule(armed_sender(&trace), 500, wait);
     }
 }
 
@@ -188,7 +199,9 @@ fn each_way_of_sleeping_makes_its_own_system_call_and_no_other() {
             .filter(|call| *call != wait && Some(call.as_str()) != other && *call != "clock_gettime")
             .collect();
         assert!(others.is_empty(), "{via}: {others:?}");
-        assert_eq!(calls.iter().filter(|call| *call == wait).count(), 100, "{via}");
+        // On a busy host slots are overrun.
+        let waits = calls.iter().filter(|call| *call == wait).count();
+        assert!((50..=100).contains(&waits), "{via}: {waits}");
     }
 }
 
@@ -200,7 +213,12 @@ fn the_bare_loop_of_wake_ups_makes_the_calls_that_latlab_makes() {
     for options in ["", "--set timer-slack=1ns", "--cpu 0 --mlock"] {
         let ours = slept(&format!("wakeup --warmup 0 -i 2ms -n 100 --no-record {options}"), "clock_nanosleep");
         let bare = slept(&format!("bare-wakeup -i 2ms -n 100 {options}"), "clock_nanosleep");
-        assert_eq!(ours, bare, "{options}");
+        // On a busy host either overruns slots: the calls of each slot are compared.
+        let of_slots = |calls: Vec<String>| -> BTreeSet<Vec<String>> {
+            calls.split_inclusive(|call| call == "clock_nanosleep").map(<[String]>::to_vec).collect()
+        };
+        assert!(ours.len() >= 50 && bare.len() >= 50, "{options}: {} and {}", ours.len(), bare.len());
+        assert_eq!(of_slots(ours), of_slots(bare), "{options}");
     }
 }
 
