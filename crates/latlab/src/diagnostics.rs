@@ -25,11 +25,11 @@ pub struct Caveat {
     pub code: String,
     /// How bad.
     pub severity: Severity,
-    /// What was seen, with numbers.
+    /// The cause, with numbers.
     pub message: String,
-    /// What it does to the figures.
+    /// The effect on the figures.
     pub effect: String,
-    /// What to do about it.
+    /// The remedy.
     pub hint: String,
 }
 
@@ -50,7 +50,7 @@ impl Caveat {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// What was attempted, with the value in backticks.
+    /// The attempted action, with its object in backticks.
     pub message: String,
     /// Why it failed.
     pub cause: Option<String>,

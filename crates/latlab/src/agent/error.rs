@@ -79,7 +79,7 @@ pub enum AgentError {
     Unknown {
         /// The target.
         peer: String,
-        /// What is wrong with the message.
+        /// The error in the message.
         what: String,
     },
     /// The agent refused the request.

@@ -1,5 +1,5 @@
-//! What a condition, a comparison or a gate is about: a statistic of a metric, or a ratio of the run; how it is typed,
-//! and what a run's description says of it. The term is that of ICH E9(R1).
+//! Estimands (ICH E9(R1)) of conditions, comparisons and gates: a statistic of a metric, or a ratio of the run. Parses
+//! estimands and their values, and finds their figures in the description of a run.
 
 use std::fmt;
 
@@ -220,9 +220,9 @@ pub fn default_estimands(metric: Metric) -> Vec<Estimand> {
 pub struct EstimandError {
     /// As typed.
     pub text: String,
-    /// What is wrong.
+    /// The error in the text.
     pub cause: String,
-    /// What would be right.
+    /// The expected form, or the nearest known word.
     pub hint: String,
 }
 

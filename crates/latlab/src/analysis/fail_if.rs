@@ -57,9 +57,9 @@ pub enum FailIfError {
     Form {
         /// As typed.
         text: String,
-        /// What is wrong.
+        /// The error in the text.
         cause: String,
-        /// What would be right.
+        /// The expected form, or the nearest known word.
         hint: String,
     },
     /// Its value cannot be parsed.
@@ -77,9 +77,9 @@ pub enum FailIfError {
         text: String,
         /// Which recording.
         recording: String,
-        /// What is missing.
+        /// The missing metric or deadline.
         cause: String,
-        /// What to do.
+        /// The option to add, or the metrics that the recording has.
         hint: String,
     },
 }
@@ -129,7 +129,7 @@ impl FailIf {
         Ok(FailIf { text: text.trim().into(), estimand, operator, value })
     }
 
-    /// What a summary must hold to be judged by this.
+    /// The estimand of the condition, which the options of a summary must include.
     pub fn estimand(&self) -> Estimand {
         self.estimand
     }

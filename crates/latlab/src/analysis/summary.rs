@@ -54,7 +54,7 @@ pub struct Summary {
     pub run: String,
     /// Path of the recording.
     pub recording: String,
-    /// What was measured.
+    /// The kind of the run.
     pub kind: Kind,
     /// UTC start, RFC 3339.
     pub started_at: String,
@@ -102,7 +102,7 @@ pub struct Summary {
     pub loads: Vec<LoadReport>,
     /// The instrument's own cost.
     pub instrument: Instrument,
-    /// What to know before relying on the figures, worst first.
+    /// Caveats of the run, in descending order of severity.
     pub caveats: Vec<Caveat>,
 }
 

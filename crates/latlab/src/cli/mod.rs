@@ -22,7 +22,7 @@ pub fn definition() -> clap::Command {
     definition.mut_subcommand("load", |command| command.mut_arg("load", |load| load.hide_short_help(false)))
 }
 
-/// What was typed, or clap's word about it: a help page, the version, or a refusal (see [`error`]).
+/// Parses a command line. Help pages and the version are returned as errors too (see [`error`]).
 pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let matches = definition().try_get_matches_from(typed)?;
     Cli::from_arg_matches(&matches)

@@ -185,7 +185,6 @@ fn leave_real_time() -> Result<(), Failure> {
     placement::leave_real_time().map_err(refused("leave real-time scheduling"))
 }
 
-/// What a reflector child process runs.
 enum ReflectorService {
     /// Sessions.
     Sessions(Box<dyn Listener>, Box<SessionReflector>),

@@ -81,8 +81,8 @@ fn show(job: &VerdictJob, comparisons: &Comparisons, gated: &[GateRow], console:
     })
 }
 
-/// What is compared of recordings: the statistics that were typed, or that an experiment's file names; those of gates;
-/// and the shift table.
+/// The request for recordings: statistics that were typed or that an experiment's file names, those of gates, and the
+/// shift table.
 fn request_of_recordings(job: &VerdictJob, asked: Option<&str>, gates: &[Gate]) -> Result<ComparisonRequest, Failure> {
     let metric = match asked {
         None => Metric::RoundTripDelay,
@@ -129,7 +129,7 @@ fn contrasts_of_file(job: &VerdictJob) -> Result<Option<Vec<Contrast>>, Failure>
     }
 }
 
-/// What is compared of files of numbers: the values; options about statistics are refused.
+/// The request for files of numbers, which have values only: options about statistics are refused.
 fn request_of_numbers(job: &VerdictJob, gates: &[Gate]) -> Result<ComparisonRequest, Failure> {
     let asked = [
         ("--statistic", !job.statistics.is_empty()),

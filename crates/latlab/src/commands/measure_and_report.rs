@@ -63,7 +63,7 @@ fn announce_duration(job: &StreamJob, console: &Console) {
     }
 }
 
-/// A plan with what its measurement needs and the form of its result.
+/// A plan, the key of its sessions, and the output of its results.
 pub(super) struct MeasureJob<'a> {
     pub(super) plan: &'a Plan,
     pub(super) key: Option<&'a PreSharedKey>,
@@ -72,7 +72,7 @@ pub(super) struct MeasureJob<'a> {
     pub(super) json: bool,
 }
 
-/// What a person sees of a run while it is measured.
+/// The sources of the progress display of a run.
 pub(super) struct LiveView<'a> {
     /// The rates of streams, written by the runs.
     pub(super) rates: &'a Arc<LiveRates>,

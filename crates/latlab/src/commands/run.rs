@@ -61,7 +61,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     reporter.end(end, &directory, &state, signals.outcome())
 }
 
-/// What was named on the command line, before its file is settled.
+/// The recipe, file or directory named on the command line, before its file is settled.
 struct ExperimentSource {
     /// The name of its file.
     file: String,

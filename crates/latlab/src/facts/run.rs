@@ -1,5 +1,4 @@
-//! What is known about a run apart from its rows: the cost of the instrument, settings, and
-//! what its ends report.
+//! Facts about a run apart from its rows: the cost of the instrument, settings, and reports of its ends.
 
 use std::collections::BTreeMap;
 

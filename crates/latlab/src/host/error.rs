@@ -116,9 +116,9 @@ pub enum KnobError {
     Absent {
         /// The setting as typed.
         setting: String,
-        /// What the host lacks.
+        /// The knob or value that the host lacks, or why it cannot be set.
         cause: String,
-        /// What could be set instead.
+        /// The remedy, such as the values that the host has.
         hint: String,
     },
     /// Two settings of one run set the knob. Nothing was changed.

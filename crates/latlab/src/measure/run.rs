@@ -33,7 +33,7 @@ pub struct RecordingTarget<'a> {
     pub live: Option<&'a Arc<LiveRates>>,
 }
 
-/// What all flows together have sent and delivered, at most an interval old.
+/// Counts of payload bits sent and delivered by all flows of a stream, at most an interval (about 100 ms) old.
 #[derive(Debug, Default)]
 pub struct LiveRates {
     sent_bits: AtomicU64,
@@ -192,7 +192,7 @@ impl SessionTraffic {
     }
 }
 
-/// What the sessions of a run are opened with. Every session of this end is opened by [`SessionOptions::open`].
+/// Key, lifetime and stop flag for the sessions of a run, all of which are opened by [`SessionOptions::open`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SessionOptions<'a> {
     /// The pre-shared key, if there is one.
@@ -224,7 +224,7 @@ impl SessionOptions<'_> {
     }
 }
 
-/// What the runs of a plan are opened with.
+/// The parameters that the runs of a plan have in common.
 #[derive(Clone, Copy)]
 pub(crate) struct RunContext<'a> {
     /// `None` for runs without a path.

@@ -104,7 +104,7 @@ pub const STREAM_PACKETS_MIN_PER_SECOND: u64 = 10;
 pub const STREAM_RATE_MAX_BPS: u64 = 10_000_000_000_000;
 /// The least share of the rate without loss, which the search finds to within 2 %.
 pub const STREAM_SHARE_MIN: f64 = 0.01;
-/// What Ethernet adds to an IP packet, in bytes: preamble and delimiter 8, addresses and type 14, check sequence 4,
+/// Bytes that Ethernet adds to an IP packet: preamble and delimiter 8, addresses and type 14, check sequence 4,
 /// gap 12 (IEEE 802.3, clause 3).
 pub const ETHERNET_OVERHEAD_BYTES: u32 = 38;
 /// Achieved rates are reported per window of this length …

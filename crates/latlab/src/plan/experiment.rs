@@ -59,7 +59,7 @@ pub struct Design {
     pub warmup_runs: u32,
     /// Number of blocks; at least this many if the number of runs depends on precision.
     pub blocks: u32,
-    /// What separates two blocks.
+    /// The separation of successive blocks.
     pub between: BetweenBlocks,
     /// Order of the runs of a block.
     pub order: RunOrder,
@@ -85,7 +85,7 @@ pub enum RunsRule {
     },
 }
 
-/// What separates two blocks.
+/// The separation of successive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BetweenBlocks {
     /// Nothing.

@@ -157,7 +157,7 @@ impl Condition {
         (!all.is_empty()).then(|| all.join(", "))
     }
 
-    /// What distinguishes each of these runs of one command from the others; empty texts where nothing does.
+    /// For each of `runs` its levels of the factors in which they differ, as one text, which may be empty.
     pub fn labels(runs: &[&Condition]) -> Vec<String> {
         let differs = |factor: &&Factor| runs.windows(2).any(|pair| (factor.label)(pair[0]) != (factor.label)(pair[1]));
         let factors: Vec<_> = factors().filter(differs).collect();

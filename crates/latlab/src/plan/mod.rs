@@ -1,5 +1,5 @@
-//! What is to be measured, settled: every default is filled in and every limit checked. An `Option` in a plan never stands
-//! for a default.
+//! Settled requests: every default is filled in, and every limit is checked. An `Option` in a plan never stands for a
+//! default.
 
 pub mod defaults;
 mod experiment;

@@ -43,7 +43,7 @@ impl Plan {
     }
 }
 
-/// What a run measures, and so what its recording holds.
+/// The kind of a run, which determines the rows and metrics of its recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -68,7 +68,7 @@ impl Kind {
         }
     }
 
-    /// What it measures many of, in the plural.
+    /// The word for its rows, in the plural.
     pub const fn rows(self) -> &'static str {
         match self {
             Kind::Ping => "probes",
@@ -118,7 +118,7 @@ impl Kind {
     }
 }
 
-/// What a run measures, with the parameters of its kind.
+/// The kind of a run with its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Work {
@@ -189,7 +189,7 @@ impl EndSpec {
     pub const SYSTEM: EndSpec = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
 }
 
-/// What the summary shows by default; the recorded facts do not depend on it.
+/// Defaults of the summary, on which the recorded facts do not depend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SummaryDefaults {
     /// Quantiles in (0, 1), ascending.
@@ -227,7 +227,7 @@ impl CompatOutput {
 pub struct RunSpec {
     /// The far end.
     pub target: Target,
-    /// What is measured.
+    /// The kind of the run with its parameters.
     pub work: Work,
     /// When the run ends.
     pub stop: StopWhen,
@@ -247,7 +247,7 @@ pub struct RunSpec {
     pub authenticated: bool,
     /// Tags given by the user.
     pub tags: BTreeMap<String, String>,
-    /// What the summary shows.
+    /// Defaults of the summary.
     pub judging: SummaryDefaults,
 }
 

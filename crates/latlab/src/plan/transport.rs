@@ -16,7 +16,7 @@ pub enum TransportKind {
     Tcp,
 }
 
-/// What follows from a kind of transport. Code outside of `transport/` reads these properties and no kind.
+/// The properties of a kind of transport. Code outside of `transport/` reads these properties instead of the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportProperties {
     /// The value of `--transport`.

@@ -9,11 +9,11 @@ use crate::stats::MeanDifference;
 pub struct Recipe {
     /// The name for `latlab run`.
     pub name: &'static str,
-    /// What it measures, in one line.
+    /// The measurement, in one line.
     pub title: &'static str,
     /// Who measured it first, and how.
     pub origin: &'static str,
-    /// What to learn from it.
+    /// The interpretation of its figures.
     pub lesson: &'static str,
     /// Its file, with words such as `@RUNS@` that depend on target and scale.
     pub(super) template: &'static str,

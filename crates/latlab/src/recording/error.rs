@@ -37,7 +37,7 @@ pub enum RecordingError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error in the file.
         what: String,
     },
     /// A later latlab wrote the recording in a format that this one would misread.

@@ -99,7 +99,7 @@ pub enum SpoolEvent {
         /// The call that it slept in.
         via: Via,
     },
-    /// What an end of a stream counted in an interval.
+    /// Counts of one end of a stream in one interval.
     Interval(StreamInterval),
 }
 

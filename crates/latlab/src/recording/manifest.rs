@@ -22,7 +22,7 @@ pub struct FormatVersion {
 }
 
 impl FormatVersion {
-    /// What this latlab writes.
+    /// The version that this latlab writes.
     pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 5 };
 }
 
@@ -58,7 +58,7 @@ pub struct EndFacts {
 /// The condition that has the largest payload, in bytes, that crosses the path in one packet.
 pub const UNFRAGMENTED_BYTES: &str = "path.unfragmented-bytes";
 
-/// What was observed in the run, besides its rows.
+/// Facts observed in the run, apart from its rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
     /// The address measured from, `ADDR:PORT`.
@@ -100,7 +100,7 @@ pub struct RunFacts {
     /// Datagrams that the kernel dropped at the sender's socket; null if unknown.
     #[serde(default)]
     pub socket_drops: Option<u64>,
-    /// What the kernel reported of the sender's TCP connection; null without one.
+    /// The sender's TCP connection (TCP_INFO); null without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<ConnectionFacts>,
     /// How threads slept; null if none did.
@@ -152,10 +152,10 @@ pub struct Manifest {
     /// agent at the far end, or if it was lost before the end.
     #[serde(default)]
     pub clock_relation: Option<ClockRelation>,
-    /// What the loads reached while the run measured; all runs of one command share them.
+    /// Offered and achieved loads in the measuring phase; all runs of one command share them.
     #[serde(default)]
     pub loads: Vec<LoadReport>,
-    /// What was observed in the run.
+    /// Facts observed in the run.
     pub run: RunFacts,
     /// Settings that were changed for the run, and how they were restored.
     #[serde(default)]
@@ -164,7 +164,7 @@ pub struct Manifest {
     pub instrument: Instrument,
     /// Caveats that the run raised; those of the analysis are derived each time.
     pub caveats: Vec<Caveat>,
-    /// What wrote this.
+    /// The software that made the recording.
     pub software: Software,
     /// How the run ended.
     pub ending: RunEnding,

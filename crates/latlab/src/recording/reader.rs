@@ -83,7 +83,7 @@ impl Recording {
         &self.path
     }
 
-    /// What opening did or could not do, as text for the user.
+    /// A note for the user that opening has finished an interrupted recording, or could not.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }

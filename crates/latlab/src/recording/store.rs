@@ -21,7 +21,7 @@ pub struct Store {
     end: StoreEnd,
 }
 
-/// What dropping the value does to the directory.
+/// The end of the directory when its [`Store`] is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StoreEnd {
     Stays,

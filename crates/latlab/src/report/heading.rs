@@ -7,7 +7,6 @@ use crate::units::human::{grouped, span};
 /// Parts of the heading of one planned or measured run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Headline<'a> {
-    /// What kind of rows.
     pub kind: Kind,
     /// Factors of the run.
     pub condition: &'a Condition,

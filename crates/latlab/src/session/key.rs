@@ -172,7 +172,7 @@ pub enum KeyError {
     Foreign {
         /// File or descriptor.
         name: String,
-        /// What is wrong with the content.
+        /// The error in the content.
         what: String,
     },
     /// Shorter than 128 bit.

@@ -55,7 +55,7 @@ fn variance(blocks: &[&BlockRuns], difference: f64) -> Option<(f64, f64)> {
     (freedom > 0.0).then(|| (squares / freedom, freedom))
 }
 
-/// What further runs are predicted from.
+/// Difference, variance and sizes of the present runs, from which the power of further runs is predicted.
 struct Prediction {
     difference: f64,
     variance: f64,

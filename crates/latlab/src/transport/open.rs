@@ -109,10 +109,10 @@ pub struct Bound<S> {
 
 /// Work that depends on the types of a transport kind.
 pub trait FamilyVisitor {
-    /// What comes of it.
+    /// The result of the work.
     type Output;
 
-    /// Does it with the types of `F`.
+    /// Does the work with the types of `F`.
     fn visit<F: TransportFamily>(self) -> Self::Output;
 }
 

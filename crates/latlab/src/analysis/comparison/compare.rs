@@ -34,7 +34,7 @@ pub struct Comparisons {
     pub shifts: Vec<Comparison>,
     /// The options of the comparison.
     pub options: ComparisonOptions,
-    /// What to know before relying on it, worst first.
+    /// Its caveats, in descending order of severity.
     pub caveats: Vec<Caveat>,
 }
 

@@ -29,9 +29,9 @@ pub struct Gate {
 pub struct GateError {
     /// As typed.
     pub text: String,
-    /// What is wrong.
+    /// The error in the text.
     pub cause: String,
-    /// What would be right.
+    /// The expected form, or the nearest known word.
     pub hint: String,
 }
 
@@ -81,7 +81,7 @@ pub struct GateRow {
 pub struct UndecidedGate {
     /// As typed.
     pub gate: String,
-    /// What would decide it.
+    /// That more runs would decide it, or the reason why they would not.
     pub hint: &'static str,
 }
 

@@ -72,7 +72,7 @@ pub enum GroupingError {
         groups: usize,
         /// Why there are so few.
         cause: String,
-        /// What would help.
+        /// The remedy.
         hint: String,
     },
     /// The runs are of several kinds.

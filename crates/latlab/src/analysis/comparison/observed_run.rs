@@ -53,7 +53,7 @@ pub struct RunOrigin {
 pub struct ObservedRun {
     /// Its directory, or file and line of a number.
     pub name: String,
-    /// What was measured; `None` for a number from a file.
+    /// The kind of the run; `None` for a number from a file.
     pub kind: Option<Kind>,
     /// Where and when it was made.
     pub origin: RunOrigin,

@@ -106,7 +106,7 @@ pub(super) struct Question {
     pub(super) equivalence: Option<f64>,
 }
 
-/// What a verdict generalises to.
+/// The population to which a verdict generalises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuestionScope {
     /// The blocks that were measured.
@@ -120,7 +120,7 @@ pub enum QuestionScope {
 pub struct ComparisonOptions {
     /// Of intervals and verdicts.
     pub confidence: f64,
-    /// What the verdicts generalise to.
+    /// The population to which the verdicts generalise.
     pub scope: QuestionScope,
     /// Permutations to draw if there are more.
     pub draws: u32,

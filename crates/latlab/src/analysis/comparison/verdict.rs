@@ -94,7 +94,7 @@ pub struct Evidence {
 /// One quantity of a candidate group, compared with that of a baseline group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What is compared.
+    /// The compared quantity: an estimand of runs, or the values of files of numbers.
     pub quantity: Quantity,
     /// Index of the baseline group.
     pub baseline: usize,

@@ -91,16 +91,16 @@ impl ColumnFigure {
     }
 }
 
-/// A publication with what was measured of it.
+/// A publication and the figures measured for its rows.
 #[derive(Clone, Debug)]
 pub struct PublishedResults {
     /// The publication.
     pub published: &'static Published,
-    /// For each of its rows what was measured, or why nothing was.
+    /// For each row of the publication its measured figures, or the reason why there are none.
     pub rows: Vec<Result<MeasuredRow, String>>,
 }
 
-/// What was measured of a row of a publication.
+/// The measured figures of a row of a publication.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredRow {
     /// Column by column, in the unit of the publication: medians of the runs, or statistics over runs.
@@ -237,7 +237,7 @@ impl RunsByRow {
         Outline::of(&mut self.figures(row).map(|(_, figure)| figure).collect::<Vec<_>>())
     }
 
-    /// What was measured of a row; `None` if no run of it has a figure.
+    /// The measured figures of a row; `None` if no run of it has a figure.
     pub fn measured(&self, row: usize) -> Option<MeasuredRow> {
         let (runs, outline) = (&self.rows[row], self.outline(row)?);
         let first = self.outline(0).filter(|_| row > 0);

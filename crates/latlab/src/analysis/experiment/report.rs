@@ -9,14 +9,14 @@ use crate::diagnostics::{Failure, Outcome};
 use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome, RunState};
 use crate::plan::Kind;
 
-/// What an experiment has shown so far.
+/// The results of an experiment so far.
 #[derive(Clone, Debug)]
 pub struct ExperimentReport {
     /// Its id.
     pub id: String,
     /// Its name.
     pub name: String,
-    /// What its runs measure.
+    /// The kind of its runs.
     pub kind: Kind,
     /// Its directory.
     pub directory: String,
@@ -56,7 +56,7 @@ impl ExperimentReport {
         self.runs.iter().any(|run| run.judged().is_some())
     }
 
-    /// What limits the trust in the report, one line each.
+    /// Reasons to trust the report less, one line each: failed, unanswered and untrusted runs, and a changed file.
     pub fn warnings(&self) -> Vec<String> {
         let (silent, broken): (Vec<_>, Vec<_>) = self.ended_as(RunOutcome::Failed).partition(|run| run.is_unanswered());
         let untrusted: Vec<_> = self.ended_as(RunOutcome::Untrusted).collect();

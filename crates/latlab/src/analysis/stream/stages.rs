@@ -64,7 +64,7 @@ pub struct SearchFigures {
     pub max_pps: f64,
     /// The number of trials.
     pub trials: usize,
-    /// The last trial at the lowest rate, if no packet was lost in it and packets were only late.
+    /// The latest trial at the lowest rate; `None` if none was late, or if any was unanswered, lost packets or sent too few.
     pub late_at_least: Option<TrialFacts>,
     /// Duration of all trials.
     pub took: Nanos,

@@ -38,7 +38,7 @@ pub(super) struct HostEvidence<'a> {
     pub(super) facts: &'a HostFacts,
     /// Facts of a short time before.
     pub(super) earlier: Option<&'a HostFacts>,
-    /// What the host did between the two.
+    /// Busy time and steal of the CPUs between `earlier` and `facts`.
     pub(super) activity: Option<Activity>,
     pub(super) intent: Intent<'a>,
 }

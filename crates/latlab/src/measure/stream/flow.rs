@@ -68,9 +68,9 @@ pub(crate) struct FlowSlice<'a> {
     pub(crate) burst_packets: u16,
     /// Whether to set the smallest timer slack, which the run does not set itself.
     pub(crate) exact_timers: bool,
-    /// What the POLL before the first packet awaits.
+    /// The answer that the POLL before the first packet awaits.
     pub(crate) before: Awaiting,
-    /// What all later POLLs await.
+    /// The answer that all later POLLs await.
     pub(crate) after: Awaiting,
     /// Counts to update for a display.
     pub(crate) live: Option<&'a LiveRates>,

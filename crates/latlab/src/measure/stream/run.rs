@@ -44,9 +44,9 @@ pub(crate) enum OnSilence {
     Fail,
     /// The rate was too high: the packets count as lost.
     CountAsLoss {
-        /// What the POLL before the first packet awaits.
+        /// The answer that the POLL before the first packet awaits.
         before: Awaiting,
-        /// What the later POLLs await.
+        /// The answer that all later POLLs await.
         after: Awaiting,
     },
 }

@@ -200,7 +200,7 @@ struct Unanswered {
 }
 
 impl Unanswered {
-    /// What the POLLs of a trial at this pace await: the one before its first packet, and the later ones.
+    /// The answers that the POLLs of a trial at `pps` await: the POLL before its first packet, and all later ones.
     fn awaiting(&self, pps: Option<f64>) -> (Awaiting, Awaiting) {
         let of = |without_pace| if without_pace { Awaiting::UnknownQueue } else { Awaiting::OneOfSeveral };
         (of(pps.is_none() || self.without_pace), of(pps.is_none()))

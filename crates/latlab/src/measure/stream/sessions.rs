@@ -75,7 +75,7 @@ impl<F: TransportFamily> ReadyFlow<F> {
     }
 }
 
-/// What the flows of a run are opened with.
+/// The parameters that the flows of a run have in common.
 pub(crate) struct FlowOptions<'a> {
     pub(crate) spec: &'a RunSpec,
     pub(crate) peer: SocketAddr,

@@ -1,5 +1,5 @@
-//! What is shown before an experiment begins: its plan (what will be done, in what order, how long it takes and how much it
-//! leaves), the built-in experiments, and a systemd service that continues an experiment at each boot until it is finished.
+//! Texts before an experiment begins: its plan (runs, order, duration, disk space), the built-in experiments, and a
+//! systemd service that continues an experiment at each boot until it is finished.
 
 use std::path::Path;
 

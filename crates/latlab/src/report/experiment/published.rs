@@ -12,10 +12,10 @@ const LABEL: usize = 14;
 const GAP: usize = 2;
 const AGAINST: &str = "against first";
 
-/// What was measured of a row, or why nothing was; `None` if only the publication is shown.
+/// The measured figures of a row, or why there are none; `None` if only the publication is shown.
 type Measured<'a> = Option<&'a Result<MeasuredRow, String>>;
 
-/// The publication with what was measured of it, as text.
+/// The publication with the measured figures, as text.
 pub(super) fn text(results: &PublishedResults, style: Style) -> String {
     table(results.published, |row| results.rows.get(row), style)
 }
@@ -132,7 +132,7 @@ fn cell(figure: ColumnFigure, decimals: usize) -> String {
     }
 }
 
-/// The publication with what was measured of it, as the value of a key of `latlab.compare/1`.
+/// The publication with the measured figures, as the value of a key of `latlab.compare/1`.
 pub(super) fn document(results: &PublishedResults) -> Value {
     let published = results.published;
     let rows = published.rows.iter().zip(&results.rows).map(|(row, measured)| row_document(row, measured));

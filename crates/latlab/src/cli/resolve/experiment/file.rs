@@ -15,9 +15,9 @@ pub struct FileError {
     pub file: String,
     /// From 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The error in that line.
     pub cause: String,
-    /// What would be right.
+    /// The remedy.
     pub hint: Option<String>,
 }
 

@@ -41,7 +41,7 @@ pub(super) struct OptionValue {
     pub(super) key: String,
     /// The value in one line.
     pub(super) text: String,
-    /// What would be typed; empty for an option that is left out. Of `target` the bare word.
+    /// The words of the command line: empty for an option that is left out, the bare value for `target`.
     pub(super) words: Vec<String>,
     /// The position in the file.
     pub(super) at: usize,
