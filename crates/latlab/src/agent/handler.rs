@@ -1,4 +1,4 @@
-//! Changes of an agent to its host, and their undoing. One method for each request.
+//! Requests to an agent: one method carries out each, and all changes to its host can be undone.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Reports of an agent about its host: facts, and samples that it takes during a run and sends in pages.
+//! Reports of an agent about its host: facts, and samples, which it takes during a run and sends afterwards in pages.
 
 use std::collections::VecDeque;
 use std::mem;

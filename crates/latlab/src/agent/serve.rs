@@ -1,4 +1,5 @@
-//! The agent's end of a connection: input, output and signals under one timer; every change is undone at its end.
+//! The agent's end of a connection: reads requests, writes replies and waits for signals, with a dead-man timer. When
+//! it ends, every change to the host is undone.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! Fates counted, and the ratios of the counts with their intervals. In words: docs/metrics.md and docs/statistics.md.
+//! Counts of fates, and ratios of the counts with their intervals. Definitions: docs/metrics.md and docs/statistics.md.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! `--fail-if '[METRIC] STATISTIC OP VALUE'`: a condition under which a script is to stop.
+//! `--fail-if '[METRIC] STATISTIC OP VALUE'`: a condition under which the command exits with 1.
 //!
-//! A quantile that fell among the lost is infinite. An unsupported quantile is judged by its point value, with a
-//! warning. Without anything to judge (no probe measured, or none answered for a statistic over answered probes) the
-//! condition *holds*, so that a script does not continue without a measurement.
+//! A quantile that falls among the lost probes is infinite. An unsupported quantile is judged by its point value, with
+//! a warning. If there is nothing to judge (no probe was measured, or none was answered for a statistic over answered
+//! probes), the condition *holds*, so that a script does not continue without a measurement.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The host samples of a run, accumulated: the first and the last reading, and the extremes in between.
+//! Accumulates the host samples of a run: the first and the last reading, and the extremes in between.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,5 +1,4 @@
-//! Limits of validity: the value from which a caveat is raised, each with its reason. docs/metrics.md has the same
-//! numbers.
+//! Limits of validity: the values from which caveats are raised, each with its reason, as in docs/metrics.md.
 
 use crate::units::Nanos;
 

@@ -1,5 +1,5 @@
-//! Judging: from the rows of a recording to a summary, its caveats, conditions and comparisons. Pure: every figure can
-//! be computed again from the recording. Definitions: docs/metrics.md.
+//! Analysis of recordings: summaries, caveats, conditions and comparisons. Pure: every figure can be computed again
+//! from the recording. Definitions: docs/metrics.md.
 
 mod caveats;
 pub mod comparison;

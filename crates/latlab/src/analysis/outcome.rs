@@ -1,4 +1,4 @@
-//! How a command ends, judged by the summaries of its runs; where no run has an answer, the most likely reason.
+//! The outcome of a command from the summaries of its runs, or the most likely reason if no run has an answer.
 
 use std::collections::BTreeMap;
 

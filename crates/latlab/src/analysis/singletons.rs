@@ -1,4 +1,4 @@
-//! Rows to singletons: the definition of every metric of a probe, in one table. In words: docs/metrics.md.
+//! Singletons of recorded probes: one table defines every metric of a probe. Definitions in words: docs/metrics.md.
 
 use super::source::{ProbeSource, RowVisitor, for_each_measured, is_all_answered, value_at, values_of_all, visit_rows};
 use crate::metric::Metric;

@@ -1,4 +1,4 @@
-//! The rows of a run, from a recording on disk or from memory. One pass over the rows feeds several visitors, since
+//! The rows of a run, from a recording on disk or from memory. Several visitors share one pass over the rows, since
 //! decoding a file of ten million rows takes longer than most statistics.
 
 use crate::facts::{HostSample, StreamInterval};

@@ -1,5 +1,4 @@
-//! From the rows of one run to its summary. The same right after the run and years later, since both read the
-//! recording.
+//! Computes the summary of one run from its recording, so that it is the same right after the run and years later.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The command line: `args` is what was typed, `resolve` what it means.
+//! The command line: `args` has the arguments as typed, and `resolve` turns them into plans and jobs.
 
 pub mod args;
 pub mod error;

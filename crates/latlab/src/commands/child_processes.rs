@@ -1,6 +1,6 @@
-//! Hidden commands. `reflector`, `net-load` and `stressor` run as child processes of latlab: each reads its request as one line
-//! of JSON on standard input and writes events, one line of JSON each, to standard output. The bare loops run alone, for the
-//! benchmarks of the project, and print their figures as JSON.
+//! Hidden commands. `reflector`, `net-load` and `stressor` run as child processes of latlab: each reads its request as
+//! one line of JSON on standard input and writes events, one line of JSON each, to standard output. The bare loops run
+//! alone, for the benchmarks of the project, and print their figures as JSON.
 
 use std::io::{self, BufRead, Read};
 use std::num::NonZeroU64;

@@ -1,4 +1,4 @@
-//! `latlab compare`: is there a difference, how big, how sure; and the classic form, `--ministat`.
+//! `latlab compare`: compares groups of runs or of numbers, or prints them in the ministat form (`--ministat`).
 
 use super::Outcome;
 use super::observation_groups::{self, PathGroup};

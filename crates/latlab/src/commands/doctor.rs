@@ -1,4 +1,4 @@
-//! `latlab doctor`: what on a host would spoil a measurement, and the command that mends it.
+//! `latlab doctor`: reports properties of a host that would spoil a measurement, and the commands that correct them.
 
 use std::io;
 use std::thread;

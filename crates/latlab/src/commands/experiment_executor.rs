@@ -1,4 +1,4 @@
-//! Executes the runs of an experiment as their commands would, under one progress line for all.
+//! Executes the runs of an experiment as their commands would, with one progress line for all runs.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

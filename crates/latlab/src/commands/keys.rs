@@ -1,4 +1,4 @@
-//! Pre-shared keys: `latlab keygen FILE`, and where a command finds its key.
+//! Pre-shared keys: `latlab keygen FILE` writes one, and commands read theirs from a file or descriptor.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `latlab list`: what is in the store.
+//! `latlab list`: lists the recordings of a store.
 
 use std::path::Path;
 

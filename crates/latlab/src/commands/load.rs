@@ -1,4 +1,4 @@
-//! `latlab load`: make loads, hold them, report what was reached.
+//! `latlab load`: makes loads for a time, and reports the achieved values.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! `latlab man` and `latlab completions SHELL`: man pages and shell completions from the definition of the command line.
+//! `latlab man` and `latlab completions SHELL`: man pages and completions from the definition of the command line.
 
 use std::fs;
 use std::io;

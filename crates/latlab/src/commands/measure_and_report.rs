@@ -1,4 +1,4 @@
-//! `latlab ping`, `latlab wakeup` and `latlab stream`: measure, and report what was measured.
+//! `latlab ping`, `latlab wakeup` and `latlab stream`: measure a plan, and print the summaries of its runs.
 
 use std::cell::RefCell;
 use std::io;

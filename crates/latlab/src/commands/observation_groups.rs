@@ -1,5 +1,5 @@
-//! Groups of observations: from the paths and globs that were typed to the runs of recordings, stores and experiments, and
-//! from these to numbers of files or figures of runs.
+//! Groups of observations: resolves paths and globs to recordings, stores, experiments and files of numbers, and reads
+//! the figures of the runs or the numbers of the files.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Restores what a latlab process that died had set on this host, and reports it.
+//! Restores settings and removes traces that latlab processes which died had left on this host, and reports both.
 
 use crate::console::Console;
 use crate::diagnostics::in_words;

@@ -1,4 +1,4 @@
-//! `latlab wakeup --try-remedies`: an experiment in memory whose one factor is what may let threads wake earlier.
+//! `latlab wakeup --try-remedies`: runs an experiment in memory whose only factor is the remedy for late wake-ups.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! `latlab run`: run an experiment from the state that it is in, and show its report.
+//! `latlab run`: starts or continues an experiment, and prints its report.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

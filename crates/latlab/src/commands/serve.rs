@@ -1,4 +1,4 @@
-//! `latlab serve`: the reflector. Answers authenticated sessions, changes nothing on the host.
+//! `latlab serve`: the reflector. Answers authenticated sessions, and does not change settings of the host.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

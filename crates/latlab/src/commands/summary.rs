@@ -1,4 +1,4 @@
-//! `latlab summary REC…`: what recordings say, and whether a condition on them holds.
+//! `latlab summary REC…`: prints summaries of recordings, and judges conditions on them (`--fail-if`).
 
 use std::path::PathBuf;
 

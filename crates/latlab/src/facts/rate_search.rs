@@ -160,8 +160,8 @@ impl RateSearchFacts {
         judged
     }
 
-    /// The trial at the lowest rate with the longest counting time. `None` if no trial at that rate was late, or if any was
-    /// unanswered, lost packets or sent too few.
+    /// The trial at the lowest rate with the longest counting time. `None` if no trial at that rate was late, or if any
+    /// was unanswered, lost packets or sent too few.
     pub fn late_at_least(&self) -> Option<TrialFacts> {
         let paced = || self.trials.iter().filter_map(|trial| Some((trial.asked_pps?, trial)));
         let least = paced().map(|(pps, _)| pps).fold(f64::INFINITY, f64::min);

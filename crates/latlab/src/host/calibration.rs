@@ -1,5 +1,5 @@
-//! Round trips of the bare loop on this host, as `latlab doctor --calibrate` measured them: the least that every summary
-//! states. A figure holds for one boot, one pair of CPUs, one wait mode and one size.
+//! Round trips of the bare loop on this host, as `latlab doctor --calibrate` measured them: the lower limit that every
+//! summary states. A figure holds for one boot, one pair of CPUs, one wait mode and one size.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

@@ -1,5 +1,5 @@
-//! Errors of host operations. After one nothing has been measured; settings that had been changed are restored, or stay in
-//! the journal.
+//! Errors of host operations. After such an error no run is measured, and changed settings are restored or stay in the
+//! journal.
 
 use std::io;
 use std::path::PathBuf;

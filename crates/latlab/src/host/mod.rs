@@ -1,4 +1,4 @@
-//! The host: its facts, what on it would spoil a measurement, settings and placement, samples during a run, and the network
+//! The host: facts, findings of the doctor, settings, placement of threads, samples during a run, and the network
 //! namespaces of the target `lab`.
 
 pub mod calibration;

@@ -1,4 +1,4 @@
-//! Processes: which one, across reuse of process ids and reboots, and the end of children with their parent.
+//! Identity of processes across reuse of process ids and reboots, and the end of child processes with their parent.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The files of a host under a root, so that tests can provide a host of their own.
+//! The files of a host under a root directory, so that tests can provide the files of another host.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

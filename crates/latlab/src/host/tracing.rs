@@ -1,8 +1,8 @@
 //! A trace of the scheduler, in a ring that is stopped after a late wake-up.
 //!
-//! The ring is an instance of [ftrace](https://docs.kernel.org/trace/ftrace.html#instances), so that other tracing is not
-//! changed. Its name has the process that owns it. The kernel refuses to remove it while the owner holds its files; the next
-//! latlab removes those of processes that died.
+//! The ring is an instance of [ftrace](https://docs.kernel.org/trace/ftrace.html#instances), so that other tracing is
+//! not changed. Its name states the process that owns it. The kernel refuses to remove it while the owner has its files
+//! open. The next latlab removes the rings of dead processes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

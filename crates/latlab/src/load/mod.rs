@@ -1,8 +1,8 @@
 //! Loads during a measurement: CPU time, hashing workers, memory traffic.
 //!
-//! A load runs in a process of its own: it shares no locks and no address space with the measuring process, and ends with it
-//! however that ends. Its workers are independent; their sum is read every 100 ms and evaluated when the load ends. The
-//! reasons for processes, for this control and for this period: docs/design/0005-loads.md.
+//! A load runs in a process of its own: it shares no locks and no address space with the measuring process, and ends
+//! with that process however it ends. Its workers are independent. The sum of their work is read every 100 ms, and
+//! evaluated when the load ends. Reasons for processes, control and period: docs/design/0005-loads.md.
 
 mod error;
 mod kinds;

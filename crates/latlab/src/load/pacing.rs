@@ -1,4 +1,4 @@
-//! Workers that keep a rate, each on a CPU of its own: the control, which is pure, and the threads.
+//! Workers that keep a rate, each on a CPU of its own: the rate control, which is pure, and the threads.
 
 use std::io;
 use std::sync::mpsc;

@@ -1,4 +1,4 @@
-//! A load as the measuring process uses it: a child process, its request and its events.
+//! The stressor of a load, as the measuring process controls it: a child process, its request and its events.
 
 use std::io;
 use std::time::Duration;

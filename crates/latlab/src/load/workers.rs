@@ -1,4 +1,4 @@
-//! A load inside of its process: its workers, and the figures of what they do.
+//! The workers of a load, inside of its stressor, and the figures of their work.
 
 use std::io::Read;
 use std::os::fd::AsFd;

@@ -1,4 +1,4 @@
-//! Errors of measuring. Loss and lateness are not errors but data.
+//! Errors of measuring. Lost and late probes are data, not errors.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! The lifecycle of the runs of a plan, the same for every kind: reach the peer, start the loads, open the runs, sample the
-//! hosts, measure the runs in turn on the measuring thread, collect, close.
+//! The lifecycle of the runs of a plan of any kind: connect to the peer, start the loads, open the runs, sample the
+//! hosts, measure the runs in turn on the measuring thread, collect the results, close the runs.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;

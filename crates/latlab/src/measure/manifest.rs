@@ -1,4 +1,4 @@
-//! The facts about a run before its first probe and after its last one, collected for the manifest.
+//! Collects the facts of the manifest about a run, before its first probe and after its last one.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Measuring: the lifecycle of all kinds of runs (`lifecycle.rs`, `run.rs`), the peer (`peer.rs`), and a folder for each
-//! kind with its hot loop. `baseline/` has bare loops of the same system calls, to compare with.
+//! Measuring: the lifecycle of runs of all kinds (`lifecycle.rs`, `run.rs`), the peer (`peer.rs`), and a folder for
+//! each kind with its hot loop. `baseline/` has bare loops of the same system calls for comparison.
 
 mod background_loads;
 pub mod baseline;

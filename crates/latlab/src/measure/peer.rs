@@ -1,4 +1,4 @@
-//! The peer of a run: a reflector that runs already, or is started on this host or by an agent.
+//! The peer of a run: a reflector that is already running, or that is started on this host or by an agent.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

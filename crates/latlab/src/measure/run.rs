@@ -1,5 +1,4 @@
-//! Common parts of all kinds of runs: the target of its recording, the options of its sessions, slices, and how it
-//! ends.
+//! Common parts of runs of all kinds: recording target, session options, slices, and endings.
 
 use std::panic::resume_unwind;
 use std::path::Path;

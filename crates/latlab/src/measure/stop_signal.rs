@@ -1,4 +1,4 @@
-//! The early end of the runs of a plan.
+//! The signal that ends the runs of a plan early: by the caller, or after a late wake-up.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

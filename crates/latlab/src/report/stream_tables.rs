@@ -1,5 +1,5 @@
-//! Tables of streams: offered and delivered rates, CPU cost and results of rate searches.
-//! Streams in the format of `netperf -t UDP_STREAM`: a line for the sender, a line for the receiver.
+//! Tables of streams: offered and delivered rates, CPU cost and results of rate searches. Streams in the format of
+//! `netperf -t UDP_STREAM`: a line for the sender, and a line for the receiver.
 
 use super::heading::names;
 use super::view::{ColumnView, GroupView, RowView, TableView};

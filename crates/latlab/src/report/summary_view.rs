@@ -1,4 +1,4 @@
-//! Selection of the tables, remarks and caveats in a report of runs; merging and numbering of the caveats of several runs.
+//! Selects the tables, remarks and caveats of a report of runs. Merges and numbers the caveats of several runs.
 
 use super::figures::{across, by_cpu, down, histogram, rows_of_runs, windows};
 use super::heading::{Headline, heading, names};

@@ -1,5 +1,5 @@
-//! Rendering of a view as text in 80 columns, with the same words with and without colour: colour and line wrapping, tables and
-//! histograms.
+//! Rendering of a view as text in 80 columns, with the same words with and without colour: colour and line wrapping,
+//! tables and histograms.
 
 use super::view::{CaveatView, ColumnView, GroupView, HistogramView, ReportView, RowView, TableView};
 use crate::diagnostics::Severity;

@@ -1,5 +1,5 @@
-//! The sender's side of a session as the measuring loop uses it: the encoding of probes, the decoding of answers, the end of the
-//! session. And the codec for a plain UDP echo, which returns datagrams unchanged: for devices that cannot run latlab.
+//! Codecs of the measuring loop, which encode probes and decode answers: [`NativeSession`] for an open session, which
+//! it also closes, and [`EchoCodec`] for devices that cannot run latlab but return datagrams unchanged (UDP echo).
 
 use std::collections::BTreeMap;
 

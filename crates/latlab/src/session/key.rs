@@ -1,5 +1,5 @@
 //! The pre-shared key, read from a file or an inherited descriptor, never from the command line or the environment
-//! (rule R7); and random bytes for nonces and seeds.
+//! (rule R7). Random bytes for keys, nonces and seeds.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};

@@ -1,5 +1,5 @@
-//! The loads of one end of a measurement: started before its warm-up, judged while it measures, ended with it; and the
-//! process of a network load, as the measuring process uses it.
+//! The loads of one end: their start before the warm-up, their reports on the measuring phase, and their end after it.
+//! [`NetLoad`] controls the process of a network load.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;

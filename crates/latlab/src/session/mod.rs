@@ -1,5 +1,5 @@
-//! Sessions: the messages between the two ends before, during and after a run (docs/protocol.md), at the sender and in
-//! `reflector/`. Processes that hold one end of a session are started from here too, and with them the loads of a run.
+//! Sessions: both ends of the protocol of sender and reflector before, during and after a run (docs/protocol.md).
+//! Starts the processes that hold one end of a session (reflectors, network loads), and with them all loads of a run.
 
 mod codec;
 mod key;

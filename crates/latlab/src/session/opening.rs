@@ -1,5 +1,5 @@
-//! Opening a session at the sender: the requested terms, the handshake HELLO → COOKIE → OPEN → ACCEPT over any transport,
-//! and why it may fail.
+//! Opening of a session by the sender: the requested terms, the handshake HELLO → COOKIE → OPEN → ACCEPT over any
+//! transport, and its errors.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

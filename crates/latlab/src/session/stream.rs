@@ -1,5 +1,5 @@
-//! Streams at their sender's end of the session: packets that the reflector counts ([`UpStream`]), and packets that the
-//! reflector sends within the credit of this end ([`DownStream`]).
+//! Streams at the sender of the session: packets that the reflector counts ([`UpStream`]), and packets that the
+//! reflector sends within the credit that this end grants ([`DownStream`]).
 
 use super::codec::NativeSession;
 use crate::clock::Clock;

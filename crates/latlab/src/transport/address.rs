@@ -1,4 +1,4 @@
-//! Addresses of the two ends: from a name to an address, from a path to the local address, from an address to its network.
+//! Addresses of the two ends: resolution of names, the local address of a path, and networks of addresses for limits.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};

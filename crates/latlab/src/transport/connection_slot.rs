@@ -1,4 +1,4 @@
-//! One of a reflector's slots for connections, with the memory that a connection needs; used by one after the other.
+//! A slot of a reflector for one TCP connection at a time, with the memory that a connection needs.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};

@@ -1,4 +1,4 @@
-//! Errors of opening a path, of a broken connection, and of a way of sending that a kernel does not support.
+//! Errors of opening a path, of a broken connection, and of a send mode that the kernel does not support.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

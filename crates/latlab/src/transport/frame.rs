@@ -1,4 +1,4 @@
-//! Framing of messages in a stream of bytes: each message follows its length (docs/protocol.md, "Over TCP").
+//! Framing of messages in a stream of bytes: each message is preceded by its length (docs/protocol.md, "Over TCP").
 
 use std::ops::Range;
 

@@ -1,7 +1,6 @@
-//! How messages travel between the two ends of a measurement. The traits in `seam.rs` are all that sessions and
-//! measuring loops see of it (docs/design/0003-transport-seam.md); `open.rs` alone knows which kinds of transport exist.
-//! Streams hand over many packets at a time (docs/design/0014-stream.md); messages over TCP are framed
-//! (docs/design/0016-tcp.md).
+//! Transport of messages between the two ends of a measurement. Sessions and measuring loops use only the traits in
+//! `seam.rs` (docs/design/0003-transport-seam.md). Only `open.rs` lists the kinds of transport. Streams send and
+//! receive many packets per call (docs/design/0014-stream.md). Messages over TCP are framed (docs/design/0016-tcp.md).
 
 mod address;
 mod connection_slot;

@@ -1,4 +1,4 @@
-//! The one place that knows which kinds of transport exist: the types of each at both ends, and how they are opened.
+//! The kinds of transport, which only this file lists: the types of each kind at both ends, and the opening of paths.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;

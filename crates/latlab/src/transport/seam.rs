@@ -1,5 +1,5 @@
-//! The traits between the network and what uses it: [`Transport`] for probes, [`BurstTransport`] for streams,
-//! [`ReflectorSocket`] for the answering end.
+//! The traits of transports, for sessions and measuring loops: [`Transport`] for probes, [`BurstTransport`] for
+//! streams, [`ReflectorSocket`] for the reflector.
 
 use std::collections::BTreeMap;
 use std::io;

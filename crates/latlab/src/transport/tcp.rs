@@ -1,4 +1,4 @@
-//! One TCP connection: a message leaves in one frame with one system call, and arrives with one.
+//! One TCP connection of a sender. Each message is one frame, which one system call sends and one receives.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
-//! The reflector's TCP listener and its connections, as one socket from which messages come and replies go.
+//! The reflector's TCP listener and all its connections, as one [`ReflectorSocket`].
 //!
-//! With a single connection the thread sleeps in its receive call, which costs as many system calls per message as UDP,
-//! and accepts others ten times a second. With several it sleeps in epoll_wait.
+//! With a single connection the thread sleeps in the receive call, so that a message costs as many system calls as over
+//! UDP, and accepts further connections ten times a second. With several connections it sleeps in epoll_wait.
 
 use std::io;
 use std::net::SocketAddr;

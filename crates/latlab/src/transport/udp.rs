@@ -1,4 +1,4 @@
-//! UDP over kernel sockets: one connected socket, two system calls.
+//! UDP over one connected kernel socket: a probe takes one system call to send and one to receive.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! How long one wait for an answer may last, and in which system call.
+//! The longest duration of one wait for an answer, and the system call in which the thread waits.
 
 use crate::plan::{Schedule, WaitMode, defaults};
 use crate::units::Nanos;

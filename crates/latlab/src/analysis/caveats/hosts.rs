@@ -1,5 +1,5 @@
-//! Caveats of the set-up of both hosts and of the path between them: CPUs shared, asleep, slowed, throttled or stolen,
-//! settings that did not hold, datagrams that are fragmented.
+//! Caveats of the set-up of both hosts and of the path between them: shared CPUs, deep idle states, low frequencies,
+//! throttling, steal, settings that did not hold, fragmented datagrams.
 
 use super::wording::Wording;
 use crate::analysis::limits::STEAL;

@@ -1,5 +1,5 @@
-//! Caveats that a run of any kind may have: each with its numbers, its effect and its remedy. Those of one kind are in
-//! the folder of that kind. docs/metrics.md lists every code.
+//! Caveats of runs of any kind, each with numbers, effect and remedy. Caveats of a single kind are in the folder of
+//! that kind. docs/metrics.md lists every code.
 
 mod clocks;
 mod host_samples;

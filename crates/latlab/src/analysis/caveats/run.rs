@@ -1,4 +1,4 @@
-//! All caveats of one run; and those of the recording itself: a run that ended early, and rows that are missing.
+//! Collects all caveats of one run, and raises those of its recording: a run that ended early, missing rows.
 
 use super::clocks::same_machine;
 use super::wording::Wording;

@@ -1,5 +1,5 @@
-//! From groups of runs to verdicts: for each question and pair of groups a permutation test, then Holm's adjustment over
-//! all of them.
+//! Compares groups of runs: a permutation test for each question and pair of groups, Holm's adjustment over all tests,
+//! and verdicts.
 
 use std::collections::BTreeSet;
 

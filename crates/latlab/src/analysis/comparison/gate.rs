@@ -1,6 +1,6 @@
-//! `--gate '[METRIC] STATISTIC <= CHANGE'`: a limit of a change, by which a pipeline can be stopped.
+//! `--gate '[METRIC] STATISTIC <= CHANGE'`: a limit of a change, beyond which the command exits with 1.
 //!
-//! A gate is broken only if the whole interval of the change lies beyond the limit; if the interval contains the limit,
+//! A gate is broken only if the whole interval of the change lies beyond the limit. If the interval contains the limit,
 //! the gate is undecided.
 
 use thiserror::Error;

@@ -1,4 +1,4 @@
-//! Groups of runs: by factor, by condition or by name; and the pairs of groups that are compared.
+//! Groups of runs by factor, by condition or by name, and the pairs of groups that are compared.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
-//! Comparing groups of runs: is there a difference, how large is it, how certain. The method and its reasons: decision
-//! 0011; formulas and their validation: docs/statistics.md. Pure: the seed is an argument.
+//! Comparison of groups of runs: differences, their intervals, and verdicts. Method and reasons: decision 0011.
+//! Formulas and their validation: docs/statistics.md. Pure: the seed is an argument.
 
 mod caveats;
 mod compare;

@@ -1,4 +1,4 @@
-//! Strata, within which runs are permuted: blocks, and in each the levels of the factors that are not compared.
+//! Strata, within which runs are permuted: runs of one block with the same levels of all factors that are not compared.
 
 use std::collections::BTreeSet;
 

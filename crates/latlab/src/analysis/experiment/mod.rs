@@ -1,5 +1,5 @@
-//! Judging an experiment: its cost before it begins, its stop rule, and what its runs show. Pure: recordings are read by
-//! `experiment/`.
+//! Analysis of an experiment: its estimated cost, its stop rule, and the results of its runs. Pure: recordings are read
+//! by `experiment/`.
 
 mod aa_test;
 mod contrasts;

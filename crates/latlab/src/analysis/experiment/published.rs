@@ -1,4 +1,4 @@
-//! A figure in a column of a publication, reproduced: of one run, and the median of several.
+//! The figures of a publication, computed from runs of latlab: of each run with the median of the runs, or over runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 

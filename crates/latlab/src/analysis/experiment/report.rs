@@ -1,4 +1,4 @@
-//! The report of an experiment: one value that every form of it shows.
+//! The report of an experiment, from which text, Markdown and JSON are rendered.
 
 use super::aa_test::AaTest;
 use super::published::{PublishedResults, RunSpread};

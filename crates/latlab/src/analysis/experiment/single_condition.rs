@@ -1,4 +1,4 @@
-//! A single condition: the mean of each statistic over its runs, with the interval for these blocks.
+//! The result of a single condition: the mean of each statistic over its runs, with the interval for these blocks.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Whether the kernel's slack on time-outs explains why longer sleeps wake later (`latlab run wakeup-governor`): select(2)
-//! stretches its time-out by a share of it, clock_nanosleep(2) does not.
+//! Whether the kernel's slack on time-outs explains why longer sleeps wake later (`latlab run wakeup-governor`):
+//! select(2) stretches its time-out by a share of it, clock_nanosleep(2) does not.
 
 use std::collections::BTreeMap;
 

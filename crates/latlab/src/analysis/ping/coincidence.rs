@@ -1,4 +1,4 @@
-//! Whether slow probes were under way while a thread of this host woke late: the scheduler's part in the tail.
+//! Coincidences of slow probes with late wake-ups of this host, which show the part of its scheduler in the tail.
 //! Definitions: docs/design/0015-with-wakeup.md.
 
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
-//! Late stretches: the spans in which a thread of a CPU was due to run and did not; and the chance that a probe meets
-//! one although it has nothing to do with it.
+//! Late stretches: the spans in which a thread of a CPU was due to run and did not. And the probability that the flight
+//! of a probe overlaps a late stretch by chance.
 //!
-//! Threads are late from a slot on, and slots are due at one phase of the interval. A probe has a phase of its own,
-//! which may be the same each time (`-i 1ms --with-wakeup 1ms`): such probes meet every late stretch or none, however
-//! rare these are. Chance is therefore taken over shifts of a probe by whole intervals, which keep its phase.
+//! A late stretch begins with a slot, and slots have one phase of the interval. If the phase of the probes is constant
+//! too (`-i 1ms --with-wakeup 1ms`), they overlap every late stretch or none, however rare late stretches are. So the
+//! probability is computed over shifts of a probe by whole intervals, which keep its phase.
 //! Definitions: docs/design/0015-with-wakeup.md, section 7.
 
 use std::cmp::Reverse;

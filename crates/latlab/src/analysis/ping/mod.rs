@@ -1,4 +1,4 @@
-//! Figures and caveats of round trips: windows, slow probes that coincide with late wake-ups, counts of fates.
+//! Figures and caveats of round trips: windows, and slow probes that coincide with late wake-ups.
 
 mod caveats;
 mod coincidence;

@@ -1,4 +1,4 @@
-//! `--window`: the round trips of each span of the run, so that drift and outbursts show.
+//! `--window`: statistics of the round trips in each window of the run, which show drift and bursts of delay.
 
 use crate::analysis::source::{RowVisitor, for_each_measured, value_at};
 use crate::metric::Metric;

@@ -1,4 +1,4 @@
-//! The search for a rate, and the stages of a stream with concurrent probes: from recorded trials, stages and rows.
+//! Figures of a rate search, and of the stages of a stream with concurrent probes: from trials, stages and rows.
 
 use crate::analysis::source::{ProbeSource, value_at};
 use crate::facts::{SearchEnding, StageFacts, TrialFacts};
@@ -64,7 +64,7 @@ pub struct SearchFigures {
     pub max_pps: f64,
     /// The number of trials.
     pub trials: usize,
-    /// The latest trial at the lowest rate; `None` if none was late, or if any was unanswered, lost packets or sent too few.
+    /// The latest trial at the lowest rate; `None` if none was late, or any was unanswered, lossy or short of packets.
     pub late_at_least: Option<TrialFacts>,
     /// Duration of all trials.
     pub took: Nanos,

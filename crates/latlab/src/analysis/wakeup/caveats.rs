@@ -1,4 +1,4 @@
-//! Caveats of wake-ups: overrun, given up and cut short.
+//! Caveats of wake-ups: slots that were overrun or given up, and runs that a late wake-up ended.
 
 use super::figures::Wakeups;
 use crate::diagnostics::{Caveat, Severity};

@@ -1,4 +1,4 @@
-//! What was typed, and nothing of what it means: values are text until [`super::resolve`] reads them.
+//! Arguments as typed: values are text until [`super::resolve`] parses them.
 #![allow(rustdoc::broken_intra_doc_links, reason = "these comments are help texts, and `[V6]:PORT` is no link")]
 
 use std::path::PathBuf;

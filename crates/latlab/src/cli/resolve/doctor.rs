@@ -1,4 +1,4 @@
-//! The resolved `latlab doctor`.
+//! Resolution of `latlab doctor`.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
-//! Inputs from the process environment, and options common to several commands: verbosity, key, store, destinations and tags
-//! of recordings.
+//! Inputs from the process environment, and options common to several commands: verbosity, key, store, destinations and
+//! tags of recordings.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Resolution of parsed arguments: fills in defaults, checks limits and refuses contradictions.
 //!
-//! Resolution depends on the request alone. It accesses no file, name server or CPU;
-//! errors of the system arise when the plan is executed.
+//! Resolution depends on the request alone. It accesses no file, name server or CPU: errors of the system arise when
+//! the plan is executed.
 
 mod compare;
 mod doctor;

@@ -1,4 +1,4 @@
-//! Resolution of `--set KNOB[:DEV][@WHERE]=VALUE`. Availability of the setting is checked by the host.
+//! Resolution of `--set KNOB[:DEV][@WHERE]=VALUE`. Whether the host has the knob is checked when the plan is executed.
 
 use super::{RequestError, path, value};
 use crate::plan::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec, Side, Target, defaults};

@@ -1,4 +1,4 @@
-//! All findings on a host, sorted.
+//! All findings on a host, sorted by severity.
 
 use super::evidence::{HostEvidence, Intent};
 use super::{interface, kernel, processor, work};

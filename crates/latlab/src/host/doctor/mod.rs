@@ -1,5 +1,5 @@
-//! Findings: what on a host would spoil a measurement, and the command that mends it. Judged on facts alone, so that the
-//! facts of a remote host are judged alike. Each finding and its reason: docs/doctor.md.
+//! Findings: properties of a host that would spoil a measurement, with the command that corrects each. They are judged
+//! from facts alone, so that a remote host is judged like this one. Each finding and its reason: docs/doctor.md.
 
 mod evidence;
 mod findings;

@@ -1,4 +1,4 @@
-//! Findings on the host of an agent: they name the host, and where each fix is to be typed.
+//! Findings on the host of an agent, which name the host and say on which host each fix is to be typed.
 
 use crate::facts::Finding;
 use crate::plan::Target;

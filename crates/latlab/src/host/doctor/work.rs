@@ -1,4 +1,4 @@
-//! Findings on other work of the host: other guests and threads, interrupts, memory that runs short.
+//! Findings on other work of the host: other guests and threads, interrupts, and shortage of memory.
 
 use super::evidence::HostEvidence;
 use crate::facts::{Finding, FindingSeverity, HostFacts};

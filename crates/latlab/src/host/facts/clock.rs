@@ -1,4 +1,4 @@
-//! Clocks and their synchronisation: what the kernel reports, and chrony or ntpd if one is installed.
+//! Clocks and their synchronisation, as reported by the kernel, and by chrony or ntpd if one is installed.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};

@@ -1,7 +1,7 @@
 //! All facts of a host, at one instant.
 //!
-//! Reading changes nothing, never fails, and ends within about a second: facts that are not read by then are null, with
-//! that reason. It is done before a run is armed and after it has ended, never in between.
+//! Reading changes nothing, never fails, and ends within about a second. Facts that are not read by then are null, with
+//! that reason. Facts are read before a run is armed and after it has ended, never in between.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! The kernel: version, settings, memory, and what it counts (ticks, switches, interrupts).
+//! The kernel: version, settings, memory, and counters (ticks, switches, interrupts).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Reads the facts of a host from files under a root, system calls and programs. Unknown facts are null, with the reason.
+//! Reads the facts of a host from files under a root, system calls and programs. Unknown facts are null, with a reason.
 
 mod clock;
 mod host;

@@ -1,4 +1,4 @@
-//! Collects facts under a deadline, and the reason for each unknown one; small parsers for files of `/proc`.
+//! Collects facts until a deadline, and a reason for each unknown fact. Small parsers for files of `/proc`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The changes of knobs that a setting needs on this host: found and read, and not made yet.
+//! The changes of knobs that a setting requires on this host. Finds and reads the knobs, and does not set them.
 
 use std::fs::File;
 use std::io;

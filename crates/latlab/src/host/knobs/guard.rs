@@ -1,4 +1,4 @@
-//! Holds settings during a run: found, journalled, set, read back, and restored in reverse order.
+//! Holds settings during a run: finds, journals, sets and reads back the knobs, and restores them in reverse order.
 
 use std::io;
 

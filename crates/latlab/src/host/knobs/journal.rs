@@ -1,8 +1,8 @@
 //! The values to restore on this host, written to disk before anything is changed.
 //!
-//! Each process that changes settings has a page, named after it and locked by it; the kernel releases the lock at any
-//! death. A page is written under another name, synced and renamed, so that it is never incomplete. A process that can
-//! lock a page whose owner died may restore its values.
+//! Each process that changes settings has a file, its page, which is named after the process and locked by it. The
+//! kernel releases the lock however the process ends. A page is written under another name, synced and renamed, so that
+//! it is never incomplete. A process that can lock a page whose owner died may restore its values.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -1,5 +1,5 @@
 //! Settings of a host that are changed for a run: knobs, the guard that holds them, and the journal from which they are
-//! restored after a crash. Why so: docs/design/0006-knobs.md.
+//! restored after a crash. Reasons: docs/design/0006-knobs.md.
 
 mod change;
 mod guard;

@@ -1,5 +1,5 @@
-//! The network namespace and interface of a knob, distinct from later ones: the kernel reuses the inode of a namespace that
-//! is gone, and an interface's name can be given to another one.
+//! The identity of a knob's network namespace and interface. It differs from that of later ones, although the kernel
+//! reuses the inode of a removed namespace, and another interface may get the same name.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,4 +1,4 @@
-//! Restores values, if the current ones are still those that latlab set.
+//! Restores the values of a dead process from its journal, if the current values are still those that latlab set.
 
 use std::fs;
 use std::io;

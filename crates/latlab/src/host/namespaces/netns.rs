@@ -1,6 +1,6 @@
 //! Network namespaces of threads, and the interfaces of a path, each in its namespace, on which network knobs are set.
 //!
-//! A namespace belongs to a thread. Sockets belong to the namespace of the thread that created them and stay there; a
+//! A namespace belongs to a thread. Sockets belong to the namespace of the thread that created them, and stay there. A
 //! child process starts in the namespace of the thread that starts it.
 
 use std::fs::File;

@@ -1,5 +1,4 @@
-//! Samples a host while something is measured on it, at either end of a path. Why so, and what it costs:
-//! docs/design/0010-host-samples.md.
+//! Samples the hosts of both ends during runs. Reasons and cost: docs/design/0010-host-samples.md.
 
 mod observer;
 mod preopened;

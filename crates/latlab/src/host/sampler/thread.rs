@@ -1,4 +1,4 @@
-//! The thread that samples: off the measuring CPUs, and within a share of one CPU.
+//! The sampling thread, which avoids the measuring CPUs and takes at most a small share of one CPU.
 
 use std::io;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! The bare loop: a round trip with latlab's own system calls, socket options and clock reads, and nothing else. No session,
-//! no transport trait, no recording; only the round-trip times are kept.
+//! The bare loop: a round trip with latlab's own system calls, socket options and clock reads, and nothing else. No
+//! session, no transport trait, no recording; only the round-trip times are kept.
 //!
-//! The difference between latlab and this loop is latlab's own cost; the rest is the system's.
+//! The difference between latlab's round trips and those of this loop is latlab's own cost.
 
 use std::hint::black_box;
 use std::io;

@@ -1,9 +1,10 @@
-//! The bare stream: latlab's own system calls, socket options, buffers and clock reads of a stream, and nothing else. No
-//! session, no counters in packets, no window; the receiver adds up bytes.
+//! The bare stream: latlab's own system calls, socket options, buffers and clock reads of a stream, and nothing else.
+//! No session, no counters in packets, no window; the receiver adds up bytes.
 //!
 //! Its speed is that of these calls: the same packets are sent repeatedly, and only the lengths of received packets are
-//! read. Calls, batches, strides, pins, merging (UDP_GRO), requested buffers (4 MiB), the receiver's connected socket and
-//! the one clock read per burst or receive call are those of `latlab stream local`; both ends run in processes of latlab.
+//! read. Calls, batches, strides, pins, merging (UDP_GRO), requested buffers (4 MiB), the receiver's connected socket
+//! and the one clock read per burst or receive call are those of `latlab stream local`. Both ends run in processes of
+//! latlab.
 //!
 //! The difference between the rates of latlab and of this stream is latlab's own cost.
 

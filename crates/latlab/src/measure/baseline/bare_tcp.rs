@@ -1,8 +1,8 @@
-//! The bare loop over TCP: a round trip with latlab's own system calls, socket options and clock reads over one connection,
-//! and nothing else. No session, no transport trait, no parsing of lengths, no recording; only the round-trip times are
-//! kept.
+//! The bare loop over TCP: a round trip with latlab's own system calls, socket options and clock reads over one
+//! connection, and nothing else. No session, no transport trait, no parsing of lengths, no recording; only the
+//! round-trip times are kept.
 //!
-//! The difference between latlab and this loop is latlab's own cost; the rest is the system's.
+//! The difference between latlab's round trips and those of this loop is latlab's own cost.
 
 use std::hint::black_box;
 use std::io;

@@ -1,4 +1,4 @@
-//! The bare loops: only the system calls of a run, measured to determine the cost of everything else.
+//! The bare loops: only the system calls of a run, measured to determine the cost that latlab adds to them.
 
 pub mod bare;
 pub mod bare_stream;

@@ -1,4 +1,4 @@
-//! Round trips: the hot loops, and the run around them.
+//! Round trips: the hot loops, and the run that prepares and records them.
 
 mod probe_loop;
 mod run;

@@ -1,5 +1,5 @@
-//! The hot loops of `ping`. Once armed they make no system call but send, receive, clock and the wait of the transport, and
-//! do not allocate, lock, format or log (invariant 4; tests/alloc.rs).
+//! The hot loops of `ping`. Once armed they make no system call but send, receive, clock and the wait of the transport,
+//! and do not allocate, lock, format or log (invariant 4; tests/alloc.rs).
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

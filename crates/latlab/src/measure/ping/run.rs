@@ -1,4 +1,4 @@
-//! A run of probes: path, session and recording around the hot loop.
+//! A run of probes: opens path, session and recording, runs the hot loop in slices, and closes them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! The loop of a down-stream: the reflector sends within the credit that this end grants; this end counts. It makes no
+//! The receiving loop of a down-stream: grants credit to the reflector, and counts the packets that arrive. It makes no
 //! system call but send, receive, clock and the wait of the transport, and does not allocate.
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! One flow of a stream run, with a session, a socket and a thread of its own, slice by slice.
+//! One flow of a stream run, which has a session and a socket of its own, and a thread during each slice.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;

@@ -1,4 +1,4 @@
-//! The windows of a stream: when POLLs are due, and the rates that TALLYs show. Pure.
+//! The windows of a stream: due times of POLLs, and rates computed from TALLYs. Pure.
 
 use crate::facts::WindowedRate;
 use crate::plan::defaults;

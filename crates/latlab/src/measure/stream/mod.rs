@@ -1,4 +1,4 @@
-//! One-way streams: the loops of both directions, the flows of a run, rate searches, and network loads.
+//! One-way streams: sending and receiving loops, the flows of a run, rate searches, and network loads.
 
 mod down_credit;
 mod down_intervals;

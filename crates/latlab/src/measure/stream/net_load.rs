@@ -1,5 +1,5 @@
-//! A network load: its session, the search for the rate without loss if a share of it is offered, the stream and the report.
-//! Runs in a process of its own, which [`crate::session::NetLoad`] starts.
+//! A network load: opens a session, searches for the no-loss rate if a share of it is offered, sends the stream, and
+//! reports. Runs in a process of its own, which [`crate::session::NetLoad`] starts.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

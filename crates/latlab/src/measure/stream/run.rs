@@ -1,4 +1,4 @@
-//! A run of a stream: during a slice a thread for each flow, and one for concurrent probes.
+//! A run of a stream. During each slice there is a thread for each flow, and one for concurrent probes.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! The loop of a stream: it sends packets when they are due, and POLLs, which the receiver answers with TALLYs. Once armed
-//! it makes no system call but send, receive, clock and the wait of the transport, and does not allocate.
+//! The sending loop of a stream: sends packets when they are due, and POLLs, which the receiver answers with TALLYs.
+//! Once armed it makes no system call but send, receive, clock and the wait of the transport, and does not allocate.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! The due times of a stream's packets, by tokens on absolute times. Pure.
+//! The due times of a stream's packets, computed from its start and its rate so that errors do not add up. Pure.
 
 use crate::units::{Nanos, SenderClock, Stamp};
 

@@ -1,4 +1,4 @@
-//! Wake-up latency: threads that sleep until an instant and read the clock, of a run of their own or during a ping.
+//! Wake-up latency: threads that sleep until an instant and then read the clock, in a run of wake-ups or during a ping.
 
 mod run;
 mod sleeper;

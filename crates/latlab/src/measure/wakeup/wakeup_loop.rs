@@ -1,4 +1,4 @@
-//! The hot loop of a thread that measures wake-ups: sleep, clock, ring.
+//! The hot loop of a thread that measures wake-ups: sleep, read the clock, write an event to the ring.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! The A/A test: false positives of each test, and the drift of the host.
+//! Rendering of the A/A test: false positives of each test, and the drift of the host.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Experiments: the plan before one begins as text, and one report of its runs as text, Markdown and JSON. Each part of the report has a file
-//! with all of its forms.
+//! Rendering of experiments: the plan as text, and the report of the runs as text, Markdown and JSON. Each part of the
+//! report has a file with all its output formats.
 
 mod aa_test;
 mod plan;

@@ -1,4 +1,4 @@
-//! Published figures and measured ones, in the publication's own columns.
+//! Rendering of published figures and measured ones, in the columns of the publication.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The gains of remedies, as a table and as the document `latlab.remedies/1`. Schema: docs/schemas/remedies-1.json.
+//! Rendering of the gains of remedies as a table and as `latlab.remedies/1`. Schema: docs/schemas/remedies-1.json.
 
 use serde::Serialize;
 

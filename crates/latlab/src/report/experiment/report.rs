@@ -1,4 +1,4 @@
-//! The report of an experiment as text, as Markdown, and as the document `latlab.compare/1` (docs/schemas/compare-1.json).
+//! The report of an experiment as text, as Markdown, and as `latlab.compare/1` (docs/schemas/compare-1.json).
 
 use serde_json::{Value, json};
 

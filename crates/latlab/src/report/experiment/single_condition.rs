@@ -1,4 +1,4 @@
-//! A single condition: its statistics over runs with their intervals.
+//! Rendering of a single condition: its statistics over runs with their intervals.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! The spread of runs: a box plot of each row of a publication, the classic form of ministat, and what differs between
-//! blocks.
+//! Rendering of the spread of runs: a box plot for each row of a publication, the ministat form, quartiles, and medians
+//! of blocks.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Whether the call that sleeps explains why longer sleeps wake later: a row for each interval, and the answer.
+//! Rendering of the timeout slack by which longer sleeps wake later: a row for each interval, and the conclusion.
 
 use serde_json::{Value, json};
 

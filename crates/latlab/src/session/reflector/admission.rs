@@ -1,5 +1,5 @@
-//! Whom a reflector admits: its limits (rule R4), whose upper bounds are compiled in, cookies, which prove the address of a
-//! sender without state at the reflector, and rate limits.
+//! Admission of senders to a reflector: limits with compiled-in upper bounds (rule R4), rate limits, and cookies, which
+//! prove the address of a sender without state at the reflector.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! The sending end of a down-stream, at the reflector: the exception of rule R2 (docs/protocol.md). Pure.
+//! The sender of a down-stream, at the reflector: the only exception to rule R2 (docs/protocol.md). Pure.
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,5 @@
-//! The reflector as a state machine without sockets, clocks or randomness: a datagram goes in, an action comes out. A reply
-//! is written over the request that it answers, so it cannot be longer (rule R2).
+//! The reflector as a state machine without sockets, clocks or randomness, which returns an action for each datagram. A
+//! reply is written over the request that it answers, so it cannot be longer (rule R2).
 
 use std::fmt;
 use std::net::SocketAddr;

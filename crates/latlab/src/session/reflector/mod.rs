@@ -1,6 +1,6 @@
-//! The answering end of sessions: a state machine without sockets (`machine.rs`), the loop that runs it over a socket
-//! (`serve.rs`), and the process in which latlab runs its own reflector (`process.rs`). The wire rules R1 to R8 of
-//! docs/protocol.md hold whatever is received.
+//! The reflector: a state machine without sockets (`machine.rs`), the loop that runs it over a socket (`serve.rs`), and
+//! the process in which latlab runs its own reflector (`process.rs`). The wire rules R1 to R8 of docs/protocol.md hold
+//! for every input.
 
 mod admission;
 mod counters;

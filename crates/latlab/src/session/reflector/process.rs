@@ -1,5 +1,5 @@
-//! The process of latlab's own reflector, for `local`, `lab` and an agent. A thread would share locks, caches and address
-//! space with the sender, which no real peer does.
+//! The process of latlab's own reflector, for the targets `local` and `lab` and for an agent. A thread would share
+//! locks, caches and address space with the sender, which no real peer does.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,5 +1,5 @@
-//! The reflector's loop over a socket: receive, read the clock, handle, read the clock, reply. And the sockets of all
-//! transports, behind which the loop is compiled once for each.
+//! The reflector's loop over a socket: receive, read the clock, handle, read the clock, reply. [`listen`] opens the
+//! socket of a transport as a [`Listener`], whose loop is compiled for its type.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -1,5 +1,5 @@
-//! The sessions of a reflector: a table of slots, allocated at once, that never grows. Every probe and packet is checked
-//! and counted in its session's slot.
+//! The sessions of a reflector: a table of slots, allocated at once, that never grows. Every probe and packet is
+//! checked and counted in its session's slot.
 
 use std::net::{IpAddr, SocketAddr};
 

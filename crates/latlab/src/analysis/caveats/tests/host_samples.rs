@@ -1,5 +1,4 @@
-//! Caveats of host samples. The host has two CPUs with one end pinned to each; it is sampled twice a second for ten
-//! seconds.
+//! Caveats of host samples. The host has two CPUs with one end pinned to each, and is sampled twice a second for 10 s.
 
 use super::{caveats, closed_loop, find, quiet};
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};

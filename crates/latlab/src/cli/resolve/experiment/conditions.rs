@@ -1,4 +1,4 @@
-//! Every combination of the factors as a command line, parsed and settled like one that was typed.
+//! The conditions of an experiment: every combination of levels as a command line, parsed and resolved as if typed.
 
 use clap::error::ErrorKind;
 

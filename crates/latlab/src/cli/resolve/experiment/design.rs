@@ -1,4 +1,4 @@
-//! `[design]` and `[[compare]]`, settled.
+//! Resolution of `[design]` and `[[compare]]` of an experiment file.
 
 use super::file::{Field, FileError, FileText, ListedTable, scalar};
 use super::options::{Factor, levels};

@@ -1,4 +1,4 @@
-//! The text of an experiment file: TOML values with their positions, so that an error names its line.
+//! The text of an experiment file: TOML values with their positions, so that errors state the line.
 
 use thiserror::Error;
 use toml::Spanned;

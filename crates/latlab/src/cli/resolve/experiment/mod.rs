@@ -1,5 +1,5 @@
-//! The file of an experiment, settled: each condition is a command line that goes through the same parser and the same
-//! settling as if it had been typed (decision 0012). Format: docs/experiments.md.
+//! Resolution of experiment files (docs/experiments.md). Each condition becomes a command line, which is parsed and
+//! resolved as if typed (decision 0012).
 
 mod conditions;
 mod design;

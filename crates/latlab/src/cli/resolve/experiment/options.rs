@@ -1,4 +1,4 @@
-//! `[base]` and `[factors]`: options of the command, as the words that would be typed.
+//! Resolution of `[base]` and `[factors]` of an experiment file to the words of a command line.
 
 use std::collections::BTreeMap;
 

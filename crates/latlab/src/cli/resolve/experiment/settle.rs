@@ -1,4 +1,4 @@
-//! From the text of an experiment file to the experiment.
+//! Resolution of a whole experiment file to an experiment.
 
 use std::path::Path;
 
