@@ -19,7 +19,8 @@ pub fn summary_outcome(summaries: &[Summary]) -> Outcome {
     }
 }
 
-/// The outcome of a command that compared runs: [`Outcome::NotTrusted`] if one of them has a fatal caveat.
+/// The outcome of a command that measured runs and compared them: [`Outcome::NotTrusted`] if one of them has a fatal
+/// caveat.
 pub fn comparison_outcome(compared: &Comparisons) -> Outcome {
     match compared.groups.groups.iter().flat_map(|group| &group.runs).all(|run| run.fatal.is_empty()) {
         true => Outcome::Done,

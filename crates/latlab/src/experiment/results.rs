@@ -45,9 +45,8 @@ pub(super) fn outcome_of_recording(recording: &Recording) -> Result<(RunOutcome,
     Ok(match manifest.ending {
         RunEnding::Completed => match summary_without_intervals(recording) {
             Ok(summary) => {
-                let outcome = ended_run_outcome(&summary);
-                let silent = || format!("no probe was answered by `{}`", summary.condition.target);
-                (outcome, (outcome == RunOutcome::Failed).then(silent))
+                let failure = run_outcome(std::slice::from_ref(&summary)).err();
+                (ended_run_outcome(&summary), failure.map(|failure| failure.message))
             }
             Err(AnalysisError::Source(error)) => return Err(error.into()),
             Err(error) => (RunOutcome::Failed, Some(error.to_string())),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 
+use rustix::net::{RecvFlags, recv};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::{flag, low_level};
 
@@ -132,9 +133,8 @@ impl BeforeExit {
     /// Drops the bytes of the signals so far. The thread must not do it: on a busy host it may run after a further signal.
     fn drop_received(&self) {
         // An error leaves a byte: the process ends with the first signal, restored.
-        let _ = self.received.set_nonblocking(true);
-        while (&self.received).read(&mut [0; 64]).is_ok_and(|bytes| bytes > 0) {}
-        let _ = self.received.set_nonblocking(false);
+        let received = |bytes: &mut [u8]| recv(&self.received, bytes, RecvFlags::DONTWAIT);
+        while received(&mut [0; 64]).is_ok_and(|(bytes, _)| bytes > 0) {}
     }
 }
 

@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until};
 use crate::processes::{arguments, children, group, is_alive};
+use crate::scheduling::precedence;
 use crate::serve::serve;
 use crate::skip::{program, skip};
 use crate::store::{manifest, only_recording, open, recordings, spool_bytes};
@@ -187,16 +188,20 @@ fn two_immediate_interrupts_count_as_one() {
 
 #[test]
 fn a_second_interrupt_ends_latlab_at_once() {
+    let _precedence = precedence();
     let home = tempfile::tempdir().expect("a temporary directory");
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = silent.local_addr().expect("bound").to_string();
     let line = "--protocol echo --timeout 1m -d 1h";
     let running = Latlab::at(home.path()).args(["ping", &address, "--warmup", "0"]).line(line).start();
     silent.recv(&mut [0; 100]).expect("a probe");
-    running.signal(Signal::INT);
-    // Two signals within a short time count as one.
-    thread::sleep(Duration::from_secs(1));
-    running.signal(Signal::INT);
+    // Signals within a short time count as one. After the first, latlab waits a second for an answer.
+    let pid = running.pid();
+    wait_until("it ended", || {
+        let _ = rustix::process::kill_process(pid, Signal::INT);
+        thread::sleep(Duration::from_millis(50));
+        !is_alive(pid.as_raw_nonzero().get())
+    });
     running.exits(130);
     let recording = only_recording(home.path());
     let ran = Latlab::at(home.path()).arg("summary").arg(&recording).success();

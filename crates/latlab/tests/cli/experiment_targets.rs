@@ -44,7 +44,7 @@ fn document(ran: &Finished) -> Value {
 fn a_load_at_the_peer_can_be_a_factor() {
     let target = format!("target = \"cmd:{BINARY} agent --stdio\"\n");
     let text = file(&target, "peer-addr = \"127.0.0.1\"\n", "load = [\"none\", \"cpu=10%@peer\"]");
-    let ran = Latlab::new().file("x.toml", text).line("run x.toml --json -q").start().exits_with_one_of(&[0, 4]);
+    let ran = Latlab::new().file("x.toml", text).line("run x.toml --json -q").measured();
     let document = document(&ran);
     assert_eq!((&document["factor"], document["runs"].as_array().map(Vec::len)), (&"load".into(), Some(4)));
     let names: Vec<_> = document["groups"].as_array().expect("two").iter().map(|group| &group["name"]).collect();
@@ -71,7 +71,7 @@ fn a_target_that_lacks_an_address_is_refused_before_the_first_run() {
     let refused = lab.stderr(contains("--peer-addr")).stderr(contains("hint: ")).start().exits_with_one_of(&[2, 3]);
     assert!(recordings(refused.directory()).iter().all(|path| recordings_in(&path.join("runs")).len() < 2));
     let text = file("", "peer-addr = \"127.0.0.1\"\n", &format!("target = [\"cmd:{BINARY} agent --stdio\"]"));
-    let alone = Latlab::new().file("x.toml", text).line("run x.toml --json -q").start().exits_with_one_of(&[0, 4]);
+    let alone = Latlab::new().file("x.toml", text).line("run x.toml --json -q").measured();
     assert!(document(&alone)["comparisons"].as_array().is_some_and(Vec::is_empty));
 }
 
@@ -80,7 +80,7 @@ fn no_agent_outlives_an_experiment_over_ssh() {
     let Some(sshd) = Sshd::start(&with_latlab()) else { return };
     let text = file("target = \"ssh:far\"\n", "", "load = [\"none\", \"cpu=10%@both\"]");
     let lab = Latlab::new().environment("PATH", sshd.path()).file("x.toml", text);
-    let ran = lab.line("run x.toml --json -q").start().exits_with_one_of(&[0, 4]);
+    let ran = lab.line("run x.toml --json -q").measured();
     document(&ran);
     for manifest in manifests(ran.directory()) {
         let ends: Vec<_> = manifest["loads"].as_array().expect("a list").iter().map(|load| &load["at"]).collect();
@@ -98,7 +98,7 @@ fn each_run_has_a_lab_of_its_own() {
         return;
     }
     let text = file("target = \"lab\"\n", "", "size = [24, 1000]\nload = [\"none\", \"cpu=10%\"]");
-    let ran = Latlab::new().file("x.toml", text).line("run x.toml --json -q").start().exits_with_one_of(&[0, 4]);
+    let ran = Latlab::new().file("x.toml", text).line("run x.toml --json -q").measured();
     assert_eq!(document(&ran)["runs"].as_array().map(Vec::len), Some(8));
     for manifest in manifests(ran.directory()) {
         let address = manifest["run"]["peer_address"].as_str().expect("there was a peer");
@@ -122,7 +122,7 @@ fn an_experiment_killed_in_a_lab_leaves_no_process_and_continues() {
     running.signal(rustix::process::Signal::KILL);
     running.killed_by(rustix::process::Signal::KILL);
     wait_until("its processes had ended", || !below.iter().any(|pid| is_alive(*pid)));
-    let ran = Latlab::at(home.path()).line("run x.toml --json -q").start().exits_with_one_of(&[0, 4]);
+    let ran = Latlab::at(home.path()).line("run x.toml --json -q").measured();
     let document = ran.json();
     assert_eq!(
         (&document["experiment"]["finished"], document["groups"].as_array().map(Vec::len)),

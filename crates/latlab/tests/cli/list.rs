@@ -97,7 +97,7 @@ fn experiments_are_listed_with_their_progress() {
         document["experiments"].as_array().expect("a list").clone()
     };
     let facts = |one: &Value| (one["state"].clone(), one["runs_done"].clone(), one["runs_planned"].clone());
-    Latlab::at(home.path()).file("x.toml", SMALL).line("run x.toml").start().exits_with_one_of(&[0, 4]);
+    Latlab::at(home.path()).file("x.toml", SMALL).line("run x.toml").measured();
     let [done] = &listed()[..] else { panic!("{:?}", listed()) };
     assert_eq!((facts(done), &done["name"]), (("finished".into(), 4.into(), 4.into()), &"small one".into()));
     assert!(list(home.path()).is_empty(), "its recordings are its own");
@@ -133,7 +133,7 @@ fn experiments_are_listed_with_their_progress() {
 fn the_summary_of_an_experiment_has_those_of_its_runs() {
     let lab = Latlab::new().file("x.toml", SMALL);
     let home = lab.path("");
-    let _done = lab.line("run x.toml").start().exits_with_one_of(&[0, 4]);
+    let _done = lab.line("run x.toml").measured();
     let experiment = only_recording(&home);
     let document = Latlab::at(&home).line("summary --json -q").arg(&experiment).success().json();
     let summaries = document["summaries"].as_array().expect("several");

@@ -21,9 +21,8 @@ const CELLS: [&str; 6] =
 /// Its text, and the document of a later report.
 fn quick(home: &Path, target: &str) -> (String, Value) {
     let at = || Latlab::at(home).deadline(DEADLINE);
-    let ran = at().args(["run", "udp-loopback-matrix", target, "--quick"]).start().exits_with_one_of(&[0, 4]);
-    let document =
-        at().args(["run", &only(home).display().to_string(), "--json", "-q"]).start().exits_with_one_of(&[0, 4]);
+    let ran = at().args(["run", "udp-loopback-matrix", target, "--quick"]).measured();
+    let document = at().args(["run", &only(home).display().to_string(), "--json", "-q"]).measured();
     check_schema(&document.json(), "compare/1");
     (ran.stdout, document.json())
 }
@@ -163,11 +162,11 @@ fn with_reboots_each_block_is_a_boot() {
     go_on().stderr(contains("block 1 is done: reboot, then run me again")).success();
     go_on().stderr(contains("needs a reboot first")).failure(3);
     host.write(BOOT_ID, "second\n");
-    let printed = go_on().start().exits_with_one_of(&[0, 4]).stdout;
+    let printed = go_on().measured().stdout;
     for words in ["2 blocks in 2 boots", "it takes 6 boots", "block 1   block 2  between blocks\n"] {
         assert!(printed.contains(words), "{words} is not in\n{printed}");
     }
-    let document = at().args(["run", &shown, "--json", "-q"]).start().exits_with_one_of(&[0, 4]).json();
+    let document = at().args(["run", &shown, "--json", "-q"]).measured().json();
     check_schema(&document, "compare/1");
     let spread = &document["experiment"]["spread"];
     let blocks = spread["cells"][0]["blocks"].as_array().map(Vec::len);

@@ -397,7 +397,7 @@ fn the_conditions_of_an_experiment_are_the_groups_of_ministat() {
                 [design]\nruns = 3\nwarmup-runs = 1\nsettle = \"0s\"\n";
     let lab = Latlab::new().file("x.toml", file);
     let home = lab.path("");
-    let _done = lab.line("run x.toml").start().exits_with_one_of(&[0, 4]);
+    let _done = lab.line("run x.toml").measured();
     let experiment = crate::store::only_recording(&home);
     let shown = Latlab::at(&home).line("compare --ministat -n").arg(&experiment).stdout(contains("x 24\n+ 64\n"));
     let shown = shown.stderr(contains("2 runs that warmed up")).success();

@@ -1,6 +1,5 @@
 //! `latlab ping` on this host: schedules, sizes, ports, recordings, summaries, failed sends and socket drops.
 
-use std::io::Write;
 use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use crate::harness::{BINARY, Latlab, check_schema, contains, empty, lacks, wait_
 use crate::lab::privileged;
 use crate::scheduling::flooding;
 use crate::serve::serve;
-use crate::skip::program;
+use crate::skip::{ipv6, program};
 use crate::store::{due_gaps_ns, manifest, only_recording, open, recordings, recordings_in, spool_bytes};
 
 /// The summary that `line --json` prints, checked against its schema.
@@ -109,8 +108,7 @@ fn both_address_families_are_measured() {
     let peer =
         |ran: &crate::harness::Finished| manifest(&only_recording(ran.directory()))["run"]["peer_address"].to_string();
     assert!(peer(&ran).starts_with("\"127.0.0.1:"));
-    if UdpSocket::bind("[::1]:0").is_err() {
-        writeln!(std::io::stderr(), "skipped in part: no IPv6 here").expect("stderr is open");
+    if !ipv6() {
         return;
     }
     let (_, ran) = summary("ping -6 -n 5 --warmup 0");

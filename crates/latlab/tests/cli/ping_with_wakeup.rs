@@ -27,7 +27,7 @@ fn begun(home: &Path, line: &str) -> Running {
 
 #[test]
 fn one_recording_has_probes_and_wakeups() {
-    let ran = Latlab::new().line("ping -i 2ms -n 200 --warmup 20 --cpu 0 --with-wakeup 1ms --json").success();
+    let ran = Latlab::new().line("ping -i 2ms -n 200 --warmup 20 --cpu 0 --with-wakeup 1ms --json").measured();
     let json = ran.json();
     let coincidence = &json["coincidence"];
     assert_eq!(
@@ -48,7 +48,7 @@ fn one_recording_has_probes_and_wakeups() {
     assert!(measured.windows(2).all(|pair| pair[1].2 - pair[0].2 == 1_000_000), "{measured:?}");
     let name = path.file_name().expect("a name");
     let again =
-        Latlab::at(ran.directory()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).success();
+        Latlab::at(ran.directory()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).measured();
     assert_eq!(&again.json()["coincidence"], coincidence);
 }
 
@@ -78,7 +78,7 @@ fn slow_probes_coincide_with_late_wakeups_of_a_busy_cpu() {
     let line = "ping -i 1ms -d 4s --warmup 0 --peer-cpu 0 --deadline 20ms --with-wakeup 1ms:late=20ms --json";
     let running = begun(home.path(), &format!("{line} --cpu {cpu}"));
     let busy = keep_busy(cpu, Duration::from_millis(120));
-    let json = running.exits(0).json();
+    let json = running.finishes_measured().json();
     if busy.is_none() {
         return skip("no right to SCHED_FIFO here");
     }
@@ -99,7 +99,7 @@ fn a_killed_run_keeps_probes_and_wakeups() {
     running.killed_by(Signal::KILL);
     let path = only_recording(home.path());
     let name = path.file_name().expect("a name");
-    let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).success();
+    let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).measured();
     let json = said.json();
     assert_eq!(json["ending"], "recovered");
     assert!(json["answered"].as_u64() >= Some(50), "{json:#}");

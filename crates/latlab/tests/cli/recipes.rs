@@ -17,9 +17,9 @@ const PLANNED_SECONDS_AT_MOST: u64 = 60;
 fn quick(recipe: &str) -> (String, Value) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let at = || Latlab::at(directory.path()).deadline(DEADLINE);
-    let ran = at().args(["run", recipe, "--quick"]).start().exits_with_one_of(&[0, 4]);
+    let ran = at().args(["run", recipe, "--quick"]).measured();
     let shown = only(directory.path()).display().to_string();
-    let printed = at().args(["run", &shown, "--json", "-q"]).start().exits_with_one_of(&[0, 4]).stdout;
+    let printed = at().args(["run", &shown, "--json", "-q"]).measured().stdout;
     let document = serde_json::from_str(&printed).expect("one document");
     check_schema(&document, "compare/1");
     (ran.stdout, document)
@@ -110,12 +110,7 @@ fn loads_of_pi_roundtrip_are_compared_at_the_same_count() {
         .replace("\"net=90Mbit/s@both\", ", "")
         .replace("runs = 3", "runs = 2")
         .replace("blocks = 3", "blocks = 1");
-    let ran = Latlab::new()
-        .file("x.toml", small)
-        .line("run x.toml --json -q")
-        .deadline(DEADLINE)
-        .start()
-        .exits_with_one_of(&[0, 4]);
+    let ran = Latlab::new().file("x.toml", small).line("run x.toml --json -q").deadline(DEADLINE).measured();
     let document: Value = serde_json::from_str(&ran.stdout).expect("one document");
     let rows = document["comparisons"].as_array().expect("rows");
     assert_eq!(rows.len(), 2 * 3, "{document:#}");
@@ -145,7 +140,7 @@ fn wakeup_governor_is_reported_with_its_publication_and_the_growth_with_the_inte
     let home = tempfile::tempdir().expect("a temporary directory");
     let host = with_governors(1, "ondemand powersave", "powersave");
     let at = || Latlab::at(home.path()).on(&host).deadline(DEADLINE);
-    let printed = at().line("run wakeup-governor --quick").start().exits_with_one_of(&[0, 4]).stdout;
+    let printed = at().line("run wakeup-governor --quick").measured().stdout;
     for words in [
         "wake-up latency through select, µs",
         "stdev",
@@ -168,7 +163,7 @@ fn wakeup_governor_is_reported_with_its_publication_and_the_growth_with_the_inte
     let said = printed.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(answers.iter().any(|answer| said.contains(answer)), "{printed}");
     let experiment = crate::store::only_recording(home.path()).display().to_string();
-    let document = at().args(["run", &experiment, "--json", "-q"]).start().exits_with_one_of(&[0, 4]).json();
+    let document = at().args(["run", &experiment, "--json", "-q"]).measured().json();
     check_schema(&document, "compare/1");
     let growth = &document["experiment"]["via_growth"];
     let rows = growth["rows"].as_array().expect("rows");
@@ -188,7 +183,7 @@ fn governors_that_the_host_does_not_offer_are_failed_runs_with_the_reason() {
         short.replace("heaters=30", "heaters=1").replace("runs = 4", "runs = 1").replace("blocks = 2", "blocks = 1");
     // Unlike a recipe, a file ends at the first refusal without `--keep-going`.
     let lab = Latlab::new().file("x.toml", short).on(&host);
-    let ran = lab.deadline(DEADLINE).line("run x.toml --keep-going --json").start().exits_with_one_of(&[4]);
+    let ran = lab.deadline(DEADLINE).line("run x.toml --keep-going --json").failure(4);
     let runs = ran.json()["runs"].as_array().expect("runs").clone();
     let of = |governor: &str, outcome: &str| {
         let is = |run: &&serde_json::Value| run["factors"]["set"] == governor && run["outcome"] == outcome;

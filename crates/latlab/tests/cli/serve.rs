@@ -1,7 +1,7 @@
 //! `latlab serve` and `keygen`: keys, counters, limits; and targets that are not a reflector.
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::skip::ipv6;
 use crate::store::{manifest, only_recording, recordings};
 
 /// A port of 127.0.0.1 that is free now over UDP and TCP, and that no other call returns. It lies below the ports that the
@@ -205,8 +206,7 @@ fn a_closed_port_and_an_unknown_name_are_refused_with_exit_code_3() {
 
 #[test]
 fn both_address_families_are_served() {
-    if UdpSocket::bind("[::1]:0").is_err() {
-        writeln!(std::io::stderr(), "skipped: no IPv6 here").expect("stderr is open");
+    if !ipv6() {
         return;
     }
     let home = tempfile::tempdir().expect("a temporary directory");

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -11,6 +12,7 @@ use crate::fake_host::FakeHost;
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::{ip, privileged};
 use crate::processes::children;
+use crate::scheduling::precedence;
 use crate::skip::programs;
 use crate::store::{manifest, only_recording, recordings};
 
@@ -132,6 +134,27 @@ fn settings_are_restored_after_one_signal_and_after_several() {
     });
     running.exits(130);
     assert_eq!((host.values(), host.pages()), (["ondemand", "0", "950000"].map(str::to_owned), 0));
+}
+
+#[test]
+fn a_second_signal_restores_settings_and_ends_latlab_without_a_report() {
+    let _precedence = precedence();
+    let host = three_knobs();
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("bound");
+    let line = format!("ping {address} --protocol echo --timeout 1m -d 1h --warmup 0 {THREE_SETTINGS}");
+    let running = host.latlab(&line).stdout(empty()).start();
+    silent.recv(&mut [0; 100]).expect("a probe");
+    running.signal(Signal::INT);
+    // Signals within a short time count as one. After the first, latlab waits a second for an answer, and would then print.
+    let pid = running.pid();
+    wait_until("it ended", || {
+        std::thread::sleep(Duration::from_millis(50));
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
+        !crate::processes::is_alive(pid.as_raw_nonzero().get())
+    });
+    running.exits(143);
+    host.expect_restored();
 }
 
 #[test]

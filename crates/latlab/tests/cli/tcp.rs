@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -23,7 +23,7 @@ use crate::far_end::local_agent;
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::serve::free_port;
-use crate::skip::programs;
+use crate::skip::{ipv6, programs};
 use crate::store::{manifest, only_recording, open, recordings, spool_bytes};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -50,8 +50,7 @@ fn refused(lab: Latlab, code: i32, message: &str, hint: &str) {
 fn a_run_over_tcp_records_its_connection() {
     let home = tempfile::tempdir().expect("a temporary directory");
     for (family, schedule) in [("-4", "-n 50"), ("-6", "-n 20 -i 2ms")] {
-        if family == "-6" && UdpSocket::bind("[::1]:0").is_err() {
-            writeln!(std::io::stderr(), "skipped: no IPv6 here").expect("stderr is open");
+        if family == "-6" && !ipv6() {
             continue;
         }
         let place = tempfile::tempdir_in(home.path()).expect("a directory");

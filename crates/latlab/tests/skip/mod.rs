@@ -54,6 +54,13 @@ pub(crate) fn program(program: &str) -> Option<PathBuf> {
     }
 }
 
+/// Whether this host has IPv6; without it the test is skipped.
+#[allow(dead_code, reason = "not every test binary needs it")]
+#[track_caller]
+pub(crate) fn ipv6() -> bool {
+    std::net::UdpSocket::bind("[::1]:0").inspect_err(|error| skip(format_args!("no IPv6 here: {error}"))).is_ok()
+}
+
 /// Whether each of `programs` is there; the first that is missing skips the test.
 #[allow(dead_code, reason = "not every test binary starts one of them")]
 #[track_caller]

@@ -46,7 +46,7 @@ fn function(source: &Source, offset: usize) -> Option<Function> {
 }
 
 /// The offset of the brace that closes the first body in `code`; none for a declaration.
-fn body(code: &str) -> Option<usize> {
+pub(crate) fn body(code: &str) -> Option<usize> {
     let (mut round, mut curly) = (0, 0);
     for (offset, byte) in code.bytes().enumerate() {
         match byte {

@@ -150,12 +150,13 @@ impl Shape {
     /// `own` and `system` are the shipped sources of `crates/latlab/src` and `crates/latlab-sys/src`.
     fn of(own: &[Source], system: &[Source]) -> Shape {
         let all = || own.iter().chain(system);
+        let aliases: Vec<String> = all().flat_map(tuple_aliases).collect();
         Shape {
             file_lines: all().map(|source| (source.path.clone(), source.shipped_lines)).collect(),
             function_lines: all().flat_map(functions).map(|function| function.lines).collect(),
             circles: circles(own),
             repeated_types: repeated_types(all().filter(|source| !source.path.ends_with(OTHER_SYSTEMS))),
-            tuple_parameters: all().flat_map(tuple_parameters).collect(),
+            tuple_parameters: all().flat_map(|source| tuple_parameters(source, &aliases)).collect(),
             unclear_words: all().flat_map(voice::unclear_words).collect(),
         }
     }
@@ -250,13 +251,12 @@ fn ceiling_of(layer: &str, layer_files: &[(&str, usize)]) -> usize {
     layer_files.iter().find(|(name, _)| *name == layer).map_or(0, |(_, ceiling)| *ceiling)
 }
 
-fn tuple_parameters(source: &Source) -> Vec<String> {
-    let aliases = tuple_aliases(source);
+fn tuple_parameters(source: &Source, aliases: &[String]) -> Vec<String> {
     functions(source)
         .iter()
-        .filter(|function| !function.tuple_parameters(&aliases).is_empty())
+        .filter(|function| !function.tuple_parameters(aliases).is_empty())
         .map(|function| {
-            let parameters = function.tuple_parameters(&aliases).join(", ");
+            let parameters = function.tuple_parameters(aliases).join(", ");
             format!("{}:{}: {}({parameters})", source.path, function.line, function.name)
         })
         .collect()

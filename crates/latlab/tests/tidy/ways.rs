@@ -1,7 +1,9 @@
 //! The ways through the code that ARCHITECTURE.md describes: at most ten lines each, each of which names a function, and
 //! the functions that they name exist.
 
-use crate::functions::functions;
+use std::ops::RangeInclusive;
+
+use crate::functions::{body, functions};
 use crate::paths::module_of;
 use crate::source::{Source, shipped};
 use crate::{Breach, expect_none, repository};
@@ -47,7 +49,8 @@ fn is_function(path: &[String]) -> bool {
     path.last().is_some_and(|name| !is_type(name))
 }
 
-/// Whether `path` names a function or a type of `sources`: its modules are those of the file, its type is mentioned there.
+/// Whether `path` names a function or a type of `sources`: its modules are those of the file; a type before a function has it
+/// in an `impl` or `trait` block there, any other type is mentioned.
 fn exists(path: &[String], sources: &[Source]) -> bool {
     let Some((name, rest)) = path.split_last() else { return false };
     let modules: Vec<&String> = rest.iter().filter(|segment| !is_type(segment)).collect();
@@ -57,7 +60,22 @@ fn exists(path: &[String], sources: &[Source]) -> bool {
         let in_module = module.len() >= modules.len() && module.iter().zip(&modules).all(|(own, asked)| own == *asked);
         in_module
             && types.iter().all(|word| !source.find_word(word).is_empty())
-            && (is_type(name) || functions(source).iter().any(|function| function.name == *name))
+            && (is_type(name)
+                || functions(source).iter().any(|function| {
+                    function.name == *name
+                        && types.iter().all(|word| blocks(source, word).any(|block| block.contains(&function.line)))
+                }))
+    })
+}
+
+/// The lines of each `impl` and `trait` block whose header names the type `word`.
+fn blocks<'a>(source: &'a Source, word: &'a str) -> impl Iterator<Item = RangeInclusive<usize>> + 'a {
+    let offsets = ["impl", "trait"].into_iter().flat_map(|keyword| source.find_word(keyword));
+    offsets.filter_map(move |offset| {
+        let code = &source.code[offset..];
+        let is_its =
+            code.split('{').next()?.split(|char: char| !char.is_alphanumeric() && char != '_').any(|one| one == word);
+        is_its.then(|| Some(source.line_of(offset)..=source.line_of(offset + body(code)?)))?
     })
 }
 
@@ -87,12 +105,14 @@ fn the_ways_of_architecture_name_functions_that_exist() {
 
 #[test]
 fn a_wrong_way_is_reported() {
-    let sources = [Source::new("crates/latlab/src/a/b.rs", "impl T { fn f() {} }\npub fn g() {}")];
+    let sources = [Source::new("crates/latlab/src/a/b.rs", "impl T { fn f() {} }\npub fn g(_: T) {}")];
     let text = |lines: &str| format!("### The way of one probe\n{lines}\n## Other\n`a::b::missing`\n");
     let cases = [
         ("1. `a::b::g`, then `a::T::f`; `a::g`", 0),
         ("1. `a::b::missing`", 1),
         ("1. `c::g` and `a::U::f`", 2),
+        ("1. `T::f`", 0),
+        ("1. `T::g`", 1),
         ("1. `g` and `T` beside `--option` and `/proc`", 0),
         ("1. `g`\n2. `T` and `a/b/`", 1),
         ("1. `f` and `missing`", 1),

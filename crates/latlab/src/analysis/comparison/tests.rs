@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
-use crate::diagnostics::Explain;
+use crate::analysis::outcome::comparison_outcome;
+use crate::diagnostics::{Caveat, Explain, Outcome, Severity};
 use crate::facts::ExperimentFacts;
 use crate::metric::Metric;
 use crate::plan::Kind;
@@ -396,4 +397,28 @@ fn groups_of_paths_have_the_last_component_as_their_name_if_these_differ() {
     assert_eq!(of_experiment.groups.len(), 2);
     let of_globs = RunGroups::of_globs(vec![("e/runs".into(), runs)]).expect("one group");
     assert_eq!(of_globs.groups.len(), 1, "a glob names its group");
+}
+
+#[test]
+fn a_fatal_caveat_of_a_run_makes_the_outcome_of_a_comparison_untrusted() {
+    let request = usual();
+    let outcome = |sources: &[InMemory]| {
+        let groups = RunGroups::by_condition(observe(sources, &request)).expect("two conditions");
+        comparison_outcome(&compare(groups, &request, &ComparisonOptions::at(0.95)).expect("a baseline"))
+    };
+    let mut sources = experiment();
+    assert_eq!(outcome(&sources), Outcome::Done);
+    let caveat = |severity| Caveat::new(severity, "schedule-lost", "late", "", "");
+    sources[3].manifest.caveats.push(caveat(Severity::Warning));
+    assert_eq!(outcome(&sources), Outcome::Done);
+    sources[3].manifest.caveats.push(caveat(Severity::Fatal));
+    assert_eq!(outcome(&sources), Outcome::NotTrusted);
+}
+
+#[test]
+fn the_fifo_priority_of_older_recordings_is_that_of_their_spec() {
+    let mut source = recording(50, 0);
+    source.manifest.condition.fifo = None;
+    source.manifest.spec.here.fifo = Some(10);
+    assert_eq!(observe(&[source], &usual())[0].levels["fifo"], "10");
 }

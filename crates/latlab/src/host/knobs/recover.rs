@@ -77,7 +77,7 @@ pub(super) fn exclusive_restoring() -> MutexGuard<'static, ()> {
 }
 
 /// Restores the values that this process has journalled, from any thread, if it must end at once. No other thread restores
-/// any until the returned guard is dropped: a process that ends while it is held ends within no write.
+/// any until the returned guard is dropped: a process that ends while it is held breaks off no restoration.
 pub fn restore_own(journal: &KnobJournal, root: &HostRoot) -> MutexGuard<'static, ()> {
     let exclusive = exclusive_restoring();
     let Ok(Some((path, entries))) = journal.own() else { return exclusive };
