@@ -7,7 +7,7 @@ _default:
 test:
     cargo test --workspace
 
-# whether tests pass on a busy machine: 20 times those that depend on time, 3 times all; an hour; needs stress-ng
+# whether tests pass on a busy machine: 20 times those that depend on time, 3 times all; 100 minutes; needs stress-ng
 steady *COUNTS:
     scripts/steady.sh {{ COUNTS }}
 

@@ -5,7 +5,7 @@
 //! `root` (skipped with a message without root, but not on CI), `exit=N` (the last command's exit code),
 //! `norun="reason"` (not run; its commands and options must exist all the same). Commands of one
 //! block share a directory; one that ends in `&` runs beside the next ones. Lines that start with
-//! `$` and another program are for people. A block in which a run had no CPU in time is repeated. How output is compared: docs/pattern.rs.
+//! `$` and another program are for people. A failed block whose output says that the host was busy is repeated. How output is compared: docs/pattern.rs.
 
 #[path = "docs/blocks.rs"]
 mod blocks;
