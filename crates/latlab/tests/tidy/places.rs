@@ -74,5 +74,8 @@ fn misplaced_words_are_seen() {
     assert_eq!(misplaced(&Source::new("crates/latlab/src/console.rs", text), &SHIPPED).len(), 1);
     assert_eq!(misplaced(&Source::new("crates/latlab/src/main.rs", text), &SHIPPED).len(), 1);
     assert!(misplaced(&Source::new("crates/latlab-sys/src/net.rs", text), &EVERYWHERE).is_empty());
+    let text = "fn f() { flag::register_conditional_shutdown(2, 130, at); signal_hook::low_level::exit(130) }";
+    assert_eq!(misplaced(&Source::new("crates/latlab/src/main.rs", text), &SHIPPED).len(), 2);
+    assert!(misplaced(&Source::new(SIGNALS, text), &SHIPPED).is_empty());
     assert!(misplaced(&Source::new("x.rs", "#![forbid(unsafe_code)] fn fingerprint() {}"), &EVERYWHERE).is_empty());
 }

@@ -341,8 +341,8 @@ fn small_shape() -> Shape {
     ];
     let own: Vec<Source> = own.iter().map(|(path, text)| Source::new(&format!("{OWN}{path}"), text)).collect();
     let system = [
-        Source::new("crates/latlab-sys/src/lib.rs", "// in vain\npub struct Place;\nfn g(pair: (u8, u8)) {}\n"),
-        Source::new("crates/latlab-sys/src/elsewhere.rs", "pub struct A;\n"),
+        Source::new("crates/latlab-sys/src/lib.rs", "// in vain\npub struct Place;\nfn g(pair: Pair) {}\n"),
+        Source::new("crates/latlab-sys/src/elsewhere.rs", "pub struct A; type Pair = (u8, u8);\n"),
     ];
     Shape::of(&shipped(&own), &shipped(&system))
 }
