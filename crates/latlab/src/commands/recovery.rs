@@ -50,7 +50,7 @@ pub(super) fn warn_of_leftovers(console: &Console) {
 /// Restores what this process has set, before it ends; callable on any thread.
 pub(super) fn restore_at_once() {
     if let Some(journal) = KnobJournal::for_user() {
-        // No other thread restores a setting from here to the end of the process.
+        // From here to the end of the process no `HostGuard` restores a setting; one may still set some.
         std::mem::forget(knobs::restore_own(&journal, &HostRoot::for_knobs()));
     }
 }

@@ -71,13 +71,13 @@ pub fn recover(journal: &KnobJournal, root: &HostRoot) -> (Vec<Recovered>, Vec<U
 
 static RESTORING: Mutex<()> = Mutex::new(());
 
-/// Waits until no other thread of this process restores a value.
+/// Waits until no other thread restores values that this process set. [`recover`] runs before, without this lock.
 pub(super) fn exclusive_restoring() -> MutexGuard<'static, ()> {
     RESTORING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Restores the values that this process has journalled, from any thread, if it must end at once. No other thread restores
-/// any until the returned guard is dropped: a process that ends while it is held breaks off no restoration.
+/// Restores the values that this process has journalled, from any thread, if it must end at once. No other thread
+/// restores them until the returned guard is dropped: a process that ends while it is held breaks off no restoration.
 pub fn restore_own(journal: &KnobJournal, root: &HostRoot) -> MutexGuard<'static, ()> {
     let exclusive = exclusive_restoring();
     let Ok(Some((path, entries))) = journal.own() else { return exclusive };
