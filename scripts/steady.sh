@@ -20,6 +20,10 @@ command -v stress-ng >/dev/null || {
     echo "error: \`stress-ng\` is missing: apt-get install stress-ng" >&2
     exit 1
 }
+[ "$(id -u)" = 0 ] || {
+    echo "error: without root many tests are skipped, which fails here" >&2
+    exit 1
+}
 cargo test --workspace --no-run
 stress-ng --cpu 4 --quiet &
 stress=$!

@@ -217,12 +217,14 @@ fn a_wake_up_by_spinning_makes_no_system_call() {
     if !can_trace() {
         return;
     }
-    let (trace, _) = traced("wakeup --warmup 0 -i 2ms -n 100 --no-record --via spin");
-    let thread = trace.thread_that(|call| call.name == "prctl" && call.text.contains("PR_SET_NAME, \"sleep\""));
-    let calls: Vec<&str> =
-        thread.iter().map(|call| call.name.as_str()).filter(|name| *name != "clock_gettime").collect();
-    // About 22 at its start and its end.
-    assert!(calls.len() < 50, "{calls:?}");
+    let calls = |wakeups: u32| {
+        let (trace, _) = traced(&format!("wakeup --warmup 0 -i 2ms -n {wakeups} --no-record --via spin"));
+        let thread = trace.thread_that(|call| call.name == "prctl" && call.text.contains("PR_SET_NAME, \"sleep\""));
+        thread.iter().map(|call| call.name.clone()).filter(|name| name != "clock_gettime").collect::<Vec<_>>()
+    };
+    // At its start and its end the thread may wait for another once more or less.
+    let (few, many) = (calls(100), calls(300));
+    assert!(many.len() <= few.len() + 5, "{few:?}\n{many:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64;
 
 use super::error::ExperimentError;
-use super::runner::RunResult;
+use super::runner::{RunResult, in_one_line};
 use super::state::ExperimentState;
 use crate::analysis::comparison::{Comparisons, ObservedRun, Quantity, parse_estimand};
 use crate::analysis::experiment::{
@@ -46,7 +46,7 @@ pub(super) fn outcome_of_recording(recording: &Recording) -> Result<(RunOutcome,
         RunEnding::Completed => match summary_without_intervals(recording) {
             Ok(summary) => {
                 let failure = run_outcome(std::slice::from_ref(&summary)).err();
-                (ended_run_outcome(&summary), failure.map(|failure| failure.message))
+                (ended_run_outcome(&summary), failure.as_ref().map(in_one_line))
             }
             Err(AnalysisError::Source(error)) => return Err(error.into()),
             Err(error) => (RunOutcome::Failed, Some(error.to_string())),

@@ -215,7 +215,7 @@ impl ExperimentRunner<'_> {
 }
 
 /// Message and cause of a failure, for the journal.
-fn in_one_line(failure: &Failure) -> String {
+pub(super) fn in_one_line(failure: &Failure) -> String {
     let because = failure.cause.as_ref().map(|cause| format!(": {}", cause.replace('\n', "; ")));
     format!("{}{}", failure.message, because.unwrap_or_default())
 }

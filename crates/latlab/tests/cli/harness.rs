@@ -15,7 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::fake_host::FakeHost;
-use crate::scheduling::{is_late, only_late};
+use crate::scheduling::{errors, is_late, only_late};
 use crate::store::recordings;
 
 /// The tested binary.
@@ -289,11 +289,12 @@ impl Running {
     pub(crate) fn finishes_measured(self) -> Finished {
         let is_experiment = self.lab.args.first().is_some_and(|command| command == "run");
         let ran = self.exits_with_one_of(&[0, 4]);
-        let is_only_late = || match is_experiment {
-            true => ran.runs_are_late(),
-            false => only_late(&ran.stdout, &ran.stderr),
+        let is_measured = match (ran.code, is_experiment) {
+            (0, _) => errors(&ran.stdout, &ran.stderr).is_empty(),
+            (_, true) => ran.runs_are_late(),
+            (_, false) => only_late(&ran.stdout, &ran.stderr),
         };
-        assert!(ran.code == 0 || is_only_late(), "{}\n{}", ran.stdout, ran.stderr);
+        assert!(is_measured, "exit code {}\n{}\n{}", ran.code, ran.stdout, ran.stderr);
         ran
     }
 
@@ -358,12 +359,19 @@ impl Finished {
         self.directory.path()
     }
 
-    /// Whether the runs of its experiments have no other fatal caveat than that their probes left late.
+    /// Whether runs of its experiments have fatal caveats, each of which is that their probes left late, and all have answers.
     fn runs_are_late(&self) -> bool {
         let experiments = recordings(self.directory());
         let summary = |path| Latlab::at(self.directory()).line("summary --json -q").arg(path);
-        let summaries = experiments.iter().map(|path| summary(path).start().exits_with_one_of(&[0, 4]));
-        summaries.filter(|ran| ran.code == 4).all(|ran| only_late(&ran.stdout, &ran.stderr))
+        let summaries: Vec<_> =
+            experiments.iter().map(|path| summary(path).start().exits_with_one_of(&[0, 4])).collect();
+        let is_answered = |run: &Value| run["answered"] != 0 || run["ending"] != "completed";
+        let are_answered =
+            |ran: &Finished| ran.json()["summaries"].as_array().is_some_and(|all| all.iter().all(is_answered));
+        let mut untrusted = summaries.iter().filter(|ran| ran.code == 4).peekable();
+        untrusted.peek().is_some()
+            && untrusted.all(|ran| only_late(&ran.stdout, &ran.stderr))
+            && summaries.iter().all(are_answered)
     }
 
     /// stdout parsed as one JSON document.

@@ -160,11 +160,12 @@ fn a_path_that_only_delays_is_reported_as_late() {
     // The least of ten packets in a trial of 0.1 s is 1.2 Mbit/s. The queue delays them and does not drop them.
     let shaper = "tbf rate 256kbit burst 5k latency 1s";
     let Some(_inside) = shaped(shaper) else { return };
-    // A sender that waits for a CPU offers less than the least rate, which shows nothing of the path: such a search is repeated
-    // once.
+    // A sender that waits for a CPU offers less than the least rate, which shows nothing of the path: such a search is repeated.
     let is_late = |ran: &Finished| ran.stderr.contains("is carried in time") && ran.stderr.contains("came late");
-    let mut searches = (0..2).map(|_| Latlab::new().line("stream --search 0 -d 10s -4 --probe off").failure(3));
-    let ran = searches.find(is_late).expect("one of two searches finds that packets are late");
+    let was_busy = |ran: &Finished| ran.stdout.contains("other processes on this host used");
+    let mut searches = (0..5).map(|_| Latlab::new().line("stream --search 0 -d 10s -4 --probe off").failure(3));
+    let ran = searches.find(|ran| is_late(ran) || !was_busy(ran)).expect("one of five searches has a CPU in time");
+    assert!(is_late(&ran), "{}{}", ran.stdout, ran.stderr);
     let home = ran.directory();
     let json = Latlab::at(home).args(["summary", "--json"]).arg(only_recording(home)).success().json();
     let summary = list(&json["caveats"]).iter().find(|caveat| caveat["code"] == "no-rate-found").cloned();
@@ -231,9 +232,8 @@ fn an_interrupted_or_killed_search_keeps_its_trials() {
 #[test]
 fn a_target_that_falls_silent_ends_the_search() {
     let _precedence = precedence();
-    // docs/stream.md promises 2 s, and 5 s after a trial without a rate, the first of which lasts 1 s: a test may take three
-    // times as long.
-    for (rate, events, within_ms) in [("--rate 2kpps", 20, 6_000), ("", 1, 18_000)] {
+    // docs/stream.md promises 2 s, and 5 s after a trial without a rate, the first of which lasts 1 s.
+    for (rate, events, within_ms) in [("--rate 2kpps", 20, 4_000), ("", 1, 9_000)] {
         falls_silent(rate, events, Duration::from_millis(within_ms));
     }
 }
@@ -274,8 +274,8 @@ fn a_target_that_falls_silent_in_a_stage_ends_the_run() {
         reflector.signal(Signal::STOP);
         let silent = Instant::now();
         running.exits(3);
-        // docs/stream.md promises 2 s: a test may take three times as long.
-        assert!(silent.elapsed() < Duration::from_secs(6), "{stages}: {:?}", silent.elapsed());
+        // docs/stream.md promises 2 s.
+        assert!(silent.elapsed() < Duration::from_secs(4), "{stages}: {:?}", silent.elapsed());
         reflector.signal(Signal::CONT);
         let summary =
             Latlab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();

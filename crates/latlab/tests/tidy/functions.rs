@@ -102,7 +102,13 @@ fn is_tuple(parameter: &str, aliases: &[String]) -> bool {
         of_type = lifetime.trim_start_matches(|char: char| char.is_ascii() && is_word(char as u8)).trim_start();
     }
     of_type = of_type.strip_prefix("mut ").unwrap_or(of_type).trim_start();
-    is_tuple_type(pattern) || is_tuple_type(of_type) || aliases.contains(&first_word(of_type))
+    is_tuple_type(pattern) || is_tuple_type(of_type) || aliases.iter().any(|alias| alias == last_segment(of_type))
+}
+
+/// The last name of the path at the beginning of `code`: `Pair` of `strata::Pair<T>`.
+fn last_segment(code: &str) -> &str {
+    let end = code.find(|char: char| !char.is_alphanumeric() && !"_:".contains(char)).unwrap_or(code.len());
+    code[..end].rsplit(':').next().unwrap_or_default()
 }
 
 /// Offsets of `mark` in `code` that no bracket encloses; a `:` that is half of `::` is none.

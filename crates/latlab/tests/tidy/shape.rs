@@ -1,4 +1,4 @@
-//! The shape of the code in numbers, each held by a ceiling that only falls. `just shape` prints them.
+//! The shape of the code in numbers, each held by a ceiling. `just shape` prints them.
 //!
 //! What is counted: the shipped code of `crates/latlab/src`; for functions and types that of `crates/latlab-sys/src` too. Items
 //! under `#[cfg(test)]` and files that are compiled for tests only are left out. A line counts whether it holds code, a

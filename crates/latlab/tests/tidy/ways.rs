@@ -68,14 +68,41 @@ fn exists(path: &[String], sources: &[Source]) -> bool {
     })
 }
 
-/// The lines of each `impl` and `trait` block whose header names the type `word`.
+/// The type that an `impl` block is of, or the trait that is declared, from the code after `impl` or `trait`.
+fn subject(header: &str) -> Option<&str> {
+    let header = header.split_once('{')?.0.split("where").next()?;
+    let of = header.rsplit_once(" for ").map_or_else(|| without_parameters(header), |(_, of)| of);
+    let path = of.trim().split(['<', ':']).find(|part| part.starts_with(char::is_uppercase))?;
+    Some(path.trim())
+}
+
+/// The header of an `impl` block without its own generic parameters: `<T> Type<T>` is `Type<T>`.
+fn without_parameters(header: &str) -> &str {
+    if !header.starts_with('<') {
+        return header;
+    }
+    let mut depth = 0;
+    let end = header.find(|char| {
+        depth += i32::from(char == '<') - i32::from(char == '>');
+        depth == 0
+    });
+    end.map_or(header, |end| &header[end + 1..])
+}
+
+/// The lines of each `impl` block of the type `word`, and of the declaration of that trait.
 fn blocks<'a>(source: &'a Source, word: &'a str) -> impl Iterator<Item = RangeInclusive<usize>> + 'a {
-    let offsets = ["impl", "trait"].into_iter().flat_map(|keyword| source.find_word(keyword));
-    offsets.filter_map(move |offset| {
-        let code = &source.code[offset..];
-        let is_its =
-            code.split('{').next()?.split(|char: char| !char.is_alphanumeric() && char != '_').any(|one| one == word);
-        is_its.then(|| Some(source.line_of(offset)..=source.line_of(offset + body(code)?)))?
+    // An `impl` inside of a line is a type.
+    let is_item = |at: usize| {
+        let line = source.code[..at].rsplit('\n').next().unwrap_or_default();
+        line.split_whitespace().all(|word| word.starts_with("pub") || word == "unsafe")
+    };
+    let items = ["impl", "trait"]
+        .into_iter()
+        .flat_map(|keyword| source.find_word(keyword).into_iter().map(move |at| (at, at + keyword.len())));
+    items.filter(move |(at, _)| is_item(*at)).filter_map(move |(at, after)| {
+        let code = &source.code[at..];
+        let is_its = subject(&source.code[after..]) == Some(word);
+        is_its.then(|| Some(source.line_of(at)..=source.line_of(at + body(code)?)))?
     })
 }
 
@@ -105,7 +132,10 @@ fn the_ways_of_architecture_name_functions_that_exist() {
 
 #[test]
 fn a_wrong_way_is_reported() {
-    let sources = [Source::new("crates/latlab/src/a/b.rs", "impl T { fn f() {} }\npub fn g(_: T) {}")];
+    let sources = [Source::new(
+        "crates/latlab/src/a/b.rs",
+        "impl<A> T<A> { fn f() {} }\nimpl From<U> for T { fn from() {} }\npub fn g() -> impl I<T> {}",
+    )];
     let text = |lines: &str| format!("### The way of one probe\n{lines}\n## Other\n`a::b::missing`\n");
     let cases = [
         ("1. `a::b::g`, then `a::T::f`; `a::g`", 0),
@@ -113,6 +143,8 @@ fn a_wrong_way_is_reported() {
         ("1. `c::g` and `a::U::f`", 2),
         ("1. `T::f`", 0),
         ("1. `T::g`", 1),
+        ("1. `T::from`", 0),
+        ("1. `U::from`", 1),
         ("1. `g` and `T` beside `--option` and `/proc`", 0),
         ("1. `g`\n2. `T` and `a/b/`", 1),
         ("1. `f` and `missing`", 1),
