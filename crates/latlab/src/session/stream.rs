@@ -17,6 +17,12 @@ use crate::wire::{
 /// kernel copies.
 const STRIDE_BYTES_MAX: usize = 2_048;
 
+/// The packets begin so many bytes after the begin of a page. Anywhere in the heap, the addresses of two runs differ by chance,
+/// and the rate at which the kernel copies large bursts with them. Medians of 9 runs with GSO and 1,472 B on one host: 80.6 to
+/// 83.0 Gbit/s at the begin of a cache line, 84.6 to 87.3 Gbit/s at 16, 32 and 48 bytes after it.
+const OFFSET_IN_PAGE: usize = 32;
+const PAGE_BYTES: usize = 4_096;
+
 /// An up-stream in a session of its own. Pure but for [`UpStream::close`]: no socket, no clock, no allocation after
 /// `new`.
 #[derive(Debug)]
@@ -25,7 +31,7 @@ pub struct UpStream {
     options: SenderSocketOptions,
     stride: usize,
     packets_per_call: u16,
-    buffer: Box<[u8]>,
+    buffer: PacketBuffer,
     poll: [u8; POLL_BYTES],
     sent: u64,
     polls: u64,
@@ -47,14 +53,24 @@ impl UpStream {
             SendMode::Gso => size,
             SendMode::Send | SendMode::Sendmmsg => size.min(STRIDE_BYTES_MAX),
         };
-        let mut buffer = vec![0; (usize::from(packets_per_call) - 1) * stride + size].into_boxed_slice();
+        let mut packets = PacketBuffer::new((usize::from(packets_per_call) - 1) * stride + size);
+        let buffer = packets.bytes();
         // Incompressible: zeros would be faster than users' bytes on a link that compresses.
-        blake3::Hasher::new_keyed(&[0x6c; 32]).update(session.nonce()).finalize_xof().fill(&mut buffer);
+        blake3::Hasher::new_keyed(&[0x6c; 32]).update(session.nonce()).finalize_xof().fill(buffer);
         for at in (0..usize::from(packets_per_call)).map(|number| number * stride) {
             let key = session.keys().map(|keys| &keys.probes);
             ProbeHeader::write_data(session.number(), 0, key, &mut buffer[at..at + size]);
         }
-        UpStream { session, options, stride, packets_per_call, buffer, poll: [0; POLL_BYTES], sent: 0, polls: 0 }
+        UpStream {
+            session,
+            options,
+            stride,
+            packets_per_call,
+            buffer: packets,
+            poll: [0; POLL_BYTES],
+            sent: 0,
+            polls: 0,
+        }
     }
 
     /// The next `wanted` packets, or as many as one call takes; the same ones again until [`UpStream::advance`].
@@ -62,23 +78,24 @@ impl UpStream {
     pub fn packets(&mut self, wanted: u64) -> Packets<'_> {
         let count = wanted.min(u64::from(self.packets_per_call)) as usize;
         let size = self.size_bytes() as usize;
+        let buffer = self.buffer.bytes();
         // The headers are in the buffer already: without a key only the counters change.
         match self.session.keys() {
-            None if count == 1 => ProbeHeader::renumber_data(self.sent, None, &mut self.buffer),
+            None if count == 1 => ProbeHeader::renumber_data(self.sent, None, buffer),
             None => {
                 // A range of known length saves two comparisons per packet.
-                for (number, header) in (0..count).zip(self.buffer.chunks_exact_mut(self.stride)) {
+                for (number, header) in (0..count).zip(buffer.chunks_exact_mut(self.stride)) {
                     ProbeHeader::renumber_data(self.sent + number as u64, None, header);
                 }
             }
             Some(keys) => {
                 for (counter, at) in (self.sent..).zip((0..count).map(|number| number * self.stride)) {
-                    ProbeHeader::renumber_data(counter, Some(&keys.probes), &mut self.buffer[at..at + size]);
+                    ProbeHeader::renumber_data(counter, Some(&keys.probes), &mut buffer[at..at + size]);
                 }
             }
         }
         let bytes = count.checked_sub(1).map_or(0, |others| others * self.stride + size);
-        Packets::counted(&self.buffer[..bytes], size, self.stride, count)
+        Packets::counted(&buffer[..bytes], size, self.stride, count)
     }
 
     /// The kernel took the first `packets` of them: their counters are used. Refused packets use no counter, since a gap
@@ -127,6 +144,26 @@ impl UpStream {
     /// Ends the session, as [`NativeSession::close`] does.
     pub fn close(self, transport: &mut impl Transport, clock: &impl Clock) -> Option<ReflectorReport> {
         self.session.close(transport, clock)
+    }
+}
+
+/// Bytes that begin [`OFFSET_IN_PAGE`] bytes after the begin of a page.
+#[derive(Debug)]
+struct PacketBuffer {
+    memory: Box<[u8]>,
+    start: usize,
+}
+
+impl PacketBuffer {
+    fn new(bytes: usize) -> PacketBuffer {
+        let memory = vec![0; PAGE_BYTES + OFFSET_IN_PAGE + bytes].into_boxed_slice();
+        let start = memory.as_ptr().align_offset(PAGE_BYTES) + OFFSET_IN_PAGE;
+        PacketBuffer { memory, start }
+    }
+
+    #[inline]
+    fn bytes(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..]
     }
 }
 
