@@ -17,7 +17,7 @@ pub enum Target {
     Host {
         /// Name or address as typed, without brackets.
         host: String,
-        /// UDP port.
+        /// UDP or TCP port.
         port: u16,
     },
     /// An agent on that host, started by ssh.

@@ -92,7 +92,7 @@ impl EventLog {
         self.publish(event.to_words());
     }
 
-    /// Number of events in the ring so far.
+    /// Number of events written to the ring since its creation.
     pub fn written(&self) -> u64 {
         self.head
     }

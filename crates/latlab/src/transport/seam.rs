@@ -378,7 +378,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes so many packets, then refuses.
+    /// Takes `most` packets, then refuses.
     struct Limited {
         sent: Vec<Vec<u8>>,
         most: usize,

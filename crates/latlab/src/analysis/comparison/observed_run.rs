@@ -67,13 +67,13 @@ pub struct ObservedRun {
     pub figures: Vec<RunFigure>,
     /// Lost probes or packets.
     pub lost: u64,
-    /// All probes or packets of which these were lost.
+    /// Number of all probes or packets, the lost ones included.
     pub n: u64,
     /// Why it is excluded, if it is.
     pub excluded: Option<ExclusionReason>,
     /// The codes of its fatal caveats.
     pub fatal: Vec<String>,
-    /// Whether a late wake-up ended it.
+    /// Whether `--break` ended it early: its own, or that of a concurrent run.
     pub broke: bool,
 }
 

@@ -45,7 +45,7 @@ pub(super) struct KnobChange {
 }
 
 impl KnobChange {
-    /// Whether the wanted value was there before.
+    /// Whether the knob had the wanted value before; false for knobs that end with their process, which are set in any case.
     pub(super) fn is_already_there(&self) -> bool {
         self.before == self.wanted && !self.knob.ends_with_its_process()
     }
@@ -56,7 +56,7 @@ impl KnobChange {
         !in_a_lab && !self.knob.ends_with_its_process()
     }
 
-    /// The entry for the journal; `None` if nothing outlives this process.
+    /// The entry for the journal; `None` if nothing has to be restored: the value ends with this process, or was there before.
     pub(super) fn entry(&self) -> Option<JournalRecord> {
         (self.outlives_process() && !self.is_already_there()).then(|| self.as_entry())
     }
@@ -170,7 +170,7 @@ impl Search<'_> {
         }
     }
 
-    /// Changes of knobs that the host has once.
+    /// Changes of knobs of which the host has exactly one.
     fn of_host(&self, wanted: impl IntoIterator<Item = (Knob, String)>) -> Result<Vec<KnobChange>, KnobError> {
         let namespace = &self.path.host_namespace;
         wanted.into_iter().map(|(knob, value)| self.change(Side::Local, knob, namespace.clone(), value)).collect()

@@ -48,7 +48,7 @@ pub(crate) enum Readings {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostRow {
-    /// The end of the path at which the host is, never both.
+    /// The end of the path at which the host is; never `Side::Both`.
     pub(crate) side: Side,
     pub(crate) seq: u64,
     pub(crate) start_ns: i64,
@@ -113,7 +113,7 @@ pub(crate) fn open(path: &Path) -> Result<TableReader, RecordingError> {
     TableReader::open(path, &columns())
 }
 
-/// The rows in order; they end with an error.
+/// The rows in order. A row group that cannot be read yields one error in the place of its rows.
 pub(crate) fn rows(table: TableReader) -> impl Iterator<Item = Result<HostRow, RecordingError>> {
     let groups = table.groups(|group| {
         let sides = group.words(0, parse_side)?;
