@@ -42,7 +42,6 @@ run() {
     shift
     is_busy
     "$@" >"$log" 2>&1 || status=$?
-    is_busy
     if [ $status = 0 ]; then
         printf '%s passed in %d s\n' "$name" $((SECONDS - started))
     else
@@ -50,6 +49,7 @@ run() {
         sed -n '/^failures:$/,$p' "$log"
         failed=$((failed + 1))
     fi
+    is_busy
 }
 
 time_dependent() {

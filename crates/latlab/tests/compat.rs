@@ -251,3 +251,16 @@ fn copy_tree(from: &Path, to: &Path) {
         }
     }
 }
+
+#[test]
+fn the_fifo_priority_of_older_recordings_is_that_of_their_spec() {
+    let old = testdata("old").into_iter().find(|path| path.ends_with("1.2-finished")).expect("an old recording");
+    let (_directory, copy) = copied(&old);
+    let path = copy.join("manifest.json");
+    let mut manifest: Value = serde_json::from_slice(&fs::read(&path).expect("read")).expect("JSON");
+    assert!(manifest["condition"].get("fifo").is_none(), "{manifest:#}");
+    manifest["spec"]["here"]["fifo"] = 10.into();
+    fs::write(&path, manifest.to_string()).expect("written");
+    let recording = Recording::open(&copy).expect("opens");
+    assert_eq!(recording.manifest().condition.levels()["fifo"], "10");
+}

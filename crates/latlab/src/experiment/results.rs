@@ -45,8 +45,8 @@ pub(super) fn outcome_of_recording(recording: &Recording) -> Result<(RunOutcome,
     Ok(match manifest.ending {
         RunEnding::Completed => match summary_without_intervals(recording) {
             Ok(summary) => {
-                let failure = run_outcome(std::slice::from_ref(&summary)).err();
-                (ended_run_outcome(&summary), failure.as_ref().map(in_one_line))
+                let (outcome, failure) = judged(&summary);
+                (outcome, failure.as_ref().map(in_one_line))
             }
             Err(AnalysisError::Source(error)) => return Err(error.into()),
             Err(error) => (RunOutcome::Failed, Some(error.to_string())),
@@ -55,6 +55,11 @@ pub(super) fn outcome_of_recording(recording: &Recording) -> Result<(RunOutcome,
         RunEnding::Interrupted => (RunOutcome::Interrupted, reason()),
         RunEnding::Recovered | RunEnding::Measuring => (RunOutcome::Died, Some("its process died".into())),
     })
+}
+
+/// The outcome of a run that was measured to its end, and the failure if it has no answer.
+fn judged(summary: &Summary) -> (RunOutcome, Option<Failure>) {
+    (ended_run_outcome(summary), run_outcome(std::slice::from_ref(summary)).err())
 }
 
 /// The result of a run that this process measured; `interrupted` by a signal or not.
@@ -71,14 +76,12 @@ pub(crate) fn result_of(measured: PlanOutcome, interrupted: bool) -> RunResult {
         let reason = finished.manifest.reason.unwrap_or_else(|| "the run broke off".into());
         return result(RunOutcome::Failed, broken.or_else(|| Some(Failure::world(reason))));
     }
-    let judged = Recording::open(&finished.path).map_err(Failure::from).and_then(|recording| {
-        let summary = summary_without_intervals(&recording)?;
-        run_outcome(std::slice::from_ref(&summary)).map(|_| ended_run_outcome(&summary))
-    });
-    match judged {
-        Ok(outcome) => result(outcome, None),
-        Err(failure) => result(RunOutcome::Failed, Some(failure)),
-    }
+    let summary = Recording::open(&finished.path)
+        .map_err(Failure::from)
+        .and_then(|recording| Ok(summary_without_intervals(&recording)?));
+    let (outcome, failure) =
+        summary.map_or_else(|failure| (RunOutcome::Failed, Some(failure)), |summary| judged(&summary));
+    result(outcome, failure)
 }
 
 /// Reads the figures `estimands` of each of `recordings`, several at a time; `note` receives what opening them changed.

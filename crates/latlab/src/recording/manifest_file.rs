@@ -46,7 +46,11 @@ pub(super) fn read(directory: &Path) -> Result<Manifest, RecordingError> {
     if format.major > FormatVersion::CURRENT.major {
         return Err(RecordingError::NewerVersion { path: directory.to_owned(), found: format });
     }
-    serde_json::from_slice(&bytes).map_err(|error| RecordingError::damaged(&path, error))
+    let mut manifest: Manifest =
+        serde_json::from_slice(&bytes).map_err(|error| RecordingError::damaged(&path, error))?;
+    // Older recordings of pings and streams have the priority in the spec only.
+    manifest.condition.fifo = manifest.condition.fifo.or(manifest.spec.here.fifo);
+    Ok(manifest)
 }
 
 /// Replaces the manifest in one step. Needs no new space after [`reserve`].

@@ -195,13 +195,8 @@ fn a_second_interrupt_ends_latlab_at_once() {
     let line = "--protocol echo --timeout 1m -d 1h";
     let running = Latlab::at(home.path()).args(["ping", &address, "--warmup", "0"]).line(line).start();
     silent.recv(&mut [0; 100]).expect("a probe");
-    // Signals within a short time count as one. After the first, latlab waits a second for an answer.
-    let pid = running.pid();
-    wait_until("it ended", || {
-        let _ = rustix::process::kill_process(pid, Signal::INT);
-        thread::sleep(Duration::from_millis(50));
-        !is_alive(pid.as_raw_nonzero().get())
-    });
+    // After the first signal latlab waits a second for an answer.
+    running.signal_until_it_ends(Signal::INT);
     running.exits(130);
     let recording = only_recording(home.path());
     let ran = Latlab::at(home.path()).arg("summary").arg(&recording).success();

@@ -15,6 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::fake_host::FakeHost;
+use crate::processes::is_alive;
 use crate::scheduling::{errors, is_late, only_late};
 use crate::store::recordings;
 
@@ -259,6 +260,16 @@ impl Running {
     /// Sends `signal`.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).expect("our own child");
+    }
+
+    /// Sends `signal` every 50 ms until the process has ended: signals within a short time count as one.
+    #[track_caller]
+    pub(crate) fn signal_until_it_ends(&self, signal: Signal) {
+        wait_until("latlab ended", || {
+            let _ = kill_process(self.pid(), signal);
+            thread::sleep(Duration::from_millis(50));
+            !is_alive(self.pid().as_raw_nonzero().get())
+        });
     }
 
     /// Waits until stderr contains `text`.

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -126,12 +125,7 @@ fn settings_are_restored_after_one_signal_and_after_several() {
     let host = three_knobs();
     // The first signal ends the run after the time-out of its probes, the second ends it at once.
     let running = host.measuring();
-    running.signal(Signal::INT);
-    let pid = running.pid();
-    wait_until("it ended", || {
-        let _ = rustix::process::kill_process(pid, Signal::INT);
-        !crate::processes::is_alive(pid.as_raw_nonzero().get())
-    });
+    running.signal_until_it_ends(Signal::INT);
     running.exits(130);
     assert_eq!((host.values(), host.pages()), (["ondemand", "0", "950000"].map(str::to_owned), 0));
 }
@@ -146,13 +140,8 @@ fn a_second_signal_restores_settings_and_ends_latlab_without_a_report() {
     let running = host.latlab(&line).stdout(empty()).start();
     silent.recv(&mut [0; 100]).expect("a probe");
     running.signal(Signal::INT);
-    // Signals within a short time count as one. After the first, latlab waits a second for an answer, and would then print.
-    let pid = running.pid();
-    wait_until("it ended", || {
-        std::thread::sleep(Duration::from_millis(50));
-        let _ = rustix::process::kill_process(pid, Signal::TERM);
-        !crate::processes::is_alive(pid.as_raw_nonzero().get())
-    });
+    // After the first signal latlab waits a second for an answer, and would then print.
+    running.signal_until_it_ends(Signal::TERM);
     running.exits(143);
     host.expect_restored();
 }

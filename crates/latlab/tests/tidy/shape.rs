@@ -23,7 +23,7 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 60_899),
+    (Measure::ShippedLines, 60_904),
     (Measure::Files, 358),
     (Measure::SmallFiles, 92),
     (Measure::Circles, 0),

@@ -10,7 +10,7 @@ use crate::analysis::stream::StreamAccumulator;
 use crate::diagnostics::Severity;
 use crate::facts::ExperimentFacts;
 use crate::metric::Metric;
-use crate::plan::{Condition, Kind};
+use crate::plan::Kind;
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::sample::Sample;
 use crate::stats::{Description, plain};
@@ -154,9 +154,7 @@ fn origin(manifest: &Manifest) -> RunOrigin {
 
 /// Every factor with its level: those of the condition, replaced by those of the experiment as typed.
 fn levels(manifest: &Manifest) -> BTreeMap<String, String> {
-    // Older recordings of pings and streams have the priority in the spec only.
-    let fifo = manifest.condition.fifo.or(manifest.spec.here.fifo);
-    let mut levels = Condition { fifo, ..manifest.condition.clone() }.levels();
+    let mut levels = manifest.condition.levels();
     levels.extend(manifest.experiment.iter().flat_map(|experiment| experiment.factors.clone()));
     levels
 }

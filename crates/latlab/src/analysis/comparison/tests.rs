@@ -414,11 +414,3 @@ fn a_fatal_caveat_of_a_run_makes_the_outcome_of_a_comparison_untrusted() {
     sources[3].manifest.caveats.push(caveat(Severity::Fatal));
     assert_eq!(outcome(&sources), Outcome::NotTrusted);
 }
-
-#[test]
-fn the_fifo_priority_of_older_recordings_is_that_of_their_spec() {
-    let mut source = recording(50, 0);
-    source.manifest.condition.fifo = None;
-    source.manifest.spec.here.fifo = Some(10);
-    assert_eq!(observe(&[source], &usual())[0].levels["fifo"], "10");
-}

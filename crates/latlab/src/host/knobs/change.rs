@@ -45,7 +45,7 @@ pub(super) struct KnobChange {
 }
 
 impl KnobChange {
-    /// Whether the knob had the wanted value before; false for knobs that end with their process, which are set in any case.
+    /// Whether the knob had the wanted value before; false for knobs that end with their process, which are always set.
     pub(super) fn is_already_there(&self) -> bool {
         self.before == self.wanted && !self.knob.ends_with_its_process()
     }
@@ -56,7 +56,7 @@ impl KnobChange {
         !in_a_lab && !self.knob.ends_with_its_process()
     }
 
-    /// The entry for the journal; `None` if nothing has to be restored: the value ends with this process, or was there before.
+    /// The entry for the journal; `None` if the value ends with this process or was there before.
     pub(super) fn entry(&self) -> Option<JournalRecord> {
         (self.outlives_process() && !self.is_already_there()).then(|| self.as_entry())
     }
