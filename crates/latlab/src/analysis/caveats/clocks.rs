@@ -16,8 +16,9 @@ const SLOW_READ_NS: f64 = 150.0;
 pub(super) fn caveats(manifest: &Manifest) -> Vec<Caveat> {
     let ends = [("this host", &manifest.here), ("the reflector's host", &manifest.peer)];
     let mut caveats: Vec<Caveat> = ends.into_iter().flat_map(|(host, end)| of_end(manifest.kind, host, end)).collect();
-    // Both ends on one machine have the same step.
-    caveats.dedup_by(|later, earlier| same_machine(manifest) && later.code == earlier.code);
+    // Ends on one machine have the same clocks: a step or a suspension is reported once.
+    let mut reported = std::collections::BTreeSet::new();
+    caveats.retain(|caveat| reported.insert(caveat.code.clone()) || !same_machine(manifest));
     caveats.extend(slow_clock(manifest));
     caveats.extend(coarse_clock(manifest));
     caveats

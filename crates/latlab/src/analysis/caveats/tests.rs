@@ -346,13 +346,18 @@ fn nothing_measured_and_nothing_answered_are_distinguished() {
 }
 
 #[test]
-fn a_clock_step_of_one_machine_is_reported_once() {
+fn a_step_and_a_suspension_of_one_machine_are_reported_once() {
     let mut source = quiet(CLOSED, closed_loop());
     end(&mut source.manifest).realtime_ns += 7_000_000_000;
     source.manifest.peer.clock_end = source.manifest.here.clock_end;
     let steps: Vec<_> = caveats(&source).into_iter().filter(|caveat| caveat.code == "clock-stepped").collect();
     assert_eq!(steps.len(), 1);
     assert!(steps[0].message.contains("this host was stepped forward by 7 s"), "{}", steps[0].message);
+    end(&mut source.manifest).boottime_ns += 1_000_000_000;
+    source.manifest.peer.clock_end = source.manifest.here.clock_end;
+    let codes: Vec<_> = caveats(&source).into_iter().map(|caveat| caveat.code).collect();
+    let count = |code: &str| codes.iter().filter(|other| *other == code).count();
+    assert_eq!((count("clock-stepped"), count("suspended")), (1, 1), "{codes:?}");
 }
 
 #[test]
