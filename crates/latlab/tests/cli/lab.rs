@@ -71,7 +71,7 @@ fn lab_measures_both_address_families_and_records_the_offloads() {
         return;
     }
     for (family, separator) in [("-4", "."), ("-6", ":")] {
-        let line = format!("ping lab -n 30 --warmup 2 --json {family}");
+        let line = format!("ping lab -n 30 --warmup 2 --timeout 20s --json {family}");
         let ran = Latlab::new().line(&line).stderr(warnings_at_most()).success();
         check_schema(&ran.json(), "summary/1");
         assert_eq!((&ran.json()["answered"], &ran.json()["condition"]["target"]), (&30.into(), &"lab".into()));

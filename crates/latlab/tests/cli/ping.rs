@@ -93,7 +93,7 @@ fn the_seed_of_a_poisson_schedule_determines_its_gaps() {
 
 #[test]
 fn spinning_ends_are_a_condition_and_warn_if_they_share_a_cpu() {
-    let (document, _) = summary("ping -n 20 --warmup 0 --wait spin");
+    let (document, _) = summary("ping -n 20 --warmup 0 --timeout 20s --wait spin");
     assert_eq!((&document["condition"]["wait"], &document["answered"]), (&json!("spin"), &json!(20)));
     let (document, ran) = summary("ping -n 3 --warmup 0 --wait spin --cpu 0 --peer-cpu 0");
     let codes: Vec<_> = document["caveats"].as_array().expect("a list").iter().map(|caveat| &caveat["code"]).collect();

@@ -15,8 +15,10 @@ use crate::store::{manifest, only_recording, recordings};
 fn ssh_measures_to_the_address_that_ssh_reached() {
     let Some(sshd) = Sshd::start(&with_latlab()) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
-    let ran =
-        over_ssh(&sshd, home.path(), "ssh:far").line("-n 50 --warmup 5 --json").stderr(warnings_at_most()).success();
+    let ran = over_ssh(&sshd, home.path(), "ssh:far")
+        .line("-n 50 --warmup 5 --timeout 20s --json")
+        .stderr(warnings_at_most())
+        .success();
     check_schema(&ran.json(), "summary/1");
     assert_eq!((&ran.json()["answered"], &ran.json()["condition"]["target"]), (&50.into(), &"ssh:far".into()));
     let manifest = manifest(&only_recording(home.path()));
@@ -177,7 +179,9 @@ fn an_agent_can_be_started_by_any_command() {
     let noisy = format!("cmd:sh -c 'echo welcome; echo mind the gap >&2; exec {BINARY} agent --stdio'");
     for target in [local_agent(), noisy] {
         for address in ["127.0.0.1", "::1"] {
-            let lab = Latlab::new().args(["ping", &target, "--peer-addr", address]).line("-n 20 --warmup 2 --json");
+            let lab = Latlab::new()
+                .args(["ping", &target, "--peer-addr", address])
+                .line("-n 20 --warmup 2 --timeout 20s --json");
             let ran = lab.stderr(warnings_at_most()).success();
             assert_eq!(ran.json()["answered"], 20);
             let manifest = manifest(&only_recording(ran.directory()));
@@ -290,7 +294,10 @@ fn an_agent_in_another_network_namespace_is_measured() {
     let (near, far) = (lab.sender_ipv4().to_string(), lab.reflector_ipv4().to_string());
     for bind in [near.as_str(), "lab0"] {
         let measured = Latlab::new().args(["ping", &namespaced.target(), "--peer-addr", &far, "--bind", bind]);
-        let ran = measured.line("-n 30 --warmup 2 -i 1ms --wait spin --json").stderr(warnings_at_most()).measured();
+        let ran = measured
+            .line("-n 30 --warmup 2 -i 1ms --timeout 20s --wait spin --json")
+            .stderr(warnings_at_most())
+            .measured();
         assert_eq!(ran.json()["answered"], 30);
         let manifest = manifest(&only_recording(ran.directory()));
         assert!(manifest["run"]["peer_address"].as_str().is_some_and(|address| address.starts_with(&far)));

@@ -70,7 +70,8 @@ fn a_shared_key_opens_a_session_with_authenticated_probes() {
     keygen(home.path(), "key");
     let (reflector, address) = serve(home.path(), "--psk-file key");
     let ping = ["ping", &address, "--psk-file", "key", "-n", "40", "--warmup", "3"];
-    let ran = Latlab::at(home.path()).args(ping).args(["--json"]).stderr(warnings_at_most()).success();
+    let ran =
+        Latlab::at(home.path()).args(ping).args(["--timeout", "20s", "--json"]).stderr(warnings_at_most()).success();
     check_schema(&ran.json(), "summary/1");
     assert_eq!((ran.json()["answered"].as_u64(), &ran.json()["condition"]["target"]), (Some(40), &address.into()));
     let manifest = manifest(&only_recording(home.path()));

@@ -54,7 +54,7 @@ fn a_run_over_tcp_records_its_connection() {
             continue;
         }
         let place = tempfile::tempdir_in(home.path()).expect("a directory");
-        let line = format!("--warmup 3 --json {family} {schedule}");
+        let line = format!("--warmup 3 --timeout 20s --json {family} {schedule}");
         let ran = ping(place.path(), "local").line(&line).stderr(warnings_at_most()).measured();
         check_schema(&ran.json(), "summary/1");
         assert_eq!(ran.json()["condition"]["transport"], "tcp");
@@ -226,7 +226,9 @@ fn source_addresses_and_ports_can_be_reused_at_once() {
         let manifest = manifest(&only_recording(place.path()));
         assert_eq!(manifest["run"]["local_address"], format!("127.0.0.9:{port}"));
     }
-    let ran = ping(home.path(), &address).line("-n 3 --warmup 0 --source-port sweep --json --no-record").success();
+    let ran = ping(home.path(), &address)
+        .line("-n 3 --warmup 0 --timeout 20s --source-port sweep --json --no-record")
+        .success();
     let summaries = ran.json()["summaries"].as_array().expect("one for each port").clone();
     assert_eq!(summaries.len(), 16);
     assert!(summaries.iter().all(|summary| summary["answered"] == 3), "{summaries:?}");
@@ -255,7 +257,7 @@ fn lab_and_agents_answer_over_tcp() {
     }
     for (target, options) in targets {
         let place = tempfile::tempdir_in(home.path()).expect("a directory");
-        let lab = ping(place.path(), &target).line(options).line("-n 30 --warmup 2 -s 64,9000 --json");
+        let lab = ping(place.path(), &target).line(options).line("-n 30 --warmup 2 --timeout 20s -s 64,9000 --json");
         let ran = lab.stderr(warnings_at_most()).success();
         for summary in ran.json()["summaries"].as_array().expect("two sizes") {
             assert_eq!((&summary["answered"], &summary["condition"]["transport"]), (&30.into(), &"tcp".into()));
