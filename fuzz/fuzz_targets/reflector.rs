@@ -1,4 +1,5 @@
-//! Any datagrams from any senders at any time, with and without a key: a reflector never sends more than it receives.
+//! Any datagrams from any senders at any time, with and without a key: a reflector never sends more than it receives,
+//! and never answers a reply.
 #![no_main]
 
 use std::net::SocketAddr;

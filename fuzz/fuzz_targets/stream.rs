@@ -1,5 +1,5 @@
-//! Packets and POLLs of a session's stream, repeated, altered, cut, out of order, and noise: the counts never exceed what was
-//! sent, and a reply never exceeds its request.
+//! Packets and POLLs of a session's stream, repeated, altered, out of order, and noise: the counts never fall and never
+//! exceed what was sent, and a reply never exceeds its request.
 #![no_main]
 
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
 //! Compares two builds of latlab, pinned to the same CPUs, in paired rounds: the binary that `LATLAB_BEFORE` names, which
-//! runs twice in each round, and this build. For changes that must not slow down the loops.
+//! runs twice in each round, and this build. It checks that a change does not slow down the measuring loops.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 // Each bench uses only a part of the shared module.
@@ -17,7 +17,7 @@ use judge::rates;
 use judge::readings::{self, Reading};
 use judge::results;
 
-/// The median cost of this build over that of the other.
+/// The largest permitted ratio of the cost of this build to that of the other; its 95 % interval must not exceed it.
 const TARGET: f64 = 1.02;
 
 /// A kind of run, made with both builds.

@@ -18,8 +18,8 @@ use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
 
-/// Lines of one group. The number is odd, since both programs differ in the median of an even number
-/// (docs/comparing.md).
+/// Lines of one group. The number is odd, since the two programs compute the median of an even number of values
+/// differently (docs/comparing.md).
 const LINES: usize = 999_999;
 /// Title, options (after `--ministat` and after `ministat`), number of groups, lines of a group.
 const ROWS: [(&str, &str, usize, usize); 3] = [
@@ -29,7 +29,7 @@ const ROWS: [(&str, &str, usize, usize); 3] = [
 ];
 /// Rounds that are added at a time while the machine is not quiet.
 const ROUNDS_STEP: usize = 15;
-/// Permitted deviation of a program from itself: 1 %, the contract for medians.
+/// Permitted deviation of the median ratio of a program to itself from 1 (docs/design/0004-judging-our-own-cost.md).
 const TOLERANCE: f64 = 0.01;
 
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,5 @@
 //! Diagnostics that reach the user: caveats of a result, failures with cause, hint and exit code, and outcomes of a
-//! command. Lies below every module, so that each module explains its own errors.
+//! command. Every other module may import this one, so that each can explain its own errors.
 
 use std::error::Error;
 use std::{fmt, io};
@@ -61,12 +61,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A request that no system could fulfil: exit code 2.
+    /// A wrong request, or an input that is missing or damaged: exit code 2.
     pub fn request(message: impl fmt::Display) -> Failure {
         Failure { message: message.to_string(), cause: None, hint: None, exit_code: 2 }
     }
 
-    /// A refusal by the system, a peer or a file: exit code 3.
+    /// An environment that does not allow it, such as a missing right or a silent peer: exit code 3.
     pub fn world(message: impl fmt::Display) -> Failure {
         Failure { exit_code: 3, ..Failure::request(message) }
     }
@@ -118,7 +118,7 @@ pub fn in_words(error: &io::Error) -> String {
 pub enum Outcome {
     /// The command did what was asked.
     Done,
-    /// The negative answer: `--fail-if` held, or `doctor` found a blocker.
+    /// The negative answer: `--fail-if` held, a gate was broken, `doctor` found a blocker, or a child process refused.
     AnswerIsNo,
     /// A fatal caveat: the recording is kept and marked.
     NotTrusted,

@@ -1,11 +1,11 @@
 //! latlab: how long does a message take, why, and did my change make it better?
 //!
 //! The modules are layers: imports go down only (ARCHITECTURE.md, checked by `tests/tidy.rs`). One half measures and
-//! writes recordings, the other reads recordings, judges and shows; they meet only on disk.
+//! writes recordings, the other reads recordings, judges and reports; only recordings connect the two.
 #![forbid(unsafe_code)]
 
 pub mod diagnostics;
-// words
+// terms
 pub mod facts;
 pub mod metric;
 pub mod probe;
@@ -16,7 +16,7 @@ pub mod units;
 pub mod plan;
 pub mod recipe;
 pub mod wire;
-// the world
+// system
 pub mod clock;
 pub mod formats;
 pub mod host;
@@ -30,11 +30,11 @@ pub mod measure;
 pub mod session;
 // judging
 pub mod analysis;
-// showing
+// reporting
 pub mod report;
 // experiments
 pub mod experiment;
-// command line
+// commands
 pub mod cli;
 pub mod commands;
 pub mod console;

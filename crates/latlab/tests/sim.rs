@@ -1,5 +1,5 @@
 //! The real loop, the real session and the real reflector over simulated networks: each file in
-//! `tests/sim/` is one network and its expected results. They use no sleep and no socket, and a fixed seed.
+//! `tests/sim/` is one network and its expected results. The runs use no sleep and no socket; the seeds are fixed.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -87,7 +87,8 @@ enum FaultFile {
     Hold { send: u64, span_ns: i64 },
 }
 
-/// Expected results. Counts without a value must be zero, except those with an expected share.
+/// Expected results. Counts without a value must be zero, except `answered`, which is then not checked, and those with
+/// an expected share.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Expect {
@@ -136,7 +137,7 @@ impl Scenario {
         }
     }
 
-    /// The network during the handshake, without losses.
+    /// The network while the session is opened and closed: without jitter, losses, duplicates and faults.
     fn calm_network(&self) -> Network {
         Network {
             delay: Nanos(self.network.delay_ns),
@@ -252,10 +253,11 @@ fn bounded(name: &str, what: &str, spans: &[i64], asked: Option<[i64; 2]>) {
 
 /// The time between the two stamps of the reflector.
 const DWELL: Nanos = Nanos(2_000);
-/// Where simulated time begins: past two wraps of a 32-bit stamp, so that extension matters.
+/// Where simulated time begins: after two wraps of a 32-bit stamp, so that a stamp that is not extended is wrong.
 const START: Stamp<SenderClock> = Stamp::from_nanos(10_000_000_000);
 
-/// The real reflector as a far end: it judges at the instant of arrival and seals after its dwell.
+/// The real reflector at the other end of a simulation: it handles a datagram when it arrives, and sends the answer
+/// [`DWELL`] later.
 fn far_end(reflector: &RefCell<SessionReflector>) -> latlab::transport::sim::SimulatedReflector<'_> {
     let sender = SocketAddr::from(([127, 0, 0, 1], 40_000));
     Box::new(move |datagram, at| {
@@ -275,7 +277,8 @@ fn params(ping: &PingSpec) -> SessionParams {
     SessionParams::new("simulation", [7; 16], ping.size_bytes, ping.schedule, None, ping.timeout_ns)
 }
 
-/// Set up in calm, measure in the scenario's weather, close in calm: the clock goes on from one to the next.
+/// Opens the session over the calm network, measures over the network of the scenario, and closes the session over the
+/// calm network. Each network begins at the instant at which the one before ended.
 fn measure(scenario: &Scenario, log: &mut EventLog) -> (Option<ReflectorReport>, i64) {
     let ping = scenario.ping();
     let reflector = RefCell::new(SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]));
@@ -337,7 +340,7 @@ fn play(scenario: &Scenario) -> Outcome {
 }
 
 #[test]
-fn every_scenario_comes_to_what_it_says() {
+fn every_scenario_has_its_expected_results() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sim");
     let mut played = 0;
     for entry in fs::read_dir(folder).expect("the scenarios") {

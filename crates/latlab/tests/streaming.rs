@@ -35,7 +35,7 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// Runs `story` with a reflector on the address `loopback`.
 fn served<T>(loopback: &str, wait: WaitMode, key: &PreSharedKey, story: impl FnOnce(SocketAddr) -> T) -> T {
-    // The threads of the scope inherit it.
+    // The threads of the scope inherit the niceness that this sets.
     let _first = precedence();
     let loopback: SocketAddr = loopback.parse().expect("an address");
     let mut socket = UdpReflector::bind(loopback, wait).expect("a port");
@@ -128,7 +128,7 @@ fn every_packet_of_each_way_of_sending_is_counted() {
 }
 
 #[test]
-fn drops_are_said_to_be_of_merged_buffers_once_such_have_come() {
+fn socket_drops_count_merged_buffers_after_merged_buffers_have_arrived() {
     let key = PreSharedKey::generate().expect("chance");
     served("127.0.0.1:0", WaitMode::Block, &key, |peer| {
         let merged = |mode, terms| {
@@ -177,7 +177,7 @@ fn packets_without_a_checksum_are_taken_while_a_session_asks_for_it() {
 }
 
 #[test]
-fn a_probe_beside_a_stream_is_answered_alone() {
+fn probes_are_answered_while_a_stream_session_is_open() {
     let key = PreSharedKey::generate().expect("chance");
     served("127.0.0.1:0", WaitMode::Block, &key, |peer| {
         let mut transport = UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
@@ -268,7 +268,7 @@ fn a_device_without_checksum_offload_is_named() {
     });
 }
 
-/// A network of 100 µs to a far end that vanishes after 300 ms, and the time at which the last packet arrived there.
+/// A path with a delay of 100 µs to a far end that stops replying after 300 ms, and the arrival time of the last DATA.
 fn abandoning(key: Option<&PreSharedKey>) -> (SimTransport<'static>, Rc<Cell<i64>>) {
     let network = Network {
         delay: Nanos::from_micros(100),
@@ -318,7 +318,7 @@ fn abandoned() -> (StreamSender<SimTransport<'static>, impl Clock>, Rc<Cell<i64>
 
 #[test]
 fn a_stream_without_tallies_stops_sending_and_ends() {
-    // The slice is long, or ends in the middle of the silence: the last question gets no time of its own.
+    // The slice is long, or ends in the middle of the silence: the final POLL then has no time-out of its own.
     for slice in [Nanos::from_secs(60), Nanos::from_millis(1_700)] {
         let (mut stream, last) = abandoned();
         let begin = stream.now();
@@ -334,7 +334,7 @@ fn a_stream_without_tallies_stops_sending_and_ends() {
 }
 
 #[test]
-fn a_down_stream_whose_sender_falls_silent_ends_as_soon() {
+fn a_down_stream_ends_within_the_time_out_if_its_sender_falls_silent() {
     for slice in [Nanos::from_secs(60), Nanos::from_millis(1_700), Nanos::from_millis(310)] {
         let key = PreSharedKey::generate().expect("chance");
         let (mut transport, _) = abandoning(Some(&key));

@@ -1,7 +1,7 @@
 //! Lateness that the machine alone causes: one thread only reads the clock while a thread on a second CPU spins.
 //!
-//! Without a hypervisor this lateness is about one timer tick. Under a hypervisor it includes the time that the
-//! hypervisor takes, which no program can avoid.
+//! Without a hypervisor this lateness is about the duration of one timer interrupt. Under a hypervisor it includes
+//! the time that the hypervisor takes, which no program can avoid.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

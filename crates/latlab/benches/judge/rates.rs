@@ -1,4 +1,4 @@
-//! Parses the delivered rate in the output of contenders, in bits of UDP payload a second. Pure.
+//! Parses the delivered rate, in bits of UDP payload a second, in the output of the programs that are compared. Pure.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Puts made-up rows into the recordings of an experiment that latlab itself has made: few, small, the same on each host and
-//! with nothing of the host that it was made on. What was asked of each run, and its place in the experiment, stay.
+//! Replaces the rows of the recordings of an experiment by a few synthetic ones, which are the same on each host, and
+//! removes the facts about the host that made them. The spec of each run and its place in the experiment stay.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ use super::{runs, tail};
 /// Measured probes or wake-ups of a run.
 const ROWS: u64 = 60;
 
-/// Each recording in `directory`.
+/// Replaces the rows of each recording in `directory`.
 pub(crate) fn all(directory: &Path) {
     let entries =
         fs::read_dir(directory).expect("the runs of an experiment").map(|entry| entry.expect("an entry").path());
@@ -66,7 +66,7 @@ fn without_host(mut manifest: Value) -> Manifest {
 
 /// How the rows of a run differ from those of another.
 struct Fill {
-    /// What multiplies each delay and rate: that of its condition, its block and the run itself.
+    /// Factor of each delay and rate: the product of one for the condition, one for the block and one for the run.
     level: f64,
     /// Every 40th probe is lost.
     is_lossy: bool,
@@ -114,7 +114,7 @@ impl Fill {
         }
     }
 
-    /// Calls but `clock_nanosleep` add a thousandth of the interval, where that is more than the timer slack of 50 µs.
+    /// Calls other than `clock_nanosleep` add the part of a thousandth of the interval above the timer slack of 50 µs.
     fn wakeups(&mut self, log: &mut EventLog, via: Via, interval: Nanos) {
         let stretched = if via == Via::ClockNanosleep { 0 } else { (interval.0 / 1_000 - 50_000).max(0) };
         self.level = 1.0 + (self.level - 1.0) / 10.0;

@@ -30,7 +30,7 @@ pub enum AgentError {
         /// Standard error of ssh.
         stderr: Option<String>,
     },
-    /// latlab is not installed on the remote host.
+    /// The command ended with exit code 127: latlab is not installed on the remote host, or not in the path.
     #[error("cannot find latlab on `{peer}`")]
     NotFound {
         /// The target.

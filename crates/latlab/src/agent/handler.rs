@@ -111,7 +111,7 @@ impl RequestHandler {
         self.reflectors.iter().map(ReflectorProcess::pid).chain(loads).collect()
     }
 
-    /// Undoes every change, also if some of them cannot be undone.
+    /// Undoes every change that can be undone; a failure does not prevent the others.
     ///
     /// # Errors
     /// The first change that could not be undone.

@@ -14,11 +14,11 @@ use crate::plan::{Family, Target};
 
 /// The last bytes of standard error that are kept as the cause of a failure.
 const STDERR_BYTES: usize = 2_048;
-/// The time to end after its input was closed: the agent restores its host in 2 s.
+/// The time for the process to end after its input was closed: the agent restores its host in 2 s.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
-/// The time to end after SIGTERM, before it is killed.
+/// The time for the process to end after SIGTERM, before it is killed.
 const TERMINATION_TIMEOUT: Duration = Duration::from_secs(1);
-/// The time for the rest of standard error to arrive after its end.
+/// The time for the rest of standard error to arrive after the end of the process.
 const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The command line that reaches the agent of `target`; `None` for targets without an agent.
@@ -30,7 +30,7 @@ pub(super) fn command_line(target: &Target, family: Option<Family>) -> Option<Ve
     }
 }
 
-/// ssh without prompts, connection sharing, forwarding and keep-alive messages; all else is the user's configuration.
+/// ssh with 10 s to connect, and no prompt, terminal, forwarding, keep-alive or new master; all else as configured.
 fn ssh_command_line(host: &str, family: Option<Family>) -> Vec<String> {
     let options = [
         "BatchMode=yes",
@@ -70,7 +70,7 @@ impl AgentProcess {
         let mut child = command.spawn()?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(to), Some(from), Some(errors)) = streams else { return Err(io::Error::other("no pipe to it")) };
-        // Only this end of the pipe: a process that leaves 64 KiB unread counts as lost; writes do not wait for it.
+        // This end of the pipe does not block: a process that leaves 64 KiB unread counts as lost.
         fcntl_setfl(&to, fcntl_getfl(&to)? | OFlags::NONBLOCK)?;
         let stderr = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::clone(&stderr);

@@ -33,7 +33,7 @@ pub(super) struct HostAccumulator {
     last: Option<HostSample>,
     /// Time and accumulated steal of all CPUs at each sample of the last [`STEAL_SPAN`].
     recent_steal: VecDeque<(i64, i64)>,
-    /// The largest share of one CPU stolen over a [`STEAL_SPAN`], which may begin with any sample.
+    /// The most steal of all CPUs together over a [`STEAL_SPAN`] from any sample on, as a share of one CPU's time.
     pub(super) worst_steal: f64,
     pub(super) hottest_millicelsius: Option<i64>,
     /// The highest cooling state of a device that slows CPUs down.
@@ -154,7 +154,7 @@ impl HostAccumulator {
 /// Adds a reading. Each time the capacity is exceeded every span doubles its readings, so that a day at ten samples a
 /// second takes as much memory as ten seconds.
 fn add_rate(rates: &mut Vec<Rate>, khz: i64) {
-    // The first span has as many readings as each of them is to have.
+    // The number of readings in a full span; the first span is always full.
     let readings = rates.first().map_or(1, |rate| rate.readings.max(1));
     match rates.last_mut() {
         Some(last) if last.readings < readings => {

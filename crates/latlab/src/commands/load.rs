@@ -46,7 +46,7 @@ pub(super) fn run(job: &LoadJob, console: &Console) -> Result<Outcome, Failure> 
     let end = Instant::now() + Duration::from_nanos(job.duration.0 as u64);
     wait_until(end, interrupt.stop(), &mut heartbeat);
     beside.end();
-    // A lost agent ended the wait; what this end reached is still reported.
+    // If an agent was lost, this ended the wait; the achieved values of this host's loads are still reported.
     let lost = peer.as_mut().and_then(|peer| peer.disarm().err());
     let reports = beside.finish(peer.as_mut());
     let parted = peer.and_then(|peer| peer.dismiss().err());
@@ -63,7 +63,7 @@ pub(super) fn run(job: &LoadJob, console: &Console) -> Result<Outcome, Failure> 
     }
 }
 
-/// The failure of a lost agent, without the hint at a recording.
+/// The failure of `error`. If an agent was lost, the hint does not refer to a recording, since `load` makes none.
 fn without_recording(error: MeasureError) -> Failure {
     let lost = matches!(error, MeasureError::Agent(AgentError::Ended { .. } | AgentError::Silent { .. }));
     let failure = Failure::from(error);

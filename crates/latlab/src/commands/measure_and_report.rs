@@ -246,8 +246,8 @@ pub(super) fn show(summaries: &[Summary], showing: Showing, as_json: bool, conso
     console.data(&text::render(&report_view(summaries, showing), style))
 }
 
-/// Repeats the warnings of a document on stderr, for a person who redirects it into a file; of several runs each with the
-/// name of its recording.
+/// Repeats the warnings of a document on stderr, for a person who redirects it into a file. If there are several runs,
+/// each warning names its recording.
 fn warn(summaries: &[Summary], console: &Console) {
     let serious = |caveat: &&Caveat| caveat.severity != Severity::Note;
     for summary in summaries.iter().filter(|_| console.verbosity() > Verbosity::Quiet) {
@@ -261,7 +261,7 @@ fn warn(summaries: &[Summary], console: &Console) {
     }
 }
 
-/// The heading that the summaries of `plan` will have; of several runs with their number.
+/// The heading that the summaries of `plan` will have; for several runs, followed by how many there are.
 pub(super) fn title(plan: &Plan) -> String {
     let heading = planned_heading(&plan.runs);
     if plan.runs.len() > 1 { format!("{heading} · {} runs", plan.runs.len()) } else { heading }

@@ -16,7 +16,7 @@ use crate::facts::{ExperimentFormat, RecipeFacts, RunOutcome, RunState};
 use crate::recording::manifest::{RunEnding, Software};
 use crate::recording::{Recording, Store, fresh_run_id, started_at};
 
-/// The file that an experiment was begun with.
+/// The file of an experiment: the one it was begun with, or the last changed one.
 const FILE: &str = "experiment.toml";
 /// The store of its recordings.
 const RUNS: &str = "runs";
@@ -217,7 +217,7 @@ impl OpenExperiment {
         self.path.join(RUNS)
     }
 
-    /// Unlocks it: its directory, and its state.
+    /// Unlocks the experiment, and returns its directory and its state.
     pub(crate) fn close(self) -> (PathBuf, ExperimentState) {
         (self.path, self.state)
     }
@@ -227,7 +227,7 @@ impl OpenExperiment {
         let kept_as = format!("experiment.{}.toml", self.state.changes + 1);
         let refused = || ExperimentError::refused("change the file of", &self.path);
         replace_file(&self.path.join(&kept_as), &self.text).map_err(refused())?;
-        // The entry comes before the replacement: a process that dies in between has changed nothing.
+        // The entry comes before the replacement: if the process dies in between, the previous file is still accepted.
         self.note(JournalEntry::Changed { kept_as, file_blake3: Some(file_blake3(text)) })?;
         replace_file(&self.path.join(FILE), text)
             .map_err(ExperimentError::refused("change the file of", &self.path))?;

@@ -34,7 +34,7 @@ macro_rules! readings {
     };
 }
 
-/// The most idle states of a CPU (CPUIDLE_STATE_MAX in linux/cpuidle.h).
+/// Maximum number of idle states of a CPU (CPUIDLE_STATE_MAX in linux/cpuidle.h).
 pub const IDLE_STATES: usize = 10;
 
 readings! {

@@ -33,11 +33,11 @@ const FURTHER_EVENTS: [&str; 9] = [
     "irq_vectors:local_timer_entry",
     "power:cpu_idle",
 ];
-/// Memory of the ring over all CPUs, and the least of each: at 100,000 events a second 256 KiB are some 50 ms.
+/// Memory of the ring over all CPUs, and the limits for each CPU. 256 KiB hold 50 ms at 100,000 events a second.
 const RING_KIB: u64 = 16 << 10;
 const CPU_KIB: std::ops::RangeInclusive<u64> = 64..=1024;
 
-/// A running trace; the instance goes with this value.
+/// A running trace; dropping this value removes the instance.
 #[derive(Debug)]
 pub struct Tracing {
     instance: Instance,
@@ -167,7 +167,7 @@ pub fn remove_left() -> Vec<String> {
     abandoned.filter(|name| fs::remove_dir(tracefs.path.join(name)).is_ok()).collect()
 }
 
-/// The process with that [`ProcessIdentity::name`], of this boot since tracefs does not outlive one.
+/// The process with that [`ProcessIdentity::name`]. It is one of this boot: instances do not survive a reboot.
 fn owner_of(name: &str) -> Option<ProcessIdentity> {
     let (pid, started) = name.split_once('-')?;
     let (pid, started_ticks) = (pid.parse().ok()?, started.parse().ok()?);

@@ -75,8 +75,8 @@ pub(super) trait PacedWork {
 
 /// The CPUs that the calling thread may use, ascending.
 pub(super) fn usable_cpus() -> Result<Vec<u16>, LoadError> {
-    let allbacklog = sched_getaffinity(None).map_err(|source| LoadError::Affinity { source: source.into() })?;
-    Ok((0..CpuSet::MAX_CPU as u16).filter(|cpu| allbacklog.is_set((*cpu).into())).collect())
+    let allowed = sched_getaffinity(None).map_err(|source| LoadError::Affinity { source: source.into() })?;
+    Ok((0..CpuSet::MAX_CPU as u16).filter(|cpu| allowed.is_set((*cpu).into())).collect())
 }
 
 /// Restricts the calling thread to `cpus`, all of which must be usable.

@@ -273,8 +273,8 @@ impl<'a> RunContext<'a> {
 
 /// An open run. The runs of a plan are measured in turn, slice by slice.
 pub(crate) trait MeasuredRun: Send + Sized {
-    /// Opens path, sessions and recording, in this order: without an answer of the target no recording is created, and if
-    /// the store refuses no probe is sent.
+    /// Opens path, sessions and recording, in this order: if a session cannot be opened, no recording is created; if
+    /// the store refuses, no probe is sent.
     fn open(spec: &RunSpec, context: &RunContext<'_>) -> Result<Self, MeasureError>;
 
     /// The writer of its recording, for samples of the hosts and facts about the run.

@@ -55,9 +55,9 @@ pub struct Contrast {
 pub struct Design {
     /// The number of runs of each condition.
     pub runs: RunsRule,
-    /// Warm-up runs per condition and block before all others, which are recorded and not compared.
+    /// Warm-up runs per condition and block: they come before all other runs, are recorded, and are not compared.
     pub warmup_runs: u32,
-    /// Number of blocks; at least this many if the number of runs depends on precision.
+    /// Number of blocks; if the number of runs depends on precision, the least unless the most runs are reached before.
     pub blocks: u32,
     /// The separation of successive blocks.
     pub between: BetweenBlocks,
@@ -74,11 +74,11 @@ pub struct Design {
 pub enum RunsRule {
     /// A number in each block.
     PerBlock(u32),
-    /// As many as a precision takes.
+    /// As many as are needed until intervals are narrow enough.
     Until {
         /// The statistic, as typed.
         statistic: String,
-        /// Half width of its interval to be reached, as a share of the value.
+        /// The half-width at which an interval is narrow enough, as a share of the value.
         half_width: f64,
         /// The most runs of a condition.
         most: u32,
@@ -139,8 +139,8 @@ impl Design {
         }
     }
 
-    /// Runs of each condition in a block if their number depends on precision: the fewest that are enough over the fewest
-    /// blocks, and at least two, since one has no variance.
+    /// Runs of each condition in a block if their number depends on precision: the least number of runs, divided by the
+    /// least number of blocks; at least two, since one run has no variance.
     fn until_runs(&self) -> u32 {
         defaults::UNTIL_RUNS_MIN.div_ceil(self.blocks).max(defaults::UNTIL_BLOCK_RUNS_MIN)
     }
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn precision_is_checked_from_ten_runs_up_to_the_limit() {
+    fn the_blocks_of_a_precision_rule_add_up_to_the_most_runs() {
         for (blocks, most, sizes) in [
             (1, 25, vec![10, 10, 5]),
             (3, 10, vec![4, 4, 2]),

@@ -33,7 +33,7 @@ pub struct PingSpec {
     pub size_bytes: u32,
     /// When probes are due.
     pub schedule: Schedule,
-    /// Later answers are `late`.
+    /// Answers after this time are `late`.
     pub timeout_ns: Nanos,
     /// How far a sender may fall behind its schedule before due probes become `not_sent`.
     pub max_backlog_ns: Nanos,

@@ -41,7 +41,7 @@ impl Remedy {
     /// `run` with this change.
     ///
     /// # Errors
-    /// The reason why it would change nothing.
+    /// The reason why it would change nothing, or the user's setting that it would replace.
     pub fn applied(self, run: &RunSpec) -> Result<RunSpec, String> {
         let mut with = run.clone();
         let Work::Wakeup(wakeup) = &mut with.work else { return Err("no thread sleeps".into()) };

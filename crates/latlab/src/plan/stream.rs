@@ -28,7 +28,7 @@ pub enum Pace {
     },
     /// A share of the rate that the path carries without loss, which is searched for first.
     Share {
-        /// 0 to 1.
+        /// 0.01 to 1.
         share: f64,
     },
     /// Without a limit.
@@ -38,9 +38,9 @@ pub enum Pace {
 /// A pace outside of its limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PaceError {
-    /// Windows would have no packet; with the lowest allowed pace.
+    /// Windows would have no packet, or the share is below its limit. Holds the lowest allowed pace.
     TooSlow(Pace),
-    /// Probably a wrong unit; with the highest allowed pace.
+    /// Probably a wrong unit. Holds the highest allowed pace.
     TooFast(Pace),
 }
 
@@ -143,7 +143,7 @@ impl fmt::Display for Pace {
     }
 }
 
-/// The payload with which `bps` gives ten packets a second, if that is less than the default.
+/// The payload with which `bps` gives ten packets a second, at least 64 bytes; `None` if not less than the default.
 fn slow_size_bytes(bps: u64) -> Option<u32> {
     let even = bps / (8 * defaults::STREAM_PACKETS_MIN_PER_SECOND);
     let slow = u32::try_from(even).ok().filter(|size| *size < defaults::STREAM_SIZE_BYTES)?;
@@ -176,7 +176,7 @@ impl Direction {
 pub enum PacketSize {
     /// A number of bytes.
     Bytes(u32),
-    /// The largest that fits in one Ethernet packet of 1,500 bytes and on the path; settled when the path is open.
+    /// The largest that fits in an MTU of 1,500 bytes and in that of the path; settled when the path is open.
     OnePacket,
 }
 
@@ -245,7 +245,7 @@ impl StreamRunSpec {
         }
     }
 
-    /// Checks its pace against the limits of a stream, each interval of each flow of which must have a packet.
+    /// Checks its pace against the limits of a stream: each flow must have a packet in each interval.
     ///
     /// # Errors
     /// With the nearest allowed pace.

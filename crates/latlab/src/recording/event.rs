@@ -94,7 +94,7 @@ pub enum SpoolEvent {
         due: Stamp<SenderClock>,
         /// The clock just after the call.
         woke: Stamp<SenderClock>,
-        /// The CPU that the thread slept for, else the one that it woke on.
+        /// The CPU to which the thread is pinned, else the one that it woke on.
         cpu: Option<u16>,
         /// The call that it slept in.
         via: Via,
@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_event_survives_its_words() {
+    fn every_event_is_read_back_from_its_words() {
         let at = Stamp::from_nanos(17);
         let events = [
             SpoolEvent::Sent { seq: Seq(0), phase: Phase::Warmup, due: None, sent: Stamp::from_nanos(0), cpu: Some(0) },
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn every_interval_survives_its_words() {
+    fn every_interval_is_read_back_from_its_words() {
         let offered = StreamInterval {
             flow: 7,
             phase: Phase::Measure,

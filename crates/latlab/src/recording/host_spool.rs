@@ -107,7 +107,7 @@ impl HostLog {
         self.file.try_clone()
     }
 
-    /// Why a write was refused, and how many samples were lost with it.
+    /// Why a write was refused, and how many samples were lost: that one and all later ones.
     pub(crate) fn failure(&self) -> Option<(&io::Error, u64)> {
         self.failure.as_ref().map(|error| (error, self.lost))
     }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_survives_its_words() {
+    fn a_row_is_read_back_from_its_words() {
         for side in [Side::Local, Side::Peer] {
             for row in (0..3).flat_map(|seq| HostRow::from_sample(side, &sample(seq)).collect::<Vec<_>>()) {
                 assert_eq!(from_words(to_words(row)), Some(row));

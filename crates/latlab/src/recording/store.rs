@@ -21,7 +21,7 @@ pub struct Store {
     end: StoreEnd,
 }
 
-/// The end of the directory when its [`Store`] is dropped.
+/// What happens to the directory when its [`Store`] is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StoreEnd {
     Stays,
@@ -31,7 +31,7 @@ enum StoreEnd {
     Goes,
 }
 
-/// A recording in a store, without opening it.
+/// An entry of a store's list: a recording that was not opened.
 #[derive(Debug)]
 pub struct Listing {
     /// Directory of the recording.
@@ -93,7 +93,7 @@ impl Store {
     /// # Errors
     /// If `path` exists, or the directory above is not writable.
     pub fn expect_new(path: &Path) -> Result<(), RecordingError> {
-        // Also a dangling link.
+        // Finds a dangling link too, unlike `exists`.
         if path.symlink_metadata().is_ok() {
             return Err(RecordingError::Exists { path: path.to_owned() });
         }
@@ -130,8 +130,8 @@ impl Store {
         !matches!(self.end, StoreEnd::Goes)
     }
 
-    /// The recordings, the newest first; none if the store does not exist. Other directories are left out, and no
-    /// recording is finished.
+    /// The recordings, the newest first; none if the store does not exist. Other directories are left out. Unfinished
+    /// recordings are not finished by this.
     ///
     /// # Errors
     /// If it is not a directory or cannot be read.

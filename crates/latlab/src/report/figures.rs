@@ -88,7 +88,7 @@ fn typical(described: &Description) -> Option<f64> {
     middle.or(described.mean)
 }
 
-/// Returns the unit of the middle description, so that an outlier does not determine the unit.
+/// Returns the unit that suits the median of the typical values, so that an outlier does not determine the unit.
 fn unit_of<'a>(described: impl Iterator<Item = &'a Description>) -> TimeUnit {
     let mut sizes: Vec<f64> = described.filter_map(typical).collect();
     sizes.sort_by(f64::total_cmp);
@@ -103,7 +103,7 @@ fn n_and_lost(kind: Kind, described: &Description) -> String {
     format!("n {} · lost {}", grouped(described.n), grouped(described.lost))
 }
 
-/// Tables of one closed-loop run: a row for the round trip and optionally one for half of it.
+/// Tables of one closed-loop or wake-up run, statistics in columns: the main metric, then optionally half round trips.
 pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
     let metric = summary.kind.metric();
     let Some(described) = summary.metrics.get(&metric) else { return Vec::new() };
@@ -128,7 +128,7 @@ pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
     tables
 }
 
-/// Table of one scheduled run: a column for each of round trip, response time and send slip, a row for each statistic.
+/// Table of one scheduled run, or of one shown with every metric: a column for each metric, a row for each statistic.
 pub(super) fn down(summary: &Summary, showing: Showing) -> TableView {
     let is_shown = |metric: &Metric| showing.every_metric || Metric::USUAL.contains(metric);
     let shown: Vec<(Metric, &Description)> = Metric::PING

@@ -11,7 +11,7 @@ use crate::stats::{Description, QuantileEstimate};
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, TimeUnit, bit_rate, grouped, percent, quantile, significant, span};
 
-/// Builds the tables of stream runs: rates and costs, then rates per interval.
+/// Builds the tables of stream runs: rate searches, rates and costs, distribution of the rate over intervals, flows.
 pub(super) fn tables(summaries: &[Summary]) -> Vec<TableView> {
     let names = names(summaries);
     let mut tables = search_tables(summaries, &names);
@@ -253,7 +253,7 @@ fn probes(delay: &Description) -> String {
     }
 }
 
-/// Returns the unit of the middle stage, since delays of an idle and a full path differ by orders of magnitude.
+/// Returns the unit that suits the median over the stages: delays of idle and full paths differ by orders of magnitude.
 fn unit_of(stages: &[(&StageFigures, &Description)]) -> TimeUnit {
     let middle = |described: &Description| described.quantiles.first().and_then(|estimate| estimate.value);
     let mut sizes: Vec<f64> = stages.iter().filter_map(|(_, described)| middle(described)).collect();

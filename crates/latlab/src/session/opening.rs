@@ -34,7 +34,7 @@ pub struct SessionParams {
 }
 
 impl SessionParams {
-    /// Added to the duration of a run: opening other sessions, warming up, closing.
+    /// Added to the duration of a run with its warm-up: for opening other sessions and for closing.
     pub const MARGIN: Nanos = Nanos::from_secs(30);
 
     /// A session with `peer` for probes of `size_bytes` on `schedule` over `duration`, warm-up included, with answers up
@@ -251,7 +251,7 @@ pub enum SessionError {
         /// The peer.
         peer: String,
     },
-    /// A connection was made, but its other end speaks another protocol.
+    /// A connection was made, but no session over it: another protocol, caps that were reached, or a broken path.
     #[error("`{peer}` takes a connection, but opens no session over it")]
     NoGreeting {
         /// The peer.

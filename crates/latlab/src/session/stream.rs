@@ -98,8 +98,8 @@ impl UpStream {
         Packets::counted(&buffer[..bytes], size, self.stride, count)
     }
 
-    /// The kernel took the first `packets` of them: their counters are used. Refused packets use no counter, since a gap
-    /// would look like a loss.
+    /// The kernel took the first `packets` of [`UpStream::packets`]: their counters are used. Refused packets use no
+    /// counter, since a gap would look like a loss.
     #[inline]
     pub fn advance(&mut self, packets: u64) {
         self.sent += packets;

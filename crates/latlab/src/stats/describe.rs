@@ -32,7 +32,7 @@ pub struct Description {
     pub n: u64,
     /// Infinite singletons.
     pub lost: u64,
-    /// Of the finite ones, as the next three; `None` if there are none.
+    /// Smallest finite singleton. This and the next three are of finite singletons only; `None` without any.
     pub min: Option<i64>,
     /// Largest finite.
     pub max: Option<i64>,
@@ -61,7 +61,7 @@ pub struct DescribeOptions {
     pub seed: u64,
 }
 
-/// A quantile with this many times the singletons beyond it that support takes is supported without an estimate of
+/// A quantile with at least this many times `SUPPORT_MIN` singletons beyond it is supported without an estimate of
 /// their dependence.
 const AMPLE: f64 = 100.0;
 
@@ -69,7 +69,7 @@ const AMPLE: f64 = 100.0;
 const SELECTED_MAX: u64 = 1 << 18;
 
 /// The longest sample whose intervals come from the bootstrap. Above it the dependence is estimated from thousands of
-/// values, order statistics and batch means cover as well, and resampling would cost more than all else.
+/// values, intervals from order statistics and batch means have the same coverage, and resampling would cost most.
 const BOOTSTRAP_MAX: u64 = 5000;
 
 /// With fewer finite singletons the interval of the mean comes from Student's t: the percentiles of a resampled mean

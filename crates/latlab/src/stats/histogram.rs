@@ -42,7 +42,7 @@ pub fn histogram(sample: &Sample) -> Vec<Bucket> {
     bounds.zip(counts).map(|(bound, count)| Bucket { low_ns: bound[0], high_ns: bound[1], count }).collect()
 }
 
-/// Rows of a one-sided histogram.
+/// The most edges above the 1 % quantile in a one-sided histogram, or on both sides of the median in a two-sided one.
 const STEPS: i32 = 8;
 /// The least factor between two offsets: below it rows would look alike.
 const FACTOR_MIN: f64 = 1.6;
@@ -102,8 +102,8 @@ fn rounded(raw: &[f64], min: i64, max: i64) -> Vec<i64> {
     edges.into_iter().map(representable).collect()
 }
 
-/// The multiple of the largest 1, 2 or 5 times a power of ten between `low` and `high` that is nearest to their middle;
-/// `low` if `low` is above `high`.
+/// 0 if it is from `low` to `high`; else, of the multiples in this range of the largest possible step (1, 2 or 5 times
+/// a power of ten), the one nearest to the middle. `low` if `low` is above `high`.
 fn roundest(low: i128, high: i128) -> i128 {
     if low <= 0 && 0 <= high {
         return 0;

@@ -26,7 +26,7 @@ impl Interval {
     }
 }
 
-/// Beyond this many degrees of freedom t agrees with the normal to five digits, and the library's inverse is inaccurate.
+/// With more degrees of freedom t differs from the normal by less than 0.1 %, and the library's inverse is inaccurate.
 const FREEDOM_MAX: f64 = 1e4;
 /// Further out the library's inverse incomplete beta function is inaccurate.
 const TAIL_MIN: f64 = 1e-6;

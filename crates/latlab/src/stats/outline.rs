@@ -1,6 +1,5 @@
-//! Outlines of groups of observations: extremes, mean, standard deviation, median, quartiles.
-
-//! The figures of a box plot: quartiles, whiskers, and the observations beyond them.
+//! Outlines of groups of observations: extremes, mean, standard deviation, median; and the figures of their box plots:
+//! quartiles, whiskers, and the observations beyond them.
 
 /// Count, extremes, median, mean and standard deviation of one group of observations.
 #[derive(Clone, Copy, Debug, PartialEq)]

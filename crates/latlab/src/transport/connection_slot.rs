@@ -11,8 +11,8 @@ use super::frame::{InvalidLength, MessageDecoder, MessageEncoder};
 
 /// A connection without an open session is closed after so many checks, one a second.
 const CHECKS_WITHOUT_SESSION: u8 = 5;
-/// A connection with a session is closed after so many checks in which half a message made no progress: as long as a
-/// path may be broken without ending a run.
+/// A connection is closed after so many checks in a row with an incomplete message or an unsent reply, if meanwhile no
+/// message was completed and no part of a reply sent. A path may be broken for this time without ending a run.
 const CHECKS_WITHOUT_PROGRESS: u8 = 30;
 
 /// Limits on the connections of a listener (rule R4).
@@ -182,7 +182,7 @@ impl ConnectionSlot {
         let is_stuck = !self.progressed && (self.encoder.has_unsent() || !self.decoder.is_empty());
         self.checks_without_progress = if is_stuck { self.checks_without_progress.saturating_add(1) } else { 0 };
         self.progressed = false;
-        // More, not as many: the first check may follow at once.
+        // `>` and not `>=`, since the first check may come directly after the connection was accepted.
         let is_over = self.checks_without_session > CHECKS_WITHOUT_SESSION
             || self.checks_without_progress > CHECKS_WITHOUT_PROGRESS;
         is_over.then_some(if is_stuck { CloseReason::Stuck } else { CloseReason::WithoutSession })

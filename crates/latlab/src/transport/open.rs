@@ -1,4 +1,4 @@
-//! The kinds of transport, which only this file lists: the types of each kind at both ends, and the opening of paths.
+//! The types of each kind of transport at both ends, which only this file assigns, and the opening of their paths.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
@@ -22,7 +22,7 @@ pub trait TransportFamily: 'static {
     type Path: PathTransport;
     /// Sends streams, many packets at a time.
     type Stream: PathTransport;
-    /// Answers.
+    /// The socket of the reflector.
     type Listener: ReflectorSocket + Send;
 
     /// Opens the path of probes.

@@ -35,7 +35,7 @@ fn until<T>(
     }
 }
 
-/// Has it serve its connections, which send no message, until `done`.
+/// Has `reflector` serve its connections, which send no message, until `done` returns true.
 fn idle(reflector: &mut TcpReflector, mut done: impl FnMut(&TcpReflector) -> bool) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while !done(reflector) {
@@ -105,7 +105,7 @@ fn a_listener_on_every_address_accepts_both_families() {
 fn connections_above_the_caps_are_closed_at_once() {
     for (caps, accepted) in [(CAPS, 4), (ConnectionCaps { per_second: 2, ..CAPS }, 2)] {
         let mut reflector = TcpReflector::bind(([127, 0, 0, 1], 0).into(), WaitMode::Spin, caps).expect("a port");
-        // All within one second, unless one begins in between: then more are accepted, which the test allows for.
+        // All connect in one second of the limit. If a new second begins meanwhile, more are accepted: allowed below.
         let mut streams: Vec<TcpStream> = (0..8).map(|_| connected(&reflector)).collect();
         idle(&mut reflector, |reflector| reflector.tally.accepted + reflector.tally.over_caps == 8);
         let tally = reflector.tally;
@@ -213,7 +213,7 @@ fn a_peer_that_stops_reading_delays_no_other_and_gets_every_answer_whole() {
 }
 
 #[test]
-fn dedicated_to_a_sender_it_closes_every_other_connection() {
+fn a_reflector_dedicated_to_a_sender_closes_every_other_connection() {
     let mut reflector = reflector(WaitMode::Block).for_single_sender();
     let mut stranger = connected(&reflector);
     let mut sender = connected(&reflector);

@@ -40,7 +40,7 @@ pub struct UdpReflector {
 enum Source {
     /// Every sender to the one local address.
     OneAddress,
-    /// Every sender to any local address: the two ends of the last datagram.
+    /// Every sender to any local address. The envelope holds sender and destination of the last datagram.
     AnyAddress(Envelope),
     /// One sender, to which the socket is connected.
     Connected(SocketAddr),
@@ -114,7 +114,7 @@ impl ReflectorSocket for UdpReflector {
         }
     }
 
-    /// To the nanosecond, whatever the socket's receive time-out is.
+    /// Waits with nanosecond resolution, whatever the socket's receive time-out is; a spinning socket does not wait.
     #[inline]
     fn receive_within(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<(usize, SocketAddr)>> {
         let max_wait = max_wait.min(defaults::NAP);
@@ -189,7 +189,7 @@ impl ReflectorSocket for UdpReflector {
         // A kernel before 5.0 merges nothing: batches then cost a little more and are still correct.
         let _ = socket::set_merging(fd, terms.batched);
         if self.local.is_ipv6() {
-            // If the kernel refuses it drops the packets, and they count as lost.
+            // If this fails, the kernel drops packets without a checksum, and they count as lost.
             let _ = socket::accept_unchecked(fd, terms.unchecked);
         }
         self.configured = terms;

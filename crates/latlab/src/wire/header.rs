@@ -1,4 +1,4 @@
-//! Headers: the type that begins every message, and the version, session and magic number of set-up messages.
+//! Headers: the type of every message; version, session and magic number of set-up messages, POLL and TALLY.
 
 use super::{Malformed, put, take};
 

@@ -1,5 +1,5 @@
-//! The messages on the wire, byte by byte (docs/protocol.md). Pure: no socket, no clock, no randomness, no allocation.
-//! Every parser accepts any bytes and returns a message or a [`Malformed`].
+//! The messages on the wire, byte by byte (docs/protocol.md). Pure: no socket, no clock, no randomness, no allocation
+//! except for a new [`ReplayWindow`]. Every parser accepts any bytes and returns a message or a [`Malformed`].
 
 mod close;
 mod handshake;
@@ -30,7 +30,7 @@ pub enum Malformed {
     /// Shorter than the message, or longer than a message of fixed size.
     #[error("wrong length")]
     Length,
-    /// The first byte is not a message type.
+    /// The first byte is not a message type, or not that of the expected message.
     #[error("unknown message type")]
     Type,
     /// Not latlab's magic number.
@@ -44,7 +44,7 @@ pub enum Malformed {
     Value,
 }
 
-/// The `N` bytes of `from` at `at`; zeros if the slice is too short, which callers have excluded.
+/// The `N` bytes of `from` at `at`; zeros if the slice is too short, which callers have excluded or ignore.
 fn take<const N: usize>(from: &[u8], at: usize) -> [u8; N] {
     from.get(at..at + N).and_then(|bytes| bytes.try_into().ok()).unwrap_or([0; N])
 }

@@ -1,7 +1,7 @@
 //! Replay protection: counters and stamps of which only the low bits travel, completed at the other end, and the window of
 //! the counters that were received (RFC 4303, section 3.4.3; a ring of words as in RFC 6479).
 
-/// Counters in the window. Rule R6 asks for the smaller of this and rate × time-out; this one is always used.
+/// Counters in the window (rule R6 of docs/protocol.md).
 pub const REPLAY_WINDOW: u32 = 65_536;
 
 const WORD_BITS: u64 = 64;

@@ -27,8 +27,7 @@ const WISH_AT: usize = NUMBER_AT + 8;
 const WISH_CPU: u8 = 1;
 const CREDIT_AT: usize = WISH_AT + 8;
 
-/// POLL: 8 header, 16 sender's nonce, 8 number, 1 requests, 7 zero, 8 credit, 80 zero,
-/// 32 code.
+/// POLL, in bytes: 8 header, 16 sender's nonce, 8 number, 1 requests, 7 zero, 8 credit, 80 zero, 32 code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamPoll {
     /// The session.
@@ -70,9 +69,9 @@ impl StreamPoll {
     }
 }
 
-/// TALLY: 8 header, 16 sender's nonce, 8 number, 8 stamp, nine counts of 8, 1 flags, 7 zero, 8 CPU time, 32 code.
+/// TALLY, in bytes: 8 header, 16 nonce, 8 number, 8 stamp, nine counts of 8, 1 flags, 7 zero, 8 CPU time, 32 code.
 ///
-/// Counts are since the session was opened, except `socket_drops`.
+/// Counts are since the session was opened, except `socket_drops`; of a down-stream the first three are those sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamTally {
     /// The session.
@@ -256,8 +255,8 @@ impl<'a> Train<'a> {
         self.each_bytes
     }
 
-    /// Whether the packets have the counters `first`, `first` + 1 and so on, and [`ProbeHeader::verify`] accepts each with
-    /// its counter.
+    /// Whether the counters follow each other and [`ProbeHeader::verify`] accepts each packet. `first`: the whole
+    /// counter of the first packet, of which [`Train::counter_low`] is the low half.
     #[inline]
     pub fn verify(&self, key: Option<&TagKey>, first: u64) -> bool {
         match key {
@@ -357,7 +356,7 @@ mod tests {
         assert_eq!(bytes[113..128], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]);
         for (tally, flags) in [(tally(None, false, None), 0), (tally(Some(8), false, None), 1)] {
             tally.write(&Codes::None, &mut bytes);
-            assert_eq!((bytes[112], &bytes[120..128]), (flags, &[0; 8][..]), "as the first senders read it");
+            assert_eq!((bytes[112], &bytes[120..128]), (flags, &[0; 8][..]), "as senders before flag 02 read it");
         }
     }
 

@@ -57,7 +57,7 @@ fn runs_of_two_experiments_are_pooled_with_a_note() {
 }
 
 #[test]
-fn unequal_numbers_of_runs_are_reported() {
+fn runs_of_unequal_blocks_are_counted_for_each_group() {
     let lab = Latlab::new();
     for run in 0..24 {
         let load = if run % 2 == 0 { "none" } else { "cpu=80%" };

@@ -204,7 +204,7 @@ fn a_second_interrupt_ends_latlab_at_once() {
 }
 
 #[test]
-fn sigkill_loses_at_most_the_last_second() {
+fn sigkill_loses_at_most_the_last_three_seconds() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = measuring(home.path(), "-d 50s -i 2ms");
     let reflector = reflector(&running);

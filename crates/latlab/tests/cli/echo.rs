@@ -27,7 +27,7 @@ enum Treatment {
     Cut,
 }
 
-/// An echo in a thread that ends with the value.
+/// An echo server in a thread, which ends when this value is dropped.
 struct Echo {
     address: SocketAddr,
     over: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! `latlab run` with failed runs, edited files, several processes and a kill at each moment: runs that are judged or continued.
+//! `latlab run` with failed runs, a single condition, a journal cut as by a kill, edited files and several processes.
 
 use std::fs;
 use std::net::UdpSocket;

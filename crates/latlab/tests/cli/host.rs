@@ -71,7 +71,7 @@ fn with_chronyc(home: &Path, line: &str) -> std::ffi::OsString {
 }
 
 #[test]
-fn chronyc_is_asked_before_and_after_a_run_with_a_time_limit() {
+fn queries_of_chronyc_before_and_after_a_run_have_a_time_limit() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let tracking = "C0000201,192.0.2.1,3,1763770000.1,-0.000012,0.00003,0.000084,-7.5,0,0.1,0.008,0.0005,64,Normal";
     let path = with_chronyc(home.path(), &format!("echo \"$1 $2 $3\" >>\"$0.asked\"; echo {tracking}"));

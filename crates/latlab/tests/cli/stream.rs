@@ -18,7 +18,7 @@ use crate::scheduling::{flooding, precedence};
 use crate::serve::serve;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
-/// A rate at which no host loses packets and each interval has some.
+/// Options with a rate at which no host loses packets, and each interval has packets.
 const EASY: &str = "--rate 2kpps -d 1s --warmup 300ms";
 
 fn rows(recording: &Path) -> Vec<StreamInterval> {
@@ -136,7 +136,7 @@ fn a_down_stream_is_sent_if_the_reflector_allows_it() {
     // Both ends may wait for a CPU here; unit tests of the intervals have the exact rates.
     assert!(rates.iter().all(|pps| (1_600.0..2_050.0).contains(pps)), "{rates:?}");
     assert!((1_300..=1_600).contains(&sent), "a slice of 800 ms has 1,600 packets, and not {sent}");
-    // With few packets too: no more than asked for, the gap after each counted, no row of length 0.
+    // Low rates: no more packets than requested, rates that include the gap after the last packet, no row of length 0.
     for (rate, span, expected) in [("10pps", "1s", 10), ("50pps", "1s", 50), ("1kpps", "100ms", 100)] {
         let slow = format!("stream --direction down --rate {rate} -d {span} --warmup 0 --json");
         let ran = Latlab::new().line(&slow).success();
@@ -198,7 +198,7 @@ fn streams_in_lab_are_measured_with_a_concurrent_load() {
     for family in ["-4", "-6"] {
         let gso = format!("stream lab {family} -d 400ms --warmup 0 --mode gso --set offload=tx-checksum:off --json");
         let ran = Latlab::new().line(&gso).start().exits_with_one_of(&[0, 3]);
-        // Linux before 6.11 refuses with EIO.
+        // Linux before 6.11 refuses GSO with EIO if the interface computes no checksums.
         if ran.code == 3 {
             assert!(ran.stderr.contains("computes no checksums"), "{}", ran.stderr);
             continue;
@@ -236,9 +236,9 @@ fn packets_lost_at_a_stopped_receiver_are_counted_as_socket_drops() {
 #[test]
 fn a_target_that_falls_silent_ends_the_stream_and_the_counts_are_kept() {
     let _precedence = precedence();
-    // Each of 1,000 probes a second is an event too.
-    // Down-streams whose sender falls silent: during the run, and until after its end.
+    // Down-streams whose sender falls silent within the run, or until after the planned end of the run.
     let down = ["-d 60s --direction down --psk-file key", "-d 1900ms --direction down --psk-file key"];
+    // With the number of events to wait for: each of 1,000 probes a second is an event too.
     let up = [("-d 60s -s 200", 10), ("-d 60s -s 200,700", 10), ("-d 60s --probe 1ms", 1_000)];
     for (options, events) in up.into_iter().chain(down.map(|options| (options, 6))) {
         let home = tempfile::tempdir().expect("a temporary directory");
@@ -401,7 +401,7 @@ fn like_netperf_prints_the_same_figures_in_its_format() {
 }
 
 #[test]
-fn a_stream_without_a_target_is_refused() {
+fn a_stream_to_a_port_without_a_reflector_fails() {
     let home = tempfile::tempdir().expect("a temporary directory");
     Latlab::at(home.path()).line("stream 127.0.0.1:9 -d 1s").stderr(contains("no answer from")).failure(3);
     assert!(recordings(home.path()).is_empty());

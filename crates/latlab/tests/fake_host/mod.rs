@@ -1,5 +1,5 @@
-//! A fake host: files as knobs below a root of their own, whose writes the kernel reports (inotify). For tests of the guard and
-//! of the binary alike.
+//! A fake host: knobs are files below a temporary root, and inotify(7) reports each write to them. Used by the tests of
+//! the guard and by those of the binary.
 
 use std::fs;
 use std::mem::MaybeUninit;
@@ -57,8 +57,8 @@ impl FakeHost {
         fs::read_to_string(self.path(file)).expect("a file").trim().to_owned()
     }
 
-    /// The watched files that were written since the last call, in order. A write truncates a file first, and inotify(7) merges
-    /// events of one file with none between them: the last file that is set is the first that is restored, and is listed once.
+    /// The watched files that were written since the last call, in order. Successive events of one file are merged by
+    /// inotify(7): a file that is set last and restored first is listed once.
     pub(crate) fn written(&self) -> Vec<&'static str> {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut events = inotify::Reader::new(&self.inotify, &mut buffer);
@@ -80,7 +80,7 @@ impl FakeHost {
         self.directory().join("state/journal")
     }
 
-    /// The number of pages in its journal.
+    /// The number of pages in its journal: one file for each process that changed settings.
     pub(crate) fn pages(&self) -> usize {
         fs::read_dir(self.journal()).map_or(0, Iterator::count)
     }

@@ -1,4 +1,4 @@
-//! Headings, remarks and caveats of runs that no recording here is of: recordings with other facts in their manifest.
+//! Headings, remarks and caveats that no recording in testdata has: each case changes facts in the manifest of a copy.
 
 use crate::{Case, case};
 

@@ -1,4 +1,4 @@
-//! Documents of commands that measure, rendered from fixed facts: findings of doctor, achieved loads, gains of remedies.
+//! Documents that depend on the host, rendered from fixed facts: findings of doctor, achieved loads, gains of remedies.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::testdata;
 
-/// Each document by the name of its golden.
+/// The name of each golden, and its document.
 pub(crate) fn all() -> Vec<(String, String)> {
     let doctors = [("doctor/findings".to_owned(), doctor_findings("loaded"))];
     let loads = ["loaded", "netload", "far"].map(|name| (format!("load/{name}"), load_reports(name)));

@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use crate::{Case, testdata};
 
-/// No line measures: one that takes longer hangs.
+/// Time limit of a command line: no command measures, so one that takes longer hangs.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The whole transcript of `case`.
 pub(crate) fn of(case: &Case) -> String {
-    // Its path is of one length everywhere: messages that name it are wrapped.
+    // In `/tmp`, so that its path has the same length on every host: messages that contain it are wrapped by length.
     let directory = tempfile::tempdir_in("/tmp").expect("a temporary directory");
     for input in &case.inputs {
         let (from, name) = input.split_once(" as ").unwrap_or_else(|| {
@@ -145,7 +145,7 @@ fn shown(directory: &Path, path: &Path) -> String {
     names.iter().map(|name| shown(directory, name)).collect::<Vec<_>>().join("\n")
 }
 
-/// Without what differs from place to place and from version to version, and with control characters made visible.
+/// `text` with placeholders for what differs between hosts and versions, and with control characters made visible.
 fn masked(directory: &Path, text: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let text = text
@@ -157,13 +157,13 @@ fn masked(directory: &Path, text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// The boot that this test runs in.
+/// The id of the boot in which this test runs.
 fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("Linux has one");
     text.trim().to_owned()
 }
 
-/// The picture of a control character.
+/// The Unicode control picture of a control character; newlines, tabs and other characters are unchanged.
 fn visible(character: char) -> char {
     match character {
         '\n' | '\t' => character,
@@ -227,7 +227,7 @@ fn latlab(arguments: &[String]) -> Command {
     command
 }
 
-/// The same on a terminal, which `script` of util-linux makes.
+/// `latlab` on a terminal, which `script` of util-linux provides.
 fn terminal(arguments: &[String]) -> Command {
     let words = [env!("CARGO_BIN_EXE_latlab")].into_iter().chain(arguments.iter().map(String::as_str));
     let line = shlex::try_join(words).expect("no NUL");

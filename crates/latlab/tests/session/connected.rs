@@ -1,4 +1,4 @@
-//! Sessions over TCP connections: the same rules, and the end of a session with its connection.
+//! Sessions over TCP connections: the rules are those of UDP, and a session ends with its connection.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -111,7 +111,7 @@ fn a_session_accepts_probes_of_its_connection_only_and_each_once() {
 }
 
 #[test]
-fn sessions_over_connections_have_the_caps_of_datagrams() {
+fn sessions_over_tcp_have_the_same_caps_as_over_udp() {
     let limits = ReflectorLimits { sessions: 2, size_bytes: 100, ..ReflectorLimits::DEFAULT };
     let counters = with_listener("127.0.0.1:0", limits, None, |peer| {
         let _held = [session(peer, None).expect("a session"), session(peer, None).expect("a session")];

@@ -24,7 +24,7 @@ fn streaming() -> (Stage, DownStream) {
     (stage, down)
 }
 
-/// Everything that the reflector sends within `span`, polled every 10 µs.
+/// Everything that the reflector sends within `span` without a request, if it is called every 10 µs.
 fn given(stage: &mut Stage, span: Nanos) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     for _ in 0..span.0 / 10_000 {

@@ -1,5 +1,5 @@
-//! A simulation of sessions: a reflector and its sender in one thread, with a clock that advances only while one of them
-//! waits.
+//! A simulation of sessions: a reflector and its sender in one thread, with a clock that advances only while the sender
+//! waits, or when a test advances it.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ pub(crate) const OFFSET: Nanos = Nanos::from_secs(77_000);
 /// Drops of the socket before the first datagram.
 pub(crate) const SOCKET_DROPS: u64 = 5;
 
-/// A clock that is set by the test.
+/// The clock of both ends; only [`StageClock::advance`] changes it.
 #[derive(Clone, Default)]
 pub(crate) struct StageClock(Rc<Cell<i64>>);
 
@@ -54,7 +54,7 @@ pub(crate) struct Stage {
     pub(crate) replies: Vec<Vec<u8>>,
     pub(crate) lose_requests: Vec<usize>,
     pub(crate) lose_replies: Vec<usize>,
-    /// A datagram of another host that arrives before the reflector's reply.
+    /// Datagrams of another host that arrive before each reply of the reflector.
     pub(crate) forgeries: Vec<Vec<u8>>,
     /// The drops that the socket reports.
     pub(crate) socket_drops: Option<u64>,
@@ -77,7 +77,7 @@ impl Stage {
         }
     }
 
-    /// The reply to `datagram` from `from`; `None` if it is dropped. A probe takes 250 ns.
+    /// The reply to `datagram` from `from`; `None` if it is dropped. The dwell of a probe is 250 ns.
     pub(crate) fn ask_from(&mut self, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         let mut buffer = datagram.to_vec();
         let received = self.clock.reflector();

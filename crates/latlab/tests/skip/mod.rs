@@ -21,7 +21,8 @@ const PACKAGES: [(&str, &str); 11] = [
     ("unshare", "util-linux"),
 ];
 
-/// Reports past libtest's capture that the test of this thread cannot run here, and why; with CI=true fails it.
+/// Writes to stderr, which libtest does not capture this way, why the test of this thread cannot run here. With CI=true
+/// the test fails instead.
 #[track_caller]
 pub(crate) fn skip(reason: impl Display) {
     assert!(!on_ci(std::env::var("CI").ok().as_deref()), "this test cannot run here, but on CI it must: {reason}");

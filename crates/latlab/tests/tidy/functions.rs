@@ -111,7 +111,7 @@ fn last_segment(code: &str) -> &str {
     code[..end].rsplit(':').next().unwrap_or_default()
 }
 
-/// Offsets of `mark` in `code` that no bracket encloses; a `:` that is half of `::` is none.
+/// Offsets of `mark` in `code` that no bracket encloses; a `:` that is half of `::` does not count.
 fn top_level(code: &str, mark: char) -> impl Iterator<Item = usize> {
     let bytes = code.as_bytes();
     let mut depth = 0;

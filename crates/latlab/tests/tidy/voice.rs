@@ -61,7 +61,7 @@ fn plain(text: &str) -> String {
     outside_code.chars().map(letters).collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Those of everything that is written in Rust.
+/// The unclear words of all Rust files in `crates` except this one.
 pub(crate) fn of_repository() -> Vec<String> {
     let elsewhere = |source: &&Source| !source.path.ends_with("tidy/voice.rs");
     repository::sources("crates").iter().filter(elsewhere).flat_map(unclear_words).collect()

@@ -49,8 +49,8 @@ fn is_function(path: &[String]) -> bool {
     path.last().is_some_and(|name| !is_type(name))
 }
 
-/// Whether `path` names a function or a type of `sources`: its modules are those of the file; a type before a function has it
-/// in an `impl` or `trait` block there, any other type is mentioned.
+/// Whether `path` exists in one of `sources`: in a file whose module path begins with the modules of `path`. A function
+/// after a type must be in an `impl` or `trait` block of that type; any other type must only be mentioned.
 fn exists(path: &[String], sources: &[Source]) -> bool {
     let Some((name, rest)) = path.split_last() else { return false };
     let modules: Vec<&String> = rest.iter().filter(|segment| !is_type(segment)).collect();

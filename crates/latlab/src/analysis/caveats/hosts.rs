@@ -137,8 +137,8 @@ fn spinning(end: &EndSpec) -> Option<&'static str> {
     (end.fifo.is_some() && end.wait == WaitMode::Spin).then_some("spinning FIFO thread")
 }
 
-/// The warning before `plan` starts that the kernel will stop its FIFO threads, which never sleep and may make this host
-/// unreachable; `facts` reads the host, only if a run has such threads.
+/// The warning, before `plan` starts, of FIFO threads that hardly sleep: the kernel will stop them, and they may make
+/// this host unreachable. Only for runs that measure wake-ups; `facts` reads the host, only if there are such threads.
 pub fn real_time_warning(plan: &Plan, facts: impl FnOnce() -> HostFacts) -> Option<Caveat> {
     let sleeping = |run: &&RunSpec| run.wakeup().is_some() || run.concurrent_wakeups().is_some();
     let (run, thread) = plan.runs.iter().filter(sleeping).find_map(|run| Some((run, restless(run)?)))?;
@@ -158,7 +158,7 @@ fn restless(run: &RunSpec) -> Option<&'static str> {
     spinning(&run.here).or_else(|| hardly_sleeps.then_some("FIFO thread that hardly sleeps"))
 }
 
-/// The caveat of a FIFO thread that never sleeps, `restless`; the doctor has it before the run.
+/// The caveat of the FIFO thread `restless`, which never or hardly sleeps; `latlab doctor` has a finding of that code.
 fn real_time_pause(facts: &HostFacts, restless: Option<&str>, side: Side) -> Option<Caveat> {
     let (thread, limit) = restless.zip(facts.real_time_pause())?;
     let (pause, host) = (limit.in_words(), host_at(side));

@@ -14,7 +14,7 @@ pub(super) struct Wording {
     pub(super) foreign: &'static str,
     /// Hint against other processes' work.
     pub(super) foreign_hint: &'static str,
-    /// Effect of a change of the clock rate.
+    /// Effect of a change of the CPU frequency.
     pub(super) drifted: &'static str,
     /// Effect of a suspended host.
     pub(super) suspended: &'static str,

@@ -13,8 +13,8 @@ type Stratum = (Option<(String, u32)>, Vec<String>);
 
 /// The runs of two groups by stratum, on the scale of the comparison.
 pub(super) struct Strata {
-    /// By boot, and in each by stratum; one boot if the scope is blocks: runs without an experiment share a block even if
-    /// the host was rebooted between them.
+    /// By boot, then by stratum. If the scope is blocks, all runs are in one boot: runs without an experiment share
+    /// a block even if the host was rebooted between them.
     pub(super) boots: Vec<Vec<BlockRuns>>,
     /// Strata with runs of both groups.
     pub(super) common: usize,

@@ -47,7 +47,7 @@ pub struct Drift {
     pub slope: Option<Slope>,
 }
 
-/// Tests `runs`, which have statistics of these names, at `confidence`.
+/// Does the A/A test of `runs` at `confidence`; `names` are the names of the statistics of each run, in order.
 pub fn aa_test(runs: &[NamedRun], names: &[&str], confidence: f64, random: &mut impl Rng) -> AaTest {
     let statistics = runs.iter().map(|run| run.statistics.len()).min().unwrap_or_default();
     let blocks = runs.iter().map(|run| run.block).max().unwrap_or_default();
@@ -121,7 +121,7 @@ mod tests {
             })
             .collect();
         let found = aa_test(&runs, &["p50", "p99"], 0.95, &mut random);
-        // 20 blocks with five runs of each name, and one statistic that exists.
+        // 20 blocks with five runs of each name, and one finite statistic.
         assert_eq!((found.found.n, found.by_student.n, found.by_ranks.n), (20, 100, 100));
         assert!(found.found.hits <= 4, "{found:?}");
         assert!(found.by_student.hits > 80 && found.by_ranks.hits > 80, "{found:?}");

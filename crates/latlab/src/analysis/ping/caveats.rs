@@ -101,7 +101,7 @@ fn not_sent(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     })
 }
 
-/// A sender that never catches up sets the pace itself, even if it gives no probe up.
+/// A sender that stays behind its schedule sets the pace itself, even if it skips no probe.
 fn behind(manifest: &Manifest, run: &RunCounts) -> Option<Caveat> {
     let counts = &run.counts;
     let is_not_sent = counts.not_sent as f64 >= SCHEDULE_LOST * counts.due() as f64 && counts.not_sent > 0;
@@ -146,7 +146,7 @@ fn send_slip(manifest: &Manifest, run: &RunCounts) -> Option<Caveat> {
 }
 
 /// The quantile above which `some` of `all` probes lie, rounded down to two significant digits of its complement: 7 of
-/// 1,000 lie above p99.3, 412 of 60,000 above p99.31. In integers, since the binary 1 − 0.0001 is less than 0.9999.
+/// 1,000 lie above p99.3, 412 of 60,000 above p99.31. In integers, since the binary 1 − 0.07 is less than 0.93.
 fn quantile_below(some: u64, all: u64) -> String {
     let (some, all) = (u128::from(some), u128::from(all));
     let mut scale = 100;
@@ -278,8 +278,8 @@ fn few_observations(described: &Description) -> Option<Caveat> {
     }
     let weak: Vec<_> = described.quantiles.iter().filter(|quantile| !quantile.supported).collect();
     let rarest = weak.iter().map(|weak| weak.q.min(1.0 - weak.q)).reduce(f64::min)?;
-    // Of dependent probes more are needed, by the ratio of their number to the effective one. The effective number is
-    // known for the mean; for a tail that holds enough probes and is unsupported all the same, it must be smaller.
+    // Dependent probes have an effective n below n: n / effective n times as many are needed. The effective n of
+    // the mean is known; that of a tail must be smaller if the tail is unsupported although it has ten probes.
     let n = described.n as f64;
     let of_mean = described.effective_n.map_or(1.0, |effective_n| effective_n / n);
     let of_tails = weak.iter().map(|weak| 10.0 / (n * weak.q.min(1.0 - weak.q)));
@@ -324,8 +324,8 @@ fn own_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     ))
 }
 
-/// The reflector's socket may receive from other senders, and received the warm-up: of the datagrams that it dropped, at
-/// most as many were measured probes of this run as were lost.
+/// The reflector's socket may also receive from other senders, and it received the warm-up. Of the datagrams that it
+/// dropped, the number of measured probes of this run is at most the number of lost ones.
 fn reflector_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     let drops = manifest.run.reflector.as_ref()?.socket_drops.filter(|drops| *drops > 0)?;
     let ours = drops.min(counts.lost);

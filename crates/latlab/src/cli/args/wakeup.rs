@@ -36,7 +36,7 @@ pub struct WakeupArgs {
     pub verbosity: VerbosityArgs,
 }
 
-/// The options that it shares with others, in words for wake-ups: what is refused is not offered.
+/// Rewords the help of options that `latlab wakeup` shares with other commands; values that it refuses are left out.
 pub fn in_its_words(command: clap::Command) -> clap::Command {
     let says = |help: &'static str, long: &'static str| {
         move |arg: clap::Arg| arg.help(help).long_help(format!("{help}\n\n{long}"))

@@ -15,7 +15,7 @@ pub struct DoctorSpec {
     pub target: Target,
     /// Address of the agent's host whose interface is inspected; `None` selects the address that ssh reached.
     pub peer_address: Option<IpAddr>,
-    /// CPU, wait mode, priority and memory locking of the planned measurement.
+    /// CPU, wait mode, priority and memory locking of the planned measurement, and the size of the bare loop's payload.
     pub measurement: BareSpec,
     /// True to run a bare loop as well.
     pub calibrate: bool,

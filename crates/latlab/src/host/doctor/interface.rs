@@ -98,7 +98,7 @@ fn stamps(interface: &InterfaceFacts) -> Option<Finding> {
 
 /// A process with CAP_NET_ADMIN may exceed the limit.
 fn socket_buffers(evidence: &HostEvidence<'_>) -> Option<Finding> {
-    /// The share of a receive buffer that a small datagram needs, with the kernel's overhead (its `truesize`).
+    /// What a small datagram takes with the kernel's overhead (`truesize`), for which the kernel doubles buffers.
     const SMALL_DATAGRAM_BYTES: u64 = 768;
     let limit = evidence.facts.network.receive_buffer_maximum_bytes?;
     let forced = evidence.facts.rights.is_some_and(|rights| rights.has(Capability::NetAdmin));

@@ -54,7 +54,7 @@ fn throttling(evidence: &HostEvidence<'_>) -> Option<Finding> {
     (endless || code == "rt-throttling").then(|| Finding::new(severity, code, message, fix))
 }
 
-/// The poll call of a schedule polls the driver only where this is set ([socket(7)], SO_BUSY_POLL).
+/// On a schedule an end waits in poll(2), which polls the driver only if `net.core.busy_poll` is set ([socket(7)]).
 ///
 /// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
 fn busy_polling(evidence: &HostEvidence<'_>) -> Option<Finding> {
@@ -172,7 +172,7 @@ fn real_time(evidence: &HostEvidence<'_>, rights: &Rights) -> Option<Finding> {
 
 fn memory_lock(evidence: &HostEvidence<'_>, rights: &Rights) -> Option<Finding> {
     let limit = rights.memory_lock_bytes.filter(|_| !rights.may_lock_all())?;
-    // What both processes of a run may need together; each has the limit for itself.
+    // More than one process of a run needs: as much as both together. The limit applies to each process separately.
     const ENOUGH: u64 = 64 << 20;
     let short = evidence.intent.any(|end| end.mlock) && limit < ENOUGH;
     Some(Finding::new(
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn newer_kernels_keep_a_fair_share_instead() {
+    fn the_scheduler_keeps_a_share_for_other_tasks_since_linux_6_12() {
         let host = FakeHost::new()
             .with("proc/sys/kernel/ostype", "Linux")
             .with("proc/sys/kernel/osrelease", "6.12.3-rt")
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_fine() {
+    fn a_cpu_counter_is_a_fine_clocksource() {
         for counter in ["tsc", "arch_sys_counter"] {
             assert_eq!(
                 severity(&on(&ticking(counter, counter), &BLOCKING), "clocksource"),

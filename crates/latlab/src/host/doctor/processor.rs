@@ -145,7 +145,7 @@ fn idle_states(evidence: &HostEvidence<'_>) -> Option<Finding> {
     Some(Finding::new(severity, "idle-states", message, fix))
 }
 
-/// `, entered 17 times while we looked`
+/// `, entered 17 times by CPU 0 while we looked`; `None` without an earlier reading.
 fn used_lately(evidence: &HostEvidence<'_>, cpu: u16, deepest: &IdleState) -> Option<String> {
     let used = evidence.facts.processor.idle_since(&evidence.earlier?.processor, cpu);
     let used = used.iter().find(|used| used.state.name == deepest.name)?;
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deepest_open_idle_state_counts() {
+    fn the_deepest_enabled_idle_state_is_reported() {
         let sleepy = |entered| {
             let off = IdleState { disabled: true, ..state("C10", 400, 0) };
             let states = vec![state("POLL", 0, 0), state("C6", 133, entered), off];
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hottest_sensor_counts() {
+    fn the_hottest_sensor_is_reported() {
         let look = |celsius| {
             let mut facts = HostFacts::default();
             facts.heat.temperatures_celsius = Some([("a".into(), 30.0), ("b".into(), celsius)].into());

@@ -35,7 +35,7 @@ fn remote_fix(fix: &str, peer: &Target) -> String {
     second.map_or(first.clone(), |second| format!("{first}, or {second}"))
 }
 
-/// With a terminal, since sudo may ask for a password; quoted for the shell here if a shell there must interpret it.
+/// How to run `command` on that host: `ssh -t` lets sudo ask for a password; quotes keep `|` and `$` from this shell.
 fn typed_there(command: &str, peer: &Target) -> String {
     let plain = |sign: char| sign.is_alphanumeric() || " -_./=+,:".contains(sign);
     match peer {
@@ -45,7 +45,7 @@ fn typed_there(command: &str, peer: &Target) -> String {
     }
 }
 
-/// The options of a measurement against `peer`, with its settings at the peer.
+/// The command line `latlab ping` against `peer` with `options`, of which `--set` applies to the peer.
 fn ping(options: &str, peer: &Target) -> String {
     let options = match options.split_once("--set ").and_then(|(before, set)| Some((before, set.split_once('=')?))) {
         Some((before, (knob, value))) => format!("{before}--set {knob}@peer={value}"),

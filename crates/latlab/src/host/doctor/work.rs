@@ -14,9 +14,9 @@ const CROWDED: f64 = 0.7;
 /// With less available memory the kernel begins to reclaim pages.
 const SHORT: f64 = 0.05;
 
-/// Fewer per second are negligible.
+/// Fewer interrupts per second are negligible.
 const FEW: f64 = 10.0;
-/// From this rate on one of a hundred round trips of 100 µs is interrupted.
+/// At this rate of interrupts or above, at least one of a hundred round trips of 100 µs is interrupted.
 const MANY: f64 = 100.0;
 
 pub(super) fn check(evidence: &HostEvidence<'_>) -> Vec<Finding> {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn interrupts_on_the_measuring_cpu_are_a_finding_with_another_cpu() {
+    fn interrupts_on_the_measuring_cpu_are_a_finding_whose_fix_names_another_cpu() {
         let look = |cpu, facts: &HostFacts| {
             let end = EndSpec { cpu: Some(cpu), ..BLOCKING };
             findings(facts, Some(&counted(0, 100, 0)), Intent { here: &end, peer: None })

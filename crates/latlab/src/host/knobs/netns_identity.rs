@@ -16,7 +16,7 @@ use super::knob::Knob;
 use crate::host::namespaces::{RouteSocket, inside};
 
 /// The identity of a knob's network namespace and interface, part of an entry of the journal. A key that is absent there
-/// was unknown to the latlab that wrote it, and is not compared.
+/// is not compared: the latlab that wrote the entry did not know it, or had no value for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct NetnsIdentity {
     /// The inode of the namespace, if the knob belongs to one.

@@ -8,7 +8,7 @@ use crate::clock::{Clock, Monotonic};
 use crate::facts::{HostReadings, HostSample};
 use crate::host::root::HostRoot;
 
-/// The counters of protocols and interfaces are a few KiB; a thousand interfaces are 120 KiB.
+/// The largest file of network counters that is read: usually a few KiB, with a thousand interfaces 120 KiB.
 const NETWORK_BYTES: usize = 1 << 18;
 const ZONES: &str = "sys/class/thermal";
 /// The flags of a Raspberry Pi's firmware: under-voltage and throttling.

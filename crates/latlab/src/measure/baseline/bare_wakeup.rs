@@ -1,5 +1,5 @@
-//! The bare loop of wake-ups: the system call, clock reads, pins, priority and settings of `latlab wakeup` by
-//! clock_nanosleep, and nothing else. No other threads, no samples of the host, no recording; only the latencies are kept.
+//! The bare loop of wake-ups: the system call, clock reads, pins, priority and settings of `latlab wakeup` with
+//! `--via clock_nanosleep`, without its other threads, host samples and recording. Only the latencies are kept.
 
 use std::io;
 use std::thread;
@@ -16,7 +16,7 @@ use crate::sample::Sample;
 use crate::stats::{DescribeOptions, describe};
 use crate::units::Nanos;
 
-/// The time from the start of the thread to the origin of its schedule, as in latlab.
+/// The time from when the thread is placed to the origin of its schedule, as in `latlab wakeup`.
 const LEAD_NS: i64 = 5_000_000;
 
 /// The specification of a bare loop of wake-ups.
@@ -30,7 +30,7 @@ pub struct BareWakeupSpec {
     pub warmup: usize,
     /// The placement of the thread; its wait mode has no effect.
     pub end: EndSpec,
-    /// Settings during the loop: timer slack, wake-up latency.
+    /// Settings during the loop, such as `timer-slack` and `cpu-dma-latency`.
     pub settings: Vec<SettingSpec>,
 }
 

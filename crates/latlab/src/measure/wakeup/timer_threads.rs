@@ -249,7 +249,7 @@ impl SliceOrigin {
         loop {
             match self.at_ns.load(Ordering::Acquire) {
                 UNKNOWN if stop.is_sleep_over() => return None,
-                // Not the measured call, so that both are distinct in a trace.
+                // Waits at a futex of its own, which a trace distinguishes from every measured call.
                 UNKNOWN => thread::park_timeout(ORIGIN_POLL),
                 at_ns => return Some(Stamp::from_nanos(at_ns)),
             }

@@ -11,7 +11,7 @@ const INDENT: usize = 34;
 /// In shorter experiments the drift is shown per minute.
 const SHORT_HOURS: f64 = 0.2;
 
-/// As text.
+/// Renders the A/A test as text.
 pub(super) fn text(view: &AaTest, style: Style) -> String {
     let mut lines = vec![
         style.strong(&format!(
@@ -30,7 +30,7 @@ pub(super) fn text(view: &AaTest, style: Style) -> String {
     lines.join("\n") + "\n"
 }
 
-/// As the value of a key of `latlab.compare/1`.
+/// Renders it as the value of the key `experiment.same` of `latlab.compare/1`.
 pub(super) fn document(view: &AaTest) -> Value {
     let share = |share: &Share| {
         let (low, high) = share.interval.map_or((None, None), |ends| (ends.low, ends.high));

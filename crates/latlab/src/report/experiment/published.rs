@@ -78,7 +78,7 @@ fn basis(measured: &MeasuredRow, published: &Published) -> String {
         FiguresOf::Singletons => {
             let runs = one_run.unwrap_or_else(|| format!("median of {runs} runs"));
             let one = noun.strip_suffix('s').filter(|_| n == 1);
-            // A timer loses nothing.
+            // Wake-ups have no target, so none can be lost.
             let can_lose = published.kind().has_target();
             let lost = if can_lose { format!(", {lost} lost in all") } else { String::new() };
             format!("{runs}, {} {} each{lost}", grouped(n), one.unwrap_or(noun))
@@ -121,7 +121,7 @@ fn against_first(difference: MeanDifference) -> String {
     }
 }
 
-/// `12.345`; of a quantile beyond the sample size `≥ 12.345` or `n/a`.
+/// `12.345`; of an unsupported quantile `≥ 12.345` or `n/a`; `lost` of one among lost probes; `–` without a figure.
 fn cell(figure: ColumnFigure, decimals: usize) -> String {
     match figure {
         ColumnFigure::Known(value) => format!("{value:.decimals$}"),

@@ -1,4 +1,4 @@
-//! JSON form of the figures of wake-ups other than latency.
+//! The objects `wakeups` and `coincidence` of `latlab.summary/1`.
 
 use serde::Serialize;
 

@@ -52,7 +52,7 @@ fn add_busy(sample: &mut HostSample, cpu: usize, seq: i64, share: f64) {
     *busy = busy.map(|busy| busy + worked);
 }
 
-/// Sets the CPU time of latlab's own processes: `shares` CPUs from the first sample to sample `seq`.
+/// Sets the CPU time of latlab's own processes: `shares` times the time from the first sample to sample `seq`.
 fn set_own(sample: &mut HostSample, seq: i64, shares: f64) {
     sample.host.own_ns = Some(40_000_000 + (seq as f64 * PERIOD_NS as f64 * shares) as i64);
 }

@@ -44,7 +44,7 @@ pub(super) struct Field<'a, 't, 'i> {
     pub(super) value: &'t Spanned<DeValue<'i>>,
 }
 
-/// A table of a list of tables.
+/// One table of an array of tables (`[[key]]`).
 pub(super) struct ListedTable<'t, 'i> {
     /// The position in the text.
     pub(super) at: usize,

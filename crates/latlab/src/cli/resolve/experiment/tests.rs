@@ -36,7 +36,7 @@ fn settle(text: &str) -> Result<ExperimentJob, FileError> {
 }
 
 #[test]
-fn every_key_is_settled() {
+fn every_key_reaches_the_experiment() {
     let job = settle(FULL).expect("well typed");
     let Experiment { name, conditions, design, contrasts, .. } = job.experiment;
     assert_eq!((name.as_str(), conditions.len(), job.keys.len()), ("pi4 to pi3 under load", 6, 6));
@@ -294,7 +294,7 @@ fn a_quick_recipe_measures_most_published_rows() {
     assert_eq!(missing, ["100 ms, idle, performance", "1 s, idle, performance"]);
 }
 
-/// Contract, section 7.
+/// A quick recipe takes at most a minute, a usual one at most half an hour, and a full one longer.
 #[test]
 fn recipes_keep_to_the_time_limits_of_their_scales() {
     for recipe in RECIPES {
