@@ -31,7 +31,7 @@ pub fn of_this_process() -> io::Result<i64> {
 /// CPU time of process `pid`, all its threads; an error after it has ended.
 /// [clock_getcpuclockid(3)](https://man7.org/linux/man-pages/man3/clock_getcpuclockid.3.html)
 pub fn of_process(pid: u32) -> io::Result<i64> {
-    /// PID_MAX_LIMIT in linux/threads.h. A larger number does not fit into a clock id, and pid 0 means the caller.
+    /// PID_MAX_LIMIT in linux/threads.h. Numbers from 2²⁸ on do not fit into a clock id, and pid 0 means the caller.
     const LARGEST: u32 = 1 << 22;
     if pid == 0 || pid > LARGEST {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));

@@ -19,16 +19,16 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 const SHARES: [u32; 3] = [20, 50, 80];
-/// The promise, in points.
+/// The largest error that is allowed to latlab in any round, in percentage points.
 const PROMISE: f64 = 1.0;
 /// How much further off than stress-ng the median may be, in points.
 const ALLOWANCE: f64 = 0.3;
 const ROUNDS: usize = 5;
-/// The first second belongs to the control.
+/// The control of a load needs a second to settle.
 const SETTLE: Duration = Duration::from_millis(1_500);
 const WINDOW: Duration = Duration::from_secs(5);
 
-/// The load during the measurement.
+/// What else runs on the host while a load is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Neighbour {
     None,
@@ -163,7 +163,7 @@ fn watch(command: &mut Command, cpus: usize) -> Result<Seen, String> {
     Ok(Seen { by_cpu_time: used / whole * 100.0, by_proc_stat: busy / whole * 100.0 })
 }
 
-/// A process and all that it starts; asked to end with this value, and waited for.
+/// A process and all that it starts. Dropping this value sends SIGTERM to the process and waits for its end.
 struct Tree(Child);
 
 impl Tree {

@@ -88,7 +88,7 @@ impl FrameDecoder {
     /// Checks that the stream may end here.
     ///
     /// # Errors
-    /// It ended inside of a frame, or before the preamble.
+    /// It ended inside of a frame, or after bytes without a complete preamble.
     pub fn end(&self) -> Result<(), FrameError> {
         match (self.preamble_read, self.buffer.is_empty()) {
             (_, true) => Ok(()),

@@ -18,7 +18,7 @@ pub fn definition() -> clap::Command {
         definition = definition.mut_subcommand(name, |command| command.after_help(examples::text(examples)));
     }
     definition = definition.mut_subcommand("wakeup", args::wakeup_in_its_words);
-    // Beside a measurement a load is one option among many; of `latlab load` it is the point.
+    // The short help of `ping`, `stream` and `wakeup` hides `--load`; that of `latlab load` shows it.
     definition.mut_subcommand("load", |command| command.mut_arg("load", |load| load.hide_short_help(false)))
 }
 

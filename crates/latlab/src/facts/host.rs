@@ -30,7 +30,7 @@ pub struct HostFacts {
     pub clocksource: Option<String>,
     /// `kernel.sched_rt_runtime_us`; −1: no throttling.
     pub rt_runtime_us: Option<i64>,
-    /// The timer slack of the measuring thread.
+    /// The timer slack of the process that read the facts; its threads inherit it.
     pub timer_slack_ns: Option<u64>,
     /// The hypervisor, or `none`.
     pub virtualisation: Option<String>,

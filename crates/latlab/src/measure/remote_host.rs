@@ -64,7 +64,7 @@ impl RemoteHost {
     }
 }
 
-/// The settings of the peer's host, which its agent applies without knowing the ends of the path.
+/// The settings of the peer's host. Its agent gets them without their side (`@peer`, `@both`).
 #[derive(Debug, Default)]
 pub(super) struct PeerSettings {
     /// As typed.

@@ -90,7 +90,7 @@ pub const STREAM_PACKET_IPV6_BYTES: u32 = 1_452;
 pub const STREAM_FLOWS: u16 = 1;
 /// Each flow is a session and a thread: with more of them the scheduler is measured.
 pub const STREAM_FLOWS_MAX: u16 = 64;
-/// The longest time of a slice of a stream beyond its end, for the final counts: [`STREAM_PATIENCE`] before and after it …
+/// The longest waits for counts before and after a slice of a stream together: [`STREAM_PATIENCE`] each time …
 pub const STREAM_SETTLES: Nanos = Nanos(STREAM_PATIENCE.0 * 2);
 /// … and over TCP this long each time, as a slow path may take: four flows at 256 kbit/s, with 256 KiB each.
 pub const STREAM_SETTLES_CONNECTED: Nanos = Nanos::from_secs(30);
@@ -111,12 +111,12 @@ pub const ETHERNET_OVERHEAD_BYTES: u32 = 38;
 pub const STREAM_WINDOW: Nanos = Nanos::from_millis(100);
 /// … whose counts are polled again after this time without an answer.
 pub const STREAM_POLL_AGAIN: Nanos = Nanos::from_millis(25);
-/// After the last packet of a stretch the poll is repeated after this time first, which doubles each time.
+/// After the last packet of a part of a stream the poll is repeated after this time first, which doubles each time.
 pub const STREAM_POLL_SOON: Nanos = Nanos::from_millis(1);
 /// A stream without counts for this time ends: the circuit breaker of RFC 8085, section 3.1.10.
 pub const STREAM_SILENCE_MAX: Nanos = Nanos::from_secs(5);
 /// Packets of a stream between two checks of clock and schedule: with fewer the checks cost more than 1 % of sending;
-/// with more a burst at 1,472 bytes exceeds the 64 KiB of a merged buffer.
+/// with more the kernel does not cut a burst from one buffer ([`GSO_SEGMENTS_MAX`]).
 pub const STREAM_BATCH: u16 = 64;
 /// The largest batch: UIO_MAXIOV, the limit of one sendmmsg(2).
 pub const STREAM_BATCH_MAX: u16 = 1_024;
@@ -173,7 +173,7 @@ pub const SEARCH_STAGE_MAX: Nanos = Nanos::from_secs(10);
 /// Interval of polls while no packets are sent: negligible next to a thousand probes a second, and short enough that the
 /// last poll before a receiver fails is not much older than the last probe.
 pub const SEARCH_ASKS_EVERY: Nanos = Nanos::from_millis(250);
-/// Number of time-outs of probes in the whole time.
+/// The time-out of the probes of a search is the whole time divided by this, at most [`TIMEOUT`].
 pub const SEARCH_TIMEOUTS_IN_ALL: i64 = 60;
 /// An overloaded receiver recovers as soon as nothing is sent; one that leaves this many polls in a row unanswered has
 /// failed. They share [`STREAM_PATIENCE`], since paced trials are short and near the rate of the path.
@@ -236,7 +236,7 @@ pub const LOAD_PERIOD_MIN: Nanos = Nanos::from_millis(1);
 pub const LOAD_PERIOD_MAX: Nanos = Nanos::from_secs(5);
 /// The least CPU load, which is controlled to within one point.
 pub const CPU_LOAD_MIN: f64 = 0.01;
-/// The most heaters of one load: on a single CPU each of them already runs every second.
+/// The most heaters of one load: if all share one CPU, each of them still runs about once a second.
 pub const HEATERS_MAX: u64 = 256;
 /// The least memory load: one page in a millisecond …
 pub const MEMORY_LOAD_MIN_BPS: f64 = 4_096_000.0;

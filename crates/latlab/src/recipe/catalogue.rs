@@ -1,4 +1,4 @@
-//! The built-in experiments, and the one that reproduces no publication: the A/A test.
+//! The list of built-in experiments, and the definition of one: the A/A test, which reproduces no publication.
 
 use super::definition::{Recipe, no_words};
 use super::{loopback, raspberry_pi, wakeup};

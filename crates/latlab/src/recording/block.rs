@@ -16,8 +16,8 @@ const NONE: i64 = i64::MIN;
 /// An absent CPU.
 const NO_CPU: u16 = u16::MAX;
 
-/// Probes by their place, which is their number in the block. Of a place without a fate, and of the answer to a place
-/// without one, the other columns hold values of an earlier block.
+/// Probes by their place, which is their number in the block. Values of an earlier block remain in the other columns of
+/// a place without a fate, and in the columns of the answer if the probe has no answer.
 #[derive(Debug)]
 pub(crate) struct ProbeBlock {
     base: u64,
@@ -77,7 +77,7 @@ impl ProbeBlock {
         self.kept.clear();
     }
 
-    /// Enters a probe that was sent, refused or not sent. Further events of its kind are ignored.
+    /// Enters a probe that was sent, refused or not sent. Further departures of the same probe are ignored.
     pub(crate) fn depart(&mut self, event: SpoolEvent) {
         match event {
             SpoolEvent::Sent { seq, phase, due, sent, cpu } => {

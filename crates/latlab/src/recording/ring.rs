@@ -31,8 +31,8 @@ pub(crate) struct EventRing {
 }
 
 impl EventRing {
-    /// A ring of `capacity` slots (a power of two). Every page is touched, and locked as far as the process may, so that
-    /// its 8 MiB stay resident.
+    /// A ring of `capacity` slots (a power of two). Every page is touched, and locked as far as the process may, so
+    /// that it stays resident.
     fn new(capacity: usize) -> EventRing {
         assert!(capacity.is_power_of_two(), "the ring's capacity is a power of two");
         let slots: Box<[Slot]> = (0..capacity).map(|_| Slot(Default::default())).collect();

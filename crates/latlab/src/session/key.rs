@@ -159,7 +159,7 @@ pub enum KeyError {
         /// The kernel's error.
         source: io::Error,
     },
-    /// Other users may read the file.
+    /// The file's mode gives permissions to other users.
     #[error("the key file `{}` has mode `{mode:04o}`", path.display())]
     Exposed {
         /// The file.

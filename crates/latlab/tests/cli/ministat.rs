@@ -128,7 +128,7 @@ fn differences(story: &str, theirs: &str, ours: &str, allowed: &[Difference]) ->
     let story = format!("{story}\n--- ministat\n{theirs}--- latlab\n{ours}");
     let mut found = Vec::new();
     if allowed.contains(&Spread) {
-        // The scale of the plot and the test follow from it; the figures remain.
+        // The scale of the plot and the test follow from the standard deviation: only the other figures are compared.
         let figures = |text: &str| text.lines().filter(|line| kind(line) == Line::Figures).map(String::from).collect();
         let (theirs, ours): (Vec<String>, Vec<String>) = (figures(theirs), figures(ours));
         for (theirs, ours) in theirs.iter().zip(&ours) {

@@ -168,7 +168,7 @@ fn wakeup_governor_is_reported_with_its_publication_and_the_growth_with_the_inte
     let growth = &document["experiment"]["via_growth"];
     let rows = growth["rows"].as_array().expect("rows");
     assert_eq!((rows.len(), &growth["setting"]), (3, &"governor=as-found".into()), "{growth:#}");
-    // Conditions with the governor ondemand have one system call only.
+    // With `--quick` only idle conditions with the governor as found are measured with both calls.
     let alike = serde_json::json!({ "clock_nanosleep": 4, "select": 4 });
     assert!(rows.iter().all(|row| row["runs"] == alike), "{growth:#}");
 }

@@ -17,7 +17,7 @@ use crate::scheduling::{is_error, is_late, precedence};
 /// A command that takes longer hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// The most runs of a block that lacks a CPU.
+/// The most runs of a block that fails on a busy host.
 const ATTEMPTS: usize = 5;
 
 /// Words of the caveat `foreign-load` if it is a warning.

@@ -1,7 +1,7 @@
 //! The comparison of printed output with the output in a document.
 //!
-//! Figures differ from run to run, so: a number matches any number, with any unit of time after it; the
-//! name of a recording matches any other; bars and blanks match any of their kind, of any length. `…`
+//! Figures differ from run to run, so: a number matches any number, and a unit of time after it any unit of
+//! time; the name of a recording matches any other; bars and blanks match any of their kind, of any length. `…`
 //! matches anything within a line, and a line that is only `…` or `...` matches any number of lines.
 //! Everything else must be the same.
 
@@ -12,7 +12,7 @@ pub(crate) fn matches(shown: &[String], printed: &[String]) -> bool {
     lines_match(trimmed(&shown), trimmed(&printed))
 }
 
-/// How many of the `shown` lines hold words of their own that what is printed must have.
+/// The number of `shown` lines with a letter or a digit, which are more than `…`, bars and blanks.
 pub(crate) fn compared(shown: &[String]) -> usize {
     shown.iter().filter(|line| line.chars().any(|char| char.is_alphanumeric())).count()
 }
@@ -36,7 +36,8 @@ fn is_gap(line: &str) -> bool {
     ["…", "..."].contains(&line)
 }
 
-/// `…` in `shown` stands for anything; the pieces between must come in order, the ends at the ends.
+/// `…` in `shown` matches any text. `printed` must begin with the first of the pieces that `…` separates, end with
+/// the last, and have the others in order in between.
 fn line_matches(shown: &str, printed: &str) -> bool {
     let pieces: Vec<&str> = shown.split('…').collect();
     let [first, middle @ .., last] = pieces.as_slice() else { return shown == printed };

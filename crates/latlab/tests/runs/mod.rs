@@ -45,7 +45,7 @@ pub(crate) fn due(seq: u64) -> i64 {
     1_000_000_000 + seq as i64 * INTERVAL
 }
 
-/// The departure of probe `seq`: every 50th is refused and every 51st given up.
+/// The departure of probe `seq`: the last of each 50 is refused, and the one before it given up.
 pub(crate) fn departure(seq: u64) -> SpoolEvent {
     let at = Stamp::from_nanos(due(seq));
     let (seq, phase) = (Seq(seq), if seq < WARMUP { Phase::Warmup } else { Phase::Measure });
@@ -71,7 +71,7 @@ pub(crate) fn answer(seq: u64, delay: i64) -> SpoolEvent {
     }
 }
 
-/// `probes` departures, each answered at once but for every 50th (lost, refused or given up).
+/// The departures of `probes`, each with its answer but for the last three of each 50: lost, given up and refused.
 pub(crate) fn fill(log: &mut EventLog, probes: std::ops::Range<u64>) {
     for seq in probes {
         log.push(departure(seq));

@@ -42,7 +42,7 @@ pub(in crate::analysis) fn of_run(
 
 /// The caveats of the recording of `manifest`.
 fn of_recording(manifest: &Manifest) -> impl Iterator<Item = Caveat> {
-    // Of a stream the probes are only concurrent ones.
+    // Probes during a stream only accompany what it measures.
     let has_probes = manifest.kind != Kind::Stream;
     let of_probes = if has_probes { [undecided(manifest), orphans(manifest)] } else { [None, None] };
     [ended(manifest), gap(manifest)].into_iter().chain(of_probes).chain([unreadable(manifest)]).flatten()

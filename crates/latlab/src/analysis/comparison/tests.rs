@@ -289,7 +289,7 @@ fn a_baseline_of_levels_is_compared_with_its_counterparts() {
     let groups = RunGroups::by_condition(runs.clone()).expect("four conditions");
     let found = compare(groups.clone(), &request("none"), &ComparisonOptions::at(0.95)).expect("baselines");
     let pairs: Vec<_> = found.rows.iter().map(|row| (row.baseline, row.candidate)).collect();
-    assert_eq!(pairs, [(0, 2), (1, 3)], "each load against none of its own size");
+    assert_eq!(pairs, [(0, 2), (1, 3)], "each load against load `none` of the same size");
     let unknown = compare(groups, &request("net"), &ComparisonOptions::at(0.95)).expect_err("no such load");
     assert!(unknown.explain().cause.is_some_and(|cause| cause.contains("`net`")), "{unknown:?}");
     // Grouped by one factor, the levels of the other are strata.
@@ -361,7 +361,7 @@ fn precision_depends_on_widths_and_not_on_differences() {
         is_precise(&[group], 0, 0.05, &options)
     };
     assert!(alone(5), "a single group by its own mean");
-    assert!(!alone(4), "24 runs are enough, and are not kept to for one block more");
+    assert!(!alone(4), "24 runs are enough, but the goal must be reached again one block later");
     // On a linear scale the half-width is a share of the baseline too, not of 1 ns.
     let shifted = |share: f64| {
         let mut groups = groups(1);

@@ -123,8 +123,8 @@ fn faster_options(manifest: &Manifest, asked_pps: f64) -> String {
     }
 }
 
-/// Packets dropped at the receiver's socket were not lost on the way. The socket may receive from other senders, and
-/// receives polls too: of the datagrams that it dropped, at most as many were packets of this run as are missing.
+/// Packets dropped at the receiver's socket were not lost on the way. The socket also receives polls, and may receive
+/// from other senders: the number of its drops is therefore limited to the number of missing packets.
 fn slow_receiver(stream: &StreamFigures) -> Option<Caveat> {
     let drops = stream.socket_drops.filter(|drops| *drops > 0)?;
     let total = &stream.total;
@@ -258,7 +258,7 @@ fn unchecked(manifest: &Manifest) -> Option<Caveat> {
     })
 }
 
-/// Before Linux 6.11 such a send fails with EIO; since then the kernel computes the checksums instead of the device.
+/// GSO through a device without checksum offload fails with EIO before Linux 6.11; since then the kernel computes them.
 fn software_checksums(manifest: &Manifest) -> Option<Caveat> {
     let stream = manifest.spec.stream().filter(|stream| stream.sending.mode == SendMode::Gso)?;
     let interface = manifest.here.before.as_ref()?.network.interface.as_ref()?;

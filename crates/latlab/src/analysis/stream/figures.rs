@@ -15,7 +15,7 @@ use crate::sample::Sample;
 use crate::stats::DescribeOptions;
 use crate::units::Nanos;
 
-/// A shorter interval is the remainder at the end of a slice, or the time until a poll was sent again: its rate is
+/// A shorter interval is the remainder at the end of a slice, or lies between a poll and its repetition: its rate is
 /// mostly chance.
 const INTERVAL_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 2);
 

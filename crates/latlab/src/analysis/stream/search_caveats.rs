@@ -10,7 +10,7 @@ use crate::recording::manifest::Manifest;
 use crate::units::Nanos;
 use crate::units::human::{bit_rate, grouped, percent, span, typed_span};
 
-/// Share of the traffic from which probes affect the result: half of the width to which a rate is found.
+/// Probes affect the result above this share of the stream's rate: half of the relative width of a search's bounds.
 const PROBES: f64 = 0.01;
 /// Relative rounding error of a computed share.
 const SAME: f64 = 1e-9;

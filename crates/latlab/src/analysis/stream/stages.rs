@@ -64,9 +64,9 @@ pub struct SearchFigures {
     pub max_pps: f64,
     /// The number of trials.
     pub trials: usize,
-    /// The latest trial at the lowest rate; `None` if none was late, or any was unanswered, lossy or short of packets.
+    /// The trial at the lowest rate that was counted longest; `None` if none was late, or any unanswered, lossy, short.
     pub late_at_least: Option<TrialFacts>,
-    /// Duration of all trials.
+    /// Duration of the search.
     pub took: Nanos,
     /// The time limit of the search.
     pub within: Nanos,
@@ -187,7 +187,7 @@ fn merged(stages: &[StageFacts]) -> Vec<MergedStage> {
     merged
 }
 
-/// Two slices as one, as long as both.
+/// Two slices as one, with the sums of their durations and packets.
 fn added(one: Option<TrialFacts>, other: Option<TrialFacts>) -> Option<TrialFacts> {
     let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
     Some(TrialFacts {

@@ -6,7 +6,7 @@ use super::{EndArgs, KeyFileArgs, VerbosityArgs};
 
 /// `latlab serve`.
 #[derive(Clone, Debug, Args)]
-// the options are those of a measuring end without what concerns measuring and the other end
+// the options of a measuring end; what their help says about measuring and the other end is replaced
 #[command(
     mut_arg("wait", |wait| wait.long_help(
         "Wait for datagrams by block, spin or busy-poll [default: block]\n\n\

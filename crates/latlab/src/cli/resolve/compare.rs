@@ -85,7 +85,7 @@ pub struct VerdictJob {
     pub verbosity: Verbosity,
 }
 
-/// Confidence level in per cent, above 0 and below 100.
+/// Confidence level in per cent, from 50 to below 100.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Confidence {
     percent: f64,

@@ -305,7 +305,7 @@ impl Search<'_> {
     ///
     /// Below 1280 bytes Linux removes IPv6 from an interface, with addresses, routes and settings, which do not return with
     /// the old MTU, so that the change could not be undone. If IPv6 is disabled for the interface alone (`disable_ipv6`) the
-    /// kernel forgets that too and adds addresses with the old MTU, so this is refused as well.
+    /// kernel forgets that too, and adds addresses when the old MTU is restored, so this is refused as well.
     fn require_ipv6_mtu(&self, bytes: u32, interface: &NetnsInterface) -> Result<(), KnobError> {
         let name = &interface.interface;
         match (&interface.namespace, self.path.over_ipv6) {

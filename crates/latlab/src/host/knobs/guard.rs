@@ -62,8 +62,8 @@ impl HostGuard {
         Ok(guard)
     }
 
-    /// Refuses a second change of one knob: by the interface of the path and by its name, or by a group of features and one
-    /// of them. Of timer slack there is one per end, since each has a thread.
+    /// Refuses a second change of one knob: of an interface that is meant as that of the path and also named, or of a
+    /// feature that is set alone and in a group. Each end has a timer slack of its own, since each has a thread.
     fn refuse_conflict(&self, change: &KnobChange) -> Result<(), KnobError> {
         let entry = change.as_entry();
         let conflict = self.changes.iter().find(|other| other.knob != Knob::TimerSlack && other.overlaps(&entry));
@@ -227,7 +227,7 @@ impl HostGuard {
         let (root, change) = (&self.root, &mut self.changes[number]);
         let Some(ours) = change.read_back.clone().filter(|_| change.ended.is_none()) else { return };
         change.held = None;
-        // A value that was there before needs nothing, and the kernel resets a wake-up latency with its file.
+        // A value that was there before needs nothing; a request for a wake-up latency ended with its file, `held`.
         if change.is_already_there() || change.knob == Knob::CpuDmaLatency {
             change.ended = Some(Restoration::Restored);
             return;

@@ -40,8 +40,8 @@ pub struct Unrecovered {
     pub source: io::Error,
 }
 
-/// Restores the values that latlabs which died had left changed, the last change first. Pages of an earlier boot are
-/// removed, since the reboot has reset their values.
+/// Restores the values that dead latlab processes have left changed, the last change first. Pages of an earlier boot
+/// are removed, since the reboot has reset their values.
 pub fn recover(journal: &KnobJournal, root: &HostRoot) -> (Vec<Recovered>, Vec<Unrecovered>) {
     let at_journal = |source| Unrecovered { path: journal.directory().to_owned(), source };
     let pages = match journal.lock().and_then(|journal| journal.pages(root)) {
@@ -71,7 +71,7 @@ pub fn recover(journal: &KnobJournal, root: &HostRoot) -> (Vec<Recovered>, Vec<U
 
 static RESTORING: Mutex<()> = Mutex::new(());
 
-/// Waits until no other thread restores values that this process set. [`recover`] runs before, without this lock.
+/// Waits until no other thread restores what this process set. [`recover`] needs no lock: it runs before any change.
 pub(super) fn exclusive_restoring() -> MutexGuard<'static, ()> {
     RESTORING.lock().unwrap_or_else(PoisonError::into_inner)
 }

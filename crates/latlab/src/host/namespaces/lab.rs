@@ -86,10 +86,10 @@ impl Lab {
         }
     }
 
-    /// Reads the conditions again after the pair was changed, once it carries.
+    /// Reads the conditions again after the pair was changed, once its links are up.
     ///
     /// # Errors
-    /// The pair does not carry within `READY_TIMEOUT`.
+    /// The links are not up within `READY_TIMEOUT`.
     pub fn update_conditions(&mut self) -> Result<(), HostError> {
         for (end, namespace) in [(&SENDER, &self.sender), (&REFLECTOR, &self.reflector)] {
             // Without IPv6, which a small MTU removes (RFC 8200, section 5).
@@ -108,7 +108,7 @@ impl Lab {
     }
 
     /// Moves the calling thread to the reflector's namespace until the result is dropped. A reflector that is started
-    /// before that starts there.
+    /// meanwhile runs there.
     ///
     /// # Errors
     /// The kernel refused.
@@ -173,7 +173,7 @@ fn at(step: &'static str) -> impl FnOnce(io::Error) -> HostError {
 fn configure(own: &End, other: &End) -> io::Result<bool> {
     let mut route = RouteSocket::open()?;
     route.set_up(LOOPBACK)?;
-    // An error without IPv6, which then has no addresses to disable.
+    // On a host without IPv6 this fails, and there are no addresses to disable.
     let _ = route.disable_automatic_addresses(own.link.index);
     route.set_up(own.link.index)?;
     route.add_address(own.link.index, own.ipv4.into(), 30)?;

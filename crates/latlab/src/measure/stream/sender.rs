@@ -1,5 +1,5 @@
-//! The sending loop of a stream: sends packets when they are due, and POLLs, which the receiver answers with TALLYs.
-//! Once armed it makes no system call but send, receive, clock and the wait of the transport, and does not allocate.
+//! The sending loop of a stream: sends due packets, and POLLs, which the receiver answers with TALLYs. Armed, it does
+//! not allocate; its system calls only send, receive, wait, read the clock and, over TCP, query unacknowledged bytes.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -86,7 +86,7 @@ impl Patience {
         match awaiting {
             Awaiting::Answer => self,
             Awaiting::OneOfSeveral => divided,
-            // Packets are held back as early as before, since the queue is then full.
+            // Packets are held back as early as for `OneOfSeveral`, since the queue is full by then.
             Awaiting::UnknownQueue => Patience { silence_max: deep, settles_within: deep, ..divided },
         }
     }

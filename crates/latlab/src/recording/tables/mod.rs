@@ -1,7 +1,7 @@
 //! The Parquet tables of a recording: one file per table over a common encoder and decoder.
 //!
 //! `column` has types and values of columns, `encode` and `decode` write and read any table, and each of the other
-//! files has the columns of its table. Tables, columns and encodings: docs/recording.md, sections 3 to 5.
+//! files has the columns of its table. Tables, columns and encodings: docs/recording.md, sections 3 to 5 and 8.
 
 pub(super) mod column;
 pub(super) mod decode;
@@ -11,5 +11,5 @@ pub(super) mod intervals;
 pub(super) mod probes;
 pub(super) mod wakeups;
 
-/// Most rows of a row group, near DuckDB's unit of parallel work.
+/// The maximum of rows of a row group, near DuckDB's unit of parallel work.
 pub(super) const GROUP_ROWS: usize = 1 << 17;
