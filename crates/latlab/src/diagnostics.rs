@@ -66,7 +66,7 @@ impl Failure {
         Failure { message: message.to_string(), cause: None, hint: None, exit_code: 2 }
     }
 
-    /// An environment that does not allow it, such as a missing right or a silent peer: exit code 3.
+    /// An environment in which the request fails, such as a missing right or a silent peer: exit code 3.
     pub fn world(message: impl fmt::Display) -> Failure {
         Failure { exit_code: 3, ..Failure::request(message) }
     }

@@ -334,7 +334,7 @@ fn a_stream_without_tallies_stops_sending_and_ends() {
 }
 
 #[test]
-fn a_down_stream_ends_within_the_time_out_if_its_sender_falls_silent() {
+fn a_down_stream_ends_within_two_seconds_if_its_sender_falls_silent() {
     for slice in [Nanos::from_secs(60), Nanos::from_millis(1_700), Nanos::from_millis(310)] {
         let key = PreSharedKey::generate().expect("chance");
         let (mut transport, _) = abandoning(Some(&key));

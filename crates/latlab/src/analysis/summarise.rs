@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fail_if_adds_its_metric_and_its_quantile() {
+    fn a_fail_if_condition_adds_its_metric_and_its_quantile() {
         let source = InMemory::of(CLOSED, vec![closed(0, 0, 40)]);
         let mut options = SummaryOptions { metrics: Vec::new(), ..SummaryOptions::of(&source.manifest.spec) };
         options.include(FailIf::parse("ipdv p95 > 1us").expect("a condition").estimand());

@@ -90,7 +90,7 @@ pub const STREAM_PACKET_IPV6_BYTES: u32 = 1_452;
 pub const STREAM_FLOWS: u16 = 1;
 /// Each flow is a session and a thread: with more of them the scheduler is measured.
 pub const STREAM_FLOWS_MAX: u16 = 64;
-/// The longest waits for counts before and after a slice of a stream together: [`STREAM_PATIENCE`] each time …
+/// The longest time for which a slice of a stream waits for counts: [`STREAM_PATIENCE`] before it and after it …
 pub const STREAM_SETTLES: Nanos = Nanos(STREAM_PATIENCE.0 * 2);
 /// … and over TCP this long each time, as a slow path may take: four flows at 256 kbit/s, with 256 KiB each.
 pub const STREAM_SETTLES_CONNECTED: Nanos = Nanos::from_secs(30);

@@ -138,7 +138,7 @@ fn the_summary_of_an_experiment_has_those_of_its_runs() {
     let document = Latlab::at(&home).line("summary --json -q").arg(&experiment).success().json();
     let summaries = document["summaries"].as_array().expect("several");
     assert_eq!(summaries.len(), 4);
-    assert!(summaries.iter().all(|summary| summary["sent"] == 50), "{document:#}");
+    assert!(summaries.iter().all(|summary| summary["sent"] == 50 && summary["lost"] == 0), "{document:#}");
     fs::remove_dir_all(experiment.join("runs")).expect("ours");
     let empty_one = Latlab::at(&home).arg("summary").arg(&experiment).stdout(empty());
     empty_one.stderr(contains("has no run to be summarised")).stderr(contains("hint: `latlab run ")).failure(2);

@@ -258,7 +258,7 @@ fn unchecked(manifest: &Manifest) -> Option<Caveat> {
     })
 }
 
-/// GSO through a device without checksum offload fails with EIO before Linux 6.11; since then the kernel computes them.
+/// GSO through a device without checksum offload: EIO before Linux 6.11; later kernels compute checksums.
 fn software_checksums(manifest: &Manifest) -> Option<Caveat> {
     let stream = manifest.spec.stream().filter(|stream| stream.sending.mode == SendMode::Gso)?;
     let interface = manifest.here.before.as_ref()?.network.interface.as_ref()?;

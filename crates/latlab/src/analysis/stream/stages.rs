@@ -64,7 +64,7 @@ pub struct SearchFigures {
     pub max_pps: f64,
     /// The number of trials.
     pub trials: usize,
-    /// The trial at the lowest rate that was counted longest; `None` if none was late, or any unanswered, lossy, short.
+    /// The longest counted late trial at the lowest rate; `None` if any there was unanswered, lossy or short.
     pub late_at_least: Option<TrialFacts>,
     /// Duration of the search.
     pub took: Nanos,

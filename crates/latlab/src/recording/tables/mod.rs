@@ -11,5 +11,5 @@ pub(super) mod intervals;
 pub(super) mod probes;
 pub(super) mod wakeups;
 
-/// The maximum of rows of a row group, near DuckDB's unit of parallel work.
+/// Maximum number of rows of a row group, near DuckDB's unit of parallel work.
 pub(super) const GROUP_ROWS: usize = 1 << 17;

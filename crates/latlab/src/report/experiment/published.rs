@@ -121,7 +121,7 @@ fn against_first(difference: MeanDifference) -> String {
     }
 }
 
-/// `12.345`; of an unsupported quantile `≥ 12.345` or `n/a`; `lost` of one among lost probes; `–` without a figure.
+/// `12.345`; for an unsupported quantile `≥ 12.345` or `n/a`; `lost` if lost probes make it infinite; `–` if unknown.
 fn cell(figure: ColumnFigure, decimals: usize) -> String {
     match figure {
         ColumnFigure::Known(value) => format!("{value:.decimals$}"),
