@@ -224,10 +224,10 @@ impl ReflectorService {
     }
 }
 
-/// `latlab bare`: the bare round-trip loop; prints the floor that `latlab doctor --calibrate` keeps.
+/// `latlab bare`: the bare round-trip loop; prints the round trip that `latlab doctor --calibrate` keeps.
 pub(super) fn bare_round_trips(spec: &BareSpec, console: &Console) -> Result<Outcome, Failure> {
-    let floor = calibrate(spec.transport, spec.count as usize, spec.size_bytes, spec.here, spec.peer)?;
-    print(&floor, console)
+    let bare = calibrate(spec.transport, spec.count as usize, spec.size_bytes, spec.here, spec.peer)?;
+    print(&bare, console)
 }
 
 /// `latlab bare-stream`: the bare stream against a receiver of its own; prints what was delivered.

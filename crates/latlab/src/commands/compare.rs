@@ -93,13 +93,13 @@ fn request_of_recordings(job: &VerdictJob, asked: Option<&str>, gates: &[Gate]) 
     };
     let mut request = ComparisonRequest::default();
     let named = job.statistics.iter().map(|statistic| parse_estimand(asked, statistic));
-    let mut subjects = named.collect::<Result<Vec<_>, _>>()?;
+    let mut estimands = named.collect::<Result<Vec<_>, _>>()?;
     match contrasts_of_file(job)? {
         Some(contrasts) => add_contrasts(&mut request, &contrasts, job.equivalence)?,
-        None if subjects.is_empty() => subjects = default_estimands(metric),
+        None if estimands.is_empty() => estimands = default_estimands(metric),
         None => {}
     }
-    subjects.into_iter().for_each(|subject| request.ask(subject, None, job.equivalence));
+    estimands.into_iter().for_each(|estimand| request.ask(estimand, None, job.equivalence));
     for gate in gates {
         request.include(gate.estimand().ok_or_else(gate_on_value)?);
     }
@@ -184,8 +184,8 @@ fn observations(job: &MinistatJob, paths: &[PathGroup], console: &Console) -> Re
     let found = observation_groups::find(paths, console)?;
     let metric = job.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
     let statistic = job.statistic.as_deref().unwrap_or("mean");
-    let subject = parse_estimand(metric, statistic)?;
-    let groups = observation_groups::of_recordings(found, &job.sources, &[subject], console)?;
+    let estimand = parse_estimand(metric, statistic)?;
+    let groups = observation_groups::of_recordings(found, &job.sources, &[estimand], console)?;
     groups.exclusion_caveat().iter().for_each(|caveat| console.caveat(caveat));
     if let Some(run) = groups.groups.iter().flat_map(|group| &group.runs).find(|run| run.figures[0].value().is_none()) {
         let cause = match run.figures[0] {

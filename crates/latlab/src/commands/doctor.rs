@@ -64,21 +64,21 @@ fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Ou
     Ok(if blocked { Outcome::AnswerIsNo } else { Outcome::Done })
 }
 
-/// Measures and stores the bare loop on these pins, the floor that summaries of such runs state.
+/// Measures and stores the bare loop on these pins, which summaries of such runs state.
 fn calibration(spec: &DoctorSpec, console: &Console) -> Result<Finding, Failure> {
     let measurement = &spec.measurement;
     let count = measurement.count as usize;
-    let floor = calibrate(TransportKind::default(), count, measurement.size_bytes, measurement.here, measurement.peer)?;
+    let bare = calibrate(TransportKind::default(), count, measurement.size_bytes, measurement.here, measurement.peer)?;
     let message = format!(
         "bare loop on loopback, {} B, {}: round trip p50 {}, p99 {}, n {}",
-        floor.size_bytes,
-        floor.wait,
-        human::span(Nanos(floor.p50_ns as i64)),
-        human::span(Nanos(floor.p99_ns as i64)),
-        human::grouped(floor.n),
+        bare.size_bytes,
+        bare.wait,
+        human::span(Nanos(bare.p50_ns as i64)),
+        human::span(Nanos(bare.p99_ns as i64)),
+        human::grouped(bare.n),
     );
     let kept = Calibrations::for_user().ok_or_else(|| io::Error::other("neither XDG_STATE_HOME nor HOME is set"));
-    if let Err(error) = kept.and_then(|kept| kept.keep(&floor)) {
+    if let Err(error) = kept.and_then(|kept| kept.keep(&bare)) {
         // the measurement itself succeeded and is shown
         let text = format!("cannot keep the calibration: {}; no summary will state it", in_words(&error));
         console.warning(&text, Some("set XDG_STATE_HOME to a directory that can be written"));

@@ -37,18 +37,18 @@ pub(super) fn run(job: &LoadJob, console: &Console) -> Result<Outcome, Failure> 
         0 => None,
         _ => Some(Peer::of_loads(&spec, key.as_ref(), interrupt.stop())?),
     };
-    let beside =
+    let background =
         BackgroundLoads::start(&spec, peer.as_mut(), key.as_ref(), Some(whole), interrupt.stop(), &mut heartbeat)
             .map_err(without_recording)?;
-    beside.settle(interrupt.stop(), &mut heartbeat);
+    background.settle(interrupt.stop(), &mut heartbeat);
     peer.as_mut().map_or(Ok(()), |peer| peer.arm(Some(whole))).map_err(without_recording)?;
-    beside.begin();
+    background.begin();
     let end = Instant::now() + Duration::from_nanos(job.duration.0 as u64);
     wait_until(end, interrupt.stop(), &mut heartbeat);
-    beside.end();
+    background.end();
     // If an agent was lost, this ended the wait; the achieved values of this host's loads are still reported.
     let lost = peer.as_mut().and_then(|peer| peer.disarm().err());
-    let reports = beside.finish(peer.as_mut());
+    let reports = background.finish(peer.as_mut());
     let parted = peer.and_then(|peer| peer.dismiss().err());
     drop(progress);
     let view = LoadsView::of(&reports);

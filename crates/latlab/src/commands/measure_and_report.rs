@@ -29,14 +29,14 @@ pub(super) fn ping(job: &PingJob, console: &Console) -> Result<Outcome, Failure>
     let key = keys::find(&job.key)?;
     keys::require_key_for_other_hosts(&job.plan)?;
     warn_of_real_time([&job.plan], console);
-    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), output: &job.keeping, json: job.json };
+    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), output: &job.output, json: job.json };
     measure_and_report(&measured, &LiveView { rates: &Arc::default(), text: &String::new }, console)
 }
 
 /// `latlab wakeup`: how late a timer wakes a thread.
 pub(super) fn wakeup(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure> {
     warn_of_real_time([&job.plan], console);
-    let measured = MeasureJob { plan: &job.plan, key: None, output: &job.keeping, json: job.json };
+    let measured = MeasureJob { plan: &job.plan, key: None, output: &job.output, json: job.json };
     measure_and_report(&measured, &LiveView { rates: &Arc::default(), text: &String::new }, console)
 }
 
@@ -47,7 +47,7 @@ pub(super) fn stream(job: &StreamJob, console: &Console) -> Result<Outcome, Fail
     announce_duration(job, console);
     let live = Arc::new(LiveRates::default());
     let progress = StreamProgress::of(&live);
-    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), output: &job.keeping, json: job.json };
+    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), output: &job.output, json: job.json };
     measure_and_report(&measured, &LiveView { rates: &live, text: &|| progress.text() }, console)
 }
 

@@ -150,16 +150,16 @@ pub(super) fn usual_metric(found: &[FoundGroup]) -> Option<&'static str> {
     (kind != Kind::Ping).then(|| kind.metric().name())
 }
 
-/// Groups in which each run is an observation with the figures of `subjects`.
+/// Groups in which each run is an observation with the figures of `estimands`.
 pub(super) fn of_recordings(
     found: Vec<FoundGroup>,
     sources: &Sources,
-    subjects: &[Estimand],
+    estimands: &[Estimand],
     console: &Console,
 ) -> Result<RunGroups, Failure> {
     let paths: Vec<PathBuf> = found.iter().flat_map(|group| &group.runs).map(|run| run.path.clone()).collect();
-    let observed = observe(&paths, subjects, &|text| console.note(text))?;
-    expect_one_kind(&observed, subjects)?;
+    let observed = observe(&paths, estimands, &|text| console.note(text))?;
+    expect_one_kind(&observed, estimands)?;
     let mut observed = observed.into_iter();
     let own = |group: FoundGroup| (group.name, observed.by_ref().take(group.runs.len()).collect());
     let groups: Vec<(String, Vec<ObservedRun>)> = found.into_iter().map(own).collect();

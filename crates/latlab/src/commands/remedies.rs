@@ -54,7 +54,7 @@ pub(super) fn run(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure
         Ok(trials) => trials,
         Err(failure) => return signals.outcome().ok_or(failure),
     };
-    let output = measure_and_report::open(&job.keeping)?;
+    let output = measure_and_report::open(&job.output)?;
     let plans = || trials.experiment.conditions.iter().map(|condition| &condition.plan);
     measure_and_report::warn_of_real_time(plans(), console);
     console.note(&announcement(plans()));

@@ -79,11 +79,11 @@ impl<'a> RunScheduler<'a> {
         if self.block != block {
             (self.block, self.order) = (block, self.experiment.design.schedule(conditions.len(), block));
         }
-        let due_run = |turn: &ScheduledRun| {
-            let factors = conditions[turn.condition].factors.clone();
-            let key = RunKey { block, factors, repetition: turn.repetition, warmup: turn.warmup };
-            let position = RunPosition { position: turn.position, condition: turn.condition as u32 + 1 };
-            DueRun { key, position, condition: turn.condition }
+        let due_run = |run: &ScheduledRun| {
+            let factors = conditions[run.condition].factors.clone();
+            let key = RunKey { block, factors, repetition: run.repetition, warmup: run.warmup };
+            let position = RunPosition { position: run.position, condition: run.condition as u32 + 1 };
+            DueRun { key, position, condition: run.condition }
         };
         let turns = self.order.iter().map(due_run);
         turns.into_iter().find(|due| !state.is_done(&due.key) && !state.is_dropped(&due.key.factors))

@@ -1,5 +1,5 @@
-//! Rendering of summaries as text and JSON. All functions are pure and return strings. Text renderers depend only on
-//! [`view`], whose figures are already rounded and formatted.
+//! Rendering of summaries, comparisons and experiments. All functions are pure and return strings. Text of summaries comes
+//! from [`view`], whose figures are already rounded and formatted; JSON comes from the analysis.
 
 pub mod comparison;
 pub mod doctor;

@@ -1,13 +1,13 @@
 //! Transport of messages between the two ends of a measurement. Sessions and measuring loops use only the traits in
-//! `seam.rs` (docs/design/0003-transport-seam.md). Only `open.rs` lists the kinds of transport. Streams send and
+//! `interface.rs` (docs/design/0003-transport-seam.md). Only `open.rs` lists the kinds of transport. Streams send and
 //! receive many packets per call (docs/design/0014-stream.md). Messages over TCP are framed (docs/design/0016-tcp.md).
 
 mod address;
 mod connection_slot;
 mod error;
 mod frame;
+mod interface;
 mod open;
-mod seam;
 pub mod sim;
 mod tcp;
 mod tcp_reflector;
@@ -19,11 +19,11 @@ pub use address::{prefix_of, resolve};
 pub use connection_slot::{ConnectionCaps, ConnectionTally};
 pub use error::{SendModeError, TransportError, explain_broken};
 pub use frame::{InvalidLength, MessageDecoder, MessageEncoder};
-pub use open::{Bound, FamilyVisitor, ListenAddress, ListenOptions, PathOptions, Tcp, TransportFamily, Udp, visit};
-pub use seam::{
+pub use interface::{
     BatchBuffer, BurstTransport, ConnectionBytes, OpenPath, Packets, PathReport, PathTransport, ReflectorSocket,
     SenderBatch, SocketReport, Transport,
 };
+pub use open::{Bound, FamilyVisitor, ListenAddress, ListenOptions, PathOptions, Tcp, TransportFamily, Udp, visit};
 pub use tcp::TcpTransport;
 pub use tcp_reflector::TcpReflector;
 pub use udp::{UdpStream, UdpTransport, local_address_towards};

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::connection_slot::ConnectionCaps;
 use super::error::TransportError;
-use super::seam::{PathTransport, ReflectorSocket};
+use super::interface::{PathTransport, ReflectorSocket};
 use super::tcp::TcpTransport;
 use super::tcp_reflector::TcpReflector;
 use super::udp::UdpStream;

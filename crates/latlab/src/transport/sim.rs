@@ -13,7 +13,7 @@ use std::rc::Rc;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::seam::{BurstTransport, Transport};
+use super::interface::{BurstTransport, Transport};
 use crate::clock::Clock;
 use crate::units::{Nanos, SenderClock, Stamp};
 

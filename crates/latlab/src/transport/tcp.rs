@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::address::{check_family, family_of, requested_local_address};
 use super::error::{TransportError, is_interrupted, setting_error};
 use super::frame::{MessageDecoder, MessageEncoder};
-use super::seam::{BurstTransport, ConnectionBytes, OpenPath, PathReport, PathTransport, Transport};
+use super::interface::{BurstTransport, ConnectionBytes, OpenPath, PathReport, PathTransport, Transport};
 use super::udp::set_path_options;
 use super::wait::{WaitStep, WaitStrategy};
 use crate::facts::ConnectionFacts;

@@ -14,7 +14,7 @@ use latlab_sys::{address, connection, datagram, socket};
 use super::address::{canonical, family_of, prefix_of};
 use super::connection_slot::{CloseReason, ConnectionCaps, ConnectionSlot, ConnectionTally};
 use super::error::{TransportError, is_interrupted, setting_error};
-use super::seam::{ReflectorSocket, SocketReport};
+use super::interface::{ReflectorSocket, SocketReport};
 use super::tcp::set_connection_options;
 use crate::plan::{WaitMode, defaults};
 

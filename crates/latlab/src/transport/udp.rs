@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::address::{check_family, family_of, requested_local_address};
 use super::error::{TransportError, is_interrupted, setting_error};
-use super::seam::{BurstTransport, OpenPath, Packets, PathReport, PathTransport, Transport, send_each};
+use super::interface::{BurstTransport, OpenPath, Packets, PathReport, PathTransport, Transport, send_each};
 use super::wait::{WaitStep, WaitStrategy};
 use crate::plan::{PathSpec, SendMode, SenderSocketOptions, defaults};
 use crate::units::Nanos;

@@ -10,8 +10,8 @@ use latlab_sys::{readiness, socket};
 
 use super::address::{canonical, family_of, mapped};
 use super::error::{TransportError, is_interrupted, setting_error};
-use super::seam::BatchBuffer;
-use super::seam::{ReflectorSocket, SocketReport};
+use super::interface::BatchBuffer;
+use super::interface::{ReflectorSocket, SocketReport};
 use super::udp::set_receive_options;
 use crate::plan::{WaitMode, defaults};
 use crate::units::Nanos;

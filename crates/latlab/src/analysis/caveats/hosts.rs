@@ -77,7 +77,7 @@ fn spin_on_one_cpu(manifest: &Manifest) -> Option<Caveat> {
             "both ends share one CPU and at least one of them spins",
             match manifest.kind {
                 Kind::Stream => "each end waits out the other's time slices: whole milliseconds of them",
-                _ => "round trips contain the scheduler's time slices: whole milliseconds",
+                Kind::Ping | Kind::Wakeup => "round trips contain the scheduler's time slices: whole milliseconds",
             },
             "`--wait block`, or a CPU for each end with `--cpu` and `--peer-cpu`",
         )

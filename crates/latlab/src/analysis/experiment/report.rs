@@ -100,7 +100,7 @@ impl ExperimentReport {
             Kind::Ping | Kind::Stream if !reasons.is_empty() => {
                 "another target may do: `local`, `lab` (as root), `ssh:HOST`"
             }
-            _ => "`latlab list` shows how each ended",
+            Kind::Ping | Kind::Stream | Kind::Wakeup => "`latlab list` shows how each ended",
         };
         let failure = Failure::world("no run of the experiment can be judged").hint(hint);
         if reasons.is_empty() { failure } else { failure.because(reasons.join("\n")) }

@@ -63,7 +63,7 @@ pub struct PingArgs {
     pub judging: JudgingArgs,
     /// Where the recording goes.
     #[command(flatten)]
-    pub keeping: OutputArgs,
+    pub output: OutputArgs,
     /// What is printed.
     #[command(flatten)]
     pub json: JsonArgs,

@@ -53,7 +53,7 @@ pub struct StreamArgs {
     pub like: CompatOutputArgs,
     /// Where the recording goes.
     #[command(flatten)]
-    pub keeping: OutputArgs,
+    pub output: OutputArgs,
     /// What is printed.
     #[command(flatten)]
     pub json: JsonArgs,

@@ -27,7 +27,7 @@ pub struct WakeupArgs {
     pub judging: JudgingArgs,
     /// Where the recording goes.
     #[command(flatten)]
-    pub keeping: OutputArgs,
+    pub output: OutputArgs,
     /// What is printed.
     #[command(flatten)]
     pub json: JsonArgs,

@@ -69,7 +69,7 @@ pub enum OutputSpec {
     InNewStore(PathBuf),
 }
 
-pub(super) fn keeping(typed: &OutputArgs, runs: usize, environment: &Environment) -> OutputSpec {
+pub(super) fn output_spec(typed: &OutputArgs, runs: usize, environment: &Environment) -> OutputSpec {
     match &typed.output {
         _ if typed.no_record => OutputSpec::Nothing,
         None => OutputSpec::InStore(store(&typed.store, environment)),
@@ -119,10 +119,10 @@ mod tests {
     #[test]
     fn a_named_directory_is_one_recording_or_a_store_of_several() {
         let typed = OutputArgs { output: Some("out".into()), ..OutputArgs::default() };
-        assert_eq!(keeping(&typed, 1, &Environment::default()), OutputSpec::As("out".into()));
-        assert_eq!(keeping(&typed, 2, &Environment::default()), OutputSpec::InNewStore("out".into()));
+        assert_eq!(output_spec(&typed, 1, &Environment::default()), OutputSpec::As("out".into()));
+        assert_eq!(output_spec(&typed, 2, &Environment::default()), OutputSpec::InNewStore("out".into()));
         let nothing = OutputArgs { no_record: true, ..OutputArgs::default() };
-        assert_eq!(keeping(&nothing, 1, &Environment::default()), OutputSpec::Nothing);
+        assert_eq!(output_spec(&nothing, 1, &Environment::default()), OutputSpec::Nothing);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct PingJob {
     /// Source of the pre-shared key.
     pub key: KeySource,
     /// Destination of the recordings.
-    pub keeping: OutputSpec,
+    pub output: OutputSpec,
     /// True for one JSON document instead of text.
     pub json: bool,
     /// Verbosity of stderr.
@@ -60,17 +60,17 @@ pub fn ping(typed: &PingArgs, environment: &Environment) -> Result<PingJob, Requ
         loads,
         settings: setting::settings(&typed.settings.set, &target)?,
         authenticated: key != KeySource::None,
-        tags: environment::tags(&typed.keeping.tag)?,
+        tags: environment::tags(&typed.output.tag)?,
         judging: summary::judging(&typed.judging)?,
         target,
     };
     let runs = runs(&base, &sizes(&typed.probes)?, &path::source_ports(&typed.path)?)?;
-    let keeping = environment::keeping(&typed.keeping, runs.len(), environment);
+    let output = environment::output_spec(&typed.output, runs.len(), environment);
     let rounds = rounds(&runs);
     Ok(PingJob {
         plan: Plan { runs, rounds },
         key,
-        keeping,
+        output,
         json: typed.json.json,
         verbosity: verbosity(&typed.verbosity),
     })
@@ -273,7 +273,7 @@ mod tests {
         );
         assert_eq!(run.judging.quantiles, defaults::QUANTILES);
         assert_eq!((job.key, job.plan.rounds, run.authenticated), (KeySource::None, 1, false));
-        assert_eq!(job.keeping, OutputSpec::InStore(defaults::STORE.into()));
+        assert_eq!(job.output, OutputSpec::InStore(defaults::STORE.into()));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct StreamJob {
     /// Source of the pre-shared key.
     pub key: KeySource,
     /// Destination of the recordings.
-    pub keeping: OutputSpec,
+    pub output: OutputSpec,
     /// True for one JSON document instead of text.
     pub json: bool,
     /// Verbosity of stderr.
@@ -72,7 +72,7 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<StreamJob
         loads: load::loads(&typed.loads, &target)?,
         settings: setting::settings(&typed.settings.set, &target)?,
         authenticated: key != KeySource::None,
-        tags: environment::tags(&typed.keeping.tag)?,
+        tags: environment::tags(&typed.output.tag)?,
         judging: SummaryDefaults { like: typed.like.like, ..judging(&typed.judging)? },
         target,
         ..RunSpec::here(Work::Stream(base.clone()))
@@ -88,13 +88,13 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<StreamJob
     if runs.len() > defaults::RUNS_MAX || sessions > most {
         return Err(too_many(runs.len(), sessions, most));
     }
-    let keeping = environment::keeping(&typed.keeping, runs.len(), environment);
+    let output = environment::output_spec(&typed.output, runs.len(), environment);
     // A search is not cut into slices.
     let rounds = if search.is_some() { 1 } else { ping::rounds(&runs) };
     Ok(StreamJob {
         plan: Plan { runs, rounds },
         key,
-        keeping,
+        output,
         json: typed.json.json,
         verbosity: verbosity(&typed.verbosity),
     })

@@ -20,7 +20,7 @@ pub struct WakeupJob {
     /// True to test remedies for late wake-ups; `plan` is then one short run to be repeated.
     pub try_remedies: bool,
     /// Destination of the recordings.
-    pub keeping: OutputSpec,
+    pub output: OutputSpec,
     /// True for one JSON document instead of text.
     pub json: bool,
     /// Verbosity of stderr.
@@ -51,7 +51,7 @@ pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<WakeupJob
         here: path::local_end(&end)?,
         loads: loads(load::loads(&typed.loads, &Target::Local)?)?,
         settings: settings(setting::settings(&typed.settings.set, &Target::Local)?)?,
-        tags: environment::tags(&typed.keeping.tag)?,
+        tags: environment::tags(&typed.output.tag)?,
         judging: summary::judging(&typed.judging)?,
         ..RunSpec::here(work(Via::ClockNanosleep, defaults::WAKEUP_INTERVAL))
     };
@@ -77,10 +77,10 @@ pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<WakeupJob
     let try_remedies = typed.sleep.try_remedies;
     let runs = if try_remedies { vec![remedy_run(runs, typed)?] } else { runs };
     let recordings = if try_remedies { REMEDY_RUNS as usize } else { runs.len() };
-    let keeping = environment::keeping(&typed.keeping, recordings, environment);
+    let output = environment::output_spec(&typed.output, recordings, environment);
     let rounds = slices_with_a_slot(&runs).min(ping::rounds(&runs));
     let (json, verbosity) = (typed.json.json, verbosity(&typed.verbosity));
-    Ok(WakeupJob { plan: Plan { runs, rounds }, try_remedies, keeping, json, verbosity })
+    Ok(WakeupJob { plan: Plan { runs, rounds }, try_remedies, output, json, verbosity })
 }
 
 /// Builds a run; a thread that never sleeps has the wait mode `spin`.
@@ -320,7 +320,7 @@ mod tests {
         let run = &job.plan.runs[0];
         assert_eq!(run.stop, StopWhen { count: Some(12), duration_ns: Some(Nanos::from_secs(1)) });
         assert_eq!(run.warmup.duration_ns, Some(defaults::REMEDY_WARMUP));
-        assert!(job.try_remedies && job.keeping == OutputSpec::InNewStore("here".into()), "{:?}", job.keeping);
+        assert!(job.try_remedies && job.output == OutputSpec::InNewStore("here".into()), "{:?}", job.output);
         let typed = remedy_job("--try-remedies --warmup 5").plan.runs[0].warmup;
         assert_eq!(typed, Warmup { count: Some(5), duration_ns: None });
     }

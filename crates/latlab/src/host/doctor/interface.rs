@@ -15,8 +15,8 @@ const SHORT_RING: u32 = 256;
 pub(super) fn check(evidence: &HostEvidence<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> = socket_buffers(evidence).into_iter().collect();
     if let Some(interface) = &evidence.facts.network.interface {
-        let looks = [link, qdisc, coalescing, offloads, ring, stamps];
-        found.extend(looks.into_iter().filter_map(|look| look(interface)));
+        let checks = [link, qdisc, coalescing, offloads, ring, stamps];
+        found.extend(checks.into_iter().filter_map(|check| check(interface)));
     }
     found
 }

@@ -126,11 +126,6 @@ impl Lab {
         IpAddr::V4(REFLECTOR.ipv4)
     }
 
-    /// The sender's IPv6 address; `None` on a host without IPv6.
-    pub fn sender_ipv6(&self) -> Option<IpAddr> {
-        self.ipv6.then_some(IpAddr::V6(SENDER.ipv6))
-    }
-
     /// The reflector's IPv6 address; `None` on a host without IPv6.
     pub fn reflector_ipv6(&self) -> Option<IpAddr> {
         self.ipv6.then_some(IpAddr::V6(REFLECTOR.ipv6))
