@@ -16,15 +16,18 @@ use crate::scheduling::{Precedence, precedence};
 use crate::skip::program;
 use crate::store::spool_bytes;
 
-/// An OpenSSH server that ends with the value. `ssh far` logs in; the key of `ssh stranger` is not authorized.
+/// An OpenSSH server that ends with the value. `ssh far` logs in; the key of `ssh stranger` is not authorized. It has
+/// precedence: both ends count as silent if they wait for a CPU for 1.5 s, and a reflector if it waits for 3 s.
 pub(crate) struct Sshd {
     child: Child,
     directory: TempDir,
+    _precedence: Precedence,
 }
 
 impl Sshd {
     /// A server whose logins have `path` as PATH; more `NAME=VALUE` may follow it. `None` if the test is skipped, for lack of OpenSSH.
     pub(crate) fn start(path: &str) -> Option<Sshd> {
+        let precedence = precedence();
         let (server, client) = (program("sshd")?, program("ssh")?);
         if rustix::process::geteuid().is_root() {
             fs::create_dir_all("/run/sshd").expect("root may");
@@ -37,7 +40,7 @@ impl Sshd {
         // Nothing else in this test binds a port by number.
         let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
         let child = run(&server, directory.path(), port, path);
-        let sshd = Sshd { child, directory };
+        let sshd = Sshd { child, directory, _precedence: precedence };
         sshd.write_ssh(&client, port);
         wait_until("sshd listened", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         Some(sshd)
@@ -154,8 +157,7 @@ pub(crate) fn over_ssh(sshd: &Sshd, directory: &Path, target: &str) -> Latlab {
     Latlab::at(directory).environment("PATH", sshd.path()).args(["ping", target])
 }
 
-/// A run over ssh that has begun to record, and the processes of both ends. It has precedence: an agent that waits for a CPU
-/// for 1.5 s counts as silent.
+/// A run over ssh that has begun to record, and the processes of both ends.
 pub(crate) struct SshRun {
     pub(crate) sshd: Sshd,
     pub(crate) home: tempfile::TempDir,
@@ -163,7 +165,6 @@ pub(crate) struct SshRun {
     pub(crate) ssh: i32,
     pub(crate) agent: i32,
     pub(crate) reflector: i32,
-    _precedence: Precedence,
 }
 
 impl SshRun {
@@ -173,7 +174,6 @@ impl SshRun {
 
     /// The same with `path` as PATH of logins; see [`Sshd::start`].
     pub(crate) fn start_in(path: &str, line: &str) -> Option<SshRun> {
-        let precedence = precedence();
         let sshd = Sshd::start(path)?;
         let home = tempfile::tempdir().expect("a temporary directory");
         let mut running = over_ssh(&sshd, home.path(), "ssh:far").line(line).start();
@@ -182,7 +182,7 @@ impl SshRun {
         let agent = below(sshd.pid(), &["latlab", "agent", "--stdio"]).expect("the agent runs");
         // The agent may be the child of a login shell; the reflector is a child of the agent.
         let reflector = below(sshd.pid(), &["reflector"]).expect("the reflector runs");
-        Some(SshRun { sshd, home, running, ssh, agent, reflector, _precedence: precedence })
+        Some(SshRun { sshd, home, running, ssh, agent, reflector })
     }
 
     pub(crate) fn wait_for_far_end(&self) {

@@ -11,7 +11,7 @@ use crate::far_end::{NamespacedAgent, SshRun, Sshd, local_agent, with_latlab};
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::{arguments, below, children, is_alive, signal};
-use crate::scheduling::{flooding, precedence};
+use crate::scheduling::flooding;
 use crate::settings::three_knobs;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
@@ -324,8 +324,6 @@ fn a_load_that_cannot_start_at_the_far_end_is_refused_with_exit_code_3() {
 
 #[test]
 fn load_makes_loads_at_both_ends_over_ssh() {
-    // Both ends wait 1.5 s for a heartbeat of the other.
-    let _precedence = precedence();
     let Some(sshd) = Sshd::start(&with_latlab()) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
     let lab = Latlab::at(home.path()).environment("PATH", sshd.path());
