@@ -8,10 +8,12 @@ mod naive;
 mod power;
 #[path = "comparing/simulated.rs"]
 mod simulated;
+#[path = "comparing/spread.rs"]
+mod spread;
 #[path = "comparing/stopping.rs"]
 mod stopping;
 
-use latlab::stats::{BlockRuns, PermutationTest, is_significant};
+use latlab::stats::{BlockRuns, ShiftTest, is_significant};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use simulated::{DESIGNS, Design, STATISTICS, experiment, in_parallel};
@@ -21,7 +23,7 @@ const EXPERIMENTS: u64 = 2_000;
 /// Simulated experiments for each design with naive tests: the t test and the Mann-Whitney test over single probes, and
 /// the t test over pooled runs.
 const NAIVE_EXPERIMENTS: u64 = 300;
-/// Exchanges of a permutation test, fewer than by default to save time. The significance level is exact for any number.
+/// Permutations of a test, fewer than by default to save time. Its level holds for any number.
 const DRAWS: u32 = 1_999;
 const ALPHA: f64 = 0.05;
 
@@ -38,8 +40,8 @@ struct Outcome {
     twenty: bool,
 }
 
-fn exchanges(blocks: &[BlockRuns], seed: u64) -> PermutationTest {
-    PermutationTest::of(blocks, DRAWS, &mut Pcg64Mcg::seed_from_u64(seed)).expect("both groups in every block")
+fn shift_test(blocks: &[BlockRuns], seed: u64) -> ShiftTest {
+    ShiftTest::of(blocks, DRAWS, &mut Pcg64Mcg::seed_from_u64(seed)).expect("both groups in every block")
 }
 
 /// Tests the experiment as it is, and with the candidate's values multiplied to give a true shift.
@@ -49,10 +51,10 @@ fn outcome(blocks: &[BlockRuns], seed: u64) -> Outcome {
             candidate: block.candidate.iter().map(|value| value + factor.ln()).collect(),
             ..block.clone()
         };
-        let exchanges = exchanges(&blocks.iter().map(moved).collect::<Vec<_>>(), seed);
-        is_significant(exchanges.p_value(0.0), ALPHA) && exchanges.difference() > 0.0
+        let test = shift_test(&blocks.iter().map(moved).collect::<Vec<_>>(), seed);
+        is_significant(test.p_value(0.0), ALPHA) && test.difference() > 0.0
     };
-    let none = exchanges(blocks, seed);
+    let none = shift_test(blocks, seed);
     let interval = none.interval(1.0 - ALPHA);
     Outcome {
         false_positive: is_significant(none.p_value(0.0), ALPHA),

@@ -9,6 +9,7 @@ use crate::diagnostics::{Explain, Failure};
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::stats::Description;
+use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate, ParseError};
 
 /// The form of a condition, for hints.
@@ -82,8 +83,8 @@ pub enum RunFigure {
         /// Whether at least 10 effective observations lie beyond a quantile.
         supported: bool,
     },
-    /// The quantile fell among the lost.
-    Lost,
+    /// The quantile lies among the unanswered probes, or no probe was answered.
+    Infinite,
     /// The run has nothing to compute it from.
     Nothing,
 }
@@ -98,7 +99,16 @@ impl RunFigure {
     pub const fn value(self) -> Option<f64> {
         match self {
             RunFigure::Finite { value, .. } => Some(value),
-            RunFigure::Lost | RunFigure::Nothing => None,
+            RunFigure::Infinite | RunFigure::Nothing => None,
+        }
+    }
+
+    /// The figure, finite or not.
+    pub(super) const fn limit(self) -> Option<f64> {
+        match self {
+            RunFigure::Finite { value, .. } => Some(value),
+            RunFigure::Infinite => Some(f64::INFINITY),
+            RunFigure::Nothing => None,
         }
     }
 }
@@ -106,19 +116,45 @@ impl RunFigure {
 impl Statistic {
     /// Its figure in `described`.
     pub(super) fn figure(self, described: &Description) -> RunFigure {
+        let is_unanswered = described.n > 0 && described.n == described.lost;
+        let of_answered = |value: Option<f64>| if is_unanswered { RunFigure::Infinite } else { RunFigure::of(value) };
         match self {
-            Statistic::Min => RunFigure::of(described.min.map(|min| min as f64)),
-            Statistic::Max => RunFigure::of(described.max.map(|max| max as f64)),
-            Statistic::Mean => RunFigure::of(described.mean),
-            Statistic::Stddev => RunFigure::of(described.stddev),
+            Statistic::Min => of_answered(described.min.map(|min| min as f64)),
+            Statistic::Max => of_answered(described.max.map(|max| max as f64)),
+            Statistic::Mean => of_answered(described.mean),
+            Statistic::Stddev => of_answered(described.stddev),
             Statistic::Quantile(q) => match described.quantiles.iter().find(|quantile| quantile.q == q) {
-                Some(quantile) if quantile.lost => RunFigure::Lost,
+                Some(quantile) if quantile.lost => RunFigure::Infinite,
                 Some(quantile) => match quantile.value {
                     Some(value) => RunFigure::Finite { value, supported: quantile.supported },
                     None => RunFigure::Nothing,
                 },
                 None => RunFigure::Nothing,
             },
+        }
+    }
+
+    /// Its figure in `described` if each unanswered probe counts as answered after `timeout`, or after the largest delay
+    /// if that is longer. The same as [`Statistic::figure`] of quantiles and the minimum, which losses do not improve, and
+    /// if nothing was lost or everything.
+    pub(super) fn figure_with_losses(self, described: &Description, timeout: Nanos) -> RunFigure {
+        let answered = described.n - described.lost;
+        let (Some(max), Some(mean), 1..) = (described.max, described.mean, described.lost) else {
+            return self.figure(described);
+        };
+        let counted = (timeout.0 as f64).max(max as f64);
+        let [lost, answered, all] = [described.lost, answered, described.n].map(|count| count as f64);
+        let mean_of_all = (mean * answered + counted * lost) / all;
+        let stddev = || {
+            let own = described.stddev.unwrap_or(0.0).powi(2) * (answered - 1.0);
+            let squares = own + answered * (mean - mean_of_all).powi(2) + lost * (counted - mean_of_all).powi(2);
+            (squares / (all - 1.0)).sqrt()
+        };
+        match self {
+            Statistic::Mean => RunFigure::of(Some(mean_of_all)),
+            Statistic::Max => RunFigure::of(Some(counted)),
+            Statistic::Stddev => RunFigure::of(Some(stddev())),
+            Statistic::Min | Statistic::Quantile(_) => self.figure(described),
         }
     }
 
@@ -347,6 +383,35 @@ fn suggestion(word: &str, known: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::{INFINITE, Sample};
+    use crate::stats::plain;
+
+    #[test]
+    fn unanswered_probes_count_as_their_time_out() {
+        let described =
+            |singletons: &[i64]| plain(&Sample::new(Metric::RoundTripDelay, singletons.to_vec()), &[0.5], true);
+        let lossy = described(&[10, 20, INFINITE, 30]);
+        let whole = described(&[10, 20, 100, 30]);
+        for statistic in STATISTICS.map(|(_, statistic)| statistic).into_iter().take(5) {
+            let counted = statistic.figure_with_losses(&lossy, Nanos(100)).value().expect("finite");
+            let expected = statistic.figure(&whole).value().expect("finite");
+            assert!((counted / expected - 1.0).abs() < 1e-12, "{statistic:?}: {counted}, not {expected}");
+            assert_eq!(statistic.figure_with_losses(&whole, Nanos(900)), statistic.figure(&whole));
+        }
+        assert_eq!(Statistic::Max.figure_with_losses(&lossy, Nanos(5)).value(), Some(30.0), "not below the answered");
+    }
+
+    #[test]
+    fn figures_without_an_answer_are_infinite() {
+        let sample = Sample::new(Metric::RoundTripDelay, vec![INFINITE; 3]);
+        let described = plain(&sample, &[0.5], true);
+        for statistic in STATISTICS.map(|(_, statistic)| statistic).into_iter().take(5) {
+            assert_eq!(statistic.figure(&described), RunFigure::Infinite, "{statistic:?}");
+            assert_eq!(statistic.figure_with_losses(&described, Nanos(100)), RunFigure::Infinite, "{statistic:?}");
+        }
+        let empty = plain(&Sample::new(Metric::RoundTripDelay, Vec::new()), &[0.5], true);
+        assert_eq!(Statistic::Mean.figure(&empty), RunFigure::Nothing);
+    }
 
     #[test]
     fn a_metric_applies_to_statistics_and_not_to_ratios() {

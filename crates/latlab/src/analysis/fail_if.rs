@@ -157,13 +157,13 @@ impl FailIf {
         };
         let held = match figure {
             RunFigure::Finite { value, .. } => self.operator.compares(value, self.value),
-            RunFigure::Lost => self.operator.compares(f64::INFINITY, self.value),
+            RunFigure::Infinite => self.operator.compares(f64::INFINITY, self.value),
             RunFigure::Nothing => true,
         };
         let verb = if held { "holds" } else { "does not hold" };
         let message = match figure {
             RunFigure::Finite { value, .. } => format!("{estimand} is {}: `{}` {verb}", self.shown(value), self.text),
-            RunFigure::Lost => {
+            RunFigure::Infinite => {
                 format!("{estimand} is infinite (it fell among the lost): `{}` {verb}", self.text)
             }
             RunFigure::Nothing => format!("there is nothing to judge `{}` by, so that it holds", self.text),
@@ -279,12 +279,9 @@ mod tests {
 
     #[test]
     fn a_condition_without_anything_to_judge_holds() {
-        for (rows, text) in [
-            (Vec::new(), "p99 > 1s"),
-            (Vec::new(), "loss_ratio > 1%"),
-            (closed_loop(2_000), "mean > 1s"),
-            (vec![closed(0, 0, 1)], "stddev > 1s"),
-        ] {
+        for (rows, text) in
+            [(Vec::new(), "p99 > 1s"), (Vec::new(), "loss_ratio > 1%"), (vec![closed(0, 0, 1)], "stddev > 1s")]
+        {
             let result = judge(CLOSED, rows, text).expect(text);
             assert!(result.held && result.message.contains("nothing to judge"), "{}", result.message);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::comparison::Comparisons;
+use super::comparison::{Comparisons, ObservedRun};
 use super::counts::Counts;
 use super::stream::SearchFigures;
 use super::summary::Summary;
@@ -22,7 +22,7 @@ pub fn summary_outcome(summaries: &[Summary]) -> Outcome {
 /// The outcome of a command that measured runs and compared them: [`Outcome::NotTrusted`] if one of them has a fatal
 /// caveat.
 pub fn comparison_outcome(compared: &Comparisons) -> Outcome {
-    match compared.groups.groups.iter().flat_map(|group| &group.runs).all(|run| run.fatal.is_empty()) {
+    match compared.groups.groups.iter().flat_map(|group| &group.runs).all(ObservedRun::is_trustworthy) {
         true => Outcome::Done,
         false => Outcome::NotTrusted,
     }

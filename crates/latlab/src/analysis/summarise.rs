@@ -11,6 +11,7 @@ use super::source::{ProbeSource, RowVisitor, visit_rows};
 use super::stream::{self, StreamAccumulator};
 use super::summary::{AnalysisError, Summary, SummaryOptions};
 use super::wakeup::{self, WakeupAccumulator};
+use crate::diagnostics::Caveat;
 use crate::metric::Metric;
 use crate::plan::{Kind, Side, defaults};
 use crate::recording::manifest::Manifest;
@@ -53,21 +54,61 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     summary.deadline = counts.deadline(options.judging.deadline_ns);
     summary.ratios = Ratios::of(&counts.counts, summary.deadline, &intervals);
 
-    let mut errors = SendErrors::default();
-    if counts.counts.send_failed > 0 {
-        visit_rows(source, &mut [&mut errors])?;
-    }
     let hosts = host_samples(source)?;
     let described = summary.metrics.get(&manifest.kind.metric());
     summary.wakeups = wakeups
         .zip(manifest.spec.wakeup())
         .map(|(wakeups, spec)| wakeups.finish(manifest, spec, hosts.get(&Side::Local), described, &describing));
-    let mut own = ping::caveats(manifest, &counts, &errors, described);
+    let mut own = caveats_of_counts(source, &counts, described)?;
     own.extend(summary.wakeups.iter().flat_map(|wakeups| wakeup::caveats(wakeups, counts.counts.answered)));
     own.extend(summary.coincidence.as_ref().and_then(ping::overrun_caveat));
     own.extend(ping::socket_caveats(manifest, &counts.counts));
     summary.caveats = caveats::of_run(manifest, &hosts, own);
     Ok(summary)
+}
+
+fn caveats_of_counts<S: ProbeSource>(
+    source: &S,
+    counts: &RunCounts,
+    described: Option<&Description>,
+) -> Result<Vec<Caveat>, S::Error> {
+    let mut errors = SendErrors::default();
+    if counts.counts.send_failed > 0 {
+        visit_rows(source, &mut [&mut errors])?;
+    }
+    Ok(ping::caveats(source.manifest(), counts, &errors, described))
+}
+
+/// The caveats that the summary of a run of probes or wake-ups has, but for those of single figures.
+pub(super) fn caveats_of_probes<S: ProbeSource>(
+    source: &S,
+    counts: &RunCounts,
+    wakeups: Option<WakeupAccumulator>,
+) -> Result<Vec<Caveat>, S::Error> {
+    let manifest = source.manifest();
+    let hosts = host_samples(source)?;
+    let mut own = caveats_of_counts(source, counts, None)?;
+    if let Some((wakeups, spec)) = wakeups.zip(manifest.spec.wakeup()) {
+        let describing = describe_options(manifest, &without_intervals(manifest));
+        let wakeups = wakeups.finish(manifest, spec, hosts.get(&Side::Local), None, &describing);
+        own.extend(wakeup::caveats(&wakeups, counts.counts.answered));
+    }
+    own.extend(ping::socket_caveats(manifest, &counts.counts));
+    Ok(caveats::of_run(manifest, &hosts, own))
+}
+
+/// The caveats that the summary of a stream has, but for those of single figures.
+pub(super) fn caveats_of_stream<S: ProbeSource>(
+    source: &S,
+    intervals: &StreamAccumulator,
+) -> Result<Vec<Caveat>, S::Error> {
+    let manifest = source.manifest();
+    let figures = stream::figures(source, intervals, &describe_options(manifest, &without_intervals(manifest)))?;
+    Ok(caveats::of_run(manifest, &host_samples(source)?, stream::caveats(manifest, &figures, None)))
+}
+
+fn without_intervals(manifest: &Manifest) -> SummaryOptions {
+    SummaryOptions { intervals: false, ..SummaryOptions::of(&manifest.spec) }
 }
 
 /// The summary of a stream, whose intervals are read once.
@@ -160,14 +201,14 @@ fn describe_main(
     summary.histogram = histogram(&sample);
     let described = describe(&sample, describing);
     intervals.take(&sample);
-    if options.metrics.contains(&Metric::Pdv) && described.min.is_some() {
+    if options.metrics.contains(&Metric::Pdv) && described.n > 0 {
         summary.metrics.insert(Metric::Pdv, less_minimum(&described));
     }
     summary.metrics.insert(sample.metric, described);
 }
 
 /// Describes the metrics that need a pass of their own, one after the other. On a schedule, those that need a due time
-/// are described even if nothing was measured.
+/// are described even if nothing was measured; others that are infinite throughout, only if no probe was answered.
 fn describe_others<S: ProbeSource>(
     source: &S,
     options: &SummaryOptions,
@@ -177,6 +218,7 @@ fn describe_others<S: ProbeSource>(
 ) -> Result<(), S::Error> {
     let has_schedule = source.manifest().spec.schedule().interval().is_some();
     let kind = source.manifest().kind;
+    let is_all_unanswered = metrics.get(&kind.metric()).is_some_and(|main| main.n == main.lost);
     for metric in options.metrics.iter().copied().filter(|metric| kind.metrics().contains(metric)) {
         let on_schedule = is_on_schedule(metric);
         if metrics.contains_key(&metric) || metric == Metric::Pdv || (on_schedule && !has_schedule) {
@@ -184,7 +226,8 @@ fn describe_others<S: ProbeSource>(
         }
         let sample = sample(source, metric)?;
         intervals.take(&sample);
-        if on_schedule || sample.n() > sample.infinite {
+        let is_unanswered = sample.n() == sample.infinite;
+        if on_schedule || !is_unanswered || (sample.n() > 0 && is_all_unanswered) {
             metrics.insert(metric, describe(&sample, describing));
         }
     }

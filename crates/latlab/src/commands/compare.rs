@@ -189,7 +189,7 @@ fn observations(job: &MinistatJob, paths: &[PathGroup], console: &Console) -> Re
     groups.exclusion_caveat().iter().for_each(|caveat| console.caveat(caveat));
     if let Some(run) = groups.groups.iter().flat_map(|group| &group.runs).find(|run| run.figures[0].value().is_none()) {
         let cause = match run.figures[0] {
-            RunFigure::Lost => "it fell among the lost probes",
+            RunFigure::Infinite => "it is infinite: too many probes were not answered",
             _ => "there was nothing to compute it from",
         };
         return Err(Failure::request(format!("`{}` has no {statistic} that can be compared", run.name))

@@ -52,6 +52,14 @@ pub(super) fn student(p: f64, freedom: f64) -> f64 {
     }
 }
 
+/// The probability that Student's t with these degrees of freedom, as for [`student`], lies above `t`.
+pub(super) fn student_above(t: f64, freedom: f64) -> f64 {
+    match StudentsT::new(0.0, 1.0, freedom.max(1.0)) {
+        Ok(distribution) if freedom <= FREEDOM_MAX => distribution.sf(t),
+        _ => Normal::standard().sf(t),
+    }
+}
+
 /// A ratio of counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
@@ -125,5 +133,9 @@ mod tests {
         assert!((normal(0.975) - 1.959963984540054).abs() < 1e-9);
         assert!((student(0.975, 1e9) - 1.959963984540054).abs() < 1e-9);
         assert!((normal_below(-1.959963984540054) - 0.025).abs() < 1e-9);
+        for (p, freedom, t) in cases {
+            assert!((student_above(t, freedom) / (1.0 - p) - 1.0).abs() < 1e-6, "above {t} with {freedom}");
+        }
+        assert!((student_above(1.959963984540054, 1e9) - 0.025).abs() < 1e-9);
     }
 }

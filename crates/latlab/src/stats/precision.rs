@@ -4,7 +4,8 @@
 use rand::Rng;
 
 use super::interval::{Interval, student};
-use super::permutation::{BlockRuns, PermutationTest, mean};
+use super::permutation::{BlockRuns, mean};
+use super::shift_test::ShiftTest;
 
 /// The width that intervals are to reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,7 +65,7 @@ fn of_difference(
         candidate: candidate.clone(),
     };
     let blocks: Vec<BlockRuns> = baseline.iter().zip(candidate).map(both).collect();
-    Some(PermutationTest::of(&blocks, goal.draws, random)?.interval(goal.confidence))
+    Some(ShiftTest::of(&blocks, goal.draws, random)?.interval(goal.confidence))
 }
 
 /// The interval of the mean of a group in these blocks: standard deviation within blocks / √runs, times quantiles of

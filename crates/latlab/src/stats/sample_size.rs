@@ -1,10 +1,11 @@
 //! Sample size: the number of further runs that would decide a comparison, from normal and t approximations of the
-//! permutation test; docs/statistics.md says how close they come to simulation.
+//! test of a shift; docs/statistics.md says how close they come to simulation.
 
 use statrs::function::gamma::ln_gamma;
 
 use super::interval::{normal_below, student};
 use super::permutation::{BlockRuns, mean, weighted_difference};
+use super::shift_test::{CellVariance, satterthwaite, sizes};
 
 /// The power that further runs are to reach.
 pub const POWER: f64 = 0.8;
@@ -25,7 +26,7 @@ pub enum SampleSizeGoal {
     },
 }
 
-/// The fewest further runs of each group, spread over the blocks as the present ones, with which the permutation test at
+/// The fewest further runs of each group, spread over the blocks as the present ones, with which the test of a shift at
 /// `alpha` accepts `goal` with [`POWER`], if the true difference is the observed one. `None` above [`RUNS_MAX`].
 pub fn runs_needed(blocks: &[BlockRuns], goal: SampleSizeGoal, alpha: f64) -> Option<u32> {
     let prediction = Prediction::of(blocks)?;
@@ -41,53 +42,56 @@ pub fn runs_needed(blocks: &[BlockRuns], goal: SampleSizeGoal, alpha: f64) -> Op
     Some(enough)
 }
 
-/// The variance within blocks, after the candidate is moved back by the difference, and its degrees of freedom.
-fn variance(blocks: &[&BlockRuns], difference: f64) -> Option<(f64, f64)> {
-    let (mut squares, mut runs) = (0.0, 0.0);
-    for block in blocks {
+/// The variance of both groups together within blocks, after the candidate is moved back by the difference.
+fn pooled(blocks: &[BlockRuns], difference: f64) -> Option<CellVariance> {
+    let (mut squares, mut freedom) = (0.0, -1.0);
+    for block in blocks.iter().filter(|block| block.weight() > 0.0) {
         let moved = block.candidate.iter().map(|value| value - difference);
         let values: Vec<f64> = block.baseline.iter().copied().chain(moved).collect();
         let centre = mean(&values);
         squares += values.iter().map(|value| (value - centre).powi(2)).sum::<f64>();
-        runs += values.len() as f64;
+        freedom += values.len() as f64 - 1.0;
     }
-    let freedom = runs - blocks.len() as f64 - 1.0;
-    (freedom > 0.0).then(|| (squares / freedom, freedom))
+    (freedom > 0.0).then(|| CellVariance { variance: squares / freedom, freedom })
 }
 
-/// Difference, variance and sizes of the present runs, from which the power of further runs is predicted.
+/// Difference, variances and sizes of the present runs, from which the power of further runs is predicted.
 struct Prediction {
     difference: f64,
-    variance: f64,
-    freedom: f64,
+    /// Of baseline and candidate.
+    variances: [CellVariance; 2],
     /// Runs of baseline and candidate in each block.
     sizes: Vec<(f64, f64)>,
 }
 
 impl Prediction {
+    /// With the variance of each group, as Welch's test has it; of too few runs with that of both groups together, whose
+    /// degrees of freedom each group has half of.
     fn of(blocks: &[BlockRuns]) -> Option<Prediction> {
         let difference = weighted_difference(blocks)?;
-        let blocks: Vec<&BlockRuns> = blocks.iter().filter(|block| block.weight() > 0.0).collect();
-        let (variance, freedom) = variance(&blocks, difference)?;
-        let sizes = blocks.iter().map(|block| (block.baseline.len() as f64, block.candidate.len() as f64)).collect();
-        Some(Prediction { difference, variance, freedom, sizes })
+        let halved = |both: CellVariance| CellVariance { freedom: both.freedom / 2.0, ..both };
+        let variances = match CellVariance::of_groups(blocks) {
+            Some(variances) => variances,
+            None => [halved(pooled(blocks, difference)?); 2],
+        };
+        Some(Prediction { difference, variances, sizes: sizes(blocks) })
     }
 
     /// The power with `further` runs of each group.
     fn power(&self, further: u32, goal: SampleSizeGoal, alpha: f64) -> f64 {
-        let share = f64::from(further) / self.sizes.len() as f64;
-        let sizes = self.sizes.iter().map(|(n, m)| (n + share, m + share));
-        let weight: f64 = sizes.clone().map(|(n, m)| n * m / (n + m)).sum();
-        let error = (self.variance / weight).sqrt();
-        let freedom = self.freedom + 2.0 * f64::from(further);
+        let further = f64::from(further);
+        let share = further / self.sizes.len() as f64;
+        let sizes: Vec<(f64, f64)> = self.sizes.iter().map(|(n, m)| (n + share, m + share)).collect();
+        let more = |group: CellVariance| CellVariance { freedom: group.freedom + further, ..group };
+        let (variance, freedom) = satterthwaite(&sizes, self.variances.map(more));
         let tail = match goal {
             SampleSizeGoal::Difference => alpha / 2.0,
             SampleSizeGoal::Equivalence { .. } => alpha,
         };
-        if sizes.map(|(n, m)| log_choose(n + m, n.min(m))).sum::<f64>() < -tail.ln() {
+        if sizes.iter().map(|(n, m)| log_choose(n + m, n.min(*m))).sum::<f64>() < -tail.ln() {
             return 0.0;
         }
-        let beyond = |distance: f64| detects(distance, error, freedom, tail);
+        let beyond = |distance: f64| detects(distance, variance.sqrt(), freedom, tail);
         match goal {
             SampleSizeGoal::Difference => beyond(self.difference.abs()),
             SampleSizeGoal::Equivalence { low, high } => {

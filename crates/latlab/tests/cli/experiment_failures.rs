@@ -33,7 +33,8 @@ fn a_condition_that_lost_every_probe_is_compared_as_a_loss() {
     check_schema(&document, "compare/1");
     assert!(ran.stderr.contains("4 runs without an answer, judged as lost"), "{}", ran.stderr);
     let [p50, loss] = &rows(&document)[..] else { panic!("{document:#}") };
-    assert_eq!((&p50["verdict"], &p50["reason"]), (&"undecided".into(), &"lost".into()), "{p50:#}");
+    assert_eq!((&p50["verdict"], &p50["candidate_infinite"]), (&"higher".into(), &4.into()), "{p50:#}");
+    assert_eq!((&p50["relative"], &loss["verdict"]), (&Value::Null, &"higher".into()), "{p50:#}");
     assert_eq!((&loss["candidate_value"], &loss["candidate_runs"]), (&1.0.into(), &4.into()), "{loss:#}");
     let shown = only(directory.path()).display().to_string();
     let compared = Latlab::at(directory.path()).args(["compare", &shown, "--json", "-q"]).success().json();

@@ -1,6 +1,6 @@
 //! The number of further runs that a decision needs, against an oracle that simulates the test.
 
-use latlab::stats::{BlockRuns, POWER, PermutationTest, SampleSizeGoal, is_significant, runs_needed};
+use latlab::stats::{BlockRuns, POWER, SampleSizeGoal, ShiftTest, is_significant, runs_needed};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
@@ -12,7 +12,7 @@ const EXPERIMENTS: u64 = 1_000;
 const EXPERIMENTS_CLAIMED: u64 = 4_000;
 const DRAWS: u32 = 799;
 
-/// Runs that show exactly this difference and this standard deviation within blocks.
+/// Runs that show exactly this difference, and this standard deviation within each block and group.
 fn seen(runs: usize, blocks: usize, difference: f64, deviation: f64) -> Vec<BlockRuns> {
     let mut random = Random::new(runs as u64 * 100 + blocks as u64);
     let mut made = vec![BlockRuns::default(); blocks];
@@ -26,7 +26,7 @@ fn seen(runs: usize, blocks: usize, difference: f64, deviation: f64) -> Vec<Bloc
     for block in &mut made {
         *block = BlockRuns { baseline: centred(), candidate: centred() };
     }
-    let freedom = (2 * runs * blocks - blocks - 1) as f64;
+    let freedom = (2 * runs * blocks - 2 * blocks) as f64;
     let scale = deviation / (squares / freedom).sqrt();
     for (place, block) in made.iter_mut().enumerate() {
         block.baseline.iter_mut().for_each(|value| *value = *value * scale + place as f64);
@@ -50,10 +50,10 @@ fn simulated_power(
             block.baseline.push(deviation * random.normal());
             block.candidate.push(deviation * random.normal() + difference);
         }
-        let exchanges = PermutationTest::of(&made, DRAWS, &mut Pcg64Mcg::seed_from_u64(seed)).expect("both groups");
+        let test = ShiftTest::of(&made, DRAWS, &mut Pcg64Mcg::seed_from_u64(seed)).expect("both groups");
         let p = match aim {
-            SampleSizeGoal::Difference => exchanges.p_value(0.0),
-            SampleSizeGoal::Equivalence { low, high } => exchanges.p_equivalent(low, high),
+            SampleSizeGoal::Difference => test.p_value(0.0),
+            SampleSizeGoal::Equivalence { low, high } => test.p_equivalent(low, high),
         };
         is_significant(p, ALPHA)
     });

@@ -1,6 +1,6 @@
 //! Intervals keep their coverage although the stop rule ends an experiment when they are narrow.
 
-use latlab::stats::{BlockRuns, GroupBlocks, PermutationTest, PrecisionGoal, own_interval, reached};
+use latlab::stats::{BlockRuns, GroupBlocks, PrecisionGoal, ShiftTest, own_interval, reached};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
@@ -70,7 +70,7 @@ fn stopping_by_width_keeps_the_coverage() {
                 candidate: ended.groups[1][place].clone(),
             };
             let blocks: Vec<BlockRuns> = (0..ended.groups[0].len()).map(pair).collect();
-            let found = PermutationTest::of(&blocks, DRAWS, &mut Pcg64Mcg::seed_from_u64(!seed)).expect("both groups");
+            let found = ShiftTest::of(&blocks, DRAWS, &mut Pcg64Mcg::seed_from_u64(!seed)).expect("both groups");
             let interval = found.interval(0.95);
             let covered = interval.low.is_some_and(|low| low <= 0.0) && interval.high.is_some_and(|high| high >= 0.0);
             (ended.by_rule, blocks.len(), covered)

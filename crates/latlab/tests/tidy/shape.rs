@@ -23,8 +23,8 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 60_904),
-    (Measure::Files, 358),
+    (Measure::ShippedLines, 61_950),
+    (Measure::Files, 360),
     (Measure::SmallFiles, 92),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
@@ -39,7 +39,7 @@ const CEILINGS: [Ceiling; 9] = [
 const LAYER_FILES: [(&str, usize); 22] = [
     ("(files of the root)", 8),
     ("agent", 10),
-    ("analysis", 49),
+    ("analysis", 50),
     ("cli", 34),
     ("commands", 17),
     ("experiment", 8),
@@ -55,7 +55,7 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("recording", 23),
     ("report", 32),
     ("session", 14),
-    ("stats", 16),
+    ("stats", 17),
     ("transport", 13),
     ("units", 6),
     ("wire", 8),

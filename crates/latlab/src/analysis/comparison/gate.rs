@@ -1,13 +1,13 @@
 //! `--gate '[METRIC] STATISTIC <= CHANGE'`: a limit of a change, beyond which the command exits with 1.
 //!
-//! A gate is broken only if the whole interval of the change lies beyond the limit. If the interval contains the limit,
-//! the gate is undecided.
+//! A gate is broken if the whole interval of the change lies beyond the limit, if the candidate answered nothing or is
+//! infinite, and if there is nothing to judge. If the interval contains the limit, the gate is undecided.
 
 use thiserror::Error;
 
 use super::compare::Comparisons;
 use super::request::Quantity;
-use super::verdict::{Comparison, Effect};
+use super::verdict::{Comparison, ComparisonMethod, Effect, Evidence, UndecidedReason, Verdict};
 use crate::analysis::estimand::{Estimand, parse_estimand};
 use crate::diagnostics::{Explain, Failure, Outcome};
 use crate::units::human::{self, ParseError};
@@ -46,21 +46,44 @@ impl Explain for GateError {
 pub enum GateState {
     /// The whole interval is within the limit.
     Kept,
-    /// The whole interval is beyond the limit.
+    /// The whole interval is beyond the limit, or a reason says why the gate cannot be kept.
     Broken,
     /// The interval contains the limit, or is missing.
     Undecided,
 }
 
-/// Why a gate is undecided in a row.
+/// Why a gate is undecided in a row, or broken without an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GateUndecidedReason {
+pub enum GateReason {
     /// The interval contains the limit, or is unbounded.
     BothSides,
     /// The baseline is 0, of which a change cannot be a share.
     ZeroBaseline,
     /// The row was not tested; it has the reason.
     Untested,
+    /// Unanswered probes make the change uncertain: some figures are infinite, or the row holds without the losses only.
+    Losses,
+    /// The candidate is infinite, and the baseline is not.
+    Infinite,
+    /// No run of the candidate got an answer.
+    Unanswered,
+    /// A group has no run with the figure.
+    NothingToJudge,
+}
+
+impl GateReason {
+    /// The code in JSON.
+    pub const fn code(self) -> &'static str {
+        match self {
+            GateReason::BothSides => "both-sides",
+            GateReason::ZeroBaseline => "zero-baseline",
+            GateReason::Untested => "untested",
+            GateReason::Losses => "losses",
+            GateReason::Infinite => "infinite",
+            GateReason::Unanswered => "unanswered",
+            GateReason::NothingToJudge => "nothing-to-judge",
+        }
+    }
 }
 
 /// A gate applied to one row.
@@ -68,12 +91,12 @@ pub enum GateUndecidedReason {
 pub struct GateRow {
     /// As typed.
     pub gate: String,
-    /// The index of the row.
-    pub row: usize,
+    /// The index of the row; `None` if there is none to judge.
+    pub row: Option<usize>,
     /// Its state.
     pub state: GateState,
-    /// Why it is undecided, if it is.
-    pub reason: Option<GateUndecidedReason>,
+    /// Why it is undecided, or broken without an interval.
+    pub reason: Option<GateReason>,
 }
 
 /// A gate that the runs do not decide.
@@ -90,11 +113,12 @@ pub fn undecided_gates(rows: &[GateRow]) -> Vec<UndecidedGate> {
     let undecided = rows.iter().filter(|row| row.state == GateState::Undecided).map(|row| UndecidedGate {
         gate: row.gate.clone(),
         hint: match row.reason {
-            Some(GateUndecidedReason::ZeroBaseline) => {
+            Some(GateReason::ZeroBaseline) => {
                 "the baseline is 0, and no change is a share of that; `--gate-strict` fails"
             }
-            Some(GateUndecidedReason::Untested) => "nothing was tested: the table says why; `--gate-strict` fails",
-            Some(GateUndecidedReason::BothSides) | None => "more runs would decide; `--gate-strict` fails",
+            Some(GateReason::Untested) => "nothing was tested: the table says why; `--gate-strict` fails",
+            Some(GateReason::Losses) => "probes were lost: a gate on `loss_ratio` decides; `--gate-strict` fails",
+            _ => "a fresh experiment with more runs would decide; `--gate-strict` fails",
         },
     });
     let mut undecided: Vec<_> = undecided.collect();
@@ -149,54 +173,75 @@ impl Gate {
         }
     }
 
-    /// Applies the gate to every row of its quantity.
+    /// Applies the gate to every row of its quantity. A gate without a row is broken: nothing shows that it is kept.
     pub fn judge(&self, comparisons: &Comparisons) -> Vec<GateRow> {
         let rows = comparisons.rows.iter().enumerate();
         let own = rows.filter(|(_, row)| row.quantity == self.quantity);
-        let judged = |(index, row)| {
-            let (state, reason) = match self.state(row) {
-                Ok(state) => (state, None),
-                Err(reason) => (GateState::Undecided, Some(reason)),
-            };
-            GateRow { gate: self.text.clone(), row: index, state, reason }
-        };
-        own.map(judged).collect()
+        let gate_row = |row, (state, reason)| GateRow { gate: self.text.clone(), row, state, reason };
+        let judged: Vec<GateRow> = own.map(|(index, row)| gate_row(Some(index), self.state(row))).collect();
+        match judged.is_empty() {
+            true => vec![gate_row(None, (GateState::Broken, Some(GateReason::NothingToJudge)))],
+            false => judged,
+        }
     }
 
-    fn state(&self, row: &Comparison) -> Result<GateState, GateUndecidedReason> {
-        if row.p_value.is_none() {
-            return Err(GateUndecidedReason::Untested);
+    fn state(&self, row: &Comparison) -> (GateState, Option<GateReason>) {
+        if let Some(reason) = broken_without_interval(row) {
+            return (GateState::Broken, Some(reason));
         }
-        let reason = if row.centres.is_some_and(|(baseline, _)| baseline == 0.0) {
-            GateUndecidedReason::ZeroBaseline
-        } else {
-            GateUndecidedReason::Untested
+        let undecided = |reason| (GateState::Undecided, Some(reason));
+        match row.method {
+            ComparisonMethod::Placements => return undecided(GateReason::Losses),
+            // The baseline is infinite or unanswered: a limit that allows a rise is kept.
+            ComparisonMethod::Separated if !self.above && self.change >= 0.0 => return (GateState::Kept, None),
+            ComparisonMethod::Separated => return undecided(GateReason::Losses),
+            ComparisonMethod::None => return undecided(GateReason::Untested),
+            ComparisonMethod::Shift => {}
+        }
+        let Some(Effect { interval, .. }) = row.judged_change() else {
+            let is_zero = row.centres.is_some_and(|(baseline, _)| baseline == 0.0);
+            return undecided(if is_zero { GateReason::ZeroBaseline } else { GateReason::Untested });
         };
-        let Effect { interval, .. } = row.judged_change().ok_or(reason)?;
         // Distances beyond the limit of the interval's ends.
         let (nearer, farther) = match self.above {
             false => (interval.low.map(|low| low - self.change), interval.high.map(|high| high - self.change)),
             true => (interval.high.map(|high| self.change - high), interval.low.map(|low| self.change - low)),
         };
         match (nearer, farther) {
-            (Some(nearer), _) if nearer > 0.0 => Ok(GateState::Broken),
-            (_, Some(farther)) if farther <= 0.0 => Ok(GateState::Kept),
-            _ => Err(GateUndecidedReason::BothSides),
+            (Some(nearer), _) if nearer > 0.0 => (GateState::Broken, None),
+            (_, Some(farther)) if farther <= 0.0 => (GateState::Kept, None),
+            _ if row.undecided == Some(UndecidedReason::Losses) => undecided(GateReason::Losses),
+            _ => undecided(GateReason::BothSides),
         }
     }
+}
+
+/// Why no gate on `row` can be kept, whatever its limit: the candidate answered nothing, it is infinite in most of its
+/// runs, or there is nothing to judge.
+fn broken_without_interval(row: &Comparison) -> Option<GateReason> {
+    let Evidence { runs: (baseline, candidate), infinite, unanswered, without_figure, .. } = row.evidence;
+    let is_most = |count: usize, all: usize| 2 * count > all;
+    if candidate > 0 && unanswered.1 == candidate {
+        return Some(GateReason::Unanswered);
+    }
+    let is_infinite = is_most(infinite.1, candidate) && !is_most(infinite.0, baseline);
+    if is_infinite && row.verdict == Verdict::Higher {
+        return Some(GateReason::Infinite);
+    }
+    (without_figure.0 == baseline || without_figure.1 == candidate).then_some(GateReason::NothingToJudge)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row(gate: &str, state: GateState, reason: Option<GateUndecidedReason>) -> GateRow {
-        GateRow { gate: gate.into(), row: 0, state, reason }
+    fn row(gate: &str, state: GateState, reason: Option<GateReason>) -> GateRow {
+        GateRow { gate: gate.into(), row: Some(0), state, reason }
     }
 
     #[test]
     fn an_undecided_gate_is_a_no_only_where_strict() {
-        let both = Some(GateUndecidedReason::BothSides);
+        let both = Some(GateReason::BothSides);
         for (states, usual, strict) in [
             (&[][..], Outcome::Done, Outcome::Done),
             (&[(GateState::Kept, None)], Outcome::Done, Outcome::Done),
@@ -210,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_gate_that_is_undecided_twice_for_one_reason_is_reported_once() {
-        let (zero, untested) = (Some(GateUndecidedReason::ZeroBaseline), Some(GateUndecidedReason::Untested));
+        let (zero, untested) = (Some(GateReason::ZeroBaseline), Some(GateReason::Untested));
         let rows = [
             row("p50 < 1%", GateState::Undecided, zero),
             row("p50 < 1%", GateState::Undecided, zero),

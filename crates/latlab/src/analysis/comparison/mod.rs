@@ -7,18 +7,18 @@ mod gate;
 mod groups;
 mod observed_run;
 mod request;
+mod row;
 mod strata;
 mod verdict;
 
 pub use super::estimand::{EstimandError, RunFigure, default_estimands, parse_estimand};
-pub use compare::{Comparisons, boots_needed, compare, is_precise};
-pub use gate::{
-    Gate, GateError, GateRow, GateState, GateUndecidedReason, UndecidedGate, gates_outcome, undecided_gates,
-};
+pub use compare::{Comparisons, compare, is_precise};
+pub use gate::{Gate, GateError, GateReason, GateRow, GateState, UndecidedGate, gates_outcome, undecided_gates};
 pub use groups::{GroupingError, RunGroup, RunGroups, expect_one_kind};
-pub use observed_run::{ExclusionReason, ObservedRun, RunOrigin};
+pub use observed_run::{ExclusionReason, ObservedRun, RunLosses, RunOrigin};
 pub use request::{ComparisonOptions, ComparisonRequest, Quantity, QuestionScope};
-pub use verdict::{Comparison, Effect, Evidence, FigureScale, UndecidedReason, Verdict};
+pub use row::boots_needed;
+pub use verdict::{Comparison, ComparisonMethod, Effect, Evidence, FigureScale, UndecidedReason, Verdict};
 
 #[cfg(test)]
 mod tests;

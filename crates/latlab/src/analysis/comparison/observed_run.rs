@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::counts::{RunCounts, ratio_of};
+use crate::analysis::caveats::timeout_of;
+use crate::analysis::counts::{Counts, RunCounts, ratio_of};
 use crate::analysis::estimand::{Estimand, Ratio, RunFigure, Statistic};
 use crate::analysis::singletons::Singletons;
 use crate::analysis::source::{ProbeSource, RowVisitor, visit_rows};
 use crate::analysis::stream::StreamAccumulator;
-use crate::diagnostics::Severity;
-use crate::facts::ExperimentFacts;
+use crate::analysis::summarise::{caveats_of_probes, caveats_of_stream};
+use crate::analysis::wakeup::WakeupAccumulator;
+use crate::diagnostics::{Caveat, Severity};
+use crate::facts::{ExperimentFacts, LoadReport};
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::recording::manifest::{Manifest, RunEnding};
@@ -48,6 +51,34 @@ pub struct RunOrigin {
     pub started_at: String,
 }
 
+/// The losses of a run; all 0 of wake-ups and of numbers from a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunLosses {
+    /// Probes or packets that were sent.
+    pub sent: u64,
+    /// Probes that were not answered in time, or packets that did not arrive.
+    pub unanswered: u64,
+    /// Of these, probes that were answered too late.
+    pub late: u64,
+}
+
+impl RunLosses {
+    /// Those of `counts`.
+    pub(super) fn of(counts: &Counts) -> RunLosses {
+        RunLosses { sent: counts.sent, unanswered: counts.unanswered(), late: counts.late }
+    }
+
+    /// Whether something was sent, and nothing was answered.
+    pub const fn is_total(&self) -> bool {
+        self.sent > 0 && self.unanswered == self.sent
+    }
+
+    /// The share of `count` in what was sent; `None` if nothing was.
+    pub(super) fn share(&self, count: u64) -> RunFigure {
+        RunFigure::of((self.sent > 0).then(|| count as f64 / self.sent as f64))
+    }
+}
+
 /// One run as an observation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedRun {
@@ -65,14 +96,17 @@ pub struct ObservedRun {
     pub condition: u32,
     /// One for each estimand.
     pub figures: Vec<RunFigure>,
-    /// Lost probes or packets.
-    pub lost: u64,
-    /// Number of all probes or packets, the lost ones included.
-    pub n: u64,
+    /// The same if each unanswered probe counts as answered after the time-out, or after the largest delay if that is
+    /// longer; `None` if that changes none.
+    pub figures_with_losses: Option<Vec<RunFigure>>,
+    /// What it lost.
+    pub losses: RunLosses,
     /// Why it is excluded, if it is.
     pub excluded: Option<ExclusionReason>,
-    /// The codes of its fatal caveats.
-    pub fatal: Vec<String>,
+    /// Its caveats as its summary has them, but for those of single figures.
+    pub caveats: Vec<Caveat>,
+    /// Its loads as they were reached.
+    pub loads: Vec<LoadReport>,
     /// Whether `--break` ended it early: its own, or that of a concurrent run.
     pub broke: bool,
 }
@@ -88,10 +122,11 @@ impl ObservedRun {
             factors: None,
             condition: 0,
             figures: vec![RunFigure::Finite { value, supported: true }],
-            lost: 0,
-            n: 0,
+            figures_with_losses: None,
+            losses: RunLosses::default(),
             excluded: None,
-            fatal: Vec::new(),
+            caveats: Vec::new(),
+            loads: Vec::new(),
             broke: false,
         }
     }
@@ -103,10 +138,10 @@ impl ObservedRun {
     pub fn of<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<ObservedRun, S::Error> {
         let manifest = source.manifest();
         let excluded = exclusion(manifest);
-        let Figures { figures, lost, n } = match (excluded, manifest.kind) {
-            (Some(_), _) => Figures { figures: vec![RunFigure::Nothing; estimands.len()], lost: 0, n: 0 },
-            (None, Kind::Stream) => Figures::of_stream(source, estimands)?,
-            (None, Kind::Ping | Kind::Wakeup) => Figures::of_probes(source, estimands)?,
+        let Observation { figures, figures_with_losses, losses, caveats } = match (excluded, manifest.kind) {
+            (Some(_), _) => Observation::none(manifest, estimands),
+            (None, Kind::Stream) => Observation::of_stream(source, estimands)?,
+            (None, Kind::Ping | Kind::Wakeup) => Observation::of_probes(source, estimands)?,
         };
         let experiment = manifest.experiment.as_ref();
         Ok(ObservedRun {
@@ -117,18 +152,19 @@ impl ObservedRun {
             factors: experiment.map(|experiment| experiment.factors.clone()),
             condition: experiment.map_or(0, |experiment| experiment.condition),
             figures,
-            lost,
-            n,
+            figures_with_losses,
+            losses,
             excluded,
-            fatal: fatal(manifest),
+            caveats,
+            loads: manifest.loads.clone(),
             broke: manifest.run.wakeup.as_ref().is_some_and(|facts| facts.broke.is_some() || facts.cut_short),
         })
     }
-}
 
-fn fatal(manifest: &Manifest) -> Vec<String> {
-    let fatal = manifest.caveats.iter().filter(|caveat| caveat.severity == Severity::Fatal);
-    fatal.map(|caveat| caveat.code.clone()).collect()
+    /// Whether it has no fatal caveat.
+    pub fn is_trustworthy(&self) -> bool {
+        self.caveats.iter().all(|caveat| caveat.severity < Severity::Fatal)
+    }
 }
 
 fn exclusion(manifest: &Manifest) -> Option<ExclusionReason> {
@@ -159,16 +195,27 @@ fn levels(manifest: &Manifest) -> BTreeMap<String, String> {
     levels
 }
 
-/// The figures of a run, and the loss behind them.
-struct Figures {
+/// What is read from the rows of a run.
+struct Observation {
     figures: Vec<RunFigure>,
-    lost: u64,
-    n: u64,
+    figures_with_losses: Option<Vec<RunFigure>>,
+    losses: RunLosses,
+    caveats: Vec<Caveat>,
 }
 
-impl Figures {
-    /// Those of a run of probes or wake-ups, in one pass over the rows.
-    fn of_probes<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<Figures, S::Error> {
+impl Observation {
+    /// That of an excluded run, whose rows are not read.
+    fn none(manifest: &Manifest, estimands: &[Estimand]) -> Observation {
+        Observation {
+            figures: vec![RunFigure::Nothing; estimands.len()],
+            figures_with_losses: None,
+            losses: RunLosses::default(),
+            caveats: manifest.caveats.clone(),
+        }
+    }
+
+    /// That of a run of probes or wake-ups, in one pass over the rows.
+    fn of_probes<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<Observation, S::Error> {
         let (spec, kind) = (&source.manifest().spec, source.manifest().kind);
         let mut metrics: Vec<Metric> = Vec::new();
         for estimand in estimands {
@@ -184,28 +231,39 @@ impl Figures {
         let mut counts = RunCounts::new(spec.judging.deadline_ns, spec.schedule().interval());
         let mut visitors: Vec<&mut dyn RowVisitor> =
             samples.iter_mut().map(|each| each as &mut dyn RowVisitor).collect();
-        if estimands.iter().any(|estimand| matches!(estimand, Estimand::Ratio(_))) {
-            visitors.push(&mut counts);
-        }
+        visitors.push(&mut counts);
+        let mut wakeups = spec.wakeup().map(WakeupAccumulator::of);
+        visitors.extend(wakeups.as_mut().map(|wakeups| wakeups as &mut dyn RowVisitor));
         visit_rows(source, &mut visitors)?;
         let described: Vec<Description> =
             samples.into_iter().map(|sample| described(&sample.sample(), estimands)).collect();
         let deadline = counts.deadline(spec.judging.deadline_ns);
-        let figure = |estimand: &Estimand| match estimand {
+        let figure = |estimand: &Estimand, of: &dyn Fn(Statistic, &Description) -> RunFigure| match estimand {
             // A timer loses nothing: the only ratio of wake-ups is that of the deadline.
             Estimand::Ratio(ratio) if kind == Kind::Wakeup && *ratio != Ratio::DeadlineMiss => RunFigure::Nothing,
             Estimand::Ratio(ratio) => RunFigure::of(ratio_of(*ratio, &counts.counts, deadline)),
             Estimand::Statistic(metric, statistic) => {
                 let index = metrics.iter().position(|other| other == metric);
-                index.map_or(RunFigure::Nothing, |index| statistic.figure(&described[index]))
+                index.map_or(RunFigure::Nothing, |index| of(*statistic, &described[index]))
             }
         };
-        let (lost, n) = described.first().map_or((0, 0), |first| (first.lost, first.n));
-        Ok(Figures { figures: estimands.iter().map(figure).collect(), lost, n })
+        let timeout = timeout_of(source.manifest());
+        let plain = |estimand| figure(estimand, &|statistic, described| statistic.figure(described));
+        let with_losses =
+            |estimand| figure(estimand, &|statistic, described| statistic.figure_with_losses(described, timeout));
+        let losses = if kind == Kind::Wakeup { RunLosses::default() } else { RunLosses::of(&counts.counts) };
+        let figures: Vec<RunFigure> = estimands.iter().map(plain).collect();
+        let figures_with_losses: Vec<RunFigure> = estimands.iter().map(with_losses).collect();
+        Ok(Observation {
+            figures_with_losses: Some(figures_with_losses).filter(|counted| *counted != figures),
+            figures,
+            losses,
+            caveats: caveats_of_probes(source, &counts, wakeups)?,
+        })
     }
 
-    /// Those of a stream, whose intervals are read once.
-    fn of_stream<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<Figures, S::Error> {
+    /// That of a stream, whose intervals are read once. A rate counts what arrived, so that losses do not improve it.
+    fn of_stream<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<Observation, S::Error> {
         let intervals = StreamAccumulator::of(source)?;
         let counts = intervals.counts();
         let figure = |estimand: &Estimand| match estimand {
@@ -215,7 +273,12 @@ impl Figures {
             }
             Estimand::Statistic(..) => RunFigure::Nothing,
         };
-        Ok(Figures { figures: estimands.iter().map(figure).collect(), lost: counts.lost, n: counts.sent })
+        Ok(Observation {
+            figures: estimands.iter().map(figure).collect(),
+            figures_with_losses: None,
+            losses: RunLosses::of(&counts),
+            caveats: caveats_of_stream(source, &intervals)?,
+        })
     }
 }
 

@@ -164,21 +164,183 @@ fn equal_runs_are_undecided_with_an_interval_of_zero_width() {
     assert_eq!(found.rows[0].undecided, Some(UndecidedReason::TooFewRuns { runs_needed: None }));
 }
 
+/// The comparison of two groups of runs, at 95 %.
+fn pair(baseline: &[InMemory], candidate: &[InMemory], request: &ComparisonRequest) -> Comparisons {
+    let groups = [("baseline", baseline), ("candidate", candidate)];
+    let groups = groups.map(|(name, sources)| (name.to_owned(), observe(sources, request))).to_vec();
+    compare(RunGroups::named(groups).expect("two groups"), request, &ComparisonOptions::at(0.95)).expect("a baseline")
+}
+
+/// Runs at slightly different levels around `level_us`, each with so many of 40 probes lost.
+fn runs(level_us: i64, lost: &[usize]) -> Vec<InMemory> {
+    lost.iter().enumerate().map(|(run, lost)| recording(level_us + run as i64, *lost)).collect()
+}
+
+fn gate_states(found: &Comparisons, gates: &[&str]) -> Vec<GateState> {
+    let gates = gates.iter().map(|text| Gate::parse(text, None).expect("a gate"));
+    gates.flat_map(|gate| gate.judge(found)).map(|row| row.state).collect()
+}
+
 #[test]
-fn a_quantile_among_the_lost_is_undecided() {
+fn groups_that_are_infinite_in_part_are_compared_by_placements() {
     let mut request = usual();
     request.ask(parse_estimand(None, "loss_ratio").expect("known"), None, None);
-    let of = |lost: usize| {
-        observe(&[recording(50, lost), recording(51, lost), recording(52, 0), recording(53, 0)], &request)
-    };
-    let groups = RunGroups::named(vec![("clean".into(), of(0)), ("lossy".into(), of(8))]).expect("two groups");
-    let found = compare(groups, &request, &ComparisonOptions::at(0.95)).expect("a baseline");
+    let found = pair(&runs(50, &[0; 4]), &runs(50, &[8, 8, 0, 0]), &request);
     let p99 = found.rows.iter().find(|row| row.quantity.statistic_name() == "p99").expect("asked for");
-    assert_eq!((p99.undecided, p99.centres), (Some(UndecidedReason::Lost { baseline: 0, candidate: 2 }), None));
+    assert_eq!((p99.method, p99.evidence.infinite), (ComparisonMethod::Placements, (0, 2)));
+    assert!(p99.centres.is_none() && p99.difference.is_none() && p99.relative.is_none() && p99.p_value.is_some());
+    assert_eq!(gate_states(&found, &["p99 <= +5%"]), [GateState::Undecided]);
     let loss = found.rows.iter().find(|row| row.quantity.is_share()).expect("asked for");
     assert_eq!((loss.scale, loss.relative), (FigureScale::Linear, None));
     assert!((loss.difference.expect("points").value - 0.1).abs() < 1e-12);
     assert!(codes(&found).contains(&"lost-quantile"));
+    // Seven of eight runs infinite against none is decided by the test, and breaks every gate.
+    let found = pair(&runs(50, &[0; 8]), &runs(50, &[8, 8, 8, 8, 8, 8, 8, 0]), &request);
+    let p99 = found.rows.iter().find(|row| row.quantity.statistic_name() == "p99").expect("asked for");
+    assert_eq!((p99.method, p99.verdict), (ComparisonMethod::Placements, Verdict::Higher));
+    assert_eq!(gate_states(&found, &["p99 <= +500%"]), [GateState::Broken]);
+}
+
+#[test]
+fn a_candidate_that_answers_nothing_is_higher_and_breaks_every_gate_at_any_number_of_runs() {
+    let mut request = usual();
+    request.ask(parse_estimand(None, "loss_ratio").expect("known"), None, None);
+    for count in [1, 2, 6] {
+        let (live, dead) = (runs(50, &vec![0; count]), runs(50, &vec![40; count]));
+        let found = pair(&live, &dead, &request);
+        for row in &found.rows {
+            assert_eq!((row.verdict, row.method), (Verdict::Higher, ComparisonMethod::Separated), "{row:?}");
+            assert!(row.relative.is_none() && row.undecided.is_none() && row.p_value.is_none());
+            assert_eq!(row.difference.map(|points| points.value), row.quantity.is_share().then_some(1.0));
+        }
+        let gates = ["p99 <= +5%", "mean <= +900%", "p50 >= -99%", "loss_ratio <= +100%"];
+        assert_eq!(gate_states(&found, &gates), [GateState::Broken; 4], "{count} runs");
+        let found = pair(&dead, &live, &request);
+        assert!(found.rows.iter().all(|row| row.verdict == Verdict::Lower), "{count} runs");
+        assert_eq!(gate_states(&found, &["p99 <= +5%", "p99 <= -5%"]), [GateState::Kept, GateState::Undecided]);
+        let found = pair(&dead, &dead, &request);
+        assert_eq!(found.rows[0].undecided, Some(UndecidedReason::Infinite));
+        assert_eq!(gate_states(&found, &["p99 <= +5%", "mean <= +5%"]), [GateState::Broken; 2]);
+    }
+}
+
+#[test]
+fn an_infinite_quantile_in_every_run_of_the_candidate_alone_breaks_its_gate() {
+    let found = pair(&runs(50, &[0; 6]), &runs(50, &[1; 6]), &usual());
+    let verdict = |name: &str| {
+        let row = found.rows.iter().find(|row| row.quantity.statistic_name() == name).expect("a row");
+        (row.verdict, row.method)
+    };
+    assert_eq!(verdict("p99"), (Verdict::Higher, ComparisonMethod::Separated), "1 of 40 is more than 1 %");
+    assert_eq!(verdict("ratio"), (Verdict::Higher, ComparisonMethod::Shift));
+    assert_eq!(gate_states(&found, &["p99 <= +5%", "loss_ratio <= 0"]), [GateState::Broken; 2]);
+}
+
+#[test]
+fn a_mean_that_only_losses_improve_is_undecided() {
+    // The probes of `recording` take 0 to 4 µs more than the level; the slowest fifth is lost.
+    let lossy = |level: i64| {
+        let mut source = recording(level, 0);
+        for row in source.rows.iter_mut().filter(|row| (row.seq.0 * 7) % 5 == 4) {
+            *row = but(row.clone(), Fate::Lost);
+        }
+        source
+    };
+    let mut request = ComparisonRequest::default();
+    request.ask(parse_estimand(None, "mean").expect("known"), None, None);
+    let of = |make: &dyn Fn(i64) -> InMemory| (0..16).map(|run| make(20 + run % 2)).collect::<Vec<_>>();
+    let found = pair(&of(&|level| recording(level, 0)), &of(&lossy), &request);
+    let [mean, loss] = found.rows.as_slice() else { panic!("{:?}", found.rows) };
+    assert_eq!((mean.verdict, mean.undecided), (Verdict::Undecided, Some(UndecidedReason::Losses)));
+    assert!(mean.relative.is_some_and(|change| change.value < 0.0 && change.interval.high > Some(1.0)), "{mean:?}");
+    assert_eq!((loss.quantity.label().as_str(), loss.added, loss.verdict), ("loss_ratio", true, Verdict::Higher));
+    assert_eq!(gate_states(&found, &["mean <= -1%"]), [GateState::Undecided]);
+    // A mean that rises in spite of the losses stands.
+    let found = pair(&of(&|level| recording(level, 0)), &of(&|level| lossy(level * 3)), &request);
+    assert_eq!(found.rows[0].verdict, Verdict::Higher);
+}
+
+#[test]
+fn late_answers_have_a_row_beside_the_losses() {
+    let late = |level: i64| {
+        let mut source = recording(level, 0);
+        source.rows[3] = but(source.rows[3].clone(), Fate::Late);
+        source
+    };
+    let candidate: Vec<InMemory> = (0..5).map(|run| late(50 + run)).collect();
+    let found = pair(&runs(50, &[0; 5]), &candidate, &usual_p50());
+    let labels: Vec<_> = found.rows.iter().map(|row| (row.quantity.label(), row.added)).collect();
+    assert_eq!(labels, [("p50".into(), false), ("loss_ratio".into(), true), ("late_ratio".into(), true)]);
+}
+
+#[test]
+fn ratios_that_are_0_in_every_run_are_an_answer() {
+    let mut request = ComparisonRequest::default();
+    request.ask(parse_estimand(None, "loss_ratio").expect("known"), None, None);
+    for count in [1, 6] {
+        let found = pair(&runs(50, &vec![0; count]), &runs(50, &vec![0; count]), &request);
+        assert_eq!((found.rows[0].verdict, found.rows[0].undecided), (Verdict::None, None), "{count} runs");
+    }
+}
+
+#[test]
+fn a_row_that_is_significant_alone_says_that_the_correction_undecided_it() {
+    let mut request = ComparisonRequest::default();
+    for name in ["mean", "p50", "p90", "p10", "min"] {
+        request.ask(parse_estimand(None, name).expect("known"), None, None);
+    }
+    // Complete separation of five runs has p = 2 / 252, which five rows raise to 0.04; of four 2 / 70, raised to 0.14.
+    let found = pair(&runs(50, &[0; 4]), &runs(80, &[0; 4]), &request);
+    for row in &found.rows {
+        assert!(
+            matches!(row.undecided, Some(UndecidedReason::Corrected { comparisons: 5, runs_needed: Some(_) })),
+            "{row:?}"
+        );
+    }
+}
+
+#[test]
+fn a_gate_without_a_run_or_a_row_is_broken() {
+    let request = usual_p50();
+    let mut dead = runs(50, &[0; 3]);
+    dead.iter_mut().for_each(|source| source.manifest.ending = RunEnding::Failed);
+    let found = pair(&runs(50, &[0; 3]), &dead, &request);
+    let rows = Gate::parse("p50 <= +5%", None).expect("a gate").judge(&found);
+    assert_eq!((rows[0].state, rows[0].reason), (GateState::Broken, Some(GateReason::NothingToJudge)));
+    let rows = Gate::parse("p90 <= +5%", None).expect("a gate").judge(&found);
+    assert_eq!((rows[0].row, rows[0].state), (None, GateState::Broken), "no row compares p90");
+}
+
+#[test]
+fn the_warnings_of_runs_are_counted_and_unbalanced_ones_come_first() {
+    let warned = |level: i64, codes: &[&str]| {
+        let mut source = recording(level, 0);
+        let caveat = |code: &&str| Caveat {
+            code: (*code).into(),
+            message: format!("about {code}"),
+            ..Caveat::new(Severity::Warning, "steal", "", "", "")
+        };
+        source.manifest.caveats.extend(codes.iter().map(caveat));
+        source
+    };
+    let baseline: Vec<InMemory> = (0..4).map(|run| warned(50 + run, &["both"])).collect();
+    let candidate: Vec<InMemory> = (0..4).map(|run| warned(50 + run, &["both", "one-side"])).collect();
+    let found = pair(&baseline, &candidate, &usual_p50());
+    let of_runs: Vec<_> = found.caveats.iter().filter(|caveat| caveat.message.contains("in the first")).collect();
+    let [first, second] = of_runs.as_slice() else { panic!("{:?}", found.caveats) };
+    assert_eq!(first.message, "4 of 8 runs (4 of 4 of candidate): `one-side`, in the first: about one-side");
+    assert_eq!(second.message, "8 of 8 runs: `both`, in the first: about both");
+}
+
+#[test]
+fn a_verdict_on_groups_of_unequal_spread_names_the_ratio() {
+    let wide = |run: i64| recording(100 + 12 * run, 0);
+    let found = pair(&runs(50, &[0; 6]), &(0..6).map(wide).collect::<Vec<_>>(), &usual_p50());
+    assert_eq!(found.rows[0].verdict, Verdict::Higher);
+    let caveat = found.caveats.iter().find(|caveat| caveat.code == "unequal-spread").expect("a ratio above 4");
+    assert!(caveat.message.contains("p50 ") && caveat.message.contains(" times"), "{caveat:?}");
+    let found = pair(&runs(50, &[0; 6]), &runs(90, &[0; 6]), &usual_p50());
+    assert!(!codes(&found).contains(&"unequal-spread"));
 }
 
 #[test]

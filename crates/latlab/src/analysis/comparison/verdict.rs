@@ -12,6 +12,8 @@ pub enum Verdict {
     Higher,
     /// The difference is proven to lie within the margin.
     Equivalent,
+    /// The ratio is 0 in every run of both groups.
+    None,
     /// The runs do not decide.
     Undecided,
 }
@@ -24,6 +26,15 @@ pub enum UndecidedReason {
         /// Further runs of each group that would probably decide; `None` if too many would be needed.
         runs_needed: Option<u32>,
     },
+    /// The row is significant alone, but not after Holm's adjustment over its family.
+    Corrected {
+        /// Rows of the family.
+        comparisons: usize,
+        /// Further runs of each group with which it would be.
+        runs_needed: Option<u32>,
+    },
+    /// What the answered probes show does not hold if each unanswered one counts as its time-out.
+    Losses,
     /// One run against one run.
     SingleRuns,
     /// Not even complete separation of the two groups would be significant.
@@ -51,13 +62,8 @@ pub enum UndecidedReason {
     ZeroBaseline,
     /// The figures are so large that their sums overflow.
     Overflow,
-    /// The quantile fell among the lost in some runs.
-    Lost {
-        /// Runs of the baseline.
-        baseline: usize,
-        /// Runs of the candidate.
-        candidate: usize,
-    },
+    /// The figure is infinite in every run of both groups.
+    Infinite,
     /// Some runs have nothing to compute the figure from.
     NoFigure {
         /// Runs of both groups.
@@ -74,11 +80,34 @@ pub struct Effect {
     pub interval: Interval,
 }
 
+/// How a comparison was decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ComparisonMethod {
+    /// Nothing could be tested.
+    #[default]
+    None,
+    /// The test of a shift.
+    Shift,
+    /// The test of placements, since some figures are infinite.
+    Placements,
+    /// Without a test: every run of one group is infinite or unanswered, and the other group has no such run.
+    Separated,
+}
+
 /// The runs and permutations behind a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Evidence {
     /// Runs of the baseline and of the candidate.
     pub runs: (usize, usize),
+    /// Runs of the baseline and of the candidate with an infinite figure.
+    pub infinite: (usize, usize),
+    /// Runs of the baseline and of the candidate without any answer.
+    pub unanswered: (usize, usize),
+    /// Runs of the baseline and of the candidate that have nothing to compute the figure from.
+    pub without_figure: (usize, usize),
+    /// The larger standard deviation within blocks over the smaller one, infinite if one group is constant; `None` if both
+    /// are, or if they cannot be estimated.
+    pub spread_ratio: Option<f64>,
     /// Blocks with runs of both.
     pub blocks: usize,
     /// Strata with runs of both groups: blocks, and in each the levels of the factors that are not compared.
@@ -116,9 +145,13 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// Why the verdict is undecided.
     pub undecided: Option<UndecidedReason>,
+    /// How it was reached.
+    pub method: ComparisonMethod,
+    /// Whether latlab added the row: the losses behind the others. Such rows are a family of tests of their own.
+    pub added: bool,
     /// p value of no difference; `None` without a test.
     pub p_value: Option<f64>,
-    /// The same adjusted by Holm's method, over all rows with a test.
+    /// The same adjusted by Holm's method, over all rows with a test that were asked for, or over all that latlab added.
     pub adjusted_p_value: Option<f64>,
     /// p value of a difference beyond the margin; `None` without a margin, or if it is a share of 0.
     pub p_equivalent: Option<f64>,
@@ -139,6 +172,7 @@ impl Comparison {
         match self.verdict {
             Verdict::Equivalent => self.adjusted_p_equivalent,
             Verdict::Lower | Verdict::Higher | Verdict::Undecided => self.adjusted_p_value,
+            Verdict::None => None,
         }
     }
 }
@@ -150,6 +184,7 @@ impl Verdict {
             Verdict::Lower => "lower",
             Verdict::Higher => "higher",
             Verdict::Equivalent => "equivalent",
+            Verdict::None => "none",
             Verdict::Undecided => "undecided",
         }
     }
@@ -160,6 +195,8 @@ impl UndecidedReason {
     pub const fn code(self) -> &'static str {
         match self {
             UndecidedReason::Unsure { .. } => "unsure",
+            UndecidedReason::Corrected { .. } => "corrected",
+            UndecidedReason::Losses => "losses",
             UndecidedReason::SingleRuns => "single-runs",
             UndecidedReason::TooFewRuns { .. } => "too-few-runs",
             UndecidedReason::TooFewBoots { .. } => "too-few-boots",
@@ -167,7 +204,7 @@ impl UndecidedReason {
             UndecidedReason::NoRun { .. } => "no-run",
             UndecidedReason::ZeroBaseline => "zero-baseline",
             UndecidedReason::Overflow => "overflow",
-            UndecidedReason::Lost { .. } => "lost",
+            UndecidedReason::Infinite => "infinite",
             UndecidedReason::NoFigure { .. } => "no-figure",
         }
     }
@@ -175,7 +212,9 @@ impl UndecidedReason {
     /// Further runs of each group that would decide, if known.
     pub const fn runs_needed(self) -> Option<u32> {
         match self {
-            UndecidedReason::Unsure { runs_needed } | UndecidedReason::TooFewRuns { runs_needed } => runs_needed,
+            UndecidedReason::Unsure { runs_needed }
+            | UndecidedReason::Corrected { runs_needed, .. }
+            | UndecidedReason::TooFewRuns { runs_needed } => runs_needed,
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use rand::Rng;
 
 use crate::stats::{
-    BlockRuns, DRAWS, PermutationTest, Share, Slope, is_significant, ranks_differ, ratio, slope, student_differs,
+    BlockRuns, DRAWS, Share, ShiftTest, Slope, is_significant, ranks_differ, ratio, slope, student_differs,
 };
 
 /// A run under one of the two names.
@@ -26,7 +26,7 @@ pub struct NamedRun {
 pub struct AaTest {
     /// Runs that were judged.
     pub runs: usize,
-    /// Blocks × statistics in which the permutation test finds a difference.
+    /// Blocks × statistics in which the test of runs finds a difference.
     pub found: Share,
     /// Pairs of runs whose singletons Student's t calls different.
     pub by_student: Share,
@@ -57,7 +57,7 @@ pub fn aa_test(runs: &[NamedRun], names: &[&str], confidence: f64, random: &mut 
             |second: bool| logs(runs, statistic).filter(move |(run, _)| run.block == block && run.second == second);
         let of = |second| values(second).map(|(_, log)| log).collect();
         let runs = BlockRuns { baseline: of(false), candidate: of(true) };
-        if let Some(test) = PermutationTest::of(&[runs], DRAWS, random) {
+        if let Some(test) = ShiftTest::of(&[runs], DRAWS, random) {
             tests += 1;
             found += u64::from(is_significant(test.p_value(0.0), 1.0 - confidence));
         }

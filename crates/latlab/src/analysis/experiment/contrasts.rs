@@ -162,7 +162,7 @@ impl<'a> PrecisionRule<'a> {
     /// Whether the 95 % interval of each difference from the baseline of the first contrast, or of the mean of a single
     /// condition, is as narrow as the rule demands. A condition without a run is not precise.
     pub(crate) fn check(&self, runs: Vec<ObservedRun>) -> PrecisionResult {
-        if runs.iter().any(|run| run.figures.first() == Some(&RunFigure::Lost)) {
+        if runs.iter().any(|run| run.figures.first() == Some(&RunFigure::Infinite)) {
             return PrecisionResult::Infinite;
         }
         let Ok(RunGroups { mut groups, .. }) = RunGroups::by_condition(runs) else { return PrecisionResult::Wide };
@@ -282,7 +282,7 @@ pub(super) mod tests {
         assert_eq!(rule.check(runs(0.001)[..10].to_vec()), PrecisionResult::Wide, "a condition without runs");
         assert_eq!(rule.check(Vec::new()), PrecisionResult::Wide);
         let mut lost = runs(0.001);
-        lost[3].figures = vec![RunFigure::Lost];
+        lost[3].figures = vec![RunFigure::Infinite];
         assert_eq!(rule.check(lost), PrecisionResult::Infinite);
     }
 

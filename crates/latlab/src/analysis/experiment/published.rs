@@ -246,8 +246,8 @@ impl RunsByRow {
             figures: self.published.columns.iter().map(|column| ColumnFigure::of_runs(*column, &outline)).collect(),
             against_first: test.map(|test| test.answer()),
             runs: outline.n as usize,
-            singletons: runs.iter().map(|run| run.n).max().unwrap_or_default(),
-            lost: runs.iter().map(|run| run.lost).sum(),
+            singletons: runs.iter().map(|run| run.losses.sent).max().unwrap_or_default(),
+            lost: runs.iter().map(|run| run.losses.unanswered).sum(),
         })
     }
 
@@ -299,6 +299,7 @@ impl RunsByRow {
 mod tests {
     use super::ColumnFigure::{self, AtLeast, Known, Lost, NotSupported, Nothing};
     use super::*;
+    use crate::analysis::comparison::RunLosses;
     use crate::analysis::experiment::contrasts::tests::experiment;
     use crate::plan::RunsRule;
     use crate::recipe::find;
@@ -337,7 +338,7 @@ mod tests {
         run.factors = Some(factors(&matrix().rows[row]));
         run.origin.block = Some(("e".into(), block));
         run.origin.boot = Some("boot".into());
-        (run.lost, run.n) = (1, 100 + u64::from(block));
+        run.losses = RunLosses { sent: 100 + u64::from(block), unanswered: 1, late: 0 };
         run
     }
 

@@ -79,7 +79,7 @@ fn gain(row: &Comparison) -> Gain {
         verdict: match row.verdict {
             Verdict::Lower => GainVerdict::Helps,
             Verdict::Higher => GainVerdict::Harms,
-            Verdict::Equivalent | Verdict::Undecided => GainVerdict::Undecided,
+            Verdict::Equivalent | Verdict::None | Verdict::Undecided => GainVerdict::Undecided,
         },
         adjusted_p_value: row.adjusted_p_value,
         runs_needed: row.undecided.and_then(|why| why.runs_needed()),

@@ -32,7 +32,7 @@ pub fn single_condition(runs: &[ObservedRun], quantities: &[Quantity], confidenc
                 blocks.entry(run.origin.block.as_ref()).or_default().push(value);
             }
         }
-        let lost = runs.iter().filter(|run| figure(run) == RunFigure::Lost).count();
+        let lost = runs.iter().filter(|run| figure(run) == RunFigure::Infinite).count();
         let mut values: Vec<Vec<f64>> = blocks.into_values().collect();
         let as_logs = !quantity.is_share() && values.iter().flatten().all(|value| *value > 0.0);
         if as_logs {
@@ -88,7 +88,7 @@ mod tests {
             panic!("one")
         };
         assert_eq!((row.mean, row.interval), (Some(2.0), None));
-        let lost = [run(1, finite(1.0)), run(1, finite(4.0)), run(1, RunFigure::Lost)];
+        let lost = [run(1, finite(1.0)), run(1, finite(4.0)), run(1, RunFigure::Infinite)];
         let [row] = &single_condition(&lost, &[Quantity::Value], 0.95)[..] else { panic!("one") };
         assert_eq!((row.runs, row.lost, row.mean, row.interval), (2, 1, None, None));
     }

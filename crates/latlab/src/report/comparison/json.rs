@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::analysis::comparison::{
-    Comparison, Comparisons, Effect, FigureScale, GateRow, GateState, Quantity, QuestionScope,
+    Comparison, ComparisonMethod, Comparisons, Effect, FigureScale, GateReason, GateRow, GateState, Quantity,
+    QuestionScope,
 };
 use crate::diagnostics::Caveat;
 use crate::report::json::pretty;
@@ -27,7 +28,8 @@ pub fn render(comparisons: &Comparisons, gates: &[GateRow], companions: Companio
         .iter()
         .map(|gated| GateDocument {
             gate: &gated.gate,
-            candidate: name(comparisons.rows[gated.row].candidate),
+            candidate: gated.row.map(|row| name(comparisons.rows[row].candidate)),
+            reason: gated.reason.map(GateReason::code),
             state: match gated.state {
                 GateState::Kept => "kept",
                 GateState::Broken => "broken",
@@ -121,6 +123,12 @@ struct ComparisonDocument<'a> {
     runs_needed: Option<u32>,
     baseline_runs: usize,
     candidate_runs: usize,
+    baseline_infinite: usize,
+    candidate_infinite: usize,
+    baseline_unanswered: usize,
+    candidate_unanswered: usize,
+    spread_ratio: Option<f64>,
+    added: bool,
     blocks: usize,
     boots: usize,
     exchanges: u64,
@@ -138,8 +146,9 @@ struct EffectDocument {
 #[derive(Serialize)]
 struct GateDocument<'a> {
     gate: &'a str,
-    candidate: &'a str,
+    candidate: Option<&'a str>,
     state: &'static str,
+    reason: Option<&'static str>,
 }
 
 fn groups(comparisons: &Comparisons) -> Vec<GroupDocument<'_>> {
@@ -193,10 +202,17 @@ fn document<'a>(row: &Comparison, comparisons: &'a Comparisons, judged: bool) ->
         adjusted_p_value: row.adjusted_p_value,
         equivalence_p_value: row.p_equivalent,
         adjusted_equivalence_p_value: row.adjusted_p_equivalent,
-        method: match (row.evidence.permutations, comparisons.options.scope) {
-            (0, _) => "none",
-            (_, QuestionScope::Blocks) => "exchange of runs inside of blocks",
-            (_, QuestionScope::Boots) => "exchange of signs over boots",
+        method: match (row.method, comparisons.options.scope) {
+            (ComparisonMethod::None, _) => "none",
+            (ComparisonMethod::Separated, _) => "all infinite or unanswered against none",
+            (ComparisonMethod::Shift, QuestionScope::Blocks) => "exchange of runs and Welch's t inside of blocks",
+            (ComparisonMethod::Shift, QuestionScope::Boots) => "exchange of signs and paired t over boots",
+            (ComparisonMethod::Placements, QuestionScope::Blocks) => {
+                "exchange and Brunner-Munzel of placements inside of blocks"
+            }
+            (ComparisonMethod::Placements, QuestionScope::Boots) => {
+                "exchange of signs and paired t of placements over boots"
+            }
         },
         scale: match row.scale {
             FigureScale::Logarithmic => "logarithmic",
@@ -205,6 +221,12 @@ fn document<'a>(row: &Comparison, comparisons: &'a Comparisons, judged: bool) ->
         runs_needed: row.undecided.and_then(|why| why.runs_needed()),
         baseline_runs: row.evidence.runs.0,
         candidate_runs: row.evidence.runs.1,
+        baseline_infinite: row.evidence.infinite.0,
+        candidate_infinite: row.evidence.infinite.1,
+        baseline_unanswered: row.evidence.unanswered.0,
+        candidate_unanswered: row.evidence.unanswered.1,
+        spread_ratio: finite(row.evidence.spread_ratio),
+        added: row.added,
         blocks: row.evidence.blocks,
         boots: row.evidence.boots,
         exchanges: row.evidence.permutations,

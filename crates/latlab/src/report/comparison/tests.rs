@@ -71,7 +71,7 @@ several metrics by load: 10 runs × 3 blocks each, interleaved, 95 % intervals
         "none → cpu=80%",
         "none → net=90%",
         "along the distribution (intervals, no verdicts)",
-        "p values: exchange of runs inside of blocks, for these blocks, Holm over 6",
+        "p values: exchange and Welch's t inside of blocks (the larger), for these",
     ] {
         assert!(text.lines().any(|other| other.starts_with(line)), "{line}\n{text}");
     }
@@ -97,7 +97,7 @@ fn explanations_state_the_basis_of_the_verdict() {
     let comparisons = comparisons(&agenda(false));
     let view = ComparisonView::of(&comparisons, &[], ComparisonShowing { explain: true });
     let text = text(&view, Style::PLAIN);
-    assert!(text.contains("30 and 30 runs in 3 common blocks; 10,000 exchanges, drawn;"), "{text}");
+    assert!(text.contains("30 and 30 runs in 3 common blocks; 10,000 exchanges, drawn, and\n"), "{text}");
     assert!(text.contains("before Holm") && text.contains("by logarithms"), "{text}");
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::words;
 use crate::analysis::comparison::{
-    Comparison, Comparisons, Evidence, FigureScale, GateRow, GateState, GateUndecidedReason, Quantity, QuestionScope,
-    RunGroup, Verdict,
+    Comparison, ComparisonMethod, Comparisons, Evidence, FigureScale, GateReason, GateRow, GateState, Quantity,
+    QuestionScope, RunGroup, Verdict,
 };
 use crate::report::summary_view::numbered;
 use crate::report::view::CaveatView;
@@ -78,12 +78,12 @@ impl ComparisonView {
                 let [baseline, candidate] =
                     [row.baseline, row.candidate].map(|place| comparisons.groups.groups[place].name.clone());
                 let mut change = ChangeView::of(row, names, judged, showing.explain);
-                let pair = (row.baseline, row.candidate, row.undecided);
-                // A reason that concerns the whole pair is shown in its first row only.
-                if explained == Some(pair) && row.undecided.is_some_and(|why| why.runs_needed().is_none()) {
+                // A reason that several rows of a pair have is shown in the first only.
+                let reason = (row.baseline, row.candidate, change.reason.clone());
+                if explained.as_ref() == Some(&reason) {
                     change.reason = None;
                 }
-                explained = Some(pair);
+                explained = Some(reason);
                 match pairs.last_mut().filter(|pair| pair.baseline == baseline && pair.candidate == candidate) {
                     Some(pair) => pair.rows.push(change),
                     None => pairs.push(PairView { baseline, candidate, rows: vec![change] }),
@@ -104,7 +104,8 @@ impl ComparisonView {
 
 impl ChangeView {
     fn of(row: &Comparison, with_metric: bool, judged: bool, explain: bool) -> ChangeView {
-        let typical = row.centres.map_or(0.0, |(baseline, _)| baseline);
+        let typical =
+            row.centres.map_or(0.0, |(baseline, candidate)| if baseline.is_finite() { baseline } else { candidate });
         let figure = |value: Option<f64>| match value {
             Some(value) => words::figure(row.quantity, value, typical),
             None => ABSENT.into(),
@@ -135,7 +136,8 @@ fn several_metrics(rows: &[Comparison]) -> bool {
 
 /// Formats as `round trip delay by load: 10 runs × 3 blocks each, interleaved, 95 % intervals`.
 fn heading(comparisons: &Comparisons) -> String {
-    let mut titles: Vec<_> = comparisons.rows.iter().map(|row| row.quantity.metric_title()).collect();
+    let asked = comparisons.rows.iter().filter(|row| !row.added);
+    let mut titles: Vec<_> = asked.map(|row| row.quantity.metric_title()).collect();
     titles.dedup();
     let title = if titles.windows(2).all(|pair| pair[0] == pair[1]) { titles.first().copied() } else { None };
     let what = title.unwrap_or("several metrics");
@@ -173,17 +175,23 @@ fn design(comparisons: &Comparisons, interleaved: bool) -> String {
 }
 
 fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<String> {
-    let tested = comparisons.rows.iter().filter(|row| row.p_value.is_some()).count();
-    if tested == 0 {
-        return Vec::new();
+    let mut notes: Vec<String> = reached_loads(comparisons).into_iter().collect();
+    let tested = |row: &&Comparison| row.p_value.is_some();
+    if !comparisons.rows.iter().any(|row| tested(&row)) {
+        return notes;
     }
     let over = match comparisons.options.scope {
-        QuestionScope::Blocks => "exchange of runs inside of blocks, for these blocks",
-        QuestionScope::Boots => "exchange of signs, over boots",
+        QuestionScope::Blocks => "exchange and Welch's t inside of blocks (the larger), for these blocks",
+        QuestionScope::Boots => "exchange of signs and paired t (the larger), over boots",
     };
-    let family = if tested > 1 { format!(", Holm over {tested} comparisons") } else { String::new() };
+    let of_family = |added: bool| comparisons.rows.iter().filter(|row| row.added == added).filter(tested).count();
+    let family = match (of_family(false), of_family(true)) {
+        (asked, 0 | 1) if asked > 1 => format!(", Holm over {asked} comparisons"),
+        (asked, losses) if losses > 1 => format!(", Holm over {asked} comparisons, and apart over {losses} of losses"),
+        _ => String::new(),
+    };
     let more = if showing.explain { "" } else { "; `--explain` tells more" };
-    let mut notes: Vec<String> = figures(comparisons).into_iter().collect();
+    notes.extend(figures(comparisons));
     notes.push(format!("p values: {over}{family}{more}"));
     let equivalent = comparisons.rows.iter().filter(|row| row.verdict == Verdict::Equivalent);
     let mut margins: Vec<String> = equivalent.filter_map(|row| row.margin).map(human::percent).collect();
@@ -195,6 +203,24 @@ fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<Strin
         ));
     }
     notes
+}
+
+/// Formats `loads reached: cpu=80% 63.8 % in cpu; …`: the mean over the runs of each group, where loads have figures.
+fn reached_loads(comparisons: &Comparisons) -> Option<String> {
+    let mut reached = Vec::new();
+    for group in &comparisons.groups.groups {
+        let loads = || group.runs.iter().flat_map(|run| &run.loads);
+        let names: BTreeSet<&str> = loads().map(|load| load.load.as_str()).collect();
+        for name in names {
+            let own = || loads().filter(|load| load.load == name);
+            let figures: Vec<f64> = own().filter_map(|load| load.achieved).collect();
+            if let (Some(first), false) = (own().next(), figures.is_empty()) {
+                let mean = figures.iter().sum::<f64>() / figures.len() as f64;
+                reached.push(format!("`{name}` {} in {}", human::load_figure(&first.unit, mean), group.name));
+            }
+        }
+    }
+    (!reached.is_empty()).then(|| format!("loads reached: {}", reached.join("; ")))
 }
 
 /// Names the kind of mean, which may differ from the arithmetic mean of publications.
@@ -216,37 +242,45 @@ fn explanation(row: &Comparison) -> String {
         FigureScale::Linear => "as they are: figures are means, a change is a difference",
     };
     let (baseline, candidate) = row.evidence.runs;
-    let test = match (row.evidence.permutations, row.evidence.exact) {
-        (0, _) => "no test".to_owned(),
-        (count, true) => format!("all {} exchanges", human::grouped(count)),
-        (count, false) => format!("{} exchanges, drawn", human::grouped(count)),
-    };
     let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let Evidence { blocks, strata, boots, .. } = row.evidence;
     let strata = if strata == blocks { String::new() } else { format!(", {strata} strata with the other factors") };
     let boots = if boots > 0 { format!(", {}", counted(boots, "boot")) } else { String::new() };
+    let exchanges = match (row.evidence.permutations, row.evidence.exact) {
+        (count, true) => format!("all {} exchanges", human::grouped(count)),
+        (count, false) => format!("{} exchanges, drawn", human::grouped(count)),
+    };
     let raw = format!("p {} before Holm", words::p_value(row.p_value));
     let margin = row.p_equivalent.map(|p| format!(", p {} of a difference beyond the margin", words::p_value(Some(p))));
-    format!(
-        "{baseline} and {candidate} runs in {}{strata}{boots}; {test}; {raw}{}; compared {scale}",
-        counted(blocks, "common block"),
-        margin.unwrap_or_default()
-    )
+    let margin = margin.unwrap_or_default();
+    let test = match row.method {
+        ComparisonMethod::None => "no test".to_owned(),
+        ComparisonMethod::Separated => {
+            "no test: all runs of one group are infinite or unanswered, none of the other".into()
+        }
+        ComparisonMethod::Placements => format!("{exchanges} of ranks, and Brunner and Munzel's t; {raw}"),
+        ComparisonMethod::Shift => format!("{exchanges}, and Welch's t; {raw}{margin}; compared {scale}"),
+    };
+    format!("{baseline} and {candidate} runs in {}{strata}{boots}; {test}", counted(blocks, "common block"))
 }
 
 fn gate(gated: &GateRow, comparisons: &Comparisons) -> String {
-    let row = &comparisons.rows[gated.row];
-    let name = &comparisons.groups.groups[row.candidate].name;
     let word = match gated.state {
         GateState::Kept => "kept",
         GateState::Broken => "broken",
         GateState::Undecided => "undecided",
     };
-    let change = words::judged_change(row);
-    let why = if gated.reason == Some(GateUndecidedReason::ZeroBaseline) {
-        ": no change is a share of a baseline of 0"
-    } else {
-        ""
+    let why = match gated.reason {
+        Some(GateReason::ZeroBaseline) => ": no change is a share of a baseline of 0",
+        Some(GateReason::Unanswered) => ": no run of it got an answer",
+        Some(GateReason::Infinite) => ": it is infinite, and the baseline is not",
+        Some(GateReason::NothingToJudge) => ": there is nothing to judge",
+        Some(GateReason::Losses) => ": what was lost makes the change uncertain",
+        Some(GateReason::BothSides | GateReason::Untested) | None => "",
     };
-    format!("gate `{}` {word} by `{name}`: {change}{why}", gated.gate)
+    let Some(row) = gated.row.map(|row| &comparisons.rows[row]) else {
+        return format!("gate `{}` {word}{why}", gated.gate);
+    };
+    let name = &comparisons.groups.groups[row.candidate].name;
+    format!("gate `{}` {word} by `{name}`: {}{why}", gated.gate, words::judged_change(row))
 }

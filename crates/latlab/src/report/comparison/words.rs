@@ -1,6 +1,8 @@
 //! Formatting of the figures of comparisons.
 
-use crate::analysis::comparison::{Comparison, Effect, FigureScale, Quantity, UndecidedReason};
+use crate::analysis::comparison::{
+    Comparison, ComparisonMethod, Effect, Evidence, FigureScale, Quantity, UndecidedReason,
+};
 use crate::units::human::{self, ABSENT, TimeUnit};
 
 /// Plain numbers below this value need more than three decimals.
@@ -13,6 +15,9 @@ const LARGE: f64 = 1e15;
 
 /// Formats a figure of `quantity`; the unit of times is that of `typical`.
 pub(in crate::report) fn figure(quantity: Quantity, value: f64, typical: f64) -> String {
+    if value == f64::INFINITY {
+        return "infinite".into();
+    }
     if quantity.is_share() {
         return human::percent(value);
     }
@@ -98,8 +103,8 @@ fn signed(value: f64, decimals: usize) -> String {
         false => format!("{:.*}", decimals, value.abs()),
     };
     let (whole, fraction) = digits.split_once('.').map_or((digits.as_str(), ""), |(whole, fraction)| (whole, fraction));
-    let is_zero = value == 0.0 || digits.bytes().all(|digit| matches!(digit, b'0' | b'.'));
-    let sign = if is_zero {
+    // A value that is rounded to 0 keeps its sign: an interval that ends at −0.0 does not hold 0.
+    let sign = if value == 0.0 {
         ""
     } else if value < 0.0 {
         "−"
@@ -131,25 +136,63 @@ fn runs(count: usize) -> String {
     if count == 1 { "1 run".into() } else { format!("{} runs", human::grouped(count as u64)) }
 }
 
-fn further(count: u32) -> String {
-    let noun = if count == 1 { "run" } else { "runs" };
-    format!("{} more {noun} of each would decide", human::grouped(count.into()))
+/// Formats the runs that would decide, measured anew: looking again at runs that have been judged before raises the
+/// share of false verdicts.
+fn fresh(row: &Comparison, further: u32) -> String {
+    let (baseline, candidate) = row.evidence.runs;
+    let count = baseline.max(candidate) as u64 + u64::from(further);
+    format!("a fresh experiment with {} runs of each would probably decide", human::grouped(count))
 }
 
-/// Formats why a row is undecided and how to decide it; `None` if decided.
+/// Formats why a row is undecided and how to decide it, or what the verdict of infinite figures rests on; `None` if
+/// nothing needs to be said.
 pub(super) fn reason(row: &Comparison) -> Option<String> {
-    Some(match row.undecided? {
-        UndecidedReason::Unsure { runs_needed: Some(count) } => further(count),
+    let infinite = match row.method {
+        ComparisonMethod::Separated | ComparisonMethod::Placements => Some(without_answers(row)),
+        _ => None,
+    };
+    match (infinite, row.undecided.map(|undecided| undecided_because(row, undecided))) {
+        (Some(infinite), Some(why)) => Some(format!("{infinite}; {why}")),
+        (infinite, why) => infinite.or(why),
+    }
+}
+
+/// Formats `infinite in 2 of 6 runs of the baseline and 6 of 6 of the candidate`.
+fn without_answers(row: &Comparison) -> String {
+    let Evidence { runs, infinite, unanswered, .. } = row.evidence;
+    let (what, counts) = if infinite == (0, 0) { ("without any answer", unanswered) } else { ("infinite", infinite) };
+    format!(
+        "{what} in {} of {} of the baseline and {} of {} of the candidate",
+        counts.0,
+        self::runs(runs.0),
+        counts.1,
+        runs.1
+    )
+}
+
+fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
+    match undecided {
+        UndecidedReason::Unsure { .. } if row.method == ComparisonMethod::Placements => {
+            "runs of neither group are above those of the other often enough".into()
+        }
+        UndecidedReason::Unsure { runs_needed: Some(count) } => fresh(row, count),
         UndecidedReason::Unsure { runs_needed: None } if row.margin.is_none() => {
             "too small a difference to prove; `--equivalence 3%` asks whether it is negligible".into()
         }
         UndecidedReason::Unsure { runs_needed: None } => "no sensible number of runs would decide".into(),
+        UndecidedReason::Corrected { comparisons, runs_needed } => {
+            let rest = runs_needed.map(|count| format!("; {}", fresh(row, count))).unwrap_or_default();
+            format!("significant alone, but not after correcting for {comparisons} comparisons{rest}")
+        }
+        UndecidedReason::Losses => {
+            "holds for the answered probes, but not if each lost one counts as its time-out; see `loss_ratio`".into()
+        }
         UndecidedReason::SingleRuns => {
             "one run against one run: what differs between runs anyway is unknown; measure several of each".into()
         }
         UndecidedReason::TooFewRuns { runs_needed } => {
             let (baseline, candidate) = row.evidence.runs;
-            let rest = runs_needed.map(|count| format!("; {}", further(count))).unwrap_or_default();
+            let rest = runs_needed.map(|count| format!("; {}", fresh(row, count))).unwrap_or_default();
             format!("{baseline} against {} cannot decide, whatever they show{rest}", runs(candidate))
         }
         UndecidedReason::TooFewBoots { boots, needed } => {
@@ -170,11 +213,9 @@ pub(super) fn reason(row: &Comparison) -> Option<String> {
         }
         UndecidedReason::ZeroBaseline => "no difference is proven, and of a baseline of 0 no margin is a share".into(),
         UndecidedReason::Overflow => "figures so large that their sums are no numbers; scale them down".into(),
-        UndecidedReason::Lost { baseline, candidate } => {
-            format!("lost in {} of the baseline and {candidate} of the candidate; see `loss_ratio`", runs(baseline))
-        }
+        UndecidedReason::Infinite => "infinite in every run of both groups; see `loss_ratio`".into(),
         UndecidedReason::NoFigure { runs: count } => format!("{} had nothing to compute it from", runs(count)),
-    })
+    }
 }
 
 #[cfg(test)]

@@ -73,8 +73,10 @@ pub fn text(view: &RemediesView<'_>, style: Style) -> String {
 fn footnote(view: &RemediesView<'_>) -> &'static str {
     let decided = |gain: &Gain| gain.verdict != GainVerdict::Undecided;
     match view.gains.iter().flat_map(|one| &one.gains).all(decided) {
-        true => "verdicts: exchange of runs inside of blocks, Holm over the table",
-        false => "verdicts: exchange of runs inside of blocks, Holm over the table; undecided: a longer `-d` may tell",
+        true => "verdicts: exchange and Welch's t inside of blocks, Holm over the table",
+        false => {
+            "verdicts: exchange and Welch's t inside of blocks, Holm over the table; undecided: a longer `-d` may tell"
+        }
     }
 }
 
