@@ -4,6 +4,8 @@
 
 #[path = "comparing/naive.rs"]
 mod naive;
+#[path = "comparing/numbers.rs"]
+mod numbers;
 #[path = "comparing/power.rs"]
 mod power;
 #[path = "comparing/simulated.rs"]

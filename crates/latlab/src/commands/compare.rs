@@ -5,8 +5,8 @@ use super::observation_groups::{self, PathGroup};
 use super::run::settle_directory;
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{
-    ComparisonOptions, ComparisonRequest, Comparisons, Gate, GateRow, QuestionScope, RunFigure, UndecidedGate, compare,
-    default_estimands, gates_outcome, parse_estimand, undecided_gates,
+    ComparisonOptions, ComparisonRequest, Comparisons, Gate, GateRow, NumberFiles, QuestionScope, RunFigure,
+    UndecidedGate, compare, default_estimands, gates_outcome, independence_caveat, parse_estimand, undecided_gates,
 };
 use crate::analysis::experiment::add_contrasts;
 use crate::cli::args::{FormatWord, OverWord};
@@ -177,9 +177,11 @@ fn ministat(job: &MinistatJob, console: &Console) -> Result<Outcome, Failure> {
 fn observations(job: &MinistatJob, paths: &[PathGroup], console: &Console) -> Result<Vec<(String, Vec<f64>)>, Failure> {
     if observation_groups::are_numbers(paths)? {
         numbers_alone(job)?;
-        let read =
-            |group: &PathGroup| Ok((group.name.clone(), observation_groups::numbers(group, &job.sources.column)?));
-        return paths.iter().map(read).collect();
+        let read = |group: &PathGroup| observation_groups::numbers(group, &job.sources.column);
+        let groups = paths.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        independence_caveat(&groups).iter().for_each(|caveat| console.caveat(caveat));
+        let all = |group: NumberFiles| (group.name, group.files.into_iter().flat_map(|(_, values)| values).collect());
+        return Ok(groups.into_iter().map(all).collect());
     }
     let found = observation_groups::find(paths, console)?;
     let metric = job.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use glob::{MatchOptions, Pattern};
 
 use crate::analysis::Estimand;
-use crate::analysis::comparison::{ObservedRun, RunGroups, expect_one_kind};
+use crate::analysis::comparison::{NumberFiles, ObservedRun, RunGroups, expect_one_kind};
 use crate::cli::resolve::{Grouping, NamedGlob, Sources};
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure, in_words};
@@ -57,17 +57,16 @@ pub(super) fn path_groups(sources: &Sources) -> Result<Vec<PathGroup>, Failure> 
     Ok(groups)
 }
 
-/// The numbers in the files of `group`, one file after the other.
-pub(super) fn numbers(group: &PathGroup, column: &TextColumn) -> Result<Vec<f64>, NumbersError> {
-    let read = |path: &PathBuf| match path.as_os_str() == DASH {
-        true => numbers::read_numbers(numbers::STDIN, io::stdin().lock(), column),
-        false => numbers::read_file(path, column),
+/// The numbers in the files of `group`.
+pub(super) fn numbers(group: &PathGroup, column: &TextColumn) -> Result<NumberFiles, NumbersError> {
+    let read = |path: &PathBuf| {
+        let values = match path.as_os_str() == DASH {
+            true => numbers::read_numbers(numbers::STDIN, io::stdin().lock(), column),
+            false => numbers::read_file(path, column),
+        };
+        Ok((path_name(path), values?))
     };
-    let mut values = read(&group.paths[0])?;
-    for path in &group.paths[1..] {
-        values.append(&mut read(path)?);
-    }
-    Ok(values)
+    Ok(NumberFiles { name: group.name.clone(), files: group.paths.iter().map(read).collect::<Result<_, _>>()? })
 }
 
 fn path_name(path: &Path) -> String {
@@ -113,20 +112,19 @@ pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {
     }
 }
 
-/// Groups in which each line of a file is an observation.
+/// Groups of the numbers in files.
 pub(super) fn of_numbers(paths: &[PathGroup], sources: &Sources) -> Result<RunGroups, Failure> {
     let mut named = Vec::new();
     for group in paths {
-        let values = numbers(group, &sources.column)?;
-        if values.is_empty() {
+        let numbers = numbers(group, &sources.column)?;
+        if numbers.files.iter().all(|(_, values)| values.is_empty()) {
             return Err(Failure::request(format!("cannot compare `{}`", group.name))
                 .because(format!("it has no number in column {}", sources.column.number))
                 .hint("`-C N` picks another column, `-d DELIMS` splits otherwise"));
         }
-        let line = |(line, value): (usize, &f64)| ObservedRun::bare(format!("{}:{}", group.name, line + 1), *value);
-        named.push((group.name.clone(), values.iter().enumerate().map(line).collect()));
+        named.push(numbers);
     }
-    Ok(RunGroups::named(named)?)
+    Ok(RunGroups::of_numbers(named)?)
 }
 
 /// A group of recordings that are not read yet.

@@ -18,6 +18,7 @@ mod sample_size;
 mod shift_test;
 mod two_samples;
 
+pub use dependence::BatchMeans;
 pub use describe::{DescribeOptions, Description, QuantileEstimate, describe, plain};
 pub use histogram::{Bucket, histogram};
 pub use interval::{Interval, Share, ratio, share};

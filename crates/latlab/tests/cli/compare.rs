@@ -25,7 +25,8 @@ pub(crate) fn document(ran: &Finished) -> Value {
 
 #[test]
 fn numbers_in_files_get_a_verdict() {
-    let ran = files("before after same --json").stderr(contains("nobody knows in what order")).success();
+    let ran =
+        files("before after same --json").stderr(contains("the order in which the groups were measured")).success();
     let document = document(&ran);
     assert_eq!(document["baseline"], "before");
     let verdicts: Vec<_> =

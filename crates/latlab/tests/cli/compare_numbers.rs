@@ -1,9 +1,11 @@
 //! `latlab compare` of files of numbers in corner cases: values around 0, overflow, empty and missing files.
 
+use std::process::Command;
+
 use serde_json::json;
 
 use crate::compare::document;
-use crate::harness::{Latlab, contains, empty, lacks};
+use crate::harness::{Latlab, command, contains, empty, lacks};
 
 /// Two files of six times, those of the second ten times as long. A 0 in the first excludes logarithms.
 fn seconds(args: &str) -> Latlab {
@@ -118,4 +120,48 @@ fn the_p_value_of_an_equivalence_is_that_of_its_own_test() {
     let (heading, cells) = (lines.next().expect("a heading"), lines.next().expect("a row"));
     assert_eq!(heading[21..], ["margin", "equivalence_p_value", "adjusted_equivalence_p_value", "reason"]);
     assert_eq!((cells[21], cells[23], cells[24]), ("0.03", p.to_string().as_str(), ""));
+}
+
+/// A stationary log with a lag-1 autocorrelation of 0.8 around 100, from a generator with a fixed seed.
+fn correlated_lines(count: usize) -> Vec<String> {
+    let (mut seed, mut state) = (1_u64, 0.0);
+    let mut line = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = 0.8 * state + (seed >> 40) as f64 / (1 << 24) as f64 - 0.5;
+        format!("{:.4}\n", 100.0 + state)
+    };
+    (0..count).map(|_| line()).collect()
+}
+
+#[test]
+fn lines_that_depend_on_each_other_are_compared_as_means_of_consecutive_ones() {
+    let lines = correlated_lines(4_000);
+    let halves = || Latlab::new().file("a", lines[..2_000].concat()).file("b", lines[2_000..].concat());
+    let ran = halves().line("compare a b --json").stderr(contains("the 2,000 lines of a are worth")).success();
+    let document = document(&ran);
+    let (group, row) = (&document["groups"][0], &document["comparisons"][0]);
+    assert_eq!((&group["runs"], &group["n"]), (&json!(2_000), &json!(2_000)), "{group}");
+    assert!(group["effective_n"].as_f64().is_some_and(|n| (50.0..800.0).contains(&n)), "{group}");
+    assert!(row["baseline_runs"].as_u64().is_some_and(|means| (4..100).contains(&means)), "{row}");
+    assert_eq!((&row["verdict"], &row["runs_needed"]), (&json!("undecided"), &json!(null)), "{row}");
+    halves().line("compare a b --explain").stdout(contains("means of consecutive lines in")).success();
+    halves().line("compare --ministat -A a b").stderr(contains("takes each line as independent")).success();
+}
+
+/// RLIMIT_DATA covers all private memory that is written.
+#[test]
+fn two_million_numbers_are_compared_in_200_mib() {
+    let line = |line: u64| format!("{}\n", 1_000 + line.wrapping_mul(2_654_435_761) % 997);
+    let text: String = (0..1_000_000).map(line).collect();
+    let lab = Latlab::new().file("a", &text).file("b", &text);
+    let ran = Command::new("prlimit")
+        .arg(format!("--data={}", 200 << 20))
+        .arg(command().get_program())
+        .args(["compare", "a", "b", "--json", "-q"])
+        .current_dir(lab.path(""))
+        .output()
+        .expect("util-linux is installed");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    assert_eq!(document["groups"][0]["n"], 1_000_000);
 }

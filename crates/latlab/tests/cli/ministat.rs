@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::harness::{Latlab, contains, empty};
+use crate::harness::{Latlab, contains, empty, warnings_at_most};
 use crate::skip::program;
 use crate::store::recordings_in;
 
@@ -87,7 +87,7 @@ fn debian(directory: &Path, flags: &str, files: &[String]) -> String {
 
 /// Our output for the same.
 fn ours(directory: &Path, flags: &str, files: &[String]) -> String {
-    let lab = Latlab::at(directory).line("compare --ministat").line(flags).args(files).stderr(empty());
+    let lab = Latlab::at(directory).line("compare --ministat").line(flags).args(files).stderr(warnings_at_most());
     lab.success().stdout
 }
 

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::groups::{GroupPair, RunGroup, RunGroups};
+use super::numbers::dependence_caveat;
 use super::observed_run::{ExclusionReason, ObservedRun};
 use super::request::Quantity;
 use super::verdict::{Comparison, Verdict};
@@ -16,6 +17,7 @@ use crate::units::human;
 pub(super) fn of(groups: &RunGroups, quantities: &[Quantity], rows: &[Comparison]) -> Vec<Caveat> {
     let mut caveats: Vec<Caveat> = Vec::new();
     caveats.extend(untrusted_runs(groups));
+    caveats.extend(dependence_caveat(groups));
     caveats.extend(broke_runs(groups));
     caveats.extend(of_runs(groups));
     caveats.extend(lost_quantiles(rows));
@@ -232,7 +234,7 @@ fn not_interleaved(groups: &RunGroups, pairs: &BTreeSet<GroupPair>) -> Option<Ca
     let started = runs.any(|run| !run.origin.started_at.is_empty());
     let in_turn = pairs.iter().all(|[baseline, candidate]| do_alternate(baseline, candidate));
     let (severity, message) = match (started, in_turn) {
-        (false, _) => (Severity::Warning, "nobody knows in what order the numbers were measured".to_owned()),
+        (false, _) => (Severity::Warning, "the order in which the groups were measured is unknown".to_owned()),
         (true, false) => {
             (Severity::Warning, "the groups were measured one after the other, not interleaved".to_owned())
         }

@@ -77,8 +77,10 @@ pub fn compare(
     }
     let rows: Vec<Comparison> = rows.into_iter().map(|row| row.comparison).collect();
     let caveats = caveats::of(&groups, quantities, &rows);
-    let outlined =
-        |group: &RunGroup| (0..quantities.len()).map(|index| Outline::of(&mut group.values(index))).collect();
+    let outlined = |group: &RunGroup| match group.numbers {
+        Some(numbers) => vec![numbers.outline],
+        None => (0..quantities.len()).map(|index| Outline::of(&mut group.values(index))).collect(),
+    };
     let outlines = groups.groups.iter().map(outlined).collect();
     Ok(Comparisons {
         groups,

@@ -10,6 +10,7 @@ use crate::analysis::estimand::Estimand;
 use crate::diagnostics::{Explain, Failure};
 use crate::metric::Metric;
 use crate::plan::Kind;
+use crate::stats::Outline;
 use crate::units::human;
 
 /// Factor → level.
@@ -24,6 +25,26 @@ pub struct RunGroup {
     pub levels: BTreeMap<String, String>,
     /// Its runs, without excluded ones.
     pub runs: Vec<ObservedRun>,
+    /// If it is of numbers, whose runs are lines or means of lines.
+    pub numbers: Option<NumberFacts>,
+}
+
+/// What the numbers of a group are apart from the observations that are compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NumberFacts {
+    /// How many there are.
+    pub lines: u64,
+    /// How many independent ones they are worth.
+    pub effective_n: f64,
+    /// Their extremes, mean and spread; `None` without any.
+    pub outline: Option<Outline>,
+}
+
+impl NumberFacts {
+    /// Whether the lines depend on each other.
+    pub(super) fn is_dependent(&self) -> bool {
+        self.effective_n < self.lines as f64
+    }
 }
 
 /// The groups of a comparison.
@@ -37,6 +58,8 @@ pub struct RunGroups {
     pub excluded: BTreeMap<ExclusionReason, usize>,
     /// Factors of an experiment that are not compared: runs are permuted within one level of each.
     pub(super) strata: Vec<String>,
+    /// Whether figures are compared without logarithms, even if all are positive.
+    pub(super) is_linear: bool,
 }
 
 /// Baseline and candidate of a comparison, as indices of groups.
@@ -125,6 +148,11 @@ fn nearest_or(typed: &str, known: &[String], otherwise: &str) -> String {
 }
 
 impl RunGroup {
+    /// A named group of runs.
+    pub(super) fn named(name: String, runs: Vec<ObservedRun>) -> RunGroup {
+        RunGroup { name, levels: BTreeMap::new(), runs, numbers: None }
+    }
+
     /// The finite figures of its runs for the quantity at `index`, in their order.
     pub fn values(&self, index: usize) -> Vec<f64> {
         self.runs.iter().filter_map(|run| run.figures.get(index)?.value()).collect()
@@ -134,8 +162,12 @@ impl RunGroup {
 impl RunGroups {
     /// Named groups, in the given order.
     pub fn named(groups: Vec<(String, Vec<ObservedRun>)>) -> Result<RunGroups, GroupingError> {
-        let made = groups.into_iter().map(|(name, runs)| RunGroup { name, levels: BTreeMap::new(), runs }).collect();
-        RunGroups { factor: None, groups: made, excluded: BTreeMap::new(), strata: Vec::new() }.judged()
+        RunGroups::of_groups(groups.into_iter().map(|(name, runs)| RunGroup::named(name, runs)).collect())
+    }
+
+    /// The same of `groups` that are made.
+    pub(super) fn of_groups(groups: Vec<RunGroup>) -> Result<RunGroups, GroupingError> {
+        RunGroups { factor: None, groups, excluded: BTreeMap::new(), strata: Vec::new(), is_linear: false }.judged()
     }
 
     /// Groups named by the paths of their runs: runs of one path that all belong to experiments are grouped by condition.
@@ -213,7 +245,8 @@ impl RunGroups {
     /// A group for each of `conditions`, in that order, and for each that only a run has. A condition without a run keeps
     /// its empty group, so that no other one becomes the baseline.
     pub fn of_conditions(conditions: &[Levels], runs: Vec<ObservedRun>) -> RunGroups {
-        let group = |levels: &Levels| RunGroup { name: name_of(levels), levels: levels.clone(), runs: Vec::new() };
+        let group =
+            |levels: &Levels| RunGroup { levels: levels.clone(), ..RunGroup::named(name_of(levels), Vec::new()) };
         let mut groups: Vec<RunGroup> = conditions.iter().map(group).collect();
         let mut excluded = BTreeMap::new();
         for run in runs {
@@ -229,7 +262,7 @@ impl RunGroups {
             groups[index].runs.push(run);
         }
         let factor = title_of(groups.iter().flat_map(|group| group.levels.keys()));
-        RunGroups { factor, groups, excluded, strata: Vec::new() }
+        RunGroups { factor, groups, excluded, strata: Vec::new(), is_linear: false }
     }
 
     /// Groups of equal keys, in the order of their first runs.
@@ -244,10 +277,12 @@ impl RunGroups {
             let levels = key(&run);
             match groups.iter_mut().find(|group| group.levels == levels) {
                 Some(group) => group.runs.push(run),
-                None => groups.push(RunGroup { name: name_of(&levels), levels, runs: vec![run] }),
+                None => {
+                    groups.push(RunGroup { levels: levels.clone(), ..RunGroup::named(name_of(&levels), vec![run]) })
+                }
             }
         }
-        RunGroups { factor, groups, excluded: BTreeMap::new(), strata }.judged()
+        RunGroups { factor, groups, excluded: BTreeMap::new(), strata, is_linear: false }.judged()
     }
 
     /// The groups without excluded runs.

@@ -84,7 +84,7 @@ impl ComparisonRow {
         let sides = groups.pair(pair);
         // One scale for all groups, so that rows can be compared with each other.
         let values = groups.groups.iter().flat_map(|group| &group.runs).filter_map(|run| subject.figure(run).value());
-        let scale = FigureScale::of(values, quantity.is_share());
+        let scale = if groups.is_linear { FigureScale::Linear } else { FigureScale::of(values, quantity.is_share()) };
         let count = |has: &dyn Fn(&ObservedRun) -> bool| {
             let [baseline, candidate] = sides.map(|group| group.runs.iter().filter(|run| has(run)).count());
             (baseline, candidate)
@@ -95,6 +95,7 @@ impl ComparisonRow {
             unanswered: count(&|run| run.losses.is_total()),
             without_figure: count(&|run| subject.figure(run) == RunFigure::Nothing),
             boots: count_boots(sides),
+            of_means: sides.iter().any(|group| group.numbers.is_some_and(|own| own.lines > group.runs.len() as u64)),
             ..Evidence::default()
         };
         let comparison = Comparison {
@@ -280,10 +281,10 @@ impl ComparisonRow {
         }
     }
 
-    /// Further runs of each group that would probably decide. `None` over boots, and if some probes were lost or some
-    /// figures are infinite: then their number cannot be predicted.
+    /// Further runs of each group that would probably decide. `None` over boots, if some probes were lost or some figures
+    /// are infinite, and of means of lines: then their number cannot be predicted.
     fn runs_needed(&self, test: &ShiftTest, family: TestFamily, scope: QuestionScope) -> Option<u32> {
-        if scope == QuestionScope::Boots || test.first_reading().is_some() {
+        if scope == QuestionScope::Boots || test.first_reading().is_some() || self.comparison.evidence.of_means {
             return None;
         }
         let needed = |goal| runs_needed(&self.blocks, goal, family.alpha_next);

@@ -105,6 +105,8 @@ pub struct Evidence {
     pub unanswered: (usize, usize),
     /// Runs of the baseline and of the candidate that have nothing to compute the figure from.
     pub without_figure: (usize, usize),
+    /// Whether its runs are means of consecutive lines of a file.
+    pub of_means: bool,
     /// The larger standard deviation within blocks over the smaller one, infinite if one group is constant; `None` if both
     /// are, or if they cannot be estimated.
     pub spread_ratio: Option<f64>,

@@ -81,6 +81,7 @@ struct CompareDocument<'a> {
 struct GroupDocument<'a> {
     name: &'a str,
     runs: usize,
+    effective_n: Option<f64>,
     #[serde(flatten)]
     first: FiguresDocument,
     figures: Vec<FiguresDocument>,
@@ -157,7 +158,9 @@ fn groups(comparisons: &Comparisons) -> Vec<GroupDocument<'_>> {
         let own = comparisons.quantities.iter().zip(outlines);
         let figures: Vec<FiguresDocument> = own.map(|(quantity, outline)| figures(quantity, *outline)).collect();
         let first = figures.first()?.clone();
-        Some(GroupDocument { name: &group.name, runs: group.runs.len(), first, figures })
+        let effective_n = group.numbers.map(|numbers| numbers.effective_n);
+        let runs = group.numbers.map_or(group.runs.len(), |numbers| numbers.lines as usize);
+        Some(GroupDocument { name: &group.name, runs, effective_n, first, figures })
     })
     .collect()
 }

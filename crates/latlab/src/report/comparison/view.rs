@@ -73,17 +73,16 @@ impl ComparisonView {
         let names = several_metrics(&comparisons.rows);
         let rows = |rows: &[Comparison], judged: bool| {
             let mut pairs: Vec<PairView> = Vec::new();
-            let mut explained = None;
+            let mut explained = BTreeSet::new();
             for row in rows {
                 let [baseline, candidate] =
                     [row.baseline, row.candidate].map(|place| comparisons.groups.groups[place].name.clone());
                 let mut change = ChangeView::of(row, names, judged, showing.explain);
-                // A reason that several rows of a pair have is shown in the first only.
-                let reason = (row.baseline, row.candidate, change.reason.clone());
-                if explained.as_ref() == Some(&reason) {
+                // A reason that several rows of a pair have is shown in the first only, unless it has a number of its own.
+                let is_general = row.undecided.is_some_and(|why| why.runs_needed().is_none());
+                if is_general && !explained.insert((row.baseline, row.candidate, change.reason.clone())) {
                     change.reason = None;
                 }
-                explained = Some(reason);
                 match pairs.last_mut().filter(|pair| pair.baseline == baseline && pair.candidate == candidate) {
                     Some(pair) => pair.rows.push(change),
                     None => pairs.push(PairView { baseline, candidate, rows: vec![change] }),
@@ -161,7 +160,9 @@ fn design(comparisons: &Comparisons, interleaved: bool) -> String {
     let blocks = groups.iter().flat_map(BTreeMap::keys).collect::<BTreeSet<_>>().len();
     let blocks = if interleaved { blocks } else { 1 };
     let counts: BTreeSet<usize> = groups.iter().flat_map(BTreeMap::values).copied().collect();
-    let sizes: BTreeSet<usize> = groups.iter().map(|group| group.values().sum()).collect();
+    let size = |group: &RunGroup| group.numbers.map_or(group.runs.len(), |numbers| numbers.lines as usize);
+    let with_runs = comparisons.groups.groups.iter().filter(|group| !group.runs.is_empty());
+    let sizes: BTreeSet<usize> = with_runs.map(size).collect();
     let count = |count: usize| human::grouped(count as u64);
     let plural = |number: usize| format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" });
     let [least, most] = [sizes.first(), sizes.last()].map(|size| size.copied().unwrap_or(0));
@@ -261,7 +262,8 @@ fn explanation(row: &Comparison) -> String {
         ComparisonMethod::Placements => format!("{exchanges} of ranks, and Brunner and Munzel's t; {raw}"),
         ComparisonMethod::Shift => format!("{exchanges}, and Welch's t; {raw}{margin}; compared {scale}"),
     };
-    format!("{baseline} and {candidate} runs in {}{strata}{boots}; {test}", counted(blocks, "common block"))
+    let noun = if row.evidence.of_means { "means of consecutive lines" } else { "runs" };
+    format!("{baseline} and {candidate} {noun} in {}{strata}{boots}; {test}", counted(blocks, "common block"))
 }
 
 fn gate(gated: &GateRow, comparisons: &Comparisons) -> String {

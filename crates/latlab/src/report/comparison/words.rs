@@ -193,7 +193,11 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
         UndecidedReason::TooFewRuns { runs_needed } => {
             let (baseline, candidate) = row.evidence.runs;
             let rest = runs_needed.map(|count| format!("; {}", fresh(row, count))).unwrap_or_default();
-            format!("{baseline} against {} cannot decide, whatever they show{rest}", runs(candidate))
+            let counted = match row.evidence.of_means {
+                true => format!("{candidate} means of consecutive lines"),
+                false => runs(candidate),
+            };
+            format!("{baseline} against {counted} cannot decide, whatever they show{rest}")
         }
         UndecidedReason::TooFewBoots { boots, needed } => {
             let noun = if boots == 1 { "boot" } else { "boots" };
