@@ -2,6 +2,8 @@
 //! docs/statistics.md: `cargo test -p latlab --test comparing -- --nocapture`.
 #![allow(clippy::print_stdout, reason = "the tests print tables of the documentation")]
 
+#[path = "comparing/looks.rs"]
+mod looks;
 #[path = "comparing/naive.rs"]
 mod naive;
 #[path = "comparing/numbers.rs"]

@@ -1,11 +1,14 @@
 //! `latlab compare`: compares groups of runs or of numbers, or prints them in the ministat form (`--ministat`).
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
 use super::Outcome;
 use super::observation_groups::{self, PathGroup};
 use super::run::settle_directory;
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{
-    ComparisonOptions, ComparisonRequest, Comparisons, Gate, GateRow, NumberFiles, QuestionScope, RunFigure,
+    ComparisonOptions, ComparisonRequest, Comparisons, Gate, GateRow, Look, NumberFiles, QuestionScope, RunFigure,
     UndecidedGate, compare, default_estimands, gates_outcome, independence_caveat, parse_estimand, undecided_gates,
 };
 use crate::analysis::experiment::add_contrasts;
@@ -13,7 +16,7 @@ use crate::cli::args::{FormatWord, OverWord};
 use crate::cli::resolve::{CompareJob, Grouping, MinistatJob, RequestError, VerdictJob};
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::{Failure, Severity};
-use crate::experiment::is_experiment;
+use crate::experiment::{is_experiment, read_state};
 use crate::formats::numbers::STDIN;
 use crate::metric::Metric;
 use crate::plan::Contrast;
@@ -45,6 +48,7 @@ fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure
         (gates, request, runs)
     };
     let options = ComparisonOptions { scope: over(job), ..ComparisonOptions::at(job.confidence.share()) };
+    let options = options.paying_for(strictest_look(&paths, job.confidence.share()));
     let comparisons = compare(runs, &request, &options)?;
     let gated: Vec<GateRow> = gates.iter().flat_map(|gate| gate.judge(&comparisons)).collect();
     show(job, &comparisons, &gated, console)?;
@@ -56,6 +60,20 @@ fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure
 
 fn gates(job: &VerdictJob, metric: Option<&str>) -> Result<Vec<Gate>, Failure> {
     Ok(job.gates.iter().map(|text| Gate::parse(text, metric)).collect::<Result<_, _>>()?)
+}
+
+/// The look with the lowest level at any experiment whose runs are in `paths`.
+fn strictest_look(paths: &[PathGroup], confidence: f64) -> Look {
+    let of_path =
+        |path: &PathBuf| path.ancestors().take(3).find(|ancestor| is_experiment(ancestor)).map(Path::to_owned);
+    let directories: BTreeSet<PathBuf> = paths.iter().flat_map(|group| &group.paths).filter_map(of_path).collect();
+    let look = |directory: PathBuf| {
+        let declared = settle_directory(&directory).ok().and_then(|job| job.experiment.design.looks);
+        Some(read_state(&directory).ok()?.look(declared))
+    };
+    let level = |look: &Look| look.level(1.0 - confidence);
+    let looks = directories.into_iter().filter_map(look);
+    looks.min_by(|one, other| level(one).total_cmp(&level(other))).unwrap_or(Look::FIRST)
 }
 
 fn over(job: &VerdictJob) -> QuestionScope {

@@ -44,6 +44,7 @@ const DESIGN: Design = Design {
     order: RunOrder::Randomized,
     seed: defaults::EXPERIMENT_SEED,
     settle: Nanos::ZERO,
+    looks: None,
 };
 
 /// Compares the run of `job` with the same run under every remedy that is possible here.

@@ -293,7 +293,8 @@ impl ReportReader<'_> {
     fn compare(&self, measured: &[&Factors], by_row: Option<&RunsByRow>) -> Result<Comparisons, Failure> {
         let comparison = ExperimentComparison::of(self.experiment, &self.state.dropped, self.impossible, measured)?;
         let runs = self.observe(&comparison.estimands())?;
-        Ok(comparison.compare(runs, |groups| by_row.into_iter().for_each(|by_row| by_row.name(groups)))?)
+        let look = self.state.look(self.experiment.design.looks);
+        Ok(comparison.compare(runs, look, |groups| by_row.into_iter().for_each(|by_row| by_row.name(groups)))?)
     }
 
     fn single_condition(&self) -> Result<Vec<ConditionRow>, Failure> {

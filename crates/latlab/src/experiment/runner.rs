@@ -283,6 +283,7 @@ mod tests {
             order: RunOrder::Listed,
             seed: 1,
             settle: Nanos(7),
+            looks: None,
         };
         let conditions = vec![condition("a"), condition("b")];
         Experiment { name: "x".into(), kind: Kind::Ping, conditions, design, contrasts: Vec::new() }

@@ -125,8 +125,16 @@ mod tests {
             factors: Factors::from([("load".to_owned(), value.to_owned())]),
             plan: Plan { runs: Vec::new(), rounds: 1 },
         };
-        let design =
-            Design { runs, warmup_runs: 1, blocks, between, order: RunOrder::Randomized, seed: 3, settle: Nanos::ZERO };
+        let design = Design {
+            runs,
+            warmup_runs: 1,
+            blocks,
+            between,
+            order: RunOrder::Randomized,
+            seed: 3,
+            settle: Nanos::ZERO,
+            looks: None,
+        };
         let conditions = vec![condition("none"), condition("cpu=80%")];
         Experiment { name: "x".into(), kind: Kind::Ping, conditions, design, contrasts: Vec::new() }
     }

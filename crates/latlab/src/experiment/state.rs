@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::journal::JournalEntry;
+use crate::analysis::comparison::Look;
 use crate::facts::{ExcludedCondition, RecipeFacts, RunKey, RunOutcome, RunState};
 use crate::plan::Factors;
 
@@ -27,6 +28,8 @@ pub struct ExperimentState {
     pub finished: bool,
     /// How often it was continued with a changed file.
     pub changes: u32,
+    /// Runs that were over when it was finished, each time that further ones were.
+    ends: Vec<u64>,
     /// Its number among the experiments of its store; 0 if the journal has none.
     pub number: u64,
     /// BLAKE3 of its file, after a change of the previous file before it; empty if the journal has none.
@@ -80,9 +83,28 @@ impl ExperimentState {
                 self.dropped.push(ExcludedCondition { factors, reason });
             }
             JournalEntry::NarrowEnough { .. } => self.narrow_enough = true,
-            JournalEntry::Finished => self.finished = true,
+            JournalEntry::Finished => self.finish(),
             JournalEntry::Opened { .. } | JournalEntry::Unknown => {}
         }
+    }
+
+    /// Its report is shown.
+    fn finish(&mut self) {
+        self.finished = true;
+        if self.ends.last() < Some(&self.runs_done()) {
+            self.ends.push(self.runs_done());
+        }
+    }
+
+    /// The look at its verdicts as they are now, of so many that its file declares. Each end that was followed by further
+    /// runs is one.
+    pub fn look(&self, declared: Option<u32>) -> Look {
+        let done = self.runs_done();
+        let ends: Vec<u64> = self.ends.iter().copied().filter(|end| *end < done).chain([done]).collect();
+        let added = |(index, end): (usize, &u64)| end - index.checked_sub(1).map_or(0, |before| ends[before]);
+        let added: Vec<u64> = ends.iter().enumerate().map(added).collect();
+        let [least, most] = [added.iter().min(), added.iter().max()].map(|it| it.copied().unwrap_or_default());
+        Look { number: ends.len() as u32, declared, balanced: 10 * most <= 11 * least }
     }
 
     fn change_file(&mut self, blake3: Option<String>) {
@@ -143,5 +165,45 @@ impl ExperimentState {
     /// Runs that are judged, each with the name of its recording, in the order in which they began.
     pub fn judged(&self) -> impl Iterator<Item = (&RunState, &str)> {
         self.runs.iter().filter_map(|run| Some((run, run.judged()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::RunPosition;
+
+    /// A state after `runs` more runs.
+    fn measured(mut state: ExperimentState, runs: u32) -> ExperimentState {
+        for _ in 0..runs {
+            let repetition = 1 + state.runs_done() as u32;
+            let key = RunKey { factors: Factors::new(), block: 1, repetition, warmup: false };
+            let position = RunPosition { position: repetition, condition: 1 };
+            state.apply(JournalEntry::RunBegan { key, position });
+            let recording = Some("r".to_owned());
+            let outcome = RunOutcome::Completed;
+            state.apply(JournalEntry::RunEnded { block: 1, position: repetition, outcome, recording, reason: None });
+        }
+        state
+    }
+
+    fn finished(mut state: ExperimentState) -> ExperimentState {
+        state.apply(JournalEntry::Finished);
+        state
+    }
+
+    #[test]
+    fn an_end_that_was_followed_by_further_runs_is_a_look() {
+        let look = |state: &ExperimentState| {
+            let Look { number, balanced, .. } = state.look(None);
+            (number, balanced)
+        };
+        let once = finished(measured(ExperimentState::default(), 10));
+        assert_eq!(look(&once), (1, true));
+        assert_eq!(look(&finished(once.clone())), (1, true), "finished again without further runs");
+        let twice = measured(once, 10);
+        assert_eq!(look(&twice), (2, true), "even before its end");
+        let thrice = finished(measured(finished(twice), 3));
+        assert_eq!((look(&thrice), thrice.look(Some(4)).declared), ((3, false), Some(4)));
     }
 }

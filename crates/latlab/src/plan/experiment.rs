@@ -67,6 +67,8 @@ pub struct Design {
     pub seed: u64,
     /// Pause before a run whose condition differs from that of the previous run.
     pub settle: Nanos,
+    /// How often its verdicts may be looked at while runs are added; `None` if that is open.
+    pub looks: Option<u32>,
 }
 
 /// The number of runs of each condition.
@@ -201,6 +203,7 @@ mod tests {
             order: RunOrder::Randomized,
             seed: 7,
             settle: Nanos::ZERO,
+            looks: None,
         }
     }
 

@@ -15,6 +15,7 @@ mod permutation;
 mod precision;
 mod quantile;
 mod sample_size;
+mod sequential;
 mod shift_test;
 mod two_samples;
 
@@ -30,5 +31,6 @@ pub use permutation::{
 };
 pub use precision::{GroupBlocks, OWN_RUNS_MIN, PrecisionGoal, RUNS_MIN, own_interval, reached};
 pub use sample_size::{POWER, RUNS_MAX, SampleSizeGoal, runs_needed};
+pub use sequential::{LOOKS_MAX, Look};
 pub use shift_test::{ShiftTest, placement_difference, spread_ratio};
 pub use two_samples::{MeanDifference, MinistatTest, TwoSamples, ranks_differ, student_differs};

@@ -206,3 +206,36 @@ fn a_directory_cannot_begin_again_and_a_store_must_be_writable() {
     assert!(printed.contains("cannot make the store `/proc/x`") && printed.contains("writable place"), "{printed}");
     Latlab::at(directory.path()).line("run x.toml --store /proc/x").stderr(lacks("--no-record")).failure(3);
 }
+
+/// Verdicts of an experiment that is continued after it was finished are looks, each of which is paid for.
+#[test]
+fn an_experiment_that_is_continued_after_its_end_pays_for_each_look() {
+    let file = |runs: u32, looks: &str| {
+        format!(
+            "kind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[factors]\nsize = [64, 512]\n[design]\n\
+             runs = {runs}\nsettle = \"0s\"\n{looks}[[compare]]\nstatistic = \"p50\"\n"
+        )
+    };
+    for (looks, confidence, words) in [
+        ("", 1.0 - 0.05 / 16.0, "this is look 2 at one experiment"),
+        ("looks = 5\n", 1.0 - 0.0158, "this is look 2 of 5 that the file declares"),
+    ] {
+        let directory = directory_with(&file(2, looks));
+        let first = Latlab::at(directory.path()).line("run x.toml --json -q").success().json();
+        assert_eq!(first["look"].is_null(), looks.is_empty(), "{first:#}");
+        let shown = only(directory.path()).display().to_string();
+        fs::write(Path::new(&shown).join("experiment.toml"), file(4, looks)).expect("written");
+        let second = Latlab::at(directory.path()).args(["run", &shown, "--force", "--json", "-q"]).success().json();
+        check_schema(&second, "compare/1");
+        let at = second["look"]["confidence"].as_f64().expect("a look");
+        assert!(second["look"]["number"] == 2 && (at - confidence).abs() < 1e-12, "{second:#}");
+        let compared = Latlab::at(directory.path()).args(["compare", &shown, "--json", "-q"]).success().json();
+        assert_eq!(compared["look"], second["look"]);
+        let runs = format!("{shown}/runs");
+        let by_store = ["compare", "--by", "size", "--statistic", "p50", &runs];
+        let text = Latlab::at(directory.path()).args(by_store).stdout(contains(words)).success().stdout;
+        assert!(text.contains(if looks.is_empty() { "99.6875 % intervals" } else { "98.42 % intervals" }), "{text}");
+    }
+    let directory = directory_with(&file(2, "looks = 11\n"));
+    Latlab::at(directory.path()).line("run x.toml").stderr(contains("looks")).stderr(contains("11")).failure(2);
+}

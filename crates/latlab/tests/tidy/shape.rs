@@ -23,9 +23,9 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 62_085),
-    (Measure::Files, 361),
-    (Measure::SmallFiles, 93),
+    (Measure::ShippedLines, 62_230),
+    (Measure::Files, 362),
+    (Measure::SmallFiles, 94),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
     (Measure::RepeatedTypeNames, 0),
@@ -55,7 +55,7 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("recording", 23),
     ("report", 32),
     ("session", 14),
-    ("stats", 17),
+    ("stats", 18),
     ("transport", 13),
     ("units", 6),
     ("wire", 8),

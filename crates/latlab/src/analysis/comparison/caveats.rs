@@ -6,16 +6,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::groups::{GroupPair, RunGroup, RunGroups};
 use super::numbers::dependence_caveat;
 use super::observed_run::{ExclusionReason, ObservedRun};
-use super::request::Quantity;
+use super::request::{ComparisonOptions, Quantity};
 use super::verdict::{Comparison, Verdict};
 use crate::analysis::estimand::RunFigure;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::LoadReport;
+use crate::stats::Look;
 use crate::units::human;
 
 /// The caveats of a comparison, worst first.
-pub(super) fn of(groups: &RunGroups, quantities: &[Quantity], rows: &[Comparison]) -> Vec<Caveat> {
+pub(super) fn of(
+    groups: &RunGroups,
+    quantities: &[Quantity],
+    rows: &[Comparison],
+    options: &ComparisonOptions,
+) -> Vec<Caveat> {
     let mut caveats: Vec<Caveat> = Vec::new();
+    caveats.extend(looked_before(options));
     caveats.extend(untrusted_runs(groups));
     caveats.extend(dependence_caveat(groups));
     caveats.extend(broke_runs(groups));
@@ -28,6 +35,25 @@ pub(super) fn of(groups: &RunGroups, quantities: &[Quantity], rows: &[Comparison
     caveats.extend(groups.exclusion_caveat());
     caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     caveats
+}
+
+/// The look at an experiment that was continued after its verdicts were shown, or whose looks are declared.
+fn looked_before(options: &ComparisonOptions) -> Option<Caveat> {
+    let Look { number, declared, .. } = options.look;
+    let confidence = human::percent(options.confidence);
+    let (message, hint) = match declared {
+        Some(declared) if number <= declared => (
+            format!("this is look {number} of {declared} that the file declares"),
+            "a fresh experiment without `looks`",
+        ),
+        _ if number == 1 => return None,
+        _ => (
+            format!("this is look {number} at one experiment: runs were added after its verdicts had been shown"),
+            "a fresh experiment, or `looks` in its file before the first run",
+        ),
+    };
+    let effect = format!("each look may make a false claim: verdicts and intervals of this one are at {confidence}");
+    Some(Caveat::new(Severity::Note, "looked-before", message, effect, hint))
 }
 
 fn runs(groups: &RunGroups) -> impl Iterator<Item = &ObservedRun> {

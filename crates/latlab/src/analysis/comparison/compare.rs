@@ -76,7 +76,7 @@ pub fn compare(
         }
     }
     let rows: Vec<Comparison> = rows.into_iter().map(|row| row.comparison).collect();
-    let caveats = caveats::of(&groups, quantities, &rows);
+    let caveats = caveats::of(&groups, quantities, &rows, options);
     let outlined = |group: &RunGroup| match group.numbers {
         Some(numbers) => vec![numbers.outline],
         None => (0..quantities.len()).map(|index| Outline::of(&mut group.values(index))).collect(),

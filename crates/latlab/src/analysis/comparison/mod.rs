@@ -13,6 +13,7 @@ mod strata;
 mod verdict;
 
 pub use super::estimand::{EstimandError, RunFigure, default_estimands, parse_estimand};
+pub use crate::stats::Look;
 pub use compare::{Comparisons, compare, is_precise};
 pub use gate::{Gate, GateError, GateReason, GateRow, GateState, UndecidedGate, gates_outcome, undecided_gates};
 pub use groups::{GroupingError, NumberFacts, RunGroup, RunGroups, expect_one_kind};

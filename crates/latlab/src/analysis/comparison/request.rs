@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::analysis::estimand::{Estimand, Statistic};
 use crate::metric::Metric;
-use crate::stats::DRAWS;
+use crate::stats::{DRAWS, Look};
 
 /// Quantiles at which a distribution is compared: the deciles and two tails.
 const SHIFTS: [f64; 11] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999];
@@ -118,8 +118,10 @@ pub enum QuestionScope {
 /// Options of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonOptions {
-    /// Of intervals and verdicts.
+    /// Of intervals and verdicts, after the looks are paid for.
     pub confidence: f64,
+    /// The look at the experiment whose runs are compared.
+    pub look: Look,
     /// The population to which the verdicts generalise.
     pub scope: QuestionScope,
     /// Permutations to draw if there are more.
@@ -131,7 +133,12 @@ pub struct ComparisonOptions {
 impl ComparisonOptions {
     /// The default options at this confidence.
     pub const fn at(confidence: f64) -> ComparisonOptions {
-        ComparisonOptions { confidence, scope: QuestionScope::Blocks, draws: DRAWS, seed: 0 }
+        ComparisonOptions { confidence, look: Look::FIRST, scope: QuestionScope::Blocks, draws: DRAWS, seed: 0 }
+    }
+
+    /// The same for a look at an experiment, which lowers its level.
+    pub fn paying_for(self, look: Look) -> ComparisonOptions {
+        ComparisonOptions { confidence: 1.0 - look.level(1.0 - self.confidence), look, ..self }
     }
 }
 

@@ -3,8 +3,8 @@
 
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{
-    ComparisonOptions, ComparisonRequest, Comparisons, EstimandError, GroupingError, ObservedRun, RunFigure, RunGroup,
-    RunGroups, compare, is_precise, parse_estimand,
+    ComparisonOptions, ComparisonRequest, Comparisons, EstimandError, GroupingError, Look, ObservedRun, RunFigure,
+    RunGroup, RunGroups, compare, is_precise, parse_estimand,
 };
 use crate::facts::ExcludedCondition;
 use crate::plan::{Contrast, Experiment, Factors, RunsRule, defaults};
@@ -84,15 +84,16 @@ impl ExperimentComparison {
         self.request.estimands()
     }
 
-    /// Compares `runs`; `name` may rename their groups.
+    /// Compares `runs` at a look; `name` may rename their groups.
     pub(crate) fn compare(
         &self,
         runs: Vec<ObservedRun>,
+        look: Look,
         name: impl FnOnce(&mut RunGroups),
     ) -> Result<Comparisons, GroupingError> {
         let mut groups = RunGroups::of_conditions(&self.conditions, runs);
         name(&mut groups);
-        compare(groups, &self.request, &ComparisonOptions::at(defaults::CONFIDENCE))
+        compare(groups, &self.request, &ComparisonOptions::at(defaults::CONFIDENCE).paying_for(look))
     }
 }
 
@@ -221,6 +222,7 @@ pub(super) mod tests {
         let design = Design {
             runs,
             warmup_runs: 0,
+            looks: None,
             blocks: 1,
             between: BetweenBlocks::Nothing,
             order: RunOrder::Randomized,
@@ -337,7 +339,7 @@ pub(super) mod tests {
             ExperimentComparison::of(experiment, &dropped, &impossible, &factors.iter().collect::<Vec<_>>());
         let of = |level: &&str| (0..10).map(|_| run(level, 1, 100.0)).collect::<Vec<_>>();
         let runs: Vec<ObservedRun> = measured.iter().flat_map(of).collect();
-        let comparisons = comparison.expect("known").compare(runs, |_| {}).expect("a baseline");
+        let comparisons = comparison.expect("known").compare(runs, Look::FIRST, |_| {}).expect("a baseline");
         let name = |place: usize| comparisons.groups.groups[place].levels["load"].clone();
         comparisons.rows.iter().map(|row| format!("{} - {}", name(row.candidate), name(row.baseline))).collect()
     }

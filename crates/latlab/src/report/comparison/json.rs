@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::analysis::comparison::{
-    Comparison, ComparisonMethod, Comparisons, Effect, FigureScale, GateReason, GateRow, GateState, Quantity,
-    QuestionScope,
+    Comparison, ComparisonMethod, ComparisonOptions, Comparisons, Effect, FigureScale, GateReason, GateRow, GateState,
+    Look, Quantity, QuestionScope,
 };
 use crate::diagnostics::Caveat;
 use crate::report::json::pretty;
@@ -46,6 +46,7 @@ pub fn render(comparisons: &Comparisons, gates: &[GateRow], companions: Companio
             QuestionScope::Boots => "boots",
         },
         interleaved: comparisons.is_interleaved(),
+        look: look(&comparisons.options),
         groups: groups(comparisons),
         comparisons: rows,
         shifts,
@@ -63,6 +64,8 @@ struct CompareDocument<'a> {
     factor: Option<&'a str>,
     over: &'static str,
     interleaved: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    look: Option<LookDocument>,
     groups: Vec<GroupDocument<'a>>,
     comparisons: Vec<ComparisonDocument<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -74,6 +77,19 @@ struct CompareDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     runs: Option<serde_json::Value>,
     caveats: &'a [Caveat],
+}
+
+#[derive(Serialize)]
+struct LookDocument {
+    number: u32,
+    declared: Option<u32>,
+    confidence: f64,
+}
+
+/// The look at the experiment, unless it is the first of an open number.
+fn look(options: &ComparisonOptions) -> Option<LookDocument> {
+    let Look { number, declared, .. } = options.look;
+    (options.look != Look::FIRST).then_some(LookDocument { number, declared, confidence: options.confidence })
 }
 
 /// A group with the figures of the first compared quantity; `figures` has those of all quantities.

@@ -5,11 +5,12 @@ use super::options::{Factor, levels};
 use crate::analysis::comparison::parse_estimand;
 use crate::metric::Metric;
 use crate::plan::{BetweenBlocks, Contrast, Design, Factors, Kind, RunOrder, RunsRule, defaults};
+use crate::stats::LOOKS_MAX;
 use crate::units::Nanos;
 use crate::units::human::{self, suggestion};
 
-const DESIGN_KEYS: [&str; 8] =
-    ["runs", "max-runs", "warmup-runs", "blocks", "between-blocks", "order", "seed", "settle"];
+const DESIGN_KEYS: [&str; 9] =
+    ["runs", "max-runs", "warmup-runs", "blocks", "between-blocks", "order", "seed", "settle", "looks"];
 
 /// `until p99 ±3%`
 struct UntilRule {
@@ -36,6 +37,7 @@ pub(super) fn design(file: FileText<'_>, fields: Vec<Field<'_, '_, '_>>) -> Resu
         order: RunOrder::Randomized,
         seed: defaults::EXPERIMENT_SEED,
         settle: defaults::EXPERIMENT_SETTLE,
+        looks: None,
     };
     let (mut until, mut cap) = (None, None);
     for field in fields {
@@ -51,6 +53,7 @@ pub(super) fn design(file: FileText<'_>, fields: Vec<Field<'_, '_, '_>>) -> Resu
             "order" => design.order = field.order()?,
             "seed" => design.seed = field.whole(0, i64::MAX as u64)?,
             "settle" => design.settle = field.span()?,
+            "looks" => design.looks = Some(field.whole(1, LOOKS_MAX)?),
             _ => return Err(field.unknown_key("design", &DESIGN_KEYS)),
         }
     }

@@ -1,0 +1,80 @@
+//! An experiment that is continued after its verdict was shown, five times at most.
+
+use latlab::stats::{BlockRuns, Look, ShiftTest, is_significant};
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+
+use crate::simulated::{Random, in_parallel};
+
+/// Simulated experiments for each row; 10,000 take eight minutes on two cores.
+const EXPERIMENTS: u64 = 1_000;
+const DRAWS: u32 = 3_999;
+const ALPHA: f64 = 0.05;
+const LOOKS: u32 = 5;
+/// Runs of each group that a look adds.
+const RUNS: usize = 5;
+
+/// How the looks are paid for.
+#[derive(Clone, Copy, Debug)]
+enum Rule {
+    /// There is only one.
+    Single,
+    /// Each has the whole level.
+    Naive,
+    /// Their number is open.
+    Open,
+    /// Their number was declared.
+    Declared,
+}
+
+impl Rule {
+    fn level(self, number: u32) -> f64 {
+        let declared = match self {
+            Rule::Single => return if number == 1 { ALPHA } else { 0.0 },
+            Rule::Naive => return ALPHA,
+            Rule::Open => None,
+            Rule::Declared => Some(LOOKS),
+        };
+        Look { number, declared, balanced: true }.level(ALPHA)
+    }
+}
+
+/// Whether any look claims a difference; looking ends with the first that does.
+fn is_claimed(deviations: [f64; 2], shift: f64, rule: Rule, seed: u64) -> bool {
+    let mut random = Random::new(seed);
+    let mut runs = BlockRuns::default();
+    (1..=LOOKS).any(|number| {
+        for _ in 0..RUNS {
+            runs.baseline.push(deviations[0] * random.normal());
+            runs.candidate.push(shift + deviations[1] * random.normal());
+        }
+        let test = ShiftTest::of(&[runs.clone()], DRAWS, &mut Pcg64Mcg::seed_from_u64(seed)).expect("both groups");
+        is_significant(test.p_value(0.0), rule.level(number))
+    })
+}
+
+fn share(deviations: [f64; 2], shift: f64, rule: Rule) -> f64 {
+    let found = in_parallel(EXPERIMENTS, |seed| is_claimed(deviations, shift, rule, seed));
+    found.iter().filter(|claimed| **claimed).count() as f64 / EXPERIMENTS as f64
+}
+
+#[test]
+fn looks_that_are_paid_for_keep_the_level() {
+    println!("| looks | equal sd | sd 0.005 / 0.2 | found, 3 % at sd 3 % |");
+    let mut single = [0.0; 2];
+    for rule in [Rule::Single, Rule::Naive, Rule::Open, Rule::Declared] {
+        let equal = share([0.03; 2], 0.0, rule);
+        let unequal = share([0.005, 0.2], 0.0, rule);
+        let power = share([0.03; 2], 0.03, rule);
+        println!("| {rule:?} | {:.1} % | {:.1} % | {:.1} % |", 100.0 * equal, 100.0 * unequal, 100.0 * power);
+        match rule {
+            Rule::Single => single = [equal, unequal],
+            Rule::Naive => assert!(equal > 0.1 && unequal > 0.1, "{equal} {unequal}"),
+            // The same experiments, so that what further looks add is known better than the share itself.
+            Rule::Open | Rule::Declared => {
+                assert!(equal <= 0.055 && equal - single[0] <= 0.01, "{rule:?}: {equal} after {single:?}");
+                assert!(unequal <= 0.07 && unequal - single[1] <= 0.01, "{rule:?}: {unequal} after {single:?}");
+            }
+        }
+    }
+}
