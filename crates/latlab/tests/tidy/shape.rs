@@ -23,7 +23,7 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 62_230),
+    (Measure::ShippedLines, 62_270),
     (Measure::Files, 362),
     (Measure::SmallFiles, 94),
     (Measure::Circles, 0),

@@ -209,11 +209,59 @@ fn pairs(conditions: &[&Factors], baseline: Option<&Factors>) -> Vec<Pair> {
     named.filter(|pairs| !pairs.is_empty()).unwrap_or_else(with_first)
 }
 
+/// A design whose runs cannot decide any of its comparisons, whatever they show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rehearsal {
+    /// Runs of each condition in a block.
+    pub runs: u32,
+    /// Comparisons of conditions that its file asks for.
+    pub comparisons: usize,
+    /// Runs of each condition in a block with which one could be decided; `None` above [`RUNS_MAX`].
+    pub runs_needed: Option<u32>,
+}
+
+/// More runs of a condition are not suggested.
+const RUNS_MAX: u32 = 1_000;
+
+/// Whether `experiment` is a [`Rehearsal`]; `None` if it can decide something, if it compares nothing, and if its number of
+/// runs depends on precision.
+pub fn rehearsal(experiment: &Experiment) -> Option<Rehearsal> {
+    let RunsRule::PerBlock(runs) = experiment.design.runs else { return None };
+    let conditions: Vec<&Factors> = experiment.conditions.iter().map(|condition| &condition.factors).collect();
+    let comparisons = experiment.contrasts.iter().map(|contrast| pairs(&conditions, Some(&contrast.baseline)).len());
+    let comparisons: usize = comparisons.sum();
+    let level = Look { declared: experiment.design.looks, ..Look::FIRST }.level(1.0 - defaults::CONFIDENCE);
+    let decides = |runs: &u32| comparisons as f64 * least_p(*runs, experiment.design.blocks) <= level;
+    let runs_needed = (runs..=RUNS_MAX).find(decides);
+    (comparisons > 0 && !decides(&runs)).then_some(Rehearsal { runs, comparisons, runs_needed })
+}
+
+/// The smallest two-sided p value of the exchange of so many runs of each condition in each of so many blocks.
+fn least_p(runs: u32, blocks: u32) -> f64 {
+    let exchanges: f64 = (1..=runs).map(|run| f64::from(runs + run) / f64::from(run)).product();
+    2.0 / exchanges.powi(blocks as i32)
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
     use crate::plan::{BetweenBlocks, Design, ExperimentCondition, Kind, Plan, RunOrder, RunSpec, Work};
     use crate::units::Nanos;
+
+    #[test]
+    fn a_design_that_cannot_decide_anything_is_a_rehearsal() {
+        let of = |levels: &[&str], runs: u32, blocks: u32| {
+            let mut experiment = experiment(levels, RunsRule::PerBlock(runs));
+            experiment.design.blocks = blocks;
+            rehearsal(&experiment)
+        };
+        // Four against four have 70 exchanges: 2/70 is significant in one row, not in two. Five have 252.
+        assert_eq!(of(&["a", "b"], 4, 1), None);
+        assert_eq!(of(&["a", "b", "c"], 4, 1), Some(Rehearsal { runs: 4, comparisons: 2, runs_needed: Some(5) }));
+        assert_eq!((of(&["a", "b", "c"], 4, 2), of(&["a", "b"], 1, 6)), (None, None));
+        assert_eq!(of(&["a", "b"], 1, 5), Some(Rehearsal { runs: 1, comparisons: 1, runs_needed: Some(2) }));
+        assert_eq!(of(&["a"], 1, 1), None, "nothing is compared");
+    }
 
     /// An experiment whose one factor, `load`, has these levels.
     pub(in crate::analysis::experiment) fn experiment(levels: &[&str], runs: RunsRule) -> Experiment {

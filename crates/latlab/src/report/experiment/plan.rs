@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::published::publication;
-use crate::analysis::experiment::{ExperimentCost, experiment_cost};
+use crate::analysis::experiment::{ExperimentCost, Rehearsal, experiment_cost, rehearsal};
 use crate::facts::ExcludedCondition;
 use crate::plan::{BetweenBlocks, Design, Experiment, RunOrder, RunsRule, condition_words};
 use crate::recipe::Recipe;
@@ -50,6 +50,9 @@ pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
         push(&mut lines, "left out", &format!("{}: {reason}", condition_words(factors)), style);
     }
     push(&mut lines, "runs", &runs_line(plan), style);
+    if let Some(rehearsal) = rehearsal(plan.experiment) {
+        push(&mut lines, "verdicts", &without_verdicts(rehearsal), style);
+    }
     push(&mut lines, "order", &order(design), style);
     for block in 1..=design.blocks_at_most().min(if plan.with_order { BLOCKS_SHOWN } else { 0 }) {
         let order = design.schedule(conditions.len(), block);
@@ -94,6 +97,13 @@ fn runs_line(plan: &ExperimentPlan<'_>) -> String {
     let all = grouped(design.runs_at_most(plan.experiment.conditions.len()));
     let done = if plan.done > 0 { format!(", {} of them done", grouped(plan.done)) } else { String::new() };
     format!("{runs} per condition{warmup}; {blocks}{between}: {all} runs in all{done}")
+}
+
+fn without_verdicts(Rehearsal { runs, comparisons, runs_needed }: Rehearsal) -> String {
+    let runs = if runs == 1 { "1 run".into() } else { format!("{runs} runs") };
+    let comparisons = if comparisons == 1 { "its comparison".into() } else { format!("its {comparisons} comparisons") };
+    let needed = runs_needed.map(|runs| format!("; {runs} could")).unwrap_or_default();
+    format!("a rehearsal: {runs} per condition and block cannot decide {comparisons}, whatever they show{needed}")
 }
 
 fn order(design: &Design) -> String {

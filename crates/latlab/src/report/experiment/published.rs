@@ -10,7 +10,7 @@ use crate::units::human::{ABSENT, grouped};
 
 const LABEL: usize = 14;
 const GAP: usize = 2;
-const AGAINST: &str = "against first";
+const AGAINST: &str = "ministat's test";
 
 /// The measured figures of a row, or why there are none; `None` if only the publication is shown.
 type Measured<'a> = Option<&'a Result<MeasuredRow, String>>;
@@ -277,7 +277,7 @@ CPU load
         let rows = vec![measured(21_000.0, None), measured(17_000.5, lower), Err("such is `lo` ".repeat(7))];
         let expected = "\
 delivered rate, 10⁶ bit/s
-                 median  stdev    against first
+                 median  stdev  ministat's test
 v4, no checksum
   published      6137.8  256.3
   here          21000.0   88.0
