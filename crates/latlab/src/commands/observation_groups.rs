@@ -11,7 +11,7 @@ use crate::analysis::comparison::{NumberFiles, ObservedRun, RunGroups, expect_on
 use crate::cli::resolve::{Grouping, NamedGlob, Sources};
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure, in_words};
-use crate::experiment::{observe, runs_of};
+use crate::experiment::{is_experiment, observe, read_state, runs_of};
 use crate::formats::numbers::{self, NumbersError, TextColumn};
 use crate::plan::Kind;
 use crate::plan::defaults::{PLOT_WIDTH, PLOT_WIDTHS};
@@ -131,13 +131,20 @@ pub(super) fn of_numbers(paths: &[PathGroup], sources: &Sources) -> Result<RunGr
 pub(super) struct FoundGroup {
     name: String,
     runs: Vec<FoundRun>,
+    /// Finished runs that are gone or damaged.
+    missing: Vec<String>,
 }
 
 /// The recordings in `paths`; reports those that are left out.
 pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<Vec<FoundGroup>, Failure> {
     let group = |group: &PathGroup| {
-        let runs = group.paths.iter().map(|path| runs_in(path, console)).collect::<Result<Vec<_>, _>>()?;
-        Ok(FoundGroup { name: group.name.clone(), runs: runs.concat() })
+        let mut found = FoundGroup { name: group.name.clone(), runs: Vec::new(), missing: Vec::new() };
+        for path in &group.paths {
+            let FoundRuns { runs, missing } = runs_in(path, console)?;
+            found.runs.extend(runs);
+            found.missing.extend(missing);
+        }
+        Ok(found)
     };
     paths.iter().map(group).collect()
 }
@@ -159,16 +166,19 @@ pub(super) fn of_recordings(
     let observed = observe(&paths, estimands, &|text| console.note(text))?;
     expect_one_kind(&observed, estimands)?;
     let mut observed = observed.into_iter();
+    let missing = found.iter().flat_map(|group| group.missing.clone()).collect();
     let own = |group: FoundGroup| (group.name, observed.by_ref().take(group.runs.len()).collect());
     let groups: Vec<(String, Vec<ObservedRun>)> = found.into_iter().map(own).collect();
-    Ok(match &sources.grouping {
+    let mut groups = match &sources.grouping {
         Grouping::By(factor) => {
             let groups = RunGroups::by(factor, groups.into_iter().flat_map(|(_, runs)| runs).collect())?;
             sources.baseline.iter().try_fold(groups, |groups, name| groups.with_baseline(name))?
         }
         Grouping::Paths => RunGroups::of_paths(groups)?,
         Grouping::Globs(_) => RunGroups::of_globs(groups)?,
-    })
+    };
+    groups.missing = missing;
+    Ok(groups)
 }
 
 /// A recording whose rows are not read yet.
@@ -186,19 +196,29 @@ impl FoundRun {
     }
 }
 
+/// The runs in a path.
+pub(super) struct FoundRuns {
+    pub(super) runs: Vec<FoundRun>,
+    /// Finished runs that are gone or damaged.
+    missing: Vec<String>,
+}
+
 /// The runs of the recording, store or experiment at `path`, oldest first. Reports those that cannot be read.
-pub(super) fn runs_in(path: &Path, console: &Console) -> Result<Vec<FoundRun>, Failure> {
+pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failure> {
     let store = runs_of(path).unwrap_or_else(|| path.to_owned());
     let mut found: Vec<FoundRun> = Vec::new();
+    let mut missing = gone(&store);
     for listing in Store::at(&store).list()? {
         let kind = listing.manifest.as_ref().map(|manifest| manifest.kind);
+        let name = listing.name();
         match listing.state {
             ListingState::Finished | ListingState::Unfinished => found.push(FoundRun { path: listing.path, kind }),
             ListingState::Measuring { pid } => {
-                console.note(&format!("`{}` is left out: process {pid} still measures", listing.name()));
+                console.note(&format!("`{name}` is left out: process {pid} still measures"));
             }
             ListingState::Damaged(error) => {
-                console.warning(&format!("left out: {error}"), error.explain().hint.as_deref())
+                missing.push(format!("`{name}`"));
+                console.warning(&format!("left out: {error}"), error.explain().hint.as_deref());
             }
         }
     }
@@ -207,7 +227,15 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<Vec<FoundRun>, F
     if found.is_empty() && store == path {
         found.push(FoundRun { path: path.to_owned(), kind: None });
     }
-    Ok(found)
+    Ok(FoundRuns { runs: found, missing })
+}
+
+/// The recordings of judged runs that are no longer in `store`, if it is that of an experiment.
+fn gone(store: &Path) -> Vec<String> {
+    let state = store.parent().filter(|directory| is_experiment(directory)).map(read_state);
+    let Some(Ok(state)) = state else { return Vec::new() };
+    let gone = state.judged().filter(|(_, name)| !store.join(name).is_dir());
+    gone.map(|(_, name)| format!("`{name}`")).collect()
 }
 
 /// Width of a plot of groups in the terminal, in characters between its borders.

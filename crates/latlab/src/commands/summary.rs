@@ -49,7 +49,7 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Vec<PathBuf>, Fail
             recordings.push(path.clone());
             continue;
         }
-        let runs = runs_in(path, console)?;
+        let runs = runs_in(path, console)?.runs;
         if runs.is_empty() {
             return Err(Failure::request(format!("the experiment `{}` has no run to be summarised", path.display()))
                 .hint(format!("`latlab run {}` measures them", path.display())));

@@ -258,3 +258,20 @@ fn docs_comparing_shows_the_output_of_compare() {
         assert_eq!(lab.args(words).failure(code).stdout, shown(command), "{command}");
     }
 }
+
+#[test]
+fn finished_runs_that_are_gone_or_damaged_are_named_and_keep_no_gate() {
+    let lab = Latlab::new();
+    builds(&lab.path(""));
+    let run = fs::read_dir(lab.path("runs")).expect("runs").next().expect("a run").expect("an entry");
+    fs::write(run.path().join("manifest.json"), "{").expect("written");
+    let name = run.file_name().to_string_lossy().into_owned();
+    let command = "compare --by tag:build runs --statistic p50 --json";
+    let ran = lab.line(command).args(["--gate", "p50 <= +50%"]).stderr(contains("left out")).failure(1);
+    let document = document(&ran);
+    let caveats = document["caveats"].as_array().expect("caveats");
+    let missing = caveats.iter().find(|caveat| caveat["code"] == "missing-runs").expect("a damaged run");
+    assert!(missing["message"].as_str().is_some_and(|message| message.contains(&name)), "{missing}");
+    assert_eq!(document["gates"][0]["reason"], "missing-runs");
+    assert_eq!(document["gates"][0]["state"], "broken");
+}

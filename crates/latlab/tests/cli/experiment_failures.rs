@@ -55,8 +55,8 @@ fn a_condition_without_runs_leaves_the_others_compared() {
     let document: Value = serde_json::from_str(&ran.stdout).expect("one document");
     check_schema(&document, "compare/1");
     let undecided = |row: &&Value| row["reason"] == "no-run";
-    assert_eq!(rows(&document).iter().filter(undecided).count(), 4, "{document:#}");
-    let decided: Vec<_> = rows(&document).iter().filter(|row| !undecided(row)).collect();
+    assert_eq!(rows(&document).into_iter().filter(undecided).count(), 4, "{document:#}");
+    let decided: Vec<_> = rows(&document).into_iter().filter(|row| !undecided(row)).collect();
     let [row] = &decided[..] else { panic!("{document:#}") };
     assert!(row["difference"]["value"].is_number() && row["baseline_runs"] == 4, "{row:#}");
     let shown = only(directory.path()).display().to_string();
@@ -235,6 +235,11 @@ fn an_experiment_that_is_continued_after_its_end_pays_for_each_look() {
         let runs = format!("{shown}/runs");
         let by_store = ["compare", "--by", "size", "--statistic", "p50", &runs];
         let text = Latlab::at(directory.path()).args(by_store).stdout(contains(words)).success().stdout;
+        let gone = fs::read_dir(&runs).expect("runs").next().expect("a run").expect("an entry");
+        fs::remove_dir_all(gone.path()).expect("removed");
+        let name = gone.file_name().to_string_lossy().into_owned();
+        let gated = ["compare", &shown, "--statistic", "p50", "--gate", "p50 <= +900%"];
+        Latlab::at(directory.path()).args(gated).stdout(contains(&name)).stdout(contains("gone or damaged")).failure(1);
         assert!(text.contains(if looks.is_empty() { "99.6875 % intervals" } else { "98.42 % intervals" }), "{text}");
     }
     let directory = directory_with(&file(2, "looks = 11\n"));

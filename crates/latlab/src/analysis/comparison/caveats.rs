@@ -22,6 +22,7 @@ pub(super) fn of(
     options: &ComparisonOptions,
 ) -> Vec<Caveat> {
     let mut caveats: Vec<Caveat> = Vec::new();
+    caveats.extend(missing_runs(&groups.missing));
     caveats.extend(looked_before(options));
     caveats.extend(untrusted_runs(groups));
     caveats.extend(dependence_caveat(groups));
@@ -35,6 +36,18 @@ pub(super) fn of(
     caveats.extend(groups.exclusion_caveat());
     caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     caveats
+}
+
+fn missing_runs(missing: &[String]) -> Option<Caveat> {
+    (!missing.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "missing-runs",
+            format!("finished runs are gone or damaged: {}", missing.join(", ")),
+            "verdicts are about the others, which may be the better ones; no gate is kept",
+            "restore them, or repeat the experiment",
+        )
+    })
 }
 
 /// The look at an experiment that was continued after its verdicts were shown, or whose looks are declared.

@@ -60,6 +60,8 @@ pub struct RunGroups {
     pub(super) strata: Vec<String>,
     /// Whether figures are compared without logarithms, even if all are positive.
     pub(super) is_linear: bool,
+    /// Finished runs that belong to the groups, but are gone or damaged: names.
+    pub missing: Vec<String>,
 }
 
 /// Baseline and candidate of a comparison, as indices of groups.
@@ -167,7 +169,15 @@ impl RunGroups {
 
     /// The same of `groups` that are made.
     pub(super) fn of_groups(groups: Vec<RunGroup>) -> Result<RunGroups, GroupingError> {
-        RunGroups { factor: None, groups, excluded: BTreeMap::new(), strata: Vec::new(), is_linear: false }.judged()
+        RunGroups {
+            factor: None,
+            groups,
+            excluded: BTreeMap::new(),
+            strata: Vec::new(),
+            is_linear: false,
+            missing: Vec::new(),
+        }
+        .judged()
     }
 
     /// Groups named by the paths of their runs: runs of one path that all belong to experiments are grouped by condition.
@@ -262,7 +272,7 @@ impl RunGroups {
             groups[index].runs.push(run);
         }
         let factor = title_of(groups.iter().flat_map(|group| group.levels.keys()));
-        RunGroups { factor, groups, excluded, strata: Vec::new(), is_linear: false }
+        RunGroups { factor, groups, excluded, strata: Vec::new(), is_linear: false, missing: Vec::new() }
     }
 
     /// Groups of equal keys, in the order of their first runs.
@@ -282,7 +292,7 @@ impl RunGroups {
                 }
             }
         }
-        RunGroups { factor, groups, excluded: BTreeMap::new(), strata, is_linear: false }.judged()
+        RunGroups { factor, groups, excluded: BTreeMap::new(), strata, is_linear: false, missing: Vec::new() }.judged()
     }
 
     /// The groups without excluded runs.
