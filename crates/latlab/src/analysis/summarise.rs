@@ -314,6 +314,23 @@ mod tests {
     }
 
     #[test]
+    fn metrics_of_a_run_without_an_answer_are_infinite() {
+        let rows = (0..20).map(|seq| but(closed(seq, 0, 40), Fate::Lost)).collect();
+        let summary = summary(&InMemory::of(CLOSED, rows));
+        for metric in [Metric::RoundTripDelay, Metric::RoundTripDelayLessDwell, Metric::Pdv] {
+            let described = &summary.metrics[&metric];
+            assert_eq!((described.n, described.lost, described.mean), (20, 20, None), "{metric:?}");
+            assert!(described.quantiles.iter().all(|quantile| quantile.lost && quantile.value.is_none()), "{metric:?}");
+        }
+        // Without stamps of the reflector some probes are answered, and the delay less dwell is unknown, not infinite.
+        let mut rows: Vec<_> = (0..20).map(|seq| closed(seq, 0, 40)).collect();
+        rows.iter_mut().for_each(|row| (row.reflector_received, row.reflector_sent) = (None, None));
+        rows[3] = but(rows[3].clone(), Fate::Lost);
+        let summary = super::tests::summary(&InMemory::of(CLOSED, rows));
+        assert!(!summary.metrics.contains_key(&Metric::RoundTripDelayLessDwell));
+    }
+
+    #[test]
     fn a_fail_if_condition_adds_its_metric_and_its_quantile() {
         let source = InMemory::of(CLOSED, vec![closed(0, 0, 40)]);
         let mut options = SummaryOptions { metrics: Vec::new(), ..SummaryOptions::of(&source.manifest.spec) };
