@@ -118,7 +118,7 @@ pub fn in_words(error: &io::Error) -> String {
 pub enum Outcome {
     /// The command did what was asked.
     Done,
-    /// The negative answer: `--fail-if` held, a gate was broken, `doctor` found a blocker, or a child process refused.
+    /// The negative answer: a gate does not hold, `doctor` found a blocker, or a child process refused.
     AnswerIsNo,
     /// A fatal caveat: the recording is kept and marked.
     NotTrusted,

@@ -30,7 +30,7 @@ pub enum Metric {
 
 /// A row of the table of metrics.
 struct Definition {
-    /// In JSON, in `--fail-if` and in `compare`.
+    /// In JSON, in `--gate` and in `compare`.
     name: &'static str,
     /// In text for people.
     title: &'static str,
@@ -87,7 +87,7 @@ impl Metric {
     /// The metrics that a summary of probes shows by default: the delay, and whether the schedule was kept.
     pub const USUAL: [Metric; 3] = [Metric::RoundTripDelay, Metric::ResponseTime, Metric::SendSlip];
 
-    /// The name in JSON, in `--fail-if` and in `compare`.
+    /// The name in JSON, in `--gate` and in `compare`.
     pub const fn name(self) -> &'static str {
         self.definition().name
     }

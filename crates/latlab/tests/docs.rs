@@ -13,6 +13,8 @@ mod blocks;
 mod execution;
 #[path = "docs/help.rs"]
 mod help;
+#[path = "docs/job.rs"]
+mod job;
 #[path = "docs/pattern.rs"]
 mod pattern;
 mod scheduling;

@@ -1,4 +1,4 @@
-//! Estimands (ICH E9(R1)) of conditions, comparisons and gates: a statistic of a metric, or a ratio of the run. Parses
+//! Estimands (ICH E9(R1)) of comparisons and gates: a statistic of a metric, or a ratio of the run. Parses
 //! estimands and their values, and finds their figures in the description of a run.
 
 use std::fmt;
@@ -12,8 +12,8 @@ use crate::stats::Description;
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate, ParseError};
 
-/// The form of a condition, for hints.
-pub(super) const FORM_HINT: &str = "`[METRIC] STATISTIC OP VALUE`, such as `p99 > 200us` or `loss_ratio > 0.1%`";
+/// The form of a gate, for hints.
+pub(super) const FORM_HINT: &str = "`[METRIC] STATISTIC OP VALUE`, such as `p99 <= 200us` or `loss_ratio <= 0.1%`";
 
 /// A statistic of a metric, or a ratio of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -319,7 +319,7 @@ fn statistic_named(text: &str, word: &str) -> Result<Statistic, EstimandError> {
         let meant = with_decimal_point(word).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
         (format!("there is no quantile `{word}`"), format!("{meant}{form}"))
     } else if Metric::from_name(word).is_some() {
-        let hint = format!("name one of it, such as `{word} p99 > 1ms`");
+        let hint = format!("name one of it, such as `{word} p99 <= 1ms`");
         (format!("`{word}` is a metric, not a statistic"), hint)
     } else {
         let known: Vec<_> = STATISTICS.iter().map(|(name, _)| *name).chain(RATIOS.map(|(name, _)| name)).collect();

@@ -1,4 +1,4 @@
-//! Analysis of recordings: summaries, caveats, conditions and comparisons. Pure: every figure can be computed again
+//! Analysis of recordings: summaries, caveats, gates and comparisons. Pure: every figure can be computed again
 //! from the recording. Definitions: docs/metrics.md.
 
 mod caveats;
@@ -6,7 +6,7 @@ pub mod comparison;
 mod counts;
 mod estimand;
 pub mod experiment;
-mod fail_if;
+mod gate;
 mod host_samples;
 #[cfg(test)]
 pub(crate) mod in_memory;
@@ -23,9 +23,12 @@ mod wakeup;
 pub use caveats::{real_time_warning, unreached_loads};
 pub use counts::{Counts, Deadline, Ratios};
 pub use estimand::{Estimand, Ratio, Statistic};
-pub use fail_if::{ConditionResult, FailIf, FailIfError};
+pub use gate::{
+    ChangeGate, ChangeGateResult, ExperimentGateResult, GateError, GateReason, GateState, UndecidedGate,
+    ValueGateResult, ValueGates, WorstRun, change_gates_outcome, undecided_gates,
+};
 pub use host_samples::ClockRates;
-pub use outcome::{comparison_outcome, ended_run_outcome, run_outcome, summary_outcome};
+pub use outcome::{comparison_outcome, ended_run_outcome, run_outcome, summary_outcome, with_gates};
 pub use ping::{Coincidence, LateBeyond, Threshold, Window};
 pub use singletons::sample;
 pub use source::ProbeSource;

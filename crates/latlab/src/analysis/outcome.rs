@@ -49,6 +49,19 @@ pub fn run_outcome(summaries: &[Summary]) -> Result<Outcome, Failure> {
     }
 }
 
+/// The outcome of a command whose outcome without gates is `own`: a gate that does not hold comes first. A failure, such
+/// as that nothing was answered, keeps its cause and hint, with the exit code of the gates.
+///
+/// # Errors
+/// If `own` is a failure.
+pub fn with_gates(own: Result<Outcome, Failure>, gates: Outcome) -> Result<Outcome, Failure> {
+    match (own, gates) {
+        (own, Outcome::Done) => own,
+        (Ok(_), gates) => Ok(gates),
+        (Err(failure), gates) => Err(Failure { exit_code: gates.exit_code(), ..failure }),
+    }
+}
+
 fn no_answer(summaries: &[Summary]) -> Failure {
     if summaries.iter().all(|summary| summary.kind == Kind::Wakeup) {
         return Failure::world("no wake-up was measured")
@@ -179,6 +192,16 @@ mod tests {
         assert_eq!(summary_outcome(std::slice::from_ref(&untrusted)), Outcome::NotTrusted);
         assert_eq!(ended_run_outcome(&untrusted), RunOutcome::Untrusted);
         assert_eq!(run_outcome(&[untrusted]), Ok(Outcome::NotTrusted));
+    }
+
+    #[test]
+    fn a_gate_that_does_not_hold_comes_before_the_other_outcomes() {
+        let silent = || run_outcome(&[summary(unanswered(Fate::Lost), |_| {})]);
+        assert_eq!(with_gates(silent(), Outcome::Done), silent());
+        let failure = with_gates(silent(), Outcome::AnswerIsNo).expect_err("no answer");
+        assert_eq!((failure.exit_code, failure.message.as_str()), (1, "no probe was answered by `local`"));
+        assert_eq!(with_gates(Ok(Outcome::NotTrusted), Outcome::Done), Ok(Outcome::NotTrusted));
+        assert_eq!(with_gates(Ok(Outcome::NotTrusted), Outcome::AnswerIsNo), Ok(Outcome::AnswerIsNo));
     }
 
     #[test]

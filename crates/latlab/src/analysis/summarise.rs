@@ -163,6 +163,7 @@ fn of_manifest<S: ProbeSource>(source: &S, counts: &RunCounts) -> Summary {
         loads: manifest.loads.clone(),
         instrument: manifest.instrument.clone(),
         caveats: Vec::new(),
+        gates: Vec::new(),
     }
 }
 
@@ -261,7 +262,7 @@ fn host_samples<S: ProbeSource>(source: &S) -> Result<HostAccumulators, S::Error
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::FailIf;
+    use crate::analysis::ValueGates;
     use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed};
     use crate::probe::Fate;
 
@@ -331,10 +332,10 @@ mod tests {
     }
 
     #[test]
-    fn a_fail_if_condition_adds_its_metric_and_its_quantile() {
+    fn a_gate_adds_its_metric_and_its_quantile() {
         let source = InMemory::of(CLOSED, vec![closed(0, 0, 40)]);
         let mut options = SummaryOptions { metrics: Vec::new(), ..SummaryOptions::of(&source.manifest.spec) };
-        options.include(FailIf::parse("ipdv p95 > 1us").expect("a condition").estimand());
+        ValueGates::parse(&["ipdv p95 <= 1us".into()], false).expect("a gate").include(&mut options);
         assert_eq!(options.metrics, [Metric::Ipdv]);
         assert_eq!(options.judging.quantiles, [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999]);
     }

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::counts::{Counts, Deadline, Ratios};
 use super::estimand::Estimand;
+use super::gate::ValueGateResult;
 use super::ping::{Coincidence, MAX_WINDOWS, Window};
 use super::stream::StreamFigures;
 use super::wakeup::Wakeups;
@@ -104,6 +105,8 @@ pub struct Summary {
     pub instrument: Instrument,
     /// Caveats of the run, in descending order of severity.
     pub caveats: Vec<Caveat>,
+    /// Results of the gates of the command, in their order.
+    pub gates: Vec<ValueGateResult>,
 }
 
 impl Summary {

@@ -60,7 +60,7 @@ pub const COMMANDS: [(&str, [Example; 2]); 15] = [
         "summary",
         [
             example("latlab summary latlab-runs/* --half", "one table of all, with `round trip / 2`"),
-            example("latlab summary RECORDING --fail-if 'p99 > 200us'", "exit code 1 if it holds"),
+            example("latlab summary RECORDING --gate 'p99 <= 200us'", "exit code 1 unless it holds"),
         ],
     ),
     (

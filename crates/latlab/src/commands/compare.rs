@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use super::Outcome;
 use super::observation_groups::{self, PathGroup};
 use super::run::settle_directory;
-use crate::analysis::Estimand;
 use crate::analysis::comparison::{
-    ComparisonOptions, ComparisonRequest, Comparisons, Gate, GateRow, Look, NumberFiles, QuestionScope, RunFigure,
-    UndecidedGate, compare, default_estimands, gates_outcome, independence_caveat, parse_estimand, undecided_gates,
+    ComparisonOptions, ComparisonRequest, Comparisons, Look, NumberFiles, QuestionScope, RunFigure, compare,
+    default_estimands, independence_caveat, parse_estimand,
 };
 use crate::analysis::experiment::add_contrasts;
+use crate::analysis::{ChangeGate, ChangeGateResult, Estimand, UndecidedGate, change_gates_outcome, undecided_gates};
 use crate::cli::args::{FormatWord, OverWord};
 use crate::cli::resolve::{CompareJob, Grouping, MinistatJob, RequestError, VerdictJob};
 use crate::console::{Console, Verbosity};
@@ -50,16 +50,16 @@ fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure
     let options = ComparisonOptions { scope: over(job), ..ComparisonOptions::at(job.confidence.share()) };
     let options = options.paying_for(strictest_look(&paths, job.confidence.share()));
     let comparisons = compare(runs, &request, &options)?;
-    let gated: Vec<GateRow> = gates.iter().flat_map(|gate| gate.judge(&comparisons)).collect();
+    let gated: Vec<ChangeGateResult> = gates.iter().flat_map(|gate| gate.judge(&comparisons)).collect();
     show(job, &comparisons, &gated, console)?;
     for UndecidedGate { gate, hint } in undecided_gates(&gated) {
         console.warning(&format!("the gate `{gate}` is undecided"), Some(hint));
     }
-    Ok(gates_outcome(&gated, job.gate_strict))
+    Ok(change_gates_outcome(&gated, job.gate_strict))
 }
 
-fn gates(job: &VerdictJob, metric: Option<&str>) -> Result<Vec<Gate>, Failure> {
-    Ok(job.gates.iter().map(|text| Gate::parse(text, metric)).collect::<Result<_, _>>()?)
+fn gates(job: &VerdictJob, metric: Option<&str>) -> Result<Vec<ChangeGate>, Failure> {
+    Ok(job.gates.iter().map(|text| ChangeGate::parse(text, metric)).collect::<Result<_, _>>()?)
 }
 
 /// The look with the lowest level at any experiment whose runs are in `paths`.
@@ -84,7 +84,12 @@ fn over(job: &VerdictJob) -> QuestionScope {
 }
 
 /// Prints the comparisons as JSON, text, Markdown or CSV.
-fn show(job: &VerdictJob, comparisons: &Comparisons, gated: &[GateRow], console: &Console) -> Result<(), Failure> {
+fn show(
+    job: &VerdictJob,
+    comparisons: &Comparisons,
+    gated: &[ChangeGateResult],
+    console: &Console,
+) -> Result<(), Failure> {
     if job.json || job.format == FormatWord::Csv {
         let serious = comparisons.caveats.iter().filter(|caveat| caveat.severity > Severity::Note);
         serious.filter(|_| console.verbosity() > Verbosity::Quiet).for_each(|caveat| console.caveat(caveat));
@@ -101,7 +106,11 @@ fn show(job: &VerdictJob, comparisons: &Comparisons, gated: &[GateRow], console:
 
 /// The request for recordings: statistics that were typed or that an experiment's file names, those of gates, and the
 /// shift table.
-fn request_of_recordings(job: &VerdictJob, asked: Option<&str>, gates: &[Gate]) -> Result<ComparisonRequest, Failure> {
+fn request_of_recordings(
+    job: &VerdictJob,
+    asked: Option<&str>,
+    gates: &[ChangeGate],
+) -> Result<ComparisonRequest, Failure> {
     let metric = match asked {
         None => Metric::RoundTripDelay,
         Some(name) => match parse_estimand(Some(name), "mean")? {
@@ -148,7 +157,7 @@ fn contrasts_of_file(job: &VerdictJob) -> Result<Option<Vec<Contrast>>, Failure>
 }
 
 /// The request for files of numbers, which have values only: options about statistics are refused.
-fn request_of_numbers(job: &VerdictJob, gates: &[Gate]) -> Result<ComparisonRequest, Failure> {
+fn request_of_numbers(job: &VerdictJob, gates: &[ChangeGate]) -> Result<ComparisonRequest, Failure> {
     let asked = [
         ("--statistic", !job.statistics.is_empty()),
         ("--metric", job.metric.is_some()),

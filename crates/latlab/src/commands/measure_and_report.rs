@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{keys, recovery};
-use crate::analysis::{Summary, SummaryOptions, real_time_warning, run_outcome, summarise};
+use crate::analysis::{
+    GateError, Summary, SummaryOptions, ValueGates, real_time_warning, run_outcome, summarise, with_gates,
+};
+use crate::cli::args::GateArgs;
 use crate::cli::resolve::{OutputSpec, PingJob, StreamJob, WakeupJob};
 use crate::console::{Console, Progress, Verbosity};
 use crate::diagnostics::{Caveat, Failure, Outcome, Severity, refused};
@@ -26,28 +29,31 @@ use crate::units::human::{bit_rate, percent, span};
 
 /// `latlab ping`: round trips.
 pub(super) fn ping(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
+    let gates = gates_of(&job.gates, &job.plan)?;
     let key = keys::find(&job.key)?;
     keys::require_key_for_other_hosts(&job.plan)?;
     warn_of_real_time([&job.plan], console);
-    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), output: &job.output, json: job.json };
+    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), gates, output: &job.output, json: job.json };
     measure_and_report(&measured, &LiveView { rates: &Arc::default(), text: &String::new }, console)
 }
 
 /// `latlab wakeup`: how late a timer wakes a thread.
 pub(super) fn wakeup(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure> {
+    let gates = gates_of(&job.gates, &job.plan)?;
     warn_of_real_time([&job.plan], console);
-    let measured = MeasureJob { plan: &job.plan, key: None, output: &job.output, json: job.json };
+    let measured = MeasureJob { plan: &job.plan, key: None, gates, output: &job.output, json: job.json };
     measure_and_report(&measured, &LiveView { rates: &Arc::default(), text: &String::new }, console)
 }
 
 /// `latlab stream`: one-way throughput.
 pub(super) fn stream(job: &StreamJob, console: &Console) -> Result<Outcome, Failure> {
+    let gates = gates_of(&job.gates, &job.plan)?;
     let key = keys::find(&job.key)?;
     keys::require_key_for_other_hosts(&job.plan)?;
     announce_duration(job, console);
     let live = Arc::new(LiveRates::default());
     let progress = StreamProgress::of(&live);
-    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), output: &job.output, json: job.json };
+    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), gates, output: &job.output, json: job.json };
     measure_and_report(&measured, &LiveView { rates: &live, text: &|| progress.text() }, console)
 }
 
@@ -63,10 +69,11 @@ fn announce_duration(job: &StreamJob, console: &Console) {
     }
 }
 
-/// A plan, the key of its sessions, and the output of its results.
+/// A plan, the key of its sessions, what must hold, and the output of its results.
 pub(super) struct MeasureJob<'a> {
     pub(super) plan: &'a Plan,
     pub(super) key: Option<&'a PreSharedKey>,
+    pub(super) gates: ValueGates,
     pub(super) output: &'a OutputSpec,
     /// One JSON document instead of text.
     pub(super) json: bool,
@@ -108,7 +115,39 @@ pub(super) fn measure_and_report(
         return Ok(signals.outcome().unwrap_or(Outcome::Interrupted));
     };
     let shown = show_recordings(&measured, job, console);
-    outcome(measured, shown, &signals)
+    outcome(measured, shown, &job.gates, &signals)
+}
+
+/// The gates of a command as typed.
+///
+/// # Errors
+/// If one cannot be parsed.
+pub(super) fn gates(typed: &GateArgs) -> Result<ValueGates, GateError> {
+    ValueGates::parse(&typed.gate, typed.gate_strict)
+}
+
+/// The gates of a command that measures `plan`.
+fn gates_of(typed: &GateArgs, plan: &Plan) -> Result<ValueGates, GateError> {
+    let gates = gates(typed)?;
+    gates.expect_judgeable(&plan.runs)?;
+    Ok(gates)
+}
+
+/// Warns of each undecided gate, of several runs with the recording.
+pub(super) fn warn_of_undecided(summaries: &[Summary], console: &Console) {
+    for summary in summaries {
+        for warning in summary.gates.iter().filter_map(|result| result.undecided_warning(summary.kind)) {
+            console.caveat(&of_one(summary, summaries, warning));
+        }
+    }
+}
+
+/// `caveat`, which names its recording if there are several `summaries`.
+fn of_one(summary: &Summary, summaries: &[Summary], caveat: Caveat) -> Caveat {
+    match summaries {
+        [_] => caveat,
+        _ => Caveat { message: format!("`{}`: {}", summary.recording, caveat.message), ..caveat },
+    }
 }
 
 /// Measures `plan` into `target`; `None` if a signal ended it before anything was measured. The progress line is erased
@@ -200,18 +239,23 @@ fn show_recordings(measured: &PlanOutcome, job: &MeasureJob<'_>, console: &Conso
         let spec = &recording.manifest().spec;
         half |= spec.judging.half;
         like = like.or(spec.judging.like);
-        let options = SummaryOptions { metrics: metrics(job.json || every_metric), ..SummaryOptions::of(spec) };
-        summaries.push(summarise(&recording, &options)?);
+        let mut options = SummaryOptions { metrics: metrics(job.json || every_metric), ..SummaryOptions::of(spec) };
+        job.gates.include(&mut options);
+        let mut summary = summarise(&recording, &options)?;
+        job.gates.judge(&mut summary)?;
+        summaries.push(summary);
     }
     let kept = *job.output != OutputSpec::Nothing;
     show(&summaries, Showing { half, every_metric, kept, like }, job.json, console)?;
+    warn_of_undecided(&summaries, console);
     Ok(summaries)
 }
 
-/// A failure of measuring or recording comes first, then a signal, then what the summaries say.
+/// A failure of measuring or recording comes first, then a signal, then the gates, then what the summaries say.
 fn outcome(
     measured: PlanOutcome,
     shown: Result<Vec<Summary>, Failure>,
+    gates: &ValueGates,
     signals: &SignalWatch,
 ) -> Result<Outcome, Failure> {
     if let Some(error) = measured.failure {
@@ -225,7 +269,7 @@ fn outcome(
         return Ok(Outcome::HungUp);
     }
     let summaries = shown?;
-    signals.outcome().map_or_else(|| run_outcome(&summaries), Ok)
+    signals.outcome().map_or_else(|| with_gates(run_outcome(&summaries), gates.outcome(&summaries)), Ok)
 }
 
 /// The metrics to describe: every one in a document, the usual ones for a person.
@@ -252,11 +296,7 @@ fn warn(summaries: &[Summary], console: &Console) {
     let serious = |caveat: &&Caveat| caveat.severity != Severity::Note;
     for summary in summaries.iter().filter(|_| console.verbosity() > Verbosity::Quiet) {
         for caveat in summary.caveats.iter().filter(serious) {
-            let message = match summaries {
-                [_] => caveat.message.clone(),
-                _ => format!("`{}`: {}", summary.recording, caveat.message),
-            };
-            console.caveat(&Caveat { message, ..caveat.clone() });
+            console.caveat(&of_one(summary, summaries, caveat.clone()));
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::experiment_executor::ExperimentExecutor;
 use super::observation_groups::plot_width;
 use super::{Outcome, measure_and_report};
+use crate::analysis::{ExperimentGateResult, ValueGates, with_gates};
 use crate::cli::args::ReportFormat;
 use crate::cli::resolve::{self, AskedRecipe, ConditionSelection, Environment, ExperimentJob, RunJob, RunSource};
 use crate::console::Console;
@@ -26,11 +27,13 @@ use crate::report::experiment::{
 
 /// Carries out `job`.
 pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
+    let gates = measure_and_report::gates(&job.gates)?;
     let settled = settle(job)?;
+    gates.expect_judgeable(settled.job.experiment.conditions.iter().flat_map(|condition| &condition.plan.runs))?;
     if job.going_on.print_unit {
         return print_unit(&settled, job.going_on.keep_going, console);
     }
-    let reporter = Reporter { settled: &settled, json: job.json, format: job.format, console };
+    let reporter = Reporter { settled: &settled, gates, json: job.json, format: job.format, console };
     if job.going_on.dry_run {
         let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
         console.data(&plan(&settled.plan(settled.state.as_ref(), true), style))?;
@@ -250,6 +253,8 @@ fn print_unit(settled: &SettledExperiment, keep_going: bool, console: &Console) 
 /// Shows the report of an experiment.
 struct Reporter<'a> {
     settled: &'a SettledExperiment,
+    /// Judged when the experiment is finished.
+    gates: ValueGates,
     /// One document, however the experiment ended, instead of text.
     json: bool,
     format: ReportFormat,
@@ -304,11 +309,13 @@ impl Reporter<'_> {
     /// Shows the report of a finished experiment with its warnings.
     fn finish(&self, directory: &Path, state: &ExperimentState) -> Result<Outcome, Failure> {
         let note = |text: &str| self.console.note(text);
-        let reader = self.reader(directory, state, &note);
+        let reader = ReportReader { gates: Some(&self.gates), ..self.reader(directory, state, &note) };
         let partial = reader.read();
         self.print(&partial)?;
         let report = partial.report;
         report.warnings().iter().for_each(|warning| self.console.warning(warning, None));
+        let undecided = report.gates.iter().filter_map(ExperimentGateResult::undecided_warning);
+        undecided.for_each(|warning| self.console.caveat(&warning));
         if state.recipe.is_some() {
             for place in reader.unchanged_settings("offload")? {
                 self.console.warning(
@@ -317,7 +324,7 @@ impl Reporter<'_> {
                 );
             }
         }
-        report.outcome()
+        with_gates(report.outcome(), self.gates.outcome_over_runs(&report.gates))
     }
 
     fn show(&self, directory: &Path, state: &ExperimentState) -> Result<(), Failure> {
@@ -331,7 +338,7 @@ impl Reporter<'_> {
         note: &'b dyn Fn(&str),
     ) -> ReportReader<'b> {
         let ExperimentJob { experiment, impossible, .. } = &self.settled.job;
-        ReportReader { directory, state, experiment, impossible, note }
+        ReportReader { directory, state, experiment, impossible, gates: None, note }
     }
 
     /// Prints the report. A document has what could be read even if something could not.
@@ -342,8 +349,8 @@ impl Reporter<'_> {
         if let Some(failure) = failure {
             return Err(failure.clone());
         }
-        if !self.json && report.is_judged() {
-            if report.comparisons.is_none() {
+        if !self.json && (report.is_judged() || !report.gates.is_empty()) {
+            if report.is_judged() && report.comparisons.is_none() {
                 self.console
                     .note(&format!("one condition: `latlab summary {}/runs/*` shows each run", report.directory));
             }

@@ -1,10 +1,10 @@
-//! `latlab summary REC…`: prints summaries of recordings, and judges conditions on them (`--fail-if`).
+//! `latlab summary REC…`: prints summaries of recordings, and judges gates on them.
 
 use std::path::PathBuf;
 
 use super::observation_groups::runs_in;
 use super::{Outcome, measure_and_report};
-use crate::analysis::{ConditionResult, FailIf, Summary, SummaryOptions, summarise, summary_outcome};
+use crate::analysis::{SummaryOptions, summarise, summary_outcome, with_gates};
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
@@ -12,9 +12,9 @@ use crate::experiment::is_experiment;
 use crate::recording::Recording;
 use crate::report::view::Showing;
 
-/// Shows the summaries of the recordings in `spec`, then judges its conditions.
+/// Shows the summaries of the recordings in `spec` with the results of its gates.
 pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Failure> {
-    let conditions = spec.fail_if.iter().map(|text| FailIf::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let gates = measure_and_report::gates(&spec.gates)?;
     let every_metric = spec.verbosity > Verbosity::Usual;
     let mut summaries = Vec::new();
     let (mut half, mut like) = (false, None);
@@ -26,19 +26,20 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         let judging = spec.over(&recording.manifest().spec.judging);
         half |= judging.half;
         like = like.or(judging.like);
-        let mut wishes = SummaryOptions {
+        let mut options = SummaryOptions {
             judging,
             intervals: spec.intervals,
             metrics: measure_and_report::metrics(spec.json || every_metric),
         };
-        conditions.iter().for_each(|condition| wishes.include(condition.estimand()));
-        summaries.push(summarise(&recording, &wishes)?);
+        gates.include(&mut options);
+        let mut summary = summarise(&recording, &options)?;
+        // A gate that cannot be judged is a wrong request: nothing is shown.
+        gates.judge(&mut summary)?;
+        summaries.push(summary);
     }
-    // judged before anything is shown: a condition that cannot be judged is a wrong request
-    let judgements = judge(&conditions, &summaries)?;
     measure_and_report::show(&summaries, Showing { half, every_metric, kept: true, like }, spec.json, console)?;
-    let held = report_conditions(&judgements, summaries.len() > 1, console);
-    Ok(if held { Outcome::AnswerIsNo } else { summary_outcome(&summaries) })
+    measure_and_report::warn_of_undecided(&summaries, console);
+    with_gates(Ok(summary_outcome(&summaries)), gates.outcome(&summaries))
 }
 
 /// `paths`, in which the directory of an experiment stands for its runs.
@@ -57,25 +58,4 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Vec<PathBuf>, Fail
         recordings.extend(runs.into_iter().map(|run| run.path));
     }
     Ok(recordings)
-}
-
-/// The result of each condition on each summary, with the recording.
-fn judge<'a>(conditions: &[FailIf], summaries: &'a [Summary]) -> Result<Vec<(&'a str, ConditionResult)>, Failure> {
-    let pairs = summaries.iter().flat_map(|summary| conditions.iter().map(move |condition| (summary, condition)));
-    pairs.map(|(summary, condition)| Ok((summary.recording.as_str(), condition.judge(summary)?))).collect()
-}
-
-/// Reports each condition that holds, of several recordings with its name; returns whether one does.
-fn report_conditions(judgements: &[(&str, ConditionResult)], several: bool, console: &Console) -> bool {
-    for (recording, judgement) in judgements {
-        if let Some(warning) = &judgement.warning {
-            console.caveat(warning);
-        }
-        match (judgement.held, several) {
-            (false, _) => {}
-            (true, false) => console.note(&judgement.message),
-            (true, true) => console.note(&format!("`{recording}`: {}", judgement.message)),
-        }
-    }
-    judgements.iter().any(|(_, judgement)| judgement.held)
 }

@@ -18,7 +18,7 @@ use crate::analysis::experiment::{
     single_condition, unmeasured_reason,
 };
 use crate::analysis::{
-    AnalysisError, Estimand, Summary, SummaryOptions, ended_run_outcome, run_outcome, sample, summarise,
+    AnalysisError, Estimand, Summary, SummaryOptions, ValueGates, ended_run_outcome, run_outcome, sample, summarise,
 };
 use crate::diagnostics::Failure;
 use crate::facts::{ExcludedCondition, RunOutcome, RunState, SettingFacts};
@@ -145,6 +145,8 @@ pub(crate) struct ReportReader<'a> {
     pub(crate) experiment: &'a Experiment,
     /// Conditions that were impossible from the start.
     pub(crate) impossible: &'a [ExcludedCondition],
+    /// What must hold of each judged run; `None` before the experiment is finished.
+    pub(crate) gates: Option<&'a ValueGates>,
     /// Receives what opening the recordings changed.
     pub(crate) note: &'a dyn Fn(&str),
 }
@@ -176,6 +178,7 @@ impl ReportReader<'_> {
             timeout_slack: None,
             comparisons: None,
             single_condition: None,
+            gates: Vec::new(),
         };
         let failure = self.fill(&mut report).err();
         PartialReport { report, failure }
@@ -201,7 +204,27 @@ impl ReportReader<'_> {
             1 => report.single_condition = Some(self.single_condition()?),
             _ => report.comparisons = Some(self.compare(&measured, by_row.as_ref())?),
         }
+        if let Some(gates) = self.gates.filter(|gates| !gates.is_empty()) {
+            report.gates = gates.over_runs(&self.gated_summaries(gates)?, self.unjudged_conditions());
+        }
         Ok(())
+    }
+
+    /// The number of conditions without a judged run, but for those that were dropped.
+    fn unjudged_conditions(&self) -> usize {
+        let has_run = |factors: &Factors| self.state.judged().any(|(run, _)| run.key.factors == *factors);
+        let factors = self.experiment.conditions.iter().map(|condition| &condition.factors);
+        factors.filter(|factors| !self.state.is_dropped(factors) && !has_run(factors)).count()
+    }
+
+    /// The summaries of all judged runs with the results of the gates, several read at a time.
+    fn gated_summaries(&self, gates: &ValueGates) -> Result<Vec<Summary>, Failure> {
+        let paths: Vec<PathBuf> = self.state.judged().map(|(_, name)| self.path(name)).collect();
+        let read = |path: &PathBuf| match gated_summary(path, gates) {
+            Ok(summary) => ControlFlow::Continue(Ok(summary)),
+            Err(failure) => ControlFlow::Break(Err(failure)),
+        };
+        parallel_map::each(&paths, parallel_map::available(), read).into_iter().collect()
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -320,6 +343,17 @@ impl ReportReader<'_> {
         }
         Ok(found)
     }
+}
+
+/// The summary of the recording at `path` with the results of `gates`, without intervals.
+fn gated_summary(path: &Path, gates: &ValueGates) -> Result<Summary, Failure> {
+    let recording = Recording::open(path)?;
+    let judging = SummaryDefaults { window_ns: None, ..recording.manifest().spec.judging.clone() };
+    let mut options = SummaryOptions { judging, intervals: false, metrics: Vec::new() };
+    gates.include(&mut options);
+    let mut summary = summarise(&recording, &options)?;
+    gates.judge(&mut summary)?;
+    Ok(summary)
 }
 
 /// The place and the value of the settings of `knob`, if each had its value before.

@@ -51,6 +51,7 @@ impl<'a> LoadsView<'a> {
             tables: if self.loads.is_empty() { Vec::new() } else { vec![self.table()] },
             alike: Vec::new(),
             histogram: None,
+            gates: Vec::new(),
             remarks: Vec::new(),
             caveats: numbered(&self.caveats),
             recordings: Vec::new(),

@@ -5,6 +5,7 @@ pub mod comparison;
 pub mod doctor;
 pub mod experiment;
 mod figures;
+mod gates;
 mod heading;
 pub mod json;
 pub mod list;

@@ -3,7 +3,7 @@
 use super::figures::{across, by_cpu, down, histogram, rows_of_runs, windows};
 use super::heading::{Headline, heading, names};
 use super::view::{CaveatView, ReportView, Showing};
-use super::{remarks, stream_tables};
+use super::{gates, remarks, stream_tables};
 use crate::analysis::{CompatOutput, Kind, Summary};
 use crate::diagnostics::Caveat;
 
@@ -27,6 +27,7 @@ pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
             None => Vec::new(),
         },
         histogram: if let [one] = summaries { histogram(&one.histogram) } else { None },
+        gates: gates::lines(summaries),
         remarks: remarks::remarks(summaries),
         caveats: caveats(summaries),
         recordings: match showing.kept {

@@ -13,6 +13,7 @@ pub fn render(view: &ReportView, style: Style) -> String {
     sections.extend(view.tables.iter().map(|each| draw_table(each, style)));
     sections.push(view.alike.clone());
     sections.extend(view.histogram.iter().map(|each| draw_histogram(each, style)));
+    sections.push(view.gates.iter().flat_map(|line| wrap(line, style.width)).collect());
     let mut closing: Vec<String> = Vec::new();
     closing.extend(view.remarks.iter().flat_map(|remark| labelled(&remark.label, "", &remark.text, style)));
     closing.extend(view.caveats.iter().flat_map(|caveat| caveat_lines(caveat, style)));

@@ -28,6 +28,8 @@ pub struct ReportView {
     pub alike: Vec<String>,
     /// Histogram of round trips; only for a single run.
     pub histogram: Option<HistogramView>,
+    /// Gates with their results.
+    pub gates: Vec<String>,
     /// Labelled lines: instrument, deadline, time-outs.
     pub remarks: Vec<RemarkView>,
     /// Caveats numbered from 1, most severe first.

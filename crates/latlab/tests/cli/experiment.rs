@@ -392,3 +392,53 @@ fn the_compare_tables_of_the_file_select_the_statistics() {
     let typed = Latlab::at(directory.path()).args(typed).success().json();
     assert_eq!(typed["comparisons"][0]["statistic"], "p90");
 }
+
+#[test]
+fn every_judged_run_of_an_experiment_must_hold_each_gate() {
+    let directory = directory_with(SMALL);
+    let kept = Latlab::at(directory.path()).line("run x.toml --gate").arg("max <= 10s");
+    kept.stdout(contains("gate `max <= 10s` kept in each of 12 runs; the worst,")).success();
+    let name = only(directory.path()).display().to_string();
+    let again = |condition: &str| Latlab::at(directory.path()).args(["run", &name, "--gate", condition]);
+    let ran = again("min <= 1ns").arg("--json").failure(1).json();
+    check_schema(&ran, "compare/1");
+    let gate = &ran["experiment"]["gates"][0];
+    assert_eq!((&gate["state"], &gate["runs"], &gate["broken"]), (&"broken".into(), &12.into(), &12.into()), "{gate}");
+    assert!(gate["value"].is_number() && gate["worst"].is_string(), "{gate}");
+    let undecided = || again("p99.9 <= 10s").stdout(contains("gate `p99.9 <= 10s` undecided in 12 of 12 runs; "));
+    undecided().stderr(contains("warning: the gate `p99.9 <= 10s` is undecided")).success();
+    undecided().arg("--gate-strict").failure(1);
+    again("max <= 10s").line("--format markdown").stdout(contains("gate `max <= 10s` kept")).success();
+}
+
+#[test]
+fn gates_of_an_experiment_are_refused_before_it_begins() {
+    let directory = directory_with(SMALL);
+    for (condition, value) in [("p50 <= 5", "`5`"), ("send_slip p50 <= 1us", "`send_slip`"), ("p50", "`p50`")] {
+        let refused = Latlab::at(directory.path()).line("run x.toml --gate").arg(condition);
+        refused.stderr(contains(value)).stderr(contains("\n  hint: ")).failure(2);
+    }
+    assert!(experiments(directory.path()).is_empty());
+    let file = directory_with(&SMALL.replace("count = 100", "count = 100\ngate = \"p50 <= 1ms\""));
+    let refused = Latlab::at(file.path()).line("run x.toml").stderr(contains("`gate` is not for a condition to say"));
+    refused.stderr(contains("give it to `latlab run`: `--gate`")).failure(2);
+}
+
+#[test]
+fn an_experiment_with_a_condition_without_a_judged_run_breaks_its_gates() {
+    // Nothing listens on that port: no session is opened and nothing is recorded.
+    let file = "kind = \"ping\"\n[base]\ncount = 5\nwarmup = \"0\"\n[factors]\ntarget = [TARGETS]\n\
+                [design]\nruns = 1\nblocks = 1\nsettle = \"0s\"\n";
+    for (targets, count) in [("\"127.0.0.1:9\"", 0), ("\"127.0.0.1:9\", \"local\"", 1)] {
+        let directory = directory_with(&file.replace("TARGETS", targets));
+        let run = |options: &str| {
+            Latlab::at(directory.path()).line("run x.toml --keep-going --new --gate").arg("max <= 10s").line(options)
+        };
+        run("").stdout(contains("gate `max <= 10s` broken without a judged run of 1 condition")).failure(1);
+        let document = run("--json").failure(1).json();
+        check_schema(&document, "compare/1");
+        let gate = &document["experiment"]["gates"][0];
+        assert_eq!((&gate["state"], &gate["reason"]), (&"broken".into(), &"nothing-to-judge".into()), "{gate}");
+        assert_eq!((&gate["runs"], &gate["missing"]), (&count.into(), &1.into()), "{gate}");
+    }
+}

@@ -419,3 +419,52 @@ fn a_schedule_does_not_pause_after_a_failed_send() {
     let effect = &caveat(&summary, "send-failed", "the kernel refused 20 of 20")["effect"];
     assert_eq!(effect, "they are in no round trip; response time counts them as infinite");
 }
+
+#[test]
+fn a_ping_ends_with_the_result_of_its_gates() {
+    let ping = |options: &str| Latlab::new().line("ping -n 100 --warmup 0 --no-record").line(options);
+    let kept = ping("--json").args(["--gate", "max <= 10s", "--gate", "loss_ratio <= 100%"]).success().json();
+    check_schema(&kept, "summary/1");
+    for gate in kept["gates"].as_array().expect("a list") {
+        assert!(gate["state"] == "kept" && gate["value"].is_number() && gate["reason"].is_null(), "{gate}");
+    }
+    ping("").args(["--gate", "max <= 10s"]).stdout(contains("\ngate `max <= 10s` kept: ")).success();
+    ping("").args(["--gate", "min <= 1ns"]).stdout(contains("\ngate `min <= 1ns` broken: ")).failure(1);
+    let undecided = || ping("").args(["--gate", "p99.9 <= 10s"]).stdout(contains("\ngate `p99.9 <= 10s` undecided: "));
+    undecided().stderr(contains("warning: the gate `p99.9 <= 10s` is undecided")).success();
+    undecided().arg("--gate-strict").failure(1);
+    let one = Latlab::new().line("ping -n 1 --warmup 0 --no-record --gate").arg("stddev <= 10s");
+    one.stdout(contains("there is nothing to judge")).failure(1);
+    let sizes = ping("-s 64,128").args(["--gate", "max <= 10s"]).stdout(contains("kept by `64 B`: "));
+    sizes.stdout(contains("kept by `128 B`: ")).success();
+}
+
+#[test]
+fn gates_of_a_ping_are_refused_before_anything_is_sent() {
+    for (condition, value) in [
+        ("p99 <= 5", "`5`"),
+        ("p99 <= +5%", "`+5%`"),
+        ("p99", "`p99`"),
+        ("send_slip p50 <= 1us", "`send_slip`"),
+        ("deadline_miss_ratio <= 1%", "no deadline"),
+        ("mean >= 1Mbit/s", "`delivered_rate`"),
+    ] {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let refused = Latlab::at(home.path()).line("ping -n 5 --gate").arg(condition).stdout(empty());
+        refused.stderr(contains(value)).stderr(contains("\n  hint: ")).failure(2);
+        assert!(!home.path().join("latlab-runs").exists(), "{condition}");
+    }
+}
+
+#[test]
+fn a_ping_without_an_answer_breaks_its_gates() {
+    let deaf = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let ping = |condition: &str| {
+        let line = format!("ping {} --protocol echo -n 3 --timeout 10ms --warmup 0", deaf.local_addr().expect("bound"));
+        Latlab::new().line(&line).args(["--gate", condition])
+    };
+    for condition in ["p50 <= 10s", "max >= 1ns", "loss_ratio <= 100%"] {
+        let ran = ping(condition).stdout(contains("broken: no probe was answered"));
+        ran.stderr(contains("error: no probe was answered by `127.0.0.1:")).stderr(contains("\n  hint: ")).failure(1);
+    }
+}

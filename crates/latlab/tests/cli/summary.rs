@@ -26,56 +26,74 @@ fn copy(recording: &Path, directory: &Path, name: &str) -> PathBuf {
 /// The summary of the recording `name` of testdata with the gate `condition`, which must end with `code`.
 #[track_caller]
 fn judged(name: &str, condition: &str, code: i32) -> Finished {
-    let lab = Latlab::new().arg("summary").arg(testdata(name)).args(["--json", "--fail-if", condition]);
+    let lab = Latlab::new().arg("summary").arg(testdata(name)).args(["--json", "--gate", condition]);
     lab.failure(code)
 }
 
+/// The only gate of the document that `ran` printed.
+fn only_gate(ran: &Finished) -> Value {
+    let document = ran.json();
+    check_schema(&document, "summary/1");
+    let [gate] = document["gates"].as_array().expect("a list").as_slice() else { panic!("{document:#}") };
+    gate.clone()
+}
+
 #[test]
-fn a_gate_that_holds_ends_with_exit_code_1() {
+fn a_gate_that_does_not_hold_ends_with_exit_code_1() {
     for (condition, code) in [
-        ("p50 > 0ns", 1),
-        ("p50 > 1h", 0),
-        ("p50 < 1h", 1),
-        ("round_trip_delay p50 <= 1h", 1),
-        ("round_trip_delay mean >= 1h", 0),
-        ("reflector_dwell max > 0ns", 1),
-        ("min < 0ns", 0),
-        ("stddev > 0ns", 1),
-        ("loss_ratio >= 0%", 1),
-        ("loss_ratio > 99%", 0),
+        ("p50 <= 0ns", 1),
+        ("p50 <= 1h", 0),
+        ("p50 >= 1h", 1),
+        ("round_trip_delay p50 > 1h", 1),
+        ("round_trip_delay mean < 1h", 0),
+        ("reflector_dwell max <= 0ns", 1),
+        ("min >= 0ns", 0),
+        ("stddev <= 0ns", 1),
+        ("loss_ratio < 0%", 1),
+        ("loss_ratio <= 99%", 0),
     ] {
-        let ran = judged("good/closed", condition, code);
-        check_schema(&ran.json(), "summary/1");
-        assert_eq!(ran.stderr.contains(&format!("`{condition}` holds")), code == 1, "{condition}: {}", ran.stderr);
+        let gate = only_gate(&judged("good/closed", condition, code));
+        let state = if code == 0 { "kept" } else { "broken" };
+        assert_eq!((&gate["gate"], &gate["state"]), (&condition.into(), &state.into()), "{gate}");
+        assert!(gate["value"].is_number() && gate["reason"].is_null(), "{gate}");
     }
-    let several = Latlab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
-    let several = several.args(["--fail-if", "p50 > 1h", "--fail-if", "p50 > 0ns", "-q"]);
-    several.stdout(contains("round trip delay")).stderr(empty()).failure(1);
-    let several = Latlab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
-    let ran = several.args(["--fail-if", "loss_ratio > 1%"]).failure(1);
-    assert!(ran.stderr.contains("good/scheduled`: loss_ratio is"), "which of them it was: {}", ran.stderr);
+    let text = Latlab::new().arg("summary").arg(testdata("good/closed")).args(["--gate", "p50 <= 1h"]);
+    text.stdout(contains("gate `p50 <= 1h` kept: ")).success();
+}
+
+#[test]
+fn each_of_several_recordings_must_hold_each_gate() {
+    let several = || Latlab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
+    let ran = several().args(["--gate", "p50 <= 1h", "--gate", "p50 <= 0ns", "-q"]);
+    let ran = ran.stdout(contains("gate `p50 <= 1h` kept by `")).stdout(contains("gate `p50 <= 0ns` broken by `"));
+    ran.stderr(empty()).failure(1);
+    let ran = several().args(["--gate", "loss_ratio <= 1%", "--json"]).failure(1);
+    let summaries = ran.json()["summaries"].as_array().expect("a list").clone();
+    check_schema(&ran.json(), "summaries/1");
+    let states: Vec<_> = summaries.iter().map(|summary| &summary["gates"][0]["state"]).collect();
+    assert_eq!(states, ["kept", "broken"]);
 }
 
 #[test]
 fn a_gate_on_a_figure_that_the_recording_lacks_is_refused() {
-    let lab = Latlab::new().arg("summary").arg(testdata("good/closed")).args(["--fail-if", "send_slip p50 > 1us"]);
+    let lab = Latlab::new().arg("summary").arg(testdata("good/closed")).args(["--gate", "send_slip p50 <= 1us"]);
     lab.stdout(empty()).stderr(contains("send_slip")).stderr(contains("\n  hint: ")).failure(2);
 }
 
 #[test]
 fn an_invalid_gate_is_refused() {
     for (condition, hint) in [
-        ("p50 > 200", "250us"),
+        ("p50 <= 200", "250us"),
         ("p50 ~ 1us", "[METRIC] STATISTIC OP VALUE"),
-        ("rond_trip_delay p50 > 1us", "round_trip_delay"),
+        ("rond_trip_delay p50 <= 1us", "round_trip_delay"),
         ("p50", "[METRIC] STATISTIC OP VALUE"),
-        ("p100 > 1us", ""),
-        ("median > 1us", ""),
-        ("loss_ratio > 1us", ""),
+        ("p100 <= 1us", ""),
+        ("median <= 1us", ""),
+        ("loss_ratio <= 1us", ""),
+        ("p99 <= +5%", "latlab compare"),
         ("", "[METRIC] STATISTIC OP VALUE"),
     ] {
-        let lab =
-            Latlab::new().arg("summary").arg(testdata("good/closed")).args(["--fail-if", condition]).stdout(empty());
+        let lab = Latlab::new().arg("summary").arg(testdata("good/closed")).args(["--gate", condition]).stdout(empty());
         let lab = lab.stderr(contains(format!("`{condition}`"))).stderr(contains("\n  hint: "));
         lab.stderr(contains(hint)).failure(2);
     }
@@ -83,25 +101,40 @@ fn an_invalid_gate_is_refused() {
 
 #[test]
 fn a_quantile_among_lost_probes_is_infinite() {
-    // Exit code 4, because its schedule was lost: no gate holds, but the run is not trusted.
-    let ran = judged("good/scheduled", "response_time p99 < 24h", 4);
-    let quantiles = ran.json()["metrics"]["response_time"]["quantiles"].clone();
-    let p99 = quantiles.as_array().expect("a list").iter().find(|one| one["q"] == 0.99).expect("asked for").clone();
-    assert_eq!((&p99["value"], &p99["reason"]), (&Value::Null, &"lost".into()));
-    let ran = judged("good/scheduled", "response_time p99 > 24h", 1);
-    assert!(ran.stderr.contains("p99 of response time is infinite"), "{}", ran.stderr);
+    let gate = only_gate(&judged("good/scheduled", "response_time p99 <= 24h", 1));
+    assert_eq!((&gate["state"], &gate["reason"], &gate["value"]), (&"broken".into(), &"infinite".into(), &Value::Null));
+    // Exit code 4, because its schedule was lost: the gate is kept, but the run is not trusted.
+    let gate = only_gate(&judged("good/scheduled", "response_time p99 > 24h", 4));
+    assert_eq!((&gate["state"], &gate["reason"]), (&"kept".into(), &"infinite".into()));
 }
 
 #[test]
-fn a_gate_on_an_unsupported_quantile_warns() {
-    let ran = judged("good/closed", "p99.99 > 0ns", 1);
-    let quantiles = ran.json()["metrics"]["round_trip_delay"]["quantiles"].clone();
-    let quantile =
-        quantiles.as_array().expect("a list").iter().find(|one| one["q"] == 0.9999).expect("asked for").clone();
-    assert_eq!(quantile["supported"], false);
-    assert!(ran.stderr.contains("warning: `p99.99 > 0ns`"), "{}", ran.stderr);
-    let ran = judged("good/closed", "p50 > 0ns", 1);
-    assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
+fn a_gate_on_an_unsupported_quantile_is_undecided_unless_its_bound_decides() {
+    // Of 1,997 probes, 5 of them lost, 8 lie beyond it.
+    let ran = judged("good/closed", "p99.6 <= 1h", 0);
+    let gate = only_gate(&ran);
+    assert_eq!((&gate["state"], &gate["reason"]), (&"undecided".into(), &"unsupported".into()));
+    assert!(ran.stderr.contains("warning: the gate `p99.6 <= 1h` is undecided\n  effect: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\n  hint: "), "{}", ran.stderr);
+    let strict = Latlab::new().arg("summary").arg(testdata("good/closed")).args(["--gate", "p99.6 <= 1h"]);
+    strict.arg("--gate-strict").stdout(contains("gate `p99.6 <= 1h` undecided: ")).failure(1);
+    let ran = judged("good/closed", "p99.6 <= 0ns", 1);
+    let gate = only_gate(&ran);
+    assert_eq!((&gate["state"], &gate["reason"]), (&"broken".into(), &"unsupported".into()));
+    assert!(gate["lower_bound"].is_number() && !ran.stderr.contains("undecided"), "{gate} {}", ran.stderr);
+}
+
+#[test]
+fn a_recording_without_an_answer_breaks_every_gate() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let recording = copy(&testdata("old/1.0-died"), home.path(), "nothing");
+    let spool = fs::OpenOptions::new().write(true).open(recording.join("events.spool")).expect("a copy");
+    spool.set_len(64).expect("cut");
+    drop(spool);
+    for condition in ["p50 <= 1h", "max >= 0ns", "loss_ratio <= 100%", "loss_ratio >= 0"] {
+        let ran = Latlab::at(home.path()).line("summary nothing --json --gate").arg(condition).failure(1);
+        assert_eq!(only_gate(&ran)["reason"], "unanswered", "{condition}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::fake_host::FakeHost;
-use crate::harness::{BINARY, Latlab, check_schema, contains, wait_until};
+use crate::harness::{BINARY, Latlab, check_schema, contains, empty, wait_until};
 use crate::scheduling::precedence;
 use crate::skip::skip;
 use crate::store::{only_recording, recordings};
@@ -323,10 +323,9 @@ fn wake_ups_are_compared_by_their_own_metric() {
 fn gates_and_caveats_of_wakeups_use_their_own_terms() {
     let ran = Latlab::new().line("wakeup -i 1ms -n 30 --warmup 0 --json -q").success();
     let recording = only_recording(ran.directory());
-    let gate = || Latlab::at(ran.directory()).arg("summary").arg(&recording).args(["--fail-if", "p50 > 1ns"]);
-    gate().stderr(contains("p50 of wake-up latency is ")).failure(1);
-    let weak = Latlab::at(ran.directory()).arg("summary").arg(&recording).args(["--fail-if", "p99 > 1ns"]);
-    weak.stderr(contains("one wake-up more or less")).failure(1);
+    let gate = |text: &str| Latlab::at(ran.directory()).arg("summary").arg(&recording).args(["--gate", text]);
+    gate("max <= 1ns").stdout(contains("gate `max <= 1ns` broken: ")).failure(1);
+    gate("p99 <= 1h").stderr(contains("hint: measure more wake-ups")).success();
     let nothing = Latlab::new().line("wakeup -i 1ms -n 1 --warmup 0 --break 1ns --json").success();
     for caveat in nothing.json()["caveats"].as_array().expect("a list") {
         let words = format!("{} {}", caveat["message"], caveat["effect"]);
@@ -334,6 +333,24 @@ fn gates_and_caveats_of_wakeups_use_their_own_terms() {
     }
     let meanwhile = &ran.json()["wakeups"]["meanwhile"];
     assert!(meanwhile.as_array().is_some_and(|cpus| !cpus.is_empty()), "{meanwhile}");
+}
+
+#[test]
+fn a_wakeup_run_ends_with_the_result_of_its_gates() {
+    let wakeup = |options: &str| Latlab::new().line("wakeup -i 1ms -n 30 --warmup 0 --no-record").line(options);
+    let kept = wakeup("--json").args(["--gate", "mean <= 10s", "--gate", "max <= 10s"]).success().json();
+    check_schema(&kept, "summary/1");
+    assert_eq!((&kept["gates"][0]["state"], &kept["gates"][1]["state"]), (&"kept".into(), &"kept".into()));
+    wakeup("").args(["--gate", "max <= 1ns"]).stdout(contains("gate `max <= 1ns` broken: ")).failure(1);
+    let undecided = || wakeup("").args(["--gate", "p99 <= 10s"]);
+    undecided().stderr(contains("warning: the gate `p99 <= 10s` is undecided")).success();
+    undecided().arg("--gate-strict").failure(1);
+    let nothing = Latlab::new().line("wakeup -i 1ms -n 1 --warmup 0 --no-record --gate").arg("stddev <= 10s");
+    nothing.stdout(contains("there is nothing to judge")).failure(1);
+    for (condition, value) in [("p50 <= 5", "`5`"), ("loss_ratio <= 1%", "`loss_ratio`")] {
+        let refused = wakeup("").args(["--gate", condition]).stdout(empty());
+        refused.stderr(contains(value)).stderr(contains("\n  hint: ")).failure(2);
+    }
 }
 
 /// Eight runs of 10 wake-ups.

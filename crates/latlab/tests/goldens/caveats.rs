@@ -118,6 +118,6 @@ compare x y --statistic p50
 compare x y --statistic p50 --json
 compare x y --gate 'p99.99 <= +5%'
 compare x y --gate 'p99.99 <= +5%' --gate-strict
-summary x --fail-if 'p99.99 > 1us' --json
-summary y --fail-if 'response_time p99.99 > 1us'
+summary x --gate 'p99.99 <= 1us' --json
+summary y --gate 'response_time p99.99 <= 1us'
 "#;

@@ -88,6 +88,14 @@ ping -4 -6
 ping -q -v
 ping --no-record --output x
 ping --json --json
+ping --gate 'p99 <= 5'
+ping --gate 'p99 <= +5%'
+ping --gate 'p99.9'
+ping --gate 'send_slip p50 <= 1us'
+ping --gate 'deadline_miss_ratio <= 1%'
+ping --gate 'p50 >= 1Mbit/s'
+ping --gate-strict
+ping 127.0.0.1:7 --protocol echo --gate 'reflector_dwell max <= 1ms'
 ";
 
 const TARGETS: &str = "
@@ -114,6 +122,9 @@ ping -s 24,25,26,27,28 --source-port sweep
 ";
 
 const STREAM: &str = "
+stream --gate 'p99 <= 1ms'
+stream --gate 'deadline_miss_ratio <= 1%'
+stream --gate 'mean >= 1kpps'
 stream --rate 0
 stream --rate fast
 stream --rate 10Mbit
@@ -141,6 +152,9 @@ stream --gso on
 ";
 
 const WAKEUP: &str = "
+wakeup --gate 'loss_ratio <= 1%'
+wakeup --gate 'response_time p50 <= 1ms'
+wakeup --try-remedies --gate 'p50 <= 1ms'
 wakeup -i 0
 wakeup --half
 wakeup --via sleepy
@@ -266,25 +280,24 @@ summary closed --deadline 5
 summary closed --window 0s
 summary closed --window 1ns
 summary closed --like iperf
-summary closed --fail-if ''
-summary closed --fail-if p50
-summary closed --fail-if 'p50 > fast'
-summary closed --fail-if 'p50 > 5'
-summary closed --fail-if 'p50 = 5us'
-summary closed --fail-if 'p500 > 5us'
-summary closed --fail-if 'medain > 5us'
-summary closed --fail-if 'rond_trip_delay p50 > 5us'
-summary closed --fail-if 'send_slip p50 > 1us'
-summary closed --fail-if 'loss_ratio > 5us'
-summary closed --fail-if 'loss_ratio > 500%'
-summary closed --fail-if 'wakeup_latency p50 > 5us'
-summary closed --fail-if 'delivered_rate mean < 5Mbit/s'
-summary closed --fail-if 'p50 > 5us 6us'
-summary closed --fail-if 'broke > 0'
-summary closed --gate 'p50 > 5us'
+summary closed --gate ''
+summary closed --gate p50
+summary closed --gate 'p50 <= fast'
+summary closed --gate 'p50 <= 5'
+summary closed --gate 'p50 = 5us'
+summary closed --gate 'p500 <= 5us'
+summary closed --gate 'medain <= 5us'
+summary closed --gate 'rond_trip_delay p50 <= 5us'
+summary closed --gate 'send_slip p50 <= 1us'
+summary closed --gate 'loss_ratio <= 5us'
+summary closed --gate 'loss_ratio <= 500%'
+summary closed --gate 'wakeup_latency p50 <= 5us'
+summary closed --gate 'delivered_rate mean >= 5Mbit/s'
+summary closed --gate 'p50 <= 5us 6us'
+summary closed --gate 'broke <= 0'
 summary 1.3-wakeup --half
-summary 1.3-wakeup --fail-if 'round_trip_delay p50 > 1us'
-summary 1.3-wakeup --fail-if 'loss_ratio > 1%'
+summary 1.3-wakeup --gate 'round_trip_delay p50 <= 1us'
+summary 1.3-wakeup --gate 'loss_ratio <= 1%'
 summary closed -q -v
 summary closed --json --json
 summary closed --no-intervals=1
@@ -415,6 +428,9 @@ run aa --dry-run --json
 run aa --dry-run --print-unit
 run aa --print-unit --json
 run aa --new --force
+run aa --print-unit --gate 'p99 <= 1ms'
+run aa --dry-run --gate 'p99 <= 5'
+run aa --dry-run --gate 'send_slip p50 <= 1us'
 run wakeup-governor lab
 run wakeup-governor --target lab --dry-run
 run aa nowhere:0 --dry-run
@@ -438,6 +454,7 @@ kind='wakeup'\n[factors]\nvia=['poll']\n[[leave-out]]\nvia='poll'
 kind='wakeup'\n[factors]\nvia=['poll']\n[[leave-out]]\nvia='pol'
 kind='wakeup'\n[factors]\nvia=['poll']\n[leave-out]\nvia='poll'
 kind='wakeup'\n[base]\nbreak='1ms'
+kind='ping'\n[base]\ngate='p99 <= 1ms'
 kind='streem'
 kind='wakeup'\ntarget='local'
 kind='wakeup'\n[factors]\ntarget=['local']

@@ -32,7 +32,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("summary/wakeup", wakeup, &forms("1.3-wakeup", WAKEUP)),
         case("summary/stream", stream, &forms("1.4-stream", STREAM)),
         case("summary/search", search, &forms("1.5-search", STREAM)),
-        case("summary/fail-if", &[closed, wakeup, stream, search].concat(), FAIL_IF),
+        case("summary/gates", &[closed, wakeup, stream, search].concat(), GATES),
         case("summary/several", &[closed, scheduled, &["recordings/old/1.5-tcp"]].concat(), SEVERAL),
         case("summary/kinds", &[closed, wakeup, stream, search].concat(), KINDS),
         case("summary/colour", &[closed, scheduled, wakeup, stream, search].concat(), COLOUR),
@@ -40,7 +40,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case(
             "summary/late-trace",
             &["recordings/forms/break"],
-            "summary break --window 10ms\nsummary break --fail-if 'max > 100us'\nsummary break --fail-if 'broke > 0'",
+            "summary break --window 10ms\nsummary break --gate 'max <= 100us'\nsummary break --gate 'broke <= 0'",
         ),
         case(
             "summary/streams-like-netperf",
@@ -113,7 +113,7 @@ const BESIDE_WAKE_UPS: &str = "
 --window 100ms
 --window 100ms --json
 --deadline 100us --half
---fail-if 'p50 > 1us'
+--gate 'p50 <= 1us'
 ";
 
 const WAKEUP: &str = "
@@ -136,32 +136,41 @@ const STREAM: &str = "
 --no-intervals
 ";
 
-const FAIL_IF: &str = "
-summary closed --fail-if 'p50 > 0ns'
-summary closed --fail-if 'p50 > 1h'
-summary closed --fail-if 'p50 > 0ns' --fail-if 'max < 1h' --json
-summary closed --fail-if 'p50 > 1h' --json
-summary closed --fail-if 'round_trip_delay mean >= 1h'
-summary closed --fail-if 'reflector_dwell max > 0ns'
-summary closed --fail-if 'stddev > 0ns' -q
-summary closed --fail-if 'loss_ratio >= 0%'
-summary closed --fail-if 'loss_ratio > 0.1%' --json
-summary closed --fail-if 'loss_ratio > 99%'
-summary closed --fail-if 'p99.99 > 1us'
-summary closed --fail-if 'p99.99 > 1h'
-summary closed --fail-if 'deadline_miss_ratio > 1%'
-summary closed --fail-if 'deadline_miss_ratio > 1%' --deadline 45us
-summary 1.3-wakeup --fail-if 'p50 > 50us'
-summary 1.3-wakeup --fail-if 'wakeup_latency max > 5ms'
-summary 1.4-stream --fail-if 'loss_ratio > 1%'
-summary 1.4-stream --fail-if 'delivered_rate p50 < 1Mbit/s'
-summary 1.4-stream --fail-if 'delivered_rate min < 1Gbit/s'
-summary 1.4-stream --fail-if 'mean < 10kpps'
-summary 1.5-search --fail-if 'loss_ratio > 1%'
-summary 1.5-search --fail-if 'found_rate < 1Gbit/s'
-summary 1.5-search --fail-if 'round_trip_delay p50 > 1us'
-summary closed 1.3-wakeup --fail-if 'p50 > 50us'
-summary closed 1.3-wakeup --fail-if 'p50 > 50us' --json
+const GATES: &str = "
+summary closed --gate 'p50 <= 0ns'
+summary closed --gate 'p50 <= 1h'
+summary closed --gate 'p50 <= 0ns' --gate 'max >= 1h' --json
+summary closed --gate 'p50 <= 1h' --json
+summary closed --gate 'round_trip_delay mean < 1h'
+summary closed --gate 'reflector_dwell max <= 0ns'
+summary closed --gate 'stddev <= 0ns' -q
+summary closed --gate 'loss_ratio < 0%'
+summary closed --gate 'loss_ratio <= 0.1%' --json
+summary closed --gate 'loss_ratio <= 99%'
+summary closed --gate 'p99.99 <= 1us'
+summary closed --gate 'p99.99 <= 1h'
+summary closed --gate 'p99.6 <= 1h' --gate-strict
+summary closed --gate 'p99.6 <= 1h' --json
+summary closed --gate 'p99.6 <= 1h' -q
+summary closed --gate 'p99.99 >= 1us'
+summary closed --gate 'p99.6 <= 1us'
+summary closed --gate 'p99.6 <= 1h'
+summary closed --gate 'p50 <= 1ns' --gate 'p50 <= 1h' --gate 'p99.6 <= 1h'
+summary closed --gate 'deadline_miss_ratio <= 1%'
+summary closed --gate 'deadline_miss_ratio <= 1%' --deadline 45us
+summary 1.3-wakeup --gate 'p50 <= 50us'
+summary 1.3-wakeup --gate 'wakeup_latency max <= 5ms'
+summary 1.4-stream --gate 'loss_ratio <= 1%'
+summary 1.4-stream --gate 'delivered_rate p50 >= 1Mbit/s'
+summary 1.4-stream --gate 'delivered_rate min >= 1Gbit/s'
+summary 1.4-stream --gate 'mean >= 10kpps'
+summary 1.5-search --gate 'loss_ratio <= 1%'
+summary 1.5-search --gate 'found_rate >= 1Gbit/s'
+summary 1.5-search --gate 'round_trip_delay p50 <= 1us'
+summary closed 1.3-wakeup --gate 'p50 <= 50us'
+summary closed 1.3-wakeup --gate 'p50 <= 50us' --json
+summary closed 1.3-wakeup --gate 'p99.99 <= 1h'
+summary 1.3-wakeup --gate 'loss_ratio <= 1%'
 ";
 
 const SEVERAL: &str = "
@@ -174,7 +183,7 @@ summary closed scheduled 1.5-tcp
 summary closed closed
 summary closed scheduled --window 5ms --deadline 50us --quantiles 0.5,0.9
 summary closed scheduled --no-intervals
-summary closed scheduled --fail-if 'loss_ratio > 1%'
+summary closed scheduled --gate 'loss_ratio <= 1%'
 ";
 
 const KINDS: &str = "
@@ -197,7 +206,7 @@ NO_COLOR=1 tty summary closed
 COLUMNS=50 tty summary closed
 COLUMNS=140 tty summary closed
 COLUMNS=140 tty summary closed scheduled
-tty summary closed --fail-if 'p50 > 0ns'
+tty summary closed --gate 'p50 <= 0ns'
 tty summary missing
 tty summary closed --json --no-intervals
 ";

@@ -23,8 +23,8 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 62_270),
-    (Measure::Files, 362),
+    (Measure::ShippedLines, 62_860),
+    (Measure::Files, 364),
     (Measure::SmallFiles, 94),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
@@ -39,7 +39,7 @@ const CEILINGS: [Ceiling; 9] = [
 const LAYER_FILES: [(&str, usize); 22] = [
     ("(files of the root)", 8),
     ("agent", 10),
-    ("analysis", 51),
+    ("analysis", 52),
     ("cli", 34),
     ("commands", 17),
     ("experiment", 8),
@@ -53,7 +53,7 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("platform", 4),
     ("recipe", 6),
     ("recording", 23),
-    ("report", 32),
+    ("report", 33),
     ("session", 14),
     ("stats", 18),
     ("transport", 13),

@@ -3,7 +3,6 @@
 
 mod caveats;
 mod compare;
-mod gate;
 mod groups;
 mod numbers;
 mod observed_run;
@@ -15,7 +14,6 @@ mod verdict;
 pub use super::estimand::{EstimandError, RunFigure, default_estimands, parse_estimand};
 pub use crate::stats::Look;
 pub use compare::{Comparisons, compare, is_precise};
-pub use gate::{Gate, GateError, GateReason, GateRow, GateState, UndecidedGate, gates_outcome, undecided_gates};
 pub use groups::{GroupingError, NumberFacts, RunGroup, RunGroups, expect_one_kind};
 pub use numbers::{NumberFiles, independence_caveat};
 pub use observed_run::{ExclusionReason, ObservedRun, RunLosses, RunOrigin};

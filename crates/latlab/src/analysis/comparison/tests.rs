@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
 use crate::analysis::outcome::comparison_outcome;
+use crate::analysis::{ChangeGate, GateReason, GateState};
 use crate::diagnostics::{Caveat, Explain, Outcome, Severity};
 use crate::facts::ExperimentFacts;
 use crate::metric::Metric;
@@ -177,7 +178,7 @@ fn runs(level_us: i64, lost: &[usize]) -> Vec<InMemory> {
 }
 
 fn gate_states(found: &Comparisons, gates: &[&str]) -> Vec<GateState> {
-    let gates = gates.iter().map(|text| Gate::parse(text, None).expect("a gate"));
+    let gates = gates.iter().map(|text| ChangeGate::parse(text, None).expect("a gate"));
     gates.flat_map(|gate| gate.judge(found)).map(|row| row.state).collect()
 }
 
@@ -305,9 +306,9 @@ fn a_gate_without_a_run_or_a_row_is_broken() {
     let mut dead = runs(50, &[0; 3]);
     dead.iter_mut().for_each(|source| source.manifest.ending = RunEnding::Failed);
     let found = pair(&runs(50, &[0; 3]), &dead, &request);
-    let rows = Gate::parse("p50 <= +5%", None).expect("a gate").judge(&found);
+    let rows = ChangeGate::parse("p50 <= +5%", None).expect("a gate").judge(&found);
     assert_eq!((rows[0].state, rows[0].reason), (GateState::Broken, Some(GateReason::NothingToJudge)));
-    let rows = Gate::parse("p90 <= +5%", None).expect("a gate").judge(&found);
+    let rows = ChangeGate::parse("p90 <= +5%", None).expect("a gate").judge(&found);
     assert_eq!((rows[0].row, rows[0].state), (None, GateState::Broken), "no row compares p90");
 }
 
@@ -483,7 +484,7 @@ fn gates_are_judged_by_the_whole_interval() {
         ("p50 >= 60 %".to_owned(), GateState::Broken),
         ("round_trip_delay mean <= 0".to_owned(), GateState::Broken),
     ] {
-        let gate = Gate::parse(&text, None).expect("a gate");
+        let gate = ChangeGate::parse(&text, None).expect("a gate");
         let judged: Vec<_> = gate.judge(&found).into_iter().map(|gated| gated.state).collect();
         assert_eq!(judged, [state], "{text}");
     }
@@ -495,8 +496,8 @@ fn gates_are_judged_by_the_whole_interval() {
         ("p999 <= 5%", "`p999`"),
         ("p99 <= x%", "cannot read"),
     ] {
-        let error = Gate::parse(text, None).expect_err(text);
-        assert!(error.cause.contains(cause), "{text}: {error:?}");
+        let error = ChangeGate::parse(text, None).expect_err(text).explain();
+        assert!(error.cause.as_ref().is_some_and(|found| found.contains(cause)), "{text}: {error:?}");
     }
 }
 

@@ -4,6 +4,7 @@ use super::aa_test::AaTest;
 use super::published::{PublishedResults, RunSpread};
 use super::single_condition::ConditionRow;
 use super::timeout_slack::TimeoutSlack;
+use crate::analysis::ExperimentGateResult;
 use crate::analysis::comparison::Comparisons;
 use crate::diagnostics::{Failure, Outcome};
 use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome, RunState};
@@ -44,6 +45,8 @@ pub struct ExperimentReport {
     pub comparisons: Option<Comparisons>,
     /// Of one measured condition.
     pub single_condition: Option<Vec<ConditionRow>>,
+    /// Results of the gates of the command over all judged runs.
+    pub gates: Vec<ExperimentGateResult>,
 }
 
 impl ExperimentReport {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{CompatOutputArgs, JsonArgs, JudgingArgs, VerbosityArgs};
+use super::{CompatOutputArgs, GateArgs, JsonArgs, JudgingArgs, VerbosityArgs};
 
 /// `latlab compare`.
 #[derive(Clone, Debug, Args)]
@@ -85,7 +85,7 @@ pub struct ComparingArgs {
     /// What the answer holds for [default: blocks]
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     pub over: Option<OverWord>,
-    /// Exit with 1 if this is broken: '[METRIC] STATISTIC <= CHANGE'; repeatable [default: none]
+    /// Exit with 1 unless '[METRIC] STATISTIC <= CHANGE' holds; repeatable [default: none]
     ///
     /// Such as 'p99 <= +5%': broken if the whole interval of the change lies beyond.
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
@@ -169,12 +169,9 @@ pub struct SummaryArgs {
     /// Leave the intervals out: they take longer than everything else
     #[arg(long)]
     pub no_intervals: bool,
-    /// Exit with 1 if this holds: '[METRIC] STATISTIC OP VALUE'; repeatable [default: none]
-    ///
-    /// Such as 'p99 > 200us', 'loss_ratio > 0.1%' or 'response_time p99.9 >= 1ms'. The default
-    /// metric is the recording's main one. A quantile lost to infinity counts as infinite.
-    #[arg(long, value_name = "CONDITION")]
-    pub fail_if: Vec<String>,
+    /// What must hold.
+    #[command(flatten)]
+    pub gates: GateArgs,
     /// In which form.
     #[command(flatten)]
     pub json: JsonArgs,

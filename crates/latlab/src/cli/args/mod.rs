@@ -11,8 +11,8 @@ pub use compare::{
 };
 pub use doctor::{BareArgs, DoctorArgs};
 pub use measuring::{
-    AddressArgs, CompatOutputArgs, EndArgs, HoldArgs, JsonArgs, JudgingArgs, KeyFileArgs, LoadArgs, OutputArgs,
-    PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs, StopArgs, StoreArgs, VerbosityArgs,
+    AddressArgs, CompatOutputArgs, EndArgs, GateArgs, HoldArgs, JsonArgs, JudgingArgs, KeyFileArgs, LoadArgs,
+    OutputArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs, StopArgs, StoreArgs, VerbosityArgs,
 };
 pub use ping::PingArgs;
 pub use run::{AmountArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};

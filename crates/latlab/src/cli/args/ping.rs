@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::{
-    EndArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs,
-    StopArgs, VerbosityArgs,
+    EndArgs, GateArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs,
+    SettingArgs, StopArgs, VerbosityArgs,
 };
 
 /// `latlab ping`.
@@ -61,6 +61,9 @@ pub struct PingArgs {
     /// What the summary says.
     #[command(flatten)]
     pub judging: JudgingArgs,
+    /// What must hold.
+    #[command(flatten)]
+    pub gates: GateArgs,
     /// Where the recording goes.
     #[command(flatten)]
     pub output: OutputArgs,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{JsonArgs, StoreArgs, VerbosityArgs};
+use super::{GateArgs, JsonArgs, StoreArgs, VerbosityArgs};
 
 /// `latlab run`.
 #[derive(Clone, Debug, Args)]
@@ -25,6 +25,9 @@ pub struct RunArgs {
     /// What to go on with.
     #[command(flatten)]
     pub going_on: ResumeArgs,
+    /// What must hold of each run.
+    #[command(flatten)]
+    pub gates: GateArgs,
     /// Where.
     #[command(flatten)]
     pub store: StoreArgs,
@@ -84,7 +87,7 @@ pub struct ResumeArgs {
     #[arg(long)]
     pub keep_going: bool,
     /// Print a systemd unit that goes on with it at boot, and do nothing else
-    #[arg(long, conflicts_with_all = ["json", "format"])]
+    #[arg(long, conflicts_with_all = ["json", "format", "gate"])]
     pub print_unit: bool,
 }
 

@@ -5,8 +5,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::measuring::transport_words;
 use super::{
-    AddressArgs, CompatOutputArgs, EndArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PeerArgs, SettingArgs,
-    VerbosityArgs,
+    AddressArgs, CompatOutputArgs, EndArgs, GateArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PeerArgs,
+    SettingArgs, VerbosityArgs,
 };
 use crate::plan::{Direction, SendMode};
 
@@ -48,6 +48,9 @@ pub struct StreamArgs {
     /// What the summary says.
     #[command(flatten)]
     pub judging: JudgingArgs,
+    /// What must hold.
+    #[command(flatten)]
+    pub gates: GateArgs,
     /// Which other tool's lines stand beside them.
     #[command(flatten)]
     pub like: CompatOutputArgs,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{JsonArgs, JudgingArgs, LoadArgs, OutputArgs, SettingArgs, StopArgs, VerbosityArgs};
+use super::{GateArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, SettingArgs, StopArgs, VerbosityArgs};
 
 /// `latlab wakeup`.
 #[derive(Clone, Debug, Args)]
@@ -25,6 +25,9 @@ pub struct WakeupArgs {
     /// What the summary says.
     #[command(flatten)]
     pub judging: JudgingArgs,
+    /// What must hold.
+    #[command(flatten)]
+    pub gates: GateArgs,
     /// Where the recording goes.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -111,7 +114,7 @@ pub struct SleepArgs {
     /// cpu-dma-latency=0, as far as this host allows, each by itself and
     /// all together. `-d` and `-n` are for each of them, cut into 9 runs
     /// in 3 blocks; what is set is put back after each run.
-    #[arg(long, verbatim_doc_comment)]
+    #[arg(long, verbatim_doc_comment, conflicts_with = "gate")]
     pub try_remedies: bool,
 }
 

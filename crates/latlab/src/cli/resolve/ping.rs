@@ -5,7 +5,7 @@ use super::{
     Environment, KeySource, OutputSpec, RequestError, environment, load, path, schedule, setting, summary, target,
     value,
 };
-use crate::cli::args::{BareArgs, PingArgs, ProbeArgs};
+use crate::cli::args::{BareArgs, GateArgs, PingArgs, ProbeArgs};
 use crate::console::Verbosity;
 use crate::diagnostics::Explain;
 use crate::plan::{
@@ -21,6 +21,8 @@ pub struct PingJob {
     pub plan: Plan,
     /// Source of the pre-shared key.
     pub key: KeySource,
+    /// What must hold; the analysis parses it.
+    pub gates: GateArgs,
     /// Destination of the recordings.
     pub output: OutputSpec,
     /// True for one JSON document instead of text.
@@ -70,6 +72,7 @@ pub fn ping(typed: &PingArgs, environment: &Environment) -> Result<PingJob, Requ
     Ok(PingJob {
         plan: Plan { runs, rounds },
         key,
+        gates: typed.gates.clone(),
         output,
         json: typed.json.json,
         verbosity: verbosity(&typed.verbosity),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::environment::verbosity;
 use super::{Environment, RequestError, environment, value};
-use crate::cli::args::{AmountArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};
+use crate::cli::args::{AmountArgs, GateArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};
 use crate::console::Verbosity;
 use crate::recipe::{self, Between, RECIPES, Recipe, RecipeScale};
 use crate::units::human::suggestion;
@@ -16,6 +16,8 @@ pub struct RunJob {
     pub source: RunSource,
     /// Options for resuming an experiment.
     pub going_on: ResumeArgs,
+    /// What must hold of each run; the analysis parses it.
+    pub gates: GateArgs,
     /// Store of the experiments.
     pub store: PathBuf,
     /// True for one JSON document instead of text.
@@ -77,6 +79,7 @@ pub fn run(typed: &RunArgs, environment: &Environment) -> Result<RunJob, Request
     Ok(RunJob {
         source,
         going_on: typed.going_on,
+        gates: typed.gates.clone(),
         store: environment::store(&typed.store, environment),
         json: typed.json.json,
         format: typed.format.unwrap_or_default(),

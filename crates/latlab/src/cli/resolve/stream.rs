@@ -7,7 +7,9 @@ use super::{
     Environment, KeySource, OutputSpec, RequestError, environment, load, path, ping, schedule, setting, summary,
     target, value,
 };
-use crate::cli::args::{BareStreamArgs, JudgingArgs, PacketArgs, SearchArgs, StopArgs, StreamArgs, StreamStopArgs};
+use crate::cli::args::{
+    BareStreamArgs, GateArgs, JudgingArgs, PacketArgs, SearchArgs, StopArgs, StreamArgs, StreamStopArgs,
+};
 use crate::console::Verbosity;
 use crate::plan::{
     Direction, EndSpec, Pace, PaceError, PacketSize, PathSpec, PingSpec, Plan, Protocol, RateSearchSpec, RunSpec,
@@ -26,6 +28,8 @@ pub struct StreamJob {
     pub plan: Plan,
     /// Source of the pre-shared key.
     pub key: KeySource,
+    /// What must hold; the analysis parses it.
+    pub gates: GateArgs,
     /// Destination of the recordings.
     pub output: OutputSpec,
     /// True for one JSON document instead of text.
@@ -94,6 +98,7 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<StreamJob
     Ok(StreamJob {
         plan: Plan { runs, rounds },
         key,
+        gates: typed.gates.clone(),
         output,
         json: typed.json.json,
         verbosity: verbosity(&typed.verbosity),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::environment::verbosity;
 use super::{RequestError, value};
-use crate::cli::args::{JudgingArgs, SummaryArgs};
+use crate::cli::args::{GateArgs, JudgingArgs, SummaryArgs};
 use crate::console::Verbosity;
 use crate::plan::{CompatOutput, SummaryDefaults, defaults};
 use crate::units::Nanos;
@@ -18,8 +18,8 @@ pub struct SummarySpec {
     options: SummaryRequest,
     /// True to compute confidence intervals.
     pub intervals: bool,
-    /// Conditions of `--fail-if` as typed; the analysis parses them.
-    pub fail_if: Vec<String>,
+    /// What must hold; the analysis parses it.
+    pub gates: GateArgs,
     /// True for one JSON document instead of text.
     pub json: bool,
     /// Verbosity of stderr.
@@ -61,7 +61,7 @@ pub fn summary(typed: &SummaryArgs) -> Result<SummarySpec, RequestError> {
             like: typed.like.like,
         },
         intervals: !typed.no_intervals,
-        fail_if: typed.fail_if.clone(),
+        gates: typed.gates.clone(),
         json: typed.json.json,
         verbosity: verbosity(&typed.verbosity),
     })

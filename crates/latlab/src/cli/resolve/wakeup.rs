@@ -2,7 +2,7 @@
 
 use super::environment::verbosity;
 use super::{Environment, OutputSpec, RequestError, environment, load, path, ping, schedule, setting, summary, value};
-use crate::cli::args::{BareWakeupArgs, EndArgs, SleepArgs, WakeupArgs};
+use crate::cli::args::{BareWakeupArgs, EndArgs, GateArgs, SleepArgs, WakeupArgs};
 use crate::console::Verbosity;
 use crate::measure::baseline::BareWakeupSpec;
 use crate::plan::{
@@ -19,6 +19,8 @@ pub struct WakeupJob {
     pub plan: Plan,
     /// True to test remedies for late wake-ups; `plan` is then one short run to be repeated.
     pub try_remedies: bool,
+    /// What must hold; the analysis parses it.
+    pub gates: GateArgs,
     /// Destination of the recordings.
     pub output: OutputSpec,
     /// True for one JSON document instead of text.
@@ -80,7 +82,8 @@ pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<WakeupJob
     let output = environment::output_spec(&typed.output, recordings, environment);
     let rounds = slices_with_a_slot(&runs).min(ping::rounds(&runs));
     let (json, verbosity) = (typed.json.json, verbosity(&typed.verbosity));
-    Ok(WakeupJob { plan: Plan { runs, rounds }, try_remedies, output, json, verbosity })
+    let gates = typed.gates.clone();
+    Ok(WakeupJob { plan: Plan { runs, rounds }, try_remedies, gates, output, json, verbosity })
 }
 
 /// Builds a run; a thread that never sleeps has the wait mode `spin`.

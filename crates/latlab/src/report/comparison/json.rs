@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::analysis::comparison::{
-    Comparison, ComparisonMethod, ComparisonOptions, Comparisons, Effect, FigureScale, GateReason, GateRow, GateState,
-    Look, Quantity, QuestionScope,
+    Comparison, ComparisonMethod, ComparisonOptions, Comparisons, Effect, FigureScale, Look, Quantity, QuestionScope,
 };
+use crate::analysis::{ChangeGateResult, GateReason};
 use crate::diagnostics::Caveat;
 use crate::report::json::pretty;
 use crate::stats::Outline;
@@ -20,7 +20,7 @@ pub struct Companions {
 }
 
 /// Renders the document with a final newline.
-pub fn render(comparisons: &Comparisons, gates: &[GateRow], companions: Companions) -> String {
+pub fn render(comparisons: &Comparisons, gates: &[ChangeGateResult], companions: Companions) -> String {
     let name = |place: usize| comparisons.groups.groups[place].name.as_str();
     let rows = comparisons.rows.iter().map(|row| document(row, comparisons, true)).collect();
     let shifts: Vec<_> = comparisons.shifts.iter().map(|row| document(row, comparisons, false)).collect();
@@ -30,11 +30,7 @@ pub fn render(comparisons: &Comparisons, gates: &[GateRow], companions: Companio
             gate: &gated.gate,
             candidate: gated.row.map(|row| name(comparisons.rows[row].candidate)),
             reason: gated.reason.map(GateReason::code),
-            state: match gated.state {
-                GateState::Kept => "kept",
-                GateState::Broken => "broken",
-                GateState::Undecided => "undecided",
-            },
+            state: gated.state.word(),
         })
         .collect();
     pretty(&CompareDocument {

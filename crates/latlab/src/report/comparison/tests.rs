@@ -2,9 +2,10 @@
 
 use super::{Companions, ComparisonShowing, ComparisonView, csv, json, markdown, text};
 use crate::analysis::comparison::{
-    ComparisonOptions, ComparisonRequest, Comparisons, Gate, GateRow, ObservedRun, Quantity, RunFigure, RunGroups,
-    RunOrigin, compare, parse_estimand,
+    ComparisonOptions, ComparisonRequest, Comparisons, ObservedRun, Quantity, RunFigure, RunGroups, RunOrigin, compare,
+    parse_estimand,
 };
+use crate::analysis::{ChangeGate, ChangeGateResult};
 use crate::metric::Metric;
 use crate::report::{Style, schemas};
 
@@ -53,8 +54,8 @@ fn comparisons(agenda: &ComparisonRequest) -> Comparisons {
     compare(groups, agenda, &ComparisonOptions::at(0.95)).expect("a baseline")
 }
 
-fn gated(comparisons: &Comparisons) -> Vec<GateRow> {
-    Gate::parse("p99 <= +5%", None).expect("a gate").judge(comparisons)
+fn gated(comparisons: &Comparisons) -> Vec<ChangeGateResult> {
+    ChangeGate::parse("p99 <= +5%", None).expect("a gate").judge(comparisons)
 }
 
 #[test]

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::words;
 use crate::analysis::comparison::{
-    Comparison, ComparisonMethod, Comparisons, Evidence, FigureScale, GateReason, GateRow, GateState, Quantity,
-    QuestionScope, RunGroup, Verdict,
+    Comparison, ComparisonMethod, Comparisons, Evidence, FigureScale, Quantity, QuestionScope, RunGroup, Verdict,
 };
+use crate::analysis::{ChangeGateResult, GateReason};
 use crate::report::summary_view::numbered;
 use crate::report::view::CaveatView;
 use crate::units::human::{self, ABSENT};
@@ -69,7 +69,7 @@ pub struct ChangeView {
 
 impl ComparisonView {
     /// Builds the view of comparisons and gates.
-    pub fn of(comparisons: &Comparisons, gates: &[GateRow], showing: ComparisonShowing) -> ComparisonView {
+    pub fn of(comparisons: &Comparisons, gates: &[ChangeGateResult], showing: ComparisonShowing) -> ComparisonView {
         let names = several_metrics(&comparisons.rows);
         let rows = |rows: &[Comparison], judged: bool| {
             let mut pairs: Vec<PairView> = Vec::new();
@@ -266,19 +266,16 @@ fn explanation(row: &Comparison) -> String {
     format!("{baseline} and {candidate} {noun} in {}{strata}{boots}; {test}", counted(blocks, "common block"))
 }
 
-fn gate(gated: &GateRow, comparisons: &Comparisons) -> String {
-    let word = match gated.state {
-        GateState::Kept => "kept",
-        GateState::Broken => "broken",
-        GateState::Undecided => "undecided",
-    };
+fn gate(gated: &ChangeGateResult, comparisons: &Comparisons) -> String {
+    let word = gated.state.word();
     let why = match gated.reason {
         Some(GateReason::ZeroBaseline) => ": no change is a share of a baseline of 0",
         Some(GateReason::Unanswered) => ": no run of it got an answer",
         Some(GateReason::Infinite) => ": it is infinite, and the baseline is not",
         Some(GateReason::NothingToJudge) => ": there is nothing to judge",
+        Some(GateReason::MissingRuns) => ": finished runs are gone or damaged",
         Some(GateReason::Losses) => ": what was lost makes the change uncertain",
-        Some(GateReason::BothSides | GateReason::Untested) | None => "",
+        Some(GateReason::BothSides | GateReason::Untested | GateReason::Unsupported) | None => "",
     };
     let Some(row) = gated.row.map(|row| &comparisons.rows[row]) else {
         return format!("gate `{}` {word}{why}", gated.gate);

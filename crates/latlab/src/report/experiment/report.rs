@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::{aa_test, published, single_condition, spread, timeout_slack};
 use crate::analysis::experiment::ExperimentReport;
-use crate::report::Style;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
+use crate::report::text::wrap;
+use crate::report::{Style, gates};
 
 /// The report as text; plots in the form of ministat are `plot_width` characters wide.
 pub fn text(report: &ExperimentReport, plot_width: usize, style: Style) -> String {
@@ -44,8 +45,16 @@ fn sections(report: &ExperimentReport, plot_width: usize, style: Style) -> impl 
         columns(report.timeout_slack.as_ref().map(|slack| timeout_slack::text(slack.as_ref(), style))),
         report.comparisons.as_ref().map(|comparisons| Section::Comparisons(view(comparisons))),
         columns(report.single_condition.as_ref().map(|rows| single_condition::text(rows, style))),
+        columns(gate_lines(report, style)),
     ];
     sections.into_iter().flatten()
+}
+
+/// A line for each gate; `None` without gates.
+fn gate_lines(report: &ExperimentReport, style: Style) -> Option<String> {
+    let lines = gates::lines_over_runs(&report.gates);
+    let wrapped: Vec<String> = lines.iter().flat_map(|line| wrap(line, style.width)).collect();
+    (!wrapped.is_empty()).then(|| wrapped.join("\n") + "\n")
 }
 
 /// The document, ending in a newline; without comparisons these are empty.
@@ -83,6 +92,7 @@ fn experiment(report: &ExperimentReport) -> Value {
         ("spread", report.spread.as_ref().map(spread::document)),
         ("same", report.aa_test.as_ref().map(aa_test::document)),
         ("alone", report.single_condition.as_deref().map(single_condition::document)),
+        ("gates", Some(&report.gates).filter(|gates| !gates.is_empty()).map(|gates| gates::document_over_runs(gates))),
     ];
     for (key, part) in parts {
         if let Some(part) = part {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::gates::ValueGateDocument;
 use super::view::Showing;
 use crate::analysis::{Condition, Deadline, Kind, Ratios, Summary};
 use crate::diagnostics::Caveat;
@@ -75,6 +76,8 @@ struct SummaryDocument<'a> {
     stages: StagesDocument,
     #[serde(skip_serializing_if = "Option::is_none")]
     coincidence: Option<CoincidenceDocument<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gates: Vec<ValueGateDocument<'a>>,
     loads: &'a [LoadReport],
     instrument: &'a Instrument,
     caveats: &'a [Caveat],
@@ -153,6 +156,7 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
         stream: summary.stream.as_ref().map(StreamDocument::of),
         stages: StagesDocument::of(summary),
         coincidence: summary.coincidence.as_ref().map(CoincidenceDocument::of),
+        gates: summary.gates.iter().map(ValueGateDocument::of).collect(),
         loads: &summary.loads,
         instrument: &summary.instrument,
         caveats: &summary.caveats,

@@ -16,8 +16,20 @@ const NONE: &str = "none";
 /// The schedule without an interval.
 const CLOSED: &str = "closed";
 /// Options that the experiment decides, not a condition.
-const NOT_OF_A_CONDITION: [&str; 10] =
-    ["like", "output", "store", "no-record", "json", "quiet", "verbose", "help", "try-remedies", "break"];
+const NOT_OF_A_CONDITION: [&str; 12] = [
+    "like",
+    "output",
+    "store",
+    "no-record",
+    "json",
+    "quiet",
+    "verbose",
+    "help",
+    "try-remedies",
+    "break",
+    "gate",
+    "gate-strict",
+];
 
 /// A long option of a command.
 #[derive(Clone, Copy, Debug)]

@@ -1,20 +1,20 @@
 //! `--gate '[METRIC] STATISTIC <= CHANGE'`: a limit of a change, beyond which the command exits with 1.
 //!
 //! A gate is broken if the whole interval of the change lies beyond the limit, if the candidate answered nothing or is
-//! infinite, and if there is nothing to judge. If the interval contains the limit, the gate is undecided.
+//! infinite, if there is nothing to judge, and if finished runs are gone or damaged. If the interval contains the limit,
+//! the gate is undecided.
 
-use thiserror::Error;
-
-use super::compare::Comparisons;
-use super::request::Quantity;
-use super::verdict::{Comparison, ComparisonMethod, Effect, Evidence, UndecidedReason, Verdict};
+use super::{GateError, GateParts, GateReason, GateState, outcome_of};
+use crate::analysis::comparison::{
+    Comparison, ComparisonMethod, Comparisons, Effect, Evidence, Quantity, UndecidedReason, Verdict,
+};
 use crate::analysis::estimand::{Estimand, parse_estimand};
-use crate::diagnostics::{Explain, Failure, Outcome};
+use crate::diagnostics::Outcome;
 use crate::units::human::{self, ParseError};
 
 /// A limit of a change.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Gate {
+pub struct ChangeGate {
     text: String,
     quantity: Quantity,
     /// Whether the change must be above the limit; otherwise below.
@@ -23,72 +23,9 @@ pub struct Gate {
     change: f64,
 }
 
-/// Why a gate cannot be parsed.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("cannot read the gate `{text}`")]
-pub struct GateError {
-    /// As typed.
-    pub text: String,
-    /// The error in the text.
-    pub cause: String,
-    /// The expected form, or the nearest known word.
-    pub hint: String,
-}
-
-impl Explain for GateError {
-    fn explain(&self) -> Failure {
-        Failure::request(self).because(&self.cause).hint(&self.hint)
-    }
-}
-
-/// State of a gate in one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GateState {
-    /// The whole interval is within the limit.
-    Kept,
-    /// The whole interval is beyond the limit, or a reason says why the gate cannot be kept.
-    Broken,
-    /// The interval contains the limit, or is missing.
-    Undecided,
-}
-
-/// Why a gate is undecided in a row, or broken without an interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GateReason {
-    /// The interval contains the limit, or is unbounded.
-    BothSides,
-    /// The baseline is 0, of which a change cannot be a share.
-    ZeroBaseline,
-    /// The row was not tested; it has the reason.
-    Untested,
-    /// Unanswered probes make the change uncertain: some figures are infinite, or the row holds without the losses only.
-    Losses,
-    /// The candidate is infinite, and the baseline is not.
-    Infinite,
-    /// No run of the candidate got an answer.
-    Unanswered,
-    /// A group has no run with the figure.
-    NothingToJudge,
-}
-
-impl GateReason {
-    /// The code in JSON.
-    pub const fn code(self) -> &'static str {
-        match self {
-            GateReason::BothSides => "both-sides",
-            GateReason::ZeroBaseline => "zero-baseline",
-            GateReason::Untested => "untested",
-            GateReason::Losses => "losses",
-            GateReason::Infinite => "infinite",
-            GateReason::Unanswered => "unanswered",
-            GateReason::NothingToJudge => "nothing-to-judge",
-        }
-    }
-}
-
 /// A gate applied to one row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct GateRow {
+pub struct ChangeGateResult {
     /// As typed.
     pub gate: String,
     /// The index of the row; `None` if there is none to judge.
@@ -109,7 +46,7 @@ pub struct UndecidedGate {
 }
 
 /// Each undecided gate once, unless it is undecided in several rows for different reasons.
-pub fn undecided_gates(rows: &[GateRow]) -> Vec<UndecidedGate> {
+pub fn undecided_gates(rows: &[ChangeGateResult]) -> Vec<UndecidedGate> {
     let undecided = rows.iter().filter(|row| row.state == GateState::Undecided).map(|row| UndecidedGate {
         gate: row.gate.clone(),
         hint: match row.reason {
@@ -127,33 +64,25 @@ pub fn undecided_gates(rows: &[GateRow]) -> Vec<UndecidedGate> {
 }
 
 /// The outcome of a command with gates: negative if a gate is broken, or undecided where `strict`.
-pub fn gates_outcome(rows: &[GateRow], strict: bool) -> Outcome {
-    let is_no = |row: &GateRow| row.state == GateState::Broken || (strict && row.state == GateState::Undecided);
-    if rows.iter().any(is_no) { Outcome::AnswerIsNo } else { Outcome::Done }
+pub fn change_gates_outcome(rows: &[ChangeGateResult], strict: bool) -> Outcome {
+    outcome_of(rows.iter().map(|row| row.state), strict)
 }
 
 const FORM: &str = "`[METRIC] STATISTIC <= CHANGE`, such as `p99 <= +5%` or `loss_ratio <= +0.1%`";
 
-/// Longer ones first.
-const OPERATORS: [(&str, bool); 4] = [("<=", false), (">=", true), ("<", false), (">", true)];
-
-impl Gate {
+impl ChangeGate {
     /// Parses `p99 <= +5%`, `response_time mean < 10%`, `p50 >= -3%`; without a metric it is about `metric`.
     ///
     /// # Errors
     /// If it has another form.
-    pub fn parse(text: &str, metric: Option<&str>) -> Result<Gate, GateError> {
-        let refuse = |cause: String, hint: String| GateError { text: text.trim().into(), cause, hint };
-        let (estimand, above, change) = OPERATORS
-            .iter()
-            .find_map(|(sign, above)| text.split_once(sign).map(|(estimand, change)| (estimand, *above, change)))
-            .ok_or_else(|| refuse("it has none of `<=`, `<`, `>=`, `>`".into(), FORM.into()))?;
+    pub fn parse(text: &str, metric: Option<&str>) -> Result<ChangeGate, GateError> {
+        let refuse = |cause: String, hint: String| GateError::of(text, cause, hint);
+        let GateParts { estimand, operator, limit: change } = GateParts::of(text, FORM)?;
         let quantity = match estimand.trim() {
             "value" => Quantity::Value,
             text => Quantity::Of(parse_estimand(metric, text).map_err(|error| refuse(error.cause, error.hint))?),
         };
         let unreadable = |error: ParseError| refuse(format!("{error}: {}", error.cause), FORM.into());
-        let change = change.trim();
         let (negative, size) = match change.strip_prefix(['-', '−']) {
             Some(size) => (true, size),
             None => (false, change.strip_prefix('+').unwrap_or(change)),
@@ -162,7 +91,8 @@ impl Gate {
             return Err(refuse(format!("the change `{change}` is not in per cent"), FORM.into()));
         }
         let size = human::parse_percent(size.trim()).map_err(unreadable)?;
-        Ok(Gate { text: text.trim().into(), quantity, above, change: if negative { -size } else { size } })
+        let (above, change) = (!operator.limits_above(), if negative { -size } else { size });
+        Ok(ChangeGate { text: text.trim().into(), quantity, above, change })
     }
 
     /// The estimand that runs must have a figure for; `None` if the gate is about numbers from a file.
@@ -174,11 +104,16 @@ impl Gate {
     }
 
     /// Applies the gate to every row of its quantity. A gate without a row is broken: nothing shows that it is kept.
-    pub fn judge(&self, comparisons: &Comparisons) -> Vec<GateRow> {
+    pub fn judge(&self, comparisons: &Comparisons) -> Vec<ChangeGateResult> {
         let rows = comparisons.rows.iter().enumerate();
         let own = rows.filter(|(_, row)| row.quantity == self.quantity);
-        let gate_row = |row, (state, reason)| GateRow { gate: self.text.clone(), row, state, reason };
-        let judged: Vec<GateRow> = own.map(|(index, row)| gate_row(Some(index), self.state(row))).collect();
+        let gate_row = |row, (state, reason)| ChangeGateResult { gate: self.text.clone(), row, state, reason };
+        let state = |row: &Comparison| match self.state(row) {
+            broken @ (GateState::Broken, _) => broken,
+            _ if !comparisons.groups.missing.is_empty() => (GateState::Broken, Some(GateReason::MissingRuns)),
+            state => state,
+        };
+        let judged: Vec<ChangeGateResult> = own.map(|(index, row)| gate_row(Some(index), state(row))).collect();
         match judged.is_empty() {
             true => vec![gate_row(None, (GateState::Broken, Some(GateReason::NothingToJudge)))],
             false => judged,
@@ -235,8 +170,8 @@ fn broken_without_interval(row: &Comparison) -> Option<GateReason> {
 mod tests {
     use super::*;
 
-    fn row(gate: &str, state: GateState, reason: Option<GateReason>) -> GateRow {
-        GateRow { gate: gate.into(), row: Some(0), state, reason }
+    fn row(gate: &str, state: GateState, reason: Option<GateReason>) -> ChangeGateResult {
+        ChangeGateResult { gate: gate.into(), row: Some(0), state, reason }
     }
 
     #[test]
@@ -249,7 +184,11 @@ mod tests {
             (&[(GateState::Broken, None), (GateState::Kept, None)], Outcome::AnswerIsNo, Outcome::AnswerIsNo),
         ] {
             let rows: Vec<_> = states.iter().map(|(state, reason)| row("p99 <= +5%", *state, *reason)).collect();
-            assert_eq!((gates_outcome(&rows, false), gates_outcome(&rows, true)), (usual, strict), "{states:?}");
+            assert_eq!(
+                (change_gates_outcome(&rows, false), change_gates_outcome(&rows, true)),
+                (usual, strict),
+                "{states:?}"
+            );
         }
     }
 

@@ -1,0 +1,189 @@
+//! `--gate`: what must hold, so that the command ends with exit code 0. [`ValueGates`] limit the figures of runs,
+//! [`ChangeGate`]s the change between groups of runs. This file has what both share: states, reasons, operators, errors.
+
+mod change;
+mod value;
+
+pub use change::{ChangeGate, ChangeGateResult, UndecidedGate, change_gates_outcome, undecided_gates};
+pub use value::{ExperimentGateResult, ValueGates, WorstRun};
+
+use thiserror::Error;
+
+use super::estimand::Estimand;
+use crate::diagnostics::{Explain, Failure, Outcome};
+
+/// State of a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GateState {
+    /// The figure, or the whole interval of the change, is within the limit.
+    Kept,
+    /// The interval contains the limit or is missing, or the data do not support the quantile.
+    Undecided,
+    /// The figure, or the whole interval, is beyond the limit, or a reason says why the gate cannot be kept.
+    Broken,
+}
+
+impl GateState {
+    /// The word in text and JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            GateState::Kept => "kept",
+            GateState::Undecided => "undecided",
+            GateState::Broken => "broken",
+        }
+    }
+}
+
+/// Why a gate is undecided, or what its state rests on instead of a finite, supported figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateReason {
+    /// The interval contains the limit, or is unbounded.
+    BothSides,
+    /// The baseline is 0, of which a change cannot be a share.
+    ZeroBaseline,
+    /// The row was not tested; it has the reason.
+    Untested,
+    /// Unanswered probes make the change uncertain: some figures are infinite, or the row holds without the losses only.
+    Losses,
+    /// Fewer than 10 effective observations lie beyond the quantile: its lower bound was judged.
+    Unsupported,
+    /// The figure is infinite; of a change, the candidate's is, and the baseline's is not.
+    Infinite,
+    /// Nothing was answered; of a change, in no run of the candidate.
+    Unanswered,
+    /// The figure is missing: too few data, no run, or no row.
+    NothingToJudge,
+    /// Finished runs of the compared experiment or store are gone or damaged.
+    MissingRuns,
+}
+
+impl GateReason {
+    /// The code in JSON.
+    pub const fn code(self) -> &'static str {
+        match self {
+            GateReason::BothSides => "both-sides",
+            GateReason::ZeroBaseline => "zero-baseline",
+            GateReason::Untested => "untested",
+            GateReason::Losses => "losses",
+            GateReason::Unsupported => "unsupported",
+            GateReason::Infinite => "infinite",
+            GateReason::Unanswered => "unanswered",
+            GateReason::NothingToJudge => "nothing-to-judge",
+            GateReason::MissingRuns => "missing-runs",
+        }
+    }
+}
+
+/// The result of a gate on the figure of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueGateResult {
+    /// As typed.
+    pub gate: String,
+    /// What was judged.
+    pub estimand: Estimand,
+    /// The figure in nanoseconds, bits a second, or as a ratio; `None` if it is infinite or missing.
+    pub value: Option<f64>,
+    /// The one-sided 95 % lower bound of an unsupported quantile.
+    pub lower_bound: Option<f64>,
+    /// Its state.
+    pub state: GateState,
+    /// Why it is undecided, or what the state rests on instead of a finite, supported figure.
+    pub reason: Option<GateReason>,
+}
+
+/// The outcome of a command with gates: negative if a gate is broken, or undecided where `is_strict`.
+fn outcome_of(states: impl IntoIterator<Item = GateState>, is_strict: bool) -> Outcome {
+    match states.into_iter().max() {
+        Some(GateState::Broken) => Outcome::AnswerIsNo,
+        Some(GateState::Undecided) if is_strict => Outcome::AnswerIsNo,
+        _ => Outcome::Done,
+    }
+}
+
+/// How a figure is compared with the limit of a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    AtMost,
+    AtLeast,
+    Below,
+    Above,
+}
+
+/// Longer ones first: `<=` begins with `<`.
+const OPERATORS: [(&str, Operator); 4] =
+    [("<=", Operator::AtMost), (">=", Operator::AtLeast), ("<", Operator::Below), (">", Operator::Above)];
+
+impl Operator {
+    fn compares(self, left: f64, right: f64) -> bool {
+        match self {
+            Operator::AtMost => left <= right,
+            Operator::AtLeast => left >= right,
+            Operator::Below => left < right,
+            Operator::Above => left > right,
+        }
+    }
+
+    /// Whether figures must not be above the limit; otherwise not below.
+    const fn limits_above(self) -> bool {
+        matches!(self, Operator::AtMost | Operator::Below)
+    }
+}
+
+/// The parts of a gate: `p99 <= 200us`.
+struct GateParts<'a> {
+    estimand: &'a str,
+    operator: Operator,
+    limit: &'a str,
+}
+
+impl<'a> GateParts<'a> {
+    /// `text`, parted at its first operator; `hint` shows the expected form.
+    fn of(text: &'a str, hint: &str) -> Result<GateParts<'a>, GateError> {
+        let none = || GateError::of(text, "it has none of `<=`, `<`, `>=`, `>`", hint);
+        let place = text.find(['<', '>']).ok_or_else(none)?;
+        let (estimand, rest) = text.split_at(place);
+        let found = OPERATORS.iter().find_map(|(sign, operator)| Some((*operator, rest.strip_prefix(sign)?)));
+        let (operator, limit) = found.ok_or_else(none)?;
+        Ok(GateParts { estimand, operator, limit: limit.trim() })
+    }
+}
+
+/// Why a gate cannot be judged.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum GateError {
+    /// It cannot be parsed.
+    #[error("cannot read the gate `{text}`")]
+    Form {
+        /// As typed.
+        text: String,
+        /// The error in the text.
+        cause: String,
+        /// The expected form, or the nearest known word.
+        hint: String,
+    },
+    /// The run lacks what the gate is about.
+    #[error("cannot judge the gate `{text}` on `{run}`")]
+    Absent {
+        /// As typed.
+        text: String,
+        /// The recording, or the kind of the planned run.
+        run: String,
+        /// The missing metric or deadline.
+        cause: String,
+        /// The option to add, or the metrics that the run has.
+        hint: String,
+    },
+}
+
+impl GateError {
+    fn of(text: &str, cause: impl Into<String>, hint: impl Into<String>) -> GateError {
+        GateError::Form { text: text.trim().into(), cause: cause.into(), hint: hint.into() }
+    }
+}
+
+impl Explain for GateError {
+    fn explain(&self) -> Failure {
+        let (GateError::Form { cause, hint, .. } | GateError::Absent { cause, hint, .. }) = self;
+        Failure::request(self).because(cause).hint(hint)
+    }
+}

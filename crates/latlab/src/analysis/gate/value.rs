@@ -1,0 +1,599 @@
+//! `--gate '[METRIC] STATISTIC OP VALUE'`: what must hold of the figure of each run.
+//!
+//! An infinite figure breaks a gate with an upper limit. If nothing was answered, or the figure is missing, every gate is
+//! broken. An unsupported quantile is judged by its one-sided 95 % lower bound: the gate is broken if the bound is above
+//! an upper limit, kept if it meets a lower limit, and undecided otherwise.
+
+use std::path::Path;
+
+use super::{GateError, GateParts, GateReason, GateState, Operator, ValueGateResult, outcome_of};
+use crate::analysis::estimand::{Estimand, FORM_HINT, Ratio, RunFigure, parse_estimand};
+use crate::analysis::singletons::is_on_schedule;
+use crate::analysis::summary::{Summary, SummaryOptions};
+use crate::diagnostics::{Caveat, Explain, Outcome, Severity};
+use crate::metric::Metric;
+use crate::plan::{Kind, Protocol, RunSpec, Work};
+use crate::stats::QuantileEstimate;
+use crate::units::human::ParseError;
+
+/// The gates of a command, each applied to each run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ValueGates {
+    gates: Vec<ValueGate>,
+    /// Whether an undecided gate makes the outcome negative.
+    is_strict: bool,
+}
+
+/// A limit of the figure of a run.
+#[derive(Clone, Debug, PartialEq)]
+struct ValueGate {
+    text: String,
+    estimand: Estimand,
+    operator: Operator,
+    /// Nanoseconds, bits a second, or a ratio.
+    limit: f64,
+}
+
+impl ValueGates {
+    /// Parses each of `texts`: `p99 <= 200us`, `response_time p99.9 < 1ms`, `loss_ratio <= 0.1%`.
+    ///
+    /// # Errors
+    /// If one has another form.
+    pub fn parse(texts: &[String], is_strict: bool) -> Result<ValueGates, GateError> {
+        let gates = texts.iter().map(|text| ValueGate::parse(text)).collect::<Result<_, _>>()?;
+        Ok(ValueGates { gates, is_strict })
+    }
+
+    /// Whether it has no gate.
+    pub fn is_empty(&self) -> bool {
+        self.gates.is_empty()
+    }
+
+    /// Adds what the gates are about to the options of a summary.
+    pub fn include(&self, options: &mut SummaryOptions) {
+        self.gates.iter().for_each(|gate| options.include(gate.estimand));
+    }
+
+    /// Expects that recordings of `runs` will have what the gates are about.
+    ///
+    /// # Errors
+    /// If one will lack a metric or has no deadline.
+    pub fn expect_judgeable<'a>(&self, runs: impl IntoIterator<Item = &'a RunSpec>) -> Result<(), GateError> {
+        runs.into_iter().try_for_each(|run| self.gates.iter().try_for_each(|gate| gate.expect_judgeable(run)))
+    }
+
+    /// Judges `summary`, whose options [included](ValueGates::include) the gates, and adds the results to it.
+    ///
+    /// # Errors
+    /// If the recording lacks a metric, or no deadline was given.
+    pub fn judge(&self, summary: &mut Summary) -> Result<(), GateError> {
+        summary.gates = self.gates.iter().map(|gate| gate.judge(summary)).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    /// The outcome of the gates of `summaries`: negative if one is broken, or undecided where the gates are strict.
+    pub fn outcome(&self, summaries: &[Summary]) -> Outcome {
+        outcome_of(summaries.iter().flat_map(|summary| &summary.gates).map(|result| result.state), self.is_strict)
+    }
+
+    /// The results of the gates over the `summaries` of all judged runs of an experiment, of which `missing` conditions
+    /// have no judged run: each condition must have one, and every run must hold each gate.
+    pub fn over_runs(&self, summaries: &[Summary], missing: usize) -> Vec<ExperimentGateResult> {
+        let results = |place: usize| summaries.iter().filter_map(move |summary| summary.gates.get(place));
+        let of = |(place, gate): (usize, &ValueGate)| ExperimentGateResult {
+            gate: gate.text.clone(),
+            runs: summaries.len(),
+            missing,
+            broken: results(place).filter(|result| result.state == GateState::Broken).count(),
+            undecided: results(place).filter(|result| result.state == GateState::Undecided).count(),
+            worst: gate.worst(place, summaries),
+        };
+        self.gates.iter().enumerate().map(of).collect()
+    }
+
+    /// The outcome of the gates of an experiment.
+    pub fn outcome_over_runs(&self, results: &[ExperimentGateResult]) -> Outcome {
+        outcome_of(results.iter().map(ExperimentGateResult::state), self.is_strict)
+    }
+}
+
+/// The result of a gate on the judged runs of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExperimentGateResult {
+    /// As typed.
+    pub gate: String,
+    /// Judged runs.
+    pub runs: usize,
+    /// Conditions without a judged run.
+    pub missing: usize,
+    /// Runs that break it.
+    pub broken: usize,
+    /// Runs that do not decide it.
+    pub undecided: usize,
+    /// The run that is farthest beyond the limit, or nearest to it; `None` without a judged run.
+    pub worst: Option<WorstRun>,
+}
+
+/// The worst run of an experiment by one gate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorstRun {
+    /// The name of its recording.
+    pub recording: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its result.
+    pub result: ValueGateResult,
+}
+
+impl ExperimentGateResult {
+    /// Broken if one run breaks the gate or a condition has no run, undecided if one run does not decide it.
+    pub fn state(&self) -> GateState {
+        match &self.worst {
+            Some(worst) if self.missing == 0 => worst.result.state,
+            _ => GateState::Broken,
+        }
+    }
+
+    /// That a condition has no run, if no run breaks the gate; else the reason of the worst run.
+    pub fn reason(&self) -> Option<GateReason> {
+        match &self.worst {
+            Some(worst) if self.missing == 0 || self.broken > 0 => worst.result.reason,
+            _ => Some(GateReason::NothingToJudge),
+        }
+    }
+
+    /// The warning that it is undecided, if it is.
+    pub fn undecided_warning(&self) -> Option<Caveat> {
+        let worst = self.worst.as_ref().filter(|_| self.state() == GateState::Undecided)?;
+        worst.result.undecided_warning(worst.kind)
+    }
+}
+
+impl ValueGateResult {
+    /// The warning that it is undecided, if it is; the run is of `kind`.
+    pub fn undecided_warning(&self, kind: Kind) -> Option<Caveat> {
+        if self.state != GateState::Undecided {
+            return None;
+        }
+        let more = match kind {
+            Kind::Ping | Kind::Wakeup => format!("measure more {}", kind.rows()),
+            Kind::Stream => "measure for longer".into(),
+        };
+        Some(Caveat::new(
+            Severity::Warning,
+            "unsupported-gate",
+            format!("the gate `{}` is undecided", self.gate),
+            "fewer than 10 effective observations lie beyond its quantile: a second run may say otherwise",
+            format!("{more}, or gate on a quantile nearer to p50, or on the mean; `--gate-strict` fails"),
+        ))
+    }
+}
+
+impl ValueGate {
+    fn parse(text: &str) -> Result<ValueGate, GateError> {
+        let GateParts { estimand: left, operator, limit } = GateParts::of(text, FORM_HINT)?;
+        let estimand = parse_estimand(None, left).map_err(|error| GateError::of(text, error.cause, error.hint))?;
+        let estimand = estimand.compared_with(left.split_whitespace().count() > 1, limit);
+        let unreadable = |error: ParseError| {
+            let hint = match (estimand, limit.strip_suffix('%')) {
+                (Estimand::Statistic(..), Some(_)) => "a change in per cent is judged by `latlab compare`".into(),
+                _ => error.explain().hint.unwrap_or_default(),
+            };
+            GateError::of(text, format!("{error}: {}", error.cause), hint)
+        };
+        let limit = estimand.parse_value(limit).map_err(unreadable)?;
+        Ok(ValueGate { text: text.trim().into(), estimand, operator, limit })
+    }
+
+    fn expect_judgeable(&self, run: &RunSpec) -> Result<(), GateError> {
+        let kind = run.kind();
+        let (cause, hint) = match self.estimand.in_runs_of(kind) {
+            Estimand::Ratio(Ratio::DeadlineMiss) if kind == Kind::Stream => {
+                ("a stream has no deadline".to_owned(), "gate on `loss_ratio` or `delivered_rate`".to_owned())
+            }
+            Estimand::Ratio(Ratio::DeadlineMiss) if run.judging.deadline_ns.is_none() => no_deadline(),
+            Estimand::Ratio(ratio) if is_of_packets(ratio) && kind == Kind::Wakeup => self.no_packets(),
+            Estimand::Statistic(metric, _) if !kind.metrics().contains(&metric) => {
+                let names: Vec<_> = kind.metrics().iter().map(|metric| metric.name()).collect();
+                (format!("such a run has no `{}`", metric.name()), format!("it has {}", names.join(", ")))
+            }
+            Estimand::Statistic(metric, _) if is_on_schedule(metric) && run.schedule().interval().is_none() => {
+                (format!("a closed loop has no `{}`", metric.name()), "add `--interval T`, such as `-i 1ms`".into())
+            }
+            Estimand::Statistic(metric, _) if needs_stamps(metric) && is_echo(run) => {
+                let cause = format!("a plain echo sends no stamps, from which `{}` is computed", metric.name());
+                (cause, "gate on `round_trip_delay`".into())
+            }
+            Estimand::Ratio(_) | Estimand::Statistic(..) => return Ok(()),
+        };
+        Err(self.absent(format!("latlab {}", kind.word()), cause, hint))
+    }
+
+    fn judge(&self, summary: &Summary) -> Result<ValueGateResult, GateError> {
+        let estimand = self.estimand.in_runs_of(summary.kind);
+        let result = |figure: RunFigure, lower_bound, (state, reason)| ValueGateResult {
+            gate: self.text.clone(),
+            estimand,
+            value: figure.value(),
+            lower_bound,
+            state,
+            reason,
+        };
+        self.expect_figure(estimand, summary)?;
+        if summary.counts.answered == 0 {
+            return Ok(result(RunFigure::Nothing, None, (GateState::Broken, Some(GateReason::Unanswered))));
+        }
+        Ok(match estimand {
+            Estimand::Ratio(ratio) => {
+                let figure = RunFigure::of(summary.ratios.get(ratio));
+                result(figure, None, self.state(figure))
+            }
+            Estimand::Statistic(metric, statistic) => {
+                let described = &summary.metrics[&metric];
+                let figure = statistic.figure(described);
+                let own = |estimate: &&QuantileEstimate| Some(estimate.q) == statistic.quantile();
+                match described.quantiles.iter().find(own).filter(|estimate| !estimate.supported) {
+                    Some(QuantileEstimate { lower_bound, .. }) => {
+                        result(figure, *lower_bound, self.state_without_support(figure, *lower_bound))
+                    }
+                    None => result(figure, None, self.state(figure)),
+                }
+            }
+        })
+    }
+
+    /// Expects that `summary` has the metric, and the deadline if the gate is about it.
+    fn expect_figure(&self, estimand: Estimand, summary: &Summary) -> Result<(), GateError> {
+        let (cause, hint) = match estimand {
+            Estimand::Ratio(Ratio::DeadlineMiss) if summary.deadline.is_none() => no_deadline(),
+            Estimand::Ratio(ratio) if is_of_packets(ratio) && summary.kind == Kind::Wakeup => self.no_packets(),
+            Estimand::Statistic(metric, _) if !has(summary, metric) => {
+                let metrics: Vec<_> = summary.metrics.keys().map(|metric| metric.name()).collect();
+                (format!("the recording has no `{}`", metric.name()), format!("it has {}", metrics.join(", ")))
+            }
+            Estimand::Ratio(_) | Estimand::Statistic(..) => return Ok(()),
+        };
+        Err(self.absent(summary.recording.clone(), cause, hint))
+    }
+
+    /// Cause and hint where a ratio of packets is limited for wake-ups.
+    fn no_packets(&self) -> (String, String) {
+        let cause = format!("a timer loses nothing: wake-ups have no `{}`", self.estimand.metric_name());
+        (cause, "gate on `wakeup_latency` or `deadline_miss_ratio`".into())
+    }
+
+    fn absent(&self, run: String, cause: String, hint: String) -> GateError {
+        GateError::Absent { text: self.text.clone(), run, cause, hint }
+    }
+
+    /// The state by a figure that the data support.
+    fn state(&self, figure: RunFigure) -> (GateState, Option<GateReason>) {
+        let by = |value: f64| match self.operator.compares(value, self.limit) {
+            true => GateState::Kept,
+            false => GateState::Broken,
+        };
+        match figure {
+            RunFigure::Finite { value, .. } => (by(value), None),
+            RunFigure::Infinite => (by(f64::INFINITY), Some(GateReason::Infinite)),
+            RunFigure::Nothing => (GateState::Broken, Some(GateReason::NothingToJudge)),
+        }
+    }
+
+    /// The state by a quantile that the data do not support, whose lower bound is `lower_bound`.
+    fn state_without_support(&self, figure: RunFigure, lower_bound: Option<f64>) -> (GateState, Option<GateReason>) {
+        let is_upper = self.operator.limits_above();
+        match figure {
+            RunFigure::Nothing => return self.state(figure),
+            RunFigure::Infinite if is_upper => return self.state(figure),
+            RunFigure::Infinite | RunFigure::Finite { .. } => {}
+        }
+        let state = match lower_bound.map(|bound| self.operator.compares(bound, self.limit)) {
+            Some(false) if is_upper => GateState::Broken,
+            Some(true) if !is_upper => GateState::Kept,
+            _ => GateState::Undecided,
+        };
+        (state, Some(GateReason::Unsupported))
+    }
+
+    /// The worst of `summaries` by this gate, whose results have the index `place`; of equal ones the first.
+    fn worst(&self, place: usize, summaries: &[Summary]) -> Option<WorstRun> {
+        let badness = |result: &ValueGateResult| match (self.operator.limits_above(), result.value, result.reason) {
+            (true, Some(value), _) => value,
+            (false, Some(value), _) => -value,
+            (false, None, Some(GateReason::Infinite | GateReason::Unsupported)) => f64::NEG_INFINITY,
+            (_, None, _) => f64::INFINITY,
+        };
+        let results = summaries.iter().filter_map(|summary| Some((summary, summary.gates.get(place)?)));
+        let (summary, result) = results
+            .rev()
+            .max_by(|(_, one), (_, other)| one.state.cmp(&other.state).then(badness(one).total_cmp(&badness(other))))?;
+        let recording = Path::new(&summary.recording).file_name().map(|name| name.to_string_lossy().into_owned());
+        let recording = recording.unwrap_or_else(|| summary.recording.clone());
+        Some(WorstRun { recording, kind: summary.kind, result: result.clone() })
+    }
+}
+
+/// Whether `summary` has `metric`, or would have it if anything had been answered.
+fn has(summary: &Summary, metric: Metric) -> bool {
+    let is_unanswered = summary.counts.answered == 0 && summary.kind.metrics().contains(&metric);
+    summary.metrics.contains_key(&metric) || is_unanswered
+}
+
+/// Cause and hint where no deadline was given.
+fn no_deadline() -> (String, String) {
+    ("no deadline was given".into(), "add `--deadline T`, such as `--deadline 1ms`".into())
+}
+
+/// Whether `ratio` is of packets on their way.
+const fn is_of_packets(ratio: Ratio) -> bool {
+    !matches!(ratio, Ratio::DeadlineMiss)
+}
+
+/// Whether the singletons of `metric` need the stamps of the reflector.
+const fn needs_stamps(metric: Metric) -> bool {
+    matches!(metric, Metric::ReflectorDwell | Metric::RoundTripDelayLessDwell)
+}
+
+fn is_echo(run: &RunSpec) -> bool {
+    matches!(&run.work, Work::Ping(ping) if ping.protocol == Protocol::Echo)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
+    use crate::analysis::{SummaryOptions, summarise};
+    use crate::plan::Schedule;
+    use crate::probe::{Fate, ProbeRecord};
+
+    fn summary(schedule: Schedule, rows: Vec<ProbeRecord>, gates: &ValueGates) -> Summary {
+        let source = InMemory::of(schedule, rows);
+        let mut options = SummaryOptions::of(&source.manifest.spec);
+        gates.include(&mut options);
+        summarise(&source, &options).expect("no windows asked for")
+    }
+
+    fn judge(schedule: Schedule, rows: Vec<ProbeRecord>, text: &str) -> Result<ValueGateResult, GateError> {
+        let gates = ValueGates::parse(&[text.to_owned()], false)?;
+        let mut summary = summary(schedule, rows, &gates);
+        gates.judge(&mut summary)?;
+        Ok(summary.gates.remove(0))
+    }
+
+    /// State and reason of the gate `text` in a closed loop.
+    fn state(rows: Vec<ProbeRecord>, text: &str) -> (GateState, Option<GateReason>) {
+        let result = judge(CLOSED, rows, text).expect(text);
+        (result.state, result.reason)
+    }
+
+    /// 2,000 round trips of 1 to 2,000 µs in shuffled order, of which the slowest `lost` are lost.
+    fn closed_loop(lost: i64) -> Vec<ProbeRecord> {
+        // Fifth powers modulo this prime have every remainder once.
+        let fifth_power = |seq: i64| (seq * seq % 1_999).pow(2) % 1_999 * seq % 1_999;
+        let shuffled = |seq: i64| if seq == 1_999 { 2_000 } else { fifth_power(seq) + 1 };
+        let row = |seq: i64| closed(seq as u64, seq * 10_000, shuffled(seq));
+        let rows = (0..2_000).map(row).map(|row| (row.received.zip(row.sent).map(|(to, from)| (to - from).0), row));
+        rows.map(|(ns, row)| if ns > Some((2_000 - lost) * 1_000) { but(row, Fate::Lost) } else { row }).collect()
+    }
+
+    #[test]
+    fn figures_that_the_data_support_keep_or_break_a_gate() {
+        for (text, is_kept) in [
+            ("p99 <= 200us", false),
+            ("p99<=3ms", true),
+            ("  p50  <=  1.0005ms ", true),
+            ("p50 < 1000.5us", false),
+            ("p50 >= 1000500ns", true),
+            ("p50 > 1000500ns", false),
+            ("round_trip_delay min < 2us", true),
+            ("round-trip-delay max > 2ms", false),
+            ("mean <= 1ms", false),
+            ("stddev < 1ms", true),
+            ("q0.25 > 0.4ms", true),
+            ("pdv p99 <= 2ms", true),
+            ("ipdv min >= -1us", false),
+            ("ipdv max < -1.5 ms", false),
+            ("loss_ratio <= 0.1%", true),
+            ("loss-ratio < 0", false),
+            ("duplicate_ratio <= 0", true),
+        ] {
+            let expected = if is_kept { GateState::Kept } else { GateState::Broken };
+            assert_eq!(state(closed_loop(0), text), (expected, None), "{text}");
+        }
+        let result = judge(CLOSED, closed_loop(0), " p50 <= 2ms ").expect("a gate");
+        assert_eq!((result.gate.as_str(), result.value, result.lower_bound), ("p50 <= 2ms", Some(1_000_500.0), None));
+        let on_schedule = vec![scheduled(0, 0, 5, 10), scheduled(1, 1_000, 5, 10)];
+        assert_eq!(judge(EVERY_MS, on_schedule, "response-time max <= 15us").expect("a gate").state, GateState::Kept);
+    }
+
+    #[test]
+    fn an_infinite_quantile_breaks_upper_limits_only() {
+        let infinite = Some(GateReason::Infinite);
+        for (text, expected) in [
+            ("p99 <= 1h", (GateState::Broken, infinite)),
+            ("p99 < 1h", (GateState::Broken, infinite)),
+            ("p99 >= 1h", (GateState::Kept, infinite)),
+            ("p99 > 1h", (GateState::Kept, infinite)),
+            ("p90 <= 1h", (GateState::Kept, None)),
+            ("loss_ratio <= 1%", (GateState::Broken, None)),
+            // Supported or not, no upper limit holds.
+            ("p99.99 <= 1h", (GateState::Broken, infinite)),
+        ] {
+            assert_eq!(state(closed_loop(100), text), expected, "{text}");
+        }
+        let result = judge(CLOSED, closed_loop(100), "p99 <= 1h").expect("a gate");
+        assert_eq!(result.value, None);
+    }
+
+    #[test]
+    fn an_unsupported_quantile_is_judged_by_its_lower_bound() {
+        let bound = judge(CLOSED, closed_loop(0), "p99.99 <= 1h").expect("a gate").lower_bound.expect("2,000 probes");
+        assert!(bound > 1_000_000.0 && bound <= 1_999_000.0, "{bound}");
+        let unsupported = Some(GateReason::Unsupported);
+        for (text, expected) in [
+            ("p99.99 <= 1h", GateState::Undecided),
+            // Between the bound and the sample quantile.
+            ("p99.99 <= 1999500ns", GateState::Undecided),
+            ("p99.99 >= 1999500ns", GateState::Undecided),
+            ("p99.99 <= 1ms", GateState::Broken),
+            ("p99.99 < 1ms", GateState::Broken),
+            ("p99.99 >= 1ms", GateState::Kept),
+            ("p99.99 > 1ms", GateState::Kept),
+            ("p99.99 > 1h", GateState::Undecided),
+        ] {
+            assert_eq!(state(closed_loop(0), text), (expected, unsupported), "{text}");
+        }
+        assert_eq!(
+            state(closed_loop(10), "p99.99 >= 1h"),
+            (GateState::Undecided, unsupported),
+            "infinite, unsupported"
+        );
+        assert_eq!(state(vec![closed(0, 0, 5)], "p50 <= 1h"), (GateState::Undecided, unsupported), "no bound");
+    }
+
+    #[test]
+    fn only_an_undecided_gate_has_a_warning() {
+        let result = |text: &str| judge(CLOSED, closed_loop(0), text).expect("a gate");
+        let warning = result("p99.99 <= 1h").undecided_warning(Kind::Ping).expect("it is undecided");
+        assert_eq!(
+            (warning.code.as_str(), warning.message.as_str()),
+            ("unsupported-gate", "the gate `p99.99 <= 1h` is undecided")
+        );
+        assert!(warning.hint.contains("probes") && warning.hint.contains("--gate-strict"), "{warning:?}");
+        for text in ["p99.99 <= 1ms", "p50 <= 1h"] {
+            assert_eq!(result(text).undecided_warning(Kind::Ping), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_gate_without_an_answer_or_a_figure_is_broken() {
+        let unanswered = || (0..7).map(|seq| but(closed(seq, seq as i64 * 60, 50), Fate::Lost)).collect::<Vec<_>>();
+        for text in ["p99 <= 1s", "p99 >= 1ns", "max > 1ns", "pdv p50 <= 1h", "loss_ratio <= 100%", "loss_ratio >= 0"] {
+            for rows in [unanswered(), Vec::new()] {
+                assert_eq!(state(rows, text), (GateState::Broken, Some(GateReason::Unanswered)), "{text}");
+            }
+        }
+        let one = vec![closed(0, 0, 1)];
+        assert_eq!(state(one, "stddev <= 1s"), (GateState::Broken, Some(GateReason::NothingToJudge)));
+    }
+
+    #[test]
+    fn a_metric_or_deadline_that_the_recording_lacks_is_refused() {
+        for (text, hint) in
+            [("response_time p99 <= 1ms", "round_trip_delay"), ("deadline_miss_ratio <= 0", "--deadline")]
+        {
+            let failure = judge(CLOSED, closed_loop(0), text).expect_err(text).explain();
+            assert!(failure.hint.as_ref().is_some_and(|found| found.contains(hint)), "{failure:?}");
+            assert!(failure.message.contains(text) && failure.exit_code == 2);
+        }
+    }
+
+    #[test]
+    fn a_planned_run_that_will_lack_a_figure_is_refused() {
+        let spec = |schedule: Schedule| InMemory::of(schedule, Vec::new()).manifest.spec;
+        let expected = |text: &str, run: &RunSpec| {
+            ValueGates::parse(&[text.to_owned()], false).expect(text).expect_judgeable([run])
+        };
+        for (text, run, cause, hint) in [
+            ("response_time p99 <= 1ms", spec(CLOSED), "closed loop", "--interval"),
+            ("deadline_miss_ratio <= 0", spec(CLOSED), "no deadline", "--deadline"),
+            ("p50 >= 1Mbit/s", spec(CLOSED), "`delivered_rate`", "round_trip_delay"),
+            ("wakeup_latency p50 <= 1ms", spec(EVERY_MS), "`wakeup_latency`", "round_trip_delay"),
+        ] {
+            let failure = expected(text, &run).expect_err(text).explain();
+            assert!(failure.cause.as_ref().is_some_and(|found| found.contains(cause)), "{failure:?}");
+            assert!(failure.hint.as_ref().is_some_and(|found| found.contains(hint)), "{failure:?}");
+        }
+        for text in ["response_time p99 <= 1ms", "p50 <= 1ms", "loss_ratio <= 0", "reflector_dwell max <= 1s"] {
+            assert_eq!(expected(text, &spec(EVERY_MS)), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn outcomes_follow_from_the_states_and_from_strictness() {
+        for (text, usual, strict) in [
+            ("p50 <= 1h", Outcome::Done, Outcome::Done),
+            ("p99.99 <= 1h", Outcome::Done, Outcome::AnswerIsNo),
+            ("p50 <= 1ns", Outcome::AnswerIsNo, Outcome::AnswerIsNo),
+        ] {
+            for (is_strict, expected) in [(false, usual), (true, strict)] {
+                let gates = ValueGates::parse(&[text.to_owned()], is_strict).expect(text);
+                let mut summary = summary(CLOSED, closed_loop(0), &gates);
+                gates.judge(&mut summary).expect(text);
+                let summaries = [summary];
+                assert_eq!(gates.outcome(&summaries), expected, "{text}");
+                assert_eq!(gates.outcome_over_runs(&gates.over_runs(&summaries, 0)), expected, "{text}");
+            }
+        }
+        assert_eq!(ValueGates::default().outcome(&[]), Outcome::Done);
+    }
+
+    #[test]
+    fn the_worst_run_of_an_experiment_decides_its_gates() {
+        let texts = ["p50 <= 20us", "min >= 15us", "max <= 1h"].map(str::to_owned);
+        let gates = ValueGates::parse(&texts, false).expect("gates");
+        let run = |name: &str, delay: i64| {
+            let rows = (0..100).map(|seq| closed(seq, seq as i64 * 60, delay)).collect();
+            let mut summary = Summary { recording: format!("e/runs/{name}"), ..summary(CLOSED, rows, &gates) };
+            gates.judge(&mut summary).expect("judged");
+            summary
+        };
+        let results = gates.over_runs(&[run("a", 10), run("b", 30), run("c", 40), run("d", 40)], 0);
+        let found: Vec<_> = results.iter().map(|result| (result.state(), result.runs, result.broken)).collect();
+        assert_eq!(found, [(GateState::Broken, 4, 3), (GateState::Broken, 4, 1), (GateState::Kept, 4, 0)]);
+        let worst: Vec<_> = results.iter().map(|result| result.worst.as_ref().expect("a run")).collect();
+        let named: Vec<_> = worst.iter().map(|worst| (worst.recording.as_str(), worst.result.value)).collect();
+        assert_eq!(named, [("c", Some(40_000.0)), ("a", Some(10_000.0)), ("c", Some(40_000.0))]);
+    }
+
+    #[test]
+    fn a_gate_of_an_experiment_with_a_condition_without_a_judged_run_is_broken() {
+        let gates = ValueGates::parse(&["p50 <= 1s".to_owned()], false).expect("a gate");
+        let mut measured = summary(CLOSED, closed_loop(0), &gates);
+        gates.judge(&mut measured).expect("judged");
+        let result = gates.over_runs(&[measured], 1).remove(0);
+        assert_eq!((result.state(), result.reason()), (GateState::Broken, Some(GateReason::NothingToJudge)));
+        assert_eq!((result.broken, result.undecided_warning()), (0, None));
+        let results = gates.over_runs(&[], 1);
+        assert_eq!((results[0].state(), results[0].reason()), (GateState::Broken, Some(GateReason::NothingToJudge)));
+        assert_eq!(gates.outcome_over_runs(&results), Outcome::AnswerIsNo);
+    }
+
+    #[test]
+    fn malformed_gates_are_refused_with_text_cause_and_hint() {
+        for (text, cause, hint) in [
+            ("", "none of", "such as"),
+            ("p99", "none of", "such as"),
+            ("p99 = 1ms", "none of", "such as"),
+            ("<= 1ms", "statistic is missing", "such as"),
+            ("round trip p99 <= 1ms", "3 words", "such as"),
+            ("p99 <= 200", "unit is missing", "250us"),
+            ("p99 <=", "empty", "250us"),
+            ("p99 << 1ms", "number", "250us"),
+            ("p99 <= -1us", "negative", "250us"),
+            ("p99 <= 5%", "`%`", "latlab compare"),
+            ("p99 <= +5%", "cannot read", "latlab compare"),
+            ("loss_ratio <= 1ms", "`ms`", "0.5%"),
+            ("loss_ratio <= 5", "`%`", "0.5%"),
+            ("p100 <= 1ms", "`p100`", "between `p0` and `p100`"),
+            ("q1.5 <= 1ms", "`q1.5`", "between `p0` and `p100`"),
+            ("pinf <= 1ms", "`pinf`", "known are"),
+            ("maximum <= 1ms", "`maximum`", "did you mean `max`?"),
+            ("median <= 1ms", "`median`", "did you mean `p50`?"),
+            ("rtt p99 <= 1ms", "`rtt`", "did you mean `round_trip_delay`?"),
+            ("p999 <= 1ms", "`p999`", "did you mean `p99.9`? a quantile lies"),
+            ("tail <= 1ms", "`tail`", "known are"),
+            ("response_time <= 1ms", "is a metric", "`response_time p99 <= 1ms`"),
+            ("man <= 1ms", "`man`", "did you mean `max`?"),
+            ("loss_ration <= 1%", "`loss_ration`", "did you mean `loss_ratio`?"),
+            ("responsetime p99 <= 1ms", "`responsetime`", "did you mean `response_time`?"),
+            ("latency p99 <= 1ms", "`latency`", "known are round_trip_delay"),
+            ("round_trip_delay loss_ratio <= 1%", "whole run", "such as"),
+        ] {
+            let failure = ValueGate::parse(text).expect_err(text).explain();
+            assert!(failure.cause.as_ref().is_some_and(|found| found.contains(cause)), "{text}: {failure:?}");
+            assert!(failure.hint.as_ref().is_some_and(|found| found.contains(hint)), "{text}: {failure:?}");
+            assert!(failure.message.contains(&format!("`{text}`")) && failure.exit_code == 2);
+        }
+    }
+}

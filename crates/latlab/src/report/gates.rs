@@ -1,0 +1,181 @@
+//! Rendering of gates on the figures of runs: lines of text, and their form in JSON.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::comparison::quantity_figure;
+use super::heading::names;
+use crate::analysis::comparison::Quantity;
+use crate::analysis::{ExperimentGateResult, GateReason, GateState, Kind, Summary, ValueGateResult, WorstRun};
+use crate::units::human::grouped;
+
+/// A line for each gate of each run; of several runs with the name of the run.
+pub(super) fn lines(summaries: &[Summary]) -> Vec<String> {
+    let names = names(summaries);
+    let of = |(summary, name): (&Summary, &String)| {
+        let by = if summaries.len() > 1 { format!(" by `{name}`") } else { String::new() };
+        let line = |result: &ValueGateResult| {
+            format!("gate `{}` {}{by}: {}", result.gate, result.state.word(), words(result, summary.kind))
+        };
+        summary.gates.iter().map(line).collect::<Vec<_>>()
+    };
+    summaries.iter().zip(&names).flat_map(of).collect()
+}
+
+/// A line for each gate of an experiment, with its worst run.
+pub(super) fn lines_over_runs(results: &[ExperimentGateResult]) -> Vec<String> {
+    results.iter().map(line_over_runs).collect()
+}
+
+fn line_over_runs(result: &ExperimentGateResult) -> String {
+    let (gate, state) = (&result.gate, result.state());
+    let runs = grouped(result.runs as u64);
+    let of_runs = |count: usize| format!("in {} of {runs} runs", grouped(count as u64));
+    let count = match state {
+        GateState::Kept => format!("in each of {runs} runs"),
+        GateState::Undecided => of_runs(result.undecided),
+        GateState::Broken if result.worst.is_none() || (result.missing > 0 && result.broken == 0) => {
+            format!("without a judged run of {}", conditions(result.missing))
+        }
+        GateState::Broken => of_runs(result.broken),
+    };
+    let of_worst =
+        |worst: &WorstRun| format!("; the worst, `{}`: {}", worst.recording, words(&worst.result, worst.kind));
+    let worst = result.worst.as_ref().map(of_worst).unwrap_or_default();
+    format!("gate `{gate}` {} {count}{worst}", state.word())
+}
+
+fn conditions(count: usize) -> String {
+    if count == 1 { "1 condition".into() } else { format!("{} conditions", grouped(count as u64)) }
+}
+
+/// The value that was judged, and the reason if it is not the value alone.
+fn words(result: &ValueGateResult, kind: Kind) -> String {
+    let figure = |value: f64| quantity_figure(Quantity::Of(result.estimand), value, value);
+    let value = result.value.map(figure);
+    match (result.reason, value) {
+        (Some(GateReason::Unanswered), _) => nothing_answered(kind).into(),
+        (Some(GateReason::Infinite), _) => "infinite, as it lies among the lost".into(),
+        (Some(GateReason::Unsupported), value) => {
+            let value = value.unwrap_or_else(|| "infinite".into());
+            let bound = result.lower_bound.map_or_else(String::new, |bound| format!(" (≥ {})", figure(bound)));
+            format!("{value}{bound}, with fewer than 10 effective observations beyond it")
+        }
+        (_, Some(value)) => value,
+        (_, None) => "there is nothing to judge".into(),
+    }
+}
+
+const fn nothing_answered(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Ping => "no probe was answered",
+        Kind::Wakeup => "no wake-up was measured",
+        Kind::Stream => "no packet arrived",
+    }
+}
+
+/// A gate of a run in `latlab.summary/1`.
+#[derive(Serialize)]
+pub(super) struct ValueGateDocument<'a> {
+    gate: &'a str,
+    unit: Option<&'static str>,
+    value: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_bound: Option<f64>,
+    state: &'static str,
+    reason: Option<&'static str>,
+}
+
+impl ValueGateDocument<'_> {
+    pub(super) fn of(result: &ValueGateResult) -> ValueGateDocument<'_> {
+        ValueGateDocument {
+            gate: &result.gate,
+            unit: Quantity::Of(result.estimand).unit(),
+            value: result.value,
+            lower_bound: result.lower_bound,
+            state: result.state.word(),
+            reason: result.reason.map(GateReason::code),
+        }
+    }
+}
+
+/// The gates of an experiment in `latlab.compare/1`, each with the value of its worst run.
+pub(super) fn document_over_runs(results: &[ExperimentGateResult]) -> Value {
+    let of = |result: &ExperimentGateResult| {
+        let worst = result.worst.as_ref();
+        let mut document = json!({
+            "gate": result.gate,
+            "runs": result.runs,
+            "missing": result.missing,
+            "broken": result.broken,
+            "undecided": result.undecided,
+            "worst": worst.map(|worst| &worst.recording),
+            "unit": worst.and_then(|worst| Quantity::Of(worst.result.estimand).unit()),
+            "value": worst.and_then(|worst| worst.result.value),
+            "state": result.state().word(),
+            "reason": result.reason().map(GateReason::code),
+        });
+        if let Some(bound) = worst.and_then(|worst| worst.result.lower_bound) {
+            document["lower_bound"] = json!(bound);
+        }
+        document
+    };
+    results.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{SummaryOptions, ValueGates, in_memory, summarise};
+    use crate::probe::Fate;
+
+    fn judged(delays_us: &[i64], fate: Fate, gate: &str) -> Summary {
+        let gates = ValueGates::parse(&[gate.to_owned()], false).expect("a gate");
+        let row = |(seq, delay): (usize, &i64)| {
+            in_memory::but(in_memory::closed(seq as u64, seq as i64 * 1_000, *delay), fate)
+        };
+        let source = in_memory::InMemory::of(in_memory::CLOSED, delays_us.iter().enumerate().map(row).collect());
+        let mut options = SummaryOptions::of(&source.manifest.spec);
+        gates.include(&mut options);
+        let mut summary = summarise(&source, &options).expect("no windows");
+        gates.judge(&mut summary).expect("a round trip");
+        summary
+    }
+
+    #[test]
+    fn a_line_has_the_value_judged_and_the_reason() {
+        let hundred: Vec<i64> = (0..100).map(|number| 40 + number % 3).collect();
+        for (delays, fate, gate, line) in [
+            (&hundred[..], Fate::Answered, "p50 <= 1ms", "gate `p50 <= 1ms` kept: 41.0 µs"),
+            (&hundred, Fate::Answered, "max <= 1us", "gate `max <= 1us` broken: 42.0 µs"),
+            (&hundred, Fate::Answered, "loss_ratio <= 0", "gate `loss_ratio <= 0` kept: 0 %"),
+            (&hundred, Fate::Lost, "p50 <= 1s", "gate `p50 <= 1s` broken: no probe was answered"),
+            (&[40], Fate::Answered, "stddev <= 1s", "gate `stddev <= 1s` broken: there is nothing to judge"),
+            (
+                &[40],
+                Fate::Answered,
+                "p50 <= 1s",
+                "gate `p50 <= 1s` undecided: 40.0 µs, with fewer than 10 effective observations beyond it",
+            ),
+        ] {
+            assert_eq!(lines(&[judged(delays, fate, gate)]), [line]);
+        }
+    }
+
+    #[test]
+    fn a_line_of_an_experiment_names_its_worst_run() {
+        let gates = ValueGates::parse(&["max <= 1ms".to_owned()], false).expect("a gate");
+        let run = |name: &str, delay| Summary {
+            recording: format!("e/runs/{name}"),
+            ..judged(&[delay], Fate::Answered, "max <= 1ms")
+        };
+        let line = |runs: &[Summary], missing| lines_over_runs(&gates.over_runs(runs, missing)).remove(0);
+        let kept = "gate `max <= 1ms` kept in each of 2 runs; the worst, `b`: 50.0 µs";
+        assert_eq!(line(&[run("a", 40), run("b", 50)], 0), kept);
+        let broken = "gate `max <= 1ms` broken in 1 of 2 runs; the worst, `b`: 2.00 ms";
+        assert_eq!(line(&[run("a", 40), run("b", 2_000)], 1), broken);
+        assert_eq!(line(&[], 2), "gate `max <= 1ms` broken without a judged run of 2 conditions");
+        let missing = "gate `max <= 1ms` broken without a judged run of 1 condition; the worst, `a`: 40.0 µs";
+        assert_eq!(line(&[run("a", 40)], 1), missing);
+    }
+}
