@@ -64,8 +64,11 @@ fn gates(job: &VerdictJob, metric: Option<&str>) -> Result<Vec<ChangeGate>, Fail
 
 /// The look with the lowest level at any experiment whose runs are in `paths`.
 fn strictest_look(paths: &[PathGroup], confidence: f64) -> Look {
-    let of_path =
-        |path: &PathBuf| path.ancestors().take(3).find(|ancestor| is_experiment(ancestor)).map(Path::to_owned);
+    let of_path = |path: &PathBuf| {
+        // An absolute path has all of its ancestors.
+        let path = path.canonicalize().ok()?;
+        path.ancestors().take(3).find(|ancestor| is_experiment(ancestor)).map(Path::to_owned)
+    };
     let directories: BTreeSet<PathBuf> = paths.iter().flat_map(|group| &group.paths).filter_map(of_path).collect();
     let look = |directory: PathBuf| {
         let declared = settle_directory(&directory).ok().and_then(|job| job.experiment.design.looks);

@@ -232,6 +232,7 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
 
 /// The recordings of judged runs that are no longer in `store`, if it is that of an experiment.
 fn gone(store: &Path) -> Vec<String> {
+    let Ok(store) = store.canonicalize() else { return Vec::new() };
     let state = store.parent().filter(|directory| is_experiment(directory)).map(read_state);
     let Some(Ok(state)) = state else { return Vec::new() };
     let gone = state.judged().filter(|(_, name)| !store.join(name).is_dir());

@@ -1,5 +1,5 @@
 //! Groups of numbers from files. Each line is an observation; if lines depend on each other, the means of consecutive
-//! ones are, as many as the effective sample size supports.
+//! ones are, as many as the effective sample size supports. Of several logs in a group each is one.
 
 use super::groups::{GroupingError, NumberFacts, RunGroup, RunGroups};
 use super::observed_run::ObservedRun;
@@ -24,12 +24,10 @@ impl NumberFiles {
     /// The group of its observations, which are means of logarithms if `as_logs`.
     fn group(self, as_logs: bool) -> RunGroup {
         let (mut runs, mut lines, mut effective_n) = (Vec::new(), 0, 0.0);
+        let is_log_of_several = |values: &[f64]| self.files.len() > 1 && values.len() >= LOG_LINES;
         for (file, values) in &self.files {
-            let own = if as_logs {
-                batch_means(values.iter().map(|value| value.ln()))
-            } else {
-                batch_means(values.iter().copied())
-            };
+            let scaled: Vec<f64> = values.iter().map(|value| if as_logs { value.ln() } else { *value }).collect();
+            let own = if is_log_of_several(values) { whole(&scaled) } else { BatchMeans::of(&scaled) };
             let back = |mean: f64| if as_logs { mean.exp() } else { mean };
             lines += values.len() as u64;
             effective_n += own.effective_n;
@@ -48,8 +46,13 @@ impl NumberFiles {
     }
 }
 
-fn batch_means(values: impl Iterator<Item = f64>) -> BatchMeans {
-    BatchMeans::of(&values.collect::<Vec<f64>>())
+/// From so many lines on, each of several files of a group is taken as the log of a run: their lines have the level of the
+/// run in common.
+const LOG_LINES: usize = 10;
+
+/// A file as a single observation.
+fn whole(values: &[f64]) -> BatchMeans {
+    BatchMeans { means: vec![values.iter().sum::<f64>() / values.len() as f64], effective_n: 1.0 }
 }
 
 /// An observation that begins at `line` of `file`.
@@ -129,6 +132,19 @@ mod tests {
         let caveat = dependence_caveat(&groups).expect("dependent lines");
         assert!(caveat.message.contains("the 4,000 lines of a are worth"), "{caveat:?}");
         assert!(independence_caveat(&[group("a", wave(4_000))]).is_some());
+    }
+
+    #[test]
+    fn each_of_several_logs_is_one_observation() {
+        let noise = |seed: u64| (0..50).map(|line| 1.0 + ((line * 7_919 + seed) % 97) as f64).collect::<Vec<f64>>();
+        let file = |seed: u64| (format!("{seed}.txt"), noise(seed));
+        let logs = NumberFiles { name: "logs".into(), files: (0..4).map(file).collect() };
+        let short = |seed: u64| (format!("{seed}.txt"), noise(seed)[..3].to_vec());
+        let runs = NumberFiles { name: "runs".into(), files: (0..4).map(short).collect() };
+        let groups = RunGroups::of_numbers(vec![logs, runs]).expect("two");
+        let sizes: Vec<_> = groups.groups.iter().map(|group| group.runs.len()).collect();
+        assert_eq!(sizes, [4, 12], "a log each, and every line of short files");
+        assert_eq!(groups.groups[0].numbers.map(|facts| facts.effective_n), Some(4.0));
     }
 
     #[test]

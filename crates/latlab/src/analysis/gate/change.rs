@@ -160,7 +160,7 @@ fn broken_without_interval(row: &Comparison) -> Option<GateReason> {
         return Some(GateReason::Unanswered);
     }
     let is_infinite = is_most(infinite.1, candidate) && !is_most(infinite.0, baseline);
-    if is_infinite && row.verdict == Verdict::Higher {
+    if is_infinite && (row.verdict == Verdict::Higher || infinite.0 == 0) {
         return Some(GateReason::Infinite);
     }
     (without_figure.0 == baseline || without_figure.1 == candidate).then_some(GateReason::NothingToJudge)
