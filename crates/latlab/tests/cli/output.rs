@@ -157,7 +157,7 @@ fn short_help_of_ping_has_ten_options_and_long_help_all() {
     for option in
         "--count --duration --interval --poisson --seed --size --warmup --timeout --wait --transport --protocol -4 -6 \
          --bind --peer-addr --source-port --dscp --df --cpu --peer-cpu --fifo --mlock --psk-file --load --set --tag --quantiles --window \
-         --deadline --half --max-backlog --output --store --no-record --json --quiet --verbose"
+         --deadline --half --gate --gate-strict --max-backlog --output --store --no-record --json --quiet --verbose"
             .split_whitespace()
     {
         let named = long.split_whitespace().any(|word| word.trim_end_matches(',') == option);

@@ -213,7 +213,7 @@ pub struct GateArgs {
     /// Such as 'p99 <= 200us', 'loss_ratio <= 0.1%' or 'delivered_rate mean >= 1Gbit/s'; OP is one of <=, <, >= and >.
     /// The default metric is the main one of the runs. Each run must hold it. A quantile that the data do not support
     /// leaves it undecided unless the quantile's lower bound decides.
-    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
+    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true, hide_short_help = true)]
     pub gate: Vec<String>,
     /// Exit with 1 also where a gate cannot be decided
     #[arg(long, requires = "gate", hide_short_help = true)]
