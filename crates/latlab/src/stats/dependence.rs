@@ -107,7 +107,7 @@ const BATCH_FACTOR: f64 = 8.0;
 const INDEPENDENT: f64 = 0.9;
 
 impl BatchMeans {
-    /// The means of `series`, at most [`BATCHES_MAX`].
+    /// The means of `series`, at most 10,000.
     pub fn of(series: &[f64]) -> BatchMeans {
         let n = series.len();
         let effective_n = Dependence::of(&Batches::of_series(series)).effective_n;

@@ -216,7 +216,7 @@ pub struct Rehearsal {
     pub runs: u32,
     /// Comparisons of conditions that its file asks for.
     pub comparisons: usize,
-    /// Runs of each condition in a block with which one could be decided; `None` above [`RUNS_MAX`].
+    /// Runs of each condition in a block with which one could be decided; `None` above 1,000.
     pub runs_needed: Option<u32>,
 }
 
