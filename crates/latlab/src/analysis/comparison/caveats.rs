@@ -216,7 +216,7 @@ fn lost_quantiles(rows: &[Comparison]) -> Option<Caveat> {
             Severity::Warning,
             "lost-quantile",
             format!("figures are infinite, since too many probes were not answered: {}", lost.join(", ")),
-            "those rows compare how often a run of one group is above one of the other, and have no interval",
+            "such rows have no interval; if some runs are finite, they compare placements instead of figures",
             "see the row `loss_ratio`, or compare a lower quantile",
         )
     })

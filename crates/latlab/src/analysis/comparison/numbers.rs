@@ -87,7 +87,7 @@ pub(super) fn dependence_caveat(groups: &RunGroups) -> Option<Caveat> {
             Severity::Warning,
             "dependent-lines",
             worth.join(", "),
-            format!("they were compared as {} means of consecutive lines, if they were compared", means.join(" and ")),
+            format!("means of consecutive lines are compared instead: {}", means.join(" and ")),
             "measure several runs and compare one number of each: one run does not show how much runs differ",
         )
     })

@@ -121,18 +121,22 @@ impl ComparisonRow {
         let strata = |scale: FigureScale, value: &dyn Fn(&ObservedRun) -> Option<f64>| {
             Strata::of(groups, pair, scale, options.scope, value)
         };
+        let is_same = |run: &ObservedRun| subject.figure(run) == subject.figure_with_losses(run);
+        let reads_losses = || !sides.iter().flat_map(|group| &group.runs).all(is_same);
         match Figures::of(quantity, &row.comparison.evidence) {
             Figures::Missing(reason) => row.comparison.undecided = Some(reason),
             Figures::InfiniteInPart => {
-                row.test_placements(&strata(FigureScale::Linear, &|run| subject.figure(run).limit()), options);
+                let reading = |figure: fn(Subject, &ObservedRun) -> RunFigure| {
+                    strata(FigureScale::Linear, &|run| figure(subject, run).limit())
+                };
+                let second = reads_losses().then(|| reading(Subject::figure_with_losses));
+                row.test_placements(&reading(Subject::figure), second.as_ref(), options);
             }
             Figures::Separated(verdict) => {
                 row.separate(&strata(scale, &|run| subject.figure(run).limit()), verdict);
             }
             Figures::Finite => {
-                let is_same = |run: &ObservedRun| subject.figure(run) == subject.figure_with_losses(run);
-                let second = (!sides.iter().flat_map(|group| &group.runs).all(is_same))
-                    .then(|| strata(scale, &|run| subject.figure_with_losses(run).value()));
+                let second = reads_losses().then(|| strata(scale, &|run| subject.figure_with_losses(run).value()));
                 row.test_shift(&strata(scale, &|run| subject.figure(run).value()), second.as_ref(), options);
             }
         }
@@ -156,11 +160,12 @@ impl ComparisonRow {
         }
     }
 
-    /// Compares groups with infinite figures.
-    fn test_placements(&mut self, strata: &Strata, options: &ComparisonOptions) {
+    /// Compares groups with infinite figures; `second` has unanswered probes counted as their time-out.
+    fn test_placements(&mut self, strata: &Strata, second: Option<&Strata>, options: &ComparisonOptions) {
         self.note_strata(strata);
         self.comparison.method = ComparisonMethod::Placements;
-        match tested(strata, options, ShiftTest::of_placements, placement_difference) {
+        let test = |strata: &Strata| tested(strata, options, ShiftTest::of_placements, placement_difference);
+        match in_both_readings(test, strata, second) {
             Err(reason) => self.comparison.undecided = Some(reason),
             Ok(test) => self.take(test),
         }
@@ -182,10 +187,8 @@ impl ComparisonRow {
             self.comparison.undecided = Some(UndecidedReason::SingleRuns);
             return;
         }
-        let test = |strata| tested(strata, options, ShiftTest::of, weighted_difference);
-        let both = test(strata)
-            .and_then(|first| Ok(second.map(test).transpose()?.map_or(first.clone(), |second| first.and(second))));
-        match both {
+        let test = |strata: &Strata| tested(strata, options, ShiftTest::of, weighted_difference);
+        match in_both_readings(test, strata, second) {
             Err(reason) => self.comparison.undecided = Some(reason),
             Ok(test) => {
                 self.comparison.method = ComparisonMethod::Shift;
@@ -378,6 +381,19 @@ fn decide_family(mut rows: Vec<&mut ComparisonRow>, options: &ComparisonOptions)
         row.comparison.adjusted_p_value = Some(adjusted.different);
         row.comparison.adjusted_p_equivalent = adjusted.equivalent;
         row.judge(family, options.scope);
+    }
+}
+
+/// The test of one reading, or of two of which both must make each claim.
+fn in_both_readings(
+    test: impl Fn(&Strata) -> Result<ShiftTest, UndecidedReason>,
+    first: &Strata,
+    second: Option<&Strata>,
+) -> Result<ShiftTest, UndecidedReason> {
+    let tested = test(first)?;
+    match second {
+        Some(second) => Ok(tested.and(test(second)?)),
+        None => Ok(tested),
     }
 }
 

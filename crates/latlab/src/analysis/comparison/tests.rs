@@ -261,6 +261,27 @@ fn a_mean_that_only_losses_improve_is_undecided() {
     assert_eq!(found.rows[0].verdict, Verdict::Higher);
 }
 
+/// One run without an answer on either side makes the row one of placements; the losses of the others still count.
+#[test]
+fn losses_do_not_improve_a_mean_of_groups_that_are_infinite_in_part() {
+    // Without every fifth, the slowest probes.
+    let lossy = |level: i64| {
+        let mut source = recording(level, 0);
+        for row in source.rows.iter_mut().filter(|row| (row.seq.0 * 7) % 5 == 4) {
+            *row = but(row.clone(), Fate::Lost);
+        }
+        source
+    };
+    let mut request = ComparisonRequest::default();
+    request.ask(parse_estimand(None, "mean").expect("known"), None, None);
+    let whole: Vec<InMemory> = (0..12).map(|_| recording(20, 0)).chain([recording(20, 40)]).collect();
+    let lossy: Vec<InMemory> = (0..12).map(|_| lossy(20)).chain([recording(20, 40)]).collect();
+    let found = pair(&whole, &lossy, &request);
+    let mean = &found.rows[0];
+    assert_eq!((mean.method, mean.evidence.infinite), (ComparisonMethod::Placements, (1, 1)));
+    assert_eq!((mean.verdict, mean.undecided), (Verdict::Undecided, Some(UndecidedReason::Losses)));
+}
+
 #[test]
 fn late_answers_have_a_row_beside_the_losses() {
     let late = |level: i64| {

@@ -187,6 +187,9 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
         UndecidedReason::Losses => {
             "holds for the answered probes, but not if each lost one counts as its time-out; see `loss_ratio`".into()
         }
+        UndecidedReason::SingleRuns if row.evidence.of_means => {
+            "the lines of each are worth a single independent one; measure several runs of each".into()
+        }
         UndecidedReason::SingleRuns => {
             "one run against one run: what differs between runs anyway is unknown; measure several of each".into()
         }
@@ -194,7 +197,7 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
             let (baseline, candidate) = row.evidence.runs;
             let rest = runs_needed.map(|count| format!("; {}", fresh(row, count))).unwrap_or_default();
             let counted = match row.evidence.of_means {
-                true => format!("{candidate} means of consecutive lines"),
+                true => format!("{candidate} lines or means of lines"),
                 false => runs(candidate),
             };
             format!("{baseline} against {counted} cannot decide, whatever they show{rest}")
