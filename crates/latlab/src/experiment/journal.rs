@@ -81,7 +81,11 @@ pub(crate) enum JournalEntry {
     /// The stop rule held after this block.
     NarrowEnough { block: u32 },
     /// Nothing is left to do.
-    Finished,
+    Finished {
+        /// How many looks its file declared; `None` if none, and before format 1.2.
+        #[serde(default)]
+        looks: Option<u32>,
+    },
     /// An entry of a later version.
     #[serde(other)]
     Unknown,
@@ -328,6 +332,9 @@ mod tests {
         let later = r#"{"event":"moon_rose","phase":"full","at":"2030-01-01T00:00:00.000Z"}"#;
         assert_eq!(serde_json::from_str::<JournalLine>(later).expect("reads").entry, JournalEntry::Unknown);
         let more = r#"{"event":"finished","party":true,"at":"2030-01-01T00:00:00.000Z"}"#;
-        assert_eq!(serde_json::from_str::<JournalLine>(more).expect("reads").entry, JournalEntry::Finished);
+        assert_eq!(
+            serde_json::from_str::<JournalLine>(more).expect("reads").entry,
+            JournalEntry::Finished { looks: None }
+        );
     }
 }

@@ -30,6 +30,8 @@ pub struct ExperimentState {
     pub changes: u32,
     /// Runs that were over when it was finished, each time that further ones were.
     ends: Vec<u64>,
+    /// The looks that its file declared when it was finished first.
+    looks: Option<u32>,
     /// Its number among the experiments of its store; 0 if the journal has none.
     pub number: u64,
     /// BLAKE3 of its file, after a change of the previous file before it; empty if the journal has none.
@@ -83,22 +85,26 @@ impl ExperimentState {
                 self.dropped.push(ExcludedCondition { factors, reason });
             }
             JournalEntry::NarrowEnough { .. } => self.narrow_enough = true,
-            JournalEntry::Finished => self.finish(),
+            JournalEntry::Finished { looks } => self.finish(looks),
             JournalEntry::Opened { .. } | JournalEntry::Unknown => {}
         }
     }
 
     /// Its report is shown.
-    fn finish(&mut self) {
+    fn finish(&mut self, looks: Option<u32>) {
         self.finished = true;
+        if self.ends.is_empty() {
+            self.looks = looks;
+        }
         if self.ends.last() < Some(&self.runs_done()) {
             self.ends.push(self.runs_done());
         }
     }
 
-    /// The look at its verdicts as they are now, of so many that its file declares. Each end that was followed by further
-    /// runs is one.
-    pub fn look(&self, declared: Option<u32>) -> Look {
+    /// The look at its verdicts as they are now. Each end that was followed by further runs is one. The file as it is
+    /// declares so many; what it declared when the experiment was finished first counts instead.
+    pub fn look(&self, in_file: Option<u32>) -> Look {
+        let declared = if self.ends.is_empty() { in_file } else { self.looks };
         let done = self.runs_done();
         let ends: Vec<u64> = self.ends.iter().copied().filter(|end| *end < done).chain([done]).collect();
         let added = |(index, end): (usize, &u64)| end - index.checked_sub(1).map_or(0, |before| ends[before]);
@@ -188,7 +194,7 @@ mod tests {
     }
 
     fn finished(mut state: ExperimentState) -> ExperimentState {
-        state.apply(JournalEntry::Finished);
+        state.apply(JournalEntry::Finished { looks: Some(4) });
         state
     }
 
@@ -204,6 +210,7 @@ mod tests {
         let twice = measured(once, 10);
         assert_eq!(look(&twice), (2, true), "even before its end");
         let thrice = finished(measured(finished(twice), 3));
-        assert_eq!((look(&thrice), thrice.look(Some(4)).declared), ((3, false), Some(4)));
+        assert_eq!((look(&thrice), thrice.look(Some(9)).declared), ((3, false), Some(4)), "as at the first end");
+        assert_eq!(ExperimentState::default().look(Some(9)).declared, Some(9), "before the first end");
     }
 }

@@ -34,7 +34,7 @@ pub struct ExperimentFormat {
 
 impl ExperimentFormat {
     /// The version that is written.
-    pub const CURRENT: ExperimentFormat = ExperimentFormat { major: 1, minor: 1 };
+    pub const CURRENT: ExperimentFormat = ExperimentFormat { major: 1, minor: 2 };
 }
 
 /// A recipe and its parameters.

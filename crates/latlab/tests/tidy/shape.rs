@@ -23,7 +23,7 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 62_880),
+    (Measure::ShippedLines, 62_900),
     (Measure::Files, 364),
     (Measure::SmallFiles, 94),
     (Measure::Circles, 0),

@@ -237,16 +237,17 @@ fn an_infinite_quantile_in_every_run_of_the_candidate_alone_breaks_its_gate() {
     assert_eq!(gate_states(&found, &["p99 <= +5%", "loss_ratio <= 0"]), [GateState::Broken; 2]);
 }
 
+/// The run of `recording`, whose probes take 0 to 4 µs more than the level, without its slowest fifth.
+fn lossy(level: i64) -> InMemory {
+    let mut source = recording(level, 0);
+    for row in source.rows.iter_mut().filter(|row| (row.seq.0 * 7) % 5 == 4) {
+        *row = but(row.clone(), Fate::Lost);
+    }
+    source
+}
+
 #[test]
 fn a_mean_that_only_losses_improve_is_undecided() {
-    // The probes of `recording` take 0 to 4 µs more than the level; the slowest fifth is lost.
-    let lossy = |level: i64| {
-        let mut source = recording(level, 0);
-        for row in source.rows.iter_mut().filter(|row| (row.seq.0 * 7) % 5 == 4) {
-            *row = but(row.clone(), Fate::Lost);
-        }
-        source
-    };
     let mut request = ComparisonRequest::default();
     request.ask(parse_estimand(None, "mean").expect("known"), None, None);
     let of = |make: &dyn Fn(i64) -> InMemory| (0..16).map(|run| make(20 + run % 2)).collect::<Vec<_>>();
@@ -264,14 +265,6 @@ fn a_mean_that_only_losses_improve_is_undecided() {
 /// One run without an answer on either side makes the row one of placements; the losses of the others still count.
 #[test]
 fn losses_do_not_improve_a_mean_of_groups_that_are_infinite_in_part() {
-    // Without every fifth, the slowest probes.
-    let lossy = |level: i64| {
-        let mut source = recording(level, 0);
-        for row in source.rows.iter_mut().filter(|row| (row.seq.0 * 7) % 5 == 4) {
-            *row = but(row.clone(), Fate::Lost);
-        }
-        source
-    };
     let mut request = ComparisonRequest::default();
     request.ask(parse_estimand(None, "mean").expect("known"), None, None);
     let whole: Vec<InMemory> = (0..12).map(|_| recording(20, 0)).chain([recording(20, 40)]).collect();
