@@ -26,16 +26,6 @@ impl Batches {
         n.div_ceil(BATCHES_MAX).max(1) as usize
     }
 
-    /// A series of numbers less their mean.
-    fn of_series(series: &[f64]) -> Batches {
-        let n = series.len() as u64;
-        let size = Batches::size_for(n);
-        let mean = series.iter().sum::<f64>() / n.max(1) as f64;
-        let sums = series.chunks_exact(size).map(|batch| batch.iter().map(|value| value - mean).sum()).collect();
-        let variance = series.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n.max(1) as f64;
-        Batches { sums, size, n, variance }
-    }
-
     /// The centred series that is 1 where a singleton is a hit and 0 elsewhere.
     pub(super) fn of_indicator(singletons: &[i64], is_hit: impl Fn(i64) -> bool) -> Batches {
         let n = singletons.len() as u64;
@@ -88,41 +78,6 @@ impl Dependence {
         }
         let effective_n = if variance > 0.0 { (n * batches.variance / variance).clamp(1.0, n.max(1.0)) } else { n };
         Dependence { effective_n, freedom }
-    }
-}
-
-/// A series of numbers as means of consecutive ones, which are nearly independent.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BatchMeans {
-    /// In the order of the series; the numbers themselves if they are independent and few.
-    pub means: Vec<f64>,
-    /// Effective sample size of the series; its length if hardly any dependence shows.
-    pub effective_n: f64,
-}
-
-/// Numbers in a batch for each that an effective one takes. The means of shorter batches depend on each other: at a
-/// lag-1 autocorrelation of 0.8 their variance would be too small by 6 % for 8, by 12 % for 4.
-const BATCH_FACTOR: f64 = 8.0;
-/// An effective sample size from this share of the length on counts as the length.
-const INDEPENDENT: f64 = 0.9;
-
-impl BatchMeans {
-    /// The means of `series`, at most 10,000.
-    pub fn of(series: &[f64]) -> BatchMeans {
-        let n = series.len();
-        let effective_n = Dependence::of(&Batches::of_series(series)).effective_n;
-        // Not so if squares overflow.
-        let is_dependent = effective_n < INDEPENDENT * n as f64;
-        let (effective_n, length) = match is_dependent {
-            true => (effective_n, BATCH_FACTOR * n as f64 / effective_n),
-            false => (n as f64, 1.0),
-        };
-        let count = ((n as f64 / length) as usize).clamp(1, BATCHES_MAX as usize).min(n);
-        let mean = |batch: usize| {
-            let own = &series[batch * n / count..(batch + 1) * n / count];
-            own.iter().sum::<f64>() / own.len() as f64
-        };
-        BatchMeans { means: (0..count).map(mean).collect(), effective_n }
     }
 }
 

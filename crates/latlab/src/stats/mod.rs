@@ -7,6 +7,7 @@ mod describe;
 mod histogram;
 mod interval;
 mod linear_models;
+mod long_run;
 mod loss_goal;
 mod moments;
 mod order;
@@ -19,11 +20,11 @@ mod sequential;
 mod shift_test;
 mod two_samples;
 
-pub use dependence::BatchMeans;
 pub use describe::{DescribeOptions, Description, QuantileEstimate, describe, plain};
 pub use histogram::{Bucket, histogram};
 pub use interval::{Interval, Share, ratio, share};
 pub use linear_models::{Slope, between_blocks, slope};
+pub use long_run::MeanVariance;
 pub use loss_goal::{LossGoal, RateBounds, RateClass, RateTrial};
 pub use outline::{BoxPlot, Outline};
 pub use permutation::{

@@ -23,9 +23,9 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 62_900),
-    (Measure::Files, 364),
-    (Measure::SmallFiles, 94),
+    (Measure::ShippedLines, 63_200),
+    (Measure::Files, 365),
+    (Measure::SmallFiles, 92),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
     (Measure::RepeatedTypeNames, 0),
@@ -55,7 +55,7 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("recording", 23),
     ("report", 33),
     ("session", 14),
-    ("stats", 18),
+    ("stats", 19),
     ("transport", 13),
     ("units", 6),
     ("wire", 8),

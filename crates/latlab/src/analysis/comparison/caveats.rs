@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::groups::{GroupPair, RunGroup, RunGroups};
-use super::numbers::dependence_caveat;
+use super::numbers::line_caveats;
 use super::observed_run::{ExclusionReason, ObservedRun};
 use super::request::{ComparisonOptions, Quantity};
 use super::verdict::{Comparison, Verdict};
@@ -25,7 +25,7 @@ pub(super) fn of(
     caveats.extend(missing_runs(&groups.missing));
     caveats.extend(looked_before(options));
     caveats.extend(untrusted_runs(groups));
-    caveats.extend(dependence_caveat(groups));
+    caveats.extend(line_caveats(groups));
     caveats.extend(broke_runs(groups));
     caveats.extend(of_runs(groups));
     caveats.extend(lost_quantiles(rows));
@@ -247,7 +247,7 @@ fn unequal_spread(rows: &[Comparison]) -> Option<Caveat> {
             Severity::Note,
             "unequal-spread",
             format!("the runs of one group scatter more than those of the other: {}", named.join(", ")),
-            "if they are skewed, too, up to 12 % of such verdicts are false, instead of 5 %",
+            "if they are skewed, too, up to 12 % of equal groups are called different at 95 % confidence",
             "more runs of the group that scatters, or the cause of its outliers",
         )
     })

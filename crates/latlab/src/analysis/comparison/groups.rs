@@ -10,7 +10,7 @@ use crate::analysis::estimand::Estimand;
 use crate::diagnostics::{Explain, Failure};
 use crate::metric::Metric;
 use crate::plan::Kind;
-use crate::stats::Outline;
+use crate::stats::{MeanVariance, Outline};
 use crate::units::human;
 
 /// Factor → level.
@@ -36,14 +36,20 @@ pub struct NumberFacts {
     pub lines: u64,
     /// How many independent ones they are worth.
     pub effective_n: f64,
+    /// The variance of their mean on the scale of the comparison, if they are the lines of one file; `None` if they are
+    /// taken as independent, or if each of several files is one observation.
+    pub mean: Option<MeanVariance>,
     /// Their extremes, mean and spread; `None` without any.
     pub outline: Option<Outline>,
 }
 
+/// An effective sample size from this share of the lines on is not worth a caveat.
+const INDEPENDENT: f64 = 0.9;
+
 impl NumberFacts {
     /// Whether the lines depend on each other.
     pub(super) fn is_dependent(&self) -> bool {
-        self.effective_n < self.lines as f64
+        self.effective_n < INDEPENDENT * self.lines as f64
     }
 }
 

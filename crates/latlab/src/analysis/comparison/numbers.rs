@@ -1,10 +1,10 @@
-//! Groups of numbers from files. Each line is an observation; if lines depend on each other, the means of consecutive
-//! ones are, as many as the effective sample size supports. Of several logs in a group each is one.
+//! Groups of numbers from files. Each line is an observation; if lines depend on each other, the variance of their mean
+//! allows for it. Of several logs in a group each is one observation.
 
 use super::groups::{GroupingError, NumberFacts, RunGroup, RunGroups};
 use super::observed_run::ObservedRun;
 use crate::diagnostics::{Caveat, Severity};
-use crate::stats::{BatchMeans, Outline};
+use crate::stats::{MeanVariance, Outline};
 use crate::units::human;
 
 /// The numbers of a group by file, in the order of their lines.
@@ -23,41 +23,50 @@ impl NumberFiles {
 
     /// The group of its observations, which are means of logarithms if `as_logs`.
     fn group(self, as_logs: bool) -> RunGroup {
-        let (mut runs, mut lines, mut effective_n) = (Vec::new(), 0, 0.0);
-        let is_log_of_several = |values: &[f64]| self.files.len() > 1 && values.len() >= LOG_LINES;
-        for (file, values) in &self.files {
-            let scaled: Vec<f64> = values.iter().map(|value| if as_logs { value.ln() } else { *value }).collect();
-            let own = if is_log_of_several(values) { whole(&scaled) } else { BatchMeans::of(&scaled) };
-            let back = |mean: f64| if as_logs { mean.exp() } else { mean };
-            lines += values.len() as u64;
-            effective_n += own.effective_n;
-            match own.means.len() == values.len() {
-                true => runs.extend(values.iter().enumerate().map(|(line, value)| observation(file, line + 1, *value))),
-                false => {
-                    runs.extend(own.means.iter().enumerate().map(|(batch, mean)| {
-                        observation(file, 1 + batch * values.len() / own.means.len(), back(*mean))
-                    }))
-                }
-            }
-        }
-        let mut all: Vec<f64> = self.values().collect();
-        let facts = NumberFacts { lines, effective_n, outline: Outline::of(&mut all) };
+        let lines = self.values().count() as u64;
+        let observations = |(file, values): &(String, Vec<f64>)| {
+            let is_log_of_several = self.files.len() > 1 && values.len() >= LOG_LINES;
+            observations(file, values, if is_log_of_several { 1 } else { OBSERVATIONS_MAX }, as_logs)
+        };
+        let runs: Vec<ObservedRun> = self.files.iter().flat_map(observations).collect();
+        let mean = match self.files.as_slice() {
+            [(_, values)] if values.len() >= LOG_LINES => Some(MeanVariance::of(&scaled(values, as_logs))),
+            _ => None,
+        };
+        let taken = if self.files.len() > 1 { runs.len() as f64 } else { lines as f64 };
+        let effective_n = mean.map_or(taken, |mean| mean.effective_n);
+        let outline = Outline::of(&mut self.values().collect::<Vec<f64>>());
+        let facts = NumberFacts { lines, effective_n, mean, outline };
         RunGroup { numbers: Some(facts), ..RunGroup::named(self.name, runs) }
     }
 }
 
-/// From so many lines on, each of several files of a group is taken as the log of a run: their lines have the level of the
-/// run in common.
+/// From so many lines on a file is taken as the log of a run: its lines may depend on each other, and in several files have
+/// the level of their run in common. Fewer do not show it.
 const LOG_LINES: usize = 10;
+/// Most observations of a file.
+const OBSERVATIONS_MAX: usize = 10_000;
 
-/// A file as a single observation.
-fn whole(values: &[f64]) -> BatchMeans {
-    BatchMeans { means: vec![values.iter().sum::<f64>() / values.len() as f64], effective_n: 1.0 }
+/// Numbers on the scale of the comparison.
+fn scaled(values: &[f64], as_logs: bool) -> Vec<f64> {
+    values.iter().map(|value| if as_logs { value.ln() } else { *value }).collect()
 }
 
-/// An observation that begins at `line` of `file`.
-fn observation(file: &str, line: usize, value: f64) -> ObservedRun {
-    ObservedRun::bare(format!("{file}:{line}"), value)
+/// The lines of a file, or the means of consecutive ones if there are more than `most`. Each is named by its first line.
+fn observations(file: &str, values: &[f64], most: usize, as_logs: bool) -> Vec<ObservedRun> {
+    let count = values.len().min(most);
+    let observation = |batch: usize| {
+        let begin = batch * values.len() / count;
+        let value = match &values[begin..(batch + 1) * values.len() / count] {
+            [value] => *value,
+            several => {
+                let mean = scaled(several, as_logs).iter().sum::<f64>() / several.len() as f64;
+                if as_logs { mean.exp() } else { mean }
+            }
+        };
+        ObservedRun::bare(format!("{file}:{}", begin + 1), value)
+    };
+    (0..count).map(observation).collect()
 }
 
 impl RunGroups {
@@ -72,23 +81,44 @@ impl RunGroups {
     }
 }
 
-/// The caveat of groups whose lines depend on each other, if there are any.
-pub(super) fn dependence_caveat(groups: &RunGroups) -> Option<Caveat> {
-    let dependent =
-        || groups.groups.iter().filter_map(|group| Some((group, group.numbers.filter(NumberFacts::is_dependent)?)));
+/// The caveats of groups whose lines depend on each other, or are too few to show it.
+pub(super) fn line_caveats(groups: &RunGroups) -> Vec<Caveat> {
+    dependence_caveat(groups).into_iter().chain(few_lines_caveat(groups)).collect()
+}
+
+fn with_facts(groups: &RunGroups) -> impl Iterator<Item = (&RunGroup, NumberFacts)> {
+    groups.groups.iter().filter_map(|group| Some((group, group.numbers?)))
+}
+
+fn dependence_caveat(groups: &RunGroups) -> Option<Caveat> {
+    let dependent = || with_facts(groups).filter(|(_, facts)| facts.is_dependent());
     let worth = |(group, facts): (&RunGroup, NumberFacts)| {
         let (lines, effective) = (human::grouped(facts.lines), human::significant(facts.effective_n));
         format!("the {lines} lines of {} are worth {effective} independent ones", group.name)
     };
-    let means = |(group, _): (&RunGroup, NumberFacts)| human::grouped(group.runs.len() as u64);
-    let (worth, means): (Vec<_>, Vec<_>) = (dependent().map(worth).collect(), dependent().map(means).collect());
+    let worth: Vec<_> = dependent().map(worth).collect();
+    let is_strong = dependent().any(|(_, facts)| facts.effective_n < facts.lines as f64 / 2.0);
     (!worth.is_empty()).then(|| {
         Caveat::new(
-            Severity::Warning,
+            if is_strong { Severity::Warning } else { Severity::Note },
             "dependent-lines",
             worth.join(", "),
-            format!("means of consecutive lines are compared instead: {}", means.join(" and ")),
-            "measure several runs and compare one number of each: one run does not show how much runs differ",
+            "intervals and verdicts allow for it, but not for how much runs differ",
+            "measure several runs and compare one number of each",
+        )
+    })
+}
+
+fn few_lines_caveat(groups: &RunGroups) -> Option<Caveat> {
+    let short = with_facts(groups).filter(|(group, facts)| facts.lines < LOG_LINES as u64 && group.runs.len() > 1);
+    let names: Vec<_> = short.map(|(group, _)| group.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "few-lines",
+            format!("fewer than {LOG_LINES} lines do not show whether they depend on each other: {}", names.join(", ")),
+            "they are taken as independent, such as one number of each run",
+            "if they are of one run, measure several runs, or compare more lines",
         )
     })
 }
@@ -97,7 +127,8 @@ pub(super) fn dependence_caveat(groups: &RunGroups) -> Option<Caveat> {
 pub fn independence_caveat(groups: &[NumberFiles]) -> Option<Caveat> {
     let groups = RunGroups::of_numbers(groups.to_vec()).ok()?;
     let effect = "this form takes each line as independent: it finds differences that do not exist";
-    dependence_caveat(&groups).map(|caveat| Caveat { effect: effect.into(), ..caveat })
+    let strong = dependence_caveat(&groups).filter(|caveat| caveat.severity == Severity::Warning);
+    strong.map(|caveat| Caveat { effect: effect.into(), ..caveat })
 }
 
 #[cfg(test)]
@@ -120,18 +151,29 @@ mod tests {
         let groups = RunGroups::of_numbers(vec![group("a", noise.clone()), group("b", vec![3.0, 5.0])]).expect("two");
         assert_eq!((groups.groups[0].values(0), groups.groups[1].values(0)), (noise, vec![3.0, 5.0]));
         assert_eq!((groups.groups[1].runs[1].name.as_str(), dependence_caveat(&groups)), ("b.txt:2", None));
+        let few = few_lines_caveat(&groups).expect("two lines");
+        assert!(few.message.ends_with(": b"), "{few:?}");
     }
 
     #[test]
-    fn dependent_lines_are_compared_by_their_means() {
+    fn dependent_lines_are_worth_fewer() {
         let groups = RunGroups::of_numbers(vec![group("a", wave(4_000)), group("b", wave(4_000))]).expect("two");
         let own = &groups.groups[0];
         let facts = own.numbers.expect("numbers");
-        assert!(own.runs.len() < 100 && facts.lines == 4_000 && facts.effective_n < 400.0, "{facts:?}");
+        assert!(own.runs.len() == 4_000 && facts.lines == 4_000 && facts.effective_n < 400.0, "{facts:?}");
         assert_eq!(facts.outline.expect("numbers").n, 4_000);
         let caveat = dependence_caveat(&groups).expect("dependent lines");
         assert!(caveat.message.contains("the 4,000 lines of a are worth"), "{caveat:?}");
+        assert_eq!(few_lines_caveat(&groups), None);
         assert!(independence_caveat(&[group("a", wave(4_000))]).is_some());
+    }
+
+    #[test]
+    fn many_lines_are_means_of_consecutive_ones() {
+        let groups = RunGroups::of_numbers(vec![group("a", wave(25_000)), group("b", wave(9))]).expect("two");
+        let own = &groups.groups[0];
+        assert_eq!((own.runs.len(), own.runs[1].name.as_str()), (10_000, "a.txt:3"));
+        assert_eq!((groups.groups[1].runs.len(), groups.groups[1].numbers.and_then(|facts| facts.mean)), (9, None));
     }
 
     #[test]
@@ -152,6 +194,11 @@ mod tests {
         let mut values = wave(4_000);
         values[7] = -1.0;
         let groups = RunGroups::of_numbers(vec![group("a", values), group("b", wave(4_000))]).expect("two");
-        assert!(groups.is_linear && groups.groups[0].values(0).iter().all(|mean| *mean > 0.0));
+        assert!(groups.is_linear);
+        // The variance is that of the lines, not of their logarithms.
+        let variance =
+            |group: usize| groups.groups[group].numbers.and_then(|facts| facts.mean).map(|mean| mean.variance);
+        let mean = MeanVariance::of(&wave(4_000)).variance;
+        assert_eq!(variance(1), Some(mean));
     }
 }

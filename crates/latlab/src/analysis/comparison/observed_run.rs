@@ -265,7 +265,7 @@ impl Observation {
     /// That of a stream, whose intervals are read once. A rate counts what arrived, so that losses do not improve it.
     fn of_stream<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<Observation, S::Error> {
         let intervals = StreamAccumulator::of(source)?;
-        let counts = intervals.counts();
+        let counts = intervals.counts_or_all_lost();
         let figure = |estimand: &Estimand| match estimand {
             Estimand::Ratio(ratio) => RunFigure::of(ratio_of(*ratio, &counts, None)),
             Estimand::Statistic(metric, statistic) if metric.is_rate() => {

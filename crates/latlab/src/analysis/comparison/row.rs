@@ -13,8 +13,8 @@ use super::verdict::{Comparison, ComparisonMethod, Effect, Evidence, FigureScale
 use crate::analysis::estimand::{Estimand, Ratio, RunFigure};
 use crate::metric::Metric;
 use crate::stats::{
-    BlockRuns, Claims, Interval, SampleSizeGoal, ShiftTest, holm, is_significant, placement_difference, runs_needed,
-    spread_ratio, weighted_baseline, weighted_difference,
+    BlockRuns, Claims, Interval, MeanVariance, SampleSizeGoal, ShiftTest, holm, is_significant, placement_difference,
+    runs_needed, spread_ratio, weighted_baseline, weighted_difference,
 };
 
 /// What a row compares.
@@ -85,19 +85,7 @@ impl ComparisonRow {
         // One scale for all groups, so that rows can be compared with each other.
         let values = groups.groups.iter().flat_map(|group| &group.runs).filter_map(|run| subject.figure(run).value());
         let scale = if groups.is_linear { FigureScale::Linear } else { FigureScale::of(values, quantity.is_share()) };
-        let count = |has: &dyn Fn(&ObservedRun) -> bool| {
-            let [baseline, candidate] = sides.map(|group| group.runs.iter().filter(|run| has(run)).count());
-            (baseline, candidate)
-        };
-        let evidence = Evidence {
-            runs: count(&|_| true),
-            infinite: count(&|run| subject.figure(run) == RunFigure::Infinite),
-            unanswered: count(&|run| run.losses.is_total()),
-            without_figure: count(&|run| subject.figure(run) == RunFigure::Nothing),
-            boots: count_boots(sides),
-            of_means: sides.iter().any(|group| group.numbers.is_some_and(|own| own.lines > group.runs.len() as u64)),
-            ..Evidence::default()
-        };
+        let evidence = evidence_of(sides, subject);
         let comparison = Comparison {
             quantity,
             baseline: pair.baseline,
@@ -137,7 +125,8 @@ impl ComparisonRow {
             }
             Figures::Finite => {
                 let second = reads_losses().then(|| strata(scale, &|run| subject.figure_with_losses(run).value()));
-                row.test_shift(&strata(scale, &|run| subject.figure(run).value()), second.as_ref(), options);
+                let means = sides.map(|group| group.numbers?.mean);
+                row.test_shift(&strata(scale, &|run| subject.figure(run).value()), second.as_ref(), means, options);
             }
         }
         row
@@ -171,8 +160,15 @@ impl ComparisonRow {
         }
     }
 
-    /// Compares finite figures; `second` has those with unanswered probes counted as their time-out.
-    fn test_shift(&mut self, strata: &Strata, second: Option<&Strata>, options: &ComparisonOptions) {
+    /// Compares finite figures; `second` has those with unanswered probes counted as their time-out, and `means` the
+    /// variance of each group whose runs are the lines of a file.
+    fn test_shift(
+        &mut self,
+        strata: &Strata,
+        second: Option<&Strata>,
+        means: [Option<MeanVariance>; 2],
+        options: &ComparisonOptions,
+    ) {
         self.note_strata(strata);
         self.blocks = strata.boots.iter().flatten().cloned().collect();
         if !are_summable(strata) || second.is_some_and(|second| !are_summable(second)) {
@@ -187,16 +183,22 @@ impl ComparisonRow {
             self.comparison.undecided = Some(UndecidedReason::SingleRuns);
             return;
         }
-        let test = |strata: &Strata| tested(strata, options, ShiftTest::of, weighted_difference);
+        let within = |blocks: &[BlockRuns], draws: u32, random: &mut Pcg64Mcg| match blocks {
+            [lines] if means.iter().any(Option::is_some) => ShiftTest::of_series(lines, means, draws, random),
+            _ => ShiftTest::of(blocks, draws, random),
+        };
+        let test = |strata: &Strata| tested(strata, options, within, weighted_difference);
         match in_both_readings(test, strata, second) {
             Err(reason) => self.comparison.undecided = Some(reason),
             Ok(test) => {
+                // Means of different numbers of lines do not show how lines scatter.
+                let is_mean_of_lines = self.comparison.evidence.of_means;
                 self.comparison.method = ComparisonMethod::Shift;
                 self.set_effect(test.difference(), test.interval(options.confidence));
                 self.comparison.p_equivalent =
                     margin_of(&self.comparison).map(|(low, high)| test.p_equivalent(low, high));
                 self.comparison.evidence.spread_ratio =
-                    spread_ratio(&self.blocks).filter(|_| !self.comparison.quantity.is_share());
+                    spread_ratio(&self.blocks).filter(|_| !self.comparison.quantity.is_share() && !is_mean_of_lines);
                 self.take(test);
             }
         }
@@ -285,9 +287,9 @@ impl ComparisonRow {
     }
 
     /// Further runs of each group that would probably decide. `None` over boots, if some probes were lost or some figures
-    /// are infinite, and of means of lines: then their number cannot be predicted.
+    /// are infinite, and of dependent lines: then their number cannot be predicted.
     fn runs_needed(&self, test: &ShiftTest, family: TestFamily, scope: QuestionScope) -> Option<u32> {
-        if scope == QuestionScope::Boots || test.first_reading().is_some() || self.comparison.evidence.of_means {
+        if scope == QuestionScope::Boots || test.first_reading().is_some() || self.comparison.evidence.dependent {
             return None;
         }
         let needed = |goal| runs_needed(&self.blocks, goal, family.alpha_next);
@@ -404,7 +406,7 @@ fn in_both_readings(
 fn tested(
     strata: &Strata,
     options: &ComparisonOptions,
-    within: fn(&[BlockRuns], u32, &mut Pcg64Mcg) -> Option<ShiftTest>,
+    within: impl Fn(&[BlockRuns], u32, &mut Pcg64Mcg) -> Option<ShiftTest>,
     difference: fn(&[BlockRuns]) -> Option<f64>,
 ) -> Result<ShiftTest, UndecidedReason> {
     let mut random = Pcg64Mcg::seed_from_u64(options.seed);
@@ -439,6 +441,24 @@ fn are_summable(strata: &Strata) -> bool {
 /// The fewest boots with which a sign test can be significant at `alpha`: its smallest p value is 2 / 2^boots.
 pub fn boots_needed(alpha: f64) -> usize {
     (1..64).find(|boots| is_significant(2.0 / 2_f64.powi(*boots), alpha)).unwrap_or(64) as usize
+}
+
+/// What is known of both groups before their test.
+fn evidence_of(sides: [&RunGroup; 2], subject: Subject) -> Evidence {
+    let count = |has: &dyn Fn(&ObservedRun) -> bool| {
+        let [baseline, candidate] = sides.map(|group| group.runs.iter().filter(|run| has(run)).count());
+        (baseline, candidate)
+    };
+    Evidence {
+        runs: count(&|_| true),
+        infinite: count(&|run| subject.figure(run) == RunFigure::Infinite),
+        unanswered: count(&|run| run.losses.is_total()),
+        without_figure: count(&|run| subject.figure(run) == RunFigure::Nothing),
+        boots: count_boots(sides),
+        of_means: sides.iter().any(|group| group.numbers.is_some_and(|own| own.lines > group.runs.len() as u64)),
+        dependent: sides.iter().any(|group| group.numbers.is_some_and(|own| own.is_dependent())),
+        ..Evidence::default()
+    }
 }
 
 /// The number of boots in which the runs were made, as far as known.

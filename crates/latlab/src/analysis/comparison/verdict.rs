@@ -107,6 +107,8 @@ pub struct Evidence {
     pub without_figure: (usize, usize),
     /// Whether its runs are means of consecutive lines of a file.
     pub of_means: bool,
+    /// Whether the lines of a file depend on each other.
+    pub dependent: bool,
     /// The larger standard deviation within blocks over the smaller one, infinite if one group is constant; `None` if both
     /// are, or if they cannot be estimated.
     pub spread_ratio: Option<f64>,

@@ -152,9 +152,10 @@ impl ChangeGate {
 }
 
 /// Why no gate on `row` can be kept, whatever its limit: the candidate answered nothing, it is infinite in most of its
-/// runs, or there is nothing to judge.
+/// runs, or some run has nothing to judge.
 fn broken_without_interval(row: &Comparison) -> Option<GateReason> {
     let Evidence { runs: (baseline, candidate), infinite, unanswered, without_figure, .. } = row.evidence;
+    let is_missing = baseline == 0 || candidate == 0 || without_figure != (0, 0);
     let is_most = |count: usize, all: usize| 2 * count > all;
     if candidate > 0 && unanswered.1 == candidate {
         return Some(GateReason::Unanswered);
@@ -163,7 +164,7 @@ fn broken_without_interval(row: &Comparison) -> Option<GateReason> {
     if is_infinite && (row.verdict == Verdict::Higher || infinite.0 == 0) {
         return Some(GateReason::Infinite);
     }
-    (without_figure.0 == baseline || without_figure.1 == candidate).then_some(GateReason::NothingToJudge)
+    is_missing.then_some(GateReason::NothingToJudge)
 }
 
 #[cfg(test)]

@@ -212,8 +212,19 @@ impl StreamAccumulator {
 
     /// The totals of all flows as fates.
     pub(in crate::analysis) fn counts(&self) -> Counts {
+        self.all_flows().counts()
+    }
+
+    /// The same for a comparison: if the receiver counted nothing, all packets are lost.
+    pub(in crate::analysis) fn counts_or_all_lost(&self) -> Counts {
+        let totals = self.all_flows();
+        let is_silent = totals.counting == Nanos::ZERO;
+        StreamTotals { decided: if is_silent { totals.sent } else { totals.decided }, ..totals }.counts()
+    }
+
+    fn all_flows(&self) -> StreamTotals {
         let flows: Vec<StreamTotals> = self.sent.keys().map(|flow| self.totals(*flow)).collect();
-        sum(&flows).counts()
+        sum(&flows)
     }
 
     fn totals(&self, flow: u16) -> StreamTotals {

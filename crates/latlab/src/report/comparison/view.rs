@@ -262,7 +262,11 @@ fn explanation(row: &Comparison) -> String {
         ComparisonMethod::Placements => format!("{exchanges} of ranks, and Brunner and Munzel's t; {raw}"),
         ComparisonMethod::Shift => format!("{exchanges}, and Welch's t; {raw}{margin}; compared {scale}"),
     };
-    let noun = if row.evidence.of_means { "means of consecutive lines" } else { "runs" };
+    let noun = match row.quantity {
+        Quantity::Value if row.evidence.of_means => "lines or means of consecutive lines",
+        Quantity::Value => "lines",
+        Quantity::Of(_) => "runs",
+    };
     format!("{baseline} and {candidate} {noun} in {}{strata}{boots}; {test}", counted(blocks, "common block"))
 }
 
@@ -272,7 +276,7 @@ fn gate(gated: &ChangeGateResult, comparisons: &Comparisons) -> String {
         Some(GateReason::ZeroBaseline) => ": no change is a share of a baseline of 0",
         Some(GateReason::Unanswered) => ": no run of it got an answer",
         Some(GateReason::Infinite) => ": it is infinite, and the baseline is not",
-        Some(GateReason::NothingToJudge) => ": there is nothing to judge",
+        Some(GateReason::NothingToJudge) => ": a group has no run, or a run has no such figure",
         Some(GateReason::MissingRuns) => ": finished runs are gone or damaged",
         Some(GateReason::Losses) => ": what was lost makes the change uncertain",
         Some(GateReason::BothSides | GateReason::Untested | GateReason::Unsupported) | None => "",
