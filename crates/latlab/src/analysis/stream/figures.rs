@@ -372,6 +372,15 @@ mod tests {
     }
 
     #[test]
+    fn a_receiver_that_counted_nothing_has_lost_everything_in_a_comparison() {
+        let counts = |rows: &[StreamInterval]| accumulated(rows).counts_or_all_lost();
+        let silent = counts(&[row(0, 0, 100, offered(1_000)), row(1, 0, 100, offered(500))]);
+        assert_eq!((silent.sent, silent.answered, silent.lost), (1_500, 0, 1_500));
+        let polled = counts(&[row(0, 0, 100, offered(1_000)), row(0, 0, 50, counted(400, 390))]);
+        assert_eq!((polled.sent, polled.answered, polled.lost), (400, 390, 5), "as counted");
+    }
+
+    #[test]
     fn each_end_has_counts_and_a_clock_of_its_own() {
         // The receiver's clock is a different one, and its last interval counts what was left in the queue.
         let rows = [
