@@ -1,7 +1,7 @@
 //! `latlab compare`: compares groups of runs or of numbers, or prints them in the ministat form (`--ministat`).
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Outcome;
 use super::observation_groups::{self, PathGroup};
@@ -35,20 +35,21 @@ pub(super) fn run(job: &CompareJob, console: &Console) -> Result<Outcome, Failur
 
 fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure> {
     let paths = observation_groups::path_groups(&job.sources)?;
-    let (gates, request, runs) = if observation_groups::are_numbers(&paths)? {
+    let (gates, request, runs, look) = if observation_groups::are_numbers(&paths)? {
         let gates = gates(job, job.metric.as_deref())?;
         let request = request_of_numbers(job, &gates)?;
-        (gates, request, observation_groups::of_numbers(&paths, &job.sources)?)
+        (gates, request, observation_groups::of_numbers(&paths, &job.sources)?, Look::FIRST)
     } else {
         let found = observation_groups::find(&paths, console)?;
         let metric = job.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
         let gates = gates(job, metric)?;
         let request = request_of_recordings(job, metric, &gates)?;
+        let look = strictest_look(&found.experiments, job.confidence.share());
         let runs = observation_groups::of_recordings(found, &job.sources, &request.estimands(), console)?;
-        (gates, request, runs)
+        (gates, request, runs, look)
     };
     let options = ComparisonOptions { scope: over(job), ..ComparisonOptions::at(job.confidence.share()) };
-    let options = options.paying_for(strictest_look(&paths, job.confidence.share()));
+    let options = options.paying_for(look);
     let comparisons = compare(runs, &request, &options)?;
     let gated: Vec<ChangeGateResult> = gates.iter().flat_map(|gate| gate.judge(&comparisons)).collect();
     show(job, &comparisons, &gated, console)?;
@@ -62,20 +63,14 @@ fn gates(job: &VerdictJob, metric: Option<&str>) -> Result<Vec<ChangeGate>, Fail
     Ok(job.gates.iter().map(|text| ChangeGate::parse(text, metric)).collect::<Result<_, _>>()?)
 }
 
-/// The look with the lowest level at any experiment whose runs are in `paths`.
-fn strictest_look(paths: &[PathGroup], confidence: f64) -> Look {
-    let of_path = |path: &PathBuf| {
-        // An absolute path has all of its ancestors.
-        let path = path.canonicalize().ok()?;
-        path.ancestors().take(3).find(|ancestor| is_experiment(ancestor)).map(Path::to_owned)
-    };
-    let directories: BTreeSet<PathBuf> = paths.iter().flat_map(|group| &group.paths).filter_map(of_path).collect();
-    let look = |directory: PathBuf| {
-        let declared = settle_directory(&directory).ok().and_then(|job| job.experiment.design.looks);
-        Some(read_state(&directory).ok()?.look(declared))
+/// The look with the lowest level at any of the `experiments`.
+fn strictest_look(experiments: &BTreeSet<PathBuf>, confidence: f64) -> Look {
+    let look = |directory: &PathBuf| {
+        let declared = settle_directory(directory).ok().and_then(|job| job.experiment.design.looks);
+        Some(read_state(directory).ok()?.look(declared))
     };
     let level = |look: &Look| look.level(1.0 - confidence);
-    let looks = directories.into_iter().filter_map(look);
+    let looks = experiments.iter().filter_map(look);
     looks.min_by(|one, other| level(one).total_cmp(&level(other))).unwrap_or(Look::FIRST)
 }
 

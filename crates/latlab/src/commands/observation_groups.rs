@@ -1,6 +1,7 @@
 //! Groups of observations: resolves paths and globs to recordings, stores, experiments and files of numbers, and reads
 //! the figures of the runs or the numbers of the files.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -127,46 +128,63 @@ pub(super) fn of_numbers(paths: &[PathGroup], sources: &Sources) -> Result<RunGr
     Ok(RunGroups::of_numbers(named)?)
 }
 
-/// A group of recordings that are not read yet.
-pub(super) struct FoundGroup {
-    name: String,
-    runs: Vec<FoundRun>,
-    /// Finished runs that are gone or damaged.
+/// Groups of recordings that are not read yet.
+pub(super) struct FoundRecordings {
+    groups: Vec<FoundGroup>,
+    /// The directories of the experiments that they belong to.
+    pub(super) experiments: BTreeSet<PathBuf>,
+    /// Finished runs of these or of a store that are gone or damaged.
     missing: Vec<String>,
 }
 
+struct FoundGroup {
+    name: String,
+    runs: Vec<FoundRun>,
+}
+
 /// The recordings in `paths`; reports those that are left out.
-pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<Vec<FoundGroup>, Failure> {
-    let group = |group: &PathGroup| {
-        let mut found = FoundGroup { name: group.name.clone(), runs: Vec::new(), missing: Vec::new() };
+pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<FoundRecordings, Failure> {
+    let (mut groups, mut experiments, mut missing) = (Vec::new(), BTreeSet::new(), Vec::new());
+    for group in paths {
+        let mut found = FoundGroup { name: group.name.clone(), runs: Vec::new() };
         for path in &group.paths {
-            let FoundRuns { runs, missing } = runs_in(path, console)?;
+            let FoundRuns { runs, damaged } = runs_in(path, console)?;
+            experiments.extend(experiments_of(path, &runs));
             found.runs.extend(runs);
-            found.missing.extend(missing);
+            missing.extend(damaged);
         }
-        Ok(found)
-    };
-    paths.iter().map(group).collect()
+        groups.push(found);
+    }
+    missing.extend(experiments.iter().flat_map(|directory| gone(directory)));
+    Ok(FoundRecordings { groups, experiments, missing })
+}
+
+/// The experiments of the runs in `path`, which need not be named by it: a link may lead to a run.
+fn experiments_of(path: &Path, runs: &[FoundRun]) -> BTreeSet<PathBuf> {
+    // An absolute path has all of its ancestors: the runs of an experiment are two levels below it.
+    let paths = std::iter::once(path).chain(runs.iter().map(|run| run.path.as_path()));
+    let absolute = paths.filter_map(|path| path.canonicalize().ok());
+    absolute.filter_map(|path| path.ancestors().take(3).find(|it| is_experiment(it)).map(Path::to_owned)).collect()
 }
 
 /// The metric to compare if none is named; `None` for round trips.
-pub(super) fn usual_metric(found: &[FoundGroup]) -> Option<&'static str> {
-    let kind = found.iter().flat_map(|group| &group.runs).next()?.kind()?;
+pub(super) fn usual_metric(found: &FoundRecordings) -> Option<&'static str> {
+    let kind = found.groups.iter().flat_map(|group| &group.runs).next()?.kind()?;
     (kind != Kind::Ping).then(|| kind.metric().name())
 }
 
 /// Groups in which each run is an observation with the figures of `estimands`.
 pub(super) fn of_recordings(
-    found: Vec<FoundGroup>,
+    found: FoundRecordings,
     sources: &Sources,
     estimands: &[Estimand],
     console: &Console,
 ) -> Result<RunGroups, Failure> {
+    let FoundRecordings { groups: found, missing, .. } = found;
     let paths: Vec<PathBuf> = found.iter().flat_map(|group| &group.runs).map(|run| run.path.clone()).collect();
     let observed = observe(&paths, estimands, &|text| console.note(text))?;
     expect_one_kind(&observed, estimands)?;
     let mut observed = observed.into_iter();
-    let missing = found.iter().flat_map(|group| group.missing.clone()).collect();
     let own = |group: FoundGroup| (group.name, observed.by_ref().take(group.runs.len()).collect());
     let groups: Vec<(String, Vec<ObservedRun>)> = found.into_iter().map(own).collect();
     let mut groups = match &sources.grouping {
@@ -199,15 +217,15 @@ impl FoundRun {
 /// The runs in a path.
 pub(super) struct FoundRuns {
     pub(super) runs: Vec<FoundRun>,
-    /// Finished runs that are gone or damaged.
-    missing: Vec<String>,
+    /// Names of damaged ones.
+    pub(super) damaged: Vec<String>,
 }
 
 /// The runs of the recording, store or experiment at `path`, oldest first. Reports those that cannot be read.
 pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failure> {
     let store = runs_of(path).unwrap_or_else(|| path.to_owned());
     let mut found: Vec<FoundRun> = Vec::new();
-    let mut missing = gone(&store);
+    let mut damaged = Vec::new();
     for listing in Store::at(&store).list()? {
         let kind = listing.manifest.as_ref().map(|manifest| manifest.kind);
         let name = listing.name();
@@ -217,7 +235,7 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
                 console.note(&format!("`{name}` is left out: process {pid} still measures"));
             }
             ListingState::Damaged(error) => {
-                missing.push(format!("`{name}`"));
+                damaged.push(format!("`{name}`"));
                 console.warning(&format!("left out: {error}"), error.explain().hint.as_deref());
             }
         }
@@ -227,14 +245,15 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
     if found.is_empty() && store == path {
         found.push(FoundRun { path: path.to_owned(), kind: None });
     }
-    Ok(FoundRuns { runs: found, missing })
+    Ok(FoundRuns { runs: found, damaged })
 }
 
-/// The recordings of judged runs that are no longer in `store`, if it is that of an experiment.
-fn gone(store: &Path) -> Vec<String> {
-    let Ok(store) = store.canonicalize() else { return Vec::new() };
-    let state = store.parent().filter(|directory| is_experiment(directory)).map(read_state);
-    let Some(Ok(state)) = state else { return Vec::new() };
+/// The recordings of judged runs of the experiment in `directory` that are no longer there; a journal that cannot be read
+/// does not say which these are, and is named itself.
+pub(super) fn gone(directory: &Path) -> Vec<String> {
+    let (Ok(state), Some(store)) = (read_state(directory), runs_of(directory)) else {
+        return vec![format!("the journal of `{}`", directory.display())];
+    };
     let gone = state.judged().filter(|(_, name)| !store.join(name).is_dir());
     gone.map(|(_, name)| format!("`{name}`")).collect()
 }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::observation_groups::runs_in;
+use super::observation_groups::{FoundRuns, gone, runs_in};
 use super::{Outcome, measure_and_report};
-use crate::analysis::{SummaryOptions, summarise, summary_outcome, with_gates};
+use crate::analysis::{SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates};
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
@@ -18,7 +18,8 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     let every_metric = spec.verbosity > Verbosity::Usual;
     let mut summaries = Vec::new();
     let (mut half, mut like) = (false, None);
-    for path in recordings(&spec.recordings, console)? {
+    let Recordings { paths, missing } = recordings(&spec.recordings, console)?;
+    for path in paths {
         let recording = Recording::open(&path)?;
         if let Some(note) = recording.note() {
             console.note(note);
@@ -35,6 +36,9 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         let mut summary = summarise(&recording, &options)?;
         // A gate that cannot be judged is a wrong request: nothing is shown.
         gates.judge(&mut summary)?;
+        if !missing.is_empty() {
+            summary.gates.iter_mut().for_each(ValueGateResult::break_over_missing_runs);
+        }
         summaries.push(summary);
     }
     measure_and_report::show(&summaries, Showing { half, every_metric, kept: true, like }, spec.json, console)?;
@@ -42,20 +46,33 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     with_gates(Ok(summary_outcome(&summaries)), gates.outcome(&summaries))
 }
 
+/// What `summary` was asked for.
+struct Recordings {
+    paths: Vec<PathBuf>,
+    /// Finished runs of an experiment that are gone or damaged.
+    missing: Vec<String>,
+}
+
 /// `paths`, in which the directory of an experiment stands for its runs.
-fn recordings(paths: &[PathBuf], console: &Console) -> Result<Vec<PathBuf>, Failure> {
-    let mut recordings = Vec::new();
+fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failure> {
+    let mut found = Recordings { paths: Vec::new(), missing: Vec::new() };
     for path in paths {
         if !is_experiment(path) {
-            recordings.push(path.clone());
+            found.paths.push(path.clone());
             continue;
         }
-        let runs = runs_in(path, console)?.runs;
+        let FoundRuns { runs, damaged } = runs_in(path, console)?;
         if runs.is_empty() {
             return Err(Failure::request(format!("the experiment `{}` has no run to be summarised", path.display()))
                 .hint(format!("`latlab run {}` measures them", path.display())));
         }
-        recordings.extend(runs.into_iter().map(|run| run.path));
+        found.paths.extend(runs.into_iter().map(|run| run.path));
+        found.missing.extend(damaged.into_iter().chain(gone(path)));
     }
-    Ok(recordings)
+    if !found.missing.is_empty() {
+        let names = found.missing.join(", ");
+        let hint = "no gate is kept: restore them, or repeat the experiment";
+        console.warning(&format!("finished runs are gone or damaged: {names}"), Some(hint));
+    }
+    Ok(found)
 }

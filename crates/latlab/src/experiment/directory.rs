@@ -340,7 +340,7 @@ mod tests {
         OpenExperiment::begin(store.path(), "kind='ping'", origin("/b.toml")).expect("begun");
         let found = newest_unfinished(store.path(), "/a.toml").expect("there");
         assert_eq!(found, first.path);
-        first.note(JournalEntry::Finished { looks: None }).expect("noted");
+        first.note(JournalEntry::Finished { looks: Some(None) }).expect("noted");
         assert!(newest_unfinished(store.path(), "/a.toml").is_none());
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::ExperimentError;
 use crate::clock;
@@ -82,13 +82,18 @@ pub(crate) enum JournalEntry {
     NarrowEnough { block: u32 },
     /// Nothing is left to do.
     Finished {
-        /// How many looks its file declared; `None` if none, and before format 1.2.
-        #[serde(default)]
-        looks: Option<u32>,
+        /// How many looks its file declared, if any; `None` before format 1.2.
+        #[serde(default, deserialize_with = "is_there", skip_serializing_if = "Option::is_none")]
+        looks: Option<Option<u32>>,
     },
     /// An entry of a later version.
     #[serde(other)]
     Unknown,
+}
+
+/// A key that is there, whose value may be null.
+fn is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<u32>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// The journal's name in an experiment's directory.
@@ -332,9 +337,11 @@ mod tests {
         let later = r#"{"event":"moon_rose","phase":"full","at":"2030-01-01T00:00:00.000Z"}"#;
         assert_eq!(serde_json::from_str::<JournalLine>(later).expect("reads").entry, JournalEntry::Unknown);
         let more = r#"{"event":"finished","party":true,"at":"2030-01-01T00:00:00.000Z"}"#;
-        assert_eq!(
-            serde_json::from_str::<JournalLine>(more).expect("reads").entry,
-            JournalEntry::Finished { looks: None }
-        );
+        let entry = |text: &str| serde_json::from_str::<JournalLine>(text).expect("reads").entry;
+        assert_eq!(entry(more), JournalEntry::Finished { looks: None });
+        for looks in [None, Some(5)] {
+            let line = JournalLine { entry: JournalEntry::Finished { looks: Some(looks) }, at: "now".into() };
+            assert_eq!(entry(&serde_json::to_string(&line).expect("writes")), line.entry, "since 1.2");
+        }
     }
 }

@@ -160,7 +160,7 @@ impl ExperimentRunner<'_> {
                 }
                 NextStep::Finish | NextStep::CheckPrecision { .. } => {
                     if !self.journal.state().finished {
-                        self.journal.note(JournalEntry::Finished { looks: self.experiment.design.looks })?;
+                        self.journal.note(JournalEntry::Finished { looks: Some(self.experiment.design.looks) })?;
                     }
                     return Ok(RunnerOutcome::Finished);
                 }

@@ -30,8 +30,8 @@ pub struct ExperimentState {
     pub changes: u32,
     /// Runs that were over when it was finished, each time that further ones were.
     ends: Vec<u64>,
-    /// The looks that its file declared when it was finished first.
-    looks: Option<u32>,
+    /// The looks that its file declared, if any, when it was finished first; `None` if the journal does not say it.
+    looks: Option<Option<u32>>,
     /// Its number among the experiments of its store; 0 if the journal has none.
     pub number: u64,
     /// BLAKE3 of its file, after a change of the previous file before it; empty if the journal has none.
@@ -91,20 +91,18 @@ impl ExperimentState {
     }
 
     /// Its report is shown.
-    fn finish(&mut self, looks: Option<u32>) {
+    fn finish(&mut self, looks: Option<Option<u32>>) {
         self.finished = true;
-        if self.ends.is_empty() {
-            self.looks = looks;
-        }
+        self.looks = self.looks.or(looks);
         if self.ends.last() < Some(&self.runs_done()) {
             self.ends.push(self.runs_done());
         }
     }
 
     /// The look at its verdicts as they are now. Each end that was followed by further runs is one. The file as it is
-    /// declares so many; what it declared when the experiment was finished first counts instead.
+    /// declares so many; what the journal says of the first end counts instead.
     pub fn look(&self, in_file: Option<u32>) -> Look {
-        let declared = if self.ends.is_empty() { in_file } else { self.looks };
+        let declared = self.looks.unwrap_or(in_file);
         let done = self.runs_done();
         let ends: Vec<u64> = self.ends.iter().copied().filter(|end| *end < done).chain([done]).collect();
         let added = |(index, end): (usize, &u64)| end - index.checked_sub(1).map_or(0, |before| ends[before]);
@@ -193,8 +191,12 @@ mod tests {
         state
     }
 
-    fn finished(mut state: ExperimentState) -> ExperimentState {
-        state.apply(JournalEntry::Finished { looks: Some(4) });
+    fn finished(state: ExperimentState) -> ExperimentState {
+        finished_with(state, Some(Some(4)))
+    }
+
+    fn finished_with(mut state: ExperimentState, looks: Option<Option<u32>>) -> ExperimentState {
+        state.apply(JournalEntry::Finished { looks });
         state
     }
 
@@ -210,7 +212,17 @@ mod tests {
         let twice = measured(once, 10);
         assert_eq!(look(&twice), (2, true), "even before its end");
         let thrice = finished(measured(finished(twice), 3));
-        assert_eq!((look(&thrice), thrice.look(Some(9)).declared), ((3, false), Some(4)), "as at the first end");
-        assert_eq!(ExperimentState::default().look(Some(9)).declared, Some(9), "before the first end");
+        assert_eq!(look(&thrice), (3, false));
+    }
+
+    #[test]
+    fn the_looks_that_count_were_declared_at_the_first_end() {
+        let declared = |first: Option<Option<u32>>| {
+            let once = finished_with(measured(ExperimentState::default(), 10), first);
+            finished_with(measured(once, 10), Some(Some(7))).look(Some(9)).declared
+        };
+        assert_eq!((declared(Some(Some(4))), declared(Some(None))), (Some(4), None));
+        assert_eq!(declared(None), Some(7), "of an older journal the first that is known");
+        assert_eq!(finished_with(ExperimentState::default(), None).look(Some(9)).declared, Some(9), "else the file's");
     }
 }

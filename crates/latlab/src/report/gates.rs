@@ -61,6 +61,9 @@ fn words(result: &ValueGateResult, kind: Kind) -> String {
             let bound = result.lower_bound.map_or_else(String::new, |bound| format!(" (≥ {})", figure(bound)));
             format!("{value}{bound}, with fewer than 10 effective observations beyond it")
         }
+        (Some(GateReason::MissingRuns), value) => {
+            format!("{}; finished runs of its experiment are gone or damaged", value.unwrap_or_else(|| "–".into()))
+        }
         (_, Some(value)) => value,
         (_, None) => "there is nothing to judge".into(),
     }

@@ -1,7 +1,9 @@
 //! `latlab compare`: verdicts on files of numbers, recordings and experiments; gates; refused requests.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -107,6 +109,16 @@ pub(crate) fn copy(store: &Path, name: &str, change: impl Fn(&mut Value)) {
     fs::write(path, manifest.to_string()).expect("written");
 }
 
+/// The file of an experiment in `directory`, and a journal that says no more than that it began.
+pub(crate) fn begin(directory: &Path, file: &str) {
+    let begun = json!({
+        "event": "begun", "format": { "major": 1, "minor": 2 }, "experiment": "00000000000000ee", "source": "/e.toml",
+        "recipe": null, "software": { "name": "latlab", "version": "0.1.0" }, "at": "2026-11-22T00:00:00.000Z",
+    });
+    fs::write(directory.join("experiment.toml"), file).expect("written");
+    fs::write(directory.join("journal.jsonl"), format!("{begun}\n")).expect("written");
+}
+
 /// Four runs of each of two builds, one build after the other.
 fn builds(directory: &Path) {
     for run in 0..8 {
@@ -176,8 +188,7 @@ fn the_groups_of_an_experiment_are_its_conditions() {
             }
         });
     }
-    fs::write(lab.path("e/experiment.toml"), "kind = \"ping\"\n[factors]\nload = [\"none\", \"cpu=80%\"]\n")
-        .expect("written");
+    begin(&lab.path("e"), "kind = \"ping\"\n[factors]\nload = [\"none\", \"cpu=80%\"]\n");
     let ran = lab.line("compare e --json").stderr(empty()).success();
     let document = document(&ran);
     assert_eq!((&document["factor"], &document["interleaved"]), (&json!("load"), &json!(true)));
@@ -274,4 +285,58 @@ fn finished_runs_that_are_gone_or_damaged_are_named_and_keep_no_gate() {
     assert!(missing["message"].as_str().is_some_and(|message| message.contains(&name)), "{missing}");
     assert_eq!(document["gates"][0]["reason"], "missing-runs");
     assert_eq!(document["gates"][0]["state"], "broken");
+}
+
+/// A copy of a finished experiment in `E`, and the names of its judged runs.
+fn finished_experiment() -> (Latlab, Vec<String>) {
+    let lab = Latlab::new();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/experiments/finished/factors");
+    let copied = Command::new("cp").arg("-r").arg(from).arg(lab.path("E")).status().expect("cp runs");
+    assert!(copied.success());
+    let journal = fs::read_to_string(lab.path("E/journal.jsonl")).expect("a journal");
+    let entries = journal.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let ended: Vec<Value> = entries.filter(|entry| entry["outcome"] == "completed").collect();
+    let judged = ended.iter().filter_map(|entry| Some(entry["recording"].as_str()?.to_owned()));
+    (lab, judged.collect())
+}
+
+#[test]
+fn no_form_of_naming_an_experiment_hides_that_a_run_is_gone() {
+    let (lab, runs) = finished_experiment();
+    let gate = "--gate p50<=+900%";
+    let shared = lab.line(&format!("compare E {gate}")).stderr(lacks("gone")).success();
+    let at = || Latlab::at(shared.directory());
+    let last = runs.last().expect("runs");
+    fs::remove_dir_all(shared.directory().join("E/runs").join(last)).expect("removed");
+    let links = shared.directory().join("links");
+    fs::create_dir(&links).expect("made");
+    for run in fs::read_dir(shared.directory().join("E/runs")).expect("runs").map(|run| run.expect("a run").path()) {
+        symlink(&run, links.join(run.file_name().expect("a name"))).expect("linked");
+    }
+    let listed: Vec<String> = runs[..runs.len() - 1].iter().map(|run| format!("E/runs/{run}")).collect();
+    let listed = format!("--by size {}", listed.join(" "));
+    for paths in ["E", "E/runs", "--by size E/runs", &listed, "--by size links"] {
+        let ran = at().line(&format!("compare {paths} {gate} --statistic p50 --json"));
+        let document = document(&ran.failure(1));
+        let caveat = |code: &str| {
+            let caveats = document["caveats"].as_array().expect("caveats").iter();
+            caveats.clone().find(|caveat| caveat["code"] == code).cloned().unwrap_or_default()
+        };
+        assert!(caveat("missing-runs")["message"].as_str().is_some_and(|it| it.contains(last.as_str())), "{paths}");
+        assert_eq!(document["gates"][0]["reason"], "missing-runs", "{paths}");
+    }
+    let summary = at().line("summary E --gate p50<=10s --json").stderr(contains(last)).failure(1);
+    let gates = &summary.json()["summaries"][0]["gates"][0];
+    assert_eq!((&gates["state"], &gates["reason"]), (&json!("broken"), &json!("missing-runs")), "{gates}");
+}
+
+#[test]
+fn a_journal_that_cannot_be_read_keeps_no_gate() {
+    let (lab, _) = finished_experiment();
+    let journal = lab.path("E/journal.jsonl");
+    let text = fs::read_to_string(&journal).expect("a journal");
+    let damaged: Vec<&str> = text.lines().enumerate().map(|(at, line)| if at == 2 { "{" } else { line }).collect();
+    fs::write(&journal, damaged.join("\n")).expect("written");
+    let ran = lab.line("compare E --gate p50<=+900% --json").stderr(contains("the journal of")).failure(1);
+    assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs");
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::compare::{copy, document};
+use crate::compare::{begin, copy, document};
 use crate::harness::{Finished, Latlab, contains, empty, lacks};
 
 /// A run of the experiment `id`: its load, its block and its ending.
@@ -37,7 +37,7 @@ fn runs_of_two_experiments_are_pooled_with_a_note() {
     let lab = Latlab::new();
     for (place, id) in [("one", "e1"), ("two", "e2")] {
         (0..8).for_each(|run| run_of(&lab.path(place).join("runs"), id, (run, "none", 1 + run / 4), "completed"));
-        fs::write(lab.path(place).join("experiment.toml"), "kind = \"ping\"\n").expect("written");
+        begin(&lab.path(place), "kind = \"ping\"\n");
     }
     let ran =
         lab.line("compare one two --json").stderr(contains("no block has runs of both `one` and `two`")).success();

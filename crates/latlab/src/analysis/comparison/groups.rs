@@ -34,6 +34,8 @@ pub struct RunGroup {
 pub struct NumberFacts {
     /// How many there are.
     pub lines: u64,
+    /// In how many files; of several each is one observation.
+    pub files: u64,
     /// How many independent ones they are worth.
     pub effective_n: f64,
     /// The variance of their mean on the scale of the comparison, if they are the lines of one file; `None` if they are
@@ -49,7 +51,7 @@ const INDEPENDENT: f64 = 0.9;
 impl NumberFacts {
     /// Whether the lines depend on each other.
     pub(super) fn is_dependent(&self) -> bool {
-        self.effective_n < INDEPENDENT * self.lines as f64
+        self.mean.is_some_and(|mean| mean.effective_n < INDEPENDENT * self.lines as f64)
     }
 }
 

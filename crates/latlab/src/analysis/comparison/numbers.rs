@@ -1,5 +1,5 @@
 //! Groups of numbers from files. Each line is an observation; if lines depend on each other, the variance of their mean
-//! allows for it. Of several logs in a group each is one observation.
+//! allows for it. Of several files in a group each is one observation.
 
 use super::groups::{GroupingError, NumberFacts, RunGroup, RunGroups};
 use super::observed_run::ObservedRun;
@@ -24,25 +24,23 @@ impl NumberFiles {
     /// The group of its observations, which are means of logarithms if `as_logs`.
     fn group(self, as_logs: bool) -> RunGroup {
         let lines = self.values().count() as u64;
-        let observations = |(file, values): &(String, Vec<f64>)| {
-            let is_log_of_several = self.files.len() > 1 && values.len() >= LOG_LINES;
-            observations(file, values, if is_log_of_several { 1 } else { OBSERVATIONS_MAX }, as_logs)
-        };
-        let runs: Vec<ObservedRun> = self.files.iter().flat_map(observations).collect();
+        let most = if self.files.len() > 1 { 1 } else { OBSERVATIONS_MAX };
+        let own = |(file, values): &(String, Vec<f64>)| observations(file, values, most, as_logs);
+        let runs: Vec<ObservedRun> = self.files.iter().flat_map(own).collect();
         let mean = match self.files.as_slice() {
             [(_, values)] if values.len() >= LOG_LINES => Some(MeanVariance::of(&scaled(values, as_logs))),
             _ => None,
         };
-        let taken = if self.files.len() > 1 { runs.len() as f64 } else { lines as f64 };
-        let effective_n = mean.map_or(taken, |mean| mean.effective_n);
+        let files = self.files.iter().filter(|(_, values)| !values.is_empty()).count() as u64;
+        let taken = if files > 1 { files } else { lines };
+        let effective_n = mean.map_or(taken as f64, |mean| mean.effective_n);
         let outline = Outline::of(&mut self.values().collect::<Vec<f64>>());
-        let facts = NumberFacts { lines, effective_n, mean, outline };
+        let facts = NumberFacts { lines, files, effective_n, mean, outline };
         RunGroup { numbers: Some(facts), ..RunGroup::named(self.name, runs) }
     }
 }
 
-/// From so many lines on a file is taken as the log of a run: its lines may depend on each other, and in several files have
-/// the level of their run in common. Fewer do not show it.
+/// Fewer lines do not show whether they depend on each other.
 const LOG_LINES: usize = 10;
 /// Most observations of a file.
 const OBSERVATIONS_MAX: usize = 10_000;
@@ -83,7 +81,7 @@ impl RunGroups {
 
 /// The caveats of groups whose lines depend on each other, or are too few to show it.
 pub(super) fn line_caveats(groups: &RunGroups) -> Vec<Caveat> {
-    dependence_caveat(groups).into_iter().chain(few_lines_caveat(groups)).collect()
+    [dependence_caveat(groups), files_caveat(groups), few_lines_caveat(groups)].into_iter().flatten().collect()
 }
 
 fn with_facts(groups: &RunGroups) -> impl Iterator<Item = (&RunGroup, NumberFacts)> {
@@ -109,8 +107,24 @@ fn dependence_caveat(groups: &RunGroups) -> Option<Caveat> {
     })
 }
 
+fn files_caveat(groups: &RunGroups) -> Option<Caveat> {
+    let several = with_facts(groups).filter(|(_, facts)| facts.files > 1 && facts.lines > facts.files);
+    let count = |(group, facts): (&RunGroup, NumberFacts)| format!("{} ({} files)", group.name, facts.files);
+    let names: Vec<_> = several.map(count).collect();
+    (!names.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "files-as-runs",
+            format!("each file is one observation, the mean of its lines: {}", names.join(", ")),
+            "the lines of a file may have the level of their run in common",
+            "to compare lines, put those of a group into one file",
+        )
+    })
+}
+
 fn few_lines_caveat(groups: &RunGroups) -> Option<Caveat> {
-    let short = with_facts(groups).filter(|(group, facts)| facts.lines < LOG_LINES as u64 && group.runs.len() > 1);
+    let is_short = |facts: &NumberFacts| facts.files == 1 && (2..LOG_LINES as u64).contains(&facts.lines);
+    let short = with_facts(groups).filter(|(_, facts)| is_short(facts));
     let names: Vec<_> = short.map(|(group, _)| group.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         Caveat::new(
@@ -177,16 +191,27 @@ mod tests {
     }
 
     #[test]
-    fn each_of_several_logs_is_one_observation() {
+    fn each_of_several_files_is_one_observation() {
         let noise = |seed: u64| (0..50).map(|line| 1.0 + ((line * 7_919 + seed) % 97) as f64).collect::<Vec<f64>>();
-        let file = |seed: u64| (format!("{seed}.txt"), noise(seed));
-        let logs = NumberFiles { name: "logs".into(), files: (0..4).map(file).collect() };
-        let short = |seed: u64| (format!("{seed}.txt"), noise(seed)[..3].to_vec());
-        let runs = NumberFiles { name: "runs".into(), files: (0..4).map(short).collect() };
-        let groups = RunGroups::of_numbers(vec![logs, runs]).expect("two");
-        let sizes: Vec<_> = groups.groups.iter().map(|group| group.runs.len()).collect();
-        assert_eq!(sizes, [4, 12], "a log each, and every line of short files");
-        assert_eq!(groups.groups[0].numbers.map(|facts| facts.effective_n), Some(4.0));
+        let files = |name: &str, lines: usize| {
+            let file = |seed: u64| (format!("{seed}.txt"), noise(seed)[..lines].to_vec());
+            NumberFiles { name: name.into(), files: (0..4).map(file).collect() }
+        };
+        let groups =
+            RunGroups::of_numbers(vec![files("logs", 50), files("short", 9), files("runs", 1)]).expect("three");
+        for group in &groups.groups {
+            let facts = group.numbers.expect("numbers");
+            assert_eq!((group.runs.len(), facts.effective_n, facts.mean), (4, 4.0, None), "{}", group.name);
+        }
+        let caveat = files_caveat(&groups).expect("files of several lines");
+        assert!(caveat.message.ends_with("logs (4 files), short (4 files)"), "{caveat:?}");
+        assert_eq!((dependence_caveat(&groups), few_lines_caveat(&groups)), (None, None));
+    }
+
+    #[test]
+    fn ten_lines_show_whether_they_depend_on_each_other() {
+        let mean = |lines: usize| group("a", wave(lines)).group(true).numbers.and_then(|facts| facts.mean);
+        assert!(mean(9).is_none() && mean(10).is_some());
     }
 
     #[test]

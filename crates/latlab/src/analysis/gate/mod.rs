@@ -91,6 +91,15 @@ pub struct ValueGateResult {
     pub reason: Option<GateReason>,
 }
 
+impl ValueGateResult {
+    /// Breaks it, because runs of the same experiment are gone or damaged, which may have been worse.
+    pub(crate) fn break_over_missing_runs(&mut self) {
+        if self.state != GateState::Broken {
+            (self.state, self.reason) = (GateState::Broken, Some(GateReason::MissingRuns));
+        }
+    }
+}
+
 /// The outcome of a command with gates: negative if a gate is broken, or undecided where `is_strict`.
 fn outcome_of(states: impl IntoIterator<Item = GateState>, is_strict: bool) -> Outcome {
     match states.into_iter().max() {

@@ -187,9 +187,6 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
         UndecidedReason::Losses => {
             "holds for the answered probes, but not if each lost one counts as its time-out; see `loss_ratio`".into()
         }
-        UndecidedReason::SingleRuns if row.evidence.of_means => {
-            "the lines of each are worth a single independent one; measure several runs of each".into()
-        }
         UndecidedReason::SingleRuns => {
             "one run against one run: what differs between runs anyway is unknown; measure several of each".into()
         }
