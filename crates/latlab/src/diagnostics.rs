@@ -58,17 +58,27 @@ pub struct Failure {
     pub hint: Option<String>,
     /// The exit code of the process.
     pub exit_code: u8,
+    /// Whether it is that of a silent target: something was sent, and nothing was answered, not even by a refusal. Gates
+    /// do not hold then.
+    #[serde(skip)]
+    pub is_silence: bool,
 }
 
 impl Failure {
     /// A wrong request, or an input that is missing or damaged: exit code 2.
     pub fn request(message: impl fmt::Display) -> Failure {
-        Failure { message: message.to_string(), cause: None, hint: None, exit_code: 2 }
+        Failure { message: message.to_string(), cause: None, hint: None, exit_code: 2, is_silence: false }
     }
 
     /// An environment in which the request fails, such as a missing right or a silent peer: exit code 3.
     pub fn world(message: impl fmt::Display) -> Failure {
         Failure { exit_code: 3, ..Failure::request(message) }
+    }
+
+    /// The same, which is that of a silent target if `is_silence`.
+    #[must_use]
+    pub fn of_silence(self, is_silence: bool) -> Failure {
+        Failure { is_silence, ..self }
     }
 
     /// Adds the cause.

@@ -1,6 +1,7 @@
 //! Analysis of recordings: summaries, caveats, gates and comparisons. Pure: every figure can be computed again
 //! from the recording. Definitions: docs/metrics.md.
 
+mod available;
 mod caveats;
 pub mod comparison;
 mod counts;
@@ -20,6 +21,7 @@ mod summarise;
 mod summary;
 mod wakeup;
 
+pub use available::AvailableFigures;
 pub use caveats::{real_time_warning, unreached_loads};
 pub use counts::{Counts, Deadline, Ratios};
 pub use estimand::{Estimand, Ratio, Statistic};

@@ -49,8 +49,9 @@ pub fn run_outcome(summaries: &[Summary]) -> Result<Outcome, Failure> {
     }
 }
 
-/// The outcome of a command whose outcome without gates is `own`: a gate that does not hold comes first. A failure, such
-/// as that nothing was answered, keeps its cause and hint, with the exit code of the gates.
+/// The outcome of a command whose outcome without gates is `own`: a gate that does not hold comes before a fatal caveat,
+/// and before a silent target, whose failure keeps its cause and hint. Any other failure comes before the gates: nothing
+/// was measured that could be judged.
 ///
 /// # Errors
 /// If `own` is a failure.
@@ -58,7 +59,8 @@ pub fn with_gates(own: Result<Outcome, Failure>, gates: Outcome) -> Result<Outco
     match (own, gates) {
         (own, Outcome::Done) => own,
         (Ok(_), gates) => Ok(gates),
-        (Err(failure), gates) => Err(Failure { exit_code: gates.exit_code(), ..failure }),
+        (Err(failure), gates) if failure.is_silence => Err(Failure { exit_code: gates.exit_code(), ..failure }),
+        (Err(failure), _) => Err(failure),
     }
 }
 
@@ -78,12 +80,13 @@ fn no_answer(summaries: &[Summary]) -> Failure {
         let sent: u64 = streams.iter().map(|stream| stream.total.sent).sum();
         return Failure::world(format!("no packet of the stream arrived at `{target}`"))
             .because(format!("{} were sent, and the receiver counted none of them", grouped(sent)))
-            .hint("see what drops UDP on the way, or choose a smaller `--size`");
+            .hint("see what drops UDP on the way, or choose a smaller `--size`")
+            .of_silence(sent > 0);
     }
     no_probe_answered(summaries, Failure::world(format!("no probe was answered by `{target}`")))
 }
 
-/// The failure of searches that all found no rate.
+/// The failure of searches that all found no rate: what their trials sent was lost or late.
 fn no_rate(searches: &[&SearchFigures], target: &str) -> Failure {
     let trials: usize = searches.iter().map(|search| search.trials).sum();
     let (what, cause, hint) = match searches.iter().all(|search| search.late_at_least.is_some()) {
@@ -101,6 +104,7 @@ fn no_rate(searches: &[&SearchFigures], target: &str) -> Failure {
     Failure::world(format!("no rate to `{target}` {what}"))
         .because(format!("{} trials, {cause}", grouped(trials as u64)))
         .hint(hint)
+        .of_silence(true)
 }
 
 /// Adds cause and hint to `failure`. Datagrams that were received instead of answers, if any, explain more than silence.
@@ -134,11 +138,13 @@ fn no_probe_answered(summaries: &[Summary], failure: Failure) -> Failure {
         failure
             .because(format!("{} answers came back altered, none as it was sent", grouped(*altered)))
             .hint("an echo returns each datagram unchanged and in full: see what cuts or rewrites it")
+            .of_silence(true)
     } else {
         let instead = if strays.is_empty() { String::new() } else { format!(", but {}", listed(&strays)) };
         failure
             .because(format!("{} probes were sent, nothing valid came back in time{instead}", grouped(sent)))
             .hint("see that the target still runs and that nothing on the path drops packets; `--timeout` sets how long an answer may take")
+            .of_silence(true)
     }
 }
 
@@ -202,6 +208,26 @@ mod tests {
         assert_eq!((failure.exit_code, failure.message.as_str()), (1, "no probe was answered by `local`"));
         assert_eq!(with_gates(Ok(Outcome::NotTrusted), Outcome::Done), Ok(Outcome::NotTrusted));
         assert_eq!(with_gates(Ok(Outcome::NotTrusted), Outcome::AnswerIsNo), Ok(Outcome::AnswerIsNo));
+    }
+
+    #[test]
+    fn a_failure_without_silence_comes_before_the_gates() {
+        type Change = fn(&mut InMemory);
+        let table: [(Vec<ProbeRecord>, Change, u8); 6] = [
+            (Vec::new(), |_| {}, 3),
+            (unanswered(Fate::SendFailed), |_| {}, 3),
+            (unanswered(Fate::Lost), |source| error(source, "ECONNREFUSED"), 3),
+            (unanswered(Fate::Lost), |source| error(source, "EHOSTUNREACH"), 3),
+            (unanswered(Fate::Late), |_| {}, 1),
+            (unanswered(Fate::Lost), |source| strays(source, "altered"), 1),
+        ];
+        for (rows, change, code) in table {
+            let failure =
+                with_gates(run_outcome(&[summary(rows, change)]), Outcome::AnswerIsNo).expect_err("no answer");
+            assert_eq!(failure.exit_code, code, "{failure:?}");
+        }
+        let hook = Failure::world("the hook failed");
+        assert_eq!(with_gates(Err(hook.clone()), Outcome::AnswerIsNo), Err(hook));
     }
 
     #[test]

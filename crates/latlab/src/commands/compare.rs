@@ -48,6 +48,7 @@ fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure
         let runs = observation_groups::of_recordings(found, &job.sources, &request.estimands(), console)?;
         (gates, request, runs, look)
     };
+    gates.iter().try_for_each(|gate| gate.expect_judgeable(&runs))?;
     let options = ComparisonOptions { scope: over(job), ..ComparisonOptions::at(job.confidence.share()) };
     let options = options.paying_for(look);
     let comparisons = compare(runs, &request, &options)?;

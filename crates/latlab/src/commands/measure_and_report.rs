@@ -110,7 +110,8 @@ pub(super) fn measure_and_report(
     };
     let target = RecordingTarget { live: Some(live.rates), ..output.target() };
     let line = ProgressLine { progress, draw: &mut draw };
-    let Some(measured) = measure(job.plan, job.key, target, &signals, console, line)? else {
+    let measured = measure(job.plan, job.key, target, &signals, console, line);
+    let Some(measured) = measured.map_err(|failure| failed(failure, &job.gates))? else {
         console.note("interrupted before anything was measured");
         return Ok(signals.outcome().unwrap_or(Outcome::Interrupted));
     };
@@ -242,13 +243,19 @@ fn show_recordings(measured: &PlanOutcome, job: &MeasureJob<'_>, console: &Conso
         let mut options = SummaryOptions { metrics: metrics(job.json || every_metric), ..SummaryOptions::of(spec) };
         job.gates.include(&mut options);
         let mut summary = summarise(&recording, &options)?;
-        job.gates.judge(&mut summary)?;
+        job.gates.judge(&mut summary);
         summaries.push(summary);
     }
     let kept = *job.output != OutputSpec::Nothing;
     show(&summaries, Showing { half, every_metric, kept, like }, job.json, console)?;
     warn_of_undecided(&summaries, console);
     Ok(summaries)
+}
+
+/// A failure of measuring, with the exit code of `gates` if the target was silent.
+fn failed(failure: impl Into<Failure>, gates: &ValueGates) -> Failure {
+    let failure = failure.into();
+    with_gates(Err(failure.clone()), gates.outcome_without_runs()).err().unwrap_or(failure)
 }
 
 /// A failure of measuring or recording comes first, then a signal, then the gates, then what the summaries say.
@@ -259,7 +266,7 @@ fn outcome(
     signals: &SignalWatch,
 ) -> Result<Outcome, Failure> {
     if let Some(error) = measured.failure {
-        return Err(error.into());
+        return Err(failed(error, gates));
     }
     if let Some(error) = measured.recordings.into_iter().find_map(|finished| finished.failure) {
         return Err(error.into());

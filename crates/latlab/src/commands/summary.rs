@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::observation_groups::{FoundRuns, gone, runs_in};
 use super::{Outcome, measure_and_report};
-use crate::analysis::{SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates};
+use crate::analysis::{AvailableFigures, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates};
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
@@ -24,7 +24,11 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         if let Some(note) = recording.note() {
             console.note(note);
         }
-        let judging = spec.over(&recording.manifest().spec.judging);
+        let recorded = &recording.manifest().spec;
+        let judging = spec.over(&recorded.judging);
+        // A gate on what the run can never have is a wrong request: nothing is shown.
+        let available = AvailableFigures::of(recorded, judging.deadline_ns);
+        gates.expect_recorded(&path.display().to_string(), &available)?;
         half |= judging.half;
         like = like.or(judging.like);
         let mut options = SummaryOptions {
@@ -34,8 +38,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         };
         gates.include(&mut options);
         let mut summary = summarise(&recording, &options)?;
-        // A gate that cannot be judged is a wrong request: nothing is shown.
-        gates.judge(&mut summary)?;
+        gates.judge(&mut summary);
         if !missing.is_empty() {
             summary.gates.iter_mut().for_each(ValueGateResult::break_over_missing_runs);
         }

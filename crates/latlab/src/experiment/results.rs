@@ -179,6 +179,7 @@ impl ReportReader<'_> {
             comparisons: None,
             single_condition: None,
             gates: Vec::new(),
+            is_silent: false,
         };
         let failure = self.fill(&mut report).err();
         PartialReport { report, failure }
@@ -205,7 +206,9 @@ impl ReportReader<'_> {
             _ => report.comparisons = Some(self.compare(&measured, by_row.as_ref())?),
         }
         if let Some(gates) = self.gates.filter(|gates| !gates.is_empty()) {
-            report.gates = gates.over_runs(&self.gated_summaries(gates)?, self.unjudged_conditions());
+            let summaries = self.gated_summaries(gates)?;
+            report.gates = gates.over_runs(self.experiment.kind, &summaries, self.unjudged_conditions());
+            report.is_silent = run_outcome(&summaries).is_err_and(|failure| failure.is_silence);
         }
         Ok(())
     }
@@ -352,7 +355,7 @@ fn gated_summary(path: &Path, gates: &ValueGates) -> Result<Summary, Failure> {
     let mut options = SummaryOptions { judging, intervals: false, metrics: Vec::new() };
     gates.include(&mut options);
     let mut summary = summarise(&recording, &options)?;
-    gates.judge(&mut summary)?;
+    gates.judge(&mut summary);
     Ok(summary)
 }
 

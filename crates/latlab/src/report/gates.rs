@@ -81,6 +81,8 @@ const fn nothing_answered(kind: Kind) -> &'static str {
 #[derive(Serialize)]
 pub(super) struct ValueGateDocument<'a> {
     gate: &'a str,
+    metric: &'static str,
+    statistic: String,
     unit: Option<&'static str>,
     value: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,6 +95,8 @@ impl ValueGateDocument<'_> {
     pub(super) fn of(result: &ValueGateResult) -> ValueGateDocument<'_> {
         ValueGateDocument {
             gate: &result.gate,
+            metric: result.estimand.metric_name(),
+            statistic: result.estimand.statistic_name(),
             unit: Quantity::Of(result.estimand).unit(),
             value: result.value,
             lower_bound: result.lower_bound,
@@ -108,6 +112,8 @@ pub(super) fn document_over_runs(results: &[ExperimentGateResult]) -> Value {
         let worst = result.worst.as_ref();
         let mut document = json!({
             "gate": result.gate,
+            "metric": result.estimand.metric_name(),
+            "statistic": result.estimand.statistic_name(),
             "runs": result.runs,
             "missing": result.missing,
             "broken": result.broken,
@@ -141,7 +147,7 @@ mod tests {
         let mut options = SummaryOptions::of(&source.manifest.spec);
         gates.include(&mut options);
         let mut summary = summarise(&source, &options).expect("no windows");
-        gates.judge(&mut summary).expect("a round trip");
+        gates.judge(&mut summary);
         summary
     }
 
@@ -172,7 +178,7 @@ mod tests {
             recording: format!("e/runs/{name}"),
             ..judged(&[delay], Fate::Answered, "max <= 1ms")
         };
-        let line = |runs: &[Summary], missing| lines_over_runs(&gates.over_runs(runs, missing)).remove(0);
+        let line = |runs: &[Summary], missing| lines_over_runs(&gates.over_runs(Kind::Ping, runs, missing)).remove(0);
         let kept = "gate `max <= 1ms` kept in each of 2 runs; the worst, `b`: 50.0 µs";
         assert_eq!(line(&[run("a", 40), run("b", 50)], 0), kept);
         let broken = "gate `max <= 1ms` broken in 1 of 2 runs; the worst, `b`: 2.00 ms";

@@ -20,7 +20,15 @@ fn around(value: f64, below: f64, above: f64) -> Option<Interval> {
 }
 
 fn estimate(q: f64, value: f64, interval: Option<Interval>) -> QuantileEstimate {
-    QuantileEstimate { q, value: Some(value), lost: false, interval, supported: true, lower_bound: None }
+    QuantileEstimate {
+        q,
+        value: Some(value),
+        lost: false,
+        interval,
+        supported: true,
+        lower_bound: None,
+        bound_is_lost: false,
+    }
 }
 
 /// A closed-loop run with the figures of the example in the documentation.

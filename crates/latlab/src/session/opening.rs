@@ -379,7 +379,11 @@ impl SessionError {
 
 impl Explain for SessionError {
     fn explain(&self) -> Failure {
-        Failure { cause: self.cause(), hint: self.hint().map(Into::into), ..Failure::world(self) }
+        let failure = Failure { cause: self.cause(), hint: self.hint().map(Into::into), ..Failure::world(self) };
+        failure.of_silence(matches!(
+            self,
+            SessionError::NoAnswer { refused: None, .. } | SessionError::NoGreeting { instead: None, .. }
+        ))
     }
 }
 

@@ -23,6 +23,8 @@ pub struct QuantileEstimate {
     pub supported: bool,
     /// One-sided 95 % lower bound of a quantile without support.
     pub lower_bound: Option<f64>,
+    /// Whether that bound lies among the lost singletons: `lower_bound` is the largest finite one then.
+    pub bound_is_lost: bool,
 }
 
 /// The figures of a sample.
@@ -188,6 +190,7 @@ fn estimates(
             interval,
             supported,
             lower_bound,
+            bound_is_lost: !supported && below == Some(INFINITE),
         }
     };
     points.iter().zip(&bounds).enumerate().map(estimate).collect()
@@ -228,6 +231,7 @@ fn points(sample: &Sample, quantiles: &[f64]) -> Vec<QuantileEstimate> {
             interval: None,
             supported: n > 0 && has_support(sample, *q, values[0]),
             lower_bound: None,
+            bound_is_lost: false,
         }
     };
     quantiles.iter().zip(&positions).zip(values.chunks_exact(2)).map(point).collect()

@@ -169,7 +169,8 @@ impl Explain for TransportError {
                     io::ErrorKind::TimedOut => "no answer within 3 s".into(),
                     _ => explain(source),
                 };
-                failure.because(cause).hint(connection_hint(*peer, source))
+                let is_silence = source.kind() == io::ErrorKind::TimedOut;
+                failure.because(cause).hint(connection_hint(*peer, source)).of_silence(is_silence)
             }
             TransportError::Interrupted { .. } => failure,
             TransportError::Setting { option, source, .. } => {

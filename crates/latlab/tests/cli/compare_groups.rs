@@ -138,6 +138,14 @@ fn a_row_shows_the_statistic_that_its_label_names() {
         .for_each(|run| run_of(&lab.path("e"), "e1", (run, if run < 4 { "none" } else { "cpu=80%" }, 1), "completed"));
     let ran = lab.line("compare e --by load --shift --gate").arg("p90 <= +5%").line("--json -q").success();
     let printed = document(&ran);
+    let (gate, row) = (&printed["gates"][0], &printed["comparisons"].as_array().expect("rows").iter());
+    let row = row.clone().find(|row| row["statistic"] == "p90").expect("the gate's row");
+    for key in ["metric", "statistic", "baseline", "candidate"] {
+        assert_eq!(gate[key], row[key], "{key}");
+    }
+    for key in ["value", "low", "high"] {
+        assert!(gate[key].is_number() && gate[key] == row["relative"][key], "{key} of {gate}");
+    }
     let value = |rows: &str, statistic: &str| {
         let row = printed[rows].as_array().expect("rows").iter().find(|row| row["statistic"] == statistic);
         row.unwrap_or_else(|| panic!("no {statistic}"))["baseline_value"].as_f64().expect("a figure")

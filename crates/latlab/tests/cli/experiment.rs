@@ -429,15 +429,17 @@ fn an_experiment_with_a_condition_without_a_judged_run_breaks_its_gates() {
     // Nothing listens on that port: no session is opened and nothing is recorded.
     let file = "kind = \"ping\"\n[base]\ncount = 5\nwarmup = \"0\"\n[factors]\ntarget = [TARGETS]\n\
                 [design]\nruns = 1\nblocks = 1\nsettle = \"0s\"\n";
-    for (targets, count) in [("\"127.0.0.1:9\"", 0), ("\"127.0.0.1:9\", \"local\"", 1)] {
+    // No run that can be judged at all comes before the gates.
+    for (targets, count, code) in [("\"127.0.0.1:9\"", 0, 3), ("\"127.0.0.1:9\", \"local\"", 1, 1)] {
         let directory = directory_with(&file.replace("TARGETS", targets));
         let run = |options: &str| {
             Latlab::at(directory.path()).line("run x.toml --keep-going --new --gate").arg("max <= 10s").line(options)
         };
-        run("").stdout(contains("gate `max <= 10s` broken without a judged run of 1 condition")).failure(1);
-        let document = run("--json").failure(1).json();
+        run("").stdout(contains("gate `max <= 10s` broken without a judged run of 1 condition")).failure(code);
+        let document = run("--json").failure(code).json();
         check_schema(&document, "compare/1");
         let gate = &document["experiment"]["gates"][0];
+        assert_eq!((&gate["metric"], &gate["statistic"]), (&"round_trip_delay".into(), &"max".into()), "{gate}");
         assert_eq!((&gate["state"], &gate["reason"]), (&"broken".into(), &"nothing-to-judge".into()), "{gate}");
         assert_eq!((&gate["runs"], &gate["missing"]), (&count.into(), &1.into()), "{gate}");
     }

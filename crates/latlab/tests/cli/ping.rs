@@ -468,3 +468,36 @@ fn a_ping_without_an_answer_breaks_its_gates() {
         ran.stderr(contains("error: no probe was answered by `127.0.0.1:")).stderr(contains("\n  hint: ")).failure(1);
     }
 }
+
+#[test]
+fn a_silent_target_breaks_gates_and_one_that_refuses_does_not() {
+    let deaf = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = deaf.local_addr().expect("bound");
+    let ping = |line: &str| Latlab::new().line(&format!("ping {line} -n 3 --timeout 10ms --warmup 0 --no-record"));
+    let gate = ["--gate", "p50 <= 10s"];
+    for (line, gated, plain) in
+        [(format!("{address}"), 1, 3), ("127.0.0.1:9".into(), 3, 3), ("127.0.0.1:9 --protocol echo".into(), 3, 3)]
+    {
+        ping(&line).args(gate).stderr(contains("error: ")).failure(gated);
+        ping(&line).stderr(contains("error: ")).failure(plain);
+    }
+}
+
+#[test]
+fn a_gate_on_a_figure_for_which_too_little_was_answered_is_broken() {
+    let echo = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let line = format!("ping {} --protocol echo -n 5", echo.local_addr().expect("bound"));
+    let first = std::thread::spawn(move || {
+        let mut buffer = [0; 2_000];
+        let (length, from) = echo.recv_from(&mut buffer).expect("a probe");
+        echo.send_to(&buffer[..length], from).expect("returned");
+        echo
+    });
+    let ran = Latlab::new().line(&line).line("--warmup 0 --no-record --json --timeout 200ms");
+    let ran = ran.args(["--gate", "ipdv p50 <= 1s"]).failure(1).json();
+    check_schema(&ran, "summary/1");
+    let gate = &ran["gates"][0];
+    assert_eq!((&gate["state"], &gate["reason"]), (&"broken".into(), &"nothing-to-judge".into()), "{gate}");
+    assert_eq!((&gate["metric"], &gate["statistic"]), (&"ipdv".into(), &"p50".into()), "{gate}");
+    drop(first.join());
+}

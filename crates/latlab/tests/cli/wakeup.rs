@@ -347,7 +347,11 @@ fn a_wakeup_run_ends_with_the_result_of_its_gates() {
     undecided().arg("--gate-strict").failure(1);
     let nothing = Latlab::new().line("wakeup -i 1ms -n 1 --warmup 0 --no-record --gate").arg("stddev <= 10s");
     nothing.stdout(contains("there is nothing to judge")).failure(1);
-    for (condition, value) in [("p50 <= 5", "`5`"), ("loss_ratio <= 1%", "`loss_ratio`")] {
+    for (condition, value) in [
+        ("p50 <= 5", "`5`"),
+        ("loss_ratio <= 1%", "`loss_ratio`"),
+        ("round_trip_delay p50 <= 1s", "gate on one of wakeup_latency"),
+    ] {
         let refused = wakeup("").args(["--gate", condition]).stdout(empty());
         refused.stderr(contains(value)).stderr(contains("\n  hint: ")).failure(2);
     }

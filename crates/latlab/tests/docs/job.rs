@@ -79,8 +79,8 @@ fn project(echo: SocketAddr) -> TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let scripts = [
         ("build", "echo \"$1 as $2\" >> built".to_owned()),
-        ("start-service", format!("echo {echo}")),
-        ("stop-service", "exit 0".to_owned()),
+        ("start-service", format!("mkdir running && echo {echo}")),
+        ("stop-service", "rmdir running".to_owned()),
     ];
     for (name, text) in scripts {
         let path = directory.path().join(name);
@@ -108,6 +108,7 @@ fn run(step: &Step, project: &Path, limits: Limits<'_>) -> (Option<i32>, String)
         .output()
         .unwrap_or_else(|error| panic!("cannot start bash: {error}"));
     let printed = [ran.stdout, ran.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(!project.join("running").exists(), "{} left the service running: {printed:?}", step.name);
     (ran.status.code(), format!("{}: {}", step.name, printed.concat()))
 }
 

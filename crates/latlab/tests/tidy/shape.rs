@@ -23,9 +23,9 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 63_200),
-    (Measure::Files, 365),
-    (Measure::SmallFiles, 92),
+    (Measure::ShippedLines, 63_400),
+    (Measure::Files, 366),
+    (Measure::SmallFiles, 93),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
     (Measure::RepeatedTypeNames, 0),
@@ -39,7 +39,7 @@ const CEILINGS: [Ceiling; 9] = [
 const LAYER_FILES: [(&str, usize); 22] = [
     ("(files of the root)", 8),
     ("agent", 10),
-    ("analysis", 52),
+    ("analysis", 53),
     ("cli", 34),
     ("commands", 17),
     ("experiment", 8),

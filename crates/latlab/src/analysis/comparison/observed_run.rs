@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::analysis::available::AvailableFigures;
 use crate::analysis::caveats::timeout_of;
 use crate::analysis::counts::{Counts, RunCounts, ratio_of};
 use crate::analysis::estimand::{Estimand, Ratio, RunFigure, Statistic};
@@ -86,6 +87,8 @@ pub struct ObservedRun {
     pub name: String,
     /// The kind of the run; `None` for a number from a file.
     pub kind: Option<Kind>,
+    /// The figures that it can have; `None` for a number from a file.
+    pub available: Option<AvailableFigures>,
     /// Where and when it was made.
     pub origin: RunOrigin,
     /// Every factor → level that it can be grouped by; levels of its experiment are as typed.
@@ -117,6 +120,7 @@ impl ObservedRun {
         ObservedRun {
             name,
             kind: None,
+            available: None,
             origin: RunOrigin::default(),
             levels: BTreeMap::new(),
             factors: None,
@@ -147,6 +151,7 @@ impl ObservedRun {
         Ok(ObservedRun {
             name: source.location(),
             kind: Some(manifest.kind),
+            available: Some(AvailableFigures::of(&manifest.spec, manifest.spec.judging.deadline_ns)),
             origin: origin(manifest),
             levels: levels(manifest),
             factors: experiment.map(|experiment| experiment.factors.clone()),

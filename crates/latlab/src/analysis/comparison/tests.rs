@@ -13,6 +13,8 @@ use crate::plan::Kind;
 use crate::probe::Fate;
 use crate::recording::manifest::RunEnding;
 
+mod gates;
+
 /// A run of 40 round trips around `level_us`, the last `lost` of them lost.
 fn recording(level_us: i64, lost: usize) -> InMemory {
     let row = |seq: i64| closed(seq as u64, seq * 1_000, level_us + (seq * 7) % 5);
@@ -218,7 +220,10 @@ fn a_candidate_that_answers_nothing_is_higher_and_breaks_every_gate_at_any_numbe
         assert_eq!(gate_states(&found, &gates), [GateState::Broken; 4], "{count} runs");
         let found = pair(&dead, &live, &request);
         assert!(found.rows.iter().all(|row| row.verdict == Verdict::Lower), "{count} runs");
-        assert_eq!(gate_states(&found, &["p99 <= +5%", "p99 <= -5%"]), [GateState::Kept, GateState::Undecided]);
+        let gates = ["p99 <= +5%", "mean <= +900%", "p50 >= -99%", "loss_ratio <= 0"];
+        assert_eq!(gate_states(&found, &gates), [GateState::Broken; 4], "{count} runs: nothing to compare with");
+        let dead_baseline = ChangeGate::parse("p99 <= +5%", None).expect("a gate").judge(&found);
+        assert_eq!(dead_baseline[0].reason, Some(GateReason::NothingToJudge));
         let found = pair(&dead, &dead, &request);
         assert_eq!(found.rows[0].undecided, Some(UndecidedReason::Infinite));
         assert_eq!(gate_states(&found, &["p99 <= +5%", "mean <= +5%"]), [GateState::Broken; 2]);

@@ -47,6 +47,8 @@ pub struct ExperimentReport {
     pub single_condition: Option<Vec<ConditionRow>>,
     /// Results of the gates of the command over all judged runs.
     pub gates: Vec<ExperimentGateResult>,
+    /// With gates: whether the target was silent in all judged runs, so that the gates come before that failure.
+    pub is_silent: bool,
 }
 
 impl ExperimentReport {
@@ -89,7 +91,8 @@ impl ExperimentReport {
         }
         if judged().all(RunState::is_unanswered) {
             let reason = judged().find_map(|run| run.reason.clone()).unwrap_or_default();
-            return Err(Failure::world("no run of the experiment was answered").because(reason));
+            let failure = Failure::world("no run of the experiment was answered").because(reason);
+            return Err(failure.of_silence(self.is_silent));
         }
         let is_trusted =
             [RunOutcome::Untrusted, RunOutcome::Failed].iter().all(|outcome| self.ended_as(*outcome).next().is_none());

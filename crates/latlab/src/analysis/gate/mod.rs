@@ -9,8 +9,10 @@ pub use value::{ExperimentGateResult, ValueGates, WorstRun};
 
 use thiserror::Error;
 
+use super::available::{AvailableFigures, FigureAbsence};
 use super::estimand::Estimand;
 use crate::diagnostics::{Explain, Failure, Outcome};
+use crate::metric::Metric;
 
 /// State of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +53,7 @@ pub enum GateReason {
     Infinite,
     /// Nothing was answered; of a change, in no run of the candidate.
     Unanswered,
-    /// The figure is missing: too few data, no run, or no row.
+    /// The figure is missing: too few data, no run, no row, or of a change no answer in any run of the baseline.
     NothingToJudge,
     /// Finished runs of the compared experiment or store are gone or damaged.
     MissingRuns,
@@ -118,6 +120,9 @@ enum Operator {
     Above,
 }
 
+/// Operators of other languages and scripts, each with the one to write here.
+const STRANGE_OPERATORS: [(&str, &str); 4] = [("=<", "<="), ("=>", ">="), ("≤", "<="), ("≥", ">=")];
+
 /// Longer ones first: `<=` begins with `<`.
 const OPERATORS: [(&str, Operator); 4] =
     [("<=", Operator::AtMost), (">=", Operator::AtLeast), ("<", Operator::Below), (">", Operator::Above)];
@@ -148,6 +153,10 @@ struct GateParts<'a> {
 impl<'a> GateParts<'a> {
     /// `text`, parted at its first operator; `hint` shows the expected form.
     fn of(text: &'a str, hint: &str) -> Result<GateParts<'a>, GateError> {
+        if let Some((strange, operator)) = STRANGE_OPERATORS.iter().find(|(strange, _)| text.contains(strange)) {
+            let cause = format!("`{strange}` is no operator");
+            return Err(GateError::of(text, cause, format!("did you mean `{operator}`?")));
+        }
         let none = || GateError::of(text, "it has none of `<=`, `<`, `>=`, `>`", hint);
         let place = text.find(['<', '>']).ok_or_else(none)?;
         let (estimand, rest) = text.split_at(place);
@@ -170,7 +179,7 @@ pub enum GateError {
         /// The expected form, or the nearest known word.
         hint: String,
     },
-    /// The run lacks what the gate is about.
+    /// The run can never have what the gate is about.
     #[error("cannot judge the gate `{text}` on `{run}`")]
     Absent {
         /// As typed.
@@ -188,6 +197,51 @@ impl GateError {
     fn of(text: &str, cause: impl Into<String>, hint: impl Into<String>) -> GateError {
         GateError::Form { text: text.trim().into(), cause: cause.into(), hint: hint.into() }
     }
+}
+
+/// The runs of which a gate limits a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GatedRuns {
+    /// Their command has the options of measuring.
+    Planned,
+    /// Their command has the options of a summary.
+    Recorded,
+    /// Their command has neither.
+    Compared,
+}
+
+/// The error that `run`, one of `runs`, can never have `estimand`, which the gate `text` is about.
+fn absent(
+    text: &str,
+    run: String,
+    estimand: Estimand,
+    absence: FigureAbsence,
+    available: &AvailableFigures,
+    runs: GatedRuns,
+) -> GateError {
+    let name = estimand.metric_name();
+    let cause = match absence {
+        FigureAbsence::Deadline => "no deadline was given".into(),
+        FigureAbsence::DeadlineOfStream => "a stream has no deadline".into(),
+        FigureAbsence::Packets => format!("a timer loses nothing: wake-ups have no `{name}`"),
+        FigureAbsence::Metric => format!("such a run has no `{name}`"),
+        FigureAbsence::Schedule => format!("a closed loop has no `{name}`"),
+        FigureAbsence::Stamps => format!("a plain echo sends no stamps, from which `{name}` is computed"),
+    };
+    let metrics = || available.metrics().map(Metric::name).collect::<Vec<_>>().join(", ");
+    let hint = match (absence, runs) {
+        (FigureAbsence::Deadline, GatedRuns::Compared) => {
+            "measure with `--deadline T`, such as `--deadline 1ms`".into()
+        }
+        (FigureAbsence::Deadline, _) => "add `--deadline T`, such as `--deadline 1ms`".into(),
+        (FigureAbsence::DeadlineOfStream, _) => "gate on `loss_ratio` or `delivered_rate`".into(),
+        (FigureAbsence::Packets, _) => "gate on `wakeup_latency` or `deadline_miss_ratio`".into(),
+        (FigureAbsence::Schedule, GatedRuns::Planned) => "add `--interval T`, such as `-i 1ms`".into(),
+        (FigureAbsence::Metric | FigureAbsence::Schedule | FigureAbsence::Stamps, _) => {
+            format!("gate on one of {}", metrics())
+        }
+    };
+    GateError::Absent { text: text.into(), run, cause, hint }
 }
 
 impl Explain for GateError {

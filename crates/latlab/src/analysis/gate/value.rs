@@ -1,18 +1,17 @@
 //! `--gate '[METRIC] STATISTIC OP VALUE'`: what must hold of the figure of each run.
 //!
 //! An infinite figure breaks a gate with an upper limit. If nothing was answered, or the figure is missing, every gate is
-//! broken. An unsupported quantile is judged by its one-sided 95 % lower bound: the gate is broken if the bound is above
-//! an upper limit, kept if it meets a lower limit, and undecided otherwise.
+//! broken. An unsupported quantile, infinite or not, is judged by its one-sided 95 % lower bound: the gate is broken if
+//! the bound is above an upper limit, kept if it meets a lower limit, and undecided otherwise.
 
 use std::path::Path;
 
-use super::{GateError, GateParts, GateReason, GateState, Operator, ValueGateResult, outcome_of};
-use crate::analysis::estimand::{Estimand, FORM_HINT, Ratio, RunFigure, parse_estimand};
-use crate::analysis::singletons::is_on_schedule;
+use super::{GateError, GateParts, GateReason, GateState, GatedRuns, Operator, ValueGateResult, absent, outcome_of};
+use crate::analysis::available::AvailableFigures;
+use crate::analysis::estimand::{Estimand, FORM_HINT, RunFigure, parse_estimand};
 use crate::analysis::summary::{Summary, SummaryOptions};
 use crate::diagnostics::{Caveat, Explain, Outcome, Severity};
-use crate::metric::Metric;
-use crate::plan::{Kind, Protocol, RunSpec, Work};
+use crate::plan::{Kind, RunSpec};
 use crate::stats::QuantileEstimate;
 use crate::units::human::ParseError;
 
@@ -29,6 +28,8 @@ pub struct ValueGates {
 struct ValueGate {
     text: String,
     estimand: Estimand,
+    /// Whether its metric was typed; otherwise it is about the main metric of each kind of run.
+    is_metric_typed: bool,
     operator: Operator,
     /// Nanoseconds, bits a second, or a ratio.
     limit: f64,
@@ -54,21 +55,34 @@ impl ValueGates {
         self.gates.iter().for_each(|gate| options.include(gate.estimand));
     }
 
-    /// Expects that recordings of `runs` will have what the gates are about.
+    /// Expects that the planned `runs` can have what the gates are about.
     ///
     /// # Errors
-    /// If one will lack a metric or has no deadline.
+    /// If one can never have a metric, or has no deadline.
     pub fn expect_judgeable<'a>(&self, runs: impl IntoIterator<Item = &'a RunSpec>) -> Result<(), GateError> {
-        runs.into_iter().try_for_each(|run| self.gates.iter().try_for_each(|gate| gate.expect_judgeable(run)))
+        runs.into_iter().try_for_each(|run| {
+            let available = AvailableFigures::of(run, run.judging.deadline_ns);
+            let name = format!("latlab {}", run.kind().word());
+            self.gates.iter().try_for_each(|gate| gate.expect_judgeable(&name, &available, GatedRuns::Planned))
+        })
+    }
+
+    /// Expects that `recording`, of a run with these `available` figures, can have what the gates are about.
+    ///
+    /// # Errors
+    /// If it can never have a metric, or no deadline was given.
+    pub fn expect_recorded(&self, recording: &str, available: &AvailableFigures) -> Result<(), GateError> {
+        self.gates.iter().try_for_each(|gate| gate.expect_judgeable(recording, available, GatedRuns::Recorded))
     }
 
     /// Judges `summary`, whose options [included](ValueGates::include) the gates, and adds the results to it.
-    ///
-    /// # Errors
-    /// If the recording lacks a metric, or no deadline was given.
-    pub fn judge(&self, summary: &mut Summary) -> Result<(), GateError> {
-        summary.gates = self.gates.iter().map(|gate| gate.judge(summary)).collect::<Result<_, _>>()?;
-        Ok(())
+    pub fn judge(&self, summary: &mut Summary) {
+        summary.gates = self.gates.iter().map(|gate| gate.judge(summary)).collect();
+    }
+
+    /// The outcome of the gates where no run could begin, since the target is silent: negative if there is a gate.
+    pub fn outcome_without_runs(&self) -> Outcome {
+        if self.is_empty() { Outcome::Done } else { Outcome::AnswerIsNo }
     }
 
     /// The outcome of the gates of `summaries`: negative if one is broken, or undecided where the gates are strict.
@@ -76,12 +90,13 @@ impl ValueGates {
         outcome_of(summaries.iter().flat_map(|summary| &summary.gates).map(|result| result.state), self.is_strict)
     }
 
-    /// The results of the gates over the `summaries` of all judged runs of an experiment, of which `missing` conditions
-    /// have no judged run: each condition must have one, and every run must hold each gate.
-    pub fn over_runs(&self, summaries: &[Summary], missing: usize) -> Vec<ExperimentGateResult> {
+    /// The results of the gates over the `summaries` of all judged runs of an experiment of `kind`, of which `missing`
+    /// conditions have no judged run: each condition must have one, and every run must hold each gate.
+    pub fn over_runs(&self, kind: Kind, summaries: &[Summary], missing: usize) -> Vec<ExperimentGateResult> {
         let results = |place: usize| summaries.iter().filter_map(move |summary| summary.gates.get(place));
         let of = |(place, gate): (usize, &ValueGate)| ExperimentGateResult {
             gate: gate.text.clone(),
+            estimand: gate.estimand_of(kind),
             runs: summaries.len(),
             missing,
             broken: results(place).filter(|result| result.state == GateState::Broken).count(),
@@ -102,6 +117,8 @@ impl ValueGates {
 pub struct ExperimentGateResult {
     /// As typed.
     pub gate: String,
+    /// What is judged.
+    pub estimand: Estimand,
     /// Judged runs.
     pub runs: usize,
     /// Conditions without a judged run.
@@ -173,7 +190,8 @@ impl ValueGate {
     fn parse(text: &str) -> Result<ValueGate, GateError> {
         let GateParts { estimand: left, operator, limit } = GateParts::of(text, FORM_HINT)?;
         let estimand = parse_estimand(None, left).map_err(|error| GateError::of(text, error.cause, error.hint))?;
-        let estimand = estimand.compared_with(left.split_whitespace().count() > 1, limit);
+        let is_metric_typed = left.split_whitespace().count() > 1;
+        let estimand = estimand.compared_with(is_metric_typed, limit);
         let unreadable = |error: ParseError| {
             let hint = match (estimand, limit.strip_suffix('%')) {
                 (Estimand::Statistic(..), Some(_)) => "a change in per cent is judged by `latlab compare`".into(),
@@ -182,35 +200,24 @@ impl ValueGate {
             GateError::of(text, format!("{error}: {}", error.cause), hint)
         };
         let limit = estimand.parse_value(limit).map_err(unreadable)?;
-        Ok(ValueGate { text: text.trim().into(), estimand, operator, limit })
+        Ok(ValueGate { text: text.trim().into(), estimand, is_metric_typed, operator, limit })
     }
 
-    fn expect_judgeable(&self, run: &RunSpec) -> Result<(), GateError> {
-        let kind = run.kind();
-        let (cause, hint) = match self.estimand.in_runs_of(kind) {
-            Estimand::Ratio(Ratio::DeadlineMiss) if kind == Kind::Stream => {
-                ("a stream has no deadline".to_owned(), "gate on `loss_ratio` or `delivered_rate`".to_owned())
-            }
-            Estimand::Ratio(Ratio::DeadlineMiss) if run.judging.deadline_ns.is_none() => no_deadline(),
-            Estimand::Ratio(ratio) if is_of_packets(ratio) && kind == Kind::Wakeup => self.no_packets(),
-            Estimand::Statistic(metric, _) if !kind.metrics().contains(&metric) => {
-                let names: Vec<_> = kind.metrics().iter().map(|metric| metric.name()).collect();
-                (format!("such a run has no `{}`", metric.name()), format!("it has {}", names.join(", ")))
-            }
-            Estimand::Statistic(metric, _) if is_on_schedule(metric) && run.schedule().interval().is_none() => {
-                (format!("a closed loop has no `{}`", metric.name()), "add `--interval T`, such as `-i 1ms`".into())
-            }
-            Estimand::Statistic(metric, _) if needs_stamps(metric) && is_echo(run) => {
-                let cause = format!("a plain echo sends no stamps, from which `{}` is computed", metric.name());
-                (cause, "gate on `round_trip_delay`".into())
-            }
-            Estimand::Ratio(_) | Estimand::Statistic(..) => return Ok(()),
-        };
-        Err(self.absent(format!("latlab {}", kind.word()), cause, hint))
+    /// What it is about in runs of `kind`.
+    fn estimand_of(&self, kind: Kind) -> Estimand {
+        if self.is_metric_typed { self.estimand } else { self.estimand.in_runs_of(kind) }
     }
 
-    fn judge(&self, summary: &Summary) -> Result<ValueGateResult, GateError> {
-        let estimand = self.estimand.in_runs_of(summary.kind);
+    fn expect_judgeable(&self, run: &str, available: &AvailableFigures, runs: GatedRuns) -> Result<(), GateError> {
+        let estimand = self.estimand_of(available.kind());
+        match available.absence(estimand) {
+            None => Ok(()),
+            Some(absence) => Err(absent(&self.text, run.into(), estimand, absence, available, runs)),
+        }
+    }
+
+    fn judge(&self, summary: &Summary) -> ValueGateResult {
+        let estimand = self.estimand_of(summary.kind);
         let result = |figure: RunFigure, lower_bound, (state, reason)| ValueGateResult {
             gate: self.text.clone(),
             estimand,
@@ -219,51 +226,17 @@ impl ValueGate {
             state,
             reason,
         };
-        self.expect_figure(estimand, summary)?;
         if summary.counts.answered == 0 {
-            return Ok(result(RunFigure::Nothing, None, (GateState::Broken, Some(GateReason::Unanswered))));
+            return result(RunFigure::Nothing, None, (GateState::Broken, Some(GateReason::Unanswered)));
         }
-        Ok(match estimand {
-            Estimand::Ratio(ratio) => {
-                let figure = RunFigure::of(summary.ratios.get(ratio));
-                result(figure, None, self.state(figure))
+        let (figure, estimate) = figure_of(estimand, summary);
+        match estimate.filter(|estimate| !estimate.supported && !estimate.bound_is_lost) {
+            Some(QuantileEstimate { lower_bound, .. }) => {
+                result(figure, *lower_bound, self.state_without_support(figure, *lower_bound))
             }
-            Estimand::Statistic(metric, statistic) => {
-                let described = &summary.metrics[&metric];
-                let figure = statistic.figure(described);
-                let own = |estimate: &&QuantileEstimate| Some(estimate.q) == statistic.quantile();
-                match described.quantiles.iter().find(own).filter(|estimate| !estimate.supported) {
-                    Some(QuantileEstimate { lower_bound, .. }) => {
-                        result(figure, *lower_bound, self.state_without_support(figure, *lower_bound))
-                    }
-                    None => result(figure, None, self.state(figure)),
-                }
-            }
-        })
-    }
-
-    /// Expects that `summary` has the metric, and the deadline if the gate is about it.
-    fn expect_figure(&self, estimand: Estimand, summary: &Summary) -> Result<(), GateError> {
-        let (cause, hint) = match estimand {
-            Estimand::Ratio(Ratio::DeadlineMiss) if summary.deadline.is_none() => no_deadline(),
-            Estimand::Ratio(ratio) if is_of_packets(ratio) && summary.kind == Kind::Wakeup => self.no_packets(),
-            Estimand::Statistic(metric, _) if !has(summary, metric) => {
-                let metrics: Vec<_> = summary.metrics.keys().map(|metric| metric.name()).collect();
-                (format!("the recording has no `{}`", metric.name()), format!("it has {}", metrics.join(", ")))
-            }
-            Estimand::Ratio(_) | Estimand::Statistic(..) => return Ok(()),
-        };
-        Err(self.absent(summary.recording.clone(), cause, hint))
-    }
-
-    /// Cause and hint where a ratio of packets is limited for wake-ups.
-    fn no_packets(&self) -> (String, String) {
-        let cause = format!("a timer loses nothing: wake-ups have no `{}`", self.estimand.metric_name());
-        (cause, "gate on `wakeup_latency` or `deadline_miss_ratio`".into())
-    }
-
-    fn absent(&self, run: String, cause: String, hint: String) -> GateError {
-        GateError::Absent { text: self.text.clone(), run, cause, hint }
+            // If even the lower bound lies among the lost probes, so does the quantile, supported or not.
+            None => result(figure, None, self.state(figure)),
+        }
     }
 
     /// The state by a figure that the data support.
@@ -281,12 +254,10 @@ impl ValueGate {
 
     /// The state by a quantile that the data do not support, whose lower bound is `lower_bound`.
     fn state_without_support(&self, figure: RunFigure, lower_bound: Option<f64>) -> (GateState, Option<GateReason>) {
-        let is_upper = self.operator.limits_above();
-        match figure {
-            RunFigure::Nothing => return self.state(figure),
-            RunFigure::Infinite if is_upper => return self.state(figure),
-            RunFigure::Infinite | RunFigure::Finite { .. } => {}
+        if figure == RunFigure::Nothing {
+            return self.state(figure);
         }
+        let is_upper = self.operator.limits_above();
         let state = match lower_bound.map(|bound| self.operator.compares(bound, self.limit)) {
             Some(false) if is_upper => GateState::Broken,
             Some(true) if !is_upper => GateState::Kept,
@@ -313,29 +284,18 @@ impl ValueGate {
     }
 }
 
-/// Whether `summary` has `metric`, or would have it if anything had been answered.
-fn has(summary: &Summary, metric: Metric) -> bool {
-    let is_unanswered = summary.counts.answered == 0 && summary.kind.metrics().contains(&metric);
-    summary.metrics.contains_key(&metric) || is_unanswered
-}
-
-/// Cause and hint where no deadline was given.
-fn no_deadline() -> (String, String) {
-    ("no deadline was given".into(), "add `--deadline T`, such as `--deadline 1ms`".into())
-}
-
-/// Whether `ratio` is of packets on their way.
-const fn is_of_packets(ratio: Ratio) -> bool {
-    !matches!(ratio, Ratio::DeadlineMiss)
-}
-
-/// Whether the singletons of `metric` need the stamps of the reflector.
-const fn needs_stamps(metric: Metric) -> bool {
-    matches!(metric, Metric::ReflectorDwell | Metric::RoundTripDelayLessDwell)
-}
-
-fn is_echo(run: &RunSpec) -> bool {
-    matches!(&run.work, Work::Ping(ping) if ping.protocol == Protocol::Echo)
+/// The figure of `estimand` in `summary`, and its estimate if it is a quantile.
+fn figure_of(estimand: Estimand, summary: &Summary) -> (RunFigure, Option<&QuantileEstimate>) {
+    match estimand {
+        Estimand::Ratio(ratio) => (RunFigure::of(summary.ratios.get(ratio)), None),
+        Estimand::Statistic(metric, statistic) => match summary.metrics.get(&metric) {
+            None => (RunFigure::Nothing, None),
+            Some(described) => {
+                let own = |estimate: &&QuantileEstimate| Some(estimate.q) == statistic.quantile();
+                (statistic.figure(described), described.quantiles.iter().find(own))
+            }
+        },
+    }
 }
 
 #[cfg(test)]
@@ -343,8 +303,9 @@ mod tests {
     use super::*;
     use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
     use crate::analysis::{SummaryOptions, summarise};
-    use crate::plan::Schedule;
+    use crate::plan::{Schedule, Via, WakeupCpus, WakeupSpec, Work};
     use crate::probe::{Fate, ProbeRecord};
+    use crate::units::Nanos;
 
     fn summary(schedule: Schedule, rows: Vec<ProbeRecord>, gates: &ValueGates) -> Summary {
         let source = InMemory::of(schedule, rows);
@@ -356,7 +317,9 @@ mod tests {
     fn judge(schedule: Schedule, rows: Vec<ProbeRecord>, text: &str) -> Result<ValueGateResult, GateError> {
         let gates = ValueGates::parse(&[text.to_owned()], false)?;
         let mut summary = summary(schedule, rows, &gates);
-        gates.judge(&mut summary)?;
+        let spec = InMemory::of(schedule, Vec::new()).manifest.spec;
+        gates.expect_recorded(&summary.recording, &AvailableFigures::of(&spec, None))?;
+        gates.judge(&mut summary);
         Ok(summary.gates.remove(0))
     }
 
@@ -407,22 +370,32 @@ mod tests {
     }
 
     #[test]
-    fn an_infinite_quantile_breaks_upper_limits_only() {
-        let infinite = Some(GateReason::Infinite);
-        for (text, expected) in [
-            ("p99 <= 1h", (GateState::Broken, infinite)),
-            ("p99 < 1h", (GateState::Broken, infinite)),
-            ("p99 >= 1h", (GateState::Kept, infinite)),
-            ("p99 > 1h", (GateState::Kept, infinite)),
-            ("p90 <= 1h", (GateState::Kept, None)),
-            ("loss_ratio <= 1%", (GateState::Broken, None)),
-            // Supported or not, no upper limit holds.
-            ("p99.99 <= 1h", (GateState::Broken, infinite)),
+    fn an_infinite_quantile_decides_if_the_data_support_it_or_its_bound_is_infinite_too() {
+        let (infinite, unsupported) = (Some(GateReason::Infinite), Some(GateReason::Unsupported));
+        for (lost, text, expected) in [
+            (100, "p99 <= 1h", (GateState::Broken, infinite)),
+            (100, "p99 < 1h", (GateState::Broken, infinite)),
+            (100, "p99 >= 1h", (GateState::Kept, infinite)),
+            (100, "p99 > 1h", (GateState::Kept, infinite)),
+            (100, "p90 <= 1h", (GateState::Kept, None)),
+            (100, "loss_ratio <= 1%", (GateState::Broken, None)),
+            // Without support, and its bound is not among the lost: 3 of 2,000, and 2 lie beyond p99.9.
+            (3, "p99.9 <= 1h", (GateState::Undecided, unsupported)),
+            (3, "p99.9 >= 1h", (GateState::Undecided, unsupported)),
+            (3, "p99.9 <= 1ms", (GateState::Broken, unsupported)),
+            (3, "p99.9 >= 1ms", (GateState::Kept, unsupported)),
+            // Without support, and even its bound is among the lost.
+            (100, "p99.99 <= 1h", (GateState::Broken, infinite)),
+            (100, "p99.99 >= 1h", (GateState::Kept, infinite)),
         ] {
-            assert_eq!(state(closed_loop(100), text), expected, "{text}");
+            assert_eq!(state(closed_loop(lost), text), expected, "{text}, {lost} lost");
         }
-        let result = judge(CLOSED, closed_loop(100), "p99 <= 1h").expect("a gate");
-        assert_eq!(result.value, None);
+        for (lost, text, has_bound) in
+            [(100, "p99 <= 1h", false), (3, "p99.9 <= 1h", true), (100, "p99.99 <= 1h", false)]
+        {
+            let result = judge(CLOSED, closed_loop(lost), text).expect("a gate");
+            assert_eq!((result.value, result.lower_bound.is_some()), (None, has_bound), "{text}, {lost} lost");
+        }
     }
 
     #[test]
@@ -443,11 +416,6 @@ mod tests {
         ] {
             assert_eq!(state(closed_loop(0), text), (expected, unsupported), "{text}");
         }
-        assert_eq!(
-            state(closed_loop(10), "p99.99 >= 1h"),
-            (GateState::Undecided, unsupported),
-            "infinite, unsupported"
-        );
         assert_eq!(state(vec![closed(0, 0, 5)], "p50 <= 1h"), (GateState::Undecided, unsupported), "no bound");
     }
 
@@ -474,7 +442,42 @@ mod tests {
             }
         }
         let one = vec![closed(0, 0, 1)];
-        assert_eq!(state(one, "stddev <= 1s"), (GateState::Broken, Some(GateReason::NothingToJudge)));
+        let alone = || vec![closed(0, 0, 1), but(closed(1, 60, 1), Fate::Lost)];
+        for (rows, text) in [(one, "stddev <= 1s"), (alone(), "ipdv p50 <= 1s"), (alone(), "ipdv max >= 0ns")] {
+            assert_eq!(state(rows, text), (GateState::Broken, Some(GateReason::NothingToJudge)), "{text}");
+        }
+    }
+
+    /// A summary of a wake-up that was measured, with the results of `gates`.
+    fn of_wakeups(gates: &ValueGates) -> (AvailableFigures, Summary) {
+        // Wake-ups are read as probes.
+        let mut source = InMemory::of(EVERY_MS, vec![scheduled(0, 0, 0, 7)]);
+        let (via, cpus) = (Via::ClockNanosleep, WakeupCpus::Anywhere);
+        let spec = WakeupSpec { via, interval_ns: Nanos::from_millis(1), relative: false, cpus, break_ns: None };
+        source.manifest.spec = RunSpec::here(Work::Wakeup(spec));
+        source.manifest.kind = Kind::Wakeup;
+        let mut options = SummaryOptions::of(&source.manifest.spec);
+        gates.include(&mut options);
+        let mut summary = summarise(&source, &options).expect("no windows");
+        gates.judge(&mut summary);
+        (AvailableFigures::of(&source.manifest.spec, None), summary)
+    }
+
+    #[test]
+    fn a_metric_that_was_typed_is_not_replaced_by_that_of_the_run() {
+        let gates = |text: &str| ValueGates::parse(&[text.to_owned()], false).expect(text);
+        let (available, summary) = of_wakeups(&gates("max <= 1s"));
+        let result = &summary.gates[0];
+        assert_eq!((result.estimand.metric_name(), result.value), ("wakeup_latency", Some(7_000.0)));
+        assert_eq!(gates("max <= 1s").expect_recorded("w", &available), Ok(()));
+        let failure =
+            gates("round_trip_delay max <= 1s").expect_recorded("w", &available).expect_err("a timer").explain();
+        assert_eq!((failure.exit_code, failure.cause.as_deref()), (2, Some("such a run has no `round_trip_delay`")));
+        assert_eq!(failure.hint.as_deref(), Some("gate on one of wakeup_latency"));
+        // The hint names what can be judged, shown or not.
+        let failure = judge(CLOSED, closed_loop(0), "wakeup_latency p50 <= 1s").expect_err("no timer").explain();
+        let metrics = "round_trip_delay, round_trip_delay_less_dwell, reflector_dwell, pdv, ipdv";
+        assert_eq!(failure.hint, Some(format!("gate on one of {metrics}")));
     }
 
     #[test]
@@ -519,10 +522,10 @@ mod tests {
             for (is_strict, expected) in [(false, usual), (true, strict)] {
                 let gates = ValueGates::parse(&[text.to_owned()], is_strict).expect(text);
                 let mut summary = summary(CLOSED, closed_loop(0), &gates);
-                gates.judge(&mut summary).expect(text);
+                gates.judge(&mut summary);
                 let summaries = [summary];
                 assert_eq!(gates.outcome(&summaries), expected, "{text}");
-                assert_eq!(gates.outcome_over_runs(&gates.over_runs(&summaries, 0)), expected, "{text}");
+                assert_eq!(gates.outcome_over_runs(&gates.over_runs(Kind::Ping, &summaries, 0)), expected, "{text}");
             }
         }
         assert_eq!(ValueGates::default().outcome(&[]), Outcome::Done);
@@ -535,10 +538,10 @@ mod tests {
         let run = |name: &str, delay: i64| {
             let rows = (0..100).map(|seq| closed(seq, seq as i64 * 60, delay)).collect();
             let mut summary = Summary { recording: format!("e/runs/{name}"), ..summary(CLOSED, rows, &gates) };
-            gates.judge(&mut summary).expect("judged");
+            gates.judge(&mut summary);
             summary
         };
-        let results = gates.over_runs(&[run("a", 10), run("b", 30), run("c", 40), run("d", 40)], 0);
+        let results = gates.over_runs(Kind::Ping, &[run("a", 10), run("b", 30), run("c", 40), run("d", 40)], 0);
         let found: Vec<_> = results.iter().map(|result| (result.state(), result.runs, result.broken)).collect();
         assert_eq!(found, [(GateState::Broken, 4, 3), (GateState::Broken, 4, 1), (GateState::Kept, 4, 0)]);
         let worst: Vec<_> = results.iter().map(|result| result.worst.as_ref().expect("a run")).collect();
@@ -550,11 +553,11 @@ mod tests {
     fn a_gate_of_an_experiment_with_a_condition_without_a_judged_run_is_broken() {
         let gates = ValueGates::parse(&["p50 <= 1s".to_owned()], false).expect("a gate");
         let mut measured = summary(CLOSED, closed_loop(0), &gates);
-        gates.judge(&mut measured).expect("judged");
-        let result = gates.over_runs(&[measured], 1).remove(0);
+        gates.judge(&mut measured);
+        let result = gates.over_runs(Kind::Ping, &[measured], 1).remove(0);
         assert_eq!((result.state(), result.reason()), (GateState::Broken, Some(GateReason::NothingToJudge)));
         assert_eq!((result.broken, result.undecided_warning()), (0, None));
-        let results = gates.over_runs(&[], 1);
+        let results = gates.over_runs(Kind::Ping, &[], 1);
         assert_eq!((results[0].state(), results[0].reason()), (GateState::Broken, Some(GateReason::NothingToJudge)));
         assert_eq!(gates.outcome_over_runs(&results), Outcome::AnswerIsNo);
     }
@@ -565,6 +568,9 @@ mod tests {
             ("", "none of", "such as"),
             ("p99", "none of", "such as"),
             ("p99 = 1ms", "none of", "such as"),
+            ("p99 =< 1ms", "`=<` is no operator", "did you mean `<=`?"),
+            ("p99 => 1ms", "`=>` is no operator", "did you mean `>=`?"),
+            ("p99 ≤ 1ms", "`≤` is no operator", "did you mean `<=`?"),
             ("<= 1ms", "statistic is missing", "such as"),
             ("round trip p99 <= 1ms", "3 words", "such as"),
             ("p99 <= 200", "unit is missing", "250us"),

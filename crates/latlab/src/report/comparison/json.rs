@@ -26,11 +26,21 @@ pub fn render(comparisons: &Comparisons, gates: &[ChangeGateResult], companions:
     let shifts: Vec<_> = comparisons.shifts.iter().map(|row| document(row, comparisons, false)).collect();
     let gates: Vec<_> = gates
         .iter()
-        .map(|gated| GateDocument {
-            gate: &gated.gate,
-            candidate: gated.row.map(|row| name(comparisons.rows[row].candidate)),
-            reason: gated.reason.map(GateReason::code),
-            state: gated.state.word(),
+        .map(|gated| {
+            let row = gated.row.map(|row| &comparisons.rows[row]);
+            let change = row.and_then(Comparison::judged_change);
+            GateDocument {
+                gate: &gated.gate,
+                metric: gated.quantity.metric_name(),
+                statistic: gated.quantity.statistic_name(),
+                baseline: row.map(|row| name(row.baseline)),
+                candidate: row.map(|row| name(row.candidate)),
+                value: finite(change.map(|change| change.value)),
+                low: finite(change.and_then(|change| change.interval.low)),
+                high: finite(change.and_then(|change| change.interval.high)),
+                state: gated.state.word(),
+                reason: gated.reason.map(GateReason::code),
+            }
         })
         .collect();
     pretty(&CompareDocument {
@@ -159,7 +169,14 @@ struct EffectDocument {
 #[derive(Serialize)]
 struct GateDocument<'a> {
     gate: &'a str,
+    metric: &'static str,
+    statistic: String,
+    baseline: Option<&'a str>,
     candidate: Option<&'a str>,
+    /// The change that was judged and its interval: a share of the baseline, of ratios a difference.
+    value: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
     state: &'static str,
     reason: Option<&'static str>,
 }

@@ -276,7 +276,7 @@ fn gate(gated: &ChangeGateResult, comparisons: &Comparisons) -> String {
         Some(GateReason::ZeroBaseline) => ": no change is a share of a baseline of 0",
         Some(GateReason::Unanswered) => ": no run of it got an answer",
         Some(GateReason::Infinite) => ": it is infinite, and the baseline is not",
-        Some(GateReason::NothingToJudge) => ": a group has no run, or a run has no such figure",
+        Some(GateReason::NothingToJudge) => ": a group has no run, the baseline no answer, or a run no such figure",
         Some(GateReason::MissingRuns) => ": finished runs are gone or damaged",
         Some(GateReason::Losses) => ": what was lost makes the change uncertain",
         Some(GateReason::BothSides | GateReason::Untested | GateReason::Unsupported) | None => "",
