@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use super::source::ProbeSource;
-use crate::facts::{BareLoop, ClockAnchor, HostFacts, HostSample, Instrument};
-use crate::plan::{EndSpec, PingSpec, RunSpec, Schedule, Side, Via};
+use crate::facts::{BareLoop, ClockAnchor, HostFacts, HostSample, Instrument, StreamInterval};
+use crate::plan::{EndSpec, Pace, PacketSize, PingSpec, RunSpec, Schedule, Side, StreamRunSpec, Via, Work};
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::recording::manifest::{EndFacts, Manifest, RunEnding};
 use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn, WakeupBatch, WordColumn};
@@ -23,12 +23,24 @@ pub(crate) struct InMemory {
     /// Measured wake-ups: CPU, due time, wake-up.
     pub(crate) wakeups: Vec<(Option<u16>, i64, i64)>,
     pub(crate) hosts: Vec<(Side, HostSample)>,
+    /// Those of a stream.
+    pub(crate) intervals: Vec<StreamInterval>,
 }
 
 impl InMemory {
     /// Rows with a plausible manifest.
     pub(crate) fn of(schedule: Schedule, rows: Vec<ProbeRecord>) -> InMemory {
-        InMemory { manifest: manifest(schedule), rows, batch: 3, wakeups: Vec::new(), hosts: Vec::new() }
+        let (wakeups, hosts, intervals) = (Vec::new(), Vec::new(), Vec::new());
+        InMemory { manifest: manifest(schedule), rows, batch: 3, wakeups, hosts, intervals }
+    }
+
+    /// A stream of packets of 125 bytes, which are 1,000 bits, with these intervals.
+    pub(crate) fn of_stream(flows: u16, intervals: Vec<StreamInterval>) -> InMemory {
+        let spec = StreamRunSpec { size: PacketSize::Bytes(125), flows, ..StreamRunSpec::at(Pace::Max) };
+        let mut source = InMemory { intervals, ..InMemory::of(CLOSED, Vec::new()) };
+        source.manifest.spec = RunSpec::here(Work::Stream(spec));
+        source.manifest.kind = source.manifest.spec.kind();
+        source
     }
 }
 
@@ -45,6 +57,11 @@ impl ProbeSource for InMemory {
 
     fn visit_probes(&self, columns: &[ProbeColumn], visit: &mut dyn FnMut(&ProbeBatch)) -> Result<(), Infallible> {
         self.rows.chunks(self.batch).for_each(|rows| visit(&batch(rows, columns)));
+        Ok(())
+    }
+
+    fn visit_intervals(&self, visit: &mut dyn FnMut(&StreamInterval)) -> Result<(), Infallible> {
+        self.intervals.iter().for_each(visit);
         Ok(())
     }
 

@@ -35,7 +35,7 @@ pub use ping::{Coincidence, LateBeyond, Threshold, Window};
 pub use singletons::sample;
 pub use source::ProbeSource;
 pub use stream::{
-    CpuCost, GoalEnd, GoalFigures, SearchFigures, StageFigures, StreamFigures, StreamRates, StreamTotals,
+    CpuCost, GoalEnd, GoalFigures, LevelSpans, SearchFigures, StageFigures, StreamFigures, StreamRates, StreamTotals,
 };
 pub use summarise::summarise;
 pub use summary::{AnalysisError, Summary, SummaryOptions};

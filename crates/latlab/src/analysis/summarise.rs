@@ -118,7 +118,8 @@ fn of_stream<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     let intervals = StreamAccumulator::of(source)?;
     let figures = stream::figures(source, &intervals, &describing)?;
     let counts = RunCounts::of_counts(intervals.counts(), figures.total.sending);
-    let described = |metric| (metric, describe(&intervals.sample(metric, manifest), &describing));
+    let alike = |sample: &_| describe(sample, &describing);
+    let described = |metric| (metric, intervals.described(metric, manifest, &alike));
     let metrics: BTreeMap<Metric, Description> = Metric::STREAM.into_iter().map(described).collect();
     let hosts = host_samples(source)?;
     let own = stream::caveats(manifest, &figures, metrics.get(&Metric::DeliveredRate));

@@ -4,7 +4,8 @@
 use super::heading::names;
 use super::view::{ColumnView, GroupView, RowView, TableView};
 use crate::analysis::{
-    CpuCost, GoalEnd, GoalFigures, SearchFigures, StageFigures, StreamFigures, StreamTotals, Summary,
+    CpuCost, GoalEnd, GoalFigures, LevelSpans, STREAM_INTERVAL, SearchFigures, StageFigures, StreamFigures,
+    StreamTotals, Summary,
 };
 use crate::metric::Metric;
 use crate::stats::{Description, QuantileEstimate};
@@ -127,12 +128,23 @@ fn evenness(summaries: &[Summary], names: &[String]) -> Option<TableView> {
     let (least, most) = (described.iter().map(|(_, one)| one.n).min()?, described.iter().map(|(_, one)| one.n).max()?);
     let n = if least == most { grouped(most) } else { format!("{} to {}", grouped(least), grouped(most)) };
     Some(TableView {
-        title: "delivered rate over intervals of 100 ms".into(),
+        title: format!("delivered rate over intervals of {}", lengths(summaries)),
         note: format!("n {n}"),
         corner: String::new(),
         rows: described.iter().map(|(name, _)| RowView { label: (*name).clone(), quiet: false }).collect(),
         groups: vec![GroupView { heading: String::new(), columns }],
     })
+}
+
+/// Formats the lengths of the intervals as `100 ms`, or as `56 ms to 716 ms` if some are stretched.
+fn lengths(summaries: &[Summary]) -> String {
+    let spans = || summaries.iter().filter_map(|summary| summary.stream.as_ref()?.intervals);
+    let shortest = spans().map(|LevelSpans { shortest, .. }| shortest).min().unwrap_or(STREAM_INTERVAL);
+    let longest = spans().map(|LevelSpans { longest, .. }| longest).max().unwrap_or(STREAM_INTERVAL);
+    match 2 * longest.0 < 3 * STREAM_INTERVAL.0 {
+        true => span(STREAM_INTERVAL),
+        false => format!("{} to {}", span(shortest), span(longest)),
+    }
 }
 
 /// Table with a row for each flow; `None` for a single flow.

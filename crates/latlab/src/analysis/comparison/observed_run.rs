@@ -274,7 +274,8 @@ impl Observation {
         let figure = |estimand: &Estimand| match estimand {
             Estimand::Ratio(ratio) => RunFigure::of(ratio_of(*ratio, &counts, None)),
             Estimand::Statistic(metric, statistic) if metric.is_rate() => {
-                statistic.figure(&described(&intervals.sample(*metric, source.manifest()), estimands))
+                statistic
+                    .figure(&intervals.described(*metric, source.manifest(), &|sample| described(sample, estimands)))
             }
             Estimand::Statistic(..) => RunFigure::Nothing,
         };

@@ -8,6 +8,7 @@ use crate::diagnostics::{Caveat, Severity};
 use crate::plan::{Direction, SendMode, WaitMode, defaults};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
+use crate::units::Nanos;
 use crate::units::human::{bit_rate, grouped, percent, quantile, typed_size};
 
 /// The caveats of a stream and of its search; `delivered` is the delivered rate.
@@ -59,7 +60,7 @@ fn nothing(stream: &StreamFigures) -> Option<Caveat> {
 }
 
 fn beyond_reach(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
-    let (asked, reached) = stream.asked_pps.zip(stream.rates.offered_pps)?;
+    let (asked, reached) = stream.asked_pps.zip(offered_by_flows(stream))?;
     // If the receiver stopped counting, packets were held back, which is not a limit of this end.
     if manifest.run.stream.as_ref().is_some_and(|facts| !facts.settled) {
         return None;
@@ -84,6 +85,12 @@ fn beyond_reach(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
             faster_options(manifest, asked),
         )
     })
+}
+
+/// The sum of what each flow sent over its own time, since flows do not begin together; `None` if none sent.
+fn offered_by_flows(stream: &StreamFigures) -> Option<f64> {
+    let flows = stream.flows.iter().filter(|flow| flow.sending > Nanos::ZERO);
+    flows.map(|flow| flow.sent as f64 / flow.sending.as_secs_f64()).reduce(|sum, pps| sum + pps)
 }
 
 /// Options that may raise the rate, of those that such a stream takes.

@@ -1,23 +1,17 @@
 //! Figures of a stream from its intervals: totals of each flow, rates, losses, CPU time of either end. Definitions:
 //! docs/metrics.md, section Metrics of `latlab stream`.
 
-use std::collections::BTreeMap;
-
+use super::series::{FlowIntervals, LevelSpans, RateSeries, covered_time};
 use super::stages::{SearchFigures, StageFigures, search, stages};
 use crate::analysis::counts::Counts;
 use crate::analysis::source::ProbeSource;
 use crate::facts::{IntervalCounts, StreamInterval};
 use crate::metric::Metric;
-use crate::plan::defaults;
 use crate::probe::Phase;
 use crate::recording::manifest::Manifest;
 use crate::sample::Sample;
-use crate::stats::DescribeOptions;
+use crate::stats::{DescribeOptions, Description};
 use crate::units::Nanos;
-
-/// A shorter interval is the remainder at the end of a slice, or lies between a poll and its repetition: its rate is
-/// mostly chance.
-const INTERVAL_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 2);
 
 /// Totals of one flow, or of all flows together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,9 +32,9 @@ pub struct StreamTotals {
     pub refused: u64,
     /// Due packets given up by a sender that was too far behind.
     pub skipped: u64,
-    /// Time of sending, on the sender's clock; of several flows the longest.
+    /// Time of sending, on the sender's clock; of several flows the time in which any of them sent.
     pub sending: Nanos,
-    /// Time of counting, on the receiver's clock; of several flows the longest.
+    /// Time of counting, on the receiver's clock; of several flows the time in which any of them was counted.
     pub counting: Nanos,
 }
 
@@ -73,12 +67,18 @@ impl StreamTotals {
         self.outside_window += other.outside_window;
         self.refused += other.refused;
         self.skipped += other.skipped;
-        self.sending = self.sending.max(other.sending);
-        self.counting = self.counting.max(other.counting);
+    }
+
+    /// The rates of so many packets over such times, with a payload of `size_bytes` each.
+    fn rates(&self, size_bytes: u32) -> StreamRates {
+        let over = |packets: u64, span: Nanos| (span > Nanos::ZERO).then(|| packets as f64 / span.as_secs_f64());
+        let bits = |pps: Option<f64>| pps.map(|pps| pps * f64::from(size_bytes) * 8.0);
+        let (offered_pps, delivered_pps) = (over(self.sent, self.sending), over(self.delivered, self.counting));
+        StreamRates { offered_pps, delivered_pps, offered_bps: bits(offered_pps), delivered_bps: bits(delivered_pps) }
     }
 }
 
-/// Rates of the whole run; `None` if nothing was measured.
+/// Rates of the whole run, totals over times; `None` if nothing was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StreamRates {
     /// Packets a second that the sender's kernel accepted.
@@ -113,6 +113,8 @@ pub struct StreamFigures {
     pub total: StreamTotals,
     /// Rates of the whole run.
     pub rates: StreamRates,
+    /// The times of which the delivered rate is known; `None` without any.
+    pub intervals: Option<LevelSpans>,
     /// UDP payload of each packet.
     pub size_bytes: u32,
     /// Datagrams that the receiver's own socket dropped during the run; `None` if it does not report them.
@@ -151,8 +153,8 @@ pub(in crate::analysis) fn figures<S: ProbeSource>(
 /// The measured intervals of a run.
 #[derive(Debug, Default)]
 pub(in crate::analysis) struct StreamAccumulator {
-    sent: BTreeMap<u16, Vec<StreamInterval>>,
-    counted: BTreeMap<u16, Vec<StreamInterval>>,
+    sent: FlowIntervals,
+    counted: FlowIntervals,
 }
 
 impl StreamAccumulator {
@@ -177,8 +179,8 @@ impl StreamAccumulator {
 
     /// The figures of the intervals, without search and stages.
     fn figures(&self, manifest: &Manifest) -> StreamFigures {
-        let flows: Vec<StreamTotals> = self.sent.keys().map(|flow| self.totals(*flow)).collect();
-        let total = sum(&flows);
+        let flows = self.flows();
+        let total = self.all(&flows);
         let size_bytes = size_bytes(manifest);
         let facts = manifest.run.stream.clone().unwrap_or_default();
         let ipv6 = manifest.run.peer_address.as_deref().is_some_and(|address| address.starts_with('['));
@@ -189,11 +191,10 @@ impl StreamAccumulator {
         // The rate that a search found is held in the last stage.
         let held = manifest.run.stages.last().filter(|_| manifest.run.search.is_some());
         let asked = held.map_or_else(asked, |stage| stage.stream?.asked_pps);
-        let cpu = |of: &BTreeMap<u16, Vec<StreamInterval>>| {
-            of.values().flatten().filter_map(|row| row.cpu).reduce(|sum, cpu| sum + cpu)
-        };
+        let cpu = |of: &FlowIntervals| of.values().flatten().filter_map(|row| row.cpu).reduce(|sum, cpu| sum + cpu);
         StreamFigures {
-            rates: rates(&flows, size_bytes),
+            rates: total.rates(size_bytes),
+            intervals: self.series(Metric::DeliveredRate, size_bytes).spans(),
             sender_cpu: cpu(&self.sent).map(|used| cost(used, total.sending, total.sent, size_bytes)),
             receiver_cpu: cpu(&self.counted).map(|used| cost(used, total.counting, total.delivered, size_bytes)),
             socket_drops: self.counted.values().flatten().filter_map(drops).reduce(|sum, drops| sum + drops),
@@ -212,19 +213,26 @@ impl StreamAccumulator {
 
     /// The totals of all flows as fates.
     pub(in crate::analysis) fn counts(&self) -> Counts {
-        self.all_flows().counts()
+        self.all(&self.flows()).counts()
     }
 
     /// The same for a comparison: if the receiver counted nothing, all packets are lost.
     pub(in crate::analysis) fn counts_or_all_lost(&self) -> Counts {
-        let totals = self.all_flows();
+        let totals = self.all(&self.flows());
         let is_silent = totals.counting == Nanos::ZERO;
         StreamTotals { decided: if is_silent { totals.sent } else { totals.decided }, ..totals }.counts()
     }
 
-    fn all_flows(&self) -> StreamTotals {
-        let flows: Vec<StreamTotals> = self.sent.keys().map(|flow| self.totals(*flow)).collect();
-        sum(&flows)
+    fn flows(&self) -> Vec<StreamTotals> {
+        self.sent.keys().map(|flow| self.totals(*flow)).collect()
+    }
+
+    /// The totals of all `flows`.
+    fn all(&self, flows: &[StreamTotals]) -> StreamTotals {
+        let (sending, counting) = (covered_time(&self.sent), covered_time(&self.counted));
+        let mut total = StreamTotals { sending, counting, ..StreamTotals::default() };
+        flows.iter().for_each(|flow| total.add(flow));
+        total
     }
 
     fn totals(&self, flow: u16) -> StreamTotals {
@@ -250,54 +258,23 @@ impl StreamAccumulator {
         totals
     }
 
-    /// The singletons of `metric`: the rate in each interval of the first flow, in payload bits a second. Intervals of
-    /// the other flows add the share of their packets that falls into it.
-    pub(in crate::analysis) fn sample(&self, metric: Metric, manifest: &Manifest) -> Sample {
+    /// The description of the offered or delivered rate, in payload bits a second, as every command reports it; `describe`
+    /// computes the figures of a sample whose singletons are alike. The mean is that of the run's rates.
+    pub(in crate::analysis) fn described(
+        &self,
+        metric: Metric,
+        manifest: &Manifest,
+        describe: &dyn Fn(&Sample) -> Description,
+    ) -> Description {
+        let size_bytes = size_bytes(manifest);
+        let rates = self.all(&self.flows()).rates(size_bytes);
+        let mean = if metric == Metric::OfferedRate { rates.offered_bps } else { rates.delivered_bps };
+        self.series(metric, size_bytes).described(metric, mean, describe)
+    }
+
+    fn series(&self, metric: Metric, size_bytes: u32) -> RateSeries {
         let side = if metric == Metric::OfferedRate { &self.sent } else { &self.counted };
-        let bits = f64::from(size_bytes(manifest)) * 8.0;
-        let mut flows = side.values();
-        let first = flows.next().map(Vec::as_slice).unwrap_or_default();
-        let mut others: Vec<Overlap> = flows.map(|rows| Overlap { rows, next: 0 }).collect();
-        let mut singletons = Vec::with_capacity(first.len());
-        for row in first {
-            let of_others: f64 = others.iter_mut().map(|other| other.packets_within(row)).sum();
-            if row.span() >= INTERVAL_MIN {
-                let packets = packets(row) as f64 + of_others;
-                singletons.push((packets * bits / row.span().as_secs_f64()).round() as i64);
-            }
-        }
-        Sample::new(metric, singletons)
-    }
-}
-
-/// A further flow: its intervals in order of time, and the first that has not ended.
-struct Overlap<'a> {
-    rows: &'a [StreamInterval],
-    next: usize,
-}
-
-impl Overlap<'_> {
-    /// Its packets within `window`; windows come in order of time.
-    fn packets_within(&mut self, window: &StreamInterval) -> f64 {
-        let mut sum = 0.0;
-        while let Some(row) = self.rows.get(self.next) {
-            let common = row.end_ns.min(window.end_ns) - row.start_ns.max(window.start_ns);
-            if common > 0 {
-                sum += packets(row) as f64 * common as f64 / row.span().0 as f64;
-            }
-            if row.end_ns > window.end_ns {
-                break;
-            }
-            self.next += 1;
-        }
-        sum
-    }
-}
-
-fn packets(row: &StreamInterval) -> u64 {
-    match row.seen {
-        IntervalCounts::Offered { packets, .. } => packets,
-        IntervalCounts::Counted { delivered, .. } => delivered,
+        RateSeries::of(side, f64::from(size_bytes) * 8.0)
     }
 }
 
@@ -310,24 +287,6 @@ fn drops(row: &StreamInterval) -> Option<u64> {
 
 fn size_bytes(manifest: &Manifest) -> u32 {
     manifest.spec.stream().and_then(|stream| stream.size.known()).unwrap_or(0)
-}
-
-fn sum(flows: &[StreamTotals]) -> StreamTotals {
-    let mut total = StreamTotals::default();
-    flows.iter().for_each(|flow| total.add(flow));
-    total
-}
-
-/// The sums of the flows' rates, since flows are concurrent.
-fn rates(flows: &[StreamTotals], size_bytes: u32) -> StreamRates {
-    let sum = |of: fn(&StreamTotals) -> (u64, Nanos)| {
-        let rates = flows.iter().map(of).filter(|(_, span)| *span > Nanos::ZERO);
-        rates.map(|(packets, span)| packets as f64 / span.as_secs_f64()).reduce(|sum, rate| sum + rate)
-    };
-    let bits = |pps: Option<f64>| pps.map(|pps| pps * f64::from(size_bytes) * 8.0);
-    let (offered_pps, delivered_pps) =
-        (sum(|flow| (flow.sent, flow.sending)), sum(|flow| (flow.delivered, flow.counting)));
-    StreamRates { offered_pps, delivered_pps, offered_bps: bits(offered_pps), delivered_bps: bits(delivered_pps) }
 }
 
 fn cost(used: Nanos, span: Nanos, packets: u64, size_bytes: u32) -> CpuCost {
@@ -408,21 +367,6 @@ mod tests {
         let rows = [row(0, 0, 100, offered(1_000)), row(0, 0, 100, counted(400, 395))];
         let total = accumulated(&rows).figures(&manifest(125, 1)).total;
         assert_eq!((total.sent - total.decided, total.lost()), (600, 0));
-    }
-
-    #[test]
-    fn rates_of_flows_add_up_if_their_intervals_differ() {
-        let rows = [
-            row(0, 0, 100, counted(100, 100)),
-            row(0, 100, 200, counted(100, 100)),
-            row(0, 200, 210, counted(9, 9)),
-            row(1, 50, 150, counted(200, 200)),
-            row(1, 150, 250, counted(400, 400)),
-        ];
-        let sample = accumulated(&rows).sample(Metric::DeliveredRate, &manifest(125, 2));
-        // 100 + half of 200, then 100 + half of 200 + half of 400; the last 10 ms are too short.
-        assert_eq!(sample.singletons, [2_000_000, 4_000_000]);
-        assert_eq!(accumulated(&[]).sample(Metric::OfferedRate, &manifest(125, 1)).n(), 0);
     }
 
     #[test]
