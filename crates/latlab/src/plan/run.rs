@@ -321,9 +321,8 @@ impl RunSpec {
     /// of this end. Threads that measure wake-ups inherit it, so beside them the slack stays as it is.
     pub fn minimises_timer_slack(&self) -> bool {
         let one_host = self.target.is_this_host();
-        let is_stated = |spec: &SettingSpec| {
-            matches!(spec.setting, Setting::TimerSlack(_)) && spec.ends(one_host).is_local()
-        };
+        let is_stated =
+            |spec: &SettingSpec| matches!(spec.setting, Setting::TimerSlack(_)) && spec.ends(one_host).is_local();
         self.path().is_some() && self.concurrent_wakeups().is_none() && !self.settings.iter().any(is_stated)
     }
 

@@ -300,11 +300,12 @@ fn timer_slack_is_set_for_the_threads_of_the_named_ends() {
 
 #[test]
 fn the_slack_of_the_thread_that_sends_is_recorded_and_that_of_threads_that_measure_wake_ups_is_left_alone() {
-    let usual = fs::read_to_string("/proc/self/timerslack_ns").expect("our own").trim().parse::<i64>().expect("a number");
+    let usual =
+        fs::read_to_string("/proc/self/timerslack_ns").expect("our own").trim().parse::<i64>().expect("a number");
     for (line, sent, slept) in [
         ("ping -n 5 --warmup 0", Some(1), None),
         ("ping -n 5 --warmup 0 --set timer-slack=4321ns", Some(4_321), None),
-        ("ping -n 5 --warmup 0 -i 1ms --with-wakeup", Some(usual), Some(usual)),
+        ("ping -n 5 --warmup 0 -i 1ms --with-wakeup 1ms", Some(usual), Some(usual)),
         ("stream -d 50ms --warmup 0", Some(1), None),
         ("wakeup -n 5 --warmup 0", None, Some(usual)),
     ] {
