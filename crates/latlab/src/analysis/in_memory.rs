@@ -103,6 +103,7 @@ fn batch(rows: &[ProbeRecord], columns: &[ProbeColumn]) -> ProbeBatch {
         sent_ns: column(ProbeColumn::SentNs, &|row| row.sent.map(Stamp::as_nanos)),
         received_cpu: column(ProbeColumn::ReceivedCpu, &|row| row.received_cpu.map(i64::from)),
         sent_cpu: column(ProbeColumn::SentCpu, &|row| row.sent_cpu.map(i64::from)),
+        reflector_cpu: column(ProbeColumn::ReflectorCpu, &|row| row.reflector_cpu.map(i64::from)),
         received_ns: column(ProbeColumn::ReceivedNs, &|row| row.received.map(Stamp::as_nanos)),
         reflector_received_ns: column(ProbeColumn::ReflectorReceivedNs, &|row| {
             row.reflector_received.map(Stamp::as_nanos)

@@ -52,3 +52,17 @@ pub(super) const FOREIGN_WARNING: f64 = 0.1;
 pub(super) const FREQUENCY_DRIFT: f64 = 0.05;
 /// Fewer readings of the rate in either half are chance.
 pub(super) const FREQUENCY_READINGS: u64 = 4;
+
+/// Share of the probes from which a placement of the ends is named, and the round trips are called mixed: it determines
+/// p99, or all above.
+pub(super) const PLACEMENT_SHARE: f64 = 0.01;
+/// Ratio of the medians of two placements from which quantiles that mix them mislead.
+pub(super) const PLACEMENT_CONTRAST: f64 = 1.2;
+
+/// A round trip on one host that takes this long, while an end spins, contains a time slice of another thread: the
+/// scheduler's shortest is 0.7 ms or longer (`sysctl_sched_base_slice`, kernel/sched/fair.c).
+pub(super) const STALLED: Nanos = Nanos::from_millis(1);
+/// The path alone does not vary by so many times the fastest round trip.
+pub(super) const STALLED_CONTRAST: i64 = 20;
+/// From this share on even p90 contains time slices.
+pub(super) const STALLED_SHARE: f64 = 0.1;

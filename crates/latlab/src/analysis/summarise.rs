@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use super::caveats;
 use super::counts::{Ratios, RunCounts, SendErrors, ShareIntervals};
 use super::host_samples::HostAccumulators;
-use super::ping::{self, Windows, coincidence};
+use super::ping::{self, Placements, SpinStalls, Windows, coincidence};
 use super::singletons::{Singletons, is_on_schedule, sample};
 use super::source::{ProbeSource, RowVisitor, visit_rows};
 use super::stream::{self, StreamAccumulator};
 use super::summary::{AnalysisError, Summary, SummaryOptions};
 use super::wakeup::{self, WakeupAccumulator};
 use crate::diagnostics::Caveat;
+use crate::facts::{BareLoop, Instrument};
 use crate::metric::Metric;
 use crate::plan::{Kind, Side, defaults};
 use crate::recording::manifest::Manifest;
@@ -59,7 +60,7 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     summary.wakeups = wakeups
         .zip(manifest.spec.wakeup())
         .map(|(wakeups, spec)| wakeups.finish(manifest, spec, hosts.get(&Side::Local), described, &describing));
-    let mut own = caveats_of_counts(source, &counts, described)?;
+    let mut own = caveats_of_rows(source, &counts, described, &hosts)?;
     own.extend(summary.wakeups.iter().flat_map(|wakeups| wakeup::caveats(wakeups, counts.counts.answered)));
     own.extend(summary.coincidence.as_ref().and_then(ping::overrun_caveat));
     own.extend(ping::socket_caveats(manifest, &counts.counts));
@@ -67,16 +68,28 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     Ok(summary)
 }
 
-fn caveats_of_counts<S: ProbeSource>(
+/// The caveats of the counts, and of the CPUs on which the probes were sent and reflected.
+fn caveats_of_rows<S: ProbeSource>(
     source: &S,
     counts: &RunCounts,
     described: Option<&Description>,
+    hosts: &HostAccumulators,
 ) -> Result<Vec<Caveat>, S::Error> {
-    let mut errors = SendErrors::default();
-    if counts.counts.send_failed > 0 {
-        visit_rows(source, &mut [&mut errors])?;
+    let manifest = source.manifest();
+    let mut errors = (counts.counts.send_failed > 0).then(SendErrors::default);
+    let (mut placements, mut stalls) = (Placements::of(manifest), SpinStalls::of(manifest));
+    let mut visitors: Vec<&mut dyn RowVisitor> = Vec::new();
+    visitors.extend(errors.as_mut().map(|errors| errors as &mut dyn RowVisitor));
+    visitors.extend(placements.as_mut().map(|placements| placements as &mut dyn RowVisitor));
+    visitors.extend(stalls.as_mut().map(|stalls| stalls as &mut dyn RowVisitor));
+    if !visitors.is_empty() {
+        visit_rows(source, &mut visitors)?;
     }
-    Ok(ping::caveats(source.manifest(), counts, &errors, described))
+    let is_contended = caveats::is_contended(manifest, hosts, Side::Local);
+    let mut own = ping::caveats(manifest, counts, &errors.unwrap_or_default(), described, is_contended);
+    own.extend(stalls.and_then(|stalls| stalls.caveat()));
+    own.extend(placements.and_then(Placements::caveat));
+    Ok(own)
 }
 
 /// The caveats that the summary of a run of probes or wake-ups has, but for those of single figures.
@@ -87,7 +100,7 @@ pub(super) fn caveats_of_probes<S: ProbeSource>(
 ) -> Result<Vec<Caveat>, S::Error> {
     let manifest = source.manifest();
     let hosts = host_samples(source)?;
-    let mut own = caveats_of_counts(source, counts, None)?;
+    let mut own = caveats_of_rows(source, counts, None, &hosts)?;
     if let Some((wakeups, spec)) = wakeups.zip(manifest.spec.wakeup()) {
         let describing = describe_options(manifest, &without_intervals(manifest));
         let wakeups = wakeups.finish(manifest, spec, hosts.get(&Side::Local), None, &describing);
@@ -162,10 +175,18 @@ fn of_manifest<S: ProbeSource>(source: &S, counts: &RunCounts) -> Summary {
         window_ns: None,
         windows: Vec::new(),
         loads: manifest.loads.clone(),
-        instrument: manifest.instrument.clone(),
+        instrument: instrument(manifest),
         caveats: Vec::new(),
         gates: Vec::new(),
     }
+}
+
+/// The cost of the instrument. A bare loop whose ends were not both pinned was measured on CPUs that are not known, which
+/// need not be those of the run.
+fn instrument(manifest: &Manifest) -> Instrument {
+    let mut instrument = manifest.instrument.clone();
+    instrument.bare_loop = instrument.bare_loop.filter(BareLoop::is_pinned);
+    instrument
 }
 
 /// How to describe every sample. The seed comes from the run, so that a recording always gives the same figures.

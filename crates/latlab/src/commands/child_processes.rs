@@ -3,7 +3,6 @@
 //! alone, for the benchmarks of the project, and print their figures as JSON.
 
 use std::io::{self, BufRead, Read};
-use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,9 +84,6 @@ fn stop_when_stdin_closes(stop: &Arc<AtomicBool>, measuring: Option<u16>) -> io:
     thread::Builder::new().name("stdin".into()).spawn(watcher).map(drop)
 }
 
-/// The default of 50 µs would delay sleeps, and packets of the stream would leave in clusters.
-const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
-
 /// `latlab net-load`: reports when the load has begun, holds it until standard input closes, and reports what was
 /// reached.
 pub(super) fn net_load(console: &Console) -> Result<Outcome, Failure> {
@@ -108,8 +104,8 @@ fn hold_net_load(request: &NetLoadRequest, console: &Console) -> Result<(), Fail
     let words = Arc::new(NetLoadCommands::default());
     read_commands(&words).map_err(refused("watch standard input"))?;
     placement::place(&EndSpec { cpu: request.stream.cpu, ..EndSpec::SYSTEM })?;
-    // Without it the load is less even, but its rate is the same.
-    let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
+    // Without it packets leave in clusters, at the same rate.
+    placement::minimise_timer_slack();
     let report = |event: NetLoadEvent| console.data(&event.line());
     let begun = |searched_bps| {
         let gone = |_| LoadsError::from(NetLoadError::Process(io::ErrorKind::BrokenPipe.into()));

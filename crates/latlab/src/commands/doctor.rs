@@ -77,6 +77,12 @@ fn calibration(spec: &DoctorSpec, console: &Console) -> Result<Finding, Failure>
         human::span(Nanos(bare.p99_ns as i64)),
         human::grouped(bare.n),
     );
+    if !bare.is_pinned() {
+        let text =
+            "no summary will state this calibration: its ends were not both pinned, and other CPUs give other figures";
+        console.warning(text, Some("`latlab doctor --calibrate --cpu 0 --peer-cpu 1`, on the CPUs of the measurement"));
+        return Ok(Finding::fine("bare-loop", message));
+    }
     let kept = Calibrations::for_user().ok_or_else(|| io::Error::other("neither XDG_STATE_HOME nor HOME is set"));
     if let Err(error) = kept.and_then(|kept| kept.keep(&bare)) {
         // the measurement itself succeeded and is shown

@@ -67,6 +67,11 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
+    /// Whether the kernel's list of CPUs names one only: `3`, but neither `0-3` nor `0,2`.
+    pub fn has_one_cpu(&self) -> bool {
+        self.cpus_online.as_deref().is_some_and(|list| !list.contains(['-', ',']))
+    }
+
     /// Major and minor version of its Linux.
     pub fn kernel_version(&self) -> Option<(u32, u32)> {
         let release = self.kernel.as_deref()?.strip_prefix("Linux ")?;

@@ -42,6 +42,14 @@ pub struct BareLoop {
     pub boot_id: Option<String>,
 }
 
+impl BareLoop {
+    /// Whether both of its ends were pinned. Without pins the scheduler chooses the CPUs, on which the round trip depends:
+    /// such a figure is the lower limit of no other run.
+    pub fn is_pinned(&self) -> bool {
+        self.cpu.is_some() && self.peer_cpu.is_some()
+    }
+}
+
 /// One setting at one end for the time of a run. Numbers are in the units of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingFacts {

@@ -212,7 +212,10 @@ impl Lifecycle<'_> {
         thread::scope(|scope| {
             let caller = thread::current();
             let work = move || {
-                let measured = place_sender(first).and_then(|()| measure_slices(runs, rounds, loads, signal));
+                let measured = place_sender(first).and_then(|timer_slack_ns| {
+                    note_timer_slack(runs, timer_slack_ns);
+                    measure_slices(runs, rounds, loads, signal)
+                });
                 // By this thread: the time until the caller wakes up is not part of the run.
                 loads.end();
                 caller.unpark();
@@ -233,11 +236,23 @@ impl Lifecycle<'_> {
     }
 }
 
-/// Places the calling thread as the sender of `run`. Timer threads place themselves.
-fn place_sender(run: &RunSpec) -> Result<(), MeasureError> {
-    match run.work {
-        Work::Ping(_) | Work::Stream(_) => Ok(placement::place(&run.here)?),
-        Work::Wakeup(_) => Ok(()),
+/// Places the calling thread as the sender of `run`, and reads back its timer slack. Timer threads place themselves.
+fn place_sender(run: &RunSpec) -> Result<Option<Nanos>, MeasureError> {
+    if run.path().is_none() {
+        return Ok(None);
+    }
+    placement::place(&run.here)?;
+    if run.minimises_timer_slack() {
+        placement::minimise_timer_slack();
+    }
+    Ok(placement::timer_slack())
+}
+
+/// Records the timer slack of the measuring thread before the first slice, so that a run that dies has it.
+fn note_timer_slack<R: MeasuredRun>(runs: &mut [R], timer_slack_ns: Option<Nanos>) {
+    for run in runs.iter_mut().filter(|_| timer_slack_ns.is_some()) {
+        run.writer().manifest_mut().run.timer_slack_ns = timer_slack_ns;
+        run.writer().save();
     }
 }
 

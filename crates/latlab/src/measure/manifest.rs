@@ -104,11 +104,11 @@ fn instrument(spec: &RunSpec, host: &HostFacts) -> Instrument {
     }
 }
 
-/// The conditions of the bare loop that is comparable to this run; `None` if the path is not loopback, or the scheduling of
-/// the reflector is unknown.
+/// The conditions of the bare loop that is comparable to this run; `None` if the path is not loopback, or the CPU of an end
+/// is not known.
 fn bare_loop_of(spec: &RunSpec, host: &HostFacts) -> Option<BareLoop> {
     let peer = spec.peer.filter(|_| spec.target == Target::Local)?;
-    Some(BareLoop {
+    let wanted = BareLoop {
         p50_ns: 0.0,
         p99_ns: 0.0,
         n: 0,
@@ -118,5 +118,6 @@ fn bare_loop_of(spec: &RunSpec, host: &HostFacts) -> Option<BareLoop> {
         peer_cpu: peer.cpu,
         measured_at: String::new(),
         boot_id: host.boot_id.clone(),
-    })
+    };
+    Some(wanted).filter(BareLoop::is_pinned)
 }

@@ -9,7 +9,7 @@ use super::defaults;
 use super::load::{LoadKind, LoadSpec};
 use super::path::{Family, PathSpec, Target};
 use super::ping::{PingSpec, Schedule};
-use super::setting::SettingSpec;
+use super::setting::{Setting, SettingSpec};
 use super::stream::StreamRunSpec;
 use super::transport::TransportKind;
 use super::wakeup::{ConcurrentWakeups, WakeupSpec};
@@ -317,6 +317,15 @@ impl RunSpec {
         if let Work::Ping(ping) = &self.work { ping.with_wakeup.as_ref() } else { None }
     }
 
+    /// Whether the measuring thread takes the smallest timer slack: a run that sends does, unless `--set` states the slack
+    /// of this end. Threads that measure wake-ups inherit it, so beside them the slack stays as it is.
+    pub fn minimises_timer_slack(&self) -> bool {
+        let one_host = self.target.is_this_host();
+        let is_stated =
+            |spec: &SettingSpec| matches!(spec.setting, Setting::TimerSlack(_)) && spec.ends(one_host).is_local();
+        self.path().is_some() && self.concurrent_wakeups().is_none() && !self.settings.iter().any(is_stated)
+    }
+
     /// The probes that are sent during its stream.
     pub const fn concurrent_probes(&self) -> Option<&PingSpec> {
         if let Work::Stream(stream) = &self.work { stream.probes.as_ref() } else { None }
@@ -434,6 +443,7 @@ impl RunSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{Side, Via, WakeupCpus};
 
     fn run(schedule: Schedule, count: Option<u64>, duration: Option<Nanos>) -> RunSpec {
         let ping =
@@ -458,6 +468,30 @@ mod tests {
         ] {
             let longest = run(schedule, count, duration).longest(rounds);
             assert_eq!(longest, seconds.map(Nanos::from_secs), "{schedule:?} {count:?} {duration:?} {rounds}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_sends_has_the_smallest_slack_unless_its_slack_is_stated_or_threads_sleep_beside_it() {
+        let ping = || RunSpec::local(PingSpec::on(Schedule::Closed));
+        let with_slack = |side| {
+            let settings = vec![SettingSpec { setting: Setting::TimerSlack(50_000), interface: None, side }];
+            RunSpec { settings, ..ping() }
+        };
+        let cpus = WakeupCpus::Anywhere;
+        let with_wakeup = Some(ConcurrentWakeups { interval_ns: Nanos::from_millis(1), late_ns: None, cpus });
+        let beside = PingSpec { with_wakeup, ..PingSpec::on(Schedule::Closed) };
+        let (via, cpus, interval_ns) = (Via::ClockNanosleep, WakeupCpus::Anywhere, Nanos::from_millis(1));
+        let wakeup = WakeupSpec { via, interval_ns, relative: false, cpus, break_ns: None };
+        for (run, expected) in [
+            (ping(), true),
+            (with_slack(None), false),
+            (with_slack(Some(Side::Local)), false),
+            (with_slack(Some(Side::Peer)), true),
+            (RunSpec::local(beside), false),
+            (RunSpec::here(Work::Wakeup(wakeup)), false),
+        ] {
+            assert_eq!(run.minimises_timer_slack(), expected, "{run:?}");
         }
     }
 }

@@ -103,6 +103,10 @@ pub struct RunFacts {
     /// The sender's TCP connection (TCP_INFO); null without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<ConnectionFacts>,
+    /// Timer slack of the thread that sent, read back before its first slice; null if it is not known, and in runs that
+    /// send nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timer_slack_ns: Option<Nanos>,
     /// How threads slept; null if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wakeup: Option<WakeupFacts>,

@@ -150,10 +150,27 @@ fn a_calibration_is_shown_by_later_summaries_with_the_same_pins_and_size() {
 }
 
 #[test]
+fn a_calibration_without_pins_is_shown_and_not_kept() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let state = home.path().join("state");
+    let lab = |line: &str| Latlab::at(home.path()).line(line).environment("XDG_STATE_HOME", &state);
+    for pins in ["", "--cpu 0"] {
+        let said = contains("no summary will state this calibration: its ends were not both pinned");
+        let ran = lab(&format!("doctor --calibrate --json {pins}")).stderr(said).start().exits_with_one_of(&[0, 1]);
+        assert!(ran.json()["findings"].to_string().contains("bare-loop"), "{pins}");
+        let summary = lab(&format!("ping -n 5 --warmup 0 --json {pins}")).success().json();
+        assert!(summary["instrument"]["bare_loop"].is_null(), "{pins}");
+    }
+    assert!(!state.join("latlab/calibrations.json").exists());
+}
+
+#[test]
 fn a_calibration_that_cannot_be_stored_is_still_reported() {
     let home = tempfile::tempdir().expect("a temporary directory");
     fs::write(home.path().join("state"), "a file").expect("a file");
-    let lab = Latlab::at(home.path()).line("doctor --calibrate --json").environment("XDG_STATE_HOME", "state");
+    let lab = Latlab::at(home.path())
+        .line("doctor --calibrate --cpu 0 --peer-cpu 0 --json")
+        .environment("XDG_STATE_HOME", "state");
     let lab = lab.stderr(contains("warning: cannot keep the calibration: ")).stderr(contains("XDG_STATE_HOME"));
     let document = lab.start().exits_with_one_of(&[0, 1]).json();
     assert!(document["findings"].to_string().contains("bare loop on loopback"), "{document:#}");

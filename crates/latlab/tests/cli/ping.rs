@@ -4,6 +4,7 @@ use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use latlab::probe::ProbeRecord;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use crate::harness::{BINARY, Latlab, check_schema, contains, empty, lacks, wait_
 use crate::lab::privileged;
 use crate::scheduling::flooding;
 use crate::serve::serve;
-use crate::skip::{ipv6, program};
+use crate::skip::{ipv6, program, skip};
 use crate::store::{due_gaps_ns, manifest, only_recording, open, recordings, recordings_in, spool_bytes};
 
 /// The summary that `line --json` prints, checked against its schema.
@@ -500,4 +501,31 @@ fn a_gate_on_a_figure_for_which_too_little_was_answered_is_broken() {
     assert_eq!((&gate["state"], &gate["reason"]), (&"broken".into(), &"nothing-to-judge".into()), "{gate}");
     assert_eq!((&gate["metric"], &gate["statistic"]), (&"ipdv".into(), &"p50".into()), "{gate}");
     drop(first.join());
+}
+
+#[test]
+fn ends_without_pins_have_a_caveat_whose_hint_pins_them() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return skip("there is one CPU only");
+    }
+    let caveat = |pins: &str| {
+        let line = format!("ping -n 200 --warmup 0 --json {pins}");
+        let ran = Latlab::new().line(&line).success();
+        let caveats = ran.json()["caveats"].as_array().expect("a list").clone();
+        let found = caveats.into_iter().find(|caveat| caveat["code"] == "unpinned-placement");
+        (found, open(&only_recording(ran.directory())).1)
+    };
+    let (found, _) = caveat("");
+    let hint = found.expect("neither end is pinned")["hint"].as_str().expect("text").to_owned();
+    let pins = hint.split('`').nth(1).filter(|pins| pins.starts_with("--cpu ") && pins.contains(" --peer-cpu "));
+    let pins = pins.unwrap_or_else(|| panic!("{hint}")).to_owned();
+    assert!(caveat("--cpu 0").0.is_some(), "the reflector is not pinned");
+    for pins in [pins.as_str(), "--cpu 0 --peer-cpu 0", "--cpu 0 --peer-cpu 1"] {
+        let (found, rows) = caveat(pins);
+        assert_eq!(found, None, "{pins}");
+        let cpus: Vec<u16> = pins.split(' ').filter_map(|word| word.parse().ok()).collect();
+        let is_elsewhere = |cpu: Option<u16>, pin: u16| cpu.is_some_and(|cpu| cpu != pin);
+        let moved = |row: &ProbeRecord| is_elsewhere(row.sent_cpu, cpus[0]) || is_elsewhere(row.reflector_cpu, cpus[1]);
+        assert!(!rows.iter().any(moved), "{pins}");
+    }
 }

@@ -280,7 +280,7 @@ fn slacks(pid: i32) -> Vec<(String, String)> {
 
 #[test]
 fn timer_slack_is_set_for_the_threads_of_the_named_ends() {
-    for (place, here, there) in [("", true, true), ("@local", true, false), ("@peer", false, true)] {
+    for (place, here, there) in [("", "4321", true), ("@local", "4321", false), ("@peer", "1", true)] {
         let home = tempfile::tempdir().expect("a directory");
         let line = format!("ping -d 50s --warmup 0 --set timer-slack{place}=4321ns");
         let running = Latlab::at(home.path()).line(&line).environment("LATLAB_STATE_DIR", home.path()).start();
@@ -288,13 +288,35 @@ fn timer_slack_is_set_for_the_threads_of_the_named_ends() {
         let measuring_thread = || slacks(pid).into_iter().find(|(name, _)| name == "measure");
         wait_until("it measured", || measuring_thread().is_some());
         let (_, slack) = measuring_thread().expect("just seen");
-        assert_eq!(slack == "4321", here, "`{place}` at the sender: {slack}");
+        assert_eq!(slack, here, "`{place}` at the sender");
         let reflector = children(pid)[0];
         let slack = fs::read_to_string(format!("/proc/{reflector}/timerslack_ns")).expect("our own");
         assert_eq!(slack.trim() == "4321", there, "`{place}` at the reflector: {slack}");
         running.signal(Signal::INT);
         running.exits(130);
         assert!(!home.path().join("journal").exists(), "timer slack is not journalled");
+    }
+}
+
+#[test]
+fn the_slack_of_the_thread_that_sends_is_recorded_and_that_of_threads_that_measure_wake_ups_is_left_alone() {
+    let usual =
+        fs::read_to_string("/proc/self/timerslack_ns").expect("our own").trim().parse::<i64>().expect("a number");
+    for (line, sent, slept) in [
+        ("ping -n 5 --warmup 0", Some(1), None),
+        ("ping -n 5 --warmup 0 --set timer-slack=4321ns", Some(4_321), None),
+        ("ping -n 5 --warmup 0 -i 1ms --with-wakeup 1ms", Some(usual), Some(usual)),
+        ("stream -d 50ms --warmup 0", Some(1), None),
+        ("wakeup -n 5 --warmup 0", None, Some(usual)),
+    ] {
+        let home = tempfile::tempdir().expect("a directory");
+        let recording = home.path().join("r");
+        let line = format!("{line} -o {}", recording.display());
+        Latlab::at(home.path()).line(&line).environment("LATLAB_STATE_DIR", home.path()).measured();
+        let text = fs::read_to_string(recording.join("manifest.json")).expect("a manifest");
+        let run = serde_json::from_str::<serde_json::Value>(&text).expect("JSON")["run"].clone();
+        assert_eq!(run["timer_slack_ns"].as_i64(), sent, "{line}");
+        assert_eq!(run["wakeup"]["timer_slack_ns"].as_i64(), slept, "{line}");
     }
 }
 

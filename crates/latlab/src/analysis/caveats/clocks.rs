@@ -25,7 +25,7 @@ pub(super) fn caveats(manifest: &Manifest) -> Vec<Caveat> {
 }
 
 /// Whether both ends ran in one boot of one machine.
-pub(super) fn same_machine(manifest: &Manifest) -> bool {
+pub(in crate::analysis) fn same_machine(manifest: &Manifest) -> bool {
     let boot = |end: &EndFacts| end.before.as_ref().and_then(|facts| facts.boot_id.clone());
     boot(&manifest.here).is_some() && boot(&manifest.here) == boot(&manifest.peer)
 }

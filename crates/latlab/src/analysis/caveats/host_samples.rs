@@ -1,7 +1,7 @@
 //! Caveats of the host samples: throttling, steal, work of other processes, changes of the clock rate.
 
 use super::clocks::same_machine;
-use super::hosts::{host_at, suffix_of};
+use super::hosts::{host_at, peer_here, share_a_cpu, suffix_of};
 use super::wording::Wording;
 use crate::analysis::host_samples::{HostAccumulator, HostAccumulators};
 use crate::analysis::limits::{
@@ -9,28 +9,42 @@ use crate::analysis::limits::{
     TICKS_OF_A_CPU,
 };
 use crate::diagnostics::{Caveat, Severity};
-use crate::plan::{Side, Target};
+use crate::plan::{LoadKind, LoadSpec, Side, Target, WaitMode};
 use crate::recording::manifest::Manifest;
 use crate::units::human::{percent, significant};
 
+/// Effect of other processes on an end that spins.
+const SPINNING_EFFECT: &str =
+    "a spinning end waited for them whole time slices, milliseconds each: the median may show it";
+/// Hint against other processes beside an end that spins.
+const SPINNING_HINT: &str = "stop what else runs, a CPU for each end with `--cpu` and `--peer-cpu`, or `--wait block`";
+
 /// The caveats of the sampled hosts.
 pub(super) fn caveats(manifest: &Manifest, hosts: &HostAccumulators) -> Vec<Caveat> {
-    // An agent on this same machine (`cmd:` into another namespace) samples it a second time. Each sampler knows only a
-    // part of latlab's own work, and every caveat would appear twice.
-    let sampled_twice = hosts.len() > 1 && same_machine(manifest);
-    let of_host = |(side, samples): (&Side, &HostAccumulator)| {
-        if sampled_twice && side.is_peer() {
-            return [None, None, None, None];
-        }
-        let measuring = measuring_cpus(manifest, *side, sampled_twice, samples);
-        let also_own_ns =
-            hosts.get(&Side::Peer).filter(|_| sampled_twice).and_then(HostAccumulator::own_ns).unwrap_or(0);
-        let (wording, name) = (Wording::of(manifest.kind), host_at(*side));
-        let host = SampledHost { wording, side: *side, name, measuring, samples, also_own_ns };
-        let foreign = host.foreign_load().filter(|_| is_own_work_known(manifest, *side));
+    let of_host = |host: SampledHost<'_>| {
+        let foreign = host.foreign_load().filter(|_| is_own_work_known(manifest, host.side));
         [host.throttled(), host.steal(), foreign, host.frequency_drift()]
     };
-    hosts.iter().flat_map(of_host).flatten().collect()
+    Side::ALL
+        .into_iter()
+        .filter_map(|side| SampledHost::of(manifest, hosts, side))
+        .flat_map(of_host)
+        .flatten()
+        .collect()
+}
+
+/// Whether an end on the host of `side` had to share its CPUs: with other processes, a CPU load or the other end. An end
+/// that spins there waits whole time slices.
+pub(in crate::analysis) fn is_contended(manifest: &Manifest, hosts: &HostAccumulators, side: Side) -> bool {
+    let one_host = manifest.spec.target.is_this_host();
+    let takes_cpus = |load: &LoadSpec| {
+        let is_there = load.at == side || load.at == Side::Both || one_host;
+        is_there && matches!(load.kind, LoadKind::Cpu { .. } | LoadKind::Heaters { .. } | LoadKind::Memory { .. })
+    };
+    let foreign = || SampledHost::of(manifest, hosts, side).and_then(|host| host.foreign_share());
+    manifest.spec.loads.iter().any(takes_cpus)
+        || peer_here(manifest).is_some_and(|peer| share_a_cpu(manifest, peer))
+        || (is_own_work_known(manifest, side) && foreign().is_some_and(|share| share >= FOREIGN_NOTE))
 }
 
 /// The CPUs of that host to which ends of this run are pinned; `None` if one of the ends is not pinned, or its CPU has
@@ -75,9 +89,31 @@ struct SampledHost<'a> {
     samples: &'a HostAccumulator,
     /// CPU time of latlab on this host that its samples do not count as latlab's own.
     also_own_ns: i64,
+    /// Whether an end of the path spins there.
+    spins: bool,
 }
 
-impl SampledHost<'_> {
+impl<'a> SampledHost<'a> {
+    /// The host of `side`; `None` without samples. An agent on this same machine (`cmd:` into another namespace) samples it
+    /// a second time: each sampler knows only a part of latlab's own work, and every caveat would appear twice.
+    fn of(manifest: &Manifest, hosts: &'a HostAccumulators, side: Side) -> Option<SampledHost<'a>> {
+        let samples = hosts.get(&side)?;
+        let sampled_twice = hosts.len() > 1 && same_machine(manifest);
+        let also_own = hosts.get(&Side::Peer).filter(|_| sampled_twice).and_then(HostAccumulator::own_ns);
+        let spins_here = manifest.spec.path().is_some() && manifest.spec.here.wait == WaitMode::Spin;
+        let spins_there = manifest.spec.peer.as_ref().is_some_and(|peer| peer.wait == WaitMode::Spin);
+        let both_here = sampled_twice || manifest.spec.target.is_this_host();
+        (!(sampled_twice && side.is_peer())).then(|| SampledHost {
+            wording: Wording::of(manifest.kind),
+            side,
+            name: host_at(side),
+            measuring: measuring_cpus(manifest, side, sampled_twice, samples),
+            samples,
+            also_own_ns: also_own.unwrap_or(0),
+            spins: (side.is_local() && spins_here) || ((side.is_peer() || both_here) && spins_there),
+        })
+    }
+
     /// The CPUs on which an end of the run may have been.
     fn relevant(&self) -> Vec<u16> {
         self.measuring.clone().unwrap_or_else(|| self.samples.cpus())
@@ -137,7 +173,7 @@ impl SampledHost<'_> {
 
     /// Work of processes other than latlab, outside of interrupts, as a share of the measuring CPUs: a lower bound. If
     /// the ends are pinned, as much of it as possible is attributed to the other CPUs.
-    fn foreign_load(&self) -> Option<Caveat> {
+    fn foreign_share(&self) -> Option<f64> {
         let samples = self.samples;
         let all = samples.cpus();
         let span = samples.span();
@@ -149,23 +185,28 @@ impl SampledHost<'_> {
         let foreign = worked(&all)? - samples.own_ns()? - self.also_own_ns - uncertainty;
         let measuring = self.relevant();
         let others: Vec<u16> = all.iter().copied().filter(|cpu| !measuring.contains(cpu)).collect();
-        let share = (foreign - worked(&others)?) as f64 / span.0 as f64 / measuring.len() as f64;
-        let severity = match share {
-            share if share >= FOREIGN_WARNING => Severity::Warning,
-            share if share >= FOREIGN_NOTE => Severity::Note,
-            _ => return None,
-        };
+        Some((foreign - worked(&others)?) as f64 / span.0 as f64 / measuring.len() as f64)
+    }
+
+    fn foreign_load(&self) -> Option<Caveat> {
+        let share = self.foreign_share().filter(|share| *share >= FOREIGN_NOTE)?;
+        // A spinning end waits for the whole time slice of another thread on its CPU.
+        let is_warning = share >= FOREIGN_WARNING || self.spins;
         let what = match &self.measuring {
             Some(pins) if pins.len() == 1 => "the measuring CPU".to_owned(),
             Some(_) => "the measuring CPUs".to_owned(),
             None => "all CPUs".to_owned(),
         };
+        let (effect, hint) = match self.spins {
+            true => (SPINNING_EFFECT, SPINNING_HINT),
+            false => (self.wording.foreign, self.wording.foreign_hint),
+        };
         Some(Caveat::new(
-            severity,
+            if is_warning { Severity::Warning } else { Severity::Note },
             "foreign-load",
             format!("other processes on {} used {} of {what}", self.name, percent(share)),
-            self.wording.foreign,
-            self.wording.foreign_hint,
+            effect,
+            hint,
         ))
     }
 

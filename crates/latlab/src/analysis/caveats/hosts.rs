@@ -12,12 +12,12 @@ use crate::units::human::{bytes, percent};
 /// The payload of an Ethernet frame, used if the MTU of the path is unknown.
 const USUAL_MTU: u32 = 1_500;
 
-/// The caveats of this host, of the ends on it and of the path.
-pub(super) fn caveats(manifest: &Manifest) -> Vec<Caveat> {
+/// The caveats of this host, of the ends on it and of the path. `is_contended`: spinning does not help here.
+pub(super) fn caveats(manifest: &Manifest, is_contended: bool) -> Vec<Caveat> {
     [
         reflector_died(manifest),
         spin_on_one_cpu(manifest),
-        idle_states(manifest),
+        idle_states(manifest, is_contended),
         host(manifest).and_then(|facts| governor(facts, Side::Local)),
         host(manifest).and_then(|facts| real_time_pause(facts, restless(&manifest.spec), Side::Local)),
         fragmentation(manifest),
@@ -28,13 +28,11 @@ pub(super) fn caveats(manifest: &Manifest) -> Vec<Caveat> {
 }
 
 /// The caveats of the reflector's host, if it is another one with an agent.
-pub(super) fn of_far_host(manifest: &Manifest) -> Vec<Caveat> {
+pub(super) fn of_far_host(manifest: &Manifest, is_contended: bool) -> Vec<Caveat> {
     let Some(facts) = &manifest.peer.before else { return Vec::new() };
     let end = manifest.spec.peer.as_ref().unwrap_or(&manifest.spec.here);
-    [idle_states_there(manifest, end), governor(facts, Side::Peer), real_time_pause(facts, spinning(end), Side::Peer)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let pause = real_time_pause(facts, spinning(end), Side::Peer);
+    [idle_states_there(manifest, end, is_contended), governor(facts, Side::Peer), pause].into_iter().flatten().collect()
 }
 
 fn reflector_died(manifest: &Manifest) -> Option<Caveat> {
@@ -49,7 +47,7 @@ fn reflector_died(manifest: &Manifest) -> Option<Caveat> {
 }
 
 /// The far end, if it runs on this host.
-fn peer_here(manifest: &Manifest) -> Option<&EndSpec> {
+pub(super) fn peer_here(manifest: &Manifest) -> Option<&EndSpec> {
     manifest.spec.peer.as_ref().filter(|_| manifest.spec.target.is_this_host())
 }
 
@@ -57,14 +55,10 @@ fn host(manifest: &Manifest) -> Option<&HostFacts> {
     manifest.here.before.as_ref()
 }
 
-/// Whether the kernel's list names one CPU only: `3`, but neither `0-3` nor `0,2`.
-fn one_cpu_only(facts: &HostFacts) -> bool {
-    facts.cpus_online.as_deref().is_some_and(|list| !list.contains(['-', ',']))
-}
-
-fn share_a_cpu(manifest: &Manifest, peer: &EndSpec) -> bool {
+/// Whether both ends are on one CPU, by their pins or for lack of another.
+pub(super) fn share_a_cpu(manifest: &Manifest, peer: &EndSpec) -> bool {
     let pinned_together = manifest.spec.here.cpu.is_some() && manifest.spec.here.cpu == peer.cpu;
-    pinned_together || host(manifest).is_some_and(one_cpu_only)
+    pinned_together || host(manifest).is_some_and(HostFacts::has_one_cpu)
 }
 
 fn spin_on_one_cpu(manifest: &Manifest) -> Option<Caveat> {
@@ -84,7 +78,7 @@ fn spin_on_one_cpu(manifest: &Manifest) -> Option<Caveat> {
     })
 }
 
-fn idle_states(manifest: &Manifest) -> Option<Caveat> {
+fn idle_states(manifest: &Manifest, is_contended: bool) -> Option<Caveat> {
     // The ends of a stream do not wait for each other.
     let waits = manifest.spec.here.wait == WaitMode::Block && manifest.kind != Kind::Stream;
     if !waits || keeps_awake(manifest, Side::Local) {
@@ -101,11 +95,14 @@ fn idle_states(manifest: &Manifest) -> Option<Caveat> {
         "idle-states",
         message,
         "an idle host answers later than a busy one",
-        Wording::of(manifest.kind).idle_hint,
+        match (is_contended, manifest.kind) {
+            (true, Kind::Ping) => "`--set cpu-dma-latency=0`",
+            _ => Wording::of(manifest.kind).idle_hint,
+        },
     ))
 }
 
-fn idle_states_there(manifest: &Manifest, end: &EndSpec) -> Option<Caveat> {
+fn idle_states_there(manifest: &Manifest, end: &EndSpec, is_contended: bool) -> Option<Caveat> {
     let waits = end.wait == WaitMode::Block && manifest.kind != Kind::Stream;
     (waits && !keeps_awake(manifest, Side::Peer)).then(|| {
         Caveat::new(
@@ -113,7 +110,10 @@ fn idle_states_there(manifest: &Manifest, end: &EndSpec) -> Option<Caveat> {
             "idle-states",
             "the reflector's CPU may enter idle states: part of each round trip is waking up there",
             "an idle host answers later than a busy one",
-            "`--wait spin`, or `--set cpu-dma-latency@peer=0`",
+            match is_contended {
+                true => "`--set cpu-dma-latency@peer=0`",
+                false => "`--wait spin`, or `--set cpu-dma-latency@peer=0`",
+            },
         )
     })
 }

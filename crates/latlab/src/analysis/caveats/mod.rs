@@ -8,6 +8,8 @@ mod loads;
 mod run;
 mod wording;
 
+pub(super) use clocks::same_machine;
+pub(super) use host_samples::is_contended;
 pub use hosts::real_time_warning;
 pub use loads::unreached_loads;
 pub(super) use run::{of_run, timeout_of};

@@ -1,6 +1,7 @@
 //! Collects all caveats of one run, and raises those of its recording: a run that ended early, missing rows.
 
 use super::clocks::same_machine;
+use super::host_samples::is_contended;
 use super::wording::Wording;
 use super::{clocks, host_samples, hosts, loads};
 use crate::analysis::host_samples::HostAccumulators;
@@ -21,10 +22,10 @@ pub(in crate::analysis) fn of_run(
     caveats.extend(of_recording(manifest));
     caveats.extend(of_kind);
     caveats.extend(clocks::caveats(manifest));
-    caveats.extend(hosts::caveats(manifest));
+    caveats.extend(hosts::caveats(manifest, is_contended(manifest, samples, Side::Local)));
     let is_far_host_known = manifest.spec.target.has_agent() && !same_machine(manifest);
     if is_far_host_known {
-        caveats.extend(hosts::of_far_host(manifest));
+        caveats.extend(hosts::of_far_host(manifest, is_contended(manifest, samples, Side::Peer)));
     }
     caveats.extend(host_samples::caveats(manifest, samples));
     // Samples show steal more precisely than the facts before and after the run, which are used without samples.

@@ -7,6 +7,7 @@ use crate::analysis::counts::{Counts, RunCounts, SendErrors};
 use crate::analysis::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, OWN_DROPS, SCHEDULE_LOST, SLIPPED};
 use crate::analysis::wakeup::overrun_slots;
 use crate::diagnostics::{Caveat, Severity};
+use crate::plan::WaitMode;
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
 use crate::units::Nanos;
@@ -15,19 +16,21 @@ use crate::units::human::{errno, grouped, percent, quantile, span};
 /// From this share of the probes on, the 99th percentile consists of retransmissions.
 const MANY_RETRANSMISSIONS: f64 = 0.01;
 
-/// The caveats of the counts, and of `described`, the main metric.
+/// The caveats of the counts, and of `described`, the main metric. `is_contended`: this end had to share its CPU.
 pub(in crate::analysis) fn caveats(
     manifest: &Manifest,
     run: &RunCounts,
     errors: &SendErrors,
     described: Option<&Description>,
+    is_contended: bool,
 ) -> Vec<Caveat> {
     let counts = &run.counts;
+    let may_spin = manifest.spec.here.wait != WaitMode::Spin && !is_contended;
     [
         nothing(manifest, counts),
-        not_sent(manifest, counts),
-        behind(manifest, run),
-        send_slip(manifest, run),
+        not_sent(manifest, counts, may_spin),
+        behind(manifest, run, may_spin),
+        send_slip(manifest, run, may_spin),
         send_failed(manifest, counts, errors),
         lost(manifest, counts),
         late(manifest, counts),
@@ -81,7 +84,15 @@ fn nothing(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     }
 }
 
-fn not_sent(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
+/// The remedies for a sender that cannot keep its schedule.
+const fn schedule_hint(may_spin: bool) -> &'static str {
+    match may_spin {
+        true => "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`",
+        false => "a longer `--interval`, or a CPU of its own with `--cpu`",
+    }
+}
+
+fn not_sent(manifest: &Manifest, counts: &Counts, may_spin: bool) -> Option<Caveat> {
     if counts.not_sent == 0 {
         return None;
     }
@@ -93,7 +104,7 @@ fn not_sent(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         span(manifest.spec.ping().map_or(Nanos::ZERO, |ping| ping.max_backlog_ns))
     );
     let effect = "the round trips are those of another schedule; response time counts them as infinite";
-    let hint = "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`";
+    let hint = schedule_hint(may_spin);
     Some(if share >= SCHEDULE_LOST {
         Caveat::new(Severity::Fatal, "schedule-lost", message, effect, hint)
     } else {
@@ -102,7 +113,7 @@ fn not_sent(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
 }
 
 /// A sender that stays behind its schedule sets the pace itself, even if it skips no probe.
-fn behind(manifest: &Manifest, run: &RunCounts) -> Option<Caveat> {
+fn behind(manifest: &Manifest, run: &RunCounts, may_spin: bool) -> Option<Caveat> {
     let counts = &run.counts;
     let is_not_sent = counts.not_sent as f64 >= SCHEDULE_LOST * counts.due() as f64 && counts.not_sent > 0;
     let share = run.behind as f64 / counts.sent.max(1) as f64;
@@ -118,12 +129,12 @@ fn behind(manifest: &Manifest, run: &RunCounts) -> Option<Caveat> {
                 span(BEHIND_SPAN.max(interval.saturating_mul(BEHIND_INTERVALS)))
             ),
             "the sender set the pace, not the schedule: the round trips are those of another one",
-            "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`",
+            schedule_hint(may_spin),
         )
     })
 }
 
-fn send_slip(manifest: &Manifest, run: &RunCounts) -> Option<Caveat> {
+fn send_slip(manifest: &Manifest, run: &RunCounts, may_spin: bool) -> Option<Caveat> {
     (run.slipped > 0).then(|| {
         let share = run.slipped as f64 / run.counts.sent.max(1) as f64;
         // A slip affects a quantile only if more probes slipped than lie beyond it.
@@ -137,9 +148,12 @@ fn send_slip(manifest: &Manifest, run: &RunCounts) -> Option<Caveat> {
             "send-slip",
             format!("{} left more than {} after they were due", of_probes(run.slipped, run.counts.sent), span(SLIPPED)),
             format!("{hiding} may hide what was not sent in time; response time does not"),
-            match manifest.spec.concurrent_wakeups() {
-                None => "`--wait spin` keeps the schedule at the cost of one core",
-                Some(_) => "`--wait spin` without `--with-wakeup` keeps the schedule; or a longer interval of both",
+            match (may_spin, manifest.spec.concurrent_wakeups()) {
+                (true, None) => "`--wait spin` keeps the schedule at the cost of one core",
+                (true, Some(_)) => {
+                    "`--wait spin` without `--with-wakeup` keeps the schedule; or a longer interval of both"
+                }
+                (false, _) => "a CPU of its own with `--cpu`, or `--fifo 50`; what else runs on its CPU delays it",
             },
         )
     })

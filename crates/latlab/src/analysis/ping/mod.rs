@@ -3,10 +3,12 @@
 mod caveats;
 mod coincidence;
 mod late_stretches;
+mod placement;
 mod windows;
 
 pub(super) use caveats::{caveats, overrun_caveat, socket_caveats};
 pub(super) use coincidence::coincidence;
 pub use coincidence::{Coincidence, LateBeyond, Threshold};
+pub(super) use placement::{Placements, SpinStalls};
 pub use windows::Window;
 pub(super) use windows::{MAX_WINDOWS, Windows};

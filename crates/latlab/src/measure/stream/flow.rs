@@ -1,7 +1,6 @@
 //! One flow of a stream run, which has a session and a socket of its own, and a thread during each slice.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -19,9 +18,6 @@ use crate::recording::EventLog;
 use crate::recording::SpoolEvent;
 use crate::transport::{BurstTransport, PathTransport, Transport};
 use crate::units::{Nanos, SenderClock, Stamp};
-
-/// The smallest timer slack: with the usual 50 µs sleeps end late, and packets are sent in bursts.
-const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 
 /// An open flow in either direction. It records the intervals of both ends; those of the peer are in TALLYs.
 pub(crate) trait StreamFlow: Send {
@@ -66,8 +62,6 @@ pub(crate) struct FlowSlice<'a> {
     pub(crate) size_bytes: u32,
     /// The most packets between two reads of the clock.
     pub(crate) burst_packets: u16,
-    /// Whether to set the smallest timer slack, which the run does not set itself.
-    pub(crate) exact_timers: bool,
     /// The answer that the POLL before the first packet awaits.
     pub(crate) before: Awaiting,
     /// The answer that all later POLLs await.
@@ -83,13 +77,6 @@ impl FlowSlice<'_> {
             live.add(&interval, self.size_bytes);
         }
         log.push(SpoolEvent::Interval(interval));
-    }
-
-    /// Sets the timer slack of the calling thread, if the slice asks for it. If the kernel refuses, the stream is less even.
-    fn set_timer_slack(&self) {
-        if self.exact_timers {
-            let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
-        }
     }
 }
 
@@ -191,7 +178,6 @@ impl<T: BurstTransport, C: Clock> UpFlow<T, C> {
 
 impl<T: PathTransport, C: Clock + Send> StreamFlow for UpFlow<T, C> {
     fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
-        slice.set_timer_slack();
         self.stream.wait_as(slice.before);
         let mut meter = self.stream.meter();
         (self.settled, self.counts) = (false, FlowCounts::default());
@@ -307,7 +293,6 @@ impl<T: Transport + Send> StreamFlow for DownFlow<T> {
     /// Sends a POLL before the first credit and after the last one. The time before the first packet and after the last one
     /// is in no interval.
     fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
-        slice.set_timer_slack();
         (self.settled, self.counts) = (false, FlowCounts::default());
         let ready = self.receiver.ready()?;
         let ready = TallyPoint { tally: self.receiver.last().map_or(ready.tally, |last| last.tally), ..ready };

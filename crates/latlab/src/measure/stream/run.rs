@@ -17,7 +17,7 @@ use crate::measure::manifest::{add_closing_facts, opening_manifest};
 use crate::measure::run::{MeasuredRun, RunContext, RunEnd};
 use crate::measure::stop_signal::StopSignal;
 use crate::measure::{LiveRates, MeasureError, Peer, Slice};
-use crate::plan::{Family, PacketSize, RunSpec, SendMode, Setting, StreamRunSpec, Work, defaults};
+use crate::plan::{Family, PacketSize, RunSpec, SendMode, StreamRunSpec, Work, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::RunFacts;
 use crate::recording::{Finished, RecordingWriter};
@@ -118,7 +118,6 @@ impl StreamRun {
             packets_per_second: pps.map(|pps| pps / f64::from(stream.flows.max(1))),
             size_bytes,
             burst_packets: stream.sending.burst_packets(size_bytes),
-            exact_timers: !self.spec.settings.iter().any(|spec| matches!(spec.setting, Setting::TimerSlack(_))),
             before,
             after,
             live: self.live.as_deref(),

@@ -1,11 +1,12 @@
 //! Caveats of host samples. The host has two CPUs with one end pinned to each, and is sampled twice a second for 10 s.
 
 use super::{caveats, closed_loop, find, quiet};
-use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
+use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, manifest, scheduled};
 use crate::diagnostics::Severity;
 use crate::facts::{CpuReadings, HostFacts, HostReadings, HostSample, ReflectorReport};
-use crate::plan::{Side, Target};
+use crate::plan::{LoadKind, LoadSpec, PingSpec, Side, Target, WaitMode, Work};
 use crate::probe::Fate;
+use crate::recording::manifest::Manifest;
 
 const SAMPLES: i64 = 20;
 const PERIOD_NS: i64 = 500_000_000;
@@ -129,7 +130,8 @@ fn each_reading_raises_its_caveat() {
             |seq, sample| add_busy(sample, 1, seq, 0.4),
             "used 19.8 % of the measuring CPUs",
         ),
-        ("foreign-load", Severity::Note, |seq, sample| add_busy(sample, 1, seq, 0.15), "used 7."),
+        // Both ends spin.
+        ("foreign-load", Severity::Warning, |seq, sample| add_busy(sample, 1, seq, 0.15), "used 7."),
         (
             "frequency-drift",
             Severity::Warning,
@@ -275,4 +277,59 @@ fn drops_at_the_reflectors_socket_are_capped_at_the_losses_of_the_run() {
         let hint = find(&source, "lost").map(|caveat| caveat.hint).unwrap_or_default();
         assert_eq!(hint.contains("the reflector's socket threw"), lost > 0 && drops > Some(0), "{hint}");
     }
+}
+
+/// The ends have CPUs of their own; another process uses a share of CPU 0.
+fn beside_foreign_load(share: f64, wait: WaitMode) -> InMemory {
+    let mut source = sampled(2, |seq, sample| {
+        add_busy(sample, 0, seq, 0.2 + share);
+        add_busy(sample, 1, seq, 0.2);
+        set_own(sample, seq, 0.4);
+    });
+    source.manifest.spec.here.wait = wait;
+    source.manifest.spec.peer.as_mut().expect("a local run has it").wait = wait;
+    source
+}
+
+#[test]
+fn spinning_beside_foreign_load_is_a_warning_that_does_not_recommend_spinning() {
+    let shares = [(0.16, WaitMode::Block, Severity::Note), (0.16, WaitMode::Spin, Severity::Warning)];
+    for (share, wait, severity) in shares {
+        let found = find(&beside_foreign_load(share, wait), "foreign-load").expect("someone else works");
+        assert_eq!(found.severity, severity, "{wait:?}");
+        assert_eq!(found.effect.contains("whole time slices"), wait == WaitMode::Spin, "{found:?}");
+        assert_eq!(found.hint.contains("`--wait block`"), wait == WaitMode::Spin, "{found:?}");
+    }
+}
+
+#[test]
+fn spinning_is_recommended_only_to_ends_that_block_on_cpus_of_their_own() {
+    let recommends = |source: &InMemory| {
+        let all = caveats(source);
+        for code in ["send-slip", "not-sent"] {
+            assert!(all.iter().any(|caveat| caveat.code == code), "{code}: {all:#?}");
+        }
+        all.iter().filter(|caveat| caveat.hint.contains("--wait spin")).map(|caveat| caveat.code.clone()).collect()
+    };
+    let late = |mut source: InMemory| {
+        source.rows = (0..400).map(|seq| scheduled(seq, seq as i64 * 1_000, 400, 50)).collect();
+        source.rows[399] = but(source.rows[399].clone(), Fate::NotSent);
+        source.manifest = Manifest { spec: source.manifest.spec.clone(), ..manifest(EVERY_MS) };
+        source.manifest.spec.work = Work::Ping(PingSpec::on(EVERY_MS));
+        source
+    };
+    let none: [&str; 0] = [];
+    let quiet = |wait| late(beside_foreign_load(0.0, wait));
+    let codes = |source: &InMemory| -> Vec<String> { recommends(source) };
+    assert_eq!(codes(&quiet(WaitMode::Block)), ["not-sent", "send-slip", "idle-states"]);
+    assert_eq!(codes(&quiet(WaitMode::Spin)), none);
+    assert_eq!(codes(&late(beside_foreign_load(0.5, WaitMode::Block))), none);
+    assert_eq!(codes(&late(beside_foreign_load(0.5, WaitMode::Spin))), none);
+    let mut loaded = quiet(WaitMode::Block);
+    let kind = LoadKind::Heaters { workers: 4, cpus: Vec::new() };
+    loaded.manifest.spec.loads = vec![LoadSpec { kind, at: Side::Local }];
+    assert_eq!(codes(&loaded), none);
+    let mut together = quiet(WaitMode::Block);
+    together.manifest.spec.peer.as_mut().expect("a local run has it").cpu = together.manifest.spec.here.cpu;
+    assert_eq!(codes(&together), none);
 }
