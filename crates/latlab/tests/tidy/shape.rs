@@ -23,8 +23,8 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 63_400),
-    (Measure::Files, 366),
+    (Measure::ShippedLines, 64_050),
+    (Measure::Files, 368),
     (Measure::SmallFiles, 93),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
@@ -39,7 +39,7 @@ const CEILINGS: [Ceiling; 9] = [
 const LAYER_FILES: [(&str, usize); 22] = [
     ("(files of the root)", 8),
     ("agent", 10),
-    ("analysis", 53),
+    ("analysis", 55),
     ("cli", 34),
     ("commands", 17),
     ("experiment", 8),
