@@ -12,7 +12,7 @@ use crate::analysis::comparison::{NumberFiles, ObservedRun, RunGroups, expect_on
 use crate::cli::resolve::{Grouping, NamedGlob, Sources};
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure, in_words};
-use crate::experiment::{is_experiment, observe, read_state, runs_of};
+use crate::experiment::{has_journal, is_experiment, observe, read_state, runs_directory, runs_of};
 use crate::formats::numbers::{self, NumbersError, TextColumn};
 use crate::plan::Kind;
 use crate::plan::defaults::{PLOT_WIDTH, PLOT_WIDTHS};
@@ -79,7 +79,7 @@ fn matched(NamedGlob { name, glob }: &NamedGlob) -> Result<Vec<PathBuf>, Failure
     let failure = || Failure::request(format!("cannot make the group `{name}` of `{glob}`"));
     Pattern::new(glob)
         .map_err(|error| failure().because(error.msg).hint("`*`, `?`, `[abc]` and `**` have a meaning"))?;
-    let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::default() };
+    let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
     let found = glob::glob_with(glob, options).map_err(|error| failure().because(error.msg))?;
     let paths = found.collect::<Result<Vec<_>, _>>().map_err(|error| {
         Failure { exit_code: 3, ..failure() }.because(format!(
@@ -134,7 +134,7 @@ pub(super) struct FoundRecordings {
     /// The directories of the experiments that they belong to.
     pub(super) experiments: BTreeSet<PathBuf>,
     /// Finished runs of these or of a store that are gone or damaged.
-    missing: Vec<String>,
+    missing: BTreeSet<String>,
 }
 
 struct FoundGroup {
@@ -144,7 +144,7 @@ struct FoundGroup {
 
 /// The recordings in `paths`; reports those that are left out.
 pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<FoundRecordings, Failure> {
-    let (mut groups, mut experiments, mut missing) = (Vec::new(), BTreeSet::new(), Vec::new());
+    let (mut groups, mut experiments, mut missing) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for group in paths {
         let mut found = FoundGroup { name: group.name.clone(), runs: Vec::new() };
         for path in &group.paths {
@@ -164,7 +164,9 @@ fn experiments_of(path: &Path, runs: &[FoundRun]) -> BTreeSet<PathBuf> {
     // An absolute path has all of its ancestors: the runs of an experiment are two levels below it.
     let paths = std::iter::once(path).chain(runs.iter().map(|run| run.path.as_path()));
     let absolute = paths.filter_map(|path| path.canonicalize().ok());
-    absolute.filter_map(|path| path.ancestors().take(3).find(|it| is_experiment(it)).map(Path::to_owned)).collect()
+    let of =
+        |path: PathBuf| path.ancestors().take(3).find(|it| is_experiment(it) || has_journal(it)).map(Path::to_owned);
+    absolute.filter_map(of).collect()
 }
 
 /// The metric to compare if none is named; `None` for round trips.
@@ -195,7 +197,7 @@ pub(super) fn of_recordings(
         Grouping::Paths => RunGroups::of_paths(groups)?,
         Grouping::Globs(_) => RunGroups::of_globs(groups)?,
     };
-    groups.missing = missing;
+    groups.missing = missing.into_iter().collect();
     Ok(groups)
 }
 
@@ -248,13 +250,14 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
     Ok(FoundRuns { runs: found, damaged })
 }
 
-/// The recordings of judged runs of the experiment in `directory` that are no longer there; a journal that cannot be read
-/// does not say which these are, and is named itself.
+/// The recordings of judged runs of the experiment in `directory` that cannot be opened; a journal that cannot be read does
+/// not say which these are, and is named itself.
 pub(super) fn gone(directory: &Path) -> Vec<String> {
-    let (Ok(state), Some(store)) = (read_state(directory), runs_of(directory)) else {
+    let Ok(state) = read_state(directory) else {
         return vec![format!("the journal of `{}`", directory.display())];
     };
-    let gone = state.judged().filter(|(_, name)| !store.join(name).is_dir());
+    let store = runs_directory(directory);
+    let gone = state.judged().filter(|(_, name)| Recording::open(&store.join(name)).is_err());
     gone.map(|(_, name)| format!("`{name}`")).collect()
 }
 

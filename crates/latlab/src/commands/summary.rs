@@ -1,5 +1,6 @@
 //! `latlab summary REC…`: prints summaries of recordings, and judges gates on them.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::observation_groups::{FoundRuns, gone, runs_in};
@@ -53,12 +54,12 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
 struct Recordings {
     paths: Vec<PathBuf>,
     /// Finished runs of an experiment that are gone or damaged.
-    missing: Vec<String>,
+    missing: BTreeSet<String>,
 }
 
 /// `paths`, in which the directory of an experiment stands for its runs.
 fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failure> {
-    let mut found = Recordings { paths: Vec::new(), missing: Vec::new() };
+    let mut found = Recordings { paths: Vec::new(), missing: BTreeSet::new() };
     for path in paths {
         if !is_experiment(path) {
             found.paths.push(path.clone());
@@ -73,7 +74,7 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
         found.missing.extend(damaged.into_iter().chain(gone(path)));
     }
     if !found.missing.is_empty() {
-        let names = found.missing.join(", ");
+        let names = found.missing.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         let hint = "no gate is kept: restore them, or repeat the experiment";
         console.warning(&format!("finished runs are gone or damaged: {names}"), Some(hint));
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::error::ExperimentError;
-use super::journal::{ExperimentJournal, JournalEntry, RunnerProcess};
+use super::journal::{ExperimentJournal, JOURNAL, JournalEntry, RunnerProcess};
 use super::results::outcome_of_recording;
 use super::runner::RunJournal;
 use super::state::ExperimentState;
@@ -65,9 +65,19 @@ pub(crate) fn is_experiment(path: &Path) -> bool {
     path.join(FILE).is_file()
 }
 
-/// The store of the runs of the experiment in `directory`; `None` if it holds no experiment.
+/// Whether `path` has the journal of an experiment, which it keeps if its file is gone.
+pub(crate) fn has_journal(path: &Path) -> bool {
+    path.join(JOURNAL).is_file()
+}
+
+/// The store of the runs of the experiment in `directory`.
+pub(crate) fn runs_directory(directory: &Path) -> PathBuf {
+    directory.join(RUNS)
+}
+
+/// The same; `None` if it holds no experiment.
 pub(crate) fn runs_of(directory: &Path) -> Option<PathBuf> {
-    is_experiment(directory).then(|| directory.join(RUNS))
+    is_experiment(directory).then(|| runs_directory(directory))
 }
 
 /// The file of the experiment in `directory`.

@@ -97,7 +97,7 @@ fn is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<
 }
 
 /// The journal's name in an experiment's directory.
-const JOURNAL: &str = "journal.jsonl";
+pub(super) const JOURNAL: &str = "journal.jsonl";
 
 /// Attempts to lock a journal that is locked, and the pause between them: [`ExperimentJournal::read_with_runner`] locks
 /// it for less than their sum.

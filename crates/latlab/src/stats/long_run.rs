@@ -11,6 +11,8 @@ pub struct MeanVariance {
     pub freedom: f64,
     /// The number of independent values whose mean has the same variance; between 1 and the length of the series.
     pub effective_n: f64,
+    /// Whether dependence is beyond what independent values show by chance.
+    pub is_striking: bool,
 }
 
 /// Most batches of a ladder.
@@ -19,22 +21,34 @@ const CELLS_MAX: usize = 8192;
 const BATCHES_MIN: usize = 8;
 /// From so many batches on the estimates of neighbouring batch sizes are averaged; with fewer the trend goes on.
 const BATCHES_MANY: usize = 32;
-/// Quantile of the normal distribution at 95 %: a lower bound of each variance.
-const LOWER_BOUND: f64 = 1.65;
+/// Standard errors below a variance of a likely lower bound: 95 % by the normal distribution.
+const LIKELY: f64 = 1.65;
+/// Standard errors of what is hardly chance: one in 2,000 by the normal distribution.
+const STRIKING: f64 = 3.3;
+/// A standard deviation of so small a share of the largest value is one of rounding.
+const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
 impl MeanVariance {
     /// Of a series of at least ten values, in their order.
     pub fn of(series: &[f64]) -> MeanVariance {
         let n = series.len() as f64;
-        let centred = centred(series);
+        // As shares of the largest value, whose fourth power does not overflow.
+        let scale = series.iter().fold(f64::MIN_POSITIVE, |most, value| value.abs().max(most));
+        let centred = centred(&series.iter().map(|value| value / scale).collect::<Vec<_>>());
         let second = moment(&centred, 2);
         let independent = Level::independent(n, second, moment(&centred, 4));
-        if second <= 0.0 {
-            return MeanVariance { variance: 0.0, freedom: independent.freedom, effective_n: n };
+        if second.sqrt() <= ROUNDING {
+            return MeanVariance { variance: 0.0, freedom: n - 1.0, effective_n: n, is_striking: false };
         }
-        let found = Ladder::of(&centred).variance(independent).larger(autoregressive(&centred, independent));
-        let effective_n = (n * independent.variance / found.variance).clamp(1.0, n);
-        MeanVariance { variance: found.variance / n, freedom: found.freedom, effective_n }
+        let (ladder, correlation) = (Ladder::of(&centred), autocorrelation(&centred));
+        let found = ladder.variance(independent).larger(autoregressive(correlation, independent));
+        let is_larger = |level: &Level| level.lower_bound(STRIKING) > independent.variance;
+        MeanVariance {
+            variance: found.variance / n * scale * scale,
+            freedom: found.freedom,
+            effective_n: (n * independent.variance / found.variance).clamp(1.0, n),
+            is_striking: correlation > 2.0 / n.sqrt() || ladder.levels.iter().any(is_larger),
+        }
     }
 }
 
@@ -93,8 +107,9 @@ impl Level {
         }
     }
 
-    fn lower_bound(&self) -> f64 {
-        self.variance / (1.0 + LOWER_BOUND * (2.0 / self.freedom).sqrt())
+    /// So many standard errors of the variance of normal batch means below it.
+    fn lower_bound(&self, errors: f64) -> f64 {
+        self.variance / (1.0 + errors * (2.0 / self.freedom).sqrt())
     }
 
     /// The degrees of freedom left by means that are not normal: few bursts give about two for each.
@@ -131,7 +146,7 @@ impl Ladder {
 
     /// The estimate of the level with the largest lower bound, or of the values as they are if it is theirs.
     fn variance(&self, independent: Level) -> Estimate {
-        let bounds = || self.levels.iter().map(Level::lower_bound).enumerate();
+        let bounds = || self.levels.iter().map(|level| level.lower_bound(LIKELY)).enumerate();
         let chosen = bounds().max_by(|one, other| one.1.total_cmp(&other.1));
         match chosen.filter(|(_, bound)| *bound > independent.variance) {
             None => Estimate { variance: independent.variance, freedom: independent.freedom() },
@@ -158,14 +173,17 @@ impl Ladder {
 /// Most that the lag-1 autocorrelation of a short series is taken for.
 const AUTOCORRELATION_MAX: f64 = 0.97;
 
-/// The long-run variance of a first-order autoregressive series with the same lag-1 autocorrelation, which is estimated
-/// without its bias of (1 + 4ρ)/n (Marriott and Pope 1954; Kendall 1954). Batches of a short series are too few to show
-/// dependence.
-fn autoregressive(centred: &[f64], independent: Level) -> Estimate {
-    let n = centred.len() as f64;
+/// The lag-1 autocorrelation.
+fn autocorrelation(centred: &[f64]) -> f64 {
     let lagged: f64 = centred.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    let raw = lagged / (moment(centred, 2) * n);
-    let correlation = ((raw + 1.0 / n) / (1.0 - 4.0 / n)).clamp(0.0, AUTOCORRELATION_MAX);
+    lagged / (moment(centred, 2) * centred.len() as f64)
+}
+
+/// The long-run variance of a first-order autoregressive series with this lag-1 `autocorrelation`, from which its bias of
+/// (1 + 4ρ)/n is taken (Marriott and Pope 1954; Kendall 1954). Batches of a short series are too few to show dependence.
+fn autoregressive(autocorrelation: f64, independent: Level) -> Estimate {
+    let n = independent.batches;
+    let correlation = ((autocorrelation + 1.0 / n) / (1.0 - 4.0 / n)).clamp(0.0, AUTOCORRELATION_MAX);
     let factor = (1.0 + correlation) / (1.0 - correlation);
     // The variance of dependent values about their own mean is too small.
     let seen = (1.0 - (factor - 1.0) / (n - 1.0)).max(0.2);
@@ -228,8 +246,11 @@ mod tests {
 
     #[test]
     fn equal_values_have_no_variance() {
-        let found = MeanVariance::of(&[7.0; 12]);
-        assert_eq!(found, MeanVariance { variance: 0.0, freedom: 11.0, effective_n: 12.0 });
+        for value in [7.0, 7.3, -0.1, 1e300, 0.0] {
+            let found = MeanVariance::of(&[value; 12]);
+            let expected = MeanVariance { variance: 0.0, freedom: 11.0, effective_n: 12.0, is_striking: false };
+            assert_eq!(found, expected, "{value}");
+        }
     }
 
     /// A slow square wave under strong noise: no single autocorrelation is significant, but batch means show it.

@@ -331,6 +331,39 @@ fn no_form_of_naming_an_experiment_hides_that_a_run_is_gone() {
 }
 
 #[test]
+fn a_run_without_its_manifest_and_an_experiment_without_its_file_keep_no_gate() {
+    for lost in ["E/runs/RUN/manifest.json", "E/experiment.toml E/runs/RUN"] {
+        let (lab, runs) = finished_experiment();
+        for path in lost.replace("RUN", runs.last().expect("runs")).split(' ').map(|path| lab.path(path)) {
+            if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.expect("removed");
+        }
+        let ran = lab.line("compare --by size E/runs --statistic p50 --gate p50<=+900% --json").failure(1);
+        assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs", "{lost}");
+    }
+}
+
+#[test]
+fn a_strict_limit_is_broken_by_the_limit_itself() {
+    let equal = || Latlab::new().file("a", "5\n5\n5\n5\n").file("b", "5\n5\n5\n5\n");
+    for (gate, code) in [("value<0", 1), ("value>0", 1), ("value<=0", 0), ("value>=0", 0), ("value<1%", 0)] {
+        let lab = equal().line("compare a b --gate").arg(gate);
+        if code == 0 {
+            lab.success()
+        } else {
+            lab.failure(code)
+        };
+    }
+}
+
+#[test]
+fn patterns_distinguish_capitals_from_small_letters() {
+    let lab = Latlab::new().file("run1", BEFORE).file("RUN1", AFTER);
+    let ran = lab.line("compare --group a=run* --group b=RUN* --json -q").success();
+    let document = document(&ran);
+    assert_eq!((&document["groups"][0]["n"], &document["groups"][1]["n"]), (&json!(6), &json!(6)));
+}
+
+#[test]
 fn a_journal_that_cannot_be_read_keeps_no_gate() {
     let (lab, _) = finished_experiment();
     let journal = lab.path("E/journal.jsonl");

@@ -21,18 +21,18 @@ impl NumberFiles {
         self.files.iter().flat_map(|(_, values)| values).copied()
     }
 
-    /// The group of its observations, which are means of logarithms if `as_logs`.
-    fn group(self, as_logs: bool) -> RunGroup {
+    /// The group of its observations, which are means of logarithms if `as_logs`; each file is one if `by_file`.
+    fn group(self, as_logs: bool, by_file: bool) -> RunGroup {
         let lines = self.values().count() as u64;
-        let most = if self.files.len() > 1 { 1 } else { OBSERVATIONS_MAX };
+        let most = if by_file { 1 } else { OBSERVATIONS_MAX };
         let own = |(file, values): &(String, Vec<f64>)| observations(file, values, most, as_logs);
         let runs: Vec<ObservedRun> = self.files.iter().flat_map(own).collect();
         let mean = match self.files.as_slice() {
-            [(_, values)] if values.len() >= LOG_LINES => Some(MeanVariance::of(&scaled(values, as_logs))),
+            [(_, values)] if values.len() >= LOG_LINES && !by_file => Some(MeanVariance::of(&scaled(values, as_logs))),
             _ => None,
         };
         let files = self.files.iter().filter(|(_, values)| !values.is_empty()).count() as u64;
-        let taken = if files > 1 { files } else { lines };
+        let taken = if by_file { files } else { lines };
         let effective_n = mean.map_or(taken as f64, |mean| mean.effective_n);
         let outline = Outline::of(&mut self.values().collect::<Vec<f64>>());
         let facts = NumberFacts { lines, files, effective_n, mean, outline };
@@ -50,21 +50,21 @@ fn scaled(values: &[f64], as_logs: bool) -> Vec<f64> {
     values.iter().map(|value| if as_logs { value.ln() } else { *value }).collect()
 }
 
-/// The lines of a file, or the means of consecutive ones if there are more than `most`. Each is named by its first line.
+/// The lines of a file, or the means of equally many consecutive ones if there are more than `most`. Each is named by its
+/// first line.
 fn observations(file: &str, values: &[f64], most: usize, as_logs: bool) -> Vec<ObservedRun> {
-    let count = values.len().min(most);
-    let observation = |batch: usize| {
-        let begin = batch * values.len() / count;
-        let value = match &values[begin..(batch + 1) * values.len() / count] {
+    let length = values.len().div_ceil(most).max(1);
+    let observation = |(batch, values): (usize, &[f64])| {
+        let value = match values {
             [value] => *value,
             several => {
                 let mean = scaled(several, as_logs).iter().sum::<f64>() / several.len() as f64;
                 if as_logs { mean.exp() } else { mean }
             }
         };
-        ObservedRun::bare(format!("{file}:{}", begin + 1), value)
+        ObservedRun::bare(format!("{file}:{}", batch * length + 1), value)
     };
-    (0..count).map(observation).collect()
+    values.chunks(length).enumerate().map(observation).collect()
 }
 
 impl RunGroups {
@@ -74,7 +74,9 @@ impl RunGroups {
     /// Without a group.
     pub fn of_numbers(groups: Vec<NumberFiles>) -> Result<RunGroups, GroupingError> {
         let as_logs = groups.iter().flat_map(NumberFiles::values).all(|value| value > 0.0);
-        let made = groups.into_iter().map(|group| group.group(as_logs)).collect();
+        // Files of one group differ as runs do, which the lines of a single file do not show.
+        let by_file = groups.iter().any(|group| group.files.len() > 1);
+        let made = groups.into_iter().map(|group| group.group(as_logs, by_file)).collect();
         Ok(RunGroups { is_linear: !as_logs, ..RunGroups::of_groups(made)? })
     }
 }
@@ -91,16 +93,17 @@ fn with_facts(groups: &RunGroups) -> impl Iterator<Item = (&RunGroup, NumberFact
 fn dependence_caveat(groups: &RunGroups) -> Option<Caveat> {
     let dependent = || with_facts(groups).filter(|(_, facts)| facts.is_dependent());
     let worth = |(group, facts): (&RunGroup, NumberFacts)| {
-        let (lines, effective) = (human::grouped(facts.lines), human::significant(facts.effective_n));
+        let (lines, effective) = (human::grouped(facts.lines), human::significant(facts.effective_n.max(1.0)));
         format!("the {lines} lines of {} are worth {effective} independent ones", group.name)
     };
     let worth: Vec<_> = dependent().map(worth).collect();
-    let is_strong = dependent().any(|(_, facts)| facts.effective_n < facts.lines as f64 / 2.0);
+    let is_striking = dependent().any(|(_, facts)| facts.mean.is_some_and(|mean| mean.is_striking));
+    let worth = worth.join(", ");
     (!worth.is_empty()).then(|| {
         Caveat::new(
-            if is_strong { Severity::Warning } else { Severity::Note },
+            if is_striking { Severity::Warning } else { Severity::Note },
             "dependent-lines",
-            worth.join(", "),
+            if is_striking { worth } else { format!("lines may depend on each other: as they stand, {worth}") },
             "intervals and verdicts allow for it, but not for how much runs differ",
             "measure several runs and compare one number of each",
         )
@@ -108,8 +111,12 @@ fn dependence_caveat(groups: &RunGroups) -> Option<Caveat> {
 }
 
 fn files_caveat(groups: &RunGroups) -> Option<Caveat> {
-    let several = with_facts(groups).filter(|(_, facts)| facts.files > 1 && facts.lines > facts.files);
-    let count = |(group, facts): (&RunGroup, NumberFacts)| format!("{} ({} files)", group.name, facts.files);
+    let several =
+        with_facts(groups).filter(|(group, facts)| group.runs.len() as u64 == facts.files && facts.lines > facts.files);
+    let count = |(group, facts): (&RunGroup, NumberFacts)| match facts.files {
+        1 => format!("{} (1 file)", group.name),
+        files => format!("{} ({files} files)", group.name),
+    };
     let names: Vec<_> = several.map(count).collect();
     (!names.is_empty()).then(|| {
         Caveat::new(
@@ -123,8 +130,9 @@ fn files_caveat(groups: &RunGroups) -> Option<Caveat> {
 }
 
 fn few_lines_caveat(groups: &RunGroups) -> Option<Caveat> {
-    let is_short = |facts: &NumberFacts| facts.files == 1 && (2..LOG_LINES as u64).contains(&facts.lines);
-    let short = with_facts(groups).filter(|(_, facts)| is_short(facts));
+    let is_short = |facts: &NumberFacts| (2..LOG_LINES as u64).contains(&facts.lines);
+    let short = with_facts(groups).filter(|(group, facts)| is_short(facts) && group.runs.len() as u64 == facts.lines);
+    let short = short.filter(|(_, facts)| facts.files == 1);
     let names: Vec<_> = short.map(|(group, _)| group.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         Caveat::new(
@@ -139,7 +147,9 @@ fn few_lines_caveat(groups: &RunGroups) -> Option<Caveat> {
 
 /// The caveat of lines that depend on each other where a form takes them as independent, if there are any.
 pub fn independence_caveat(groups: &[NumberFiles]) -> Option<Caveat> {
-    let groups = RunGroups::of_numbers(groups.to_vec()).ok()?;
+    let single = |file: &(String, Vec<f64>)| NumberFiles { name: file.0.clone(), files: vec![file.clone()] };
+    let files = groups.iter().flat_map(|group| &group.files).filter(|(_, values)| !values.is_empty()).map(single);
+    let groups = RunGroups::of_numbers(files.collect()).ok()?;
     let effect = "this form takes each line as independent: it finds differences that do not exist";
     let strong = dependence_caveat(&groups).filter(|caveat| caveat.severity == Severity::Warning);
     strong.map(|caveat| Caveat { effect: effect.into(), ..caveat })
@@ -186,7 +196,12 @@ mod tests {
     fn many_lines_are_means_of_consecutive_ones() {
         let groups = RunGroups::of_numbers(vec![group("a", wave(25_000)), group("b", wave(9))]).expect("two");
         let own = &groups.groups[0];
-        assert_eq!((own.runs.len(), own.runs[1].name.as_str()), (10_000, "a.txt:3"));
+        assert_eq!((own.runs.len(), own.runs[1].name.as_str()), (8_334, "a.txt:4"), "three lines each");
+        // A pattern of three lines has the same mean in batches of two.
+        let pattern: Vec<f64> = (0..15_000).map(|line| [1.0, 2.0, 4.0][line % 3]).collect();
+        let means = observations("p", &pattern, 10_000, false);
+        let mean = means.iter().filter_map(|run| run.figures[0].value()).sum::<f64>() / means.len() as f64;
+        assert!((mean - 7.0 / 3.0).abs() < 1e-9, "{mean}");
         assert_eq!((groups.groups[1].runs.len(), groups.groups[1].numbers.and_then(|facts| facts.mean)), (9, None));
     }
 
@@ -205,12 +220,14 @@ mod tests {
         }
         let caveat = files_caveat(&groups).expect("files of several lines");
         assert!(caveat.message.ends_with("logs (4 files), short (4 files)"), "{caveat:?}");
+        let against_one = RunGroups::of_numbers(vec![files("logs", 50), group("single", noise(9))]).expect("two");
+        assert_eq!(against_one.groups[1].runs.len(), 1, "lines do not show how files differ");
         assert_eq!((dependence_caveat(&groups), few_lines_caveat(&groups)), (None, None));
     }
 
     #[test]
     fn ten_lines_show_whether_they_depend_on_each_other() {
-        let mean = |lines: usize| group("a", wave(lines)).group(true).numbers.and_then(|facts| facts.mean);
+        let mean = |lines: usize| group("a", wave(lines)).group(true, false).numbers.and_then(|facts| facts.mean);
         assert!(mean(9).is_none() && mean(10).is_some());
     }
 

@@ -19,6 +19,8 @@ pub struct ChangeGate {
     quantity: Quantity,
     /// Whether the change must be above the limit; otherwise below.
     above: bool,
+    /// Whether the limit itself breaks it: `<` and `>`.
+    is_strict: bool,
     /// A share of the baseline, or a difference of ratios.
     change: f64,
 }
@@ -94,7 +96,8 @@ impl ChangeGate {
         }
         let size = human::parse_percent(size.trim()).map_err(unreadable)?;
         let (above, change) = (!operator.limits_above(), if negative { -size } else { size });
-        Ok(ChangeGate { text: text.trim().into(), quantity, above, change })
+        let is_strict = !operator.compares(0.0, 0.0);
+        Ok(ChangeGate { text: text.trim().into(), quantity, above, is_strict, change })
     }
 
     /// The estimand that runs must have a figure for; `None` if the gate is about numbers from a file.
@@ -170,8 +173,8 @@ impl ChangeGate {
             true => (interval.high.map(|high| self.change - high), interval.low.map(|low| self.change - low)),
         };
         match (nearer, farther) {
-            (Some(nearer), _) if nearer > 0.0 => (GateState::Broken, None),
-            (_, Some(farther)) if farther <= 0.0 => (GateState::Kept, None),
+            (Some(nearer), _) if nearer > 0.0 || (self.is_strict && nearer == 0.0) => (GateState::Broken, None),
+            (_, Some(farther)) if farther < 0.0 || (!self.is_strict && farther == 0.0) => (GateState::Kept, None),
             _ if row.undecided == Some(UndecidedReason::Losses) => undecided(GateReason::Losses),
             _ => undecided(GateReason::BothSides),
         }

@@ -194,7 +194,7 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
             let (baseline, candidate) = row.evidence.runs;
             let rest = runs_needed.map(|count| format!("; {}", fresh(row, count))).unwrap_or_default();
             let counted = match row.evidence.of_means {
-                true => format!("{candidate} lines or means of lines"),
+                true => format!("{candidate} files, or lines"),
                 false => runs(candidate),
             };
             format!("{baseline} against {counted} cannot decide, whatever they show{rest}")
