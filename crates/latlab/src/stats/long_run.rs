@@ -25,6 +25,9 @@ const BATCHES_MANY: usize = 32;
 const LIKELY: f64 = 1.65;
 /// Standard errors of what is hardly chance: one in 2,000 by the normal distribution.
 const STRIKING: f64 = 3.3;
+/// Standard errors of a lag-1 autocorrelation that is hardly chance: fewer, as it is one estimate and not that of each
+/// batch size, and short series show no more.
+const STRIKING_LAG: f64 = 2.5;
 /// A standard deviation of so small a share of the largest value is one of rounding.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
@@ -47,7 +50,7 @@ impl MeanVariance {
             variance: found.variance / n * scale * scale,
             freedom: found.freedom,
             effective_n: (n * independent.variance / found.variance).clamp(1.0, n),
-            is_striking: correlation > 2.0 / n.sqrt() || ladder.levels.iter().any(is_larger),
+            is_striking: correlation > STRIKING_LAG / n.sqrt() || ladder.levels.iter().any(is_larger),
         }
     }
 }

@@ -27,11 +27,12 @@ impl NumberFiles {
         let most = if by_file { 1 } else { OBSERVATIONS_MAX };
         let own = |(file, values): &(String, Vec<f64>)| observations(file, values, most, as_logs);
         let runs: Vec<ObservedRun> = self.files.iter().flat_map(own).collect();
-        let mean = match self.files.as_slice() {
-            [(_, values)] if values.len() >= LOG_LINES && !by_file => Some(MeanVariance::of(&scaled(values, as_logs))),
+        let files: Vec<&Vec<f64>> = self.files.iter().map(|(_, values)| values).filter(|it| !it.is_empty()).collect();
+        let mean = match files.as_slice() {
+            [values] if values.len() >= LOG_LINES && !by_file => Some(MeanVariance::of(&scaled(values, as_logs))),
             _ => None,
         };
-        let files = self.files.iter().filter(|(_, values)| !values.is_empty()).count() as u64;
+        let files = files.len() as u64;
         let taken = if by_file { files } else { lines };
         let effective_n = mean.map_or(taken as f64, |mean| mean.effective_n);
         let outline = Outline::of(&mut self.values().collect::<Vec<f64>>());
@@ -75,7 +76,8 @@ impl RunGroups {
     pub fn of_numbers(groups: Vec<NumberFiles>) -> Result<RunGroups, GroupingError> {
         let as_logs = groups.iter().flat_map(NumberFiles::values).all(|value| value > 0.0);
         // Files of one group differ as runs do, which the lines of a single file do not show.
-        let by_file = groups.iter().any(|group| group.files.len() > 1);
+        let with_numbers = |group: &NumberFiles| group.files.iter().filter(|(_, values)| !values.is_empty()).count();
+        let by_file = groups.iter().any(|group| with_numbers(group) > 1);
         let made = groups.into_iter().map(|group| group.group(as_logs, by_file)).collect();
         Ok(RunGroups { is_linear: !as_logs, ..RunGroups::of_groups(made)? })
     }
@@ -147,13 +149,18 @@ fn few_lines_caveat(groups: &RunGroups) -> Option<Caveat> {
 
 /// The caveat of lines that depend on each other where a form takes them as independent, if there are any.
 pub fn independence_caveat(groups: &[NumberFiles]) -> Option<Caveat> {
+    if let Some(caveat) = RunGroups::of_numbers(groups.to_vec()).ok().as_ref().and_then(files_caveat) {
+        let (message, effect) = (caveat.message.replace("each file is", "each file would be"), INDEPENDENT_LINES);
+        return Some(Caveat { severity: Severity::Warning, message, effect: effect.into(), ..caveat });
+    }
     let single = |file: &(String, Vec<f64>)| NumberFiles { name: file.0.clone(), files: vec![file.clone()] };
     let files = groups.iter().flat_map(|group| &group.files).filter(|(_, values)| !values.is_empty()).map(single);
     let groups = RunGroups::of_numbers(files.collect()).ok()?;
-    let effect = "this form takes each line as independent: it finds differences that do not exist";
     let strong = dependence_caveat(&groups).filter(|caveat| caveat.severity == Severity::Warning);
-    strong.map(|caveat| Caveat { effect: effect.into(), ..caveat })
+    strong.map(|caveat| Caveat { effect: INDEPENDENT_LINES.into(), ..caveat })
 }
+
+const INDEPENDENT_LINES: &str = "this form takes each line as independent: it finds differences that do not exist";
 
 #[cfg(test)]
 mod tests {
@@ -222,6 +229,13 @@ mod tests {
         assert!(caveat.message.ends_with("logs (4 files), short (4 files)"), "{caveat:?}");
         let against_one = RunGroups::of_numbers(vec![files("logs", 50), group("single", noise(9))]).expect("two");
         assert_eq!(against_one.groups[1].runs.len(), 1, "lines do not show how files differ");
+        let mut with_empty = NumberFiles { files: vec![("e.txt".into(), Vec::new())], ..files("x", 1) };
+        with_empty.files.push(("x.txt".into(), noise(3)));
+        let empty = RunGroups::of_numbers(vec![with_empty.clone(), group("single", noise(9))]).expect("two");
+        assert_eq!(empty.groups[0].runs.len(), 50, "an empty file is no further one");
+        assert!(empty.groups[0].numbers.is_some_and(|facts| facts.mean.is_some()));
+        let ministat = independence_caveat(&[files("logs", 50)]).expect("several files of several lines");
+        assert_eq!((ministat.code.as_ref(), ministat.severity), ("files-as-runs", Severity::Warning));
         assert_eq!((dependence_caveat(&groups), few_lines_caveat(&groups)), (None, None));
     }
 

@@ -172,6 +172,7 @@ impl ChangeGate {
             false => (interval.low.map(|low| low - self.change), interval.high.map(|high| high - self.change)),
             true => (interval.high.map(|high| self.change - high), interval.low.map(|low| self.change - low)),
         };
+        let [nearer, farther] = [nearer, farther].map(|distance| distance.map(without_rounding));
         match (nearer, farther) {
             (Some(nearer), _) if nearer > 0.0 || (self.is_strict && nearer == 0.0) => (GateState::Broken, None),
             (_, Some(farther)) if farther < 0.0 || (!self.is_strict && farther == 0.0) => (GateState::Kept, None),
@@ -179,6 +180,11 @@ impl ChangeGate {
             _ => undecided(GateReason::BothSides),
         }
     }
+}
+
+/// A distance from a limit, 0 if logarithms and their inverse may have made it.
+fn without_rounding(distance: f64) -> f64 {
+    if distance.abs() < 1e-12 { 0.0 } else { distance }
 }
 
 /// Why no gate on `row` can be kept, whatever its limit: the candidate answered nothing, it is higher and infinite in most
