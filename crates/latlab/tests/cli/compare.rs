@@ -358,7 +358,7 @@ fn a_strict_limit_is_broken_by_the_limit_itself() {
         [(200, 300, "value<=50%", 0), (10, 11, "value<10%", 1), (7, 14, "value<100%", 1), (7, 14, "value<=100%", 0)]
     {
         let lines = |value: i32| format!("{value}\n").repeat(12);
-        let lab = Latlab::new().file("a", &lines(from)).file("b", &lines(to)).line("compare a b --gate").arg(gate);
+        let lab = Latlab::new().file("a", lines(from)).file("b", lines(to)).line("compare a b --gate").arg(gate);
         if code == 0 {
             lab.success();
         } else {
