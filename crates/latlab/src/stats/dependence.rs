@@ -224,12 +224,12 @@ fn inner_product(left: &[f64], right: &[f64]) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// An autoregressive series over the high bits of a linear congruential generator; whole numbers, so that every
     /// language produces the same.
-    fn series(n: usize, coefficient: f64) -> Vec<f64> {
+    pub(in crate::stats) fn series(n: usize, coefficient: f64) -> Vec<f64> {
         let (mut state, mut value) = (12_345_u64, 0.0);
         let mut next = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -214,17 +214,7 @@ fn kurtosis(sums: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// An autoregressive series over the high bits of a linear congruential generator.
-    fn series(n: usize, coefficient: f64) -> Vec<f64> {
-        let (mut state, mut value) = (12_345_u64, 0.0);
-        let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            value = coefficient * value + (state >> 33) as f64 / 2_147_483_648.0 - 0.5;
-            value
-        };
-        (0..n).map(|_| next()).collect()
-    }
+    use crate::stats::dependence::tests::series;
 
     /// The variance of the mean of an autoregressive series is (1 + c) / (1 − c) times that of an independent one.
     #[test]
@@ -259,7 +249,7 @@ mod tests {
     /// A slow square wave under strong noise: no single autocorrelation is significant, but batch means show it.
     #[test]
     fn slow_dependence_below_the_noise_is_found() {
-        let wave = |place: usize| if (place / 512).is_multiple_of(2) { 0.05 } else { -0.05 };
+        let wave = |place: usize| if (place / 512).is_multiple_of(2) { 5e4 } else { -5e4 };
         let both: Vec<f64> = series(8_192, 0.0).iter().enumerate().map(|(place, value)| value + wave(place)).collect();
         let found = MeanVariance::of(&both);
         assert!(found.effective_n < 4_096.0, "{found:?}");

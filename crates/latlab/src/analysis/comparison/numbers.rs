@@ -95,7 +95,7 @@ fn with_facts(groups: &RunGroups) -> impl Iterator<Item = (&RunGroup, NumberFact
 fn dependence_caveat(groups: &RunGroups) -> Option<Caveat> {
     let dependent = || with_facts(groups).filter(|(_, facts)| facts.is_dependent());
     let worth = |(group, facts): (&RunGroup, NumberFacts)| {
-        let (lines, effective) = (human::grouped(facts.lines), human::significant(facts.effective_n.max(1.0)));
+        let (lines, effective) = (human::grouped(facts.lines), human::significant(facts.effective_n));
         format!("the {lines} lines of {} are worth {effective} independent ones", group.name)
     };
     let worth: Vec<_> = dependent().map(worth).collect();
@@ -232,7 +232,7 @@ mod tests {
         let mut with_empty = NumberFiles { files: vec![("e.txt".into(), Vec::new())], ..files("x", 1) };
         with_empty.files.push(("x.txt".into(), noise(3)));
         let empty = RunGroups::of_numbers(vec![with_empty.clone(), group("single", noise(9))]).expect("two");
-        assert_eq!(empty.groups[0].runs.len(), 50, "an empty file is no further one");
+        assert_eq!(empty.groups[0].runs.len(), 50, "an empty file does not count");
         assert!(empty.groups[0].numbers.is_some_and(|facts| facts.mean.is_some()));
         let ministat = independence_caveat(&[files("logs", 50)]).expect("several files of several lines");
         assert_eq!((ministat.code.as_ref(), ministat.severity), ("files-as-runs", Severity::Warning));

@@ -154,7 +154,7 @@ impl<'a> GateParts<'a> {
     /// `text`, parted at its first operator; `hint` shows the expected form.
     fn of(text: &'a str, hint: &str) -> Result<GateParts<'a>, GateError> {
         if let Some((strange, operator)) = STRANGE_OPERATORS.iter().find(|(strange, _)| text.contains(strange)) {
-            let cause = format!("`{strange}` is no operator");
+            let cause = format!("`{strange}` is not an operator");
             return Err(GateError::of(text, cause, format!("did you mean `{operator}`?")));
         }
         let none = || GateError::of(text, "it has none of `<=`, `<`, `>=`, `>`", hint);

@@ -194,7 +194,7 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
             let (baseline, candidate) = row.evidence.runs;
             let rest = runs_needed.map(|count| format!("; {}", fresh(row, count))).unwrap_or_default();
             let counted = match row.evidence.of_means {
-                true => format!("{candidate} files, or lines"),
+                true => format!("{candidate} {}", if candidate == 1 { "file" } else { "files" }),
                 false => runs(candidate),
             };
             format!("{baseline} against {counted} cannot decide, whatever they show{rest}")
