@@ -213,6 +213,7 @@ impl ComparisonRow {
         let row = &mut self.comparison;
         row.p_value = Some(test.p_value(0.0));
         (row.evidence.permutations, row.evidence.exact) = (test.permutations(), test.is_exact());
+        row.evidence.reads_losses = test.first_reading().is_some();
         self.test = Some(test);
     }
 

@@ -122,6 +122,8 @@ pub struct Evidence {
     pub permutations: u64,
     /// Whether those were all permutations.
     pub exact: bool,
+    /// Whether lost probes were also counted as their time-out: the interval then spans both readings.
+    pub reads_losses: bool,
 }
 
 /// One quantity of a candidate group, compared with that of a baseline group.

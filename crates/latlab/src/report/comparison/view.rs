@@ -234,7 +234,10 @@ fn figures(comparisons: &Comparisons) -> Option<String> {
         (true, true) => format!("geometric means of {of}; of shares, and where one is not above 0, means"),
         (false, false) => return None,
     };
-    Some(format!("figures: {means}"))
+    let reads_losses =
+        comparisons.rows.iter().any(|row| row.evidence.reads_losses && row.method == ComparisonMethod::Shift);
+    let losses = if reads_losses { "; intervals also count each lost probe as its time-out" } else { "" };
+    Some(format!("figures: {means}{losses}"))
 }
 
 fn explanation(row: &Comparison) -> String {

@@ -176,10 +176,15 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
             "runs of neither group are above those of the other often enough".into()
         }
         UndecidedReason::Unsure { runs_needed: Some(count) } => fresh(row, count),
-        UndecidedReason::Unsure { runs_needed: None } if row.margin.is_none() => {
-            "too small a difference to prove; `--equivalence 3%` asks whether it is negligible".into()
+        UndecidedReason::Unsure { .. } if row.evidence.reads_losses => {
+            "the interval also counts each lost probe as its time-out; see `loss_ratio`".into()
         }
-        UndecidedReason::Unsure { runs_needed: None } => "no sensible number of runs would decide".into(),
+        UndecidedReason::Unsure { runs_needed: None } if row.margin.is_none() => {
+            "no difference is proven; `--equivalence 3%` tests whether it is negligible".into()
+        }
+        UndecidedReason::Unsure { runs_needed: None } => {
+            "neither a difference nor equivalence is proven; the number of runs that would decide is unknown".into()
+        }
         UndecidedReason::Corrected { comparisons, runs_needed } => {
             let rest = runs_needed.map(|count| format!("; {}", fresh(row, count))).unwrap_or_default();
             format!("significant alone, but not after correcting for {comparisons} comparisons{rest}")
