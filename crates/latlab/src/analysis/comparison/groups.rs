@@ -45,6 +45,8 @@ pub struct NumberFacts {
     pub outline: Option<Outline>,
 }
 
+/// Fewer lines do not show whether they depend on each other, and fewer independent ones not how their mean varies.
+pub(super) const LOG_LINES: usize = 10;
 /// An effective sample size from this share of the lines on is not worth a caveat.
 const INDEPENDENT: f64 = 0.9;
 
@@ -52,6 +54,11 @@ impl NumberFacts {
     /// Whether the lines depend on each other.
     pub(super) fn is_dependent(&self) -> bool {
         self.mean.is_some_and(|mean| mean.effective_n < INDEPENDENT * self.lines as f64)
+    }
+
+    /// Whether the lines are worth too few independent ones for the variance of their mean to be known.
+    pub(super) fn is_too_dependent(&self) -> bool {
+        self.mean.is_some_and(|mean| mean.is_striking && mean.effective_n < LOG_LINES as f64)
     }
 }
 

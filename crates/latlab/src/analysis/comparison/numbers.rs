@@ -1,7 +1,7 @@
 //! Groups of numbers from files. Each line is an observation; if lines depend on each other, the variance of their mean
 //! allows for it. Of several files in a group each is one observation.
 
-use super::groups::{GroupingError, NumberFacts, RunGroup, RunGroups};
+use super::groups::{GroupingError, LOG_LINES, NumberFacts, RunGroup, RunGroups};
 use super::observed_run::ObservedRun;
 use crate::diagnostics::{Caveat, Severity};
 use crate::stats::{MeanVariance, Outline};
@@ -41,8 +41,6 @@ impl NumberFiles {
     }
 }
 
-/// Fewer lines do not show whether they depend on each other.
-const LOG_LINES: usize = 10;
 /// Most observations of a file.
 const OBSERVATIONS_MAX: usize = 10_000;
 
@@ -196,6 +194,12 @@ mod tests {
         let caveat = dependence_caveat(&groups).expect("dependent lines");
         assert!(caveat.message.contains("the 4,000 lines of a are worth"), "{caveat:?}");
         assert_eq!(few_lines_caveat(&groups), None);
+        let too_dependent = |values: Vec<f64>| {
+            let groups = RunGroups::of_numbers(vec![group("a", values), group("b", wave(9))]).expect("two");
+            groups.groups[0].numbers.expect("numbers").is_too_dependent()
+        };
+        assert!(too_dependent(wave(300)), "one period");
+        assert!(!too_dependent((0..300).map(|line| ((line * 7_919) % 97) as f64).collect()));
         assert!(independence_caveat(&[group("a", wave(4_000))]).is_some());
     }
 

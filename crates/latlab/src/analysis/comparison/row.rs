@@ -183,6 +183,10 @@ impl ComparisonRow {
             self.comparison.undecided = Some(UndecidedReason::SingleRuns);
             return;
         }
+        if self.comparison.evidence.too_dependent {
+            self.comparison.undecided = Some(UndecidedReason::TooDependent);
+            return;
+        }
         let within = |blocks: &[BlockRuns], draws: u32, random: &mut Pcg64Mcg| match blocks {
             [lines] if means.iter().any(Option::is_some) => ShiftTest::of_series(lines, means, draws, random),
             _ => ShiftTest::of(blocks, draws, random),
@@ -194,7 +198,10 @@ impl ComparisonRow {
                 // Means of different numbers of lines do not show how lines scatter.
                 let is_mean_of_lines = self.comparison.evidence.of_means;
                 self.comparison.method = ComparisonMethod::Shift;
-                self.set_effect(test.difference(), test.interval(options.confidence));
+                let interval = test.interval(options.confidence);
+                let answered = test.first_reading().map(|answered| answered.interval(options.confidence));
+                self.comparison.evidence.losses_widen = answered.is_some_and(|answered| is_doubled(answered, interval));
+                self.set_effect(test.difference(), interval);
                 self.comparison.p_equivalent =
                     margin_of(&self.comparison).map(|(low, high)| test.p_equivalent(low, high));
                 self.comparison.evidence.spread_ratio =
@@ -293,7 +300,7 @@ impl ComparisonRow {
         if scope == QuestionScope::Boots || test.first_reading().is_some() || self.comparison.evidence.dependent {
             return None;
         }
-        let needed = |goal| runs_needed(&self.blocks, goal, family.alpha_next);
+        let needed = |goal| runs_needed(&self.blocks, goal, family.alpha_fresh);
         let equivalence = margin_of(&self.comparison).map(|(low, high)| SampleSizeGoal::Equivalence { low, high });
         [Some(SampleSizeGoal::Difference), equivalence].into_iter().flatten().filter_map(needed).min()
     }
@@ -314,6 +321,9 @@ impl Figures {
         if runs.0 == 0 || runs.1 == 0 {
             return Figures::Missing(UndecidedReason::NoRun { baseline: runs.0 == 0, candidate: runs.1 == 0 });
         }
+        if without_figure == (0, 0) && infinite == runs {
+            return Figures::Missing(UndecidedReason::Infinite);
+        }
         if let Some(verdict) = verdict_without_answers(quantity) {
             if unanswered.0 == 0 && unanswered.1 == runs.1 {
                 return Figures::Separated(verdict);
@@ -324,7 +334,6 @@ impl Figures {
         }
         match without_figure.0 + without_figure.1 {
             0 if infinite == (0, 0) => Figures::Finite,
-            0 if infinite == runs => Figures::Missing(UndecidedReason::Infinite),
             0 if infinite == (0, runs.1) => Figures::Separated(Verdict::Higher),
             0 if infinite == (runs.0, 0) => Figures::Separated(Verdict::Lower),
             0 => Figures::InfiniteInPart,
@@ -354,6 +363,8 @@ struct TestFamily {
     alpha: f64,
     /// The level that one more row would have to reach.
     alpha_next: f64,
+    /// That level in a fresh experiment, which does not pay for earlier looks.
+    alpha_fresh: f64,
     /// Its rows.
     comparisons: usize,
 }
@@ -379,7 +390,9 @@ fn decide_family(mut rows: Vec<&mut ComparisonRow>, options: &ComparisonOptions)
         both.into_iter().flatten().any(|p| !is_significant(p, alpha))
     };
     let open = adjusted.iter().filter(is_open).count();
-    let family = TestFamily { alpha, alpha_next: alpha / open.max(1) as f64, comparisons: rows.len() };
+    let next = |alpha: f64| alpha / open.max(1) as f64;
+    let (alpha_next, alpha_fresh) = (next(alpha), next(1.0 - options.fresh_confidence));
+    let family = TestFamily { alpha, alpha_next, alpha_fresh, comparisons: rows.len() };
     for (row, adjusted) in rows.into_iter().zip(adjusted) {
         row.comparison.adjusted_p_value = Some(adjusted.different);
         row.comparison.adjusted_p_equivalent = adjusted.equivalent;
@@ -444,6 +457,12 @@ pub fn boots_needed(alpha: f64) -> usize {
     (1..64).find(|boots| is_significant(2.0 / 2_f64.powi(*boots), alpha)).unwrap_or(64) as usize
 }
 
+/// Whether `wider` is more than twice as wide as `interval`; an end that does not exist is infinitely far.
+fn is_doubled(interval: Interval, wider: Interval) -> bool {
+    let width = |of: Interval| of.low.zip(of.high).map_or(f64::INFINITY, |(low, high)| high - low);
+    width(wider) > 2.0 * width(interval)
+}
+
 /// What is known of both groups before their test.
 fn evidence_of(sides: [&RunGroup; 2], subject: Subject) -> Evidence {
     let count = |has: &dyn Fn(&ObservedRun) -> bool| {
@@ -458,6 +477,7 @@ fn evidence_of(sides: [&RunGroup; 2], subject: Subject) -> Evidence {
         boots: count_boots(sides),
         of_means: sides.iter().any(|group| group.numbers.is_some_and(|own| own.lines > group.runs.len() as u64)),
         dependent: sides.iter().any(|group| group.numbers.is_some_and(|own| own.is_dependent())),
+        too_dependent: sides.iter().any(|group| group.numbers.is_some_and(|own| own.is_too_dependent())),
         ..Evidence::default()
     }
 }

@@ -14,6 +14,7 @@ use crate::probe::Fate;
 use crate::recording::manifest::RunEnding;
 
 mod gates;
+mod losses;
 
 /// A run of 40 round trips around `level_us`, the last `lost` of them lost.
 fn recording(level_us: i64, lost: usize) -> InMemory {
@@ -242,55 +243,21 @@ fn an_infinite_quantile_in_every_run_of_the_candidate_alone_breaks_its_gate() {
     assert_eq!(gate_states(&found, &["p99 <= +5%", "loss_ratio <= 0"]), [GateState::Broken; 2]);
 }
 
-/// The run of `recording`, whose probes take 0 to 4 µs more than the level, without its slowest fifth.
-fn lossy(level: i64) -> InMemory {
-    let mut source = recording(level, 0);
-    for row in source.rows.iter_mut().filter(|row| (row.seq.0 * 7) % 5 == 4) {
-        *row = but(row.clone(), Fate::Lost);
-    }
-    source
-}
-
+/// Runs that an experiment gets after its verdicts were shown have a stricter level; a fresh experiment does not.
 #[test]
-fn a_mean_that_only_losses_improve_is_undecided() {
-    let mut request = ComparisonRequest::default();
-    request.ask(parse_estimand(None, "mean").expect("known"), None, None);
-    let of = |make: &dyn Fn(i64) -> InMemory| (0..16).map(|run| make(20 + run % 2)).collect::<Vec<_>>();
-    let found = pair(&of(&|level| recording(level, 0)), &of(&lossy), &request);
-    let [mean, loss] = found.rows.as_slice() else { panic!("{:?}", found.rows) };
-    assert_eq!((mean.verdict, mean.undecided), (Verdict::Undecided, Some(UndecidedReason::Losses)));
-    assert!(mean.relative.is_some_and(|change| change.value < 0.0 && change.interval.high > Some(1.0)), "{mean:?}");
-    assert_eq!((loss.quantity.label().as_str(), loss.added, loss.verdict), ("loss_ratio", true, Verdict::Higher));
-    assert_eq!(gate_states(&found, &["mean <= -1%"]), [GateState::Undecided]);
-    // A mean that rises in spite of the losses stands.
-    let found = pair(&of(&|level| recording(level, 0)), &of(&|level| lossy(level * 3)), &request);
-    assert_eq!(found.rows[0].verdict, Verdict::Higher);
-}
-
-/// One run without an answer on either side makes the row one of placements; the losses of the others still count.
-#[test]
-fn losses_do_not_improve_a_mean_of_groups_that_are_infinite_in_part() {
-    let mut request = ComparisonRequest::default();
-    request.ask(parse_estimand(None, "mean").expect("known"), None, None);
-    let whole: Vec<InMemory> = (0..12).map(|_| recording(20, 0)).chain([recording(20, 40)]).collect();
-    let lossy: Vec<InMemory> = (0..12).map(|_| lossy(20)).chain([recording(20, 40)]).collect();
-    let found = pair(&whole, &lossy, &request);
-    let mean = &found.rows[0];
-    assert_eq!((mean.method, mean.evidence.infinite), (ComparisonMethod::Placements, (1, 1)));
-    assert_eq!((mean.verdict, mean.undecided), (Verdict::Undecided, Some(UndecidedReason::Losses)));
-}
-
-#[test]
-fn late_answers_have_a_row_beside_the_losses() {
-    let late = |level: i64| {
-        let mut source = recording(level, 0);
-        source.rows[3] = but(source.rows[3].clone(), Fate::Late);
-        source
+fn the_size_of_a_fresh_experiment_does_not_pay_for_earlier_looks() {
+    let request = usual_p50();
+    let needed = |look: Look| {
+        let groups = [("a", runs(50, &[0; 5])), ("b", runs(52, &[0; 5]))];
+        let groups = groups.map(|(name, sources)| (name.to_owned(), observe(&sources, &request))).to_vec();
+        let options = ComparisonOptions::at(0.95).paying_for(look);
+        let found = compare(RunGroups::named(groups).expect("two groups"), &request, &options).expect("a baseline");
+        found.rows[0].undecided.and_then(UndecidedReason::runs_needed)
     };
-    let candidate: Vec<InMemory> = (0..5).map(|run| late(50 + run)).collect();
-    let found = pair(&runs(50, &[0; 5]), &candidate, &usual_p50());
-    let labels: Vec<_> = found.rows.iter().map(|row| (row.quantity.label(), row.added)).collect();
-    assert_eq!(labels, [("p50".into(), false), ("loss_ratio".into(), true), ("late_ratio".into(), true)]);
+    let second = Look { number: 2, ..Look::FIRST };
+    assert!(needed(Look::FIRST).is_some());
+    assert_eq!(needed(second), needed(Look::FIRST));
+    assert!(needed(Look { declared: Some(5), ..second }) > needed(second), "a file with five looks pays for them anew");
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub enum UndecidedReason {
     },
     /// What the answered probes show does not hold if each unanswered one counts as its time-out.
     Losses,
+    /// The lines of a file depend on each other so much that they are worth fewer than ten independent ones.
+    TooDependent,
     /// One run against one run.
     SingleRuns,
     /// Not even complete separation of the two groups would be significant.
@@ -109,6 +111,8 @@ pub struct Evidence {
     pub of_means: bool,
     /// Whether the lines of a file depend on each other.
     pub dependent: bool,
+    /// Whether the lines of a file are worth fewer than ten independent ones.
+    pub too_dependent: bool,
     /// The larger standard deviation within blocks over the smaller one, infinite if one group is constant; `None` if both
     /// are, or if they cannot be estimated.
     pub spread_ratio: Option<f64>,
@@ -124,6 +128,8 @@ pub struct Evidence {
     pub exact: bool,
     /// Whether lost probes were also counted as their time-out: the interval then spans both readings.
     pub reads_losses: bool,
+    /// Whether that makes the interval more than twice as wide.
+    pub losses_widen: bool,
 }
 
 /// One quantity of a candidate group, compared with that of a baseline group.
@@ -203,6 +209,7 @@ impl UndecidedReason {
             UndecidedReason::Unsure { .. } => "unsure",
             UndecidedReason::Corrected { .. } => "corrected",
             UndecidedReason::Losses => "losses",
+            UndecidedReason::TooDependent => "too-dependent",
             UndecidedReason::SingleRuns => "single-runs",
             UndecidedReason::TooFewRuns { .. } => "too-few-runs",
             UndecidedReason::TooFewBoots { .. } => "too-few-boots",

@@ -176,7 +176,9 @@ impl ChangeGate {
         match (nearer, farther) {
             (Some(nearer), _) if nearer > 0.0 || (self.is_strict && nearer == 0.0) => (GateState::Broken, None),
             (_, Some(farther)) if farther < 0.0 || (!self.is_strict && farther == 0.0) => (GateState::Kept, None),
-            _ if row.undecided == Some(UndecidedReason::Losses) => undecided(GateReason::Losses),
+            _ if row.undecided == Some(UndecidedReason::Losses) || row.evidence.losses_widen => {
+                undecided(GateReason::Losses)
+            }
             _ => undecided(GateReason::BothSides),
         }
     }

@@ -273,13 +273,24 @@ fn explanation(row: &Comparison) -> String {
     format!("{baseline} and {candidate} {noun} in {}{strata}{boots}; {test}", counted(blocks, "common block"))
 }
 
+/// Says what a gate lacks, of the first that applies.
+fn nothing_to_judge(gated: &ChangeGateResult, comparisons: &Comparisons) -> &'static str {
+    match gated.row.map(|row| comparisons.rows[row].evidence) {
+        None => ": there is no such comparison",
+        Some(Evidence { runs: (0, _), .. }) => ": the baseline has no run",
+        Some(Evidence { runs: (_, 0), .. }) => ": it has no run",
+        Some(Evidence { runs, unanswered, .. }) if unanswered.0 == runs.0 => ": no run of the baseline got an answer",
+        Some(_) => ": some runs have nothing to compute it from",
+    }
+}
+
 fn gate(gated: &ChangeGateResult, comparisons: &Comparisons) -> String {
     let word = gated.state.word();
     let why = match gated.reason {
         Some(GateReason::ZeroBaseline) => ": no change is a share of a baseline of 0",
         Some(GateReason::Unanswered) => ": no run of it got an answer",
         Some(GateReason::Infinite) => ": it is infinite, and the baseline is not",
-        Some(GateReason::NothingToJudge) => ": a group has no run, the baseline no answer, or a run no such figure",
+        Some(GateReason::NothingToJudge) => nothing_to_judge(gated, comparisons),
         Some(GateReason::MissingRuns) => ": finished runs are gone or damaged",
         Some(GateReason::Losses) => ": what was lost makes the change uncertain",
         Some(GateReason::BothSides | GateReason::Untested | GateReason::Unsupported) | None => "",

@@ -176,11 +176,15 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
             "runs of neither group are above those of the other often enough".into()
         }
         UndecidedReason::Unsure { runs_needed: Some(count) } => fresh(row, count),
-        UndecidedReason::Unsure { .. } if row.evidence.reads_losses => {
+        UndecidedReason::Unsure { .. } if row.evidence.losses_widen => {
             "the interval also counts each lost probe as its time-out; see `loss_ratio`".into()
         }
+        UndecidedReason::Unsure { runs_needed: None } if row.centres == Some((0.0, 0.0)) => {
+            "0 in every run of both groups".into()
+        }
         UndecidedReason::Unsure { runs_needed: None } if row.margin.is_none() => {
-            "no difference is proven; `--equivalence 3%` tests whether it is negligible".into()
+            let margin = if row.quantity.is_share() { "0.1%" } else { "3%" };
+            format!("no difference is proven; `--equivalence {margin}` tests whether it is negligible")
         }
         UndecidedReason::Unsure { runs_needed: None } => {
             "neither a difference nor equivalence is proven; the number of runs that would decide is unknown".into()
@@ -191,6 +195,11 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
         }
         UndecidedReason::Losses => {
             "holds for the answered probes, but not if each lost one counts as its time-out; see `loss_ratio`".into()
+        }
+        UndecidedReason::TooDependent => {
+            "the lines depend on each other: those of a file are worth fewer than 10 independent ones; measure several \
+             runs"
+                .into()
         }
         UndecidedReason::SingleRuns => {
             "one run against one run: what differs between runs anyway is unknown; measure several of each".into()
