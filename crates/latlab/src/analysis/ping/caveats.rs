@@ -305,7 +305,7 @@ fn few_observations(described: &Description) -> Option<Caveat> {
         Severity::Note,
         "few-observations",
         too_few_beyond(&weak.iter().map(|weak| weak.q).collect::<Vec<_>>()),
-        "these quantiles are shown as `≥` their lower bound, or as `n/a`",
+        "these quantiles are shown in parentheses, with a lower bound after `≥`, or with `n/a`",
         format!("about `-n {:.0}` would support all of them", (enough / scale).ceil() * scale),
     ))
 }
