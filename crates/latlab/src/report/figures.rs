@@ -245,10 +245,8 @@ pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
         column_above("min", described.iter().map(min)),
     ];
     // High quantiles that no window supports are omitted to keep the table narrow.
-    let is_supported = |q: f64| {
-        let shown = described.iter().map(|window| ShownQuantile::at(q, *window));
-        shown.into_iter().any(|shown| matches!(shown, ShownQuantile::Supported(_) | ShownQuantile::Lost))
-    };
+    let estimates = || described.iter().flatten().flat_map(|window| &window.quantiles);
+    let is_supported = |q: f64| estimates().any(|estimate| estimate.q == q && estimate.supported);
     let mut quantiles = quantiles_of(&described);
     quantiles.retain(|q| *q <= 0.99 || is_supported(*q));
     columns.extend(columns_of_runs(&described, &quantiles, &scale));

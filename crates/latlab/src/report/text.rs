@@ -328,6 +328,7 @@ pub(super) fn wrap(text: &str, available: usize) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::report::figures::histogram;
+    use crate::report::view::RowView;
     use crate::stats::Bucket;
 
     #[test]
@@ -339,6 +340,30 @@ mod tests {
         assert!(lines[0].starts_with("     44 µs ▕██████████████ ") && lines[0].ends_with(" 1"), "{}", lines[0]);
         assert!(!lines[1].contains('█') && lines[1].contains("counts are logarithmic"), "{}", lines[1]);
         assert!(lines.iter().all(|line| width(line) <= 80));
+    }
+
+    #[test]
+    fn figures_in_parentheses_are_aligned_with_the_others() {
+        let column = |heading: &str, cells: [&str; 4]| ColumnView {
+            heading: heading.into(),
+            cells: cells.map(str::to_owned).into(),
+        };
+        let columns = vec![
+            column("p50", ["4.18", "±0.2", "(1,210)", "≥ 310"]),
+            column("p99", ["(12.3)", "n/a", "(lost)", "≥ 3.10"]),
+            column("p99.9", ["lost", "", "(123)", "≥ 61.5"]),
+        ];
+        let rows = vec![RowView { label: String::new(), quiet: false }; 4];
+        let groups = vec![GroupView { heading: String::new(), columns }];
+        let lines = draw_table(&TableView { rows, groups, ..TableView::default() }, Style::PLAIN);
+        let expected = [
+            "        p50     p99   p99.9",
+            "       4.18  (12.3)    lost",
+            "      ±0.2      n/a",
+            "  (1,210)     (lost) (123)",
+            "   ≥ 310     ≥ 3.10  ≥ 61.5",
+        ];
+        assert_eq!(lines, expected);
     }
 
     #[test]

@@ -265,12 +265,14 @@ round trip less dwell / 2, ms
 no load
   published     1.821        –  14.723
   raw data      3.636    7.162  14.723
-  here          0.021  ≥ 0.100    lost
+  here          0.021   (0.150)   lost
+                       ≥ 0.100
                 median of 9 runs, 10,000 probes each, 3 lost in all
 CPU load
   published     1.821        –  14.723
   raw data      3.636    7.162  14.723
   here          no CPU to spare
+( ) too few observations beyond it to rely on · ≥ lower bound (95 %)
 ";
         assert_eq!(text(&PublishedResults { published: &PI, rows }, Style::PLAIN), expected);
         let wakeups = Published { metric: Metric::WakeupLatency, ..PUBLICATION };
