@@ -253,9 +253,9 @@ fn a_quantile_without_support_is_shown_with_its_bound() {
         summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for")
     };
     for (n, lost, figures, below, explanation) in [
-        (1, 0, "(40.0)  (40.0)  (40.0)", "n/a      n/a      n/a", "rely on · n/a no lower bound\n"),
+        (1, 0, "(40.0)  (40.0)  (40.0)", "n/a     n/a  ≥ 40.0", "rely on · ≥ lower bound (95 %) · n/a none\n"),
         (2_000, 0, "(59.0)   59.0", "≥ 59.0", "rely on · ≥ lower bound (95 %)\n"),
-        (2_000, 3, "(lost)  (lost)   59.0", "≥ 59.0  ≥ 59.0", "rely on · ≥ lower bound (95 %)\n"),
+        (2_000, 3, "(lost)  (lost)", "≥ 59.0  ≥ 59.0", "rely on · ≥ lower bound (95 %)\n"),
     ] {
         let text = shown(&[run(n, lost)], USUAL);
         for words in [figures, below, explanation] {

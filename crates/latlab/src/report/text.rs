@@ -64,7 +64,7 @@ pub(super) fn caveat_lines(caveat: &CaveatView, style: Style) -> Vec<String> {
 
 /// Distance of adjacent columns in characters.
 const GAP: usize = 2;
-/// Smallest width of a column in characters.
+/// Smallest width of a column in characters, unless the table would have to be split.
 const NARROWEST: usize = 6;
 
 pub(super) fn draw_table(table: &TableView, style: Style) -> Vec<String> {
@@ -74,8 +74,13 @@ pub(super) fn draw_table(table: &TableView, style: Style) -> Vec<String> {
     let indent = if label_width == 0 { 0 } else { label_width + 1 };
     // If the labels take most of the line, lines exceed the width instead of splitting the table.
     let available = style.width.saturating_sub(indent).max(style.width / 2);
-    let groups: Vec<Group> = table.groups.iter().flat_map(|group| fit(group, available)).collect();
-    for (block, groups) in table_blocks(groups, available).into_iter().enumerate() {
+    let blocks = |narrowest| {
+        let groups = table.groups.iter().flat_map(|group| fit(group, narrowest, available)).collect();
+        table_blocks(groups, available)
+    };
+    // A table that would be split has narrower columns, if that keeps it in one piece.
+    let whole = Some(blocks(0)).filter(|tight| tight.len() == 1 && blocks(NARROWEST).len() > 1);
+    for (block, groups) in whole.unwrap_or_else(|| blocks(NARROWEST)).into_iter().enumerate() {
         if block > 0 {
             lines.push(String::new());
         }
@@ -136,9 +141,9 @@ impl Group<'_> {
 }
 
 /// Pads the columns of `group` and splits a group that is too wide for the line.
-fn fit(group: &GroupView, available: usize) -> Vec<Group<'_>> {
+fn fit(group: &GroupView, narrowest: usize, available: usize) -> Vec<Group<'_>> {
     let mut parts: Vec<Group> = Vec::new();
-    for column in group.columns.iter().map(align) {
+    for column in group.columns.iter().map(|column| align(column, narrowest)) {
         let needed = column.needed() + column.overhang();
         match parts.last_mut().filter(|part| part.columns_width() + needed <= available) {
             Some(part) => part.columns.push(column),
@@ -202,7 +207,7 @@ fn line_of<'a>(groups: &'a [Group<'_>], text: impl Fn(&'a AlignedColumn) -> &'a 
 }
 
 /// Pads the heading and cells of a column to equal width with aligned decimal points.
-fn align(column: &ColumnView) -> AlignedColumn {
+fn align(column: &ColumnView, narrowest: usize) -> AlignedColumn {
     let fraction = column.cells.iter().filter_map(|cell| behind_point(cell)).max().unwrap_or(0);
     // A closing parenthesis takes the place of the first missing digit, or hangs behind the column.
     let padded = column.cells.iter().map(|cell| {
@@ -212,7 +217,7 @@ fn align(column: &ColumnView) -> AlignedColumn {
     });
     let padded: Vec<(usize, String)> = padded.collect();
     let unit = column.heading.is_empty() && column.cells.iter().all(|cell| behind_point(cell).is_none());
-    let least = if unit { 0 } else { NARROWEST };
+    let least = if unit { 0 } else { narrowest };
     let widest = padded.iter().map(|(body, _)| *body).chain([width(&column.heading), least]).max().unwrap_or(0);
     let right = |(body, text): &(usize, String)| format!("{}{text}", " ".repeat(widest - body));
     AlignedColumn {
@@ -364,6 +369,21 @@ mod tests {
             "   ≥ 310     ≥ 3.10  ≥ 61.5",
         ];
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn columns_are_narrow_where_the_table_would_be_split() {
+        let column = |cell: &str| ColumnView { heading: "p9".into(), cells: vec![cell.into()] };
+        let drawn = |cells: &[&str]| {
+            let columns = cells.iter().map(|cell| column(cell)).collect();
+            let groups = vec![GroupView { heading: String::new(), columns }];
+            let rows = vec![RowView { label: String::new(), quiet: false }];
+            let style = Style { width: 20, ..Style::PLAIN };
+            draw_table(&TableView { rows, groups, ..TableView::default() }, style)
+        };
+        assert_eq!(drawn(&["1.2", "(3)"]), ["      p9      p9", "     1.2      (3)"]);
+        assert_eq!(drawn(&["1.2", "3.4", "(56.7)"]), ["   p9   p9     p9", "  1.2  3.4  (56.7)"]);
+        assert_eq!(drawn(&["1.2", "3.4", "5.6", "7.8", "9.0"]).len(), 8, "in three pieces of usual width");
     }
 
     #[test]
