@@ -79,7 +79,7 @@ pub(super) fn draw_table(table: &TableView, style: Style) -> Vec<String> {
         table_blocks(groups, available)
     };
     // A table that would be split has narrower columns, if that keeps it in one piece.
-    let whole = Some(blocks(0)).filter(|tight| tight.len() == 1 && blocks(NARROWEST).len() > 1);
+    let whole = (0..=NARROWEST).rev().map(blocks).find(|blocks| blocks.len() == 1);
     for (block, groups) in whole.unwrap_or_else(|| blocks(NARROWEST)).into_iter().enumerate() {
         if block > 0 {
             lines.push(String::new());

@@ -109,7 +109,7 @@ fn middle(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let last = values.len().checked_sub(1)?;
     let (below, above) = (values[last / 2], values[values.len() / 2]);
-    // Between −∞ and +∞ there is no bound.
+    // The midpoint of −∞ and +∞ is undefined.
     Some(if below == f64::NEG_INFINITY { below } else { below.midpoint(above) })
 }
 
