@@ -382,7 +382,7 @@ mod tests {
             draw_table(&TableView { rows, groups, ..TableView::default() }, style)
         };
         assert_eq!(drawn(&["1.2", "(3)"]), ["      p9      p9", "     1.2      (3)"]);
-        assert_eq!(drawn(&["1.2", "3.4", "(56.7)"]), ["   p9   p9     p9", "  1.2  3.4  (56.7)"]);
+        assert_eq!(drawn(&["1.2", "3.4", "(56.7)"]), ["    p9    p9     p9", "   1.2   3.4  (56.7)"]);
         assert_eq!(drawn(&["1.2", "3.4", "5.6", "7.8", "9.0"]).len(), 8, "in three pieces of usual width");
     }
 
