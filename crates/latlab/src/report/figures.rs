@@ -1,6 +1,7 @@
 //! Formatting of statistics as cells: three significant digits, one unit per table, loss with every figure.
 
 use super::heading::names;
+use super::quantiles::{Cells, ShownQuantile, column_above, column_of_two, rows_of_two};
 use super::view::{BarView, ColumnView, GroupView, HistogramView, RowView, Showing, TableView};
 use crate::analysis::{Kind, Summary};
 use crate::metric::Metric;
@@ -8,15 +9,11 @@ use crate::stats::{Bucket, Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, TimeUnit, about, grouped, percent, quantile, span, spans};
 
-/// Text in place of a quantile that lies among the lost probes.
-const LOST: &str = "lost";
-
 /// Heading of halved round trips, not called a latency because it is calculated, not measured.
 pub(super) const HALF: &str = "round trip / 2";
 
 /// Largest ratio of the longer to the shorter side of an interval shown with `±`.
 const ALIKE: f64 = 1.25;
-type Cells = [String; 2];
 
 /// Unit and divisor of formatted statistics.
 struct Scale {
@@ -49,12 +46,12 @@ impl Scale {
         }
     }
 
-    fn quantile(&self, estimate: &QuantileEstimate) -> Cells {
-        match (estimate.supported, estimate.lower_bound, estimate.value) {
-            (false, Some(bound), _) => [format!("≥ {}", self.figure(Some(bound))), String::new()],
-            (false, None, _) => ["n/a".into(), String::new()],
-            (true, _, None) if estimate.lost => [LOST.into(), String::new()],
-            (true, _, value) => [self.figure(value), self.interval(value, estimate.interval)],
+    fn quantile(&self, estimate: &QuantileEstimate, described: &Description) -> Cells {
+        let shown = ShownQuantile::of(estimate, described);
+        let [figure, beneath] = shown.cells(|ns| self.figure(Some(ns)));
+        match shown {
+            ShownQuantile::Supported(value) => [figure, self.interval(Some(value), estimate.interval)],
+            _ => [figure, beneath],
         }
     }
 
@@ -62,17 +59,8 @@ impl Scale {
     fn all(&self, described: &Description) -> Vec<(String, Cells)> {
         let plain = |ns: Option<f64>| [self.figure(ns), String::new()];
         let mean = [self.figure(described.mean), self.interval(described.mean, described.mean_interval)];
-        let lost_from = described.quantiles.iter().filter(|estimate| estimate.supported && estimate.lost);
-        let lost_from = lost_from.map(|estimate| estimate.q).reduce(f64::min).unwrap_or(f64::INFINITY);
-        let quantiles = described.quantiles.iter().map(|estimate| {
-            let cells = match described.n {
-                0 => plain(None),
-                // A quantile above a lost quantile is lost even if unsupported.
-                _ if estimate.q > lost_from => [LOST.into(), String::new()],
-                _ => self.quantile(estimate),
-            };
-            (quantile(estimate.q), cells)
-        });
+        let quantiles = described.quantiles.iter();
+        let quantiles = quantiles.map(|estimate| (quantile(estimate.q), self.quantile(estimate, described)));
         [("min".into(), plain(described.min.map(|ns| ns as f64))), ("mean".into(), mean)]
             .into_iter()
             .chain([("stddev".into(), plain(described.stddev))])
@@ -96,11 +84,18 @@ fn unit_of<'a>(described: impl Iterator<Item = &'a Description>) -> TimeUnit {
 }
 
 /// Formats n and loss; wake-ups have no loss.
-fn n_and_lost(kind: Kind, described: &Description) -> String {
-    if kind != Kind::Ping {
-        return format!("n {}", grouped(described.n));
+fn n_and_lost(summary: &Summary, described: &Description) -> String {
+    let n = grouped(described.n);
+    match (summary.kind, summary.counts.late) {
+        (Kind::Ping, 0) => format!("n {n} · lost {}", grouped(described.lost)),
+        (Kind::Ping, late) => format!("n {n} · lost {} · late {}", grouped(summary.counts.lost), grouped(late)),
+        _ => format!("n {n}"),
     }
-    format!("n {} · lost {}", grouped(described.n), grouped(described.lost))
+}
+
+/// Heads the number of infinite delays: answers after the time-out are not lost.
+fn lost_heading<'a>(mut summaries: impl Iterator<Item = &'a Summary>) -> &'static str {
+    if summaries.any(|summary| summary.counts.late > 0) { "lost or late" } else { "lost" }
 }
 
 /// Tables of one closed-loop or wake-up run, statistics in columns: the main metric, then optionally half round trips.
@@ -115,10 +110,11 @@ pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
         columns.push(ColumnView { heading: String::new(), cells: vec![unit.symbol().into(), String::new()] });
         TableView {
             title: title.into(),
-            note: n_and_lost(summary.kind, described),
+            note: n_and_lost(summary, described),
             corner: String::new(),
             rows: [false, true].map(|quiet| RowView { label: String::new(), quiet }).into(),
             groups: vec![GroupView { heading: String::new(), columns }],
+            legend: String::new(),
         }
     };
     let mut tables = vec![table(metric.title(), 1.0)];
@@ -146,13 +142,15 @@ pub(super) fn down(summary: &Summary, showing: Showing) -> TableView {
         }
     }
     let names = shown.first().map(|(_, described)| Scale { unit, divisor: 1.0 }.all(described)).unwrap_or_default();
-    let labels = ["n".into(), "lost".into()].into_iter().chain(names.into_iter().map(|(name, _)| name));
+    let lost = lost_heading(std::iter::once(summary));
+    let labels = ["n".into(), lost.into()].into_iter().chain(names.into_iter().map(|(name, _)| name));
     TableView {
         title: String::new(),
         note: String::new(),
         corner: unit.symbol().into(),
         rows: labels.map(|label| RowView { label, quiet: false }).collect(),
         groups,
+        legend: String::new(),
     }
 }
 
@@ -174,15 +172,15 @@ pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> TableView
     let round_trips: Vec<_> = described(main).collect();
     let mut counts = vec![count_of(&round_trips, "n", |described| described.n)];
     if kind == Kind::Ping {
-        counts.push(count_of(&round_trips, "lost", |described| described.lost));
+        counts.push(count_of(&round_trips, lost_heading(summaries.iter()), |described| described.lost));
     }
     let mut groups = vec![GroupView { heading: String::new(), columns: counts }];
     let mut add = |title: &str, metric: Metric, divisor: f64| {
         let all: Vec<_> = described(metric).collect();
-        let mut columns = columns_of_runs(&all, &Scale { unit, divisor });
+        let mut columns = columns_of_runs(&all, &quantiles_of(&all), &Scale { unit, divisor });
         if metric == Metric::ResponseTime {
             // Response time covers all due probes, of which more may be lost than of those sent.
-            columns.insert(0, count_of(&all, "lost", |described| described.lost));
+            columns.insert(0, count_of(&all, lost_heading(summaries.iter()), |described| described.lost));
             let n = |all: &[Option<&Description>]| all.iter().map(|one| one.map(|one| one.n)).collect::<Vec<_>>();
             if n(&all) != n(&round_trips) {
                 columns.insert(0, count_of(&all, "n", |described| described.n));
@@ -197,34 +195,31 @@ pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> TableView
     if summaries.iter().any(|summary| summary.metrics.contains_key(&Metric::ResponseTime)) {
         add(Metric::ResponseTime.title(), Metric::ResponseTime, 1.0);
     }
-    let labels = names(summaries).into_iter();
-    TableView {
-        title: String::new(),
-        note: String::new(),
-        corner: String::new(),
-        rows: labels.map(|label| RowView { label, quiet: false }).collect(),
-        groups,
-    }
+    TableView { rows: rows_of_two(names(summaries)), groups, ..TableView::default() }
 }
 
 fn count_of(described: &[Option<&Description>], heading: &str, of: fn(&Description) -> u64) -> ColumnView {
     let cell = |one: &Option<&Description>| one.map_or_else(|| ABSENT.into(), |one| grouped(of(one)));
-    ColumnView { heading: heading.into(), cells: described.iter().map(cell).collect() }
+    column_above(heading, described.iter().map(cell))
 }
 
-/// Returns a column for each quantile of any run, then the maximum.
-fn columns_of_runs(described: &[Option<&Description>], scale: &Scale) -> Vec<ColumnView> {
-    let mut headings: Vec<f64> = described.iter().flatten().flat_map(|one| one.quantiles.iter().map(|q| q.q)).collect();
-    headings.sort_by(f64::total_cmp);
-    headings.dedup();
-    let names = headings.into_iter().map(quantile).chain(["max".into()]);
-    let tables: Vec<Vec<(String, Cells)>> =
-        described.iter().map(|one| one.map(|one| scale.all(one)).unwrap_or_default()).collect();
-    let cell = |all: &Vec<(String, Cells)>, name: &str| {
-        let found = all.iter().find(|(other, _)| other == name);
-        found.map_or_else(|| ABSENT.into(), |(_, [figure, _])| figure.clone())
+/// Returns the quantiles of any run in ascending order.
+fn quantiles_of(described: &[Option<&Description>]) -> Vec<f64> {
+    let mut quantiles: Vec<f64> =
+        described.iter().flatten().flat_map(|one| one.quantiles.iter().map(|q| q.q)).collect();
+    quantiles.sort_by(f64::total_cmp);
+    quantiles.dedup();
+    quantiles
+}
+
+/// Returns a column for each of `quantiles` with lower bounds but without intervals, then the maximum.
+fn columns_of_runs(described: &[Option<&Description>], quantiles: &[f64], scale: &Scale) -> Vec<ColumnView> {
+    let column = |q: &f64| {
+        let cells = |one: &Option<&Description>| ShownQuantile::at(*q, *one).cells(|ns| scale.figure(Some(ns)));
+        column_of_two(&quantile(*q), described.iter().map(cells))
     };
-    names.map(|name| ColumnView { cells: tables.iter().map(|all| cell(all, &name)).collect(), heading: name }).collect()
+    let max = |one: &Option<&Description>| scale.figure(one.and_then(|one| one.max).map(|ns| ns as f64));
+    quantiles.iter().map(column).chain([column_above("max", described.iter().map(max))]).collect()
 }
 
 /// Table with a row for each CPU with sleeping threads; `None` for a single CPU. `name` identifies the run.
@@ -233,47 +228,45 @@ pub(super) fn by_cpu(summary: &Summary, name: &str) -> Option<TableView> {
     let described: Vec<Option<&Description>> = by_cpu.iter().map(|(_, described)| Some(described)).collect();
     let unit = unit_of(described.iter().flatten().copied());
     let mut columns = vec![count_of(&described, "n", |described| described.n)];
-    columns.extend(columns_of_runs(&described, &Scale { unit, divisor: 1.0 }));
+    columns.extend(columns_of_runs(&described, &quantiles_of(&described), &Scale { unit, divisor: 1.0 }));
     let of_run = if name.is_empty() { String::new() } else { format!("{name} · ") };
     Some(TableView {
         title: format!("{of_run}{} by CPU, {}", Metric::WakeupLatency.title(), unit.symbol()),
-        note: String::new(),
         corner: "CPU".into(),
-        rows: by_cpu.iter().map(|(cpu, _)| RowView { label: cpu.to_string(), quiet: false }).collect(),
+        rows: rows_of_two(by_cpu.iter().map(|(cpu, _)| cpu.to_string())),
         groups: vec![GroupView { heading: String::new(), columns }],
+        ..TableView::default()
     })
 }
 
 /// Table with a row for each window; `None` without windows. `name` identifies the run.
 pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
     let length = summary.window_ns.filter(|_| !summary.windows.is_empty())?;
-    let described: Vec<&Description> = summary.windows.iter().map(|window| &window.round_trip_delay).collect();
-    let unit = unit_of(described.iter().copied());
+    let described: Vec<Option<&Description>> =
+        summary.windows.iter().map(|window| Some(&window.round_trip_delay)).collect();
+    let unit = unit_of(described.iter().flatten().copied());
     let scale = Scale { unit, divisor: 1.0 };
-    let all: Vec<_> = described.iter().copied().map(Some).collect();
-    let mut columns = vec![count_of(&all, "n", |window| window.n), count_of(&all, "lost", |window| window.lost)];
-    columns.push(ColumnView {
-        heading: "min".into(),
-        cells: described.iter().map(|window| scale.figure(window.min.map(|ns| ns as f64))).collect(),
-    });
-    let runs: Vec<_> = described.iter().map(|window| Some(*window).filter(|window| window.n > 0)).collect();
-    let all_columns = columns_of_runs(&runs, &scale);
+    let min = |window: &Option<&Description>| scale.figure(window.and_then(|one| one.min).map(|ns| ns as f64));
+    let mut columns = vec![
+        count_of(&described, "n", |window| window.n),
+        count_of(&described, "lost", |window| window.lost),
+        column_above("min", described.iter().map(min)),
+    ];
     // High quantiles that no window supports are omitted to keep the table narrow.
-    let usual: Vec<String> =
-        described[0].quantiles.iter().map(|one| one.q).filter(|q| *q <= 0.99).map(quantile).collect();
-    let supported = |cell: &String| cell != "n/a" && cell != ABSENT && !cell.starts_with('≥');
-    columns.extend(
-        all_columns.into_iter().filter(|column| usual.contains(&column.heading) || column.cells.iter().any(supported)),
-    );
+    let estimates = || described.iter().flatten().flat_map(|window| &window.quantiles);
+    let is_supported = |q: f64| estimates().any(|estimate| estimate.q == q && estimate.supported);
+    let mut quantiles = quantiles_of(&described);
+    quantiles.retain(|q| *q <= 0.99 || is_supported(*q));
+    columns.extend(columns_of_runs(&described, &quantiles, &scale));
     let time = TimeUnit::suiting(length.0 as f64);
     let of_run = if name.is_empty() { String::new() } else { format!("{name} · ") };
     let labels = summary.windows.iter().map(|window| format!("{} {}", time.exactly(window.start_ns), time.symbol()));
     Some(TableView {
         title: format!("{of_run}{} by window of {}, {}", summary.kind.metric().title(), span(length), unit.symbol()),
-        note: String::new(),
         corner: "from".into(),
-        rows: labels.map(|label| RowView { label, quiet: false }).collect(),
+        rows: rows_of_two(labels),
         groups: vec![GroupView { heading: String::new(), columns }],
+        ..TableView::default()
     })
 }
 

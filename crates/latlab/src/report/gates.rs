@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::comparison::quantity_figure;
 use super::heading::names;
+use super::quantiles::ShownQuantile;
 use crate::analysis::comparison::Quantity;
 use crate::analysis::{ExperimentGateResult, GateReason, GateState, Kind, Summary, ValueGateResult, WorstRun};
 use crate::units::human::grouped;
@@ -56,10 +57,9 @@ fn words(result: &ValueGateResult, kind: Kind) -> String {
     match (result.reason, value) {
         (Some(GateReason::Unanswered), _) => nothing_answered(kind).into(),
         (Some(GateReason::Infinite), _) => "infinite, as it lies among the lost".into(),
-        (Some(GateReason::Unsupported), value) => {
-            let value = value.unwrap_or_else(|| "infinite".into());
-            let bound = result.lower_bound.map_or_else(String::new, |bound| format!(" (≥ {})", figure(bound)));
-            format!("{value}{bound}, with fewer than 10 effective observations beyond it")
+        (Some(GateReason::Unsupported), _) => {
+            let shown = ShownQuantile::Unsupported { value: result.value, bound: result.lower_bound };
+            format!("{}; fewer than 10 effective observations lie beyond it", shown.words(figure))
         }
         (Some(GateReason::MissingRuns), value) => {
             format!("{}; finished runs of its experiment are gone or damaged", value.unwrap_or_else(|| "–".into()))
@@ -164,7 +164,15 @@ mod tests {
                 &[40],
                 Fate::Answered,
                 "p50 <= 1s",
-                "gate `p50 <= 1s` undecided: 40.0 µs, with fewer than 10 effective observations beyond it",
+                "gate `p50 <= 1s` undecided: (40.0 µs), without a lower bound; fewer than 10 effective observations lie \
+                 beyond it",
+            ),
+            (
+                &hundred,
+                Fate::Answered,
+                "p99.9 <= 41us",
+                "gate `p99.9 <= 41us` broken: (42.0 µs), ≥ 42.0 µs with 95 % confidence; fewer than 10 effective \
+                 observations lie beyond it",
             ),
         ] {
             assert_eq!(lines(&[judged(delays, fate, gate)]), [line]);

@@ -131,6 +131,7 @@ fn table(store: &str, corner: &str, lines: &Lines) -> TableView {
         corner: corner.into(),
         rows: lines.labels.iter().map(|label| RowView { label: label.clone(), quiet: false }).collect(),
         groups: lines.columns.iter().map(group).collect(),
+        legend: String::new(),
     }
 }
 

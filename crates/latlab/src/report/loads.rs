@@ -75,6 +75,7 @@ impl<'a> LoadsView<'a> {
                 group("", vec![column("offered", |load| load.offered), column("achieved", |load| load.achieved)]),
                 group("over 100 ms", vec![column("min", |load| load.min), column("max", |load| load.max)]),
             ],
+            legend: String::new(),
         }
     }
 }

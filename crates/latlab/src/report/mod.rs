@@ -11,6 +11,7 @@ pub mod json;
 pub mod list;
 pub mod loads;
 pub mod ministat;
+mod quantiles;
 mod remarks;
 #[cfg(test)]
 mod schemas;

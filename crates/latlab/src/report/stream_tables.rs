@@ -2,15 +2,16 @@
 //! `netperf -t UDP_STREAM`: a line for the sender, and a line for the receiver.
 
 use super::heading::names;
+use super::quantiles::{ShownQuantile, column_above, column_of_two, rows_of_two};
 use super::view::{ColumnView, GroupView, RowView, TableView};
 use crate::analysis::{
     CpuCost, GoalEnd, GoalFigures, LevelSpans, STREAM_INTERVAL, SearchFigures, StageFigures, StreamFigures,
     StreamTotals, Summary,
 };
 use crate::metric::Metric;
-use crate::stats::{Description, QuantileEstimate};
+use crate::stats::Description;
 use crate::units::Nanos;
-use crate::units::human::{ABSENT, TimeUnit, bit_rate, grouped, percent, quantile, significant, span};
+use crate::units::human::{ABSENT, BitRateUnit, TimeUnit, bit_rate, grouped, percent, quantile, significant, span};
 
 /// Builds the tables of stream runs: rate searches, rates and costs, distribution of the rate over intervals, flows.
 pub(super) fn tables(summaries: &[Summary]) -> Vec<TableView> {
@@ -70,7 +71,8 @@ fn both_ends(stream: &StreamFigures, summary: &Summary) -> TableView {
         note: format!("sent {} · lost {}{loss}", grouped(total.decided), grouped(total.lost())),
         corner: String::new(),
         rows: ["offered", "delivered"].map(|label| RowView { label: label.into(), quiet: false }).into(),
-        groups: vec![GroupView { heading: String::new(), columns }],
+        groups: plain(columns),
+        legend: String::new(),
     }
 }
 
@@ -95,7 +97,8 @@ fn rows_of_runs(summaries: &[Summary], names: &[String]) -> TableView {
         note: String::new(),
         corner: String::new(),
         rows: names.iter().map(|label| RowView { label: label.clone(), quiet: false }).collect(),
-        groups: vec![GroupView { heading: String::new(), columns }],
+        groups: plain(columns),
+        legend: String::new(),
     }
 }
 
@@ -108,32 +111,33 @@ fn evenness(summaries: &[Summary], names: &[String]) -> Option<TableView> {
         .filter(|(_, described)| described.n > 0)
         .collect();
     let (_, first) = described.first()?;
-    let figure = |value: Option<f64>| or_absent(value.map(bit_rate));
-    let all = |of: &dyn Fn(&Description) -> Option<f64>| {
-        described.iter().map(|(_, described)| figure(of(described))).collect::<Vec<_>>()
+    let unit = rate_unit(&described);
+    let all = |of: fn(&Description) -> Option<i64>| {
+        described.iter().map(move |(_, described)| or_absent(of(described).map(|bps| unit.figure(bps as f64))))
     };
-    let mut columns = vec![column("min", all(&|described| described.min.map(|min| min as f64)))];
+    let mut columns = vec![column_above("min", all(|described| described.min))];
     for estimate in &first.quantiles {
-        let cell = |described: &Description| {
-            let found = described.quantiles.iter().find(|other| other.q == estimate.q);
-            match found {
-                Some(found) if found.supported => figure(found.value),
-                Some(found) => found.lower_bound.map_or_else(|| "n/a".into(), |bound| format!("≥ {}", bit_rate(bound))),
-                None => ABSENT.into(),
-            }
-        };
-        columns.push(column(&quantile(estimate.q), described.iter().map(|(_, described)| cell(described))));
+        let cells =
+            |described: &Description| ShownQuantile::at(estimate.q, Some(described)).cells(|bps| unit.figure(bps));
+        columns.push(column_of_two(&quantile(estimate.q), described.iter().map(|(_, described)| cells(described))));
     }
-    columns.push(column("max", all(&|described| described.max.map(|max| max as f64))));
+    columns.push(column_above("max", all(|described| described.max)));
     let (least, most) = (described.iter().map(|(_, one)| one.n).min()?, described.iter().map(|(_, one)| one.n).max()?);
     let n = if least == most { grouped(most) } else { format!("{} to {}", grouped(least), grouped(most)) };
     Some(TableView {
-        title: format!("delivered rate over intervals of {}", lengths(summaries)),
+        title: format!("delivered rate over intervals of {}, {}", lengths(summaries), unit.symbol()),
         note: format!("n {n}"),
-        corner: String::new(),
-        rows: described.iter().map(|(name, _)| RowView { label: (*name).clone(), quiet: false }).collect(),
-        groups: vec![GroupView { heading: String::new(), columns }],
+        rows: rows_of_two(described.iter().map(|(name, _)| (*name).clone())),
+        groups: plain(columns),
+        ..TableView::default()
     })
+}
+
+/// Returns the unit that suits the median over the runs, so that no single one determines the unit.
+fn rate_unit(described: &[(&String, &Description)]) -> BitRateUnit {
+    let mut sizes: Vec<f64> = described.iter().filter_map(|(_, described)| described.mean).collect();
+    sizes.sort_by(f64::total_cmp);
+    BitRateUnit::suiting(sizes.get(sizes.len() / 2).copied().unwrap_or_default())
 }
 
 /// Formats the lengths of the intervals as `100 ms`, or as `56 ms to 716 ms` if some are stretched.
@@ -169,7 +173,8 @@ fn by_flow(summary: &Summary, name: &str) -> Option<TableView> {
         note: String::new(),
         corner: "flow".into(),
         rows: (0..stream.flows.len()).map(|flow| RowView { label: flow.to_string(), quiet: false }).collect(),
-        groups: vec![GroupView { heading: String::new(), columns }],
+        groups: plain(columns),
+        legend: String::new(),
     })
 }
 
@@ -206,6 +211,7 @@ fn found(search: &SearchFigures, bits: f64, title: String) -> TableView {
         corner: "loss up to".into(),
         rows: search.goals.iter().map(|goal| row(percent(goal.goal.loss_ratio))).collect(),
         groups: plain(columns),
+        legend: String::new(),
     }
 }
 
@@ -238,22 +244,24 @@ fn delays(stages: &[StageFigures], bits: f64, title: String) -> Option<TableView
     };
     let rate = |pps: Option<f64>| or_absent(pps.map(|pps| bit_rate(pps * bits)));
     let mut columns = vec![
-        column("offered", all(&|stage, _| rate(stage.offered_pps))),
-        column("delivered", all(&|stage, _| rate(stage.delivered_pps))),
-        column("lost", all(&|stage, _| or_absent(stage.loss_ratio.map(percent)))),
-        column("probes", all(&|_, delay| probes(delay))),
+        column_above("offered", all(&|stage, _| rate(stage.offered_pps))),
+        column_above("delivered", all(&|stage, _| rate(stage.delivered_pps))),
+        column_above("lost", all(&|stage, _| or_absent(stage.loss_ratio.map(percent)))),
+        column_above("probes", all(&|_, delay| probes(delay))),
     ];
     for estimate in &first.quantiles {
-        columns.push(column(&quantile(estimate.q), all(&|_, delay| figure(delay, estimate.q, unit))));
+        let cells = |delay: &Description| ShownQuantile::at(estimate.q, Some(delay)).cells(|ns| unit.figure(ns));
+        columns.push(column_of_two(&quantile(estimate.q), with.iter().map(|(_, delay)| cells(delay))));
     }
-    columns.push(column("max", all(&|_, delay| or_absent(delay.max.map(|max| unit.figure(max as f64))))));
+    columns.push(column_above("max", all(&|_, delay| or_absent(delay.max.map(|max| unit.figure(max as f64))))));
     let label = |stage: &StageFigures| stage.share.map_or_else(|| "as asked".into(), percent);
     Some(TableView {
         title: format!("{title}, {}", unit.symbol()),
         note: String::new(),
         corner: if with.iter().any(|(stage, _)| stage.share.is_some()) { "rate".into() } else { String::new() },
-        rows: with.iter().map(|(stage, _)| row(label(stage))).collect(),
+        rows: rows_of_two(with.iter().map(|(stage, _)| label(stage))),
         groups: plain(columns),
+        legend: String::new(),
     })
 }
 
@@ -271,20 +279,6 @@ fn unit_of(stages: &[(&StageFigures, &Description)]) -> TimeUnit {
     let mut sizes: Vec<f64> = stages.iter().filter_map(|(_, described)| middle(described)).collect();
     sizes.sort_by(f64::total_cmp);
     TimeUnit::suiting(sizes.get(sizes.len() / 2).copied().unwrap_or(1_000.0))
-}
-
-fn figure(described: &Description, q: f64, unit: TimeUnit) -> String {
-    let found = described.quantiles.iter().find(|estimate| estimate.q == q);
-    match found {
-        _ if described.n == 0 => ABSENT.into(),
-        Some(QuantileEstimate { supported: false, lower_bound: Some(bound), .. }) => {
-            format!("≥ {}", unit.figure(*bound))
-        }
-        Some(QuantileEstimate { supported: false, .. }) => "n/a".into(),
-        Some(QuantileEstimate { lost: true, value: None, .. }) => "lost".into(),
-        Some(QuantileEstimate { value, .. }) => or_absent(value.map(|value| unit.figure(value))),
-        None => ABSENT.into(),
-    }
 }
 
 /// Column headings in three lines: quantity, qualifier and unit.

@@ -2,6 +2,7 @@
 
 use super::figures::{across, by_cpu, down, histogram, rows_of_runs, windows};
 use super::heading::{Headline, heading, names};
+use super::quantiles::explain_marks;
 use super::view::{CaveatView, ReportView, Showing};
 use super::{gates, remarks, stream_tables};
 use crate::analysis::{CompatOutput, Kind, Summary};
@@ -19,6 +20,7 @@ pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
     };
     tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| by_cpu(summary, &name)));
     tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| windows(summary, &name)));
+    explain_marks(&mut tables);
     ReportView {
         heading: heading(&summaries.iter().map(Headline::of).collect::<Vec<_>>()),
         tables,

@@ -89,8 +89,9 @@ ping local · udp ipv4 · 64 B · closed loop · 10 s
 
 round trip delay                                              n 203,118 · lost 0
      min    mean  stddev     p50     p90     p99   p99.9  p99.99     max
-    44.2   48.9     6.12   48.7    55.0    61.9     74.3   ≥ 310   4,180  µs
-           ±0.20           ±0.20   ±0.31   ±0.60    ±7.1
+    44.2   48.9     6.12   48.7    55.0    61.9     74.3  (1,210)  4,180  µs
+           ±0.20           ±0.20   ±0.31   ±0.60    ±7.1   ≥ 310
+( ) too few observations beyond it to rely on · ≥ lower bound (95 %)
 
      44 µs ▕███▎                                3
      46 µs ▕██████████████████████▋        18,204
@@ -110,8 +111,11 @@ recording    latlab-runs/20261121T021500Z-ping-7f3a
 #[test]
 fn half_a_round_trip_is_not_called_a_latency() {
     let text = shown(&[sketched()], HALF);
-    let half = text.lines().skip_while(|line| !line.starts_with("round trip / 2")).nth(2).expect("a row of figures");
-    assert!(half.contains("22.1") && half.contains("≥ 155") && half.ends_with("2,090  µs"), "{half}");
+    let mut table = text.lines().skip_while(|line| !line.starts_with("round trip / 2")).skip(2);
+    let half = table.next().expect("a row of figures");
+    assert!(half.contains("22.1") && half.contains("(605)") && half.ends_with("2,090  µs"), "{half}");
+    assert!(table.next().is_some_and(|below| below.ends_with("≥ 155")), "{text}");
+    assert_eq!(text.matches("too few observations").count(), 1, "one explanation is enough: {text}");
     assert!(!text.replace("cpu-dma-latency", "").contains("latency"), "{text}");
 }
 
@@ -155,7 +159,7 @@ fn a_scheduled_run_shows_response_time_and_round_trip() {
     assert_eq!(row("n "), ["n", "3,000", "3,000", "3,000"]);
     assert_eq!(row("lost "), ["lost", "50", "50", "0"]);
     assert_eq!(row("p99 ")[1..3], ["lost", "lost"]);
-    assert_eq!(row("p99.9 ")[1..3], ["lost", "lost"], "what lies beyond a lost quantile is lost");
+    assert_eq!(row("p99.9 ")[1..], ["lost", "lost", "(3.00)", "≥", "3.00"], "what lies beyond a lost quantile is lost");
     let fates =
         "fates        sent 3,000 · answered 2,950 · lost 50 · loss ratio 1.67 % (95 %:\n             1.27–2.19 %)\n";
     assert!(text.contains(fates), "{text}");
@@ -171,8 +175,11 @@ fn several_runs_share_one_table() {
     larger.recording = "latlab-runs/20261121T021500Z-ping-0815".into();
     larger.caveats.clear();
     let text = shown(&[sketched(), larger.clone()], HALF);
+    assert!(text.contains("(1,210)") && text.contains("(605)") && text.contains("≥ 155"), "{text}");
     let figures: Vec<_> = text.lines().filter(|line| line.trim_start().starts_with("1,024 B ")).collect();
     assert!(figures[0].contains("203,118") && figures[0].contains("48.7"), "{text}");
+    let below: Vec<_> = text.lines().skip_while(|line| *line != figures[0]).nth(1).into_iter().collect();
+    assert_eq!(below.concat().split_whitespace().collect::<Vec<_>>(), ["≥", "310"], "{text}");
     assert!(text.contains("round trip delay, µs") && text.contains("round trip / 2, µs"), "{text}");
     assert!(text.starts_with("ping local · udp ipv4 · closed loop · 10 s\n"), "{text}");
     assert!(text.contains("1  64 B: both CPUs"), "a caveat of one run says of which: {text}");
@@ -234,6 +241,27 @@ fn a_run_without_probes_shows_dashes_and_the_reason() {
         let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
         let text = shown(&[summary], HALF);
         assert!(text.contains('–') && text.contains("warning: no probe was measured"), "{text}");
+    }
+}
+
+#[test]
+fn a_quantile_without_support_is_shown_with_its_bound() {
+    let run = |n: u64, lost: u64| {
+        let row = |seq: u64| closed(seq, seq as i64 * 60, 40 + (seq * 7 % 20) as i64);
+        let fate = |seq: u64| if seq < lost { Fate::Lost } else { Fate::Answered };
+        let source = InMemory::of(CLOSED, (0..n).map(|seq| but(row(seq), fate(seq))).collect());
+        summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for")
+    };
+    for (n, lost, figures, below, explanation) in [
+        (1, 0, "(40.0)  (40.0)  (40.0)", "n/a     n/a  ≥ 40.0", "rely on · ≥ lower bound (95 %) · n/a none\n"),
+        (2_000, 0, "(59.0)   59.0", "≥ 59.0", "rely on · ≥ lower bound (95 %)\n"),
+        (2_000, 3, "(lost)  (lost)", "≥ 59.0  ≥ 59.0", "rely on · ≥ lower bound (95 %)\n"),
+    ] {
+        let text = shown(&[run(n, lost)], USUAL);
+        for words in [figures, below, explanation] {
+            assert!(text.contains(words), "{words} of {n} with {lost} lost:\n{text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rendering of a view as text in 80 columns, with the same words with and without colour: colour and line wrapping,
 //! tables and histograms.
 
-use super::view::{CaveatView, ColumnView, GroupView, HistogramView, ReportView, RowView, TableView};
+use super::view::{CaveatView, ColumnView, GroupView, HistogramView, ReportView, TableView};
 use crate::diagnostics::Severity;
 
 /// Width of the labels of remarks.
@@ -64,7 +64,7 @@ pub(super) fn caveat_lines(caveat: &CaveatView, style: Style) -> Vec<String> {
 
 /// Distance of adjacent columns in characters.
 const GAP: usize = 2;
-/// Smallest width of a column in characters.
+/// Smallest width of a column in characters, unless the table would have to be split.
 const NARROWEST: usize = 6;
 
 pub(super) fn draw_table(table: &TableView, style: Style) -> Vec<String> {
@@ -74,13 +74,19 @@ pub(super) fn draw_table(table: &TableView, style: Style) -> Vec<String> {
     let indent = if label_width == 0 { 0 } else { label_width + 1 };
     // If the labels take most of the line, lines exceed the width instead of splitting the table.
     let available = style.width.saturating_sub(indent).max(style.width / 2);
-    let groups: Vec<Group> = table.groups.iter().flat_map(|group| fit(group, available)).collect();
-    for (block, groups) in table_blocks(groups, available).into_iter().enumerate() {
+    let blocks = |narrowest| {
+        let groups = table.groups.iter().flat_map(|group| fit(group, narrowest, available)).collect();
+        table_blocks(groups, available)
+    };
+    // A table that would be split has narrower columns, if that keeps it in one piece.
+    let whole = (0..=NARROWEST).rev().map(blocks).find(|blocks| blocks.len() == 1);
+    for (block, groups) in whole.unwrap_or_else(|| blocks(NARROWEST)).into_iter().enumerate() {
         if block > 0 {
             lines.push(String::new());
         }
         lines.extend(draw_block(table, &groups, label_width, style));
     }
+    lines.extend(wrap(&table.legend, style.width).iter().map(|line| style.quiet(line)));
     lines
 }
 
@@ -93,39 +99,55 @@ fn table_title(table: &TableView, style: Style) -> Vec<String> {
     vec![format!("{}{gap}{}", style.strong(&table.title), table.note)]
 }
 
-/// A group of columns with every cell padded to its column's width.
+/// A column with every cell padded to its width. The closing parenthesis of a cell may reach into the gap behind the
+/// column, so that figures with and without parentheses are aligned with each other and with their heading.
+struct AlignedColumn {
+    heading: String,
+    cells: Vec<String>,
+    width: usize,
+}
+
+impl AlignedColumn {
+    /// Width of the column with the gap in front of it.
+    fn needed(&self) -> usize {
+        GAP + self.width
+    }
+
+    /// Number of characters by which the widest cell exceeds the column.
+    fn overhang(&self) -> usize {
+        self.cells.iter().map(|cell| width(cell).saturating_sub(self.width)).max().unwrap_or(0)
+    }
+}
+
+/// A group of columns that share a block of lines.
 struct Group<'a> {
     heading: &'a str,
-    headings: Vec<String>,
-    cells: Vec<Vec<String>>,
-    /// Width of the columns with their gaps.
-    columns_width: usize,
+    columns: Vec<AlignedColumn>,
 }
 
 impl Group<'_> {
+    /// Width of the columns with their gaps.
+    fn columns_width(&self) -> usize {
+        self.columns.iter().map(AlignedColumn::needed).sum()
+    }
+
     fn width(&self) -> usize {
-        self.columns_width.max(GAP + width(self.heading))
+        self.columns_width().max(GAP + width(self.heading))
+    }
+
+    fn overhang(&self) -> usize {
+        self.columns.last().map_or(0, AlignedColumn::overhang)
     }
 }
 
 /// Pads the columns of `group` and splits a group that is too wide for the line.
-fn fit(group: &GroupView, available: usize) -> Vec<Group<'_>> {
+fn fit(group: &GroupView, narrowest: usize, available: usize) -> Vec<Group<'_>> {
     let mut parts: Vec<Group> = Vec::new();
-    for column in &group.columns {
-        let (heading, cells) = align(column);
-        let needed = GAP + width(&heading);
-        match parts.last_mut().filter(|part| part.columns_width + needed <= available) {
-            Some(part) => {
-                part.columns_width += needed;
-                part.headings.push(heading);
-                part.cells.push(cells);
-            }
-            None => parts.push(Group {
-                heading: &group.heading,
-                headings: vec![heading],
-                cells: vec![cells],
-                columns_width: needed,
-            }),
+    for column in group.columns.iter().map(|column| align(column, narrowest)) {
+        let needed = column.needed() + column.overhang();
+        match parts.last_mut().filter(|part| part.columns_width() + needed <= available) {
+            Some(part) => part.columns.push(column),
+            None => parts.push(Group { heading: &group.heading, columns: vec![column] }),
         }
     }
     parts
@@ -135,10 +157,9 @@ fn fit(group: &GroupView, available: usize) -> Vec<Group<'_>> {
 fn table_blocks(groups: Vec<Group<'_>>, available: usize) -> Vec<Vec<Group<'_>>> {
     let mut blocks: Vec<Vec<Group>> = Vec::new();
     for group in groups {
+        let used = |block: &[Group]| block.iter().map(Group::width).sum::<usize>();
         match blocks.last_mut() {
-            Some(block) if block.iter().map(|other| other.width()).sum::<usize>() + group.width() <= available => {
-                block.push(group);
-            }
+            Some(block) if used(block) + group.width() + group.overhang() <= available => block.push(group),
             _ => blocks.push(vec![group]),
         }
     }
@@ -147,67 +168,79 @@ fn table_blocks(groups: Vec<Group<'_>>, available: usize) -> Vec<Vec<Group<'_>>>
 
 fn draw_block(table: &TableView, groups: &[Group<'_>], label_width: usize, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
-    let margin = if label_width == 0 { String::new() } else { " ".repeat(label_width + 1) };
+    let labelled = |label: &str| if label_width == 0 { String::new() } else { format!("{label:>label_width$} ") };
     if groups.iter().any(|group| !group.heading.is_empty()) {
         let headings = groups.iter().map(|group| {
             let pad = group.width().saturating_sub(width(group.heading));
             format!("{}{}", " ".repeat(pad), group.heading)
         });
-        lines.push(style.strong(format!("{margin}{}", headings.collect::<String>()).trim_end()));
+        lines.push(style.strong(format!("{}{}", labelled(""), headings.collect::<String>()).trim_end()));
     }
-    if table.corner.is_empty() && groups.iter().all(|group| group.headings.iter().all(|text| text.trim().is_empty())) {
-        // Neither headings nor corner.
-    } else {
-        let corner = if label_width == 0 { String::new() } else { format!("{:>label_width$} ", table.corner) };
-        let headings: String = groups.iter().map(|group| line_of(group, group.headings.iter())).collect();
-        lines.push(style.quiet(format!("{corner}{headings}").trim_end()));
+    let headings = line_of(groups, |column| &column.heading);
+    if !table.corner.is_empty() || !headings.is_empty() {
+        lines.push(style.quiet(format!("{}{headings}", labelled(&table.corner)).trim_end()));
     }
     lines.extend(table.rows.iter().enumerate().filter_map(|(number, row)| {
-        let cells: String =
-            groups.iter().map(|group| line_of(group, group.cells.iter().map(|cells| &cells[number]))).collect();
-        draw_row(row, cells.trim_end(), label_width, style)
+        let cells = line_of(groups, |column| &column.cells[number]);
+        // An annotation without content is left out.
+        let line = (!row.quiet || !cells.is_empty()).then(|| format!("{}{cells}", labelled(&row.label)))?;
+        Some(if row.quiet { style.quiet(&line) } else { line })
     }));
     lines
 }
 
-/// Returns the line of a row; `None` for an annotation row without content.
-fn draw_row(row: &RowView, cells: &str, label_width: usize, style: Style) -> Option<String> {
-    if row.quiet && cells.is_empty() {
-        return None;
+/// Formats one line of `groups`, each right-aligned to its width, without blanks at the end.
+fn line_of<'a>(groups: &'a [Group<'_>], text: impl Fn(&'a AlignedColumn) -> &'a str) -> String {
+    let mut line = String::new();
+    let mut end = 0;
+    for group in groups {
+        end += group.width() - group.columns_width();
+        for column in &group.columns {
+            let start = end + GAP;
+            line.push_str(&" ".repeat(start.saturating_sub(width(&line))));
+            line.push_str(text(column));
+            end = start + column.width;
+        }
     }
-    let label = if label_width == 0 { String::new() } else { format!("{:>label_width$} ", row.label) };
-    let line = format!("{label}{cells}");
-    Some(if row.quiet { style.quiet(&line) } else { line })
-}
-
-/// Formats one line of a group, right-aligned to the group's width.
-fn line_of<'a>(group: &Group<'_>, texts: impl Iterator<Item = &'a String>) -> String {
-    let line: String = texts.map(|text| format!("{}{text}", " ".repeat(GAP))).collect();
-    format!("{}{line}", " ".repeat(group.width().saturating_sub(width(&line))))
+    line.truncate(line.trim_end().len());
+    line
 }
 
 /// Pads the heading and cells of a column to equal width with aligned decimal points.
-fn align(column: &ColumnView) -> (String, Vec<String>) {
-    let fraction = column.cells.iter().map(|cell| behind_point(cell).unwrap_or(0)).max().unwrap_or(0);
-    let padded: Vec<String> = column
-        .cells
-        .iter()
-        .map(|cell| {
-            let pad = behind_point(cell).map_or(0, |own| fraction - own);
-            format!("{cell}{}", " ".repeat(pad))
-        })
-        .collect();
+fn align(column: &ColumnView, narrowest: usize) -> AlignedColumn {
+    let fraction = column.cells.iter().filter_map(|cell| behind_point(cell)).max().unwrap_or(0);
+    // A closing parenthesis takes the place of the first missing digit, or hangs behind the column.
+    let padded = column.cells.iter().map(|cell| {
+        let pad = behind_point(cell).map_or(0, |own| fraction - own);
+        let body = body_width(cell) + pad;
+        (body, format!("{cell}{}", " ".repeat(body.saturating_sub(width(cell)))))
+    });
+    let padded: Vec<(usize, String)> = padded.collect();
     let unit = column.heading.is_empty() && column.cells.iter().all(|cell| behind_point(cell).is_none());
-    let least = if unit { 0 } else { NARROWEST };
-    let widest = padded.iter().map(|cell| width(cell)).chain([width(&column.heading), least]).max().unwrap_or(0);
-    let right = |text: &str| format!("{}{text}", " ".repeat(widest - width(text)));
-    (right(&column.heading), padded.iter().map(|cell| right(cell)).collect())
+    let least = if unit { 0 } else { narrowest };
+    let widest = padded.iter().map(|(body, _)| *body).chain([width(&column.heading), least]).max().unwrap_or(0);
+    let right = |(body, text): &(usize, String)| format!("{}{text}", " ".repeat(widest - body));
+    AlignedColumn {
+        heading: format!("{:>widest$}", column.heading),
+        cells: padded.iter().map(right).collect(),
+        width: widest,
+    }
+}
+
+/// Returns the width of a cell without the closing parenthesis, which stands behind its column.
+pub(super) fn body_width(cell: &str) -> usize {
+    width(cell) - usize::from(is_parenthesised(cell))
+}
+
+fn is_parenthesised(cell: &str) -> bool {
+    cell.starts_with('(') && cell.ends_with(')')
 }
 
 /// Returns the number of characters after the integer part, including the point; `None` for words and for intervals
 /// with two ends, which are right-aligned.
 fn behind_point(cell: &str) -> Option<usize> {
-    let number = cell.trim_start_matches(['±', '≥', '≤', '−', '+', ' ', '<']);
+    let bare = if is_parenthesised(cell) { &cell[1..cell.len() - 1] } else { cell };
+    let number = bare.trim_start_matches(['±', '≥', '≤', '−', '+', ' ', '<']);
     let numeric = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b',');
     (!number.is_empty() && numeric).then(|| number.find('.').map_or(0, |point| number.len() - point))
 }
@@ -300,6 +333,7 @@ pub(super) fn wrap(text: &str, available: usize) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::report::figures::histogram;
+    use crate::report::view::RowView;
     use crate::stats::Bucket;
 
     #[test]
@@ -311,6 +345,45 @@ mod tests {
         assert!(lines[0].starts_with("     44 µs ▕██████████████ ") && lines[0].ends_with(" 1"), "{}", lines[0]);
         assert!(!lines[1].contains('█') && lines[1].contains("counts are logarithmic"), "{}", lines[1]);
         assert!(lines.iter().all(|line| width(line) <= 80));
+    }
+
+    #[test]
+    fn figures_in_parentheses_are_aligned_with_the_others() {
+        let column = |heading: &str, cells: [&str; 4]| ColumnView {
+            heading: heading.into(),
+            cells: cells.map(str::to_owned).into(),
+        };
+        let columns = vec![
+            column("p50", ["4.18", "±0.2", "(1,210)", "≥ 310"]),
+            column("p99", ["(12.3)", "n/a", "(lost)", "≥ 3.10"]),
+            column("p99.9", ["lost", "", "(123)", "≥ 61.5"]),
+        ];
+        let rows = vec![RowView { label: String::new(), quiet: false }; 4];
+        let groups = vec![GroupView { heading: String::new(), columns }];
+        let lines = draw_table(&TableView { rows, groups, ..TableView::default() }, Style::PLAIN);
+        let expected = [
+            "        p50     p99   p99.9",
+            "       4.18  (12.3)    lost",
+            "      ±0.2      n/a",
+            "  (1,210)     (lost) (123)",
+            "   ≥ 310     ≥ 3.10  ≥ 61.5",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn columns_are_narrow_where_the_table_would_be_split() {
+        let column = |cell: &str| ColumnView { heading: "p9".into(), cells: vec![cell.into()] };
+        let drawn = |cells: &[&str]| {
+            let columns = cells.iter().map(|cell| column(cell)).collect();
+            let groups = vec![GroupView { heading: String::new(), columns }];
+            let rows = vec![RowView { label: String::new(), quiet: false }];
+            let style = Style { width: 20, ..Style::PLAIN };
+            draw_table(&TableView { rows, groups, ..TableView::default() }, style)
+        };
+        assert_eq!(drawn(&["1.2", "(3)"]), ["      p9      p9", "     1.2      (3)"]);
+        assert_eq!(drawn(&["1.2", "3.4", "(56.7)"]), ["    p9    p9     p9", "   1.2   3.4  (56.7)"]);
+        assert_eq!(drawn(&["1.2", "3.4", "5.6", "7.8", "9.0"]).len(), 8, "in three pieces of usual width");
     }
 
     #[test]

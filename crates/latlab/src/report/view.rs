@@ -39,7 +39,7 @@ pub struct ReportView {
 }
 
 /// A table of figures.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableView {
     /// Title of the table.
     pub title: String,
@@ -51,6 +51,8 @@ pub struct TableView {
     pub rows: Vec<RowView>,
     /// Columns grouped under common headings.
     pub groups: Vec<GroupView>,
+    /// Explanation of the marks in the cells, below the table; may be empty.
+    pub legend: String,
 }
 
 /// Label and rank of a row.

@@ -1,11 +1,12 @@
 //! Remarks on CPU activity during sleeps and on slow probes that coincided with late wake-ups.
 
 use super::figures::sure;
+use super::quantiles::ShownQuantile;
 use super::view::RemarkView;
 use crate::analysis::{Coincidence, CpuActivity, LateBeyond, StateShare, Summary, Threshold};
 use crate::stats::Description;
 use crate::units::Nanos;
-use crate::units::human::{grouped, percent, significant, span, typed_cpus};
+use crate::units::human::{grouped, percent, quantile, significant, span, typed_cpus};
 
 /// Returns the lines of a run of probes with concurrent wake-ups. `name` identifies the run among several.
 pub(super) fn coincidence_remarks(summary: &Summary, name: &str) -> Vec<RemarkView> {
@@ -23,12 +24,9 @@ fn wakeups(found: &Coincidence) -> String {
         several => format!(" on CPUs {}, where the sender may run", several.join(", ")),
     };
     let Description { n, max, quantiles, .. } = &found.wakeup_latency;
-    let figures = quantiles.iter().filter(|quantile| [0.5, 0.99].contains(&quantile.q)).filter_map(|quantile| {
-        let (mark, value) = match quantile.supported {
-            true => ("", quantile.value?),
-            false => ("≥ ", quantile.lower_bound?),
-        };
-        Some(format!("p{} {mark}{}", quantile.q * 100.0, rounded(value)))
+    let figures = quantiles.iter().filter(|estimate| [0.5, 0.99].contains(&estimate.q)).map(|estimate| {
+        let shown = ShownQuantile::of(estimate, &found.wakeup_latency);
+        format!("{} {}", quantile(estimate.q), shown.words(rounded))
     });
     let figures = figures.chain(max.map(|max| format!("max {}", span(Nanos(max)))));
     let figures: String = figures.map(|figure| format!(" · {figure}")).collect();

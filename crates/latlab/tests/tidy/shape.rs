@@ -23,8 +23,8 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 64_170),
-    (Measure::Files, 368),
+    (Measure::ShippedLines, 64_390),
+    (Measure::Files, 369),
     (Measure::SmallFiles, 93),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
@@ -53,7 +53,7 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("platform", 4),
     ("recipe", 6),
     ("recording", 23),
-    ("report", 33),
+    ("report", 34),
     ("session", 14),
     ("stats", 19),
     ("transport", 13),

@@ -16,11 +16,14 @@ use crate::stats::{BoxPlot, Description, MeanDifference, Outline, between_blocks
 pub enum ColumnFigure {
     /// Known exactly.
     Known(f64),
-    /// A quantile that the run does not support: its one-sided 95 % lower bound.
-    AtLeast(f64),
-    /// A quantile beyond the sample size, without a bound.
-    NotSupported,
-    /// The quantile fell among the lost.
+    /// A quantile that the run does not support.
+    Unsupported {
+        /// The value in the sample, `None` if it is infinite.
+        value: Option<f64>,
+        /// Its one-sided 95 % lower bound, if one exists.
+        bound: Option<f64>,
+    },
+    /// The quantile is infinite, as it lies among the lost.
     Lost,
     /// The run has nothing to compute it from.
     Nothing,
@@ -38,9 +41,9 @@ impl ColumnFigure {
             Column::Mean => known(description.mean),
             Column::Stddev => known(description.stddev),
             Column::Quantile(q) => match description.quantiles.iter().find(|own| own.q == q) {
-                Some(own) if own.supported && own.lost => ColumnFigure::Lost,
+                Some(own) if (own.supported && own.lost) || own.bound_is_lost => ColumnFigure::Lost,
                 Some(own) if own.supported => known(own.value),
-                Some(own) => own.lower_bound.map_or(ColumnFigure::NotSupported, ColumnFigure::AtLeast),
+                Some(own) => ColumnFigure::Unsupported { value: own.value, bound: own.lower_bound },
                 None => ColumnFigure::Nothing,
             },
         }
@@ -59,36 +62,55 @@ impl ColumnFigure {
         })
     }
 
-    /// The median of the runs: a bound if one of the figures is a bound; lost ones are infinite.
+    /// The median of the runs: without support if one of the figures has none, then with the median of their bounds,
+    /// where a known figure is its own bound; lost ones are infinite.
     pub fn median(runs: &[ColumnFigure]) -> ColumnFigure {
         let known: Vec<ColumnFigure> = runs.iter().copied().filter(|run| *run != ColumnFigure::Nothing).collect();
-        let value = |run: &ColumnFigure| match run {
-            ColumnFigure::Known(value) | ColumnFigure::AtLeast(value) => *value,
-            ColumnFigure::Lost => f64::INFINITY,
-            ColumnFigure::NotSupported | ColumnFigure::Nothing => f64::NEG_INFINITY,
+        let values = known.iter().map(|run| run.value_or_infinite()).collect();
+        let bounds = known.iter().map(|run| match run {
+            ColumnFigure::Unsupported { bound, .. } => bound.unwrap_or(f64::NEG_INFINITY),
+            exact => exact.value_or_infinite(),
+        });
+        let (Some(value), Some(bound)) = (middle(values), middle(bounds.collect())) else {
+            return ColumnFigure::Nothing;
         };
-        let mut values: Vec<f64> = known.iter().map(value).collect();
-        values.sort_by(f64::total_cmp);
-        let Some(last) = values.len().checked_sub(1) else { return ColumnFigure::Nothing };
-        let (below, above) = (values[last / 2], values[values.len() / 2]);
         let is_exact = known.iter().all(|run| matches!(run, ColumnFigure::Known(_) | ColumnFigure::Lost));
-        match below.midpoint(above) {
-            // Half of the runs have no bound.
-            _ if below == f64::NEG_INFINITY => ColumnFigure::NotSupported,
-            middle if middle.is_infinite() => ColumnFigure::Lost,
-            middle if is_exact => ColumnFigure::Known(middle),
-            middle => ColumnFigure::AtLeast(middle),
+        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+        match finite(value) {
+            _ if bound == f64::INFINITY => ColumnFigure::Lost,
+            Some(value) if is_exact => ColumnFigure::Known(value),
+            value => ColumnFigure::Unsupported { value, bound: finite(bound) },
+        }
+    }
+
+    fn value_or_infinite(self) -> f64 {
+        match self {
+            ColumnFigure::Known(value) => value,
+            ColumnFigure::Unsupported { value, .. } => value.unwrap_or(f64::INFINITY),
+            ColumnFigure::Lost | ColumnFigure::Nothing => f64::INFINITY,
         }
     }
 
     /// The figure in a unit of `unit` of the old one.
     pub fn in_units_of(self, unit: f64) -> ColumnFigure {
+        let scaled = |value: Option<f64>| value.map(|value| value / unit);
         match self {
             ColumnFigure::Known(value) => ColumnFigure::Known(value / unit),
-            ColumnFigure::AtLeast(value) => ColumnFigure::AtLeast(value / unit),
+            ColumnFigure::Unsupported { value, bound } => {
+                ColumnFigure::Unsupported { value: scaled(value), bound: scaled(bound) }
+            }
             other => other,
         }
     }
+}
+
+/// The median of `values`, some of which may be infinite; `None` of none, and infinite if half of them are.
+fn middle(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().checked_sub(1)?;
+    let (below, above) = (values[last / 2], values[values.len() / 2]);
+    // The midpoint of −∞ and +∞ is undefined.
+    Some(if below == f64::NEG_INFINITY { below } else { below.midpoint(above) })
 }
 
 /// A publication and the figures measured for its rows.
@@ -297,7 +319,7 @@ impl RunsByRow {
 
 #[cfg(test)]
 mod tests {
-    use super::ColumnFigure::{self, AtLeast, Known, Lost, NotSupported, Nothing};
+    use super::ColumnFigure::{self, Known, Lost, Nothing};
     use super::*;
     use crate::analysis::comparison::RunLosses;
     use crate::analysis::experiment::contrasts::tests::experiment;
@@ -305,23 +327,27 @@ mod tests {
     use crate::recipe::find;
 
     #[test]
-    fn the_median_is_a_bound_if_one_of_its_runs_is() {
+    fn the_median_is_unsupported_if_one_of_its_runs_is() {
+        let weak = |value, bound| ColumnFigure::Unsupported { value: Some(value), bound };
+        let infinite = |bound| ColumnFigure::Unsupported { value: None, bound };
         for (runs, median) in [
             (vec![Known(3.0), Known(1.0), Known(2.0)], Known(2.0)),
             (vec![Known(3.0), Known(1.0)], Known(2.0)),
             (vec![Known(3.0), Lost, Known(1.0)], Known(3.0)),
             (vec![Known(3.0), Lost], Lost),
-            (vec![Known(3.0), AtLeast(1.0), Known(2.0)], AtLeast(2.0)),
-            (vec![AtLeast(5.0), NotSupported, NotSupported], NotSupported),
-            (vec![AtLeast(5.0), NotSupported, AtLeast(4.0)], AtLeast(4.0)),
-            (vec![NotSupported, Lost], NotSupported),
+            (vec![Known(3.0), weak(4.0, Some(1.0)), Known(2.0)], weak(3.0, Some(2.0))),
+            (vec![weak(6.0, Some(5.0)), weak(7.0, None), weak(8.0, None)], weak(7.0, None)),
+            (vec![weak(6.0, Some(5.0)), weak(7.0, None), weak(8.0, Some(4.0))], weak(7.0, Some(4.0))),
+            (vec![weak(6.0, None), Lost], infinite(None)),
+            (vec![infinite(Some(3.0)), infinite(Some(1.0)), weak(6.0, Some(2.0))], infinite(Some(2.0))),
+            (vec![weak(6.0, Some(5.0)), Lost, Lost], Lost),
             (vec![Nothing, Known(4.0)], Known(4.0)),
             (vec![Nothing], Nothing),
             (vec![], Nothing),
         ] {
             assert_eq!(ColumnFigure::median(&runs), median, "{runs:?}");
         }
-        assert_eq!(AtLeast(3e6).in_units_of(1e6), AtLeast(3.0));
+        assert_eq!(weak(3e6, Some(2e6)).in_units_of(1e6), weak(3.0, Some(2.0)));
     }
 
     fn matrix() -> &'static Published {

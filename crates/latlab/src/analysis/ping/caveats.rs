@@ -194,7 +194,11 @@ fn lost(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     (counts.lost > 0).then(|| {
         let share = counts.lost as f64 / counts.sent as f64;
         let waited = manifest.run.timed_out_ns;
-        let cost = if waited.0 > 0 { format!("; waiting in vain took {}", span(waited)) } else { String::new() };
+        let cost = match counts.late {
+            _ if waited.0 <= 0 => String::new(),
+            0 => format!("; waiting in vain took {}", span(waited)),
+            _ => format!("; waiting for these and for late answers took {}", span(waited)),
+        };
         Caveat::new(
             if share >= 0.01 { Severity::Warning } else { Severity::Note },
             "lost",
@@ -305,7 +309,7 @@ fn few_observations(described: &Description) -> Option<Caveat> {
         Severity::Note,
         "few-observations",
         too_few_beyond(&weak.iter().map(|weak| weak.q).collect::<Vec<_>>()),
-        "these quantiles are shown as `≥` their lower bound, or as `n/a`",
+        "these quantiles are shown in parentheses, with a lower bound after `≥`, or with `n/a`",
         format!("about `-n {:.0}` would support all of them", (enough / scale).ceil() * scale),
     ))
 }

@@ -301,7 +301,7 @@ fn few_intervals(delivered: &Description) -> Option<Caveat> {
                 grouped(delivered.n),
                 weak.join(", ")
             ),
-            "these quantiles are shown as `≥` their lower bound, or as `n/a`",
+            "these quantiles are shown in parentheses, with a lower bound after `≥`, or with `n/a`",
             "a longer `--duration`: each 100 ms are one interval",
         )
     })

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::analysis::experiment::{ColumnFigure, MeasuredRow, PublishedResults};
 use crate::recipe::{FiguresOf, Published, PublishedRow};
-use crate::report::text::{Style, width, wrap};
+use crate::report::quantiles::{Cells, ShownQuantile, legend};
+use crate::report::text::{Style, body_width, width, wrap};
 use crate::stats::MeanDifference;
 use crate::units::human::{ABSENT, grouped};
 
@@ -29,18 +30,26 @@ fn table<'a>(published: &Published, measured: impl Fn(usize) -> Measured<'a>, st
     let decimals = published.decimals;
     let rows = || published.rows.iter().enumerate().map(|(place, row)| (row, measured(place)));
     let lines: Vec<Vec<String>> = rows().flat_map(|(row, measured)| figures(row, measured, decimals)).collect();
+    let of_bounds =
+        |(_, measured): (&PublishedRow, Measured<'a>)| measured?.as_ref().ok().map(|one| bounds(one, decimals));
+    let all_bounds: Vec<Vec<String>> = rows().filter_map(of_bounds).collect();
     let is_tested = published.rows.iter().any(|row| row.against_first.is_some());
     let headings = published.columns.iter().map(|column| column.heading());
     let headings: Vec<String> = headings.chain(is_tested.then(|| AGAINST.into())).collect();
     let widest = |column: usize| {
-        let cells = lines.iter().filter_map(|line| line.get(column)).map(|cell| width(cell));
+        let cells = lines.iter().chain(&all_bounds).filter_map(|line| line.get(column)).map(|cell| body_width(cell));
         cells.chain([width(&headings[column])]).max().unwrap_or_default()
     };
     let widths: Vec<usize> = (0..headings.len()).map(widest).collect();
     let line = |label: &str, cells: &[String]| {
-        let cells: String =
-            cells.iter().zip(&widths).map(|(cell, width)| format!("{:GAP$}{cell:>width$}", "")).collect();
-        format!("{label:<LABEL$}{cells}").trim_end().to_owned()
+        let mut text = format!("{label:<LABEL$}");
+        let mut end = LABEL;
+        for (cell, column) in cells.iter().zip(&widths) {
+            end += GAP + column;
+            text.push_str(&" ".repeat((end - body_width(cell)).saturating_sub(width(&text))));
+            text.push_str(cell);
+        }
+        text.trim_end().to_owned()
     };
     let mut text = vec![format!("{}, {}", style.strong(published.heading), published.unit), line("", &headings)];
     for (row, measured) in rows() {
@@ -58,10 +67,15 @@ fn table<'a>(published: &Published, measured: impl Fn(usize) -> Measured<'a>, st
             Some(Err(reason)) => text.extend(wrapped("here", reason, style)),
             Some(Ok(measured)) => {
                 push("  here");
+                let bounds = bounds(measured, decimals);
+                if bounds.iter().any(|bound| !bound.is_empty()) {
+                    text.push(style.quiet(&line("", &bounds)));
+                }
                 text.push(style.quiet(&format!("  {:<12}  {}", "", basis(measured, published))));
             }
         }
     }
+    text.extend(legend(all_bounds.iter().flatten()).map(|line| style.quiet(&line)));
     text.join("\n") + "\n"
 }
 
@@ -105,7 +119,11 @@ fn figures(row: &PublishedRow, measured: Measured<'_>, decimals: usize) -> Vec<V
         first.push(against_first(difference));
     }
     if let Some(Ok(measured)) = measured {
-        let figures = measured.figures.iter().map(|figure| cell(*figure, decimals));
+        let figure = |figure: &ColumnFigure| {
+            let [figure, _] = cells(*figure, decimals);
+            figure
+        };
+        let figures = measured.figures.iter().map(figure);
         lines.push(figures.chain(measured.against_first.map(against_first)).collect());
     }
     lines
@@ -121,15 +139,24 @@ fn against_first(difference: MeanDifference) -> String {
     }
 }
 
-/// `12.345`; for an unsupported quantile `≥ 12.345` or `n/a`; `lost` if lost probes make it infinite; `–` if unknown.
-fn cell(figure: ColumnFigure, decimals: usize) -> String {
-    match figure {
-        ColumnFigure::Known(value) => format!("{value:.decimals$}"),
-        ColumnFigure::AtLeast(bound) => format!("≥ {bound:.decimals$}"),
-        ColumnFigure::NotSupported => "n/a".into(),
-        ColumnFigure::Lost => "lost".into(),
-        ColumnFigure::Nothing => ABSENT.into(),
-    }
+/// `12.345`; `(12.345)` if it is an unsupported quantile; `lost` if lost probes make it infinite; `–` if unknown.
+fn cells(figure: ColumnFigure, decimals: usize) -> Cells {
+    let shown = match figure {
+        ColumnFigure::Known(value) => ShownQuantile::Supported(value),
+        ColumnFigure::Unsupported { value, bound } => ShownQuantile::Unsupported { value, bound },
+        ColumnFigure::Lost => ShownQuantile::Lost,
+        ColumnFigure::Nothing => ShownQuantile::Absent,
+    };
+    shown.cells(|value| format!("{value:.decimals$}"))
+}
+
+/// What stands below the measured figures: the lower bounds of those without support.
+fn bounds(measured: &MeasuredRow, decimals: usize) -> Vec<String> {
+    let bound = |figure: &ColumnFigure| {
+        let [_, bound] = cells(*figure, decimals);
+        bound
+    };
+    measured.figures.iter().map(bound).collect()
 }
 
 /// The publication with the measured figures, as the value of a key of `latlab.compare/1`.
@@ -183,8 +210,7 @@ fn figure_document(figure: &ColumnFigure) -> Value {
     };
     match figure {
         ColumnFigure::Known(value) => of(Some(*value), None, None),
-        ColumnFigure::AtLeast(bound) => of(None, Some(*bound), Some("not-supported")),
-        ColumnFigure::NotSupported => of(None, None, Some("not-supported")),
+        ColumnFigure::Unsupported { value, bound } => of(*value, *bound, Some("not-supported")),
         ColumnFigure::Lost => of(None, None, Some("lost")),
         ColumnFigure::Nothing => of(None, None, Some("no-figure")),
     }
@@ -226,7 +252,11 @@ mod tests {
         const ROWS: &[PublishedRow] =
             &[row("no load", PUBLISHED, RECOMPUTED, None), row("CPU load", PUBLISHED, RECOMPUTED, None)];
         static PI: Published = Published { rows: ROWS, ..PUBLICATION };
-        let figures = vec![ColumnFigure::Known(0.021), ColumnFigure::AtLeast(0.1), ColumnFigure::Lost];
+        let figures = vec![
+            ColumnFigure::Known(0.021),
+            ColumnFigure::Unsupported { value: Some(0.15), bound: Some(0.1) },
+            ColumnFigure::Lost,
+        ];
         let here = MeasuredRow { figures, against_first: None, runs: 9, singletons: 10_000, lost: 3 };
         let rows = vec![Ok(here.clone()), Err("no CPU to spare".into())];
         let expected = "\
@@ -235,12 +265,14 @@ round trip less dwell / 2, ms
 no load
   published     1.821        –  14.723
   raw data      3.636    7.162  14.723
-  here          0.021  ≥ 0.100    lost
+  here          0.021   (0.150)   lost
+                       ≥ 0.100
                 median of 9 runs, 10,000 probes each, 3 lost in all
 CPU load
   published     1.821        –  14.723
   raw data      3.636    7.162  14.723
   here          no CPU to spare
+( ) too few observations beyond it to rely on · ≥ lower bound (95 %)
 ";
         assert_eq!(text(&PublishedResults { published: &PI, rows }, Style::PLAIN), expected);
         let wakeups = Published { metric: Metric::WakeupLatency, ..PUBLICATION };

@@ -11,8 +11,8 @@ pub use parse::{
     ParseError, nearest, parse_count, parse_cpus, parse_duration, parse_percent, parse_size, suggestion, typed_cpus,
 };
 pub use rates::{
-    NetworkRate, bit_rate, bits_wanted, byte_rate, load_figure, parse_byte_rate, parse_network_rate, typed_bit_rate,
-    typed_byte_rate, typed_packet_rate,
+    BitRateUnit, NetworkRate, bit_rate, bits_wanted, byte_rate, load_figure, parse_byte_rate, parse_network_rate,
+    typed_bit_rate, typed_byte_rate, typed_packet_rate,
 };
 pub use show::{
     ABSENT, TimeUnit, about, bytes, errno, general, grouped, percent, quantile, signed, significant, span, spans,

@@ -40,11 +40,36 @@ pub fn bits_wanted(text: &str) -> ParseError {
     ParseError::new("rate", text, "it counts packets, and bits are compared", "such as `10Mbit/s` or `1.5Gbit/s`")
 }
 
+/// The unit of a table of bit rates, the same for all of its figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BitRateUnit {
+    symbol: &'static str,
+    scale: u128,
+}
+
+impl BitRateUnit {
+    /// The unit in which a rate of about `typical_bps` has one to three digits before its point.
+    pub fn suiting(typical_bps: f64) -> BitRateUnit {
+        let fitting = BITS.iter().rev().find(|(_, scale)| typical_bps.abs() >= 0.9995 * *scale as f64);
+        let (symbol, scale) = fitting.copied().unwrap_or(BITS[0]);
+        BitRateUnit { symbol, scale }
+    }
+
+    /// Symbol.
+    pub const fn symbol(self) -> &'static str {
+        self.symbol
+    }
+
+    /// `bps` bits a second in this unit, with three significant digits and without the symbol.
+    pub fn figure(self, bps: f64) -> String {
+        significant(bps / self.scale as f64)
+    }
+}
+
 /// A rate of bits with its unit and three significant digits: `98.3 Mbit/s`.
 pub fn bit_rate(bps: f64) -> String {
-    let fitting = BITS.iter().rev().find(|(_, scale)| bps.abs() >= 0.9995 * *scale as f64);
-    let (name, scale) = fitting.copied().unwrap_or(BITS[0]);
-    format!("{} {name}", significant(bps / scale as f64))
+    let unit = BitRateUnit::suiting(bps);
+    format!("{} {}", unit.figure(bps), unit.symbol)
 }
 
 /// A rate of bits as typed, in the largest unit that keeps it whole: `100Mbit/s`, `1500kbit/s`.

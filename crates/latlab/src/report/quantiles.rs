@@ -1,0 +1,170 @@
+//! How a quantile of one run is shown: a figure, and below it an interval or a lower bound. The marks of a quantile that
+//! the data do not support are explained once, below the first table in which they occur.
+
+use super::view::{ColumnView, RowView, TableView};
+use crate::stats::{Description, QuantileEstimate};
+use crate::units::human::ABSENT;
+
+/// Text in place of a quantile that lies among the lost probes.
+const LOST: &str = "lost";
+/// Text in place of a lower bound that does not exist.
+const NO_BOUND: &str = "n/a";
+/// Mark of a lower bound.
+const AT_LEAST: &str = "≥ ";
+
+/// A figure and the text below it, which may be empty.
+pub(super) type Cells = [String; 2];
+
+/// What is shown of a quantile.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum ShownQuantile {
+    /// Nothing was measured.
+    Absent,
+    /// It is infinite: supported, or farther out than such a quantile, or even its lower bound is infinite.
+    Lost,
+    /// The value of a supported quantile.
+    Supported(f64),
+    /// The value in this sample, `None` if infinite, and the one-sided 95 % lower bound, if one exists.
+    Unsupported { value: Option<f64>, bound: Option<f64> },
+}
+
+impl ShownQuantile {
+    /// Of `estimate`, which is one of the quantiles of `described`.
+    pub(super) fn of(estimate: &QuantileEstimate, described: &Description) -> ShownQuantile {
+        let is_lost = |other: &QuantileEstimate| (other.supported && other.lost) || other.bound_is_lost;
+        let is_beyond_lost = described.quantiles.iter().any(|other| other.q <= estimate.q && is_lost(other));
+        match (estimate.supported, estimate.value) {
+            _ if described.n == 0 => ShownQuantile::Absent,
+            _ if is_beyond_lost => ShownQuantile::Lost,
+            (false, value) => ShownQuantile::Unsupported { value, bound: estimate.lower_bound },
+            (true, value) => value.map_or(ShownQuantile::Absent, ShownQuantile::Supported),
+        }
+    }
+
+    /// Of quantile `q` of a run; absent if the run was not asked for it.
+    pub(super) fn at(q: f64, described: Option<&Description>) -> ShownQuantile {
+        let estimate = described.and_then(|described| described.quantiles.iter().find(|estimate| estimate.q == q));
+        estimate.zip(described).map_or(ShownQuantile::Absent, |(estimate, all)| ShownQuantile::of(estimate, all))
+    }
+
+    /// Formats as `4.18`, `lost` or `–`; without support as `(4.18)` or `(lost)` with `≥ 3.10` or `n/a` below.
+    pub(super) fn cells(self, figure: impl Fn(f64) -> String) -> Cells {
+        match self {
+            ShownQuantile::Absent => [ABSENT.into(), String::new()],
+            ShownQuantile::Lost => [LOST.into(), String::new()],
+            ShownQuantile::Supported(value) => [figure(value), String::new()],
+            ShownQuantile::Unsupported { value, bound } => [
+                format!("({})", value.map_or_else(|| LOST.into(), &figure)),
+                bound.map_or_else(|| NO_BOUND.into(), |bound| format!("{AT_LEAST}{}", figure(bound))),
+            ],
+        }
+    }
+
+    /// Formats for a sentence, as `(4.18), ≥ 3.10 with 95 % confidence` without support.
+    pub(super) fn words(self, figure: impl Fn(f64) -> String) -> String {
+        let [shown, _] = self.cells(&figure);
+        match self {
+            ShownQuantile::Unsupported { bound: Some(bound), .. } => {
+                format!("{shown}, {AT_LEAST}{} with 95 % confidence", figure(bound))
+            }
+            ShownQuantile::Unsupported { bound: None, .. } => format!("{shown}, without a lower bound"),
+            _ => shown,
+        }
+    }
+}
+
+/// Returns two rows for each label: one for figures, and one for what stands below them, omitted where that is nothing.
+pub(super) fn rows_of_two(labels: impl IntoIterator<Item = String>) -> Vec<RowView> {
+    let rows = |label| [RowView { label, quiet: false }, RowView { label: String::new(), quiet: true }];
+    labels.into_iter().flat_map(rows).collect()
+}
+
+/// A column for a table with [`rows_of_two`].
+pub(super) fn column_of_two(heading: &str, cells: impl IntoIterator<Item = Cells>) -> ColumnView {
+    ColumnView { heading: heading.into(), cells: cells.into_iter().flatten().collect() }
+}
+
+/// A column of figures with nothing below them.
+pub(super) fn column_above(heading: &str, figures: impl IntoIterator<Item = String>) -> ColumnView {
+    column_of_two(heading, figures.into_iter().map(|figure| [figure, String::new()]))
+}
+
+/// Explains the marks of unsupported quantiles in `tables` below the first table that has any.
+pub(super) fn explain_marks(tables: &mut [TableView]) {
+    let Some(explanation) = legend(tables.iter().flat_map(cells_of)) else { return };
+    if let Some(first) = tables.iter_mut().find(|table| legend(cells_of(table)).is_some()) {
+        first.legend = explanation;
+    }
+}
+
+fn cells_of(table: &TableView) -> impl Iterator<Item = &String> {
+    table.groups.iter().flat_map(|group| &group.columns).flat_map(|column| &column.cells)
+}
+
+/// Explains the marks in `cells` in a line of at most 80 characters; `None` without marks.
+pub(super) fn legend<'a>(cells: impl IntoIterator<Item = &'a String>) -> Option<String> {
+    let (mut has_bound, mut has_no_bound) = (false, false);
+    for cell in cells {
+        has_bound |= cell.starts_with(AT_LEAST);
+        has_no_bound |= cell == NO_BOUND;
+    }
+    let bound = match (has_bound, has_no_bound) {
+        (false, false) => return None,
+        (true, false) => "≥ lower bound (95 %)",
+        (false, true) => "n/a no lower bound",
+        (true, true) => "≥ lower bound (95 %) · n/a none",
+    };
+    Some(format!("( ) too few observations beyond it to rely on · {bound}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::text::width;
+    use crate::report::view::GroupView;
+
+    #[test]
+    fn a_quantile_is_shown_with_what_the_data_say_of_it() {
+        let unsupported = |value, bound| ShownQuantile::Unsupported { value, bound };
+        for (shown, cells, words) in [
+            (ShownQuantile::Absent, ["–", ""], "–"),
+            (ShownQuantile::Lost, ["lost", ""], "lost"),
+            (ShownQuantile::Supported(4.18), ["4.18", ""], "4.18"),
+            (unsupported(Some(4.18), Some(3.1)), ["(4.18)", "≥ 3.10"], "(4.18), ≥ 3.10 with 95 % confidence"),
+            (unsupported(Some(4.18), None), ["(4.18)", "n/a"], "(4.18), without a lower bound"),
+            (unsupported(None, Some(3.1)), ["(lost)", "≥ 3.10"], "(lost), ≥ 3.10 with 95 % confidence"),
+            (unsupported(None, None), ["(lost)", "n/a"], "(lost), without a lower bound"),
+        ] {
+            let figure = |value: f64| format!("{value:.2}");
+            assert_eq!((shown.cells(figure), shown.words(figure).as_str()), (cells.map(str::to_owned), words));
+        }
+    }
+
+    #[test]
+    fn marks_are_explained_in_one_line_below_the_first_table_that_has_them() {
+        let table = |cells: [&str; 2]| TableView {
+            groups: vec![GroupView {
+                heading: String::new(),
+                columns: vec![column_of_two("p99", [cells.map(str::to_owned)])],
+            }],
+            ..TableView::default()
+        };
+        let (supported, bound, no_bound) = (["4.18", "±0.2"], ["(4.18)", "≥ 3.10"], ["(4.18)", "n/a"]);
+        for (tables, expected) in [
+            (vec![supported, ["lost", ""], ["–", ""]], vec!["", "", ""]),
+            (vec![supported, bound, bound], vec!["", " · ≥ lower bound (95 %)", ""]),
+            (vec![no_bound, supported], vec![" · n/a no lower bound", ""]),
+            (vec![no_bound, bound], vec![" · ≥ lower bound (95 %) · n/a none", ""]),
+        ] {
+            let mut tables: Vec<TableView> = tables.into_iter().map(table).collect();
+            explain_marks(&mut tables);
+            for (table, expected) in tables.iter().zip(expected) {
+                assert!(
+                    table.legend.ends_with(expected) && table.legend.is_empty() == expected.is_empty(),
+                    "{table:?}"
+                );
+                assert!(width(&table.legend) <= 80, "{table:?}");
+            }
+        }
+    }
+}
