@@ -201,7 +201,11 @@ fn ministat(job: &MinistatJob, console: &Console) -> Result<Outcome, Failure> {
 }
 
 /// Name and observations of each group: lines of files, or a figure of each run.
-fn observations(job: &MinistatJob, paths: &mut [PathGroup], console: &Console) -> Result<Vec<(String, Vec<f64>)>, Failure> {
+fn observations(
+    job: &MinistatJob,
+    paths: &mut [PathGroup],
+    console: &Console,
+) -> Result<Vec<(String, Vec<f64>)>, Failure> {
     if observation_groups::are_numbers(paths)? {
         numbers_alone(job)?;
         observation_groups::once_each(paths, console)?;

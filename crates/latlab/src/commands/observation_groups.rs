@@ -8,15 +8,17 @@ use std::path::{Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
 
+use super::run::settle_directory;
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{NumberFiles, ObservedRun, RunGroups, expect_one_kind};
+use crate::analysis::experiment::compared_conditions;
 use crate::cli::resolve::{Grouping, NamedGlob, Sources};
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure, in_words};
-use crate::experiment::{has_journal, is_experiment, observe, read_state, runs_directory, runs_of};
+use crate::experiment::{gone_runs, has_journal, is_experiment, observe, read_state, runs_directory, runs_of};
 use crate::formats::numbers::{self, NumbersError, TextColumn};
-use crate::plan::Kind;
 use crate::plan::defaults::{PLOT_WIDTH, PLOT_WIDTHS};
+use crate::plan::{Factors, Kind};
 use crate::recording::{ListingState, Recording, Store};
 
 const DASH: &str = "-";
@@ -79,7 +81,9 @@ pub(super) fn once_each<T: AsRef<Path>>(groups: &mut [UnreadGroup<T>], console: 
             // What is no file, such as a pipe, is known by its name only.
             let identity = path.canonicalize().unwrap_or_else(|_| path.to_owned());
             match owners.entry(identity.clone()) {
-                Entry::Occupied(owner) if !own.contains(&identity) => return Err(in_two_groups(path, owner.get(), name)),
+                Entry::Occupied(owner) if !own.contains(&identity) => {
+                    return Err(in_two_groups(path, owner.get(), name));
+                }
                 Entry::Occupied(_) => repeated.push(path_name(path)),
                 Entry::Vacant(place) => {
                     place.insert(name.clone());
@@ -90,7 +94,8 @@ pub(super) fn once_each<T: AsRef<Path>>(groups: &mut [UnreadGroup<T>], console: 
         }
         if let Some(first) = repeated.first() {
             let count = repeated.len();
-            console.note(&format!("`{name}` has {count} of its members more than once, and each counts once: `{first}`"));
+            console
+                .note(&format!("`{name}` has {count} of its members more than once, and each counts once: `{first}`"));
         }
     }
     Ok(())
@@ -181,6 +186,8 @@ pub(super) struct FoundRecordings {
     groups: Vec<UnreadGroup<FoundRun>>,
     /// The directories of the experiments that they belong to.
     pub(super) experiments: BTreeSet<PathBuf>,
+    /// The conditions of those of them that were named as a whole.
+    conditions: Vec<Factors>,
     /// Finished runs of these or of a store that are gone or damaged.
     missing: BTreeSet<String>,
 }
@@ -200,7 +207,24 @@ pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<FoundRecord
     }
     once_each(&mut groups, console)?;
     missing.extend(experiments.iter().flat_map(|directory| gone(directory)));
-    Ok(FoundRecordings { groups, experiments, missing })
+    let named = paths.iter().flat_map(|group| &group.members).filter_map(|path| path.canonicalize().ok());
+    let is_whole =
+        |directory: &&PathBuf| named.clone().any(|path| [*directory, &runs_directory(directory)].contains(&&path));
+    let conditions = experiments.iter().filter(is_whole).flat_map(|directory| conditions_of(directory)).collect();
+    Ok(FoundRecordings { groups, experiments, conditions, missing })
+}
+
+/// The conditions of the experiment in `directory` whose runs are compared, in the order of its file: those without a run
+/// too, but for those that `latlab run` dropped. None if its file or journal cannot be read.
+fn conditions_of(directory: &Path) -> Vec<Factors> {
+    let (Ok(job), Ok(state)) = (settle_directory(directory), read_state(directory)) else { return Vec::new() };
+    let is_impossible = |factors: &Factors| {
+        state.recipe.is_some()
+            && !state.has_measured(factors)
+            && job.impossible.iter().any(|condition| condition.factors == *factors)
+    };
+    let due: Vec<Factors> = job.combinations.iter().filter(|factors| !is_impossible(factors)).cloned().collect();
+    compared_conditions(&due, &job.experiment.contrasts, |factors| state.is_dropped(factors))
 }
 
 /// The experiments of the runs in `path`, which need not be named by it: a link may lead to a run.
@@ -226,7 +250,7 @@ pub(super) fn of_recordings(
     estimands: &[Estimand],
     console: &Console,
 ) -> Result<RunGroups, Failure> {
-    let FoundRecordings { groups: found, missing, .. } = found;
+    let FoundRecordings { groups: found, conditions, missing, .. } = found;
     let paths: Vec<PathBuf> = found.iter().flat_map(|group| &group.members).map(|run| run.path.clone()).collect();
     let observed = observe(&paths, estimands, &|text| console.note(text))?;
     expect_one_kind(&observed, estimands)?;
@@ -236,9 +260,10 @@ pub(super) fn of_recordings(
     let mut groups = match &sources.grouping {
         Grouping::By(factor) => {
             let groups = RunGroups::by(factor, groups.into_iter().flat_map(|(_, runs)| runs).collect())?;
+            let groups = groups.with_conditions(&conditions);
             sources.baseline.iter().try_fold(groups, |groups, name| groups.with_baseline(name))?
         }
-        Grouping::Paths => RunGroups::of_paths(groups)?,
+        Grouping::Paths => RunGroups::of_paths(groups)?.with_conditions(&conditions),
         Grouping::Globs(_) => RunGroups::of_globs(groups)?,
     };
     groups.missing = missing.into_iter().collect();
@@ -309,9 +334,7 @@ pub(super) fn gone(directory: &Path) -> Vec<String> {
     let Ok(state) = read_state(directory) else {
         return vec![format!("the journal of `{}`", directory.display())];
     };
-    let store = runs_directory(directory);
-    let gone = state.judged().filter(|(_, name)| Recording::open(&store.join(name)).is_err());
-    gone.map(|(_, name)| format!("`{name}`")).collect()
+    gone_runs(directory, &state).into_iter().map(|name| format!("`{name}`")).collect()
 }
 
 /// Width of a plot of groups in the terminal, in characters between its borders.

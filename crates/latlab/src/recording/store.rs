@@ -315,11 +315,8 @@ mod tests {
         let listings = Store::at(store.path()).list().expect("readable");
         let mut listed: Vec<_> = listings.iter().map(|listing| (listing.name(), listing.is_bare())).collect();
         listed.sort();
-        let expected = [
-            ("20261121T021500Z-ping-7f3a", true),
-            ("20261121T021500Z-ping-7f3c", true),
-            ("named-by-hand", false),
-        ];
+        let expected =
+            [("20261121T021500Z-ping-7f3a", true), ("20261121T021500Z-ping-7f3c", true), ("named-by-hand", false)];
         assert_eq!(listed, expected.map(|(name, bare)| (name.to_owned(), bare)));
         assert!(listings.iter().all(|listing| matches!(listing.state, ListingState::Damaged(_))), "{listings:?}");
     }
