@@ -34,10 +34,11 @@ pub(super) fn run(job: &CompareJob, console: &Console) -> Result<Outcome, Failur
 }
 
 fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure> {
-    let paths = observation_groups::path_groups(&job.sources)?;
+    let mut paths = observation_groups::path_groups(&job.sources)?;
     let (gates, request, runs, look) = if observation_groups::are_numbers(&paths)? {
         let gates = gates(job, job.metric.as_deref())?;
         let request = request_of_numbers(job, &gates)?;
+        observation_groups::once_each(&mut paths, console)?;
         (gates, request, observation_groups::of_numbers(&paths, &job.sources)?, Look::FIRST)
     } else {
         let found = observation_groups::find(&paths, console)?;
@@ -179,9 +180,9 @@ fn request_of_numbers(job: &VerdictJob, gates: &[ChangeGate]) -> Result<Comparis
 fn ministat(job: &MinistatJob, console: &Console) -> Result<Outcome, Failure> {
     let mut paths = observation_groups::path_groups(&job.sources)?;
     if paths.is_empty() {
-        paths.push(PathGroup { name: STDIN.into(), paths: vec!["-".into()] });
+        paths.push(PathGroup { name: STDIN.into(), members: vec!["-".into()] });
     }
-    let groups = observations(job, &paths, console)?;
+    let groups = observations(job, &mut paths, console)?;
     if groups.len() > MINISTAT_GROUPS_MAX {
         return Err(Failure::request(format!("{} groups are too many for the ministat form", groups.len()))
             .because(format!("it has {MINISTAT_GROUPS_MAX} symbols"))
@@ -200,9 +201,14 @@ fn ministat(job: &MinistatJob, console: &Console) -> Result<Outcome, Failure> {
 }
 
 /// Name and observations of each group: lines of files, or a figure of each run.
-fn observations(job: &MinistatJob, paths: &[PathGroup], console: &Console) -> Result<Vec<(String, Vec<f64>)>, Failure> {
+fn observations(
+    job: &MinistatJob,
+    paths: &mut [PathGroup],
+    console: &Console,
+) -> Result<Vec<(String, Vec<f64>)>, Failure> {
     if observation_groups::are_numbers(paths)? {
         numbers_alone(job)?;
+        observation_groups::once_each(paths, console)?;
         let read = |group: &PathGroup| observation_groups::numbers(group, &job.sources.column);
         let groups = paths.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         independence_caveat(&groups).iter().for_each(|caveat| console.caveat(caveat));

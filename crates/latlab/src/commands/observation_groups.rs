@@ -1,32 +1,37 @@
 //! Groups of observations: resolves paths and globs to recordings, stores, experiments and files of numbers, and reads
 //! the figures of the runs or the numbers of the files.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
 
+use super::run::settle_directory;
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{NumberFiles, ObservedRun, RunGroups, expect_one_kind};
+use crate::analysis::experiment::compared_conditions;
 use crate::cli::resolve::{Grouping, NamedGlob, Sources};
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure, in_words};
-use crate::experiment::{has_journal, is_experiment, observe, read_state, runs_directory, runs_of};
+use crate::experiment::{gone_runs, has_journal, is_experiment, observe, read_state, runs_directory, runs_of};
 use crate::formats::numbers::{self, NumbersError, TextColumn};
-use crate::plan::Kind;
 use crate::plan::defaults::{PLOT_WIDTH, PLOT_WIDTHS};
+use crate::plan::{Factors, Kind};
 use crate::recording::{ListingState, Recording, Store};
 
 const DASH: &str = "-";
 
-/// A group whose paths are not read yet.
+/// A group whose members are not read yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PathGroup {
+pub(super) struct UnreadGroup<T> {
     pub(super) name: String,
-    /// At least one.
-    pub(super) paths: Vec<PathBuf>,
+    pub(super) members: Vec<T>,
 }
+
+/// A group of paths, of which it has at least one.
+pub(super) type PathGroup = UnreadGroup<PathBuf>;
 
 /// Whether `path` is a file of numbers; otherwise it is a recording or a directory of them.
 fn is_text(path: &Path) -> bool {
@@ -38,24 +43,72 @@ fn is_there(path: &Path) -> bool {
     path.as_os_str() == DASH || path.exists()
 }
 
-/// The groups of paths and globs. Under `--by`, which depends on the recordings, each path is a group.
+/// The groups of paths and globs. Under `--by`, which depends on the recordings, all paths are one group.
 pub(super) fn path_groups(sources: &Sources) -> Result<Vec<PathGroup>, Failure> {
-    let Grouping::Globs(globs) = &sources.grouping else {
-        return Ok(sources
-            .paths
-            .iter()
-            .map(|path| PathGroup { name: path_name(path), paths: vec![path.clone()] })
-            .collect());
-    };
+    let paths = &sources.paths;
+    match &sources.grouping {
+        Grouping::By(_) if paths.is_empty() => Ok(Vec::new()),
+        Grouping::By(factor) => Ok(vec![PathGroup { name: factor.clone(), members: paths.clone() }]),
+        Grouping::Paths => {
+            Ok(paths.iter().map(|path| PathGroup { name: path_name(path), members: vec![path.clone()] }).collect())
+        }
+        Grouping::Globs(globs) => glob_groups(globs),
+    }
+}
+
+fn glob_groups(globs: &[NamedGlob]) -> Result<Vec<PathGroup>, Failure> {
     let mut groups: Vec<PathGroup> = Vec::new();
     for glob in globs {
-        let paths = matched(glob)?;
+        let members = matched(glob)?;
         match groups.iter_mut().find(|group| group.name == glob.name) {
-            Some(group) => group.paths.extend(paths),
-            None => groups.push(PathGroup { name: glob.name.clone(), paths }),
+            Some(group) => group.members.extend(members),
+            None => groups.push(PathGroup { name: glob.name.clone(), members }),
         }
     }
     Ok(groups)
+}
+
+/// Removes what is in one of `groups` more than once, with a note.
+///
+/// # Errors
+/// If something is in two groups: it would be compared with itself.
+pub(super) fn once_each<T: AsRef<Path>>(groups: &mut [UnreadGroup<T>], console: &Console) -> Result<(), Failure> {
+    let mut owners: BTreeMap<PathBuf, String> = BTreeMap::new();
+    for UnreadGroup { name, members } in groups {
+        let (mut own, mut repeated) = (BTreeSet::new(), Vec::new());
+        for member in std::mem::take(members) {
+            let path = member.as_ref();
+            // What is no file, such as a pipe, is known by its name only.
+            let identity = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            match owners.entry(identity.clone()) {
+                Entry::Occupied(owner) if !own.contains(&identity) => {
+                    return Err(in_two_groups(path, owner.get(), name));
+                }
+                Entry::Occupied(_) => repeated.push(path_name(path)),
+                Entry::Vacant(place) => {
+                    place.insert(name.clone());
+                    own.insert(identity);
+                    members.push(member);
+                }
+            }
+        }
+        if let Some(first) = repeated.first() {
+            let count = repeated.len();
+            console
+                .note(&format!("`{name}` has {count} of its members more than once, and each counts once: `{first}`"));
+        }
+    }
+    Ok(())
+}
+
+fn in_two_groups(path: &Path, one: &str, other: &str) -> Failure {
+    let cause = match one == other {
+        true => "it is named twice".to_owned(),
+        false => format!("it is in the group `{one}` and in the group `{other}`"),
+    };
+    Failure::request(format!("cannot compare `{}` with itself", path_name(path)))
+        .because(cause)
+        .hint("name each run or file in one group only")
 }
 
 /// The numbers in the files of `group`.
@@ -67,7 +120,7 @@ pub(super) fn numbers(group: &PathGroup, column: &TextColumn) -> Result<NumberFi
         };
         Ok((path_name(path), values?))
     };
-    Ok(NumberFiles { name: group.name.clone(), files: group.paths.iter().map(read).collect::<Result<_, _>>()? })
+    Ok(NumberFiles { name: group.name.clone(), files: group.members.iter().map(read).collect::<Result<_, _>>()? })
 }
 
 fn path_name(path: &Path) -> String {
@@ -96,7 +149,7 @@ fn matched(NamedGlob { name, glob }: &NamedGlob) -> Result<Vec<PathBuf>, Failure
 
 /// Whether all paths are files of numbers; a mixture with recordings is refused.
 pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {
-    let mut paths = groups.iter().flat_map(|group| &group.paths);
+    let mut paths = groups.iter().flat_map(|group| &group.members);
     let texts = paths.clone().filter(|path| is_text(path)).count();
     if let Some(path) = paths.clone().find(|path| !is_there(path)) {
         return Err(Failure::request(format!("cannot read `{}`", path.display()))
@@ -130,33 +183,48 @@ pub(super) fn of_numbers(paths: &[PathGroup], sources: &Sources) -> Result<RunGr
 
 /// Groups of recordings that are not read yet.
 pub(super) struct FoundRecordings {
-    groups: Vec<FoundGroup>,
+    groups: Vec<UnreadGroup<FoundRun>>,
     /// The directories of the experiments that they belong to.
     pub(super) experiments: BTreeSet<PathBuf>,
+    /// The conditions of those of them that were named as a whole.
+    conditions: Vec<Factors>,
     /// Finished runs of these or of a store that are gone or damaged.
     missing: BTreeSet<String>,
-}
-
-struct FoundGroup {
-    name: String,
-    runs: Vec<FoundRun>,
 }
 
 /// The recordings in `paths`; reports those that are left out.
 pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<FoundRecordings, Failure> {
     let (mut groups, mut experiments, mut missing) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for group in paths {
-        let mut found = FoundGroup { name: group.name.clone(), runs: Vec::new() };
-        for path in &group.paths {
+        let mut found = UnreadGroup { name: group.name.clone(), members: Vec::new() };
+        for path in &group.members {
             let FoundRuns { runs, damaged } = runs_in(path, console)?;
             experiments.extend(experiments_of(path, &runs));
-            found.runs.extend(runs);
+            found.members.extend(runs);
             missing.extend(damaged);
         }
         groups.push(found);
     }
+    once_each(&mut groups, console)?;
     missing.extend(experiments.iter().flat_map(|directory| gone(directory)));
-    Ok(FoundRecordings { groups, experiments, missing })
+    let named = paths.iter().flat_map(|group| &group.members).filter_map(|path| path.canonicalize().ok());
+    let is_whole =
+        |directory: &&PathBuf| named.clone().any(|path| [*directory, &runs_directory(directory)].contains(&&path));
+    let conditions = experiments.iter().filter(is_whole).flat_map(|directory| conditions_of(directory)).collect();
+    Ok(FoundRecordings { groups, experiments, conditions, missing })
+}
+
+/// The conditions of the experiment in `directory` whose runs are compared, in the order of its file: those without a run
+/// too, but for those that `latlab run` dropped. None if its file or journal cannot be read.
+fn conditions_of(directory: &Path) -> Vec<Factors> {
+    let (Ok(job), Ok(state)) = (settle_directory(directory), read_state(directory)) else { return Vec::new() };
+    let is_impossible = |factors: &Factors| {
+        state.recipe.is_some()
+            && !state.has_measured(factors)
+            && job.impossible.iter().any(|condition| condition.factors == *factors)
+    };
+    let due: Vec<Factors> = job.combinations.iter().filter(|factors| !is_impossible(factors)).cloned().collect();
+    compared_conditions(&due, &job.experiment.contrasts, |factors| state.is_dropped(factors))
 }
 
 /// The experiments of the runs in `path`, which need not be named by it: a link may lead to a run.
@@ -171,7 +239,7 @@ fn experiments_of(path: &Path, runs: &[FoundRun]) -> BTreeSet<PathBuf> {
 
 /// The metric to compare if none is named; `None` for round trips.
 pub(super) fn usual_metric(found: &FoundRecordings) -> Option<&'static str> {
-    let kind = found.groups.iter().flat_map(|group| &group.runs).next()?.kind()?;
+    let kind = found.groups.iter().flat_map(|group| &group.members).next()?.kind()?;
     (kind != Kind::Ping).then(|| kind.metric().name())
 }
 
@@ -182,19 +250,20 @@ pub(super) fn of_recordings(
     estimands: &[Estimand],
     console: &Console,
 ) -> Result<RunGroups, Failure> {
-    let FoundRecordings { groups: found, missing, .. } = found;
-    let paths: Vec<PathBuf> = found.iter().flat_map(|group| &group.runs).map(|run| run.path.clone()).collect();
+    let FoundRecordings { groups: found, conditions, missing, .. } = found;
+    let paths: Vec<PathBuf> = found.iter().flat_map(|group| &group.members).map(|run| run.path.clone()).collect();
     let observed = observe(&paths, estimands, &|text| console.note(text))?;
     expect_one_kind(&observed, estimands)?;
     let mut observed = observed.into_iter();
-    let own = |group: FoundGroup| (group.name, observed.by_ref().take(group.runs.len()).collect());
+    let own = |group: UnreadGroup<FoundRun>| (group.name, observed.by_ref().take(group.members.len()).collect());
     let groups: Vec<(String, Vec<ObservedRun>)> = found.into_iter().map(own).collect();
     let mut groups = match &sources.grouping {
         Grouping::By(factor) => {
             let groups = RunGroups::by(factor, groups.into_iter().flat_map(|(_, runs)| runs).collect())?;
+            let groups = groups.with_conditions(&conditions);
             sources.baseline.iter().try_fold(groups, |groups, name| groups.with_baseline(name))?
         }
-        Grouping::Paths => RunGroups::of_paths(groups)?,
+        Grouping::Paths => RunGroups::of_paths(groups)?.with_conditions(&conditions),
         Grouping::Globs(_) => RunGroups::of_globs(groups)?,
     };
     groups.missing = missing.into_iter().collect();
@@ -207,6 +276,12 @@ pub(super) struct FoundRun {
     pub(super) path: PathBuf,
     /// The kind, if the listing of the store says it.
     kind: Option<Kind>,
+}
+
+impl AsRef<Path> for FoundRun {
+    fn as_ref(&self) -> &Path {
+        &self.path
+    }
 }
 
 impl FoundRun {
@@ -226,16 +301,19 @@ pub(super) struct FoundRuns {
 /// The runs of the recording, store or experiment at `path`, oldest first. Reports those that cannot be read.
 pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failure> {
     let store = runs_of(path).unwrap_or_else(|| path.to_owned());
+    let is_of_experiment = !experiments_of(&store, &[]).is_empty();
     let mut found: Vec<FoundRun> = Vec::new();
     let mut damaged = Vec::new();
     for listing in Store::at(&store).list()? {
         let kind = listing.manifest.as_ref().map(|manifest| manifest.kind);
         let name = listing.name();
-        match listing.state {
+        match &listing.state {
             ListingState::Finished | ListingState::Unfinished => found.push(FoundRun { path: listing.path, kind }),
             ListingState::Measuring { pid } => {
                 console.note(&format!("`{name}` is left out: process {pid} still measures"));
             }
+            // The journal says whether this run was finished.
+            ListingState::Damaged(_) if is_of_experiment && listing.is_bare() => {}
             ListingState::Damaged(error) => {
                 damaged.push(format!("`{name}`"));
                 console.warning(&format!("left out: {error}"), error.explain().hint.as_deref());
@@ -244,7 +322,7 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
     }
     // the store lists the newest first
     found.reverse();
-    if found.is_empty() && store == path {
+    if found.is_empty() && damaged.is_empty() && store == path {
         found.push(FoundRun { path: path.to_owned(), kind: None });
     }
     Ok(FoundRuns { runs: found, damaged })
@@ -256,9 +334,7 @@ pub(super) fn gone(directory: &Path) -> Vec<String> {
     let Ok(state) = read_state(directory) else {
         return vec![format!("the journal of `{}`", directory.display())];
     };
-    let store = runs_directory(directory);
-    let gone = state.judged().filter(|(_, name)| Recording::open(&store.join(name)).is_err());
-    gone.map(|(_, name)| format!("`{name}`")).collect()
+    gone_runs(directory, &state).into_iter().map(|name| format!("`{name}`")).collect()
 }
 
 /// Width of a plot of groups in the terminal, in characters between its borders.

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 
+use super::directory::gone_runs;
 use super::error::ExperimentError;
 use super::runner::{RunResult, in_one_line};
 use super::state::ExperimentState;
-use crate::analysis::comparison::{Comparisons, ObservedRun, Quantity, parse_estimand};
+use crate::analysis::comparison::{Comparisons, ObservedRun, Quantity, RunGroups, parse_estimand};
 use crate::analysis::experiment::{
     AaTest, ConditionRow, ExperimentComparison, ExperimentReport, NamedRun, PrecisionResult, PrecisionRule,
     PublishedResults, RunsByRow, SlackSelection, TimeoutSlack, aa_test, median_of_runs, reported_estimands,
@@ -139,6 +140,7 @@ impl StopRule {
 }
 
 /// Reads the recordings of an experiment for its report.
+#[derive(Clone, Copy)]
 pub(crate) struct ReportReader<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) state: &'a ExperimentState,
@@ -159,7 +161,7 @@ pub(crate) struct PartialReport {
 }
 
 impl ReportReader<'_> {
-    /// Reads the report.
+    /// Reads the report, of the runs that are left if some are gone.
     pub(crate) fn read(&self) -> PartialReport {
         let mut report = ExperimentReport {
             id: self.state.id.clone(),
@@ -172,6 +174,7 @@ impl ReportReader<'_> {
             changes: self.state.changes,
             dropped: self.state.dropped.clone(),
             runs: self.state.runs.clone(),
+            missing: gone_runs(self.directory, self.state),
             published: None,
             spread: None,
             aa_test: None,
@@ -181,7 +184,8 @@ impl ReportReader<'_> {
             gates: Vec::new(),
             is_silent: false,
         };
-        let failure = self.fill(&mut report).err();
+        let state = self.state.without(&report.missing);
+        let failure = ReportReader { state: &state, ..*self }.fill(&mut report).err();
         PartialReport { report, failure }
     }
 
@@ -197,17 +201,20 @@ impl ReportReader<'_> {
             Some("wakeup-governor") => report.timeout_slack = Some(self.timeout_slack()?),
             _ => {}
         }
-        let mut measured: Vec<&Factors> = self.state.judged().map(|(run, _)| &run.key.factors).collect();
-        measured.sort_unstable();
-        measured.dedup();
+        let judged = report.runs.iter().filter(|run| run.judged().is_some());
+        let measured: BTreeSet<&Factors> = judged.map(|run| &run.key.factors).collect();
         match measured.len() {
-            0 => {}
+            _ if self.state.judged().next().is_none() => {}
             1 => report.single_condition = Some(self.single_condition()?),
-            _ => report.comparisons = Some(self.compare(&measured, by_row.as_ref())?),
+            _ => {
+                let measured: Vec<&Factors> = measured.into_iter().collect();
+                report.comparisons = Some(self.compare(&measured, by_row.as_ref(), &report.missing)?);
+            }
         }
         if let Some(gates) = self.gates.filter(|gates| !gates.is_empty()) {
             let summaries = self.gated_summaries(gates)?;
             report.gates = gates.over_runs(self.experiment.kind, &summaries, self.unjudged_conditions());
+            report.gates.iter_mut().for_each(|result| result.gone = report.missing.len());
             report.is_silent = run_outcome(&summaries).is_err_and(|failure| failure.is_silence);
         }
         Ok(())
@@ -316,11 +323,20 @@ impl ReportReader<'_> {
         Ok(selection.judge(observed, &facts.unwrap_or_default()))
     }
 
-    fn compare(&self, measured: &[&Factors], by_row: Option<&RunsByRow>) -> Result<Comparisons, Failure> {
+    fn compare(
+        &self,
+        measured: &[&Factors],
+        by_row: Option<&RunsByRow>,
+        missing: &BTreeSet<String>,
+    ) -> Result<Comparisons, Failure> {
         let comparison = ExperimentComparison::of(self.experiment, &self.state.dropped, self.impossible, measured)?;
         let runs = self.observe(&comparison.estimands())?;
         let look = self.state.look(self.experiment.design.looks);
-        Ok(comparison.compare(runs, look, |groups| by_row.into_iter().for_each(|by_row| by_row.name(groups)))?)
+        let complete = |groups: &mut RunGroups| {
+            groups.missing = missing.iter().map(|name| format!("`{name}`")).collect();
+            by_row.into_iter().for_each(|by_row| by_row.name(groups));
+        };
+        Ok(comparison.compare(runs, look, complete)?)
     }
 
     fn single_condition(&self) -> Result<Vec<ConditionRow>, Failure> {
@@ -340,7 +356,8 @@ impl ReportReader<'_> {
     /// If a recording cannot be read.
     pub(crate) fn unchanged_settings(&self, knob: &str) -> Result<BTreeSet<String>, Failure> {
         let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
-        for (_, name) in self.state.judged().filter(|(run, _)| seen.insert(&run.key.factors)) {
+        let state = self.state.without(&gone_runs(self.directory, self.state));
+        for (_, name) in state.judged().filter(|(run, _)| seen.insert(&run.key.factors)) {
             let recording = Recording::open(&self.path(name))?;
             found.extend(unchanged(&recording.manifest().settings, knob));
         }

@@ -166,6 +166,13 @@ impl ExperimentState {
         self.runs.iter().filter(move |run| run.outcome == Some(outcome))
     }
 
+    /// The same without the runs whose recordings are `gone`.
+    pub(super) fn without(&self, gone: &BTreeSet<String>) -> ExperimentState {
+        let mut state = self.clone();
+        state.runs.retain(|run| run.recording.as_ref().is_none_or(|name| !gone.contains(name)));
+        state
+    }
+
     /// Runs that are judged, each with the name of its recording, in the order in which they began.
     pub fn judged(&self) -> impl Iterator<Item = (&RunState, &str)> {
         self.runs.iter().filter_map(|run| Some((run, run.judged()?)))

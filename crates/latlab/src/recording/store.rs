@@ -9,10 +9,18 @@ use jiff::Timestamp;
 use rustix::fs::{Access, access};
 
 use super::error::RecordingError;
+use super::host_spool::HOST_SPOOL;
 use super::manifest::{Manifest, RunEnding};
 use super::manifest_file::{self, MANIFEST};
 use super::spool::{self, SPOOL};
+use super::tables::host::HOST;
+use super::tables::intervals::INTERVALS;
+use super::tables::probes::PROBES;
+use super::tables::wakeups::WAKEUPS;
 use crate::plan::Kind;
+
+/// Files of a recording besides its manifest. A directory that has one and no manifest is a damaged recording.
+const DATA_FILES: [&str; 6] = [PROBES, WAKEUPS, INTERVALS, HOST, SPOOL, HOST_SPOOL];
 
 /// A directory of recordings.
 #[derive(Debug)]
@@ -62,6 +70,11 @@ impl Listing {
     /// The directory's name.
     pub fn name(&self) -> String {
         self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// Whether it has neither manifest nor data. A process that is killed as it begins a run leaves such a directory.
+    pub fn is_bare(&self) -> bool {
+        self.manifest.is_none() && !self.path.join(MANIFEST).exists() && !has_data(&self.path)
     }
 }
 
@@ -130,8 +143,9 @@ impl Store {
         !matches!(self.end, StoreEnd::Goes)
     }
 
-    /// The recordings, the newest first; none if the store does not exist. Other directories are left out. Unfinished
-    /// recordings are not finished by this.
+    /// The recordings, the newest first; none if the store does not exist. A directory without a manifest is a damaged one
+    /// if it holds data or is named like a recording; other directories are left out. Unfinished recordings are not
+    /// finished by this.
     ///
     /// # Errors
     /// If it is not a directory or cannot be read.
@@ -144,7 +158,7 @@ impl Store {
         };
         let paths: io::Result<Vec<_>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
         let paths = paths.map_err(refused())?.into_iter();
-        let mut listings: Vec<_> = paths.filter(|path| path.join(MANIFEST).is_file()).map(look_at).collect();
+        let mut listings: Vec<_> = paths.filter(|path| is_recording(path)).map(look_at).collect();
         // Names begin with the UTC start to the second, manifests have it to the millisecond.
         let second = |listing: &Listing| listing.name().split('-').next().map(str::to_owned);
         let instant = |listing: &Listing| listing.manifest.as_ref().map(|manifest| manifest.started_at.clone());
@@ -164,16 +178,33 @@ impl Drop for Store {
     }
 }
 
+/// Whether `path` is a recording, sound or damaged.
+fn is_recording(path: &Path) -> bool {
+    // A link that leads nowhere may have led to a recording.
+    let may_be_directory = path.is_dir() || !path.exists();
+    let is_named_like_one = || path.file_name().is_some_and(|name| is_directory_name(&name.to_string_lossy()));
+    path.join(MANIFEST).is_file() || has_data(path) || (may_be_directory && is_named_like_one())
+}
+
+fn has_data(directory: &Path) -> bool {
+    DATA_FILES.iter().any(|file| directory.join(file).is_file())
+}
+
 fn look_at(path: PathBuf) -> Listing {
     let spool = path.join(SPOOL);
     let pid = spool::holder(&spool);
     let (manifest, error) = match manifest_file::read(&path) {
         Ok(manifest) => (Some(manifest), None),
+        Err(RecordingError::NotARecording { path }) => {
+            (None, Some(RecordingError::damaged(path.join(MANIFEST), "it is missing")))
+        }
         Err(error) => (None, Some(error)),
     };
     let ended = manifest.as_ref().is_some_and(|manifest| manifest.ending != RunEnding::Measuring);
     let state = match (error, pid) {
-        (Some(error), _) => ListingState::Damaged(error),
+        // The manifest is written after the spool.
+        (Some(_), Some(pid)) => ListingState::Measuring { pid },
+        (Some(error), None) => ListingState::Damaged(error),
         (None, Some(pid)) => ListingState::Measuring { pid },
         (None, None) if spool.exists() => ListingState::Unfinished,
         (None, None) if ended => ListingState::Finished,
@@ -223,6 +254,22 @@ pub(crate) fn directory_name(started_at: &str, kind: Kind, run_id: &str, digits:
     format!("{start}-{}-{short}", kind.word())
 }
 
+/// Whether `name` is one that [`directory_name`] makes for a run of latlab.
+fn is_directory_name(name: &str) -> bool {
+    let mut parts = name.splitn(3, '-');
+    let [start, kind, short] = [(); 3].map(|()| parts.next().unwrap_or_default());
+    let is_start = |(at, letter): (usize, char)| match at {
+        8 => letter == 'T',
+        15 => letter == 'Z',
+        _ => letter.is_ascii_digit(),
+    };
+    start.len() == "20261122T031500Z".len()
+        && start.chars().enumerate().all(is_start)
+        && Kind::ALL.iter().any(|known| known.word() == kind)
+        && !short.is_empty()
+        && short.chars().all(|digit| digit.is_ascii_hexdigit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,6 +280,45 @@ mod tests {
         assert_eq!(start, "2026-11-21T02:15:00.123Z");
         assert_eq!(directory_name(&start, Kind::Ping, "7f3a00112233aabb", 4), "20261121T021500Z-ping-7f3a");
         assert_eq!(directory_name("some day / or so", Kind::Ping, "7f", 4), "somedayorso-ping-7f");
+    }
+
+    #[test]
+    fn names_of_recordings_are_told_from_others() {
+        for name in ["20261121T021500Z-ping-7f3a", "20261121T021500Z-wakeup-7f3a0011"] {
+            assert!(is_directory_name(name), "{name}");
+        }
+        for name in [
+            "20261121T021500Z-experiment-7f3a",
+            "20261121T021500Z-ping-",
+            "20261121T021500Z-ping-7f3a.tar",
+            "20261121-021500Z-ping-7f3a",
+            "ping-7f3a",
+            "notes",
+        ] {
+            assert!(!is_directory_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_recording_without_its_manifest_is_damaged_and_not_left_out() {
+        let store = tempfile::tempdir().expect("a store");
+        let make = |name: &str, file: Option<&str>| {
+            let path = store.path().join(name);
+            fs::create_dir(&path).expect("made");
+            file.into_iter().for_each(|file| fs::write(path.join(file), "").expect("written"));
+        };
+        make("named-by-hand", Some(PROBES));
+        make("20261121T021500Z-ping-7f3a", None);
+        make("notes", Some("notes.txt"));
+        fs::write(store.path().join("20261121T021500Z-ping-7f3b"), "a file").expect("written");
+        std::os::unix::fs::symlink("/nowhere", store.path().join("20261121T021500Z-ping-7f3c")).expect("linked");
+        let listings = Store::at(store.path()).list().expect("readable");
+        let mut listed: Vec<_> = listings.iter().map(|listing| (listing.name(), listing.is_bare())).collect();
+        listed.sort();
+        let expected =
+            [("20261121T021500Z-ping-7f3a", true), ("20261121T021500Z-ping-7f3c", true), ("named-by-hand", false)];
+        assert_eq!(listed, expected.map(|(name, bare)| (name.to_owned(), bare)));
+        assert!(listings.iter().all(|listing| matches!(listing.state, ListingState::Damaged(_))), "{listings:?}");
     }
 
     #[test]

@@ -35,6 +35,12 @@ fn line_over_runs(result: &ExperimentGateResult) -> String {
     let count = match state {
         GateState::Kept => format!("in each of {runs} runs"),
         GateState::Undecided => of_runs(result.undecided),
+        GateState::Broken if result.gone > 0 && result.broken == 0 => {
+            format!(
+                "as {} gone or damaged",
+                if result.gone == 1 { "1 run is".into() } else { format!("{} runs are", grouped(result.gone as u64)) }
+            )
+        }
         GateState::Broken if result.worst.is_none() || (result.missing > 0 && result.broken == 0) => {
             format!("without a judged run of {}", conditions(result.missing))
         }

@@ -331,6 +331,25 @@ fn no_form_of_naming_an_experiment_hides_that_a_run_is_gone() {
 }
 
 #[test]
+fn the_report_of_an_experiment_names_runs_that_are_gone_and_keeps_no_gate() {
+    let (lab, runs) = finished_experiment();
+    let gone = &runs[0];
+    fs::remove_dir_all(lab.path("E/runs").join(gone)).expect("removed");
+    let ran = lab.line("run E --json --gate p50<=10s").stderr(contains("gone or damaged")).failure(1);
+    let document = document(&ran);
+    let caveats = document["caveats"].as_array().expect("caveats").iter();
+    let missing = caveats.clone().find(|caveat| caveat["code"] == "missing-runs").expect("a run is gone");
+    assert!(missing["message"].as_str().is_some_and(|message| message.contains(gone.as_str())), "{missing}");
+    let gate = &document["experiment"]["gates"][0];
+    assert_eq!((&gate["state"], &gate["reason"]), (&json!("broken"), &json!("missing-runs")), "{gate}");
+    for form in ["run E", "run E --format markdown"] {
+        Latlab::at(ran.directory()).line(form).stdout(contains(gone)).stderr(contains(gone)).success();
+    }
+    let text = Latlab::at(ran.directory()).line("run E --gate p50<=10s").failure(1).stdout;
+    assert!(text.contains("broken as 1 run is gone or damaged"), "{text}");
+}
+
+#[test]
 fn a_run_without_its_manifest_and_an_experiment_without_its_file_keep_no_gate() {
     for lost in ["E/runs/RUN/manifest.json", "E/experiment.toml E/runs/RUN"] {
         let (lab, runs) = finished_experiment();
@@ -384,4 +403,83 @@ fn a_journal_that_cannot_be_read_keeps_no_gate() {
     fs::write(&journal, damaged.join("\n")).expect("written");
     let ran = lab.line("compare E --gate p50<=+900% --json").stderr(contains("the journal of")).failure(1);
     assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs");
+}
+
+#[test]
+fn a_condition_that_never_ran_breaks_gates_and_stays_the_baseline() {
+    // The file has another size, before or after those that ran.
+    for (sizes, first) in [("[64, 512, 9]", "64"), ("[9, 64, 512]", "9")] {
+        for form in ["E", "E/runs", "--by size E"] {
+            let (lab, _) = finished_experiment();
+            let path = lab.path("E/experiment.toml");
+            let text = fs::read_to_string(&path).expect("a file").replace("[64, 512]", sizes);
+            fs::write(&path, text).expect("written");
+            let command = format!("compare {form} --statistic p50 --gate p50<=+900% --json -q");
+            let document = document(&lab.line(&command).failure(1));
+            assert!(document["baseline"].as_str().is_some_and(|name| name.ends_with(first)), "{form}: {document:#}");
+            let is_without_run = |row: &&Value| row["reason"] == "no-run";
+            let rows = document["comparisons"].as_array().expect("rows");
+            let count = rows.iter().filter(is_without_run).count();
+            assert!(count > 0 && (first == "64" || count == rows.len()), "{form}: {document:#}");
+        }
+    }
+}
+
+#[test]
+fn a_condition_whose_runs_are_gone_is_named_where_the_others_are_one_group() {
+    let (lab, runs) = finished_experiment();
+    let manifest = |run: &String| fs::read_to_string(lab.path("E/runs").join(run).join("manifest.json")).expect("one");
+    let is_of_first = |run: &&String| {
+        let manifest: Value = serde_json::from_str(&manifest(run)).expect("JSON");
+        manifest["experiment"]["factors"]["size"] == "64"
+    };
+    let gone: Vec<&String> = runs.iter().filter(is_of_first).collect();
+    gone.iter().for_each(|run| fs::remove_dir_all(lab.path("E/runs").join(run)).expect("removed"));
+    let rest: Vec<String> = runs.iter().filter(|run| !gone.contains(run)).map(|run| format!("E/runs/{run}")).collect();
+    let one = lab.line("compare --by size").args(&rest).stdout(empty()).stderr(contains("gone or damaged"));
+    one.stderr(contains(gone[0])).failure(2);
+}
+
+#[test]
+fn the_same_run_counts_once_and_is_not_compared_with_itself() {
+    let lab = Latlab::new();
+    builds(&lab.path(""));
+    let globs =
+        ["--group", "a=runs/2026112[0-3]*", "--group", "a=runs/2026112[1-3]*", "--group", "b=runs/2026112[4-7]*"];
+    let ran = lab.arg("compare").args(globs).arg("--json").stderr(contains("`a` has 3 of its members more than once"));
+    let ran = ran.success();
+    let document = document(&ran);
+    assert_eq!((&document["groups"][0]["runs"], &document["groups"][1]["runs"]), (&json!(4), &json!(4)));
+    let shared = ran.directory();
+    symlink(shared.join("runs"), shared.join("link")).expect("linked");
+    for args in ["runs runs", "runs link", "--group a=runs/* --group b=runs/*7T*"] {
+        let refused = Latlab::at(shared).arg("compare").line(args).stdout(empty());
+        refused.stderr(contains("with itself")).stderr(contains("hint: ")).failure(2);
+    }
+    Latlab::at(shared).line("compare --by tag:build runs link -q").success();
+    files("before ./before").stdout(empty()).stderr(contains("cannot compare `./before` with itself")).failure(2);
+    let twice = Latlab::new().stdin("1\n2\n3\n").line("compare - -").stdout(empty());
+    twice.stderr(contains("cannot compare `<stdin>` with itself")).failure(2);
+}
+
+#[test]
+fn a_recording_of_a_store_without_its_manifest_keeps_no_gate_and_is_listed_as_damaged() {
+    for is_emptied in [false, true] {
+        let lab = Latlab::new();
+        builds(&lab.path(""));
+        let name = "20261120T000000Z-ping-0000";
+        let run = lab.path("runs").join(name);
+        for file in fs::read_dir(&run).expect("a run").map(|file| file.expect("an entry").path()) {
+            if is_emptied || file.ends_with("manifest.json") {
+                fs::remove_file(file).expect("removed");
+            }
+        }
+        let command = "compare --by tag:build runs --statistic p50 --json --gate p50<=+50%";
+        let ran = lab.line(command).stderr(contains(name)).failure(1);
+        assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs");
+        let listed = Latlab::at(ran.directory()).line("list --store runs").stdout(contains("damaged")).success();
+        assert!(listed.stdout.contains(name), "{}", listed.stdout);
+        let summary = Latlab::at(ran.directory()).arg("summary").arg(&run).stdout(empty());
+        summary.stderr(contains(name)).failure(2);
+    }
 }

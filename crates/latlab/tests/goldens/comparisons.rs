@@ -41,30 +41,33 @@ compare before after --statistic value
 compare --group old=before --group new=after
 compare before - < after
 compare - before < after
-compare before before
+write copy 48.1\\n48.9\\n47.7\\n48.4\\n48.6\\n48.2\\n
+compare before copy
 ";
 
 const CORNERS: &str = "
 write zeros 0\\n0\\n0\\n0\\n0\\n0\\n
 write ones 1\\n2\\n1\\n2\\n1\\n2\\n
 write signs 1\\n-1\\n1\\n-1\\n1\\n-1\\n1\\n-1\\n
+write signs2 1\\n-1\\n1\\n-1\\n1\\n-1\\n1\\n-1\\n
 write huge 1e308\\n-1e308\\n1.5e308\\n1.7e308\\n
 write huger 1.7e308\\n1.6e308\\n1.5e308\\n1e308\\n
 write tiny 1e-300\\n2e-300\\n1e-300\\n2e-300\\n
 write large 1e300\\n2e300\\n1e300\\n2e300\\n
 write two 1\\n2\\n
+write two2 1\\n2\\n
 compare zeros ones --equivalence 3%
 compare zeros ones --gate 'value <= +5%'
 compare zeros ones --gate 'value <= +5%' --gate-strict
-compare signs signs --equivalence 3%
-compare signs signs --equivalence 3% --json
+compare signs signs2 --equivalence 3%
+compare signs signs2 --equivalence 3% --json
 compare huge huger
 compare huge huger --json
 compare huge huger --format csv
 compare tiny large
 compare tiny large --json
 compare tiny large --format csv
-compare two two
+compare two two2
 compare two ones
 compare two ones --explain
 compare two ones --json
@@ -113,8 +116,12 @@ compare --ministat -c 98 -A before after
 compare --ministat -c 99 -A before after
 compare --ministat -c 99.5 -A before after
 compare --ministat --group old=before --group new=after
-compare --ministat before before
-compare --ministat before after same before after same before
+write before2 48.1\\n48.9\\n47.7\\n48.4\\n48.6\\n48.2\\n
+write after2 52.0\\n51.1\\n53.4\\n52.8\\n51.9\\n52.2\\n
+write same2 48.3\\n48.8\\n47.9\\n48.0\\n48.7\\n48.5\\n
+write before3 48.1\\n48.9\\n47.7\\n48.4\\n48.6\\n48.2\\n
+compare --ministat before before2
+compare --ministat before after same before2 after2 same2 before3
 tty compare --ministat before after
 COLUMNS=100 tty compare --ministat before after
 ";

@@ -13,7 +13,11 @@ pub(crate) fn cases() -> Vec<Case> {
         case("refusals/settings", &[], SETTINGS),
         case("refusals/serve", &["inputs/key"], SERVE),
         case("refusals/summary", &["recordings/good/closed", "recordings/old/1.3-wakeup"], SUMMARY),
-        case("refusals/compare", &["inputs/before", "inputs/after", "recordings/good/closed"], COMPARE),
+        case(
+            "refusals/compare",
+            &["inputs/before", "inputs/after", "recordings/good/closed", "recordings/good/scheduled"],
+            COMPARE,
+        ),
         case("refusals/others", &["inputs/key"], OTHERS),
         case("refusals/run", &[], RUN),
         case("refusals/experiment-files", &[], &files()),
@@ -318,7 +322,7 @@ compare --by load before after
 compare --by laod closed closed
 compare --by size closed closed
 compare --by size --group a=b closed
-compare closed closed --baseline v9
+compare closed scheduled --baseline v9
 compare --by size --baseline v9 closed
 compare before after --baseline before
 compare --group a
@@ -329,13 +333,18 @@ compare --group a=before --group b=after
 compare --group a=closed --group b=missing*
 compare --group 'a=[' --group b=after
 compare --group a=closed closed
+compare before before
+compare before ./before
+compare - - < before
+compare closed closed
+compare --group 'a=be*' --group 'b=*fore'
 compare before after --statistic p99
 compare before after --statistic medain
 compare before after --metric response_time
-compare closed closed --metric rond_trip_delay
-compare closed closed --metric wakeup_latency
-compare closed closed --metric send_slip
-compare closed closed --statistic p101
+compare closed scheduled --metric rond_trip_delay
+compare closed scheduled --metric wakeup_latency
+compare closed scheduled --metric send_slip
+compare closed scheduled --statistic p101
 compare before after --by load
 compare before after --shift
 compare before after --gate 'p99 <= +5%'
@@ -365,7 +374,14 @@ compare --ministat before after --json
 compare --ministat before after --shift
 compare --ministat before after --gate 'value <= 5%'
 compare --ministat before after --format csv
-compare --ministat before before before before before before before before
+write c1 1\\n2\\n3\\n
+write c2 1\\n2\\n3\\n
+write c3 1\\n2\\n3\\n
+write c4 1\\n2\\n3\\n
+write c5 1\\n2\\n3\\n
+write c6 1\\n2\\n3\\n
+compare --ministat before after c1 c2 c3 c4 c5 c6
+compare --ministat before before
 compare --ministat before closed
 compare --ministat before --statistic p99
 compare --ministat missing

@@ -259,6 +259,25 @@ impl RunGroups {
         Ok(self)
     }
 
+    /// The same groups in the order of an experiment's `conditions`, with an empty group for each condition or level that
+    /// no run has: otherwise another one would become the baseline.
+    pub fn with_conditions(mut self, conditions: &[Levels]) -> RunGroups {
+        let factors: BTreeSet<String> = self.groups.iter().flat_map(|group| group.levels.keys().cloned()).collect();
+        let own = |levels: &Levels| -> Levels {
+            levels.clone().into_iter().filter(|(factor, _)| factors.contains(factor)).collect()
+        };
+        let due: Vec<Levels> =
+            conditions.iter().map(own).filter(|levels| !levels.is_empty() && levels.len() == factors.len()).collect();
+        for levels in &due {
+            if !self.groups.iter().any(|group| group.levels == *levels) {
+                self.groups.push(RunGroup { levels: levels.clone(), ..RunGroup::named(name_of(levels), Vec::new()) });
+            }
+        }
+        let place = |group: &RunGroup| due.iter().position(|levels| *levels == group.levels).unwrap_or(due.len());
+        self.groups.sort_by_key(place);
+        self
+    }
+
     /// Groups by every combination of an experiment's factors, in the order of its conditions.
     pub fn by_condition(mut runs: Vec<ObservedRun>) -> Result<RunGroups, GroupingError> {
         runs.sort_by_key(|run| run.condition);
@@ -333,7 +352,10 @@ impl RunGroups {
     fn all_excluded(&self) -> GroupingError {
         let names: Vec<_> = self.without_runs().map(|name| format!("`{name}`")).collect();
         let reasons: Vec<&str> = self.excluded.keys().map(|reason| reason.word()).collect();
-        let cause = format!("no run of {} can be judged: each {}", names.join(", "), reasons.join(" or "));
+        let cause = match reasons.is_empty() {
+            true => format!("{} has no run", names.join(", ")),
+            false => format!("no run of {} can be judged: each {}", names.join(", "), reasons.join(" or ")),
+        };
         too_few(0, cause, "measure it again; `latlab list` says how runs ended")
     }
 
@@ -348,6 +370,10 @@ impl RunGroups {
         let cause = match &self.factor {
             Some(factor) => format!("`{factor}` is `{}` in every run", one.name),
             None => "there is only one".into(),
+        };
+        let cause = match self.missing.is_empty() {
+            true => cause,
+            false => format!("{cause}; finished runs are gone or damaged: {}", self.missing.join(", ")),
         };
         Err(too_few(1, cause, "`--by FACTOR` groups runs by what varied, `--group NAME=GLOB` by name"))
     }
@@ -494,6 +520,28 @@ mod tests {
         assert_eq!(sizes, [("a", 0), ("b", 2), ("c", 1)]);
         assert_eq!((groups.factor.as_deref(), groups.excluded[&ExclusionReason::Failed]), (Some("load"), 1));
         assert_eq!(groups.against_first().len(), 2);
+    }
+
+    #[test]
+    fn a_condition_that_never_ran_stays_the_baseline() {
+        let levels = |load: &str, size: &str| {
+            Levels::from([("load", load), ("size", size)].map(|(factor, level)| (factor.to_owned(), level.to_owned())))
+        };
+        let conditions = [levels("a", "1"), levels("a", "2"), levels("b", "1"), levels("b", "2")];
+        let run = |load: &str| {
+            let factors = levels(load, "2");
+            ObservedRun { levels: factors.clone(), factors: Some(factors), ..ObservedRun::bare("r".into(), 1.0) }
+        };
+        let sizes = |groups: RunGroups| -> Vec<(String, usize)> {
+            groups.groups.into_iter().map(|group| (group.name, group.runs.len())).collect()
+        };
+        let all = RunGroups::by_condition(vec![run("b"), run("b")]).expect("runs").with_conditions(&conditions);
+        let names = ["load=a, size=1", "load=a, size=2", "load=b, size=1", "load=b, size=2"];
+        assert_eq!(sizes(all), names.map(|name| (name.to_owned(), 2 * usize::from(name == names[3]))));
+        let by = RunGroups::by("load", vec![run("b"), run("c")]).expect("runs").with_conditions(&conditions);
+        assert_eq!(sizes(by), [("a".to_owned(), 0), ("b".to_owned(), 1), ("c".to_owned(), 1)]);
+        let named = RunGroups::named(vec![("x".into(), vec![run("b")])]).expect("a run").with_conditions(&conditions);
+        assert_eq!(sizes(named), [("x".to_owned(), 1)]);
     }
 
     #[test]

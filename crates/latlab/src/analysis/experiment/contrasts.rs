@@ -61,17 +61,11 @@ impl ExperimentComparison {
         measured: &[&Factors],
     ) -> Result<ExperimentComparison, EstimandError> {
         let contrasts = &experiment.contrasts;
-        let all = || experiment.conditions.iter().map(|condition| &condition.factors);
-        let is_named = |factors: &Factors| {
-            contrasts.iter().any(|contrast| !contrast.baseline.is_empty() && has_levels(factors, &contrast.baseline))
-        };
-        let is_first = |factors: &Factors| {
-            all().next() == Some(factors) && contrasts.iter().any(|contrast| contrast.baseline.is_empty())
-        };
+        let all: Vec<Factors> = experiment.conditions.iter().map(|condition| condition.factors.clone()).collect();
         let is_dropped = |factors: &Factors| dropped.iter().any(|dropped| dropped.factors == *factors);
-        let kept = all().filter(|factors| !is_dropped(factors) || is_named(factors) || is_first(factors));
-        let impossible = impossible.iter().map(|row| &row.factors).filter(|factors| is_named(factors));
-        let conditions: Vec<Factors> = kept.chain(impossible).cloned().collect();
+        let impossible = impossible.iter().map(|row| &row.factors).filter(|factors| is_named(factors, contrasts));
+        let mut conditions = compared_conditions(&all, contrasts, is_dropped);
+        conditions.extend(impossible.cloned());
         let answerable: Vec<Contrast> =
             contrasts.iter().filter(|contrast| has_pair(&contrast.baseline, &conditions, measured)).cloned().collect();
         let mut request = ComparisonRequest::default();
@@ -95,6 +89,24 @@ impl ExperimentComparison {
         name(&mut groups);
         compare(groups, &self.request, &ComparisonOptions::at(defaults::CONFIDENCE).paying_for(look))
     }
+}
+
+/// Those of the conditions `all` of an experiment that take part in its comparison. One that was dropped does only if
+/// others are compared with it.
+pub(crate) fn compared_conditions(
+    all: &[Factors],
+    contrasts: &[Contrast],
+    is_dropped: impl Fn(&Factors) -> bool,
+) -> Vec<Factors> {
+    let first = all.first().filter(|_| contrasts.iter().any(|contrast| contrast.baseline.is_empty()));
+    let takes_part =
+        |factors: &&Factors| !is_dropped(factors) || is_named(factors, contrasts) || first == Some(*factors);
+    all.iter().filter(takes_part).cloned().collect()
+}
+
+/// Whether a contrast names the condition as its baseline.
+fn is_named(factors: &Factors, contrasts: &[Contrast]) -> bool {
+    contrasts.iter().any(|contrast| !contrast.baseline.is_empty() && has_levels(factors, &contrast.baseline))
 }
 
 fn has_levels(factors: &Factors, levels: &Factors) -> bool {

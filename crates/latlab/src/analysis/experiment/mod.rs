@@ -11,7 +11,9 @@ mod single_condition;
 mod timeout_slack;
 
 pub use aa_test::{AaTest, Drift, NamedRun, aa_test};
-pub(crate) use contrasts::{ExperimentComparison, PrecisionResult, PrecisionRule, add_contrasts, reported_estimands};
+pub(crate) use contrasts::{
+    ExperimentComparison, PrecisionResult, PrecisionRule, add_contrasts, compared_conditions, reported_estimands,
+};
 pub use contrasts::{Rehearsal, rehearsal};
 pub(crate) use cost::RemainingTime;
 pub use cost::{ExperimentCost, experiment_cost};

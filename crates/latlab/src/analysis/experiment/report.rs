@@ -1,5 +1,7 @@
 //! The report of an experiment, from which text, Markdown and JSON are rendered.
 
+use std::collections::BTreeSet;
+
 use super::aa_test::AaTest;
 use super::published::{PublishedResults, RunSpread};
 use super::single_condition::ConditionRow;
@@ -33,6 +35,8 @@ pub struct ExperimentReport {
     pub dropped: Vec<ExcludedCondition>,
     /// Its runs, in the order in which they began.
     pub runs: Vec<RunState>,
+    /// The recordings of judged runs that are gone or damaged: the rest of the report is about the others.
+    pub missing: BTreeSet<String>,
     /// Of a recipe with published figures.
     pub published: Option<PublishedResults>,
     /// Of a recipe whose published figures are over runs.
@@ -61,7 +65,8 @@ impl ExperimentReport {
         self.runs.iter().any(|run| run.judged().is_some())
     }
 
-    /// Reasons to trust the report less, one line each: failed, unanswered and untrusted runs, and a changed file.
+    /// Reasons to trust the report less, one line each: failed, unanswered, untrusted and missing runs, and a changed
+    /// file.
     pub fn warnings(&self) -> Vec<String> {
         let (silent, broken): (Vec<_>, Vec<_>) = self.ended_as(RunOutcome::Failed).partition(|run| run.is_unanswered());
         let untrusted: Vec<_> = self.ended_as(RunOutcome::Untrusted).collect();
@@ -76,8 +81,10 @@ impl ExperimentReport {
             let count = if runs.len() == 1 { "1 run".into() } else { format!("{} runs", runs.len()) };
             Some(format!("{count} {words}; the first: {name}"))
         };
+        let names = self.missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let missing = (!names.is_empty()).then(|| format!("finished runs are gone or damaged: {names}"));
         let changed = "the file was changed on the way: this is no longer one experiment".to_owned();
-        counted.into_iter().filter_map(line).chain((self.changes > 0).then_some(changed)).collect()
+        counted.into_iter().filter_map(line).chain((self.changes > 0).then_some(changed)).chain(missing).collect()
     }
 
     /// The outcome of a finished experiment.

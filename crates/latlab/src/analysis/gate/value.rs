@@ -99,6 +99,7 @@ impl ValueGates {
             estimand: gate.estimand_of(kind),
             runs: summaries.len(),
             missing,
+            gone: 0,
             broken: results(place).filter(|result| result.state == GateState::Broken).count(),
             undecided: results(place).filter(|result| result.state == GateState::Undecided).count(),
             worst: gate.worst(place, summaries),
@@ -123,6 +124,8 @@ pub struct ExperimentGateResult {
     pub runs: usize,
     /// Conditions without a judged run.
     pub missing: usize,
+    /// Judged runs whose recordings are gone or damaged: they may have been worse.
+    pub gone: usize,
     /// Runs that break it.
     pub broken: usize,
     /// Runs that do not decide it.
@@ -143,18 +146,19 @@ pub struct WorstRun {
 }
 
 impl ExperimentGateResult {
-    /// Broken if one run breaks the gate or a condition has no run, undecided if one run does not decide it.
+    /// Broken if one run breaks the gate, a run is gone or a condition has none, undecided if one run does not decide it.
     pub fn state(&self) -> GateState {
         match &self.worst {
-            Some(worst) if self.missing == 0 => worst.result.state,
+            Some(worst) if self.missing == 0 && self.gone == 0 => worst.result.state,
             _ => GateState::Broken,
         }
     }
 
-    /// That a condition has no run, if no run breaks the gate; else the reason of the worst run.
+    /// That a run is gone or a condition has none, if no run breaks the gate; else the reason of the worst run.
     pub fn reason(&self) -> Option<GateReason> {
         match &self.worst {
-            Some(worst) if self.missing == 0 || self.broken > 0 => worst.result.reason,
+            Some(worst) if self.broken > 0 || (self.missing == 0 && self.gone == 0) => worst.result.reason,
+            _ if self.gone > 0 => Some(GateReason::MissingRuns),
             _ => Some(GateReason::NothingToJudge),
         }
     }

@@ -55,6 +55,11 @@ pub(super) fn left_out(
     Ok(combinations)
 }
 
+/// The factors of a condition, as typed.
+pub(super) fn factors_of(chosen: &[&OptionValue]) -> Factors {
+    chosen.iter().map(|value| (value.key.clone(), value.text.clone())).collect()
+}
+
 impl<'a> CommandLines<'a> {
     /// Settles each of `combinations`.
     pub(super) fn settle(
@@ -65,7 +70,7 @@ impl<'a> CommandLines<'a> {
     ) -> Result<Settled, FileError> {
         let mut settled = Settled::default();
         for chosen in combinations {
-            let factors: Factors = chosen.iter().map(|value| (value.key.clone(), value.text.clone())).collect();
+            let factors = factors_of(&chosen);
             match self.condition(&chosen, environment) {
                 Ok((plan, key)) if plan.runs.len() == 1 => {
                     self.refuse_same(&chosen, &plan, &settled)?;

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use toml::de::DeTable;
 
-use super::conditions::{CommandLines, ConditionSelection, left_out};
+use super::conditions::{CommandLines, ConditionSelection, factors_of, left_out};
 use super::design::contrasts;
 use super::design::design;
 use super::file::{Field, FileError, FileText};
 use super::options::{KnownOptions, OptionValue, TARGET};
 use crate::cli::resolve::{Environment, KeySource};
 use crate::facts::ExcludedCondition;
-use crate::plan::{Design, Experiment, Kind, defaults};
+use crate::plan::{Design, Experiment, Factors, Kind, defaults};
 use crate::units::human::{grouped, suggestion};
 
 const KEYS: [&str; 8] = ["name", "kind", TARGET, "base", "factors", LEAVE_OUT, "design", "compare"];
@@ -22,6 +22,8 @@ const LEAVE_OUT: &str = "leave-out";
 pub struct ExperimentJob {
     /// The experiment.
     pub experiment: Experiment,
+    /// The factors of every condition in the order of the file, possible here or not.
+    pub combinations: Vec<Factors>,
     /// The source of the key of each condition.
     pub keys: Vec<KeySource>,
     /// Conditions that are impossible here; empty under [`ConditionSelection::All`].
@@ -74,10 +76,11 @@ pub fn experiment_from(
         return Err(field.error("no condition is left", "leave out fewer"));
     }
     refuse_too_many_runs(file, &table, &design, combinations.len())?;
+    let named = combinations.iter().map(|chosen| factors_of(chosen)).collect();
     let settled = lines.settle(combinations, selection, environment)?;
     let name = field("name").map(|field| experiment_name(&field)).transpose()?.unwrap_or_else(|| stem(source));
     let experiment = Experiment { name, kind, conditions: settled.conditions, design, contrasts };
-    Ok(ExperimentJob { experiment, keys: settled.keys, impossible: settled.impossible })
+    Ok(ExperimentJob { experiment, combinations: named, keys: settled.keys, impossible: settled.impossible })
 }
 
 fn kind(file: FileText<'_>, field: Option<Field<'_, '_, '_>>) -> Result<Kind, FileError> {
