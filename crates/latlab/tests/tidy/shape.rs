@@ -23,7 +23,7 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 64_110),
+    (Measure::ShippedLines, 64_340),
     (Measure::Files, 368),
     (Measure::SmallFiles, 93),
     (Measure::Circles, 0),
