@@ -11,6 +11,7 @@ use rustix::termios::tcgetwinsize;
 
 use crate::diagnostics::{Caveat, Severity};
 use crate::diagnostics::{Failure, in_words};
+use crate::plan::defaults::{PLOT_WIDTH, PLOT_WIDTHS};
 
 /// Which messages reach stderr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,6 +120,12 @@ impl Console {
     /// Capabilities of stdout.
     pub const fn data_screen(&self) -> Screen {
         self.data_screen
+    }
+
+    /// Width of a plot of groups in the terminal, in characters between its borders.
+    pub fn plot_width(&self) -> usize {
+        let columns = self.data_screen.columns;
+        columns.map_or(PLOT_WIDTH, |columns| usize::from(columns).saturating_sub(2).max(*PLOT_WIDTHS.start() as usize))
     }
 
     /// Capabilities of stderr.

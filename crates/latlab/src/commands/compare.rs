@@ -191,7 +191,7 @@ fn ministat(job: &MinistatJob, console: &Console) -> Result<Outcome, Failure> {
     let groups =
         groups.into_iter().map(|(name, observations)| outlined(name, observations)).collect::<Result<Vec<_>, _>>()?;
     let form = MinistatForm {
-        plot_width: job.plot.then(|| job.width.unwrap_or_else(|| observation_groups::plot_width(console))),
+        plot_width: job.plot.then(|| job.width.unwrap_or_else(|| console.plot_width())),
         separate_bars: job.separate_bars,
         headed: job.headed,
         tested_at: job.test.then(|| job.confidence.percent()),

@@ -17,7 +17,6 @@ use crate::console::Console;
 use crate::diagnostics::{Explain, Failure, in_words};
 use crate::experiment::{gone_runs, has_journal, is_experiment, observe, read_state, runs_directory, runs_of};
 use crate::formats::numbers::{self, NumbersError, TextColumn};
-use crate::plan::defaults::{PLOT_WIDTH, PLOT_WIDTHS};
 use crate::plan::{Factors, Kind};
 use crate::recording::{ListingState, Recording, Store};
 
@@ -68,23 +67,23 @@ fn glob_groups(globs: &[NamedGlob]) -> Result<Vec<PathGroup>, Failure> {
     Ok(groups)
 }
 
-/// Removes what is in one of `groups` more than once, with a note.
+/// Removes what is in one of `groups` more than once, and notes it.
 ///
 /// # Errors
 /// If something is in two groups: it would be compared with itself.
 pub(super) fn once_each<T: AsRef<Path>>(groups: &mut [UnreadGroup<T>], console: &Console) -> Result<(), Failure> {
-    let mut owners: BTreeMap<PathBuf, String> = BTreeMap::new();
+    let (mut owners, mut repeated) = (BTreeMap::<PathBuf, String>::new(), BTreeMap::new());
     for UnreadGroup { name, members } in groups {
-        let (mut own, mut repeated) = (BTreeSet::new(), Vec::new());
+        let mut own = BTreeSet::new();
         for member in std::mem::take(members) {
             let path = member.as_ref();
-            // What is no file, such as a pipe, is known by its name only.
+            // A pipe has no canonical path.
             let identity = path.canonicalize().unwrap_or_else(|_| path.to_owned());
             match owners.entry(identity.clone()) {
                 Entry::Occupied(owner) if !own.contains(&identity) => {
                     return Err(in_two_groups(path, owner.get(), name));
                 }
-                Entry::Occupied(_) => repeated.push(path_name(path)),
+                Entry::Occupied(_) => _ = repeated.insert(identity, path_name(path)),
                 Entry::Vacant(place) => {
                     place.insert(name.clone());
                     own.insert(identity);
@@ -92,11 +91,13 @@ pub(super) fn once_each<T: AsRef<Path>>(groups: &mut [UnreadGroup<T>], console: 
                 }
             }
         }
-        if let Some(first) = repeated.first() {
-            let count = repeated.len();
-            console
-                .note(&format!("`{name}` has {count} of its members more than once, and each counts once: `{first}`"));
-        }
+    }
+    if let Some(first) = repeated.values().next() {
+        let what = match repeated.len() {
+            1 => format!("`{first}` is"),
+            count => format!("{count} paths, the first `{first}`, are"),
+        };
+        console.note(&format!("{what} named more than once, and counted once"));
     }
     Ok(())
 }
@@ -218,10 +219,11 @@ pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<FoundRecord
 /// too, but for those that `latlab run` dropped. None if its file or journal cannot be read.
 fn conditions_of(directory: &Path) -> Vec<Factors> {
     let (Ok(job), Ok(state)) = (settle_directory(directory), read_state(directory)) else { return Vec::new() };
+    // A recipe leaves out what its host cannot measure, without an entry in the journal.
     let is_impossible = |factors: &Factors| {
-        state.recipe.is_some()
-            && !state.has_measured(factors)
-            && job.impossible.iter().any(|condition| condition.factors == *factors)
+        let is_excluded = || job.impossible.iter().any(|condition| condition.factors == *factors);
+        let has_begun = || state.runs.iter().any(|run| run.key.factors == *factors);
+        state.recipe.is_some() && !has_begun() && (state.finished || is_excluded())
     };
     let due: Vec<Factors> = job.combinations.iter().filter(|factors| !is_impossible(factors)).cloned().collect();
     compared_conditions(&due, &job.experiment.contrasts, |factors| state.is_dropped(factors))
@@ -335,10 +337,4 @@ pub(super) fn gone(directory: &Path) -> Vec<String> {
         return vec![format!("the journal of `{}`", directory.display())];
     };
     gone_runs(directory, &state).into_iter().map(|name| format!("`{name}`")).collect()
-}
-
-/// Width of a plot of groups in the terminal, in characters between its borders.
-pub(super) fn plot_width(console: &Console) -> usize {
-    let columns = console.data_screen().columns;
-    columns.map_or(PLOT_WIDTH, |columns| usize::from(columns).saturating_sub(2).max(*PLOT_WIDTHS.start() as usize))
 }

@@ -4,7 +4,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::experiment_executor::ExperimentExecutor;
-use super::observation_groups::plot_width;
 use super::{Outcome, measure_and_report};
 use crate::analysis::{ExperimentGateResult, ValueGates, with_gates};
 use crate::cli::args::ReportFormat;
@@ -354,7 +353,7 @@ impl Reporter<'_> {
                 self.console
                     .note(&format!("one condition: `latlab summary {}/runs/*` shows each run", report.directory));
             }
-            let (plot_width, colour) = (plot_width(self.console), self.console.data_screen().colour);
+            let (plot_width, colour) = (self.console.plot_width(), self.console.data_screen().colour);
             self.console.data(&match self.format {
                 ReportFormat::Text => text(report, plot_width, Style { colour, ..Style::PLAIN }),
                 ReportFormat::Markdown => markdown(report, plot_width),

@@ -1,6 +1,5 @@
 //! An experiment's directory: its file, its journal, its recordings.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -122,13 +121,6 @@ pub(crate) fn read_state_with_runner(
     directory: &Path,
 ) -> Result<(ExperimentState, Option<RunnerProcess>), ExperimentError> {
     ExperimentJournal::read_with_runner(directory).map(|(entries, runner)| (state_in(directory, entries), runner))
-}
-
-/// The names of the recordings of judged runs of the experiment in `directory` that cannot be opened.
-pub(crate) fn gone_runs(directory: &Path, state: &ExperimentState) -> BTreeSet<String> {
-    let store = runs_directory(directory);
-    let gone = state.judged().filter(|(_, name)| Recording::open(&store.join(name)).is_err());
-    gone.map(|(_, name)| name.to_owned()).collect()
 }
 
 /// The experiments in `store`, whatever their state, the newest first; none if the store cannot be read.

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 
-use super::directory::gone_runs;
 use super::error::ExperimentError;
 use super::runner::{RunResult, in_one_line};
 use super::state::ExperimentState;
@@ -137,6 +136,12 @@ impl StopRule {
         self.known.extend(new.into_iter().map(str::to_owned).zip(observe(&paths, &[rule.estimand], note)?));
         Ok(rule.check(names().filter_map(|name| self.known.get(name).cloned()).collect()))
     }
+}
+
+/// The names of the recordings of judged runs of the experiment in `directory` that cannot be opened.
+pub(crate) fn gone_runs(directory: &Path, state: &ExperimentState) -> BTreeSet<String> {
+    let gone = state.judged().filter(|(_, name)| Recording::open(&directory.join("runs").join(name)).is_err());
+    gone.map(|(_, name)| name.to_owned()).collect()
 }
 
 /// Reads the recordings of an experiment for its report.

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_recordings_are_told_from_others() {
+    fn only_names_of_recordings_count_as_such() {
         for name in ["20261121T021500Z-ping-7f3a", "20261121T021500Z-wakeup-7f3a0011"] {
             assert!(is_directory_name(name), "{name}");
         }

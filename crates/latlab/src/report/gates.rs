@@ -36,10 +36,7 @@ fn line_over_runs(result: &ExperimentGateResult) -> String {
         GateState::Kept => format!("in each of {runs} runs"),
         GateState::Undecided => of_runs(result.undecided),
         GateState::Broken if result.gone > 0 && result.broken == 0 => {
-            format!(
-                "as {} gone or damaged",
-                if result.gone == 1 { "1 run is".into() } else { format!("{} runs are", grouped(result.gone as u64)) }
-            )
+            format!("without {} gone or damaged", runs_that_are(result.gone))
         }
         GateState::Broken if result.worst.is_none() || (result.missing > 0 && result.broken == 0) => {
             format!("without a judged run of {}", conditions(result.missing))
@@ -50,6 +47,10 @@ fn line_over_runs(result: &ExperimentGateResult) -> String {
         |worst: &WorstRun| format!("; the worst, `{}`: {}", worst.recording, words(&worst.result, worst.kind));
     let worst = result.worst.as_ref().map(of_worst).unwrap_or_default();
     format!("gate `{gate}` {} {count}{worst}", state.word())
+}
+
+fn runs_that_are(count: usize) -> String {
+    if count == 1 { "1 run that is".into() } else { format!("{} runs that are", grouped(count as u64)) }
 }
 
 fn conditions(count: usize) -> String {

@@ -82,7 +82,7 @@ fn unreadable_input_is_refused_with_its_kind() {
     std::fs::create_dir(numbers().path("x")).expect("made");
     for (args, printed) in [
         ("a none", "no number in column 1"),
-        ("a a -C 2", "no number in column 2"),
+        ("a binary -C 2", "no number in column 2"),
         ("a absent", "no such file or directory"),
         ("--by load absent", "no such file or directory"),
         (". absent", "no such file or directory"),

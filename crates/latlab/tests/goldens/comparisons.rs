@@ -6,20 +6,33 @@ pub(crate) fn cases() -> Vec<Case> {
     let numbers = &["inputs/before", "inputs/after", "inputs/same", "inputs/columns", "inputs/columns2"][..];
     let recordings = &["recordings/good/closed", "recordings/good/scheduled", "recordings/old/1.5-tcp"][..];
     vec![
-        case("compare/numbers", numbers, NUMBERS),
+        case("compare/numbers", &[numbers, &["inputs/before as again/before"]].concat(), NUMBERS),
         case("compare/corners", &[], CORNERS),
         case("compare/gates", numbers, GATES),
         case("compare/columns", numbers, COLUMNS),
-        case("compare/ministat", numbers, MINISTAT),
-        case("compare/one-run-each", recordings, ONE_RUN_EACH),
-        case(
-            "compare/kinds",
-            &["recordings/old/1.3-wakeup", "recordings/old/1.4-stream", "recordings/old/1.5-search"],
-            KINDS,
-        ),
+        case("compare/ministat", &[numbers, &COPIES].concat(), MINISTAT),
+        case("compare/one-run-each", &[recordings, &["recordings/good/closed as again/closed"]].concat(), ONE_RUN_EACH),
+        case("compare/kinds", &KINDS_AND_COPIES, KINDS),
         case("compare/colour", &[numbers, recordings].concat(), COLOUR),
     ]
 }
+
+/// Copies, since nothing is compared with itself.
+const COPIES: [&str; 4] = [
+    "inputs/before as again/before",
+    "inputs/after as again/after",
+    "inputs/same as again/same",
+    "inputs/before as third/before",
+];
+
+const KINDS_AND_COPIES: [&str; 6] = [
+    "recordings/old/1.3-wakeup",
+    "recordings/old/1.4-stream",
+    "recordings/old/1.5-search",
+    "recordings/old/1.3-wakeup as again/1.3-wakeup",
+    "recordings/old/1.4-stream as again/1.4-stream",
+    "recordings/old/1.5-search as again/1.5-search",
+];
 
 const NUMBERS: &str = "
 compare before after
@@ -41,8 +54,7 @@ compare before after --statistic value
 compare --group old=before --group new=after
 compare before - < after
 compare - before < after
-write copy 48.1\\n48.9\\n47.7\\n48.4\\n48.6\\n48.2\\n
-compare before copy
+compare before again/before
 ";
 
 const CORNERS: &str = "
@@ -116,12 +128,8 @@ compare --ministat -c 98 -A before after
 compare --ministat -c 99 -A before after
 compare --ministat -c 99.5 -A before after
 compare --ministat --group old=before --group new=after
-write before2 48.1\\n48.9\\n47.7\\n48.4\\n48.6\\n48.2\\n
-write after2 52.0\\n51.1\\n53.4\\n52.8\\n51.9\\n52.2\\n
-write same2 48.3\\n48.8\\n47.9\\n48.0\\n48.7\\n48.5\\n
-write before3 48.1\\n48.9\\n47.7\\n48.4\\n48.6\\n48.2\\n
-compare --ministat before before2
-compare --ministat before after same before2 after2 same2 before3
+compare --ministat before again/before
+compare --ministat before after same again/before again/after again/same third/before
 tty compare --ministat before after
 COLUMNS=100 tty compare --ministat before after
 ";
@@ -136,18 +144,18 @@ compare closed scheduled --format csv
 compare closed 1.5-tcp
 compare --by transport closed 1.5-tcp
 compare --by schedule closed scheduled
-compare closed closed
+compare closed again/closed
 compare closed scheduled --gate 'p50 <= +5%'
 ";
 
 const KINDS: &str = "
-compare 1.3-wakeup 1.3-wakeup
-compare 1.3-wakeup 1.3-wakeup --json
+compare 1.3-wakeup again/1.3-wakeup
+compare 1.3-wakeup again/1.3-wakeup --json
 compare 1.4-stream 1.5-search
-compare 1.4-stream 1.4-stream
-compare 1.4-stream 1.4-stream --statistic mean --statistic loss_ratio --statistic p10
-compare 1.5-search 1.5-search
-compare 1.5-search 1.5-search --metric round_trip_delay
+compare 1.4-stream again/1.4-stream
+compare 1.4-stream again/1.4-stream --statistic mean --statistic loss_ratio --statistic p10
+compare 1.5-search again/1.5-search
+compare 1.5-search again/1.5-search --metric round_trip_delay
 compare 1.3-wakeup 1.4-stream
 ";
 

@@ -11,8 +11,12 @@ pub(crate) fn cases() -> Vec<Case> {
         case(&format!("summary/each/{name}"), &[&format!("recordings/{folder}/{name}")], &lines)
     });
     let damaged = recordings("bad").into_iter().map(|name| {
-        let lines = format!("summary {name}\nsummary {name} --json\ncompare {name} {name}\nlist --store .");
-        case(&format!("summary/damaged/{name}"), &[&format!("recordings/bad/{name}")], &lines)
+        let lines = format!("summary {name}\nsummary {name} --json\ncompare {name} again/{name}\nlist --store .");
+        case(
+            &format!("summary/damaged/{name}"),
+            &[&format!("recordings/bad/{name}"), &format!("recordings/bad/{name} as again/{name}")],
+            &lines,
+        )
     });
     let all: Vec<String> = ["good", "old", "forms", "bad"]
         .into_iter()

@@ -23,7 +23,7 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 64_390),
+    (Measure::ShippedLines, 64_640),
     (Measure::Files, 369),
     (Measure::SmallFiles, 93),
     (Measure::Circles, 0),
