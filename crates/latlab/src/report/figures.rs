@@ -95,7 +95,7 @@ fn n_and_lost(summary: &Summary, described: &Description) -> String {
 
 /// Heads the number of infinite delays: answers after the time-out are not lost.
 fn lost_heading<'a>(mut summaries: impl Iterator<Item = &'a Summary>) -> &'static str {
-    if summaries.any(|summary| summary.counts.late > 0) { "lost or late" } else { "lost" }
+    if summaries.any(|summary| summary.counts.late > 0) { "lost+late" } else { "lost" }
 }
 
 /// Tables of one closed-loop or wake-up run, statistics in columns: the main metric, then optionally half round trips.
