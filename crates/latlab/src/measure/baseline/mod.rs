@@ -1,6 +1,7 @@
 //! The bare loops: only the system calls of a run, measured to determine the cost that latlab adds to them.
 
 pub mod bare;
+pub mod bare_receiver;
 pub mod bare_stream;
 pub mod bare_tcp;
 mod bare_wakeup;
