@@ -128,7 +128,9 @@ fn run(options: &Options) -> Result<(), String> {
                 let receiver = fastest_receiver(&row, options, &mut rng)?;
                 let rounds = measure(&row, receiver, options, &mut rng)?;
                 table.extend(judged(&row, receiver, &rounds));
-                raw.push(json!({ "row": row.title(), "receiver": receiver.title(), "delivered_bps": raw_rounds(&rounds) }));
+                raw.push(
+                    json!({ "row": row.title(), "receiver": receiver.title(), "delivered_bps": raw_rounds(&rounds) }),
+                );
             }
         }
     }

@@ -12,14 +12,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Outcome;
-use crate::cli::resolve::{BareSpec, BareStreamSpec};
+use crate::cli::resolve::BareStreamSpec;
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::host::{placement, process};
 use crate::load::{StressorEvent, StressorRequest, Workers};
 use crate::measure::MeasureError;
 use crate::measure::baseline::{
-    BareTransport, BareWakeupSpec, bare, bare_receiver, bare_stream, calibrate, sleep_bare,
+    BareSpec, BareTransport, BareWakeupSpec, bare, bare_receiver, bare_stream, calibrate, sleep_bare,
 };
 use crate::measure::stream::{NetLoadCommands, run_net_load};
 use crate::plan::{BareReceiver, EndSpec};
@@ -224,8 +224,7 @@ impl ReflectorService {
 
 /// `latlab bare`: the bare round-trip loop; prints the round trip that `latlab doctor --calibrate` keeps.
 pub(super) fn bare_round_trips(spec: &BareSpec, console: &Console) -> Result<Outcome, Failure> {
-    let bare = calibrate(spec.transport, spec.count as usize, spec.size_bytes, spec.here, spec.peer)?;
-    print(&bare, console)
+    print(&calibrate(spec)?, console)
 }
 
 /// `latlab bare-stream`: the bare stream against a receiver of its own; prints what was delivered.

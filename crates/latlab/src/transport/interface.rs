@@ -420,6 +420,32 @@ mod tests {
     impl BurstTransport for Limited {}
 
     #[test]
+    fn a_pause_follows_several_buffers_that_left_the_socket_empty() {
+        let mut batch = BatchBuffer::new();
+        let mut pauses = |received, bytes, granted_bytes| {
+            (batch.received, batch.bytes) = (received, bytes);
+            batch.should_pause(granted_bytes)
+        };
+        assert!(!pauses(0, 0, 1 << 23), "nothing came");
+        assert!(!pauses(1, 1_472, 1 << 23), "the next packet may be far away");
+        assert!(pauses(2, 2 * 1_472, 1 << 23));
+        assert!(!pauses(CALL_MAX, CALL_MAX * 1_472, 1 << 23), "more may be queued");
+        assert!(pauses(1, 1_472, 1 << 23), "65 were queued");
+        assert!(!pauses(1, 1_472, 1 << 23), "and are not counted again");
+    }
+
+    #[test]
+    fn a_pause_must_not_fill_the_receive_buffer() {
+        let mut batch = BatchBuffer::new();
+        // Four times 40 packets with the bookkeeping of the kernel.
+        let filled = 4 * 40 * (1_472 + 1_024);
+        for (granted_bytes, expected) in [(filled, true), (filled - 1, false)] {
+            (batch.received, batch.bytes) = (40, 40 * 1_472);
+            assert_eq!(batch.should_pause(granted_bytes), expected, "{granted_bytes}");
+        }
+    }
+
+    #[test]
     fn packets_are_contiguous_or_overlap() {
         let bytes: Vec<u8> = (0..12).collect();
         for (size, stride, expected) in

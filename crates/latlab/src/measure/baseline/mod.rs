@@ -2,10 +2,11 @@
 
 pub mod bare;
 pub mod bare_receiver;
+mod bare_schedule;
 pub mod bare_stream;
 pub mod bare_tcp;
 mod bare_wakeup;
 mod calibrate;
 
 pub use bare_wakeup::{BareWakeupSpec, BareWakeups, sleep_bare};
-pub use calibrate::{BareTransport, calibrate};
+pub use calibrate::{BareRoundTrips, BareSpec, BareTransport, calibrate};

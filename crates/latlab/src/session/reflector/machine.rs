@@ -209,7 +209,7 @@ impl SessionReflector {
 
     /// Whether every open session is a stream, so that nobody measures how long the reflector takes.
     pub fn has_streams_only(&self) -> bool {
-        self.table.open().all(|slot| slot.terms.stream.batched)
+        self.table.has_streams_only()
     }
 
     /// Whether the receiver's state matters for `datagram`: it may begin or end a count of socket drops or CPU time. False
