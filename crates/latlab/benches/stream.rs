@@ -137,7 +137,7 @@ fn run(options: &Options) -> Result<(), String> {
     let (mut paced_table, mut paced_raw) = (Vec::new(), Vec::new());
     for mode in MODES {
         let row = Row { mode, size: GSO_SIZE, ipv6: false, cpus: options.cpus, seconds: 2, store: &store };
-        if options.wants(&format!("{}, paced", row.title())) {
+        if options.wants(&format!("paced {}", row.mode)) {
             let (lines, figures) = paced::run(&row, BATCH, options)?;
             paced_table.extend(lines);
             paced_raw.push(json!({ "row": row.title(), "figures": figures }));
