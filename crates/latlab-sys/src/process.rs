@@ -83,7 +83,7 @@ impl OwnDescriptors {
 }
 
 impl Drop for OwnDescriptors {
-    /// The kernel would close the table only after others were told that the thread has ended: a port could still be in use
+    /// The kernel closes the table only after it has reported the end of the thread to others: a port could still be in use
     /// then. [close_range(2)](https://man7.org/linux/man-pages/man2/close_range.2.html), since Linux 5.9
     fn drop(&mut self) {
         // SAFETY: takes three numbers; it closes the descriptors of this thread's own table, and no others.
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_with_its_own_descriptors_closes_none_of_the_process() {
+    fn a_thread_that_closes_its_own_descriptors_leaves_those_of_the_process_open() {
         use std::os::fd::IntoRawFd;
         let shared = udp(AddressFamily::Ipv4).expect("a socket");
         std::thread::scope(|scope| {

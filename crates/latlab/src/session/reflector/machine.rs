@@ -207,7 +207,7 @@ impl SessionReflector {
         self.table.required_terms(now)
     }
 
-    /// Whether every open session is a stream, so that nobody measures how long the reflector takes.
+    /// Whether every open session is a stream, so that no sender measures how long the reflector takes.
     pub fn has_streams_only(&self) -> bool {
         self.table.has_streams_only()
     }

@@ -98,7 +98,7 @@ struct Receiver<'a, S, C, F> {
     cpu: F,
     /// The socket is configured for batches.
     batched: bool,
-    /// No probe waits for the loop.
+    /// Every open session is a stream, so that no probe is delayed.
     may_pause: bool,
     /// The local address from which the down-stream is sent.
     down_from: Option<IpAddr>,
