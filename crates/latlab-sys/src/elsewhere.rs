@@ -314,6 +314,17 @@ pub mod process {
         false
     }
 
+    /// `OwnDescriptors` of Linux: `Unsupported` here.
+    #[derive(Debug)]
+    pub struct OwnDescriptors(());
+
+    impl OwnDescriptors {
+        /// `copy` of Linux: `Unsupported` here.
+        pub fn copy() -> std::io::Result<OwnDescriptors> {
+            super::unsupported()
+        }
+    }
+
     /// `lock_memory` of Linux: `Unsupported` here.
     pub fn lock_memory<T>(_: &[T]) -> std::io::Result<()> {
         super::unsupported()

@@ -1,5 +1,6 @@
 //! Compares `latlab ping` with the bare loop and sockperf in paired rounds on the same CPUs. The bare loop runs twice
-//! in each round, so that its ratio to itself shows the noise.
+//! in each round, so that its ratio to itself shows the noise. On a schedule the bare loop sleeps as latlab does, and the
+//! closed bare loop shows what sleeping costs.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 // Each bench uses only a part of the shared module.
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 
 use judge::options::Options;
 use judge::programs::{self, BackgroundProcess};
-use judge::race::{self, Figure, P50_TOLERANCE, P99_TOLERANCE, Rounds, p50, p99};
+use judge::race::{self, Figure, P50_TOLERANCE, P99_TOLERANCE, Rounds, p50, p99, p999};
 use judge::readings::{self, Reading};
 use judge::results;
 
@@ -32,26 +33,32 @@ struct WaitMode {
     p50_target: f64,
     /// Round trips of a run, which takes about half a second.
     count: u32,
+    /// The time between two probes; `None`: a closed loop.
+    interval: Option<&'static str>,
 }
 
-const WAIT_MODES: [WaitMode; 6] = [
+const WAIT_MODES: [WaitMode; 8] = [
     udp("blocking, one core", "block", true, 1.03, 50_000),
     udp("blocking, across cores", "block", false, 1.03, 12_000),
     udp("spinning, across cores", "spin", false, 1.05, 100_000),
     tcp("tcp, blocking, one core", "block", true, 1.03, 40_000),
     tcp("tcp, blocking, across cores", "block", false, 1.03, 12_000),
     tcp("tcp, spinning, across cores", "spin", false, 1.05, 80_000),
+    WaitMode { interval: Some("1ms"), ..udp("blocking, every 1 ms, one core", "block", true, 1.05, 500) },
+    WaitMode { interval: Some("1ms"), ..udp("blocking, every 1 ms, across cores", "block", false, 1.05, 500) },
 ];
 
 const fn udp(title: &'static str, wait: &'static str, same_core: bool, p50_target: f64, count: u32) -> WaitMode {
-    WaitMode { title, transport: "udp", wait, same_core, p50_target, count }
+    WaitMode { title, transport: "udp", wait, same_core, p50_target, count, interval: None }
 }
 
 const fn tcp(title: &'static str, wait: &'static str, same_core: bool, p50_target: f64, count: u32) -> WaitMode {
-    WaitMode { title, transport: "tcp", wait, same_core, p50_target, count }
+    WaitMode { title, transport: "tcp", wait, same_core, p50_target, count, interval: None }
 }
 const P99_TARGET: f64 = 1.10;
 const PEER_TARGET: f64 = 1.00;
+/// Of a schedule on one core, whose sender sleeps between two probes.
+const CLOSED_TARGET: f64 = 1.15;
 
 /// One row's settings.
 struct Row<'a> {
@@ -69,9 +76,9 @@ enum Contender {
     Bare,
     BareAgain,
     Sockperf,
+    /// The bare loop without a schedule.
+    BareClosed,
 }
-
-const CONTENDERS: [Contender; 4] = [Contender::Latlab, Contender::Bare, Contender::BareAgain, Contender::Sockperf];
 
 fn main() {
     judge::begin(run);
@@ -81,8 +88,9 @@ fn run(options: &Options) -> Result<(), String> {
     let mut rng = race::seeded_rng();
     let (mut table, mut raw) = (Vec::new(), Vec::new());
     for mode in &WAIT_MODES {
-        // Over TCP one size shows the cost of length prefixes and of copying messages.
-        let sizes = if options.quick || mode.transport == "tcp" { &SIZES[1..2] } else { &SIZES[..] };
+        // Over TCP one size shows the cost of length prefixes and of copying messages, and on a schedule that of sleeping.
+        let is_short = options.quick || mode.transport == "tcp" || mode.interval.is_some();
+        let sizes = if is_short { &SIZES[1..2] } else { &SIZES[..] };
         for size in sizes.iter().filter(|size| options.wants(&format!("{}, {size} B", mode.title))) {
             let rounds = measure(mode, *size, options, &mut rng)?;
             table.extend(judged(mode, *size, &rounds));
@@ -103,13 +111,20 @@ fn measure(mode: &WaitMode, size: u32, options: &Options, rng: &mut Pcg64Mcg) ->
     let row = Row { mode, size, cpu, peer_cpu, count, store: &store };
     let bare = [Contender::Bare, Contender::BareAgain];
     let title = format!("{}, {size} B", mode.title);
-    Rounds::run(&title, (&CONTENDERS, bare), options, rng, |contender| run_once(contender, &row))
+    let other = if mode.interval.is_some() { Contender::BareClosed } else { Contender::Sockperf };
+    let contenders = [Contender::Latlab, Contender::Bare, Contender::BareAgain, other];
+    Rounds::run(&title, (&contenders, bare), options, rng, |contender| run_once(contender, &row))
 }
 
 fn run_once(contender: Contender, row: &Row) -> Result<Reading, String> {
     match contender {
         Contender::Latlab => readings::latlab(&programs::output(&mut latlab_ping(row))?),
-        Contender::Bare | Contender::BareAgain => readings::bare(&programs::output(&mut latlab_bare(row))?),
+        Contender::Bare | Contender::BareAgain => {
+            let mut command = latlab_bare(row);
+            command.args(row.mode.interval.iter().flat_map(|interval| ["-i", *interval]));
+            readings::bare(&programs::output(&mut command)?)
+        }
+        Contender::BareClosed => readings::bare(&programs::output(&mut latlab_bare(row))?),
         Contender::Sockperf => race_sockperf(row),
     }
 }
@@ -123,7 +138,9 @@ fn latlab_ping(row: &Row) -> Command {
     let mut command = programs::latlab();
     add_end_options(command.args(["ping", "local"]), row);
     command.args(["--transport", row.mode.transport]);
-    command.args(["--json", "--quantiles", "0.5,0.99", "--store", row.store]);
+    command.args(["--json", "--quantiles", "0.5,0.99,0.999", "--store", row.store]);
+    // The default warm-up of a schedule takes a second.
+    command.args(row.mode.interval.iter().flat_map(|interval| ["-i", *interval, "--warmup", "100"]));
     command
 }
 
@@ -157,13 +174,18 @@ fn race_sockperf(row: &Row) -> Result<Reading, String> {
     readings::sockperf(&programs::output(&mut sender)?)
 }
 
-/// The three lines of a row: both quantiles relative to the bare loop, the median relative to sockperf.
+/// The lines of a row: quantiles relative to the bare loop, the median relative to the other contender.
 fn judged(mode: &WaitMode, size: u32, rounds: &Rounds<Contender>) -> Vec<Vec<String>> {
     type Line = (&'static str, f64, Contender, Figure, f64);
-    let lines: [Line; 3] = [
+    let last: Line = match mode.interval {
+        None => ("p50 / sockperf", PEER_TARGET, Contender::Sockperf, p50, P50_TOLERANCE),
+        Some(_) => ("p50 / closed bare loop", CLOSED_TARGET, Contender::BareClosed, p50, P50_TOLERANCE),
+    };
+    let lines: [Line; 4] = [
         ("p50 / bare loop", mode.p50_target, Contender::Bare, p50, P50_TOLERANCE),
         ("p99 / bare loop", P99_TARGET, Contender::Bare, p99, P99_TOLERANCE),
-        ("p50 / sockperf", PEER_TARGET, Contender::Sockperf, p50, P50_TOLERANCE),
+        ("p99.9 / bare loop", P99_TARGET, Contender::Bare, p999, P99_TOLERANCE),
+        last,
     ];
     lines
         .into_iter()

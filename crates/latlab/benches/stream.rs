@@ -1,6 +1,7 @@
 //! Compares the delivered rate of `latlab stream` with that of the bare stream, iperf3 and, if installed, netperf, in
-//! paired rounds on the same CPUs. The bare stream runs twice in each round, so that its ratio to itself shows the
-//! noise. Then compares delivered with requested rates.
+//! paired rounds on the same CPUs. The bare stream is the one with the fastest of several receivers, which is found
+//! before. It runs twice in each round, so that its ratio to itself shows the noise. Then compares delivered with
+//! requested rates.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 // Each bench uses only a part of the shared module.
@@ -35,9 +36,34 @@ const GSO_TARGET: f64 = 15.0;
 const GSO_SIZE: u32 = 1472;
 /// Maximum number of packets in a burst, the default of `latlab stream`.
 const BATCH: u64 = 64;
+/// The receivers of the bare stream: the word of `--receiver`, and whether the kernel may merge packets.
+const RECEIVERS: [Receiver; 7] = [
+    Receiver { word: "pause", merges: true },
+    Receiver { word: "pause", merges: false },
+    Receiver { word: "recvmmsg", merges: true },
+    Receiver { word: "recvmmsg", merges: false },
+    Receiver { word: "ppoll", merges: false },
+    Receiver { word: "recvfrom", merges: true },
+    Receiver { word: "recvfrom", merges: false },
+];
+/// Rounds of all receivers in which the fastest is found.
+const RECEIVER_ROUNDS: usize = 5;
 /// The address at which the peers listen, which other programs are unlikely to use.
 const IPERF3_PORT: &str = "21511";
 const NETPERF_PORT: &str = "21512";
+
+/// A receiver of the bare stream.
+#[derive(Clone, Copy)]
+struct Receiver {
+    word: &'static str,
+    merges: bool,
+}
+
+impl Receiver {
+    fn title(self) -> String {
+        format!("{}{}", self.word, if self.merges { ", UDP_GRO" } else { "" })
+    }
+}
 
 /// One row's settings.
 struct Row<'a> {
@@ -99,16 +125,19 @@ fn run(options: &Options) -> Result<(), String> {
         for (size, ipv6) in sizes.iter().flat_map(|size| [(*size, false), (*size, true)]) {
             let row = Row { mode, size, ipv6, cpus: options.cpus, seconds: 1, store: &store };
             if options.wants(&row.title()) {
-                let rounds = measure(&row, options, &mut rng)?;
-                table.extend(judged(&row, &rounds));
-                raw.push(json!({ "row": row.title(), "delivered_bps": raw_rounds(&rounds) }));
+                let receiver = fastest_receiver(&row, options, &mut rng)?;
+                let rounds = measure(&row, receiver, options, &mut rng)?;
+                table.extend(judged(&row, receiver, &rounds));
+                raw.push(
+                    json!({ "row": row.title(), "receiver": receiver.title(), "delivered_bps": raw_rounds(&rounds) }),
+                );
             }
         }
     }
     let (mut paced_table, mut paced_raw) = (Vec::new(), Vec::new());
     for mode in MODES {
         let row = Row { mode, size: GSO_SIZE, ipv6: false, cpus: options.cpus, seconds: 2, store: &store };
-        if options.wants(&format!("{}, paced", row.title())) {
+        if options.wants(&format!("paced {}", row.mode)) {
             let (lines, figures) = paced::run(&row, BATCH, options)?;
             paced_table.extend(lines);
             paced_raw.push(json!({ "row": row.title(), "figures": figures }));
@@ -121,8 +150,28 @@ fn run(options: &Options) -> Result<(), String> {
     results::write("stream", &head, &table, Value::from(raw), options.quick)
 }
 
+/// The receiver with which the bare stream has the highest median rate.
+fn fastest_receiver(row: &Row, options: &Options, rng: &mut Pcg64Mcg) -> Result<Receiver, String> {
+    let mut rates = RECEIVERS.map(|receiver| (receiver, Vec::new()));
+    for _ in 0..if options.quick { 1 } else { RECEIVER_ROUNDS } {
+        for index in shuffled((0..rates.len()).collect(), rng) {
+            let (receiver, found) = &mut rates[index];
+            found.push(rates::bare(&programs::output(&mut bare_stream(row, *receiver))?)?);
+        }
+    }
+    let mut medians = rates.map(|(receiver, mut found)| {
+        found.sort_by(f64::total_cmp);
+        (receiver, judge::paired::median(&found))
+    });
+    medians.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    for (receiver, median) in medians {
+        eprintln!("{}: receiver {}: {:.3} Gbit/s", row.title(), receiver.title(), median / 1e9);
+    }
+    Ok(medians[0].0)
+}
+
 /// Runs rounds until the ratio of the bare stream to itself is within the tolerance, or their number is the maximum.
-fn measure(row: &Row, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds, String> {
+fn measure(row: &Row, receiver: Receiver, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds, String> {
     let mut rounds = Rounds::new();
     let mut wanted = options.rounds;
     for done in 0.. {
@@ -133,7 +182,7 @@ fn measure(row: &Row, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds, S
             wanted = (wanted + ROUNDS_STEP).min(options.rounds_max);
         }
         for contender in shuffled(row.contenders(), rng) {
-            rounds.entry(contender).or_default().push(race(contender, row)?);
+            rounds.entry(contender).or_default().push(race(contender, row, receiver)?);
         }
         eprint!("\r{}: round {} of {wanted}   ", row.title(), done + 1);
     }
@@ -141,24 +190,24 @@ fn measure(row: &Row, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds, S
     Ok(rounds)
 }
 
-fn shuffled(mut order: Vec<Contender>, rng: &mut Pcg64Mcg) -> Vec<Contender> {
+fn shuffled<T>(mut order: Vec<T>, rng: &mut Pcg64Mcg) -> Vec<T> {
     for last in (1..order.len()).rev() {
         order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
     }
     order
 }
 
-fn race(contender: Contender, row: &Row) -> Result<f64, String> {
+fn race(contender: Contender, row: &Row, receiver: Receiver) -> Result<f64, String> {
     match contender {
         Contender::Latlab => rates::latlab(&programs::output(&mut latlab_stream(row))?),
-        Contender::Bare | Contender::BareAgain => rates::bare(&programs::output(&mut bare_stream(row))?),
+        Contender::Bare | Contender::BareAgain => rates::bare(&programs::output(&mut bare_stream(row, receiver))?),
         Contender::Iperf3 => race_iperf3(row),
         Contender::Netperf => race_netperf(row),
     }
 }
 
 fn add_end_options(command: &mut Command, row: &Row) {
-    command.args(["--mode", row.mode, "--connect", "-s", &row.size.to_string(), "-d", &format!("{}s", row.seconds)]);
+    command.args(["--mode", row.mode, "-s", &row.size.to_string(), "-d", &format!("{}s", row.seconds)]);
     command.args(["--cpu", &row.cpus.0.to_string(), "--peer-cpu", &row.cpus.1.to_string()]);
     if row.ipv6 {
         command.arg("-6");
@@ -172,9 +221,13 @@ fn latlab_stream(row: &Row) -> Command {
     command
 }
 
-fn bare_stream(row: &Row) -> Command {
+fn bare_stream(row: &Row, receiver: Receiver) -> Command {
     let mut command = programs::latlab();
     add_end_options(command.arg("bare-stream"), row);
+    command.args(["--receiver", receiver.word]);
+    if !receiver.merges {
+        command.arg("--no-merge");
+    }
     command
 }
 
@@ -211,15 +264,15 @@ fn ratio(rounds: &Rounds, one: Contender, other: Contender) -> Paired {
 }
 
 /// The lines of a row: relative to the bare stream, and relative to each peer.
-fn judged(row: &Row, rounds: &Rounds) -> Vec<Vec<String>> {
+fn judged(row: &Row, receiver: Receiver, rounds: &Rounds) -> Vec<Vec<String>> {
     let mut sorted = rounds[&Contender::Latlab].clone();
     sorted.sort_by(f64::total_cmp);
     let delivered = judge::paired::median(&sorted) / 1e9;
     let self_ratio = ratio(rounds, Contender::BareAgain, Contender::Bare);
     let against = [
-        ("bare stream", Contender::Bare, BARE_TARGET),
-        ("iperf3 -u -b 0", Contender::Iperf3, if row.mode == "gso" { GSO_TARGET } else { PEER_TARGET }),
-        ("netperf UDP_STREAM", Contender::Netperf, PEER_TARGET),
+        (format!("bare stream ({})", receiver.title()), Contender::Bare, BARE_TARGET),
+        ("iperf3 -u -b 0".into(), Contender::Iperf3, if row.mode == "gso" { GSO_TARGET } else { PEER_TARGET }),
+        ("netperf UDP_STREAM".into(), Contender::Netperf, PEER_TARGET),
     ];
     let raced = against.into_iter().filter(|(_, contender, _)| rounds.contains_key(contender));
     raced
@@ -227,7 +280,7 @@ fn judged(row: &Row, rounds: &Rounds) -> Vec<Vec<String>> {
             let ours = ratio(rounds, Contender::Latlab, contender);
             vec![
                 row.title(),
-                title.into(),
+                title,
                 format!("{delivered:.2} Gbit/s"),
                 format!("≥ {target:.2}"),
                 format!("{:.3}", ours.median),

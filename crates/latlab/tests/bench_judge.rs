@@ -108,14 +108,17 @@ fn medians() {
 #[test]
 fn contenders_are_read() {
     let summary = r#"{"sent": 5, "answered": 5, "metrics": {"round_trip_delay": {"quantiles": [
-        {"q": 0.5, "value": 48700.0}, {"q": 0.99, "value": 61900.5}]}}}"#;
-    assert_eq!(readings::latlab(summary), Ok(Reading { p50_ns: 48_700.0, p99_ns: 61_900.5 }));
-    let bare = r#"{"p50_ns": 9250, "p99_ns": 11000, "n": 50000}"#;
-    assert_eq!(readings::bare(bare), Ok(Reading { p50_ns: 9_250.0, p99_ns: 11_000.0 }));
+        {"q": 0.5, "value": 48700.0}, {"q": 0.99, "value": 61900.5}, {"q": 0.999, "value": 80000.0}]}}}"#;
+    let expected = Reading { p50_ns: 48_700.0, p99_ns: 61_900.5, p999_ns: Some(80_000.0) };
+    assert_eq!(readings::latlab(summary), Ok(expected));
+    let bare = r#"{"p50_ns": 9250, "p99_ns": 11000, "p999_ns": 15000, "n": 50000}"#;
+    let expected = Reading { p50_ns: 9_250.0, p99_ns: 11_000.0, p999_ns: Some(15_000.0) };
+    assert_eq!(readings::bare(bare), Ok(expected));
     let sockperf = "sockperf: Summary: Round trip is 17.772 usec\nsockperf: ---> percentile 99.900 = 2826.970\n\
                     sockperf: ---> percentile 99.000 =   17.906\nsockperf: ---> percentile 50.000 =   11.156\n";
     let read = readings::sockperf(sockperf).expect("readable");
     assert!((read.p50_ns - 11_156.0).abs() < 1e-6 && (read.p99_ns - 17_906.0).abs() < 1e-6);
+    assert!(read.p999_ns.is_some_and(|p999_ns| (p999_ns - 2_826_970.0).abs() < 1e-3));
 }
 
 #[test]
@@ -195,6 +198,6 @@ fn cyclictest_is_read_in_nanoseconds_with_latlabs_quantiles() {
 fn wake_ups_are_read_from_their_own_metric() {
     let text = r#"{"sent": 5, "answered": 5, "metrics": {"wakeup_latency": {"quantiles": [
         {"q": 0.5, "value": 1000.0}, {"q": 0.99, "value": 2000.5}]}}}"#;
-    assert_eq!(readings::latlab_wakeup(text), Ok(Reading { p50_ns: 1_000.0, p99_ns: 2_000.5 }));
+    assert_eq!(readings::latlab_wakeup(text), Ok(Reading { p50_ns: 1_000.0, p99_ns: 2_000.5, p999_ns: None }));
     assert!(readings::latlab(text).is_err());
 }

@@ -247,14 +247,28 @@ fn the_bare_loop_of_wake_ups_makes_the_calls_that_latlab_makes() {
 /// The length of a POLL, which no packet of these streams has.
 const POLL_BYTES: i64 = 160;
 
-/// Traces `latlab stream local --mode MODE`, which sends packets with the call `send`. The calls of the sending thread from
-/// the first packet to the last, and the number of packets.
-fn streamed(mode: &str, send: &str) -> (Vec<String>, u64) {
+/// A traced stream.
+struct Streamed {
+    /// The calls of the sending thread from the first packet to the last.
+    sender: Vec<String>,
+    /// The names of the calls of the receiving thread from the first packet to the last.
+    receiver: BTreeSet<String>,
+    packets: u64,
+}
+
+/// Traces `latlab stream local --mode MODE`, which sends packets with the call `send`.
+fn streamed(mode: &str, send: &str) -> Streamed {
     let (trace, said) = traced(&format!("stream local --warmup 0 -d 400ms -s 777 --no-record --json --mode {mode}"));
     let document: serde_json::Value = serde_json::from_str(&said).expect("a summary");
     let sending = trace.thread_that(|call| call.name == "prctl" && call.text.contains("PR_SET_NAME, \"flow\""));
     let armed = between(sending, |call| call.name == send && call.returned() != Some(POLL_BYTES));
-    (armed.iter().map(|call| call.name.clone()).collect(), document["sent"].as_u64().expect("packets"))
+    let receiving = trace.thread_that(|call| call.name == "execve" && call.text.contains("\"reflector\"]"));
+    let counting = between(receiving, |call| call.name == "recvmmsg" && call.returned().is_some_and(|came| came > 0));
+    Streamed {
+        sender: armed.iter().map(|call| call.name.clone()).collect(),
+        receiver: counting.iter().map(|call| call.name.clone()).collect(),
+        packets: document["sent"].as_u64().expect("packets"),
+    }
 }
 
 #[test]
@@ -264,7 +278,7 @@ fn a_stream_only_sends_receives_and_reads_clocks() {
     }
     // The mode, its call, and the packets that one call takes.
     for (mode, send, per_call) in [("send", "sendto", 1), ("sendmmsg", "sendmmsg", 64), ("gso", "sendmsg", 64)] {
-        let (calls, packets) = streamed(mode, send);
+        let Streamed { sender: calls, receiver, packets } = streamed(mode, send);
         let allowed = BTreeSet::from([send, "sendto", "recvfrom", "ppoll", "clock_gettime"]);
         let made: BTreeSet<&str> = calls.iter().map(String::as_str).collect();
         assert!(made.is_subset(&allowed), "{mode}: {:?}", made.difference(&allowed).collect::<Vec<_>>());
@@ -273,5 +287,8 @@ fn a_stream_only_sends_receives_and_reads_clocks() {
         assert!(packets >= 64 && of(send) <= packets / per_call + 40, "{mode}: {} calls for {packets}", of(send));
         // One receive call every 250 µs, not one for each packet, and those after the last packet.
         assert!(of("recvfrom") <= 4_000, "{mode}: {} receive calls", of("recvfrom"));
+        // The drops of the socket are read for each TALLY.
+        let allowed = ["recvmmsg", "clock_nanosleep", "getsockopt", "sendto", "clock_gettime"];
+        assert!(receiver.iter().all(|call| allowed.contains(&call.as_str())), "{mode}: {receiver:?}");
     }
 }

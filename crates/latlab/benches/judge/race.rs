@@ -30,6 +30,11 @@ pub(crate) fn p99(reading: &Reading) -> f64 {
     reading.p99_ns
 }
 
+/// NaN if the contender does not print it.
+pub(crate) fn p999(reading: &Reading) -> f64 {
+    reading.p999_ns.unwrap_or(f64::NAN)
+}
+
 /// The generator of the order of the contenders, whose seed is printed.
 pub(crate) fn seeded_rng() -> Pcg64Mcg {
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
@@ -100,6 +105,7 @@ impl<C: Copy + Ord + Debug> Rounds<C> {
             json!({
                 "p50_ns": readings.iter().map(p50).collect::<Vec<_>>(),
                 "p99_ns": readings.iter().map(p99).collect::<Vec<_>>(),
+                "p999_ns": readings.iter().map(p999).collect::<Vec<_>>(),
             })
         };
         let named =

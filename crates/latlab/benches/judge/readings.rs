@@ -7,6 +7,8 @@ use serde_json::Value;
 pub(crate) struct Reading {
     pub(crate) p50_ns: f64,
     pub(crate) p99_ns: f64,
+    /// `None` if the contender does not print it.
+    pub(crate) p999_ns: Option<f64>,
 }
 
 fn parse(text: &str) -> Result<Value, String> {
@@ -45,7 +47,7 @@ fn of_metric(text: &str, metric: &str) -> Result<Reading, String> {
         return Err(format!("answered {answered} of {sent}: a round with losses measures time-outs"));
     }
     let of = |q| quantile(&document, metric, q);
-    Ok(Reading { p50_ns: of(0.5)?, p99_ns: of(0.99)? })
+    Ok(Reading { p50_ns: of(0.5)?, p99_ns: of(0.99)?, p999_ns: of(0.999).ok() })
 }
 
 /// The output of `cyclictest -N -q -h NS` with one thread: a line `latency count` for each nanosecond. Quantiles are
@@ -79,13 +81,14 @@ pub(crate) fn cyclictest(text: &str) -> Result<Reading, String> {
         let (low, high) = (value(place.floor() as u64)?, value(place.ceil() as u64)?);
         Ok::<f64, String>(low + (high - low) * place.fract())
     };
-    Ok(Reading { p50_ns: quantile(0.5)?, p99_ns: quantile(0.99)? })
+    Ok(Reading { p50_ns: quantile(0.5)?, p99_ns: quantile(0.99)?, p999_ns: quantile(0.999).ok() })
 }
 
 /// The output of `latlab bare` and `latlab bare-wakeup`: quantiles in nanoseconds.
 pub(crate) fn bare(text: &str) -> Result<Reading, String> {
     let document = parse(text)?;
-    Ok(Reading { p50_ns: number(&document, "/p50_ns")?, p99_ns: number(&document, "/p99_ns")? })
+    let p999_ns = number(&document, "/p999_ns").ok();
+    Ok(Reading { p50_ns: number(&document, "/p50_ns")?, p99_ns: number(&document, "/p99_ns")?, p999_ns })
 }
 
 /// The output of `sockperf ping-pong --full-rtt`: percentiles of whole round trips, in microseconds.
@@ -98,5 +101,6 @@ pub(crate) fn sockperf(text: &str) -> Result<Reading, String> {
         let value = line.and_then(|(_, value)| value.trim().parse::<f64>().ok());
         value.map(|micros| micros * 1e3).ok_or_else(|| format!("no percentile {name} in:\n{text}"))
     };
-    Ok(Reading { p50_ns: percentile("50.000")?, p99_ns: percentile("99.000")? })
+    let p999_ns = percentile("99.900").ok();
+    Ok(Reading { p50_ns: percentile("50.000")?, p99_ns: percentile("99.000")?, p999_ns })
 }

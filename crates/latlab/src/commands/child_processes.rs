@@ -12,15 +12,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Outcome;
-use crate::cli::resolve::{BareSpec, BareStreamSpec};
+use crate::cli::resolve::BareStreamSpec;
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::host::{placement, process};
 use crate::load::{StressorEvent, StressorRequest, Workers};
 use crate::measure::MeasureError;
-use crate::measure::baseline::{BareTransport, BareWakeupSpec, bare, bare_stream, calibrate, sleep_bare};
+use crate::measure::baseline::{
+    BareSpec, BareTransport, BareWakeupSpec, bare, bare_receiver, bare_stream, calibrate, sleep_bare,
+};
 use crate::measure::stream::{NetLoadCommands, run_net_load};
-use crate::plan::EndSpec;
+use crate::plan::{BareReceiver, EndSpec};
 use crate::session::{
     BEGIN_LINE, Listener, LoadsError, NetLoadError, NetLoadEvent, NetLoadRequest, PreSharedKey, ReflectorEvent,
     ReflectorLimits, ReflectorProcess, ReflectorRequest, Requests, SessionReflector, listen, random_bytes,
@@ -51,9 +53,9 @@ fn prepare_reflector(request: &ReflectorRequest, stop: &Arc<AtomicBool>) -> Resu
         let bare = BareTransport::of(request.transport);
         let socket = (bare.bind)(request.bind, wait).map_err(refused("open the bare reflector"))?;
         ReflectorService::Bare { socket, bare, wait, size_bytes }
-    } else if let Some(wanted) = request.bare_stream {
-        let socket = bare_stream::bind(request.bind, wait).map_err(refused("open the bare receiver"))?;
-        ReflectorService::BareStream(socket, wait, wanted)
+    } else if let Some(receiver) = request.bare_stream {
+        let socket = bare_receiver::bind(request.bind, wait, receiver).map_err(refused("open the bare receiver"))?;
+        ReflectorService::BareStream(socket, wait, receiver)
     } else {
         let key =
             request.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;
@@ -187,7 +189,7 @@ enum ReflectorService {
     /// Every message of this size, unparsed.
     Bare { socket: OwnedFd, bare: BareTransport, wait: bare::Wait, size_bytes: u32 },
     /// No answers: counts what arrives, with this many buffers a call.
-    BareStream(OwnedFd, bare::Wait, u16),
+    BareStream(OwnedFd, bare::Wait, BareReceiver),
 }
 
 impl ReflectorService {
@@ -212,8 +214,8 @@ impl ReflectorService {
             ReflectorService::Bare { socket, bare, wait, size_bytes } => {
                 (bare.reflect)(&socket, size_bytes as usize, wait, stop).map_err(refused("reflect"))?;
             }
-            ReflectorService::BareStream(socket, wait, wanted) => {
-                bare_stream::count(&socket, wait, usize::from(wanted), stop).map_err(refused("receive"))?;
+            ReflectorService::BareStream(socket, wait, receiver) => {
+                bare_receiver::count(&socket, wait, receiver, stop).map_err(refused("receive"))?;
             }
         }
         Ok(Outcome::Done)
@@ -222,14 +224,12 @@ impl ReflectorService {
 
 /// `latlab bare`: the bare round-trip loop; prints the round trip that `latlab doctor --calibrate` keeps.
 pub(super) fn bare_round_trips(spec: &BareSpec, console: &Console) -> Result<Outcome, Failure> {
-    let bare = calibrate(spec.transport, spec.count as usize, spec.size_bytes, spec.here, spec.peer)?;
-    print(&bare, console)
+    print(&calibrate(spec)?, console)
 }
 
 /// `latlab bare-stream`: the bare stream against a receiver of its own; prints what was delivered.
 pub(super) fn bare_streams(spec: &BareStreamSpec, console: &Console) -> Result<Outcome, Failure> {
-    let wanted = bare_stream::buffers_per_call(spec.sending, spec.size_bytes) as u16;
-    let receiver = ReflectorProcess::start(&ReflectorRequest::bare_stream(spec.loopback, spec.peer, wanted));
+    let receiver = ReflectorProcess::start(&ReflectorRequest::bare_stream(spec.loopback, spec.peer, spec.receiver));
     let receiver = receiver.map_err(MeasureError::from)?;
     placement::place(&spec.here)?;
     let delivered = bare_stream::send(receiver.address(), spec.sending, spec.size_bytes, spec.span.0)

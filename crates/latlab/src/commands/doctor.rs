@@ -16,7 +16,6 @@ use crate::host::doctor::{Intent, findings, for_remote_host};
 use crate::host::facts::{self, Interface};
 use crate::measure::MeasureError;
 use crate::measure::baseline::calibrate;
-use crate::plan::TransportKind;
 use crate::report::Style;
 use crate::report::doctor::{render_json, render_text};
 use crate::units::{Nanos, human};
@@ -66,9 +65,7 @@ fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Ou
 
 /// Measures and stores the bare loop on these pins, which summaries of such runs state.
 fn calibration(spec: &DoctorSpec, console: &Console) -> Result<Finding, Failure> {
-    let measurement = &spec.measurement;
-    let count = measurement.count as usize;
-    let bare = calibrate(TransportKind::default(), count, measurement.size_bytes, measurement.here, measurement.peer)?;
+    let bare = calibrate(&spec.measurement)?.floor;
     let message = format!(
         "bare loop on loopback, {} B, {}: round trip p50 {}, p99 {}, n {}",
         bare.size_bytes,

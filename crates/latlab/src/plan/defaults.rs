@@ -54,8 +54,12 @@ pub const WAKEUP_INTERVAL: Nanos = Nanos::from_millis(10);
 pub const WAKEUP_RING: Nanos = Nanos::from_secs(4);
 /// … and at least this many: 256 KiB.
 pub const WAKEUP_RING_EVENTS_MIN: usize = 1 << 12;
-/// How often the writer thread empties the ring; `kill -9` loses at most this time and one write.
-pub const DRAIN: Nanos = Nanos::from_millis(50);
+/// How often the writer thread empties the ring; `kill -9` loses at most this time and one write. Each run of the writer
+/// delays a probe if no other CPU is free: four times as many of them are in the 99.9th percentile (docs/performance.md).
+pub const DRAIN: Nanos = Nanos::from_millis(200);
+/// The same while events are so frequent that they would fill more than a quarter of the ring in [`DRAIN`]: a writer that
+/// does not get its CPU for 0.4 s at 280,000 events a second then loses none.
+pub const DRAIN_FREQUENT: Nanos = Nanos::from_millis(50);
 /// The same for wake-ups, whose ring holds seconds: on an otherwise idle host each run of the writer delays the next
 /// wake-up on other CPUs (docs/performance.md, Wake-ups).
 pub const WAKEUP_DRAIN: Nanos = Nanos::from_millis(500);
@@ -125,6 +129,9 @@ pub const GSO_SEGMENTS_MAX: u16 = 64;
 /// Buffer of the sockets of a stream in each direction: 44 bursts of 64 packets at 1,472 bytes, or 5,000 small datagrams
 /// with the bookkeeping of the kernel.
 pub const STREAM_BUFFER_BYTES: u32 = 4 << 20;
+/// How long the receiver of a stream sleeps after it has emptied its socket, so that one wake-up serves many packets. With
+/// the default timer slack it sleeps twice as long: some 30 packets at 300,000 a second.
+pub const STREAM_RECEIVE_PAUSE: Nanos = Nanos::from_micros(50);
 /// Unsent data that the kernel of the sender of a TCP stream accepts (TCP_NOTSENT_LOWAT), which a poll is queued behind.
 /// Less would leave a fast path idle between two wake-ups of the sender: at 10 Gbit/s this lasts 200 µs.
 pub const STREAM_UNSENT_BYTES: u32 = 256 << 10;

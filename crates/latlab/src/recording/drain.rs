@@ -12,6 +12,7 @@ use rustix::fs::fstat;
 use super::event::{EVENT_BYTES, EVENT_WORDS, SpoolEvent};
 use super::ring::RingReader;
 use super::spool::{self, HEADER_BYTES};
+use crate::plan::defaults;
 use crate::probe::Phase;
 use crate::units::Nanos;
 
@@ -88,7 +89,7 @@ pub(crate) struct Drain {
     pub(crate) readers: Vec<RingReader>,
     /// The spool, at its end.
     pub(crate) spool: File,
-    /// Time between two drains.
+    /// Time between two drains, unless events are frequent ([`defaults::DRAIN_FREQUENT`]).
     pub(crate) period: Nanos,
     /// Set if the run must end because it can no longer be recorded.
     pub(crate) stop: Arc<AtomicBool>,
@@ -100,16 +101,20 @@ impl Drain {
     pub(crate) fn run(mut self) -> Drained {
         let mut drained = Drained::default();
         let mut bytes = Vec::with_capacity(WRITE_EVENTS as usize * EVENT_BYTES);
+        let mut wait = self.period;
         loop {
             let over = self.readers.iter().all(RingReader::is_closed);
+            let mut frequent = false;
             for ring in 0..self.readers.len() {
-                while self.step(ring, &mut drained, &mut bytes) == WRITE_EVENTS {}
+                let events = self.empty(ring, &mut drained, &mut bytes);
+                frequent |= self.readers[ring].fills_a_quarter(events, wait, self.period);
             }
             self.check_link(&mut drained);
             if over {
                 break;
             }
-            thread::park_timeout(self.period.to_duration());
+            wait = if frequent { self.period.min(defaults::DRAIN_FREQUENT) } else { self.period };
+            thread::park_timeout(wait.to_duration());
         }
         let gaps: Vec<SpoolEvent> = self.readers.iter().filter_map(RingReader::pending_gap).collect();
         for gap in gaps {
@@ -118,6 +123,18 @@ impl Drain {
             self.write(&bytes, &mut drained);
         }
         drained
+    }
+
+    /// Moves the events of a ring to the spool; returns their number.
+    fn empty(&mut self, ring: usize, drained: &mut Drained, bytes: &mut Vec<u8>) -> u64 {
+        let mut all = 0;
+        loop {
+            let events = self.step(ring, drained, bytes);
+            all += events;
+            if events < WRITE_EVENTS {
+                return all;
+            }
+        }
     }
 
     /// Moves at most one buffer of events from a ring to the spool; returns their number.

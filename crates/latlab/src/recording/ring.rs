@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use super::event::{EVENT_WORDS, SpoolEvent};
-use crate::units::{SenderClock, Stamp};
+use crate::units::{Nanos, SenderClock, Stamp};
 
 #[repr(align(64))]
 struct Slot([AtomicU64; EVENT_WORDS]);
@@ -172,6 +172,11 @@ impl RingReader {
         events
     }
 
+    /// Whether the ring would be more than a quarter full after `period` if events came as often as `events` in `span`.
+    pub(crate) fn fills_a_quarter(&self, events: u64, span: Nanos, period: Nanos) -> bool {
+        events as f64 * period.0 as f64 > self.ring.slots.len() as f64 / 4.0 * span.0 as f64
+    }
+
     /// Whether the producer was dropped: no more events follow.
     pub(crate) fn is_closed(&self) -> bool {
         self.ring.closed.load(Ordering::Acquire)
@@ -223,6 +228,17 @@ mod tests {
         drop(log);
         assert!(reader.is_closed());
         assert_eq!(reader.pending_gap(), Some(SpoolEvent::Gap { since: Stamp::from_nanos(20), events: 2 }));
+    }
+
+    #[test]
+    fn a_quarter_of_the_ring_is_filled_at_the_rate_of_the_last_events() {
+        let (_log, reader) = ring(1_024);
+        let (short, long) = (Nanos::from_millis(50), Nanos::from_millis(200));
+        for (events, span, expected) in
+            [(0, long, false), (256, long, false), (257, long, true), (64, short, false), (65, short, true)]
+        {
+            assert_eq!(reader.fills_a_quarter(events, span, long), expected, "{events} events in {span:?}");
+        }
     }
 
     #[test]

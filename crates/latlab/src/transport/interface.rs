@@ -220,12 +220,12 @@ pub trait ReflectorSocket {
     }
 
     /// Receives many datagrams at a time into `buffer` and returns the number of buffers that came, 0 where
-    /// [`ReflectorSocket::receive`] returns `None`.
+    /// [`ReflectorSocket::receive`] returns `None`. If it `may_pause` it may sleep before that, so that more are there.
     ///
     /// # Errors
     /// As [`ReflectorSocket::receive`].
-    fn receive_batch(&mut self, buffer: &mut BatchBuffer) -> io::Result<usize> {
-        _ = buffer;
+    fn receive_batch(&mut self, buffer: &mut BatchBuffer, may_pause: bool) -> io::Result<usize> {
+        _ = (buffer, may_pause);
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -304,6 +304,10 @@ const CALL_MIN: usize = 4;
 const CALL_BYTES: usize = 256 << 10;
 /// The longest merged buffer plus one byte, so that truncation is always seen.
 const BUFFER_BYTES: usize = 65_536;
+/// What the kernel's bookkeeping adds to a buffer in the receive buffer, at most.
+const BOOKKEEPING_BYTES: usize = 1_024;
+/// A pause must not fill more than this part of the receive buffer.
+const PAUSE_FILLS: usize = 4;
 
 /// Memory for what one call receives: 4.3 MiB of address space, of which only filled pages are resident.
 #[derive(Debug)]
@@ -312,6 +316,9 @@ pub struct BatchBuffer {
     wanted: usize,
     received: usize,
     bytes: usize,
+    /// Buffers and their bytes since the socket was last empty.
+    queued: usize,
+    queued_bytes: usize,
 }
 
 /// Datagrams of one sender that were received in one buffer.
@@ -333,7 +340,19 @@ impl BatchBuffer {
     /// Memory for 64 datagrams of any length.
     #[expect(clippy::new_without_default, reason = "4 MiB of address space should be visible where it is taken")]
     pub fn new() -> BatchBuffer {
-        BatchBuffer { batch: ReceiveBatch::new(CALL_MAX, BUFFER_BYTES), wanted: CALL_MAX, received: 0, bytes: 0 }
+        let batch = ReceiveBatch::new(CALL_MAX, BUFFER_BYTES);
+        BatchBuffer { batch, wanted: CALL_MAX, received: 0, bytes: 0, queued: 0, queued_bytes: 0 }
+    }
+
+    /// Whether to pause before the next call: the last one has emptied the socket, several buffers were queued, and four
+    /// times as many fit into a receive buffer of `granted_bytes`. Asked once after each call.
+    pub(super) fn should_pause(&mut self, granted_bytes: u32) -> bool {
+        (self.queued, self.queued_bytes) = (self.queued + self.received, self.queued_bytes + self.bytes);
+        if self.received == self.wanted {
+            return false;
+        }
+        let (queued, bytes) = (std::mem::take(&mut self.queued), std::mem::take(&mut self.queued_bytes));
+        queued > 1 && PAUSE_FILLS * (bytes + BOOKKEEPING_BYTES * queued) <= granted_bytes as usize
     }
 
     /// Receives what is there and returns the number of buffers. If there is nothing it waits for the socket's receive
@@ -399,6 +418,32 @@ mod tests {
     }
 
     impl BurstTransport for Limited {}
+
+    #[test]
+    fn a_pause_follows_several_buffers_that_left_the_socket_empty() {
+        let mut batch = BatchBuffer::new();
+        let mut pauses = |received, bytes, granted_bytes| {
+            (batch.received, batch.bytes) = (received, bytes);
+            batch.should_pause(granted_bytes)
+        };
+        assert!(!pauses(0, 0, 1 << 23), "nothing came");
+        assert!(!pauses(1, 1_472, 1 << 23), "the next packet may be far away");
+        assert!(pauses(2, 2 * 1_472, 1 << 23));
+        assert!(!pauses(CALL_MAX, CALL_MAX * 1_472, 1 << 23), "more may be queued");
+        assert!(pauses(1, 1_472, 1 << 23), "65 were queued");
+        assert!(!pauses(1, 1_472, 1 << 23), "and are not counted again");
+    }
+
+    #[test]
+    fn a_pause_must_not_fill_the_receive_buffer() {
+        let mut batch = BatchBuffer::new();
+        // Four times 40 packets with the bookkeeping of the kernel.
+        let filled = 4 * 40 * (1_472 + 1_024);
+        for (granted_bytes, expected) in [(filled, true), (filled - 1, false)] {
+            (batch.received, batch.bytes) = (40, 40 * 1_472);
+            assert_eq!(batch.should_pause(granted_bytes), expected, "{granted_bytes}");
+        }
+    }
 
     #[test]
     fn packets_are_contiguous_or_overlap() {

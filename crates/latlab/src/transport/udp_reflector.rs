@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use latlab_sys::address::{self, Address};
 use latlab_sys::datagram::{self, Envelope};
-use latlab_sys::{readiness, socket};
+use latlab_sys::{readiness, sleep, socket};
 
 use super::address::{canonical, family_of, mapped};
 use super::error::{TransportError, is_interrupted, setting_error};
@@ -28,6 +28,8 @@ pub struct UdpReflector {
     socket: OwnedFd,
     local: SocketAddr,
     spins: bool,
+    /// It sleeps without polling, so that it may sleep longer.
+    pauses: bool,
     single_sender: bool,
     source: Source,
     configured: StreamTerms,
@@ -73,6 +75,7 @@ impl UdpReflector {
             socket: owned,
             local,
             spins: wait == WaitMode::Spin,
+            pauses: wait == WaitMode::Block,
             single_sender: false,
             source: if wildcard { Source::AnyAddress(Envelope::empty()) } else { Source::OneAddress },
             configured: StreamTerms::NONE,
@@ -133,7 +136,11 @@ impl ReflectorSocket for UdpReflector {
     }
 
     #[inline]
-    fn receive_batch(&mut self, buffer: &mut BatchBuffer) -> io::Result<usize> {
+    fn receive_batch(&mut self, buffer: &mut BatchBuffer, may_pause: bool) -> io::Result<usize> {
+        if buffer.should_pause(self.receive_buffer_bytes) && self.pauses && may_pause {
+            // A signal may end the pause early.
+            let _ = sleep::clock_nanosleep_for(defaults::STREAM_RECEIVE_PAUSE.0);
+        }
         match buffer.fill(self.socket.as_fd(), self.spins) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_interrupted(&error) => Ok(0),
             received => received,

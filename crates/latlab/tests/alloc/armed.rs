@@ -82,9 +82,9 @@ impl ReflectorSocket for Lossy {
     }
 
     /// Batches are not lost here.
-    fn receive_batch(&mut self, buffer: &mut BatchBuffer) -> io::Result<usize> {
+    fn receive_batch(&mut self, buffer: &mut BatchBuffer, may_pause: bool) -> io::Result<usize> {
         self.calls = calls_so_far();
-        self.socket.receive_batch(buffer)
+        self.socket.receive_batch(buffer, may_pause)
     }
 
     fn set_reply_source(&mut self, local: Option<IpAddr>, merged: bool) {

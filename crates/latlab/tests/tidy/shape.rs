@@ -23,9 +23,9 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 64_640),
-    (Measure::Files, 369),
-    (Measure::SmallFiles, 93),
+    (Measure::ShippedLines, 64_960),
+    (Measure::Files, 371),
+    (Measure::SmallFiles, 95),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
     (Measure::RepeatedTypeNames, 0),
@@ -48,7 +48,7 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("host", 38),
     ("latlab-sys", 15),
     ("load", 6),
-    ("measure", 38),
+    ("measure", 40),
     ("plan", 14),
     ("platform", 4),
     ("recipe", 6),

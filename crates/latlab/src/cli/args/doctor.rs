@@ -45,6 +45,9 @@ pub struct BareArgs {
     /// Payload in bytes [default: 64]
     #[arg(short, long, value_name = "BYTES", allow_hyphen_values = true)]
     pub size: Option<String>,
+    /// Send one every T, not each after the answer to the last
+    #[arg(short, long, value_name = "T", conflicts_with = "tcp")]
+    pub interval: Option<String>,
     /// Over one TCP connection
     #[arg(long)]
     pub tcp: bool,

@@ -8,7 +8,7 @@ use super::{
     AddressArgs, CompatOutputArgs, EndArgs, GateArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PeerArgs,
     SettingArgs, VerbosityArgs,
 };
-use crate::plan::{Direction, SendMode};
+use crate::plan::{Direction, ReceiveMode, SendMode};
 
 /// `latlab stream`.
 #[derive(Clone, Debug, Args)]
@@ -183,6 +183,12 @@ pub struct BareStreamArgs {
     /// Hand packets over by send, sendmmsg or gso [default: send]
     #[arg(long, value_name = "WORD", value_parser = modes(), default_value = "send")]
     pub mode: SendMode,
+    /// Receive by pause, recvmmsg, ppoll or recvfrom [default: pause]
+    #[arg(long, value_name = "WORD", value_parser = receive_modes(), default_value = "pause")]
+    pub receiver: ReceiveMode,
+    /// Let the kernel merge no packets
+    #[arg(long)]
+    pub no_merge: bool,
     /// Payload in bytes [default: 1472]
     #[arg(short, long, value_name = "BYTES", allow_hyphen_values = true)]
     pub size: Option<String>,
@@ -209,4 +215,10 @@ pub struct BareStreamArgs {
 fn modes() -> impl TypedValueParser<Value = SendMode> {
     PossibleValuesParser::new(SendMode::ALL.map(SendMode::word))
         .map(|word| SendMode::ALL.into_iter().find(|mode| mode.word() == word).unwrap_or(SendMode::Send))
+}
+
+fn receive_modes() -> impl TypedValueParser<Value = ReceiveMode> {
+    let find = |word: String| ReceiveMode::ALL.into_iter().find(|mode| mode.word() == word);
+    PossibleValuesParser::new(ReceiveMode::ALL.map(ReceiveMode::word))
+        .map(move |word| find(word).unwrap_or(ReceiveMode::Pause))
 }

@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use super::environment::verbosity;
-use super::{BareSpec, RequestError, path, ping, target};
+use super::{RequestError, path, ping, target};
 use crate::cli::args::{BareArgs, DoctorArgs};
 use crate::console::Verbosity;
+use crate::measure::baseline::BareSpec;
 use crate::plan::{Protocol, Target};
 
 /// The resolved `latlab doctor`.
@@ -35,6 +36,7 @@ pub fn doctor(typed: &DoctorArgs) -> Result<DoctorSpec, RequestError> {
     let measurement = ping::bare(&BareArgs {
         count: None,
         size: typed.size.clone(),
+        interval: None,
         tcp: false,
         ends: typed.ends.clone(),
         peer: typed.peer.clone(),

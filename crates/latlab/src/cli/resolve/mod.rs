@@ -26,7 +26,7 @@ pub use environment::{Environment, KeySource, OutputSpec, store};
 pub use experiment::{ConditionSelection, ExperimentJob, FileError, experiment, experiment_from};
 pub use load::{LoadJob, hold};
 pub use path::key_needed;
-pub use ping::{BareSpec, PingJob, bare, ping};
+pub use ping::{PingJob, bare, ping};
 pub use run::{AskedRecipe, RunJob, RunSource, recipes, run};
 pub use serve::{ServeSpec, agent, serve};
 pub use stream::{BareStreamSpec, StreamJob, bare_stream, stream};

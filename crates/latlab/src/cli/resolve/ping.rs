@@ -8,6 +8,7 @@ use super::{
 use crate::cli::args::{BareArgs, GateArgs, PingArgs, ProbeArgs};
 use crate::console::Verbosity;
 use crate::diagnostics::Explain;
+use crate::measure::baseline::BareSpec;
 use crate::plan::{
     ConcurrentWakeups, EndSpec, LoadKind, LoadSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target, TransportKind,
     WaitMode, WakeupCpus, Work, defaults,
@@ -183,30 +184,17 @@ fn echo_counts_nothing(protocol: Protocol, loads: &[LoadSpec]) -> Result<(), Req
     }
 }
 
-/// The resolved `latlab bare`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BareSpec {
-    /// Transport of the messages.
-    pub transport: TransportKind,
-    /// Number of round trips.
-    pub count: u64,
-    /// Payload size in bytes.
-    pub size_bytes: u32,
-    /// Settings of the sender.
-    pub here: EndSpec,
-    /// Settings of the reflector.
-    pub peer: EndSpec,
-}
-
 /// Resolves the arguments and checks them against each other.
 pub fn bare(typed: &BareArgs) -> Result<BareSpec, RequestError> {
     let here = path::local_end(&typed.ends)?;
     // The loop keeps its round trips in memory: 200 MB at the limit.
     let count = typed.count.as_deref().map(|count| value::whole("--count", count, 1..=50_000_000)).transpose()?;
     let size = typed.size.as_deref().map(|size| value::size("--size", size)).transpose()?;
+    let interval = |typed: &String| value::span("--interval", typed, defaults::INTERVAL_MAX);
     Ok(BareSpec {
         transport: if typed.tcp { TransportKind::Tcp } else { TransportKind::Udp },
-        count: count.unwrap_or(defaults::BARE_COUNT),
+        interval_ns: typed.interval.as_ref().map(interval).transpose()?,
+        count: count.unwrap_or(defaults::BARE_COUNT) as usize,
         size_bytes: size.unwrap_or(defaults::SIZE_BYTES),
         here,
         peer: path::peer_end(&typed.peer, here)?,

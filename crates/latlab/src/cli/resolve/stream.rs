@@ -12,9 +12,9 @@ use crate::cli::args::{
 };
 use crate::console::Verbosity;
 use crate::plan::{
-    Direction, EndSpec, Pace, PaceError, PacketSize, PathSpec, PingSpec, Plan, Protocol, RateSearchSpec, RunSpec,
-    Schedule, SendMode, SenderSocketOptions, StopWhen, StreamRunSpec, SummaryDefaults, Target, TransportKind, Warmup,
-    Work, defaults,
+    BareReceiver, Direction, EndSpec, Pace, PaceError, PacketSize, PathSpec, PingSpec, Plan, Protocol, RateSearchSpec,
+    RunSpec, Schedule, SendMode, SenderSocketOptions, StopWhen, StreamRunSpec, SummaryDefaults, Target, TransportKind,
+    Warmup, Work, defaults,
 };
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate, parse_percent, typed_percent, typed_span};
@@ -400,6 +400,8 @@ pub(super) fn stream_warmup(lasting: &StreamStopArgs, search: Option<&RateSearch
 pub struct BareStreamSpec {
     /// Socket options of the sender.
     pub sending: SenderSocketOptions,
+    /// The receiver.
+    pub receiver: BareReceiver,
     /// Payload size in bytes.
     pub size_bytes: u32,
     /// Duration of the stream.
@@ -422,9 +424,12 @@ pub fn bare_stream(typed: &BareStreamArgs) -> Result<BareStreamSpec, RequestErro
     let span = typed.duration.as_deref().map(|span| value::span("--duration", span, longest)).transpose()?;
     let batch = batch.map_or(defaults::STREAM_BATCH, |batch| batch as u16);
     let (v4, v6) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
+    let sending = SenderSocketOptions { mode: typed.mode, batch, checksum: true, connect: typed.connect };
+    let size_bytes = size.unwrap_or(1_472);
     Ok(BareStreamSpec {
-        sending: SenderSocketOptions { mode: typed.mode, batch, checksum: true, connect: typed.connect },
-        size_bytes: size.unwrap_or(1_472),
+        sending,
+        receiver: BareReceiver::new(typed.receiver, !typed.no_merge, sending, size_bytes),
+        size_bytes,
         span: span.unwrap_or(Nanos::from_secs(1)),
         loopback: if typed.ipv6 { v6 } else { v4 },
         here,

@@ -1,20 +1,18 @@
-//! The bare stream: latlab's own system calls, socket options, buffers and clock reads of a stream, and nothing else.
-//! No session, no counters in packets, no window; the receiver adds up bytes.
+//! The sender of the bare stream: latlab's own system calls, socket options, buffers and clock reads of a stream, and
+//! nothing else. No session and no counters in packets. [`super::bare_receiver`] counts.
 //!
-//! Its speed is that of these calls: the same packets are sent repeatedly, and only the lengths of received packets are
-//! read. Calls, batches, strides, pins, merging (UDP_GRO), requested buffers (4 MiB), the receiver's connected socket
-//! and the one clock read per burst or receive call are those of `latlab stream local`. Both ends run in processes of
+//! Its speed is that of these calls: the same packets are sent repeatedly. Calls, batches, strides, pins, the requested
+//! buffer (4 MiB) and the one clock read per burst are those of `latlab stream local`. Both ends run in processes of
 //! latlab.
 //!
 //! The difference between the rates of latlab and of this stream is latlab's own cost.
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::AsFd;
 
 use latlab_sys::address::Address;
-use latlab_sys::batch::{ReceiveBatch, SendBatch, send_segmented};
+use latlab_sys::batch::{SendBatch, send_segmented};
 use latlab_sys::clock::monotonic_ns;
 use latlab_sys::{datagram, socket};
 use serde::Serialize;
@@ -23,15 +21,11 @@ use super::bare::{Wait, open, received_bytes};
 use crate::plan::{SendMode, SenderSocketOptions, defaults};
 
 /// The datagram that asks the receiver for its sums; packets of a stream are longer.
-const QUESTION: [u8; 1] = [0x3f];
+pub(super) const QUESTION: [u8; 1] = [0x3f];
 /// The sums, big endian: bytes, and the time in ns between the first and the last call that received some.
 const SUMS_BYTES: usize = 16;
 /// The number of attempts to ask the receiver, each with the receive time-out.
 const QUESTIONS: usize = 20;
-/// The bytes that one receive call asks for, as latlab's own receiver does.
-const CALL_BYTES: usize = 256 << 10;
-/// One byte more than the longest merged datagram.
-const BUFFER_BYTES: usize = 65_536;
 
 /// The result of a bare stream.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -44,23 +38,6 @@ pub struct Delivered {
     pub span_ns: i64,
     /// Bits of UDP payload a second.
     pub delivered_bps: f64,
-}
-
-/// The receiver's socket. With port 0 the kernel chooses one.
-///
-/// # Errors
-/// The kernel refused.
-pub fn bind(local: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
-    let opened = open(local, wait)?;
-    socket::set_merging(opened.as_fd(), true)?;
-    socket::bind(opened.as_fd(), local)?;
-    Ok(opened)
-}
-
-/// The number of buffers that one receive call asks for, if packets of `size` bytes are sent in the mode of `sending`.
-pub fn buffers_per_call(sending: SenderSocketOptions, size: u32) -> usize {
-    let merged = if sending.mode == SendMode::Gso { sending.packets_per_call(size) } else { 1 };
-    (CALL_BYTES / (usize::from(merged) * size as usize)).clamp(4, 64)
 }
 
 /// Sends packets of `size` bytes to `peer` for `span_ns`, as fast as the kernel takes them.
@@ -103,47 +80,4 @@ pub fn send(peer: SocketAddr, sending: SenderSocketOptions, size: u32, span_ns: 
         }
     }
     Err(io::ErrorKind::TimedOut.into())
-}
-
-/// Adds up received bytes, with `wanted` buffers a call, and answers requests for the sums, until `stop` is set.
-///
-/// # Errors
-/// The socket failed.
-pub fn count(receiver: &OwnedFd, wait: Wait, wanted: usize, stop: &AtomicBool) -> io::Result<()> {
-    let fd = receiver.as_fd();
-    let mut batch = ReceiveBatch::new(64, BUFFER_BYTES);
-    let (mut first, mut last, mut bytes) = (None, 0, 0);
-    loop {
-        let received = match wait {
-            Wait::Spin => batch.receive_now(fd, wanted),
-            Wait::Block | Wait::BusyPoll => batch.receive(fd, wanted),
-        };
-        let now = monotonic_ns();
-        let Some(buffers) = received_bytes(received)? else {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            continue;
-        };
-        if let Some(peer) = batch.arrived(0).filter(|_| first.is_none()).and_then(|one| one.peer.to_socket_addr()) {
-            // As the reflector of a single run does.
-            socket::connect(fd, peer)?;
-        }
-        let before = bytes;
-        for arrived in (0..buffers).map_while(|index| batch.arrived(index).map(|one| (one.bytes.len(), *one.peer))) {
-            match arrived {
-                (1, peer) => {
-                    let both = (u128::from(bytes) << 64) + (last - first.unwrap_or(last)) as u128;
-                    datagram::send_to(fd, &both.to_be_bytes(), &peer)?;
-                }
-                (length, _) if first.is_some() => bytes += length as u64,
-                _ => {}
-            }
-        }
-        // The bytes of the first call arrived before the measured time.
-        if before != bytes || first.is_none() {
-            first.get_or_insert(now);
-            last = now;
-        }
-    }
 }

@@ -7,9 +7,10 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use latlab_sys::socket;
+use serde::Serialize;
 
 use super::bare::{self, Wait};
-use super::bare_tcp;
+use super::{bare_schedule, bare_tcp};
 use crate::clock;
 use crate::facts::BareLoop;
 use crate::host::{HostRoot, facts, placement};
@@ -20,28 +21,55 @@ use crate::recording::started_at;
 use crate::sample::Sample;
 use crate::session::{ReflectorProcess, ReflectorRequest};
 use crate::stats::{DescribeOptions, describe};
+use crate::units::Nanos;
 
 /// Round trips of the warm-up.
 const WARMUP: usize = 1_000;
 
-/// Measures `count` round trips of the bare loop on loopback with the placements `here` and `peer`.
-pub fn calibrate(
-    transport: TransportKind,
-    count: usize,
-    size_bytes: u32,
-    here: EndSpec,
-    peer: EndSpec,
-) -> Result<BareLoop, MeasureError> {
-    let process = ReflectorProcess::start(&ReflectorRequest::bare(transport, size_bytes, peer))?;
-    let address = process.address();
+/// A run of the bare loop on loopback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BareSpec {
+    /// Transport of the messages.
+    pub transport: TransportKind,
+    /// The time between two messages, over UDP only; `None`: each follows the answer to the one before.
+    pub interval_ns: Option<Nanos>,
+    /// Number of round trips.
+    pub count: usize,
+    /// Payload size in bytes.
+    pub size_bytes: u32,
+    /// Settings of the sender.
+    pub here: EndSpec,
+    /// Settings of the reflector.
+    pub peer: EndSpec,
+}
+
+/// The figures of a run of the bare loop.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BareRoundTrips {
+    /// Those that are kept as the floor of runs with the same placement.
+    #[serde(flatten)]
+    pub floor: BareLoop,
+    /// 99.9th percentile of the round trip time.
+    pub p999_ns: f64,
+}
+
+/// Measures the bare loop.
+///
+/// # Errors
+/// The reflector or the sender could not be started or placed, or the socket failed.
+pub fn calibrate(spec: &BareSpec) -> Result<BareRoundTrips, MeasureError> {
+    let process = ReflectorProcess::start(&ReflectorRequest::bare(spec.transport, spec.size_bytes, spec.peer))?;
+    let (address, spec) = (process.address(), *spec);
     let measuring = thread::Builder::new().name("measure".into()).spawn(move || -> Result<Vec<u32>, MeasureError> {
-        placement::place(&here)?;
-        let measured = measure(transport, address, size_bytes as usize, here.wait.into(), count);
-        measured.map_err(|source| MeasureError::Socket { peer: address.to_string(), source })
+        placement::place(&spec.here)?;
+        if spec.interval_ns.is_some() {
+            placement::minimise_timer_slack();
+        }
+        measure(&spec, address).map_err(|source| MeasureError::Socket { peer: address.to_string(), source })
     });
     let measuring = measuring.map_err(MeasureError::Thread)?;
     let round_trips_ns = measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    Ok(figures(&round_trips_ns, size_bytes, here, peer))
+    Ok(figures(&round_trips_ns, &spec))
 }
 
 /// The bare loop over one kind of transport: both ends, with messages of a given size. Each function is called once for
@@ -82,27 +110,31 @@ impl BareTransport {
     }
 }
 
-fn measure(transport: TransportKind, peer: SocketAddr, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
-    let bare = BareTransport::of(transport);
+fn measure(spec: &BareSpec, peer: SocketAddr) -> io::Result<Vec<u32>> {
+    let (bare, size, wait) = (BareTransport::of(spec.transport), spec.size_bytes as usize, spec.here.wait.into());
     let socket = (bare.connect)(peer, wait)?;
     (bare.ping)(&socket, size, wait, WARMUP)?;
-    (bare.ping)(&socket, size, wait, count)
+    match spec.interval_ns {
+        Some(interval) => bare_schedule::ping(&socket, size, wait, spec.count, interval.0),
+        None => (bare.ping)(&socket, size, wait, spec.count),
+    }
 }
 
-fn figures(round_trips_ns: &[u32], size_bytes: u32, here: EndSpec, peer: EndSpec) -> BareLoop {
+fn figures(round_trips_ns: &[u32], spec: &BareSpec) -> BareRoundTrips {
     let sample = Sample::new(Metric::RoundTripDelay, round_trips_ns.iter().map(|span| i64::from(*span)).collect());
-    let options = DescribeOptions { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false, seed: 0 };
+    let options = DescribeOptions { quantiles: vec![0.5, 0.99, 0.999], confidence: 0.95, intervals: false, seed: 0 };
     let described = describe(&sample, &options);
     let quantile = |at: usize| described.quantiles.get(at).and_then(|quantile| quantile.value).unwrap_or(f64::NAN);
-    BareLoop {
+    let floor = BareLoop {
         p50_ns: quantile(0),
         p99_ns: quantile(1),
         n: sample.n(),
-        size_bytes,
-        wait: here.wait.word().into(),
-        cpu: here.cpu,
-        peer_cpu: peer.cpu,
+        size_bytes: spec.size_bytes,
+        wait: spec.here.wait.word().into(),
+        cpu: spec.here.cpu,
+        peer_cpu: spec.peer.cpu,
         measured_at: started_at(clock::anchor().realtime_ns),
         boot_id: facts::boot_id(&HostRoot::live()).ok(),
-    }
+    };
+    BareRoundTrips { floor, p999_ns: quantile(2) }
 }

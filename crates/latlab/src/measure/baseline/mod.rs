@@ -1,10 +1,12 @@
 //! The bare loops: only the system calls of a run, measured to determine the cost that latlab adds to them.
 
 pub mod bare;
+pub mod bare_receiver;
+mod bare_schedule;
 pub mod bare_stream;
 pub mod bare_tcp;
 mod bare_wakeup;
 mod calibrate;
 
 pub use bare_wakeup::{BareWakeupSpec, BareWakeups, sleep_bare};
-pub use calibrate::{BareTransport, calibrate};
+pub use calibrate::{BareRoundTrips, BareSpec, BareTransport, calibrate};

@@ -207,6 +207,11 @@ impl SessionReflector {
         self.table.required_terms(now)
     }
 
+    /// Whether every open session is a stream, so that no sender measures how long the reflector takes.
+    pub fn has_streams_only(&self) -> bool {
+        self.table.has_streams_only()
+    }
+
     /// Whether the receiver's state matters for `datagram`: it may begin or end a count of socket drops or CPU time. False
     /// for probes and for noise, which so cost no further system call.
     #[inline]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use latlab_sys::errno::explain;
 
 use crate::diagnostics::{Explain, Failure};
-use crate::plan::{EndSpec, TransportKind};
+use crate::plan::{BareReceiver, EndSpec, TransportKind};
 use crate::platform::ChildProcess;
 use crate::session::key::PreSharedKey;
 
@@ -45,9 +45,9 @@ pub struct ReflectorRequest {
     /// Return every message unchanged, for the bare loop with messages of so many bytes, instead of answering sessions.
     #[serde(default)]
     pub bare: Option<u32>,
-    /// Count every datagram, receiving so many buffers with one call, for the bare stream.
+    /// Count every datagram, for the bare stream.
     #[serde(default)]
-    pub bare_stream: Option<u16>,
+    pub bare_stream: Option<BareReceiver>,
     /// The requesting process: the child ends with it.
     pub parent: u32,
 }
@@ -75,8 +75,8 @@ impl ReflectorRequest {
     }
 
     /// Be the far end of a bare stream on the loopback `address`.
-    pub(crate) fn bare_stream(address: IpAddr, end: EndSpec, buffers_per_call: u16) -> ReflectorRequest {
-        ReflectorRequest { bare_stream: Some(buffers_per_call), ..ReflectorRequest::new(address, end, None, 0) }
+    pub(crate) fn bare_stream(address: IpAddr, end: EndSpec, receiver: BareReceiver) -> ReflectorRequest {
+        ReflectorRequest { bare_stream: Some(receiver), ..ReflectorRequest::new(address, end, None, 0) }
     }
 }
 

@@ -52,7 +52,7 @@ pub fn serve(
     mut show: impl FnMut(&ReflectorCounters),
 ) -> Result<(), ServeError> {
     reflector.set_supported_terms(socket.supported_terms());
-    let mut receiver = Receiver { socket, reflector, clock, cpu, batched: false, down_from: None };
+    let mut receiver = Receiver { socket, reflector, clock, cpu, batched: false, may_pause: false, down_from: None };
     // Neither has resident pages before something is received.
     let (mut buffer, mut batch) = (vec![0; BUFFER_BYTES], BatchBuffer::new());
     let (mut failures, mut configure_at) = (0, now(clock));
@@ -98,6 +98,8 @@ struct Receiver<'a, S, C, F> {
     cpu: F,
     /// The socket is configured for batches.
     batched: bool,
+    /// Every open session is a stream, so that no probe is delayed.
+    may_pause: bool,
     /// The local address from which the down-stream is sent.
     down_from: Option<IpAddr>,
 }
@@ -140,7 +142,7 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
     /// Handles all datagrams of one receive call, and returns when that returned.
     #[inline]
     fn receive_batch(&mut self, batch: &mut BatchBuffer) -> io::Result<Stamp<ReflectorClock>> {
-        let buffers = self.socket.receive_batch(batch)?;
+        let buffers = self.socket.receive_batch(batch, self.may_pause)?;
         let received = now(self.clock);
         for index in 0..buffers {
             let Some(datagrams) = batch.get(index) else { continue };
@@ -195,6 +197,7 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
     fn configure(&mut self, at: Stamp<ReflectorClock>) {
         let terms = self.reflector.required_terms(at);
         self.batched = terms.batched;
+        self.may_pause = self.reflector.has_streams_only();
         self.socket.configure(terms);
     }
 

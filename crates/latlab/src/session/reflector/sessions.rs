@@ -401,6 +401,11 @@ impl SessionTable {
         })
     }
 
+    /// Whether every open session is a stream.
+    pub(super) fn has_streams_only(&self) -> bool {
+        self.open().all(|slot| slot.terms.stream.batched)
+    }
+
     /// Open sessions from the prefix of `address`; 0 for loopback, which is exempt.
     pub(super) fn open_from(&self, address: IpAddr) -> usize {
         let Some(prefix) = prefix_of(address) else { return 0 };
@@ -484,6 +489,17 @@ mod tests {
         assert!(insert(&mut table, "127.0.0.1", 3, Nanos::from_secs(11).0).is_some());
         assert_eq!(table.opened_by(&[1; 16], from("127.0.0.1")).map(|slot| slot.state), None);
         assert_eq!(table.opened_by(&[2; 16], from("127.0.0.1")).map(|slot| slot.state), Some(SlotState::Open));
+    }
+
+    #[test]
+    fn one_open_session_of_probes_is_enough_to_have_more_than_streams() {
+        let mut table = SessionTable::new(4);
+        insert(&mut table, "127.0.0.1", 2, 0).expect("a free slot");
+        assert!(table.has_streams_only());
+        let probes = insert(&mut table, "127.0.0.1", 3, 0).expect("a free slot");
+        assert!(!table.has_streams_only());
+        table.slot_mut(probes).state = SlotState::Closed;
+        assert!(table.has_streams_only());
     }
 
     #[test]

@@ -1,0 +1,124 @@
+//! The receivers of the bare stream: ways of taking packets from the kernel, with latlab's own socket options, buffers and
+//! clock reads, and nothing else. No session, no window: they add up the lengths of packets.
+//!
+//! The way of latlab's own receiver is [`ReceiveMode::Pause`]. The others are those of common programs: the benches compare
+//! latlab with the fastest.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use latlab_sys::address::Address;
+use latlab_sys::batch::ReceiveBatch;
+use latlab_sys::clock::monotonic_ns;
+use latlab_sys::{datagram, readiness, sleep, socket};
+
+use super::bare::{Wait, open, received_bytes};
+use super::bare_stream::QUESTION;
+use crate::plan::{BareReceiver, ReceiveMode, defaults};
+
+/// One byte more than the longest merged datagram.
+const BUFFER_BYTES: usize = 65_536;
+
+/// The socket. With port 0 the kernel chooses one.
+///
+/// # Errors
+/// The kernel refused.
+pub fn bind(local: SocketAddr, wait: Wait, receiver: BareReceiver) -> io::Result<OwnedFd> {
+    let opened = open(local, wait)?;
+    socket::set_merging(opened.as_fd(), receiver.merges)?;
+    socket::bind(opened.as_fd(), local)?;
+    Ok(opened)
+}
+
+/// The packets of one receive call.
+#[derive(Default)]
+struct Received {
+    buffers: usize,
+    bytes: u64,
+    /// The sender of the last one.
+    from: Option<SocketAddr>,
+    /// The last one asks for the sums.
+    asks: bool,
+}
+
+impl Received {
+    fn add(&mut self, length: usize, from: &Address) {
+        (self.buffers, self.asks) = (self.buffers + 1, length == QUESTION.len());
+        self.bytes += if self.asks { 0 } else { length as u64 };
+        self.from = from.to_socket_addr();
+    }
+}
+
+/// Memory for received packets.
+struct Packets {
+    batch: ReceiveBatch,
+    one: Vec<u8>,
+    from: Address,
+}
+
+impl Packets {
+    /// Makes the one receive call, or two, of `mode`.
+    fn receive(&mut self, fd: BorrowedFd<'_>, wait: Wait, receiver: BareReceiver) -> io::Result<Received> {
+        let (wanted, spins) = (usize::from(receiver.buffers_per_call), wait == Wait::Spin);
+        let mut received = Received::default();
+        let came = match receiver.mode {
+            ReceiveMode::Recvfrom if spins => datagram::receive_from_now(fd, &mut self.one, &mut self.from),
+            ReceiveMode::Recvfrom => datagram::receive_from(fd, &mut self.one, &mut self.from),
+            ReceiveMode::Ppoll if !readiness::readable_within(fd, defaults::NAP.0)? => return Ok(received),
+            ReceiveMode::Pause | ReceiveMode::Recvmmsg if !spins => self.batch.receive(fd, wanted),
+            _ => self.batch.receive_now(fd, wanted),
+        };
+        match (received_bytes(came)?, receiver.mode) {
+            (Some(length), ReceiveMode::Recvfrom) => received.add(length, &self.from),
+            (Some(buffers), _) => (0..buffers).for_each(|index| {
+                if let Some(arrived) = self.batch.arrived(index) {
+                    received.add(arrived.bytes.len(), arrived.peer);
+                }
+            }),
+            (None, _) => {}
+        }
+        Ok(received)
+    }
+}
+
+/// Adds up received bytes, and answers requests for the sums, until `stop` is set.
+///
+/// # Errors
+/// The socket failed.
+pub fn count(socket: &OwnedFd, wait: Wait, receiver: BareReceiver, stop: &AtomicBool) -> io::Result<()> {
+    let fd = socket.as_fd();
+    let batch = ReceiveBatch::new(64, BUFFER_BYTES);
+    let mut packets = Packets { batch, one: vec![0; BUFFER_BYTES], from: Address::empty() };
+    let (mut first, mut last, mut bytes, mut queued) = (None, 0, 0, 0);
+    let pauses = receiver.mode == ReceiveMode::Pause && wait == Wait::Block;
+    loop {
+        let received = packets.receive(fd, wait, receiver)?;
+        let now = monotonic_ns();
+        let Some(peer) = received.from else {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            continue;
+        };
+        if first.is_none() {
+            // As the reflector of a single run does. The bytes of the first call arrived before the measured time.
+            socket::connect(fd, peer)?;
+            (first, last) = (Some(now), now);
+        } else if received.bytes > 0 {
+            (last, bytes) = (now, bytes + received.bytes);
+        }
+        if received.asks {
+            let sums = (u128::from(bytes) << 64) + (last - first.unwrap_or(last)) as u128;
+            datagram::send_to(fd, &sums.to_be_bytes(), &peer.into())?;
+        }
+        queued += received.buffers;
+        if pauses && received.buffers < usize::from(receiver.buffers_per_call) {
+            if queued > 1 {
+                let _ = sleep::clock_nanosleep_for(defaults::STREAM_RECEIVE_PAUSE.0);
+            }
+            queued = 0;
+        }
+    }
+}
