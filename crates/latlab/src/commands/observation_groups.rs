@@ -207,26 +207,45 @@ pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<FoundRecord
         groups.push(found);
     }
     once_each(&mut groups, console)?;
-    missing.extend(experiments.iter().flat_map(|directory| gone(directory)));
+    for directory in &experiments {
+        let gone = gone(directory);
+        // A run whose rows are damaged is in the listing of its store.
+        let is_gone = |run: &FoundRun| gone.iter().any(|name| is_run_of(&run.path, directory, name));
+        groups.iter_mut().for_each(|group| group.members.retain(|run| !is_gone(run)));
+        missing.extend(gone.iter().map(|name| format!("`{name}`")));
+    }
     let named = paths.iter().flat_map(|group| &group.members).filter_map(|path| path.canonicalize().ok());
     let is_whole =
         |directory: &&PathBuf| named.clone().any(|path| [*directory, &runs_directory(directory)].contains(&&path));
-    let conditions = experiments.iter().filter(is_whole).flat_map(|directory| conditions_of(directory)).collect();
+    let mut conditions = Vec::new();
+    for directory in experiments.iter().filter(is_whole) {
+        match conditions_of(directory) {
+            Some(own) => conditions.extend(own),
+            // Without its file a condition that never ran would vanish.
+            None => _ = missing.insert(format!("the file or the journal of `{}`", directory.display())),
+        }
+    }
     Ok(FoundRecordings { groups, experiments, conditions, missing })
 }
 
+fn is_run_of(path: &Path, experiment: &Path, name: &str) -> bool {
+    path.file_name().is_some_and(|own| own == name)
+        && path.canonicalize().is_ok_and(|path| path.parent() == Some(&runs_directory(experiment)))
+}
+
 /// The conditions of the experiment in `directory` whose runs are compared, in the order of its file: those without a run
-/// too, but for those that `latlab run` dropped. None if its file or journal cannot be read.
-fn conditions_of(directory: &Path) -> Vec<Factors> {
-    let (Ok(job), Ok(state)) = (settle_directory(directory), read_state(directory)) else { return Vec::new() };
+/// too, but for those that `latlab run` dropped, unless others are compared with them. `None` if its file or journal cannot
+/// be read.
+fn conditions_of(directory: &Path) -> Option<Vec<Factors>> {
+    let (job, state) = (settle_directory(directory).ok()?, read_state(directory).ok()?);
     // A recipe leaves out what its host cannot measure, without an entry in the journal.
     let is_impossible = |factors: &Factors| {
         let is_excluded = || job.impossible.iter().any(|condition| condition.factors == *factors);
         let has_begun = || state.runs.iter().any(|run| run.key.factors == *factors);
         state.recipe.is_some() && !has_begun() && (state.finished || is_excluded())
     };
-    let due: Vec<Factors> = job.combinations.iter().filter(|factors| !is_impossible(factors)).cloned().collect();
-    compared_conditions(&due, &job.experiment.contrasts, |factors| state.is_dropped(factors))
+    let is_left_out = |factors: &Factors| is_impossible(factors) || state.is_dropped(factors);
+    Some(compared_conditions(&job.combinations, &job.experiment.contrasts, is_left_out))
 }
 
 /// The experiments of the runs in `path`, which need not be named by it: a link may lead to a run.
@@ -314,10 +333,10 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
             ListingState::Measuring { pid } => {
                 console.note(&format!("`{name}` is left out: process {pid} still measures"));
             }
-            // The journal says whether this run was finished.
             ListingState::Damaged(_) if is_of_experiment && listing.is_bare() => {}
             ListingState::Damaged(error) => {
-                damaged.push(format!("`{name}`"));
+                // The journal of an experiment says which runs count.
+                damaged.extend((!is_of_experiment).then(|| format!("`{name}`")));
                 console.warning(&format!("left out: {error}"), error.explain().hint.as_deref());
             }
         }
@@ -330,11 +349,11 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
     Ok(FoundRuns { runs: found, damaged })
 }
 
-/// The recordings of judged runs of the experiment in `directory` that cannot be opened; a journal that cannot be read does
-/// not say which these are, and is named itself.
-pub(super) fn gone(directory: &Path) -> Vec<String> {
-    let Ok(state) = read_state(directory) else {
-        return vec![format!("the journal of `{}`", directory.display())];
-    };
-    gone_runs(directory, &state).into_iter().map(|name| format!("`{name}`")).collect()
+/// The names of the recordings of judged runs of the experiment in `directory` that cannot be opened; a journal that cannot
+/// be read does not say which these are, and is named itself.
+pub(super) fn gone(directory: &Path) -> BTreeSet<String> {
+    match read_state(directory) {
+        Ok(state) => gone_runs(directory, &state),
+        Err(_) => BTreeSet::from([format!("the journal of {}", directory.display())]),
+    }
 }

@@ -71,12 +71,12 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
                 .hint(format!("`latlab run {}` measures them", path.display())));
         }
         found.paths.extend(runs.into_iter().map(|run| run.path));
-        found.missing.extend(damaged.into_iter().chain(gone(path)));
+        found.missing.extend(damaged.into_iter().chain(gone(path).iter().map(|name| format!("`{name}`"))));
     }
     if !found.missing.is_empty() {
         let names = found.missing.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         let hint = "no gate is kept: restore them, or repeat the experiment";
-        console.warning(&format!("finished runs are gone or damaged: {names}"), Some(hint));
+        console.warning(&format!("recordings are gone or damaged: {names}"), Some(hint));
     }
     Ok(found)
 }

@@ -249,7 +249,7 @@ pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
     let min = |window: &Option<&Description>| scale.figure(window.and_then(|one| one.min).map(|ns| ns as f64));
     let mut columns = vec![
         count_of(&described, "n", |window| window.n),
-        count_of(&described, "lost", |window| window.lost),
+        count_of(&described, lost_heading(std::iter::once(summary)), |window| window.lost),
         column_above("min", described.iter().map(min)),
     ];
     // High quantiles that no window supports are omitted to keep the table narrow.

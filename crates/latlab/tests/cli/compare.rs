@@ -429,6 +429,35 @@ fn a_condition_that_never_ran_breaks_gates_and_stays_the_baseline() {
 }
 
 #[test]
+fn an_experiment_whose_file_cannot_be_read_keeps_no_gate() {
+    let (lab, _) = finished_experiment();
+    fs::write(lab.path("E/experiment.toml"), "name = ").expect("written");
+    for form in ["E/runs --statistic p50", "--by size E --statistic p50"] {
+        let command = format!("compare {form} --gate p50<=+900% --json");
+        let ran = lab.line(&command).stderr(contains("the file or the journal of")).failure(1);
+        assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs", "{form}");
+    }
+}
+
+#[test]
+fn a_run_of_an_experiment_with_damaged_rows_is_left_out_and_keeps_no_gate() {
+    let (lab, runs) = finished_experiment();
+    fs::write(lab.path("E/runs").join(&runs[0]).join("probes.parquet"), "PAR1").expect("written");
+    let ran = lab.line("compare E --statistic p50 --gate p50<=+900% --json").stderr(contains(&runs[0])).failure(1);
+    assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs");
+}
+
+/// The journal says which runs count: a killed start is none of them.
+#[test]
+fn a_damaged_directory_that_the_journal_does_not_name_breaks_no_gate_of_an_experiment() {
+    let (lab, _) = finished_experiment();
+    let killed = lab.path("E/runs/20261122T203411Z-ping-dead");
+    fs::create_dir(&killed).expect("made");
+    fs::write(killed.join("events.spool"), "").expect("written");
+    lab.line("compare E --statistic p50 --gate p50<=+900% -q").stderr(contains("left out")).success();
+}
+
+#[test]
 fn a_condition_whose_runs_are_gone_is_named_where_the_others_are_one_group() {
     let (lab, runs) = finished_experiment();
     let manifest = |run: &String| fs::read_to_string(lab.path("E/runs").join(run).join("manifest.json")).expect("one");

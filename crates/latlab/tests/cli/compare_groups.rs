@@ -82,7 +82,7 @@ fn a_group_without_a_judged_run_leaves_the_others_compared() {
         let rows = document["comparisons"].as_array().expect("rows");
         rows.iter().filter(|row| row["statistic"] == "p50").map(|row| row["reason"].clone()).collect()
     };
-    let ran = store("cpu=80%").line("compare e --by load --json").stderr(contains("nothing is left of `cpu=80%`"));
+    let ran = store("cpu=80%").line("compare e --by load --json").stderr(contains("no run is left of `cpu=80%`"));
     let ran = ran.success();
     assert_eq!(reasons(&ran), ["no-run", "unsure"]);
     assert!(codes(&document(&ran)).contains(&"runs-left-out"));

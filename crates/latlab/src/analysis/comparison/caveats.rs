@@ -43,9 +43,9 @@ fn missing_runs(missing: &[String]) -> Option<Caveat> {
         Caveat::new(
             Severity::Warning,
             "missing-runs",
-            format!("finished runs are gone or damaged: {}", missing.join(", ")),
+            format!("recordings are gone or damaged: {}", missing.join(", ")),
             "verdicts are about the others, which may be the better ones; no gate is kept",
-            "restore them, or repeat the experiment",
+            "restore them, or measure again; a start that was killed leaves an empty directory, which you can remove",
         )
     })
 }
@@ -380,16 +380,20 @@ impl RunGroups {
         let mut excluded: Vec<_> = self.excluded.iter().map(word).collect();
         let empty: Vec<_> = self.without_runs().map(|name| format!("`{name}`")).collect();
         if !empty.is_empty() {
-            excluded.push(format!("nothing is left of {}", empty.join(", ")));
+            excluded.push(format!("no run is left of {}", empty.join(", ")));
         }
         let severity = if empty.is_empty() { Severity::Note } else { Severity::Warning };
+        let hint = match self.excluded.is_empty() {
+            true => "measure it: `latlab run DIR` continues an unfinished experiment",
+            false => "they are kept; `latlab summary` shows them",
+        };
         (!excluded.is_empty()).then(|| {
             Caveat::new(
                 severity,
                 "runs-left-out",
                 format!("not judged: {}", excluded.join(", ")),
                 "figures are of the other runs only",
-                "they are kept; `latlab summary` shows them",
+                hint,
             )
         })
     }

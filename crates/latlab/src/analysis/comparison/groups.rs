@@ -373,7 +373,7 @@ impl RunGroups {
         };
         let cause = match self.missing.is_empty() {
             true => cause,
-            false => format!("{cause}; finished runs are gone or damaged: {}", self.missing.join(", ")),
+            false => format!("{cause}; recordings are gone or damaged: {}", self.missing.join(", ")),
         };
         Err(too_few(1, cause, "`--by FACTOR` groups runs by what varied, `--group NAME=GLOB` by name"))
     }

@@ -82,7 +82,7 @@ impl ExperimentReport {
             Some(format!("{count} {words}; the first: {name}"))
         };
         let names = self.missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let missing = (!names.is_empty()).then(|| format!("finished runs are gone or damaged: {names}"));
+        let missing = (!names.is_empty()).then(|| format!("recordings are gone or damaged: {names}"));
         let changed = "the file was changed on the way: this is no longer one experiment".to_owned();
         counted.into_iter().filter_map(line).chain((self.changes > 0).then_some(changed)).chain(missing).collect()
     }
