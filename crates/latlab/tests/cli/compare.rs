@@ -430,9 +430,9 @@ fn a_condition_that_never_ran_breaks_gates_and_stays_the_baseline() {
 
 #[test]
 fn an_experiment_whose_file_cannot_be_read_keeps_no_gate() {
-    let (lab, _) = finished_experiment();
-    fs::write(lab.path("E/experiment.toml"), "name = ").expect("written");
     for form in ["E/runs --statistic p50", "--by size E --statistic p50"] {
+        let (lab, _) = finished_experiment();
+        fs::write(lab.path("E/experiment.toml"), "name = ").expect("written");
         let command = format!("compare {form} --gate p50<=+900% --json");
         let ran = lab.line(&command).stderr(contains("the file or the journal of")).failure(1);
         assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs", "{form}");
