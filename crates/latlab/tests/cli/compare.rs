@@ -469,7 +469,7 @@ fn a_condition_whose_runs_are_gone_is_named_where_the_others_are_one_group() {
     gone.iter().for_each(|run| fs::remove_dir_all(lab.path("E/runs").join(run)).expect("removed"));
     let rest: Vec<String> = runs.iter().filter(|run| !gone.contains(run)).map(|run| format!("E/runs/{run}")).collect();
     let one = lab.line("compare --by size").args(&rest).stdout(empty()).stderr(contains("gone or damaged"));
-    one.stderr(contains(gone.last().expect("some").as_str())).failure(2);
+    one.stderr(contains(*gone.last().expect("some"))).failure(2);
 }
 
 #[test]
