@@ -447,7 +447,7 @@ fn a_run_of_an_experiment_with_damaged_rows_is_left_out_and_keeps_no_gate() {
     assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs");
 }
 
-/// The journal says which runs count: a killed start is none of them.
+/// The journal says which runs count. A directory that a killed start left does not count.
 #[test]
 fn a_damaged_directory_that_the_journal_does_not_name_breaks_no_gate_of_an_experiment() {
     let (lab, _) = finished_experiment();
