@@ -3,7 +3,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-use super::dependence::{Batches, Dependence};
+use super::long_run::{Dependence, Series};
 use crate::sample::Sample;
 
 /// A confidence interval of a parameter; an end that the data do not bound is `None`.
@@ -71,13 +71,13 @@ pub struct Share {
     pub value: Option<f64>,
     /// Effective sample size; `None` if the order is unknown.
     pub effective_n: Option<f64>,
-    /// Wilson's score interval at the effective n, within [0, 1]; `None` if the order is unknown.
+    /// Wilson's score interval at the effective n, less the uncertainty of that, within [0, 1]; `None` if the order is unknown.
     pub interval: Option<Interval>,
 }
 
 /// The share of `hits` among `n` independent observations.
 pub fn ratio(hits: u64, n: u64, confidence: f64) -> Share {
-    at_effective_n(hits, n, n as f64, confidence)
+    of_trials(hits, n, n as f64, confidence)
 }
 
 /// The share of singletons for which `is_hit` holds; infinite ones are [`INFINITE`](crate::sample::INFINITE). Hits in
@@ -87,17 +87,17 @@ pub fn share(sample: &Sample, confidence: f64, is_hit: impl Fn(i64) -> bool) -> 
     if !sample.ordered {
         return Share { effective_n: None, interval: None, ..ratio(hits, sample.n(), confidence) };
     }
-    let dependence = Dependence::of(&Batches::of_indicator(&sample.singletons, is_hit));
-    at_effective_n(hits, sample.n(), dependence.effective_n, confidence)
+    let dependence = Dependence::of(&Series::of_indicator(&sample.singletons, is_hit));
+    let found = of_trials(hits, sample.n(), dependence.trials(confidence), confidence);
+    Share { effective_n: found.effective_n.map(|_| dependence.effective_n), ..found }
 }
 
-fn at_effective_n(hits: u64, n: u64, effective_n: f64, confidence: f64) -> Share {
+fn of_trials(hits: u64, n: u64, trials: f64, confidence: f64) -> Share {
     if n == 0 {
         return Share { hits, n, value: None, effective_n: None, interval: None };
     }
     let value = hits as f64 / n as f64;
-    let interval = wilson(value, effective_n, confidence);
-    Share { hits, n, value: Some(value), effective_n: Some(effective_n), interval: Some(interval) }
+    Share { hits, n, value: Some(value), effective_n: Some(trials), interval: Some(wilson(value, trials, confidence)) }
 }
 
 /// Wilson's score interval (1927): all probabilities that a score test does not reject.

@@ -91,7 +91,7 @@ fn measure(transport: TransportKind, peer: SocketAddr, size: usize, wait: Wait, 
 
 fn figures(round_trips_ns: &[u32], size_bytes: u32, here: EndSpec, peer: EndSpec) -> BareLoop {
     let sample = Sample::new(Metric::RoundTripDelay, round_trips_ns.iter().map(|span| i64::from(*span)).collect());
-    let options = DescribeOptions { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false, seed: 0 };
+    let options = DescribeOptions { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false };
     let described = describe(&sample, &options);
     let quantile = |at: usize| described.quantiles.get(at).and_then(|quantile| quantile.value).unwrap_or(f64::NAN);
     BareLoop {
