@@ -1,6 +1,6 @@
 //! The description of a sample: moments, quantiles with their support and intervals, and shares of counts.
 
-use super::interval::{Interval, student};
+use super::interval::{Interval, student, trials};
 use super::long_run::{Dependence, Series};
 use super::moments::{Extent, Spread};
 use super::order::{Order, select};
@@ -48,9 +48,9 @@ pub struct Description {
     pub mean_interval: Option<Interval>,
     /// In the order in which they were asked for.
     pub quantiles: Vec<QuantileEstimate>,
-    /// Whether the level changes over large parts of the sample, so that none of its figures says what the next will be.
+    /// Whether the level changes over large parts of the sample, so that its figures do not predict those of the next one.
     pub slow_changes: bool,
-    /// About how many bursts the mean or p99 comes from, if they are too few to estimate how frequent they are.
+    /// About how many bursts the mean or p99 comes from, if they are too few to show how frequent they are.
     pub rare_bursts: Option<f64>,
 }
 
@@ -72,8 +72,8 @@ const AMPLE: f64 = 100.0;
 /// Up to this many singletons selecting in a copy of them is faster than counting them in buckets.
 const SELECTED_MAX: u64 = 1 << 18;
 
-/// Under slow changes so many times as many effective observations support a quantile: of a few long parts the effective n
-/// is too large, by up to a power of ten under long memory.
+/// Under slow changes so many times as many effective observations support a quantile: from few long parts the effective n
+/// is estimated too large, under long memory by a factor of 4 to 17.
 const SLOW_FACTOR: f64 = 10.0;
 
 /// The part of a tail by which an end of an interval may reach into it before the sample is split there too.
@@ -170,13 +170,13 @@ fn estimates(
     let is_needed = |(point, supported): (&PointEstimate, &bool)| options.intervals || (!supported && point.n > 0);
     let trials = points.iter().zip(&support).map(|pair| {
         let dependence = pair.0.dependence.as_ref().filter(|_| is_needed(pair))?;
-        Some(dependence.trials(options.confidence))
+        Some(trials(dependence, options.confidence))
     });
     let trials: Vec<Option<f64>> = trials.collect();
     let first = Bounds::of(points, &trials, order, options.confidence);
     let again = first.iter().zip(points).zip(&trials).map(|((bounds, point), trials)| {
         let (bounds, trials) = bounds.as_ref().zip(*trials)?;
-        Some(bounds.trials(sample, point.q, trials, options.confidence))
+        Some(bounds.trials(sample, point, trials, options.confidence))
     });
     let again: Vec<Option<f64>> = again.collect();
     let bounds = if again == trials { first } else { Bounds::of(points, &again, order, options.confidence) };
@@ -216,24 +216,27 @@ impl Bounds {
         let each: Vec<u64> = ranks.iter().flatten().flat_map(RankBounds::ranks).collect();
         let mut values = order.at(&each).into_iter();
         let mut next = |rank: Option<u64>| rank.and_then(|_| values.next());
-        let bounds = |ranks: RankBounds| {
+        let mut bounds = |ranks: RankBounds| {
             let [low, high, below] = ranks.each().map(&mut next);
             Bounds { ranks, low, high, below }
         };
-        let mut bounds = bounds;
         ranks.into_iter().map(|ranks| ranks.map(&mut bounds)).collect()
     }
 
-    /// The smallest of `trials` and those of the sample split at both ends, if enough singletons lie on both sides. An end
-    /// near quantile `q` splits the sample as that does.
-    fn trials(&self, sample: &Sample, q: f64, trials: f64, confidence: f64) -> f64 {
-        let (singletons, n) = (&sample.singletons, sample.n() as f64);
-        let is_far = |rank: Option<u64>| rank.is_some_and(|rank| (rank as f64 / n - q).abs() > NEAR * q.min(1.0 - q));
-        let (low, high) = (self.low.filter(|_| is_far(self.ranks.low)), self.high.filter(|_| is_far(self.ranks.high)));
+    /// The smallest of so `many` trials and those of the sample split at both ends, if enough singletons lie on both sides. An
+    /// end near the quantile splits the sample as that does.
+    fn trials(&self, sample: &Sample, point: &PointEstimate, many: f64, confidence: f64) -> f64 {
+        let (singletons, n, q) = (&sample.singletons, sample.n() as f64, point.q);
+        let is_far = |rank: Option<u64>, end: i64| {
+            rank.is_some_and(|rank| (rank as f64 / n - q).abs() > NEAR * q.min(1.0 - q))
+                && point.value != Some(end as f64)
+        };
+        let low = self.low.filter(|low| is_far(self.ranks.low, *low));
+        let high = self.high.filter(|high| is_far(self.ranks.high, *high));
         let at_low = low.map(|low| Series::of_indicator(singletons, |value| value <= low));
         let at_high = high.map(|high| Series::of_indicator(singletons, |value| value < high));
         let ends = at_low.into_iter().chain(at_high).filter(|series| series.rarer() >= WITNESSES_MIN as f64);
-        ends.map(|series| Dependence::of(&series).trials(confidence)).fold(trials, f64::min)
+        ends.map(|series| trials(&Dependence::of(&series), confidence)).fold(many, f64::min)
     }
 }
 
@@ -287,13 +290,15 @@ fn has_support(sample: &Sample, q: f64, value: i64) -> bool {
     if !sample.ordered || value == INFINITE || !is_supported(q, n) || n * q.min(1.0 - q) >= AMPLE * SUPPORT_MIN {
         return is_supported(q, n);
     }
-    is_supported(q, independent_n(&split(sample, value), sample.n()))
+    is_supported(q, independent_n(&split(sample, q, value), sample.n()))
 }
 
-/// The dependence of the series of singletons up to `value`; infinite ones lie above every bound.
-fn split(sample: &Sample, value: i64) -> Dependence {
+/// The dependence at quantile `q` of the singletons up to `value`; infinite ones lie above every bound.
+fn split(sample: &Sample, q: f64, value: i64) -> Dependence {
     let bound = value.min(INFINITE - 1);
-    Dependence::of(&Series::of_indicator(&sample.singletons, |value| value <= bound))
+    let series = Series::of_indicator(&sample.singletons, |value| value <= bound);
+    let rarer = series.rarer() / sample.n() as f64;
+    Dependence::of(&series).at_variance(q * (1.0 - q) / (rarer * (1.0 - rarer)))
 }
 
 /// The effective n, or all `n` if their dependence may be chance: otherwise one of five samples of exactly the size that
@@ -320,7 +325,7 @@ impl PointEstimate {
         let ranks: Vec<u64> = ranks.flat_map(|(q, at)| [at.rank, at.rank + 1, at.split_rank(*q, n)]).collect();
         let values = order.at(&ranks);
         let point = |((&q, position), values): ((&f64, QuantilePosition), &[i64])| {
-            let dependence = (sample.ordered && n > 0).then(|| split(sample, values[2]));
+            let dependence = (sample.ordered && n > 0).then(|| split(sample, q, values[2]));
             PointEstimate { q, value: (n > 0).then(|| position.between(values[0], values[1])), dependence, n }
         };
         quantiles.iter().zip(positions).zip(values.chunks_exact(3)).map(point).collect()

@@ -60,6 +60,15 @@ pub(super) fn student_above(t: f64, freedom: f64) -> f64 {
     }
 }
 
+/// The number of independent values that have an interval as wide as a series with this `dependence`, at `confidence`.
+pub(super) fn trials(dependence: &Dependence, confidence: f64) -> f64 {
+    let p = 0.5 + confidence / 2.0;
+    match dependence.is_found {
+        true => dependence.effective_n * (normal(p) / student(p, dependence.freedom)).powi(2),
+        false => dependence.n,
+    }
+}
+
 /// A ratio of counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
@@ -88,7 +97,7 @@ pub fn share(sample: &Sample, confidence: f64, is_hit: impl Fn(i64) -> bool) -> 
         return Share { effective_n: None, interval: None, ..ratio(hits, sample.n(), confidence) };
     }
     let dependence = Dependence::of(&Series::of_indicator(&sample.singletons, is_hit));
-    let found = of_trials(hits, sample.n(), dependence.trials(confidence), confidence);
+    let found = of_trials(hits, sample.n(), trials(&dependence, confidence), confidence);
     Share { effective_n: found.effective_n.map(|_| dependence.effective_n), ..found }
 }
 

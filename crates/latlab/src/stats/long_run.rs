@@ -1,9 +1,7 @@
-//! How much less a dependent series tells about its mean than as many independent values. The variance of the mean is
+//! How much less is known of the mean of a dependent series than of that of as many independent values. The variance of the mean is
 //! estimated from batch means of every batch size: a ladder, of which the largest lower bound decides that no coarser level
 //! contradicts. Quantiles and shares are means of an indicator. Method, simulation and limits: docs/statistics.md,
 //! "Dependence".
-
-use super::interval::{normal, student};
 
 /// Most batches of a ladder.
 const CELLS_MAX: usize = 8192;
@@ -23,7 +21,7 @@ const ROUNDING: f64 = 8.0 * f64::EPSILON;
 /// Standard errors by which the variance of few long batches exceeds that of many short ones: more, as nine of them are
 /// compared in a sample, and short batches do not hold all of a fast dependence.
 const STRIKING_SLOW: f64 = 3.4;
-/// Shorter series have no autocorrelation that could be told from chance.
+/// The lag-1 autocorrelation of a shorter series is mostly chance.
 const LAG_VALUES_MIN: f64 = 10.0;
 /// Changes are slow if the variance of at most this many batch means is larger than that of [`FAST_BATCHES`].
 const SLOW_BATCHES_MAX: f64 = 32.0;
@@ -133,7 +131,8 @@ pub(super) struct Dependence {
     pub(super) bursts: f64,
     /// The long-run variance: that of the mean times the length.
     variance: f64,
-    n: f64,
+    /// The length of the series.
+    pub(super) n: f64,
 }
 
 impl Dependence {
@@ -151,11 +150,10 @@ impl Dependence {
         let ladder = Ladder::of(series);
         let correlation = series.lagged.filter(|_| series.n >= LAG_VALUES_MIN).map(|lagged| lagged / series.squares);
         let mut estimate = ladder.chosen(independent.variance).unwrap_or(own);
-        if let Some(by_lag) = correlation.map(|correlation| autoregressive(correlation, independent))
-            && by_lag.variance > estimate.variance
-            && !ladder.contradicts(by_lag.variance)
+        let by_lag = correlation.map(|correlation| Autoregressive::of(correlation, independent));
+        if let Some(by_lag) = by_lag.filter(|by_lag| by_lag.variance > estimate.variance && !ladder.contradicts(by_lag))
         {
-            estimate = by_lag;
+            estimate = by_lag.estimate();
         }
         // Few hits meet in a batch by chance more often than the normal distribution has it.
         let rarity = (STRIKING * STRIKING - 1.0) / 6.0 / series.rarer;
@@ -183,13 +181,10 @@ impl Dependence {
         }
     }
 
-    /// The number of independent values that have an interval as wide as the one of this series at `confidence`.
-    pub(super) fn trials(&self, confidence: f64) -> f64 {
-        if !self.is_found {
-            return self.n;
-        }
-        let p = 0.5 + confidence / 2.0;
-        self.effective_n * (normal(p) / student(p, self.freedom)).powi(2)
+    /// The dependence of an indicator for a quantile that has `times` its variance: many equal values leave the quantile as
+    /// certain as the variance of their share does.
+    pub(super) fn at_variance(self, times: f64) -> Dependence {
+        Dependence { effective_n: (self.effective_n * times.max(1.0)).min(self.n.max(1.0)), ..self }
     }
 }
 
@@ -345,9 +340,9 @@ impl Ladder {
         }
     }
 
-    /// Whether the batches of some size vary too little for a series of this long-run `variance`.
-    fn contradicts(&self, variance: f64) -> bool {
-        self.levels.iter().any(|level| level.upper_bound() < variance)
+    /// Whether the batches of some size vary too little for such a series.
+    fn contradicts(&self, series: &Autoregressive) -> bool {
+        self.levels.iter().any(|level| level.upper_bound() < series.variance_at(level.batches))
     }
 
     /// Whether few long batches vary more than many short ones of a series of `n` values, beyond chance.
@@ -378,17 +373,41 @@ fn estimate_at(levels: &[Level], bound: f64) -> Estimate {
 /// Most that the lag-1 autocorrelation of a short series is taken for.
 const AUTOCORRELATION_MAX: f64 = 0.97;
 
-/// The long-run variance of a first-order autoregressive series with this lag-1 `autocorrelation`, from which its bias of
-/// (1 + 4ρ)/n is taken (Marriott and Pope 1954; Kendall 1954). Batches of a short series are too few to show dependence.
-fn autoregressive(autocorrelation: f64, independent: Level) -> Estimate {
-    let n = independent.batches;
-    let correlation = ((autocorrelation + 1.0 / n) / (1.0 - 4.0 / n)).clamp(0.0, AUTOCORRELATION_MAX);
-    let factor = (1.0 + correlation) / (1.0 - correlation);
-    // The variance of dependent values about their own mean is too small.
-    let seen = (1.0 - (factor - 1.0) / (n - 1.0)).max(0.2);
-    let square = correlation * correlation;
-    let freedom = (independent.freedom * (1.0 - square) / (1.0 + square)).max(1.0);
-    Estimate { variance: independent.variance * factor / seen, freedom, skewness: 0.0, bursts: f64::INFINITY }
+/// A first-order autoregressive series. Batches of a short series are too few to show such dependence.
+#[derive(Clone, Copy, Debug)]
+struct Autoregressive {
+    n: f64,
+    /// Lag-1 autocorrelation.
+    correlation: f64,
+    /// Long-run variance.
+    variance: f64,
+    freedom: f64,
+}
+
+impl Autoregressive {
+    /// With the lag-1 `autocorrelation` of the values, from which its bias of (1 + 4ρ)/n is taken (Marriott and Pope 1954;
+    /// Kendall 1954).
+    fn of(autocorrelation: f64, independent: Level) -> Autoregressive {
+        let n = independent.batches;
+        let correlation = ((autocorrelation + 1.0 / n) / (1.0 - 4.0 / n)).clamp(0.0, AUTOCORRELATION_MAX);
+        let factor = (1.0 + correlation) / (1.0 - correlation);
+        // The variance of dependent values about their own mean is too small.
+        let seen = (1.0 - (factor - 1.0) / (n - 1.0)).max(0.2);
+        let square = correlation * correlation;
+        let freedom = (independent.freedom * (1.0 - square) / (1.0 + square)).max(1.0);
+        Autoregressive { n, correlation, variance: independent.variance * factor / seen, freedom }
+    }
+
+    /// The variance that so many batches of it show: less than in the long run, since dependence ends with each batch.
+    fn variance_at(&self, batches: f64) -> f64 {
+        let (length, correlation) = (self.n / batches, self.correlation);
+        let lost = 2.0 * correlation * (1.0 - correlation.powf(length)) / (length * (1.0 - correlation * correlation));
+        self.variance * (1.0 - lost)
+    }
+
+    fn estimate(&self) -> Estimate {
+        Estimate { variance: self.variance, freedom: self.freedom, skewness: 0.0, bursts: f64::INFINITY }
+    }
 }
 
 /// Moments of batch sums.

@@ -5,7 +5,6 @@ mod clocks;
 mod host_samples;
 mod hosts;
 mod loads;
-mod one_run;
 mod run;
 mod wording;
 
@@ -13,8 +12,7 @@ pub(super) use clocks::same_machine;
 pub(super) use host_samples::is_contended;
 pub use hosts::real_time_warning;
 pub use loads::unreached_loads;
-pub(super) use one_run::of_one_run;
-pub(super) use run::{of_run, timeout_of};
+pub(super) use run::{of_one_run, of_run, timeout_of};
 
 #[cfg(test)]
 mod tests;

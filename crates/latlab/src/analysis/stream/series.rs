@@ -78,12 +78,11 @@ impl RateSeries {
             min: by_rate.first().map(Level::rate),
             max: by_rate.last().map(Level::rate),
             mean,
-            stddev: mean.filter(|_| self.levels.len() > 1).map(|mean| self.stddev(mean)),
+            stddev: described.stddev.and(mean).map(|mean| self.stddev(mean)),
             effective_n: of_parts.effective_n,
             mean_interval: of_parts.mean_interval,
             slow_changes: of_parts.slow_changes || described.slow_changes,
             rare_bursts: of_parts.rare_bursts,
-            n: self.levels.len() as u64,
             ..described
         }
     }
@@ -98,22 +97,14 @@ impl RateSeries {
         self.levels.iter().map(|level| level.span.0).sum::<i64>() as f64
     }
 
-    /// The number of equal parts of the time that are worth as much as the levels: (Σt)² / Σt² of their lengths t (Kish
-    /// 1965), which is their number if all have the same length. More parts would repeat the long levels, and count as more
-    /// observations than were made.
-    fn parts(&self) -> usize {
-        let squares: f64 = self.levels.iter().map(|level| (level.span.0 as f64).powi(2)).sum();
-        if self.levels.is_empty() { 0 } else { (self.time_ns().powi(2) / squares).round() as usize }
-    }
-
-    /// The mean rates of equal parts of the time. If all levels have the same length, these are their rates.
+    /// The mean rates of as many equal parts of the time as there are levels. If all levels have the same length, these
+    /// are their rates.
     fn means_of_parts(&self) -> Vec<i64> {
-        let count = self.parts();
-        let part_ns = self.time_ns() / count as f64;
+        let part_ns = self.time_ns() / self.levels.len() as f64;
         let mut levels = self.levels.iter();
         let (mut level, mut left_ns) = (None, 0.0);
-        let mut parts = Vec::with_capacity(count);
-        while parts.len() < count {
+        let mut parts = Vec::with_capacity(self.levels.len());
+        while parts.len() < self.levels.len() {
             let (mut bits, mut wanted_ns) = (0.0, part_ns);
             loop {
                 let taken_ns = wanted_ns.min(left_ns);
@@ -132,7 +123,7 @@ impl RateSeries {
 
     /// The rates in the middle of the same parts: each level as often as it contains the middle of a part.
     fn rates_in_parts(&self) -> Vec<i64> {
-        let part_ns = self.time_ns() / self.parts() as f64;
+        let part_ns = self.time_ns() / self.levels.len() as f64;
         let mut until_ns = 0;
         let of_level = |level: &Level| {
             let before = (until_ns as f64 / part_ns).round();
