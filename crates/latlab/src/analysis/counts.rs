@@ -147,6 +147,11 @@ impl ShareIntervals {
         ShareIntervals { main: Some(main), deadline, ..ShareIntervals::default() }
     }
 
+    /// The probes that were lost or late; `None` if no intervals were requested.
+    pub(super) fn lost(&self) -> Option<Share> {
+        self.lost
+    }
+
     /// Takes from `sample` the ratios that it holds.
     pub(super) fn take(&mut self, sample: &Sample) {
         let Some(main) = self.main else { return };

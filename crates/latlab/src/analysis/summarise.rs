@@ -29,7 +29,7 @@ pub fn summarise<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result
 /// The summary of a run of probes, or of wake-ups, whose rows are visited as probes.
 fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Summary, AnalysisError<S::Error>> {
     let manifest = source.manifest();
-    let describing = describe_options(manifest, options);
+    let describing = describe_options(options);
     let mut counts = RunCounts::new(options.judging.deadline_ns, manifest.spec.schedule().interval());
     let mut main = Singletons::of(manifest.kind.metric(), manifest.rows);
     let mut windows = options.judging.window_ns.map(|length| Windows::of(length, &describing));
@@ -61,6 +61,7 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
         .zip(manifest.spec.wakeup())
         .map(|(wakeups, spec)| wakeups.finish(manifest, spec, hosts.get(&Side::Local), described, &describing));
     let mut own = caveats_of_rows(source, &counts, described, &hosts)?;
+    own.extend(caveats::of_one_run(manifest.kind, described, intervals.lost()));
     own.extend(summary.wakeups.iter().flat_map(|wakeups| wakeup::caveats(wakeups, counts.counts.answered)));
     own.extend(summary.coincidence.as_ref().and_then(ping::overrun_caveat));
     own.extend(ping::socket_caveats(manifest, &counts.counts));
@@ -102,7 +103,7 @@ pub(super) fn caveats_of_probes<S: ProbeSource>(
     let hosts = host_samples(source)?;
     let mut own = caveats_of_rows(source, counts, None, &hosts)?;
     if let Some((wakeups, spec)) = wakeups.zip(manifest.spec.wakeup()) {
-        let describing = describe_options(manifest, &without_intervals(manifest));
+        let describing = describe_options(&without_intervals(manifest));
         let wakeups = wakeups.finish(manifest, spec, hosts.get(&Side::Local), None, &describing);
         own.extend(wakeup::caveats(&wakeups, counts.counts.answered));
     }
@@ -116,7 +117,7 @@ pub(super) fn caveats_of_stream<S: ProbeSource>(
     intervals: &StreamAccumulator,
 ) -> Result<Vec<Caveat>, S::Error> {
     let manifest = source.manifest();
-    let figures = stream::figures(source, intervals, &describe_options(manifest, &without_intervals(manifest)))?;
+    let figures = stream::figures(source, intervals, &describe_options(&without_intervals(manifest)))?;
     Ok(caveats::of_run(manifest, &host_samples(source)?, stream::caveats(manifest, &figures, None)))
 }
 
@@ -127,7 +128,7 @@ fn without_intervals(manifest: &Manifest) -> SummaryOptions {
 /// The summary of a stream, whose intervals are read once.
 fn of_stream<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Summary, S::Error> {
     let manifest = source.manifest();
-    let describing = describe_options(manifest, options);
+    let describing = describe_options(options);
     let intervals = StreamAccumulator::of(source)?;
     let figures = stream::figures(source, &intervals, &describing)?;
     let counts = RunCounts::of_counts(intervals.counts(), figures.total.sending);
@@ -135,7 +136,9 @@ fn of_stream<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     let described = |metric| (metric, intervals.described(metric, manifest, &alike));
     let metrics: BTreeMap<Metric, Description> = Metric::STREAM.into_iter().map(described).collect();
     let hosts = host_samples(source)?;
-    let own = stream::caveats(manifest, &figures, metrics.get(&Metric::DeliveredRate));
+    let delivered = metrics.get(&Metric::DeliveredRate);
+    let mut own = stream::caveats(manifest, &figures, delivered);
+    own.extend(caveats::of_one_run(manifest.kind, delivered, None));
     Ok(Summary {
         // Windows and deadlines of answers are refused when a stream is requested; here they are ignored.
         ratios: Ratios::of(&counts.counts, None, &ShareIntervals::default()),
@@ -189,13 +192,12 @@ fn instrument(manifest: &Manifest) -> Instrument {
     instrument
 }
 
-/// How to describe every sample. The seed comes from the run, so that a recording always gives the same figures.
-fn describe_options(manifest: &Manifest, options: &SummaryOptions) -> DescribeOptions {
+/// How to describe every sample.
+fn describe_options(options: &SummaryOptions) -> DescribeOptions {
     DescribeOptions {
         quantiles: options.judging.quantiles.clone(),
         confidence: defaults::CONFIDENCE,
         intervals: options.intervals,
-        seed: u64::from_str_radix(&manifest.run_id, 16).unwrap_or(0),
     }
 }
 
@@ -320,7 +322,7 @@ mod tests {
         let rows: Vec<_> = rows.map(|row| if row.seq.0 == 7 { but(row, Fate::Lost) } else { row }).collect();
         let source = InMemory::of(CLOSED, rows);
         let moved = summary(&source).metrics[&Metric::Pdv].clone();
-        let options = describe_options(&source.manifest, &SummaryOptions::of(&source.manifest.spec));
+        let options = describe_options(&SummaryOptions::of(&source.manifest.spec));
         let computed = describe(&sample(&source, Metric::Pdv).expect("rows in memory"), &options);
         assert_eq!(
             (moved.n, moved.lost, moved.min, moved.max),

@@ -46,6 +46,8 @@ fn sketched() -> Summary {
         stddev: Some(6_120.0),
         effective_n: Some(120_000.0),
         mean_interval: around(48_930.0, 190.0, 200.0),
+        slow_changes: false,
+        rare_bursts: None,
         quantiles: vec![
             estimate(0.5, 48_700.0, around(48_700.0, 200.0, 200.0)),
             estimate(0.9, 55_010.0, around(55_010.0, 300.0, 310.0)),

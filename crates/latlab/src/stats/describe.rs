@@ -1,11 +1,10 @@
 //! The description of a sample: moments, quantiles with their support and intervals, and shares of counts.
 
-use super::bootstrap::{Original, Replicates};
-use super::dependence::{Batches, BlockLength, Dependence};
-use super::interval::{Interval, student};
+use super::interval::{Interval, student, trials};
+use super::long_run::{Dependence, Series};
 use super::moments::{Extent, Spread};
 use super::order::{Order, select};
-use super::quantile::{QuantilePosition, RankBounds, SUPPORT_MIN, is_supported};
+use super::quantile::{QuantilePosition, RankBounds, SUPPORT_MIN, WITNESSES_MIN, is_supported};
 use crate::sample::{INFINITE, Sample};
 
 /// An estimated quantile.
@@ -19,7 +18,8 @@ pub struct QuantileEstimate {
     pub lost: bool,
     /// Its confidence interval, if one was asked for and exists.
     pub interval: Option<Interval>,
-    /// Whether at least 10 effective observations lie beyond it.
+    /// Whether at least 10 effective observations lie beyond it, or 100 if the level changes slowly; of an infinite one,
+    /// whether at least 10 singletons do: losses at a stretch are no milder than others.
     pub supported: bool,
     /// One-sided 95 % lower bound of a quantile without support.
     pub lower_bound: Option<f64>,
@@ -48,6 +48,10 @@ pub struct Description {
     pub mean_interval: Option<Interval>,
     /// In the order in which they were asked for.
     pub quantiles: Vec<QuantileEstimate>,
+    /// Whether the level changes over large parts of the sample, so that its figures do not predict those of the next one.
+    pub slow_changes: bool,
+    /// About how many bursts the mean or p99 comes from, if they are too few to show how frequent they are.
+    pub rare_bursts: Option<f64>,
 }
 
 /// The figures to compute.
@@ -59,8 +63,6 @@ pub struct DescribeOptions {
     pub confidence: f64,
     /// Whether to compute intervals, which cost more than all other figures.
     pub intervals: bool,
-    /// Seed of the bootstrap.
-    pub seed: u64,
 }
 
 /// A quantile with at least this many times `SUPPORT_MIN` singletons beyond it is supported without an estimate of
@@ -70,14 +72,21 @@ const AMPLE: f64 = 100.0;
 /// Up to this many singletons selecting in a copy of them is faster than counting them in buckets.
 const SELECTED_MAX: u64 = 1 << 18;
 
-/// The longest sample whose intervals come from the bootstrap. Above it the dependence is estimated from thousands of
-/// values, intervals from order statistics and batch means have the same coverage, and resampling would cost most.
-const BOOTSTRAP_MAX: u64 = 5000;
+/// Under slow changes so many times as many effective observations support a quantile: from few long parts the effective n
+/// is estimated too large, under long memory by a factor of 4 to 17.
+const SLOW_FACTOR: f64 = 10.0;
 
-/// With fewer finite singletons the interval of the mean comes from Student's t: the percentiles of a resampled mean
-/// cannot lie outside the sample, and of 2 to 5 singletons they are its extremes, which cover the mean of the population
-/// in only 50 to 94 of 100 samples.
-const BOOTSTRAP_MEAN_MIN: u64 = 10;
+/// The part of a tail by which an end of an interval may reach into it before the sample is split there too.
+const NEAR: f64 = 0.2;
+
+/// Quantiles that show whether the level of a sample changes slowly.
+const BODY: [f64; 2] = [0.5, 0.9];
+/// The quantile that shows rare bursts, if it has so many singletons beyond it.
+const TAIL: f64 = 0.99;
+const TAIL_SINGLETONS_MIN: f64 = 20.0;
+/// Fewer bursts do not show how frequent they are: as estimated from the mean, and from the tail.
+const BURSTS_MIN: f64 = 3.5;
+const TAIL_BURSTS_MIN: f64 = 2.5;
 
 /// Computes the figures that `options` asks for, in ns.
 ///
@@ -86,114 +95,149 @@ const BOOTSTRAP_MEAN_MIN: u64 = 10;
 pub fn describe(sample: &Sample, options: &DescribeOptions) -> Description {
     let extent = Extent::of(&sample.singletons);
     let spread = extent.map(|extent| Spread::of(&sample.singletons, &extent));
-    let centre = extent.zip(spread).map(|(extent, spread)| Centre::of(&extent, spread, sample.ordered));
+    let dependence = spread.as_ref().filter(|_| sample.ordered).map(|spread| Dependence::of(&spread.series));
+    let mean = extent.map(|extent| extent.mean());
+    let stddev = spread.and_then(|spread| spread.stddev);
     let order = Order::new(&sample.singletons);
-    let points = PointEstimate::all(sample, &order, &options.quantiles);
-    let replicates = centre.as_ref().and_then(|centre| resample(sample, centre, &points, options));
+    let watched = BODY.into_iter().chain([TAIL]).filter(|q| sample.ordered && !options.quantiles.contains(q));
+    let quantiles: Vec<f64> = options.quantiles.iter().copied().chain(watched).collect();
+    let points = PointEstimate::all(sample, &order, &quantiles);
+    let slow_changes = slow_changes(dependence.as_ref(), &points);
+    let wanted = &points[..options.quantiles.len()];
+    let interval = || mean_interval(mean?, stddev?, dependence.as_ref()?, options.confidence);
     Description {
         n: sample.n(),
         lost: sample.n() - extent.map_or(0, |extent| extent.count),
         min: extent.map(|extent| extent.min),
         max: extent.map(|extent| extent.max),
-        mean: centre.as_ref().map(|centre| centre.mean),
-        stddev: centre.as_ref().and_then(|centre| centre.spread.stddev),
-        effective_n: centre.as_ref().and_then(|centre| centre.dependence).map(|dependence| dependence.effective_n),
-        mean_interval: centre.and_then(|centre| centre.interval(replicates.as_ref(), options)),
-        quantiles: estimates(&points, &order, replicates.as_ref(), extent, options),
+        mean,
+        stddev,
+        effective_n: dependence.map(|dependence| dependence.effective_n),
+        mean_interval: if options.intervals { interval() } else { None },
+        quantiles: estimates(sample, wanted, &order, slow_changes, extent, options),
+        slow_changes,
+        rare_bursts: rare_bursts(dependence.as_ref(), &points),
     }
 }
 
-/// The mean of the finite singletons, with what its interval is computed from.
-struct Centre {
-    mean: f64,
-    /// Finite singletons.
-    count: u64,
-    spread: Spread,
-    /// `None` if the order is unknown.
-    dependence: Option<Dependence>,
+/// The mean ± t standard errors. The end on the side to which the mean is skewed is farther out (Johnson 1978).
+fn mean_interval(mean: f64, stddev: f64, dependence: &Dependence, confidence: f64) -> Option<Interval> {
+    let t = student(0.5 + confidence / 2.0, dependence.freedom);
+    let error = stddev / dependence.effective_n.sqrt();
+    let tail = error * dependence.skewness * (1.0 + 2.0 * t * t) / 6.0;
+    Interval::between(mean - t * error + tail.min(0.0), mean + t * error + tail.max(0.0), confidence)
 }
 
-impl Centre {
-    fn of(extent: &Extent, spread: Spread, ordered: bool) -> Centre {
-        let dependence = ordered.then(|| Dependence::of(&spread.batches));
-        Centre { mean: extent.mean(), count: extent.count, spread, dependence }
-    }
-
-    /// From the replicates if the sample is large enough, else mean ± t × stddev / √effective n.
-    fn interval(&self, replicates: Option<&Replicates>, options: &DescribeOptions) -> Option<Interval> {
-        let stddev = self.spread.stddev.filter(|_| options.intervals)?;
-        if let Some(replicates) = replicates.filter(|_| self.count >= BOOTSTRAP_MEAN_MIN) {
-            return replicates.mean(options.confidence);
-        }
-        let Dependence { effective_n, freedom } = self.dependence?;
-        let reach = student(0.5 + options.confidence / 2.0, freedom) * stddev / effective_n.sqrt();
-        Some(Interval { low: Some(self.mean - reach), high: Some(self.mean + reach), confidence: options.confidence })
-    }
+fn slow_changes(mean: Option<&Dependence>, points: &[PointEstimate]) -> bool {
+    let of_body = points.iter().filter(|point| BODY.contains(&point.q)).filter_map(|point| point.dependence.as_ref());
+    mean.into_iter().chain(of_body).any(|dependence| dependence.is_slow)
 }
 
-/// Resamples with one block length for all figures: the longest that the mean or a quantile outside of a thin tail needs.
-fn resample(
-    sample: &Sample,
-    centre: &Centre,
-    points: &[PointEstimate],
-    options: &DescribeOptions,
-) -> Option<Replicates> {
-    if !options.intervals || !sample.ordered || !(2..=BOOTSTRAP_MAX).contains(&sample.n()) {
-        return None;
-    }
-    let blocks = points.iter().filter_map(|point| point.block(&sample.singletons));
-    let block = blocks.fold(BlockLength::of(&centre.spread.batches.sums), BlockLength::longer);
-    let positions: Vec<QuantilePosition> = points.iter().map(|point| point.position).collect();
-    Some(Original { singletons: &sample.singletons, mean: centre.mean, block }.resample(&positions, options.seed))
+fn rare_bursts(mean: Option<&Dependence>, points: &[PointEstimate]) -> Option<f64> {
+    let is_tail = |point: &&PointEstimate| point.q == TAIL && point.n as f64 * (1.0 - TAIL) >= TAIL_SINGLETONS_MIN;
+    let of_tail = points.iter().find(is_tail).and_then(|point| point.dependence.as_ref());
+    let of_tail = of_tail.map(|dependence| (1.0 - TAIL) * dependence.effective_n).filter(|it| *it < TAIL_BURSTS_MIN);
+    let of_mean = mean.map(|dependence| dependence.bursts).filter(|bursts| *bursts < BURSTS_MIN);
+    of_mean.into_iter().chain(of_tail).reduce(f64::min)
 }
 
 /// Whether each point is supported: enough singletons lie beyond it and beyond all points between it and the median. If
 /// drift leaves even the median without support, it cannot be distinguished from a tail.
-fn supported(points: &[PointEstimate]) -> Vec<bool> {
+fn supported(points: &[PointEstimate], slow_changes: bool) -> Vec<bool> {
     let is_between = |inner: f64, outer: f64| match outer >= 0.5 {
         true => (0.5..=outer).contains(&inner),
         false => (outer..=0.5).contains(&inner),
     };
-    let own: Vec<(f64, bool)> = points.iter().map(|point| (point.q, point.is_supported())).collect();
-    let of = |outer: f64| own.iter().all(|(inner, supported)| *supported || !is_between(*inner, outer));
-    own.iter().map(|(outer, _)| of(*outer)).collect()
+    let share = if slow_changes { 1.0 / SLOW_FACTOR } else { 1.0 };
+    let own: Vec<(f64, bool)> = points.iter().map(|point| (point.q, point.is_supported(share))).collect();
+    let is_supported = |point: &PointEstimate| match point.is_lost() {
+        true => is_supported(point.q, point.n as f64),
+        false => own.iter().all(|(inner, supported)| *supported || !is_between(*inner, point.q)),
+    };
+    points.iter().map(is_supported).collect()
 }
 
-/// The points with their bounds: from resampling outside of thin tails, else from order statistics.
+/// The points with their intervals and bounds, which are order statistics.
 fn estimates(
+    sample: &Sample,
     points: &[PointEstimate],
     order: &Order<'_>,
-    replicates: Option<&Replicates>,
+    slow_changes: bool,
     extent: Option<Extent>,
     options: &DescribeOptions,
 ) -> Vec<QuantileEstimate> {
-    let support = supported(points);
-    let bounds = points.iter().zip(&support).map(|(point, supported)| point.bounds(*supported, options));
-    let bounds: Vec<Option<RankBounds>> = bounds.collect();
-    let ranks: Vec<u64> = bounds.iter().flatten().flat_map(RankBounds::ranks).collect();
-    let mut values = order.at(&ranks).into_iter();
-    let mut next = |rank: Option<u64>| rank.and_then(|_| values.next());
-    let estimate = |(place, (point, bounds)): (usize, (&PointEstimate, &Option<RankBounds>))| {
-        let [low, high, below] = bounds.map_or([None; 3], |bounds| bounds.each().map(&mut next));
-        let supported = support[place];
-        let resampled = replicates.filter(|_| !point.is_thin());
-        let interval = bounds.filter(|_| options.intervals).and_then(|bounds| match resampled {
-            Some(replicates) => bounds.limit(replicates.quantile(place, options.confidence)?),
-            None => bounds.interval(low, high),
-        });
-        // If even the bound lies among the lost singletons, the largest finite one is a bound.
-        let lower_bound = below.filter(|_| !supported).zip(extent).map(|(value, extent)| value.min(extent.max) as f64);
+    let support = supported(points, slow_changes);
+    let is_needed = |(point, supported): (&PointEstimate, &bool)| options.intervals || (!supported && point.n > 0);
+    let trials = points.iter().zip(&support).map(|pair| {
+        let dependence = pair.0.dependence.as_ref().filter(|_| is_needed(pair))?;
+        Some(trials(dependence, options.confidence))
+    });
+    let trials: Vec<Option<f64>> = trials.collect();
+    let first = Bounds::of(points, &trials, order, options.confidence);
+    let again = first.iter().zip(points).zip(&trials).map(|((bounds, point), trials)| {
+        let (bounds, trials) = bounds.as_ref().zip(*trials)?;
+        Some(bounds.trials(sample, point, trials, options.confidence))
+    });
+    let again: Vec<Option<f64>> = again.collect();
+    let bounds = if again == trials { first } else { Bounds::of(points, &again, order, options.confidence) };
+    let estimate = |((point, bounds), supported): ((&PointEstimate, Option<Bounds>), bool)| {
+        let below = bounds.as_ref().and_then(|bounds| bounds.below).filter(|_| !supported);
         QuantileEstimate {
             q: point.q,
             value: point.value.filter(|value| value.is_finite()),
-            lost: point.value.is_some_and(f64::is_infinite),
-            interval,
+            lost: point.is_lost(),
+            interval: bounds
+                .filter(|_| options.intervals)
+                .and_then(|bounds| bounds.ranks.interval(bounds.low, bounds.high)),
             supported,
-            lower_bound,
-            bound_is_lost: !supported && below == Some(INFINITE),
+            // If even the bound lies among the lost singletons, the largest finite one is a bound.
+            lower_bound: below.zip(extent).map(|(value, extent)| value.min(extent.max) as f64),
+            bound_is_lost: below == Some(INFINITE),
         }
     };
-    points.iter().zip(&bounds).enumerate().map(estimate).collect()
+    points.iter().zip(bounds).zip(support).map(estimate).collect()
+}
+
+/// The order statistics around a quantile.
+struct Bounds {
+    ranks: RankBounds,
+    low: Option<i64>,
+    high: Option<i64>,
+    below: Option<i64>,
+}
+
+impl Bounds {
+    /// Those of each point with its number of `trials`, if it has one.
+    fn of(points: &[PointEstimate], trials: &[Option<f64>], order: &Order<'_>, confidence: f64) -> Vec<Option<Bounds>> {
+        let ranks = |(point, trials): (&PointEstimate, &Option<f64>)| {
+            trials.map(|trials| RankBounds::of(point.q, point.n, trials, confidence))
+        };
+        let ranks: Vec<Option<RankBounds>> = points.iter().zip(trials).map(ranks).collect();
+        let each: Vec<u64> = ranks.iter().flatten().flat_map(RankBounds::ranks).collect();
+        let mut values = order.at(&each).into_iter();
+        let mut next = |rank: Option<u64>| rank.and_then(|_| values.next());
+        let mut bounds = |ranks: RankBounds| {
+            let [low, high, below] = ranks.each().map(&mut next);
+            Bounds { ranks, low, high, below }
+        };
+        ranks.into_iter().map(|ranks| ranks.map(&mut bounds)).collect()
+    }
+
+    /// The smallest of so `many` trials and those of the sample split at both ends, if enough singletons lie on both sides. An
+    /// end near the quantile splits the sample as that does.
+    fn trials(&self, sample: &Sample, point: &PointEstimate, many: f64, confidence: f64) -> f64 {
+        let (singletons, n, q) = (&sample.singletons, sample.n() as f64, point.q);
+        let is_far = |rank: Option<u64>, end: i64| {
+            rank.is_some_and(|rank| (rank as f64 / n - q).abs() > NEAR * q.min(1.0 - q))
+                && point.value != Some(end as f64)
+        };
+        let low = self.low.filter(|low| is_far(self.ranks.low, *low));
+        let high = self.high.filter(|high| is_far(self.ranks.high, *high));
+        let at_low = low.map(|low| Series::of_indicator(singletons, |value| value <= low));
+        let at_high = high.map(|high| Series::of_indicator(singletons, |value| value < high));
+        let ends = at_low.into_iter().chain(at_high).filter(|series| series.rarer() >= WITNESSES_MIN as f64);
+        ends.map(|series| trials(&Dependence::of(&series), confidence)).fold(many, f64::min)
+    }
 }
 
 /// The point values of `sample`, without intervals, bounds and effective sample size: what a comparison of many runs
@@ -211,6 +255,8 @@ pub fn plain(sample: &Sample, quantiles: &[f64], with_stddev: bool) -> Descripti
         effective_n: None,
         mean_interval: None,
         quantiles: if quantiles.is_empty() { Vec::new() } else { points(sample, quantiles) },
+        slow_changes: false,
+        rare_bursts: None,
     }
 }
 
@@ -241,74 +287,57 @@ fn points(sample: &Sample, quantiles: &[f64]) -> Vec<QuantileEstimate> {
 /// independent.
 fn has_support(sample: &Sample, q: f64, value: i64) -> bool {
     let n = sample.n() as f64;
-    if !sample.ordered || !is_supported(q, n) || n * q.min(1.0 - q) >= AMPLE * SUPPORT_MIN {
+    if !sample.ordered || value == INFINITE || !is_supported(q, n) || n * q.min(1.0 - q) >= AMPLE * SUPPORT_MIN {
         return is_supported(q, n);
     }
+    is_supported(q, independent_n(&split(sample, q, value), sample.n()))
+}
+
+/// The dependence at quantile `q` of the singletons up to `value`; infinite ones lie above every bound.
+fn split(sample: &Sample, q: f64, value: i64) -> Dependence {
     let bound = value.min(INFINITE - 1);
-    is_supported(q, Dependence::of(&Batches::of_indicator(&sample.singletons, |value| value <= bound)).effective_n)
+    let series = Series::of_indicator(&sample.singletons, |value| value <= bound);
+    let rarer = series.rarer() / sample.n() as f64;
+    Dependence::of(&series).at_variance(q * (1.0 - q) / (rarer * (1.0 - rarer)))
+}
+
+/// The effective n, or all `n` if their dependence may be chance: otherwise one of five samples of exactly the size that
+/// supports a quantile would not support it.
+fn independent_n(dependence: &Dependence, n: u64) -> f64 {
+    if dependence.is_striking { dependence.effective_n } else { n as f64 }
 }
 
 /// The point value of a quantile, and the dependence of the sample there.
 struct PointEstimate {
     q: f64,
-    position: QuantilePosition,
     /// In ns, infinite if it lies among the lost singletons; `None` of an empty sample.
     value: Option<f64>,
     /// `None` if the order is unknown.
-    split: Option<Split>,
+    dependence: Option<Dependence>,
     n: u64,
-}
-
-/// The sample divided into singletons up to the quantile and beyond it.
-struct Split {
-    bound: i64,
-    effective_n: f64,
 }
 
 impl PointEstimate {
     fn all(sample: &Sample, order: &Order<'_>, quantiles: &[f64]) -> Vec<PointEstimate> {
         let n = sample.n();
         let positions: Vec<QuantilePosition> = quantiles.iter().map(|q| QuantilePosition::of(*q, n)).collect();
-        let ranks: Vec<u64> = positions.iter().flat_map(|at| [at.rank, at.rank + 1, at.witness_rank(n)]).collect();
+        let ranks = quantiles.iter().zip(&positions);
+        let ranks: Vec<u64> = ranks.flat_map(|(q, at)| [at.rank, at.rank + 1, at.split_rank(*q, n)]).collect();
         let values = order.at(&ranks);
         let point = |((&q, position), values): ((&f64, QuantilePosition), &[i64])| {
-            let split = (sample.ordered && n > 0).then(|| Split::of(&sample.singletons, values[0], values[2]));
-            PointEstimate { q, position, value: (n > 0).then(|| position.between(values[0], values[1])), split, n }
+            let dependence = (sample.ordered && n > 0).then(|| split(sample, q, values[2]));
+            PointEstimate { q, value: (n > 0).then(|| position.between(values[0], values[1])), dependence, n }
         };
         quantiles.iter().zip(positions).zip(values.chunks_exact(3)).map(point).collect()
     }
 
-    /// Whether enough effective observations lie beyond it; a sample of unknown order is taken as independent.
-    fn is_supported(&self) -> bool {
-        is_supported(self.q, self.split.as_ref().map_or(self.n as f64, |split| split.effective_n))
+    fn is_lost(&self) -> bool {
+        self.value.is_some_and(f64::is_infinite)
     }
 
-    fn is_thin(&self) -> bool {
-        self.position.is_thin(self.n)
-    }
-
-    /// Order statistics around the quantile, if an interval or a bound needs them.
-    fn bounds(&self, supported: bool, options: &DescribeOptions) -> Option<RankBounds> {
-        let split = self.split.as_ref()?;
-        let needed = options.intervals || !supported;
-        needed.then(|| RankBounds::of(self.q, self.n, split.effective_n, options.confidence))
-    }
-
-    /// The block length that this quantile needs; `None` in a thin tail.
-    fn block(&self, singletons: &[i64]) -> Option<BlockLength> {
-        let bound = self.split.as_ref().filter(|_| !self.is_thin())?.bound;
-        Some(BlockLength::of(&Batches::of_indicator(singletons, |value| value <= bound).sums))
-    }
-}
-
-impl Split {
-    /// At `value`, and in a thin tail also at its `witness`, of which the smaller effective n counts.
-    fn of(singletons: &[i64], value: i64, witness: i64) -> Split {
-        // Infinite singletons lie above every bound.
-        let (bound, witness) = (value.min(INFINITE - 1), witness.min(INFINITE - 1));
-        let effective_n =
-            |bound: i64| Dependence::of(&Batches::of_indicator(singletons, |value| value <= bound)).effective_n;
-        let own = effective_n(bound);
-        Split { bound, effective_n: if witness == bound { own } else { own.min(effective_n(witness)) } }
+    /// Whether enough effective observations lie beyond it if a `share` of them counts; a sample of unknown order is taken
+    /// as independent.
+    fn is_supported(&self, share: f64) -> bool {
+        is_supported(self.q, share * self.dependence.as_ref().map_or(self.n as f64, |it| independent_n(it, self.n)))
     }
 }

@@ -3,7 +3,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-use super::dependence::{Batches, Dependence};
+use super::long_run::{Dependence, Series};
 use crate::sample::Sample;
 
 /// A confidence interval of a parameter; an end that the data do not bound is `None`.
@@ -60,6 +60,15 @@ pub(super) fn student_above(t: f64, freedom: f64) -> f64 {
     }
 }
 
+/// The number of independent values that have an interval as wide as a series with this `dependence`, at `confidence`.
+pub(super) fn trials(dependence: &Dependence, confidence: f64) -> f64 {
+    let p = 0.5 + confidence / 2.0;
+    match dependence.is_found {
+        true => dependence.effective_n * (normal(p) / student(p, dependence.freedom)).powi(2),
+        false => dependence.n,
+    }
+}
+
 /// A ratio of counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
@@ -71,13 +80,13 @@ pub struct Share {
     pub value: Option<f64>,
     /// Effective sample size; `None` if the order is unknown.
     pub effective_n: Option<f64>,
-    /// Wilson's score interval at the effective n, within [0, 1]; `None` if the order is unknown.
+    /// Wilson's score interval at the effective n, less the uncertainty of that, within [0, 1]; `None` if the order is unknown.
     pub interval: Option<Interval>,
 }
 
 /// The share of `hits` among `n` independent observations.
 pub fn ratio(hits: u64, n: u64, confidence: f64) -> Share {
-    at_effective_n(hits, n, n as f64, confidence)
+    of_trials(hits, n, n as f64, confidence)
 }
 
 /// The share of singletons for which `is_hit` holds; infinite ones are [`INFINITE`](crate::sample::INFINITE). Hits in
@@ -87,17 +96,17 @@ pub fn share(sample: &Sample, confidence: f64, is_hit: impl Fn(i64) -> bool) -> 
     if !sample.ordered {
         return Share { effective_n: None, interval: None, ..ratio(hits, sample.n(), confidence) };
     }
-    let dependence = Dependence::of(&Batches::of_indicator(&sample.singletons, is_hit));
-    at_effective_n(hits, sample.n(), dependence.effective_n, confidence)
+    let dependence = Dependence::of(&Series::of_indicator(&sample.singletons, is_hit));
+    let found = of_trials(hits, sample.n(), trials(&dependence, confidence), confidence);
+    Share { effective_n: found.effective_n.map(|_| dependence.effective_n), ..found }
 }
 
-fn at_effective_n(hits: u64, n: u64, effective_n: f64, confidence: f64) -> Share {
+fn of_trials(hits: u64, n: u64, trials: f64, confidence: f64) -> Share {
     if n == 0 {
         return Share { hits, n, value: None, effective_n: None, interval: None };
     }
     let value = hits as f64 / n as f64;
-    let interval = wilson(value, effective_n, confidence);
-    Share { hits, n, value: Some(value), effective_n: Some(effective_n), interval: Some(interval) }
+    Share { hits, n, value: Some(value), effective_n: Some(trials), interval: Some(wilson(value, trials, confidence)) }
 }
 
 /// Wilson's score interval (1927): all probabilities that a score test does not reject.

@@ -1,8 +1,6 @@
 //! Statistics of one sample and of compared runs: pure functions, whose randomness comes from seeds in their arguments.
 //! Methods and references: docs/statistics.md.
 
-mod bootstrap;
-mod dependence;
 mod describe;
 mod histogram;
 mod interval;

@@ -1,6 +1,6 @@
 //! Count, extremes, mean and standard deviation over the finite singletons.
 
-use super::dependence::Batches;
+use super::long_run::Series;
 use crate::sample::INFINITE;
 
 /// Count, extremes and exact sum of the finite singletons, from one pass.
@@ -50,44 +50,23 @@ impl Extent {
     }
 }
 
-/// The standard deviation of the finite singletons, and their deviations in batches for the estimate of dependence.
+/// The standard deviation of the finite singletons, and their deviations from the mean for the estimate of dependence.
 pub(super) struct Spread {
     /// Sample standard deviation (n − 1) in ns; `None` below two.
     pub(super) stddev: Option<f64>,
     /// Deviations from the mean.
-    pub(super) batches: Batches,
+    pub(super) series: Series,
 }
 
 impl Spread {
     /// From a second pass over `singletons`, whose extent is known.
     pub(super) fn of(singletons: &[i64], extent: &Extent) -> Spread {
-        let size = Batches::size_for(extent.count);
         let mean_above_min = extent.mean_above_min();
-        let mut sums = Vec::with_capacity((extent.count / size as u64) as usize);
-        let (mut squares, mut residue) = (0.0, 0.0);
-        let (mut batch_sum, mut batch_squares, mut filled) = (0.0, 0.0, 0);
-        for &value in singletons {
-            if value == INFINITE {
-                continue;
-            }
-            let deviation = extent.deviation(value, mean_above_min);
-            batch_sum += deviation;
-            batch_squares += deviation * deviation;
-            filled += 1;
-            if filled == size {
-                sums.push(batch_sum);
-                residue += batch_sum;
-                squares += batch_squares;
-                (batch_sum, batch_squares, filled) = (0.0, 0.0, 0);
-            }
-        }
-        squares += batch_squares;
-        residue += batch_sum;
-        // The mean was rounded: the remaining sum of the deviations corrects the squares.
-        let count = extent.count as f64;
-        let squares = (squares - residue * residue / count).max(0.0);
-        let stddev = (extent.count > 1).then(|| (squares / (count - 1.0)).sqrt());
-        Spread { stddev, batches: Batches { sums, size, n: extent.count, variance: squares / count } }
+        let finite = singletons.iter().filter(|value| **value != INFINITE);
+        let deviations = finite.map(|value| extent.deviation(*value, mean_above_min));
+        let series = Series::of_centred(extent.count as usize, deviations);
+        let variance = series.squares_about_mean() / (extent.count as f64 - 1.0);
+        Spread { stddev: (extent.count > 1).then(|| variance.sqrt()), series }
     }
 }
 

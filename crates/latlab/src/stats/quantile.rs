@@ -5,9 +5,8 @@ use crate::sample::INFINITE;
 
 /// A quantile is supported if at least this many effective observations lie beyond it.
 pub(super) const SUPPORT_MIN: f64 = 10.0;
-/// With fewer singletons beyond it a quantile lies in a thin tail: too few to resample, and too few to estimate their
-/// dependence from them alone.
-const THIN_TAIL: u64 = 50;
+/// With fewer singletons on one side of a value its indicator does not show how they depend on each other.
+pub(super) const WITNESSES_MIN: u64 = 50;
 /// Risk of the lower bound of an unsupported quantile: one-sided 95 %.
 const BOUND_RISK: f64 = 0.05;
 
@@ -34,24 +33,17 @@ impl QuantilePosition {
         QuantilePosition { rank: place as u64, weight: place.fract() }
     }
 
-    /// The one or two ranks that it needs.
-    pub(super) fn ranks(&self) -> impl Iterator<Item = u64> + use<> {
-        self.rank..=self.rank + u64::from(self.weight > 0.0)
-    }
-
-    /// Whether fewer than 50 singletons lie beyond it.
-    pub(super) fn is_thin(self, n: u64) -> bool {
-        self.witness_rank(n) != self.rank
-    }
-
-    /// The rank at which the sample is split to estimate the dependence of the tail: its own, or in a thin tail the
-    /// nearest rank that leaves enough singletons beyond it.
-    pub(super) fn witness_rank(self, n: u64) -> u64 {
+    /// The rank at which the sample is split to estimate the dependence: its own, or if fewer than ten singletons lie
+    /// beyond quantile `q`, the nearest rank with enough beyond it.
+    pub(super) fn split_rank(self, q: f64, n: u64) -> u64 {
+        if is_supported(q, n as f64) {
+            return self.rank;
+        }
         let middle = n.saturating_sub(1) / 2;
         if self.rank <= middle {
-            self.rank.max(THIN_TAIL.min(middle))
+            self.rank.max(WITNESSES_MIN.min(middle))
         } else {
-            self.rank.min(n.saturating_sub(THIN_TAIL + 1).max(middle))
+            self.rank.min(n.saturating_sub(WITNESSES_MIN + 1).max(middle))
         }
     }
 
@@ -87,12 +79,13 @@ pub(super) struct RankBounds {
 }
 
 impl RankBounds {
-    /// For quantile `q` of a sample of `n` with `effective_n`, at `confidence` for both ends together.
+    /// For quantile `q` of a sample of `n` that is worth so many independent `trials`, at `confidence` for both ends
+    /// together.
     ///
     /// Distribution-free: the number of observations below a quantile is binomial. A dependent sample is treated as a
     /// shorter one, whose order statistics lie at proportional ranks of the real one.
-    pub(super) fn of(q: f64, n: u64, effective_n: f64, confidence: f64) -> RankBounds {
-        let trials = (effective_n.floor() as u64).clamp(1, n.max(1));
+    pub(super) fn of(q: f64, n: u64, trials: f64, confidence: f64) -> RankBounds {
+        let trials = (trials.floor() as u64).clamp(1, n.max(1));
         let binomial = Binomial::new(trials, q.clamp(1e-12, 1.0 - 1e-12));
         let risk = (1.0 - confidence) / 2.0;
         let (low, high) = (binomial.low_rank(risk), binomial.high_rank(risk));
@@ -114,14 +107,6 @@ impl RankBounds {
         let end = |value: i64| if value == INFINITE { f64::INFINITY } else { value as f64 };
         let (low, high) = (low.map_or(f64::NEG_INFINITY, end), high.map_or(f64::INFINITY, end));
         Interval::between(low, high, self.confidence)
-    }
-
-    /// Removes the ends of a resampled interval that no order statistic bounds: resampling never leaves the range of the
-    /// sample.
-    pub(super) fn limit(&self, resampled: Interval) -> Option<Interval> {
-        let low = self.low.and(resampled.low).unwrap_or(f64::NEG_INFINITY);
-        let high = self.high.and(resampled.high).unwrap_or(f64::INFINITY);
-        Interval::between(low, high, resampled.confidence)
     }
 
     /// The three ranks, in the order of the fields.
@@ -235,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_effective_n_widens_the_bounds() {
+    fn fewer_trials_widen_the_bounds() {
         let independent = RankBounds::of(0.9, 10_000, 10_000.0, 0.95);
         let dependent = RankBounds::of(0.9, 10_000, 100.0, 0.95);
         assert_eq!((independent.low, independent.high), (Some(8940), Some(9058)));

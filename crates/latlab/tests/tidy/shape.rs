@@ -55,7 +55,7 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("recording", 23),
     ("report", 34),
     ("session", 14),
-    ("stats", 19),
+    ("stats", 17),
     ("transport", 13),
     ("units", 6),
     ("wire", 8),

@@ -12,7 +12,7 @@ pub(super) use clocks::same_machine;
 pub(super) use host_samples::is_contended;
 pub use hosts::real_time_warning;
 pub use loads::unreached_loads;
-pub(super) use run::{of_run, timeout_of};
+pub(super) use run::{of_one_run, of_run, timeout_of};
 
 #[cfg(test)]
 mod tests;

@@ -361,16 +361,17 @@ fn a_step_and_a_suspension_of_one_machine_are_reported_once() {
 }
 
 #[test]
-fn a_tail_in_one_burst_needs_more_probes_than_a_scattered_one() {
-    let asked = |is_slow: fn(i64) -> bool| {
+fn a_tail_in_one_burst_needs_several_runs_and_a_scattered_one_more_probes() {
+    let source = |is_slow: fn(i64) -> bool| {
         let rows =
             (0..1_000).map(|seq| closed(seq as u64, seq * 100, if is_slow(seq) { 80 } else { 40 + seq * 37 % 11 }));
-        let hint = find(&quiet(CLOSED, rows.collect()), "few-observations").expect("p99.99 of 1,000").hint;
-        let count = hint.split(['`', ' ']).find_map(|word| word.parse::<u64>().ok());
-        count.unwrap_or_else(|| panic!("no count in `{hint}`"))
+        quiet(CLOSED, rows.collect())
     };
-    assert_eq!(asked(|seq| seq * 7_919 % 1_009 < 100), 100_000);
-    assert!(asked(|seq| (400..520).contains(&seq)) >= 1_000_000);
+    let (scattered, burst) = (source(|seq| seq * 7_919 % 1_009 < 100), source(|seq| (400..520).contains(&seq)));
+    let few = find(&scattered, "few-observations").expect("p99.99 of 1,000");
+    assert!(few.hint.contains("`-n 100000`") && find(&scattered, "slow-changes").is_none(), "{few:?}");
+    let slow = find(&burst, "slow-changes").expect("one burst");
+    assert!(slow.hint.starts_with("measure several runs") && find(&burst, "few-observations").is_none(), "{slow:?}");
 }
 
 fn connection(retransmitted: u64) -> ConnectionFacts {

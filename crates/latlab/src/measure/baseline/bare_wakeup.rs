@@ -91,7 +91,7 @@ fn sleep(start_ns: i64, interval_ns: i64, latencies_ns: &mut [i64]) -> io::Resul
 
 fn described(latencies_ns: Vec<i64>, interval_ns: Nanos, timer_slack_ns: Option<Nanos>) -> BareWakeups {
     let sample = Sample::new(Metric::WakeupLatency, latencies_ns);
-    let options = DescribeOptions { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false, seed: 0 };
+    let options = DescribeOptions { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false };
     let described = describe(&sample, &options);
     let quantile = |at: usize| described.quantiles.get(at).and_then(|quantile| quantile.value).unwrap_or(f64::NAN);
     BareWakeups { p50_ns: quantile(0), p99_ns: quantile(1), n: sample.n(), interval_ns, timer_slack_ns }

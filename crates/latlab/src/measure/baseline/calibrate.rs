@@ -122,7 +122,7 @@ fn measure(spec: &BareSpec, peer: SocketAddr) -> io::Result<Vec<u32>> {
 
 fn figures(round_trips_ns: &[u32], spec: &BareSpec) -> BareRoundTrips {
     let sample = Sample::new(Metric::RoundTripDelay, round_trips_ns.iter().map(|span| i64::from(*span)).collect());
-    let options = DescribeOptions { quantiles: vec![0.5, 0.99, 0.999], confidence: 0.95, intervals: false, seed: 0 };
+    let options = DescribeOptions { quantiles: vec![0.5, 0.99, 0.999], confidence: 0.95, intervals: false };
     let described = describe(&sample, &options);
     let quantile = |at: usize| described.quantiles.get(at).and_then(|quantile| quantile.value).unwrap_or(f64::NAN);
     let floor = BareLoop {
