@@ -220,7 +220,8 @@ fn observations(
     let statistic = job.statistic.as_deref().unwrap_or("mean");
     let estimand = parse_estimand(metric, statistic)?;
     let groups = observation_groups::of_recordings(found, &job.sources, &[estimand], console)?;
-    groups.exclusion_caveat().iter().for_each(|caveat| console.caveat(caveat));
+    let caveats = [groups.missing_caveat(), groups.exclusion_caveat()];
+    caveats.iter().flatten().for_each(|caveat| console.caveat(caveat));
     if let Some(run) = groups.groups.iter().flat_map(|group| &group.runs).find(|run| run.figures[0].value().is_none()) {
         let cause = match run.figures[0] {
             RunFigure::Infinite => "it is infinite: too many probes were not answered",

@@ -211,8 +211,10 @@ pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<FoundRecord
         let gone = gone(directory);
         // A run whose rows are damaged is in the listing of its store.
         let is_gone = |run: &FoundRun| gone.iter().any(|name| is_run_of(&run.path, directory, name));
-        groups.iter_mut().for_each(|group| group.members.retain(|run| !is_gone(run)));
-        missing.extend(gone.iter().map(|name| format!("`{name}`")));
+        for group in &mut groups {
+            group.members.extract_if(.., |run| is_gone(run)).for_each(|run| warn_of_damage(&run.path, console));
+        }
+        missing.extend(gone);
     }
     let named = paths.iter().flat_map(|group| &group.members).filter_map(|path| path.canonicalize().ok());
     let is_whole =
@@ -221,16 +223,24 @@ pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<FoundRecord
     for directory in experiments.iter().filter(is_whole) {
         match conditions_of(directory) {
             Some(own) => conditions.extend(own),
-            // Without its file a condition that never ran would vanish.
-            None => _ = missing.insert(format!("the file or the journal of `{}`", directory.display())),
+            // Without its file a condition that never ran would vanish; a journal that cannot be read is named above.
+            None if read_state(directory).is_err() => {}
+            None => _ = missing.insert(format!("the file of `{}`", directory.display())),
         }
     }
     Ok(FoundRecordings { groups, experiments, conditions, missing })
 }
 
+/// Whether `path` leads to the run of the experiment with this name, in backticks.
 fn is_run_of(path: &Path, experiment: &Path, name: &str) -> bool {
-    path.file_name().is_some_and(|own| own == name)
-        && path.canonicalize().is_ok_and(|path| path.parent() == Some(&runs_directory(experiment)))
+    let name = runs_directory(experiment).join(name.trim_matches('`'));
+    name.canonicalize().is_ok_and(|name| path.canonicalize().is_ok_and(|path| path == name))
+}
+
+fn warn_of_damage(path: &Path, console: &Console) {
+    if let Err(error) = Recording::open(path) {
+        console.warning(&format!("left out: {error}"), error.explain().hint.as_deref());
+    }
 }
 
 /// The conditions of the experiment in `directory` whose runs are compared, in the order of its file: those without a run
@@ -349,11 +359,11 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
     Ok(FoundRuns { runs: found, damaged })
 }
 
-/// The names of the recordings of judged runs of the experiment in `directory` that cannot be opened; a journal that cannot
-/// be read does not say which these are, and is named itself.
-pub(super) fn gone(directory: &Path) -> BTreeSet<String> {
-    match read_state(directory) {
-        Ok(state) => gone_runs(directory, &state),
-        Err(_) => BTreeSet::from([format!("the journal of {}", directory.display())]),
-    }
+/// The recordings of judged runs of the experiment in `directory` that cannot be opened; a journal that cannot be read does
+/// not say which these are, and is named itself.
+pub(super) fn gone(directory: &Path) -> Vec<String> {
+    let Ok(state) = read_state(directory) else {
+        return vec![format!("the journal of `{}`", directory.display())];
+    };
+    gone_runs(directory, &state).into_iter().map(|name| format!("`{name}`")).collect()
 }

@@ -71,7 +71,7 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
                 .hint(format!("`latlab run {}` measures them", path.display())));
         }
         found.paths.extend(runs.into_iter().map(|run| run.path));
-        found.missing.extend(damaged.into_iter().chain(gone(path).iter().map(|name| format!("`{name}`"))));
+        found.missing.extend(damaged.into_iter().chain(gone(path)));
     }
     if !found.missing.is_empty() {
         let names = found.missing.iter().map(String::as_str).collect::<Vec<_>>().join(", ");

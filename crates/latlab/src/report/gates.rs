@@ -63,7 +63,7 @@ fn words(result: &ValueGateResult, kind: Kind) -> String {
     let value = result.value.map(figure);
     match (result.reason, value) {
         (Some(GateReason::Unanswered), _) => nothing_answered(kind).into(),
-        (Some(GateReason::Infinite), _) => "infinite, as it lies among the unanswered".into(),
+        (Some(GateReason::Infinite), _) => "infinite, as it lies among probes without an answer in time".into(),
         (Some(GateReason::Unsupported), _) => {
             let shown = ShownQuantile::Unsupported { value: result.value, bound: result.lower_bound };
             format!("{}; fewer than 10 effective observations lie beyond it", shown.words(figure))

@@ -22,7 +22,7 @@ pub(super) fn of(
     options: &ComparisonOptions,
 ) -> Vec<Caveat> {
     let mut caveats: Vec<Caveat> = Vec::new();
-    caveats.extend(missing_runs(&groups.missing));
+    caveats.extend(groups.missing_caveat());
     caveats.extend(looked_before(options));
     caveats.extend(untrusted_runs(groups));
     caveats.extend(line_caveats(groups));
@@ -36,18 +36,6 @@ pub(super) fn of(
     caveats.extend(groups.exclusion_caveat());
     caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     caveats
-}
-
-fn missing_runs(missing: &[String]) -> Option<Caveat> {
-    (!missing.is_empty()).then(|| {
-        Caveat::new(
-            Severity::Warning,
-            "missing-runs",
-            format!("recordings are gone or damaged: {}", missing.join(", ")),
-            "verdicts are about the others, which may be the better ones; no gate is kept",
-            "restore them, or measure again; a start that was killed leaves an empty directory, which you can remove",
-        )
-    })
 }
 
 /// The look at an experiment that was continued after its verdicts were shown, or whose looks are declared.
@@ -371,6 +359,19 @@ fn unsupported_quantiles(groups: &RunGroups, quantities: &[Quantity]) -> Option<
 }
 
 impl RunGroups {
+    /// The caveat of runs that are gone or damaged, if there are any.
+    pub fn missing_caveat(&self) -> Option<Caveat> {
+        (!self.missing.is_empty()).then(|| {
+            Caveat::new(
+                Severity::Warning,
+                "missing-runs",
+                format!("recordings are gone or damaged: {}", self.missing.join(", ")),
+                "verdicts are about the others, which may be the better ones; no gate is kept",
+                "restore them, or measure again; a start that was killed leaves an empty directory, which you can remove",
+            )
+        })
+    }
+
     /// The caveat of excluded runs, if there are any.
     pub fn exclusion_caveat(&self) -> Option<Caveat> {
         let word = |(reason, count): (&ExclusionReason, &usize)| match (reason, count) {
@@ -384,8 +385,8 @@ impl RunGroups {
         }
         let severity = if empty.is_empty() { Severity::Note } else { Severity::Warning };
         let hint = match self.excluded.is_empty() {
-            true => "measure it: `latlab run DIR` continues an unfinished experiment",
-            false => "they are kept; `latlab summary` shows them",
+            true => "measure it too: a comparison needs runs of each group",
+            false => "runs that were left out are kept; `latlab summary` shows them",
         };
         (!excluded.is_empty()).then(|| {
             Caveat::new(
