@@ -183,7 +183,7 @@ pub struct BareStreamArgs {
     /// Hand packets over by send, sendmmsg or gso [default: send]
     #[arg(long, value_name = "WORD", value_parser = modes(), default_value = "send")]
     pub mode: SendMode,
-    /// Receive by pause, recvmmsg, ppoll or recvfrom [default: pause]
+    /// Receive by pause, recvmmsg, ppoll or recvfrom
     #[arg(long, value_name = "WORD", value_parser = receive_modes(), default_value = "pause")]
     pub receiver: ReceiveMode,
     /// Let the kernel merge no packets
