@@ -342,7 +342,11 @@ impl Ladder {
 
     /// Whether the batches of some size vary too little for such a series.
     fn contradicts(&self, series: &Autoregressive) -> bool {
-        self.levels.iter().any(|level| level.upper_bound() < series.variance_at(level.batches))
+        let is_contradiction = |level: &Level| {
+            let lost = series.lost_at(level.batches);
+            lost <= LOST_MAX && level.upper_bound() < series.variance * (1.0 - lost)
+        };
+        self.levels.iter().any(is_contradiction)
     }
 
     /// Whether few long batches vary more than many short ones of a series of `n` values, beyond chance.
@@ -370,6 +374,8 @@ fn estimate_at(levels: &[Level], bound: f64) -> Estimate {
     Estimate { variance, freedom: level.freedom(), skewness, bursts: level.bursts() }
 }
 
+/// Batches that lose more of the variance of an autoregressive series depend on each other too much to contradict it.
+const LOST_MAX: f64 = 1.0 / 3.0;
 /// Most that the lag-1 autocorrelation of a short series is taken for.
 const AUTOCORRELATION_MAX: f64 = 0.97;
 
@@ -398,11 +404,10 @@ impl Autoregressive {
         Autoregressive { n, correlation, variance: independent.variance * factor / seen, freedom }
     }
 
-    /// The variance that so many batches of it show: less than in the long run, since dependence ends with each batch.
-    fn variance_at(&self, batches: f64) -> f64 {
+    /// The share of the variance that so many batches of it do not show, since dependence ends at their ends.
+    fn lost_at(&self, batches: f64) -> f64 {
         let (length, correlation) = (self.n / batches, self.correlation);
-        let lost = 2.0 * correlation * (1.0 - correlation.powf(length)) / (length * (1.0 - correlation * correlation));
-        self.variance * (1.0 - lost)
+        2.0 * correlation * (1.0 - correlation.powf(length)) / (length * (1.0 - correlation * correlation))
     }
 
     fn estimate(&self) -> Estimate {

@@ -244,7 +244,7 @@ mod tests {
         );
         let scattered = codes(|place| if noise(place) < 15 { INFINITE } else { noise(place) });
         assert_eq!(scattered, Vec::<String>::new());
-        let bursts = codes(|place| noise(place) + if place % 9_000 < 50 { 9_000 } else { 0 });
+        let bursts = codes(|place| noise(place) + if place % 12_000 < 150 { 9_000 } else { 0 });
         assert!(
             bursts[0].starts_with("rare-bursts: the mean or the 99th") || bursts[0].starts_with("slow"),
             "{bursts:?}"
