@@ -434,7 +434,7 @@ fn an_experiment_whose_file_cannot_be_read_keeps_no_gate() {
         let (lab, _) = finished_experiment();
         fs::write(lab.path("E/experiment.toml"), "name = ").expect("written");
         let command = format!("compare {form} --gate p50<=+900% --json");
-        let ran = lab.line(&command).stderr(contains("the file or the journal of")).failure(1);
+        let ran = lab.line(&command).stderr(contains("the file of `")).failure(1);
         assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs", "{form}");
     }
 }
