@@ -138,9 +138,13 @@ impl StopRule {
     }
 }
 
+fn run_path(directory: &Path, name: &str) -> PathBuf {
+    directory.join("runs").join(name)
+}
+
 /// The names of the recordings of judged runs of the experiment in `directory` that cannot be opened.
 pub(crate) fn gone_runs(directory: &Path, state: &ExperimentState) -> BTreeSet<String> {
-    let gone = state.judged().filter(|(_, name)| Recording::open(&directory.join("runs").join(name)).is_err());
+    let gone = state.judged().filter(|(_, name)| Recording::open(&run_path(directory, name)).is_err());
     gone.map(|(_, name)| name.to_owned()).collect()
 }
 
@@ -243,7 +247,7 @@ impl ReportReader<'_> {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.directory.join("runs").join(name)
+        run_path(self.directory, name)
     }
 
     /// All judged runs, in the order in which they were made.

@@ -1,6 +1,6 @@
-//! How much less is known of the mean of a dependent series than of that of as many independent values. The variance of the mean is
-//! estimated from batch means of every batch size: a ladder, of which the largest lower bound decides that no coarser level
-//! contradicts. Quantiles and shares are means of an indicator. Method, simulation and limits: docs/statistics.md,
+//! The variance of the mean of a dependent series, compared with that of independent values. It is estimated from batch
+//! means of every batch size, the levels of a ladder; the level with the largest lower bound decides, unless a coarser one
+//! contradicts it. Quantiles and shares are means of an indicator. Method, simulation and limits: docs/statistics.md,
 //! "Dependence".
 
 /// Most batches of a ladder.

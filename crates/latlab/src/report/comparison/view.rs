@@ -276,7 +276,7 @@ fn explanation(row: &Comparison) -> String {
 /// Says what a gate lacks, of the first that applies.
 fn nothing_to_judge(gated: &ChangeGateResult, comparisons: &Comparisons) -> &'static str {
     match gated.row.map(|row| comparisons.rows[row].evidence) {
-        None => ": there is no such comparison",
+        None => ": nothing was compared in it",
         Some(Evidence { runs: (0, _), .. }) => ": the baseline has no run",
         Some(Evidence { runs: (_, 0), .. }) => ": it has no run",
         Some(Evidence { runs, unanswered, .. }) if unanswered.0 == runs.0 => ": no run of the baseline got an answer",
