@@ -10,7 +10,7 @@ use glob::{MatchOptions, Pattern};
 
 use super::run::settle_directory;
 use crate::analysis::Estimand;
-use crate::analysis::comparison::{NumberFiles, ObservedRun, RunGroups, expect_one_kind};
+use crate::analysis::comparison::{GroupingError, NumberFiles, ObservedRun, RunGroups, expect_one_kind};
 use crate::analysis::experiment::compared_conditions;
 use crate::cli::resolve::{Grouping, NamedGlob, Sources};
 use crate::console::Console;
@@ -207,15 +207,7 @@ pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<FoundRecord
         groups.push(found);
     }
     once_each(&mut groups, console)?;
-    for directory in &experiments {
-        let gone = gone(directory);
-        // A run whose rows are damaged is in the listing of its store.
-        let is_gone = |run: &FoundRun| gone.iter().any(|name| is_run_of(&run.path, directory, name));
-        for group in &mut groups {
-            group.members.extract_if(.., |run| is_gone(run)).for_each(|run| warn_of_damage(&run.path, console));
-        }
-        missing.extend(gone);
-    }
+    experiments.iter().for_each(|directory| missing.extend(gone(directory)));
     let named = paths.iter().flat_map(|group| &group.members).filter_map(|path| path.canonicalize().ok());
     let is_whole =
         |directory: &&PathBuf| named.clone().any(|path| [*directory, &runs_directory(directory)].contains(&&path));
@@ -231,21 +223,8 @@ pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<FoundRecord
     Ok(FoundRecordings { groups, experiments, conditions, missing })
 }
 
-/// Whether `path` leads to the run of the experiment with this name, in backticks.
-fn is_run_of(path: &Path, experiment: &Path, name: &str) -> bool {
-    let name = runs_directory(experiment).join(name.trim_matches('`'));
-    name.canonicalize().is_ok_and(|name| path.canonicalize().is_ok_and(|path| path == name))
-}
-
-fn warn_of_damage(path: &Path, console: &Console) {
-    if let Err(error) = Recording::open(path) {
-        console.warning(&format!("left out: {error}"), error.explain().hint.as_deref());
-    }
-}
-
-/// The conditions of the experiment in `directory` whose runs are compared, in the order of its file: those without a run
-/// too, but for those that `latlab run` dropped, unless others are compared with them. `None` if its file or journal cannot
-/// be read.
+/// The conditions of the experiment in `directory` that take part in its comparison, with or without runs. `None` if its
+/// file or journal cannot be read.
 fn conditions_of(directory: &Path) -> Option<Vec<Factors>> {
     let (job, state) = (settle_directory(directory).ok()?, read_state(directory).ok()?);
     // A recipe leaves out what its host cannot measure, without an entry in the journal.
@@ -254,8 +233,8 @@ fn conditions_of(directory: &Path) -> Option<Vec<Factors>> {
         let has_begun = || state.runs.iter().any(|run| run.key.factors == *factors);
         state.recipe.is_some() && !has_begun() && (state.finished || is_excluded())
     };
-    let is_left_out = |factors: &Factors| is_impossible(factors) || state.is_dropped(factors);
-    Some(compared_conditions(&job.combinations, &job.experiment.contrasts, is_left_out))
+    let (impossible, possible) = job.combinations.iter().cloned().partition::<Vec<_>, _>(is_impossible);
+    Some(compared_conditions(&possible, &impossible, &job.experiment.contrasts, |factors| state.is_dropped(factors)))
 }
 
 /// The experiments of the runs in `path`, which need not be named by it: a link may lead to a run.
@@ -288,17 +267,26 @@ pub(super) fn of_recordings(
     let mut observed = observed.into_iter();
     let own = |group: UnreadGroup<FoundRun>| (group.name, observed.by_ref().take(group.members.len()).collect());
     let groups: Vec<(String, Vec<ObservedRun>)> = found.into_iter().map(own).collect();
-    let mut groups = match &sources.grouping {
+    let missing: Vec<String> = missing.into_iter().collect();
+    let mut groups = grouped(groups, &conditions, sources).map_err(|error| error.beside_missing(&missing))?;
+    groups.missing = missing;
+    Ok(groups)
+}
+
+fn grouped(
+    groups: Vec<(String, Vec<ObservedRun>)>,
+    conditions: &[Factors],
+    sources: &Sources,
+) -> Result<RunGroups, GroupingError> {
+    match &sources.grouping {
         Grouping::By(factor) => {
             let groups = RunGroups::by(factor, groups.into_iter().flat_map(|(_, runs)| runs).collect())?;
-            let groups = groups.with_conditions(&conditions);
-            sources.baseline.iter().try_fold(groups, |groups, name| groups.with_baseline(name))?
+            let groups = groups.with_conditions(conditions);
+            sources.baseline.iter().try_fold(groups, |groups, name| groups.with_baseline(name))
         }
-        Grouping::Paths => RunGroups::of_paths(groups)?.with_conditions(&conditions),
-        Grouping::Globs(_) => RunGroups::of_globs(groups)?,
-    };
-    groups.missing = missing.into_iter().collect();
-    Ok(groups)
+        Grouping::Paths => Ok(RunGroups::of_paths(groups)?.with_conditions(conditions)),
+        Grouping::Globs(_) => RunGroups::of_globs(groups),
+    }
 }
 
 /// A recording whose rows are not read yet.
@@ -329,7 +317,8 @@ pub(super) struct FoundRuns {
     pub(super) damaged: Vec<String>,
 }
 
-/// The runs of the recording, store or experiment at `path`, oldest first. Reports those that cannot be read.
+/// The runs of the recording, store or experiment at `path`, oldest first. Reports those that cannot be read; of them it
+/// returns a run outside of an experiment, which is an error of its reader.
 pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failure> {
     let store = runs_of(path).unwrap_or_else(|| path.to_owned());
     let is_of_experiment = !experiments_of(&store, &[]).is_empty();
@@ -356,7 +345,20 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
     if found.is_empty() && damaged.is_empty() && store == path {
         found.push(FoundRun { path: path.to_owned(), kind: None });
     }
+    found.retain(|run| experiments_of(&run.path, &[]).is_empty() || opens(&run.path, console));
     Ok(FoundRuns { runs: found, damaged })
+}
+
+/// Whether the recording at `path` can be opened; reports the error, or what opening it changed.
+fn opens(path: &Path, console: &Console) -> bool {
+    match Recording::open(path) {
+        Ok(recording) => recording.note().into_iter().for_each(|note| console.note(note)),
+        Err(error) => {
+            console.warning(&format!("left out: {error}"), error.explain().hint.as_deref());
+            return false;
+        }
+    }
+    true
 }
 
 /// The recordings of judged runs of the experiment in `directory` that cannot be opened; a journal that cannot be read does

@@ -349,7 +349,7 @@ impl Reporter<'_> {
             return Err(failure.clone());
         }
         if !self.json && (report.is_judged() || !report.gates.is_empty()) {
-            if report.is_judged() && report.comparisons.is_none() {
+            if report.single_condition.is_some() {
                 self.console
                     .note(&format!("one condition: `latlab summary {}/runs/*` shows each run", report.directory));
             }

@@ -4,8 +4,9 @@ use super::figures::sure;
 use super::heading::names;
 use super::view::RemarkView;
 use super::wakeup_remarks::{coincidence_remarks, cpu_activity};
-use crate::analysis::{Lateness, Summary, UnexplainedDelay, Via};
+use crate::analysis::{Kind, Lateness, Summary, UnexplainedDelay, Via};
 use crate::facts::{Instrument, LoadReport};
+use crate::stats::Interval;
 use crate::units::Nanos;
 use crate::units::human::{TimeUnit, grouped, load_figure, percent, span, typed_size};
 
@@ -112,9 +113,9 @@ fn settings(summary: &Summary) -> Option<String> {
     settings.reduce(|all, one| format!("{all} · {one}"))
 }
 
-/// Formats counts of probes; `None` if all were answered normally.
+/// Formats counts of probes, unless all were answered normally, and what the data say of their loss ratio.
 fn fates(summary: &Summary) -> Option<String> {
-    if summary.stream.is_some() {
+    if summary.kind != Kind::Ping {
         return None;
     }
     let counts = &summary.counts;
@@ -128,17 +129,31 @@ fn fates(summary: &Summary) -> Option<String> {
     ];
     let odd: Vec<_> = odd.into_iter().filter(|(_, count)| *count > 0).collect();
     let usual = [("sent", counts.sent), ("answered", counts.answered)];
-    let words = usual.into_iter().chain(odd.iter().copied()).map(|(word, count)| format!("{word} {}", grouped(count)));
-    let loss = summary.ratios.loss.filter(|loss| *loss > 0.0);
-    let loss = loss.map(|loss| format!("loss ratio {}", sure(loss, summary.ratios.loss_interval)));
-    (!odd.is_empty()).then(|| words.chain(loss).collect::<Vec<_>>().join(" · "))
+    let usual = usual.into_iter().filter(|_| !odd.is_empty());
+    let words = usual.chain(odd.iter().copied()).map(|(word, count)| format!("{word} {}", grouped(count)));
+    let loss = match summary.ratios.loss {
+        Some(0.0) => none_of("losses", summary.ratios.loss_interval).map(|most| format!("none lost: loss ratio {most}")),
+        loss => loss.map(|loss| format!("loss ratio {}", sure(loss, summary.ratios.loss_interval))),
+    };
+    words.chain(loss).reduce(|all, one| format!("{all} · {one}"))
+}
+
+/// Formats the upper end of the interval of a ratio of 0 as `≤ 0.019 % (95 %) if losses are single`: nothing is known of
+/// bursts.
+fn none_of(events: &str, interval: Option<Interval>) -> Option<String> {
+    let Interval { high, confidence, .. } = interval?;
+    Some(format!("≤ {} ({}) if {events} are single", percent(high?), percent(confidence)))
 }
 
 fn deadline(summary: &Summary) -> Option<String> {
     let deadline = summary.deadline?;
     let ratios = &summary.ratios;
-    let share = ratios.deadline_miss.map(|share| format!(": {}", sure(share, ratios.deadline_miss_interval)));
-    let share = share.unwrap_or_default();
+    let interval = ratios.deadline_miss_interval;
+    let share = match ratios.deadline_miss {
+        Some(0.0) => none_of("misses", interval),
+        share => share.map(|share| sure(share, interval)),
+    };
+    let share = share.map(|share| format!(": {share}")).unwrap_or_default();
     Some(format!(
         "{} missed by {} of {} due probes{share}",
         span(deadline.deadline_ns),

@@ -58,6 +58,7 @@ fn sketched() -> Summary {
     };
     summary.counts.sent = 203_118;
     summary.counts.answered = 203_118;
+    summary.ratios.loss_interval = Some(Interval { low: Some(0.0), high: Some(0.000_018_9), confidence: 0.95 });
     summary.metrics.insert(Metric::RoundTripDelay, described);
     summary.histogram = [(44_000, 3), (46_000, 18_204), (48_000, 184_841), (64_000, 70)]
         .map(|(low_ns, count)| Bucket { low_ns, high_ns: low_ns * 2, count })
@@ -100,6 +101,7 @@ round trip delay                                              n 203,118 · lost 
      48 µs ▕████████████████████████████  184,841   counts are logarithmic
      64 µs ▕█████████▉                         70
 
+fates        none lost: loss ratio ≤ 0.00189 % (95 %) if losses are single
 instrument   clock 23.4 ns a read in steps of 1 ns · no tag · bare loop on these
              pins p50 48.1 µs
 caveats      1  both CPUs may enter idle states: part of each round trip is

@@ -299,8 +299,14 @@ fn finished_experiment() -> (Latlab, Vec<String>) {
     let journal = fs::read_to_string(lab.path("E/journal.jsonl")).expect("a journal");
     let entries = journal.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let ended: Vec<Value> = entries.filter(|entry| entry["outcome"] == "completed").collect();
-    let judged = ended.iter().filter_map(|entry| Some(entry["recording"].as_str()?.to_owned()));
-    (lab, judged.collect())
+    let recordings = ended.iter().filter_map(|entry| Some(entry["recording"].as_str()?.to_owned()));
+    let judged = recordings.filter(|run| !is_warmup(&lab.path("E/runs").join(run))).collect();
+    (lab, judged)
+}
+
+fn is_warmup(recording: &Path) -> bool {
+    let manifest = fs::read_to_string(recording.join("manifest.json")).expect("a manifest");
+    serde_json::from_str::<Value>(&manifest).expect("JSON")["experiment"]["warmup"] == true
 }
 
 #[test]
@@ -441,11 +447,43 @@ fn an_experiment_whose_file_cannot_be_read_keeps_no_gate() {
 
 #[test]
 fn a_judged_run_of_an_experiment_with_damaged_rows_is_left_out_and_keeps_no_gate() {
+    for command in ["compare E --statistic p50 --gate p50<=+900%", "summary E --gate p50<=10s"] {
+        let (lab, runs) = finished_experiment();
+        let last = runs.last().expect("runs");
+        fs::write(lab.path("E/runs").join(last).join("probes.parquet"), "PAR1").expect("written");
+        let ran = lab.line(command).arg("--json").stderr(contains(last.as_str())).failure(1).json();
+        let gates = if command.starts_with("summary") { &ran["summaries"][0]["gates"] } else { &ran["gates"] };
+        assert_eq!(gates[0]["reason"], "missing-runs", "{command}");
+    }
+}
+
+#[test]
+fn damaged_rows_of_a_run_that_is_not_judged_break_no_gate() {
+    // Some of the runs have fatal caveats, which `latlab run` ends with.
+    for (command, code) in
+        [("compare E --statistic p50 --gate p50<=+900%", 0), ("summary E --gate p50<=10s", 4), ("run E --gate p50<=10s", 4)]
+    {
+        let (lab, runs) = finished_experiment();
+        let (all, unknown) = (lab.path("E/runs"), lab.path("E/runs/20261122T203411Z-ping-dead"));
+        let mut warmups = recordings_in(&all).into_iter().filter(|run| is_warmup(run));
+        let copied = Command::new("cp").arg("-r").arg(all.join(&runs[0])).arg(&unknown).status().expect("cp runs");
+        assert!(copied.success());
+        for run in [unknown, warmups.next().expect("a warm-up run")] {
+            fs::write(run.join("probes.parquet"), "PAR1").expect("written");
+        }
+        lab.line(command).failure(code);
+    }
+}
+
+#[test]
+fn an_experiment_whose_judged_runs_are_all_gone_names_them() {
     let (lab, runs) = finished_experiment();
+    let judged = recordings_in(&lab.path("E/runs")).into_iter().filter(|run| !is_warmup(run));
+    judged.for_each(|run| fs::remove_dir_all(run).expect("removed"));
     let last = runs.last().expect("runs");
-    fs::write(lab.path("E/runs").join(last).join("probes.parquet"), "PAR1").expect("written");
-    let ran = lab.line("compare E --statistic p50 --gate p50<=+900% --json").stderr(contains(last.as_str())).failure(1);
-    assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs");
+    let ran = lab.line("compare E").stdout(empty()).stderr(contains("gone or damaged")).stderr(contains(last.as_str()));
+    let ran = ran.failure(2);
+    Latlab::at(ran.directory()).line("run E").stderr(lacks("one condition")).stderr(contains(last.as_str())).failure(4);
 }
 
 /// The journal says which runs count. A directory that a killed start left does not count.

@@ -355,12 +355,14 @@ fn drops_of_the_reflectors_socket_are_reported_at_both_ends() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve(home.path(), "");
     // A receive buffer of 8 MiB (root) holds 125 datagrams of 60,000 bytes, one without rights about three.
-    let line = "-s 60000 -i 1ms -n 1500 --warmup 0 --timeout 10s --json";
+    let line = "-s 60000 -i 1ms -n 2500 --warmup 0 --timeout 10s --json";
     let running = Latlab::at(home.path()).args(["ping", &address]).line(line).start();
     wait_until("probes were on their way", || spool_bytes(home.path()) > 100 * EVENT_BYTES);
     reflector.signal(Signal::STOP);
     let before = spool_bytes(home.path());
-    wait_until("more probes left than a socket holds", || spool_bytes(home.path()) > before + 400 * EVENT_BYTES);
+    wait_until("the events before the stop were spooled", || spool_bytes(home.path()) > before);
+    let stopped = spool_bytes(home.path());
+    wait_until("more probes left than a socket holds", || spool_bytes(home.path()) > stopped + 400 * EVENT_BYTES);
     reflector.signal(Signal::CONT);
     let ran = running.exits(4);
     let summary = ran.json();

@@ -158,6 +158,20 @@ impl Explain for GroupingError {
     }
 }
 
+impl GroupingError {
+    /// The same, which names the `missing` recordings as a cause of too few groups.
+    #[must_use]
+    pub fn beside_missing(self, missing: &[String]) -> GroupingError {
+        match self {
+            GroupingError::TooFewGroups { groups, cause, hint } if !missing.is_empty() => {
+                let cause = format!("{cause}; recordings are gone or damaged: {}", missing.join(", "));
+                GroupingError::TooFewGroups { groups, cause, hint }
+            }
+            other => other,
+        }
+    }
+}
+
 /// The hint to use the known word nearest to `typed`; `otherwise` if none is near.
 fn nearest_or(typed: &str, known: &[String], otherwise: &str) -> String {
     let names: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -371,11 +385,8 @@ impl RunGroups {
             Some(factor) => format!("`{factor}` is `{}` in every run", one.name),
             None => "there is only one".into(),
         };
-        let cause = match self.missing.is_empty() {
-            true => cause,
-            false => format!("{cause}; recordings are gone or damaged: {}", self.missing.join(", ")),
-        };
-        Err(too_few(1, cause, "`--by FACTOR` groups runs by what varied, `--group NAME=GLOB` by name"))
+        let error = too_few(1, cause, "`--by FACTOR` groups runs by what varied, `--group NAME=GLOB` by name");
+        Err(error.beside_missing(&self.missing))
     }
 
     /// The groups of `pair`: baseline, candidate.

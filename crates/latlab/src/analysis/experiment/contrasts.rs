@@ -63,9 +63,8 @@ impl ExperimentComparison {
         let contrasts = &experiment.contrasts;
         let all: Vec<Factors> = experiment.conditions.iter().map(|condition| condition.factors.clone()).collect();
         let is_dropped = |factors: &Factors| dropped.iter().any(|dropped| dropped.factors == *factors);
-        let impossible = impossible.iter().map(|row| &row.factors).filter(|factors| is_named(factors, contrasts));
-        let mut conditions = compared_conditions(&all, contrasts, is_dropped);
-        conditions.extend(impossible.cloned());
+        let impossible: Vec<Factors> = impossible.iter().map(|row| row.factors.clone()).collect();
+        let conditions = compared_conditions(&all, &impossible, contrasts, is_dropped);
         let answerable: Vec<Contrast> =
             contrasts.iter().filter(|contrast| has_pair(&contrast.baseline, &conditions, measured)).cloned().collect();
         let mut request = ComparisonRequest::default();
@@ -91,17 +90,20 @@ impl ExperimentComparison {
     }
 }
 
-/// Those of the conditions `all` of an experiment that take part in its comparison. One that was dropped does only if
-/// others are compared with it.
+/// Those of the `possible` and `impossible` conditions of an experiment that take part in its comparison. One that was
+/// dropped, or is impossible, does only if others are compared with it; without a named baseline that is the first
+/// possible one.
 pub(crate) fn compared_conditions(
-    all: &[Factors],
+    possible: &[Factors],
+    impossible: &[Factors],
     contrasts: &[Contrast],
     is_dropped: impl Fn(&Factors) -> bool,
 ) -> Vec<Factors> {
-    let first = all.first().filter(|_| contrasts.iter().any(|contrast| contrast.baseline.is_empty()));
+    let first = possible.first().filter(|_| contrasts.iter().any(|contrast| contrast.baseline.is_empty()));
     let takes_part =
         |factors: &&Factors| !is_dropped(factors) || is_named(factors, contrasts) || first == Some(*factors);
-    all.iter().filter(takes_part).cloned().collect()
+    let impossible = impossible.iter().filter(|factors| is_named(factors, contrasts));
+    possible.iter().filter(takes_part).chain(impossible).cloned().collect()
 }
 
 /// Whether a contrast names the condition as its baseline.
@@ -410,6 +412,13 @@ pub(super) mod tests {
         assert_eq!(compared(&experiment, &[], &[], &["a", "b", "c"]), ["b - a", "c - a"]);
         assert_eq!(compared(&experiment, &["c"], &[], &["a", "b"]), ["b - a"]);
         assert_eq!(compared(&experiment, &["a"], &[], &["b", "c"]), ["b - a", "c - a"]);
+    }
+
+    #[test]
+    fn the_first_possible_condition_is_the_baseline_unless_one_is_named() {
+        let all = |levels: &[&str]| levels.iter().map(|level| load(level)).collect::<Vec<_>>();
+        let of = |named| compared_conditions(&all(&["a", "b"]), &all(&["y", "z"]), &[contrast(named)], |_| false);
+        assert_eq!((of(None), of(Some("z"))), (all(&["a", "b"]), all(&["a", "b", "z"])));
     }
 
     #[test]
