@@ -66,7 +66,7 @@ fn words(result: &ValueGateResult, kind: Kind) -> String {
         (Some(GateReason::Infinite), _) => "infinite, as it lies among probes without an answer in time".into(),
         (Some(GateReason::Unsupported), _) => {
             let shown = ShownQuantile::Unsupported { value: result.value, bound: result.lower_bound };
-            format!("{}; fewer than 10 effective observations lie beyond it", shown.words(figure))
+            format!("{}; too few effective observations lie beyond it", shown.words(figure))
         }
         (Some(GateReason::MissingRuns), value) => {
             format!("{}; finished runs of its experiment are gone or damaged", value.unwrap_or_else(|| "–".into()))
@@ -171,14 +171,14 @@ mod tests {
                 &[40],
                 Fate::Answered,
                 "p50 <= 1s",
-                "gate `p50 <= 1s` undecided: (40.0 µs), without a lower bound; fewer than 10 effective observations lie \
+                "gate `p50 <= 1s` undecided: (40.0 µs), without a lower bound; too few effective observations lie \
                  beyond it",
             ),
             (
                 &hundred,
                 Fate::Answered,
                 "p99.9 <= 41us",
-                "gate `p99.9 <= 41us` broken: (42.0 µs), ≥ 42.0 µs with 95 % confidence; fewer than 10 effective \
+                "gate `p99.9 <= 41us` broken: (42.0 µs), ≥ 42.0 µs with 95 % confidence; too few effective \
                  observations lie beyond it",
             ),
         ] {

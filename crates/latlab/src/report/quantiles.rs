@@ -114,7 +114,7 @@ pub(super) fn legend<'a>(cells: impl IntoIterator<Item = &'a String>) -> Option<
         (false, true) => "n/a no lower bound",
         (true, true) => "≥ lower bound (95 %) · n/a none",
     };
-    Some(format!("( ) too few observations beyond it to rely on · {bound}"))
+    Some(format!("( ) too few effective observations beyond it · {bound}"))
 }
 
 #[cfg(test)]

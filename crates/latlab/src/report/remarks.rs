@@ -8,7 +8,7 @@ use crate::analysis::{Kind, Lateness, Summary, UnexplainedDelay, Via};
 use crate::facts::{Instrument, LoadReport};
 use crate::stats::Interval;
 use crate::units::Nanos;
-use crate::units::human::{TimeUnit, grouped, load_figure, percent, span, typed_size};
+use crate::units::human::{TimeUnit, about, grouped, load_figure, percent, span, typed_size};
 
 /// Formats a line for a run; `None` if not applicable.
 type Line = fn(&Summary) -> Option<String>;
@@ -132,7 +132,9 @@ fn fates(summary: &Summary) -> Option<String> {
     let usual = usual.into_iter().filter(|_| !odd.is_empty());
     let words = usual.chain(odd.iter().copied()).map(|(word, count)| format!("{word} {}", grouped(count)));
     let loss = match summary.ratios.loss {
-        Some(0.0) => none_of("losses", summary.ratios.loss_interval).map(|most| format!("none lost: loss ratio {most}")),
+        Some(0.0) => {
+            none_of("losses", summary.ratios.loss_interval).map(|most| format!("none lost: loss ratio {most}"))
+        }
         loss => loss.map(|loss| format!("loss ratio {}", sure(loss, summary.ratios.loss_interval))),
     };
     words.chain(loss).reduce(|all, one| format!("{all} · {one}"))
@@ -142,7 +144,7 @@ fn fates(summary: &Summary) -> Option<String> {
 /// bursts.
 fn none_of(events: &str, interval: Option<Interval>) -> Option<String> {
     let Interval { high, confidence, .. } = interval?;
-    Some(format!("≤ {} ({}) if {events} are single", percent(high?), percent(confidence)))
+    Some(format!("≤ {} % ({}) if {events} are single", about(100.0 * high?), percent(confidence)))
 }
 
 fn deadline(summary: &Summary) -> Option<String> {

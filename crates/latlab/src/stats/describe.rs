@@ -48,10 +48,20 @@ pub struct Description {
     pub mean_interval: Option<Interval>,
     /// In the order in which they were asked for.
     pub quantiles: Vec<QuantileEstimate>,
-    /// Whether the level changes over large parts of the sample, so that its figures do not predict those of the next one.
-    pub slow_changes: bool,
-    /// About how many bursts the mean or p99 comes from, if they are too few to show how frequent they are.
-    pub rare_bursts: Option<f64>,
+    /// Set if the level changes over large parts of the sample, so that its figures do not predict those of the next one:
+    /// the figure that shows it most, and the effective sample size for it.
+    pub slow_changes: Option<(DescribedFigure, f64)>,
+    /// The mean or p99 if it comes from too few bursts to show how frequent they are, and about how many they are.
+    pub rare_bursts: Option<(DescribedFigure, f64)>,
+}
+
+/// A figure of a sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DescribedFigure {
+    /// The mean.
+    Mean,
+    /// A quantile.
+    Quantile(f64),
 }
 
 /// The figures to compute.
@@ -114,7 +124,7 @@ pub fn describe(sample: &Sample, options: &DescribeOptions) -> Description {
         stddev,
         effective_n: dependence.map(|dependence| dependence.effective_n),
         mean_interval: if options.intervals { interval() } else { None },
-        quantiles: estimates(sample, wanted, &order, slow_changes, extent, options),
+        quantiles: estimates(sample, wanted, &order, slow_changes.is_some(), extent, options),
         slow_changes,
         rare_bursts: rare_bursts(dependence.as_ref(), &points),
     }
@@ -128,17 +138,22 @@ fn mean_interval(mean: f64, stddev: f64, dependence: &Dependence, confidence: f6
     Interval::between(mean - t * error + tail.min(0.0), mean + t * error + tail.max(0.0), confidence)
 }
 
-fn slow_changes(mean: Option<&Dependence>, points: &[PointEstimate]) -> bool {
-    let of_body = points.iter().filter(|point| BODY.contains(&point.q)).filter_map(|point| point.dependence.as_ref());
-    mean.into_iter().chain(of_body).any(|dependence| dependence.is_slow)
+fn slow_changes(mean: Option<&Dependence>, points: &[PointEstimate]) -> Option<(DescribedFigure, f64)> {
+    let of_body = points.iter().filter(|point| BODY.contains(&point.q));
+    let of_body = of_body.filter_map(|point| Some((DescribedFigure::Quantile(point.q), point.dependence.as_ref()?)));
+    let slow = mean.map(|mean| (DescribedFigure::Mean, mean)).into_iter().chain(of_body).filter(|it| it.1.is_slow);
+    let effective = slow.map(|(figure, dependence)| (figure, dependence.effective_n));
+    effective.min_by(|one, other| one.1.total_cmp(&other.1))
 }
 
-fn rare_bursts(mean: Option<&Dependence>, points: &[PointEstimate]) -> Option<f64> {
+fn rare_bursts(mean: Option<&Dependence>, points: &[PointEstimate]) -> Option<(DescribedFigure, f64)> {
     let is_tail = |point: &&PointEstimate| point.q == TAIL && point.n as f64 * (1.0 - TAIL) >= TAIL_SINGLETONS_MIN;
     let of_tail = points.iter().find(is_tail).and_then(|point| point.dependence.as_ref());
     let of_tail = of_tail.map(|dependence| (1.0 - TAIL) * dependence.effective_n).filter(|it| *it < TAIL_BURSTS_MIN);
     let of_mean = mean.map(|dependence| dependence.bursts).filter(|bursts| *bursts < BURSTS_MIN);
-    of_mean.into_iter().chain(of_tail).reduce(f64::min)
+    let of_mean = of_mean.map(|bursts| (DescribedFigure::Mean, bursts));
+    let of_tail = of_tail.map(|bursts| (DescribedFigure::Quantile(TAIL), bursts));
+    of_mean.into_iter().chain(of_tail).min_by(|one, other| one.1.total_cmp(&other.1))
 }
 
 /// Whether each point is supported: enough singletons lie beyond it and beyond all points between it and the median. If
@@ -168,15 +183,18 @@ fn estimates(
 ) -> Vec<QuantileEstimate> {
     let support = supported(points, slow_changes);
     let is_needed = |(point, supported): (&PointEstimate, &bool)| options.intervals || (!supported && point.n > 0);
+    // The probes of an outage count one by one here too: it is not milder than as many scattered losses.
+    let is_among_few_losses = |(point, supported): (&PointEstimate, &bool)| point.is_lost() && !supported;
     let trials = points.iter().zip(&support).map(|pair| {
         let dependence = pair.0.dependence.as_ref().filter(|_| is_needed(pair))?;
-        Some(trials(dependence, options.confidence))
+        Some(if is_among_few_losses(pair) { pair.0.n as f64 } else { trials(dependence, options.confidence) })
     });
     let trials: Vec<Option<f64>> = trials.collect();
     let first = Bounds::of(points, &trials, order, options.confidence);
-    let again = first.iter().zip(points).zip(&trials).map(|((bounds, point), trials)| {
+    let again = first.iter().zip(points.iter().zip(&support)).zip(&trials).map(|((bounds, pair), trials)| {
         let (bounds, trials) = bounds.as_ref().zip(*trials)?;
-        Some(bounds.trials(sample, point, trials, options.confidence))
+        let few = is_among_few_losses(pair);
+        Some(if few { trials } else { bounds.trials(sample, pair.0, trials, options.confidence) })
     });
     let again: Vec<Option<f64>> = again.collect();
     let bounds = if again == trials { first } else { Bounds::of(points, &again, order, options.confidence) };
@@ -255,7 +273,7 @@ pub fn plain(sample: &Sample, quantiles: &[f64], with_stddev: bool) -> Descripti
         effective_n: None,
         mean_interval: None,
         quantiles: if quantiles.is_empty() { Vec::new() } else { points(sample, quantiles) },
-        slow_changes: false,
+        slow_changes: None,
         rare_bursts: None,
     }
 }

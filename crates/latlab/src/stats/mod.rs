@@ -18,7 +18,7 @@ mod sequential;
 mod shift_test;
 mod two_samples;
 
-pub use describe::{DescribeOptions, Description, QuantileEstimate, describe, plain};
+pub use describe::{DescribeOptions, DescribedFigure, Description, QuantileEstimate, describe, plain};
 pub use histogram::{Bucket, histogram};
 pub use interval::{Interval, Share, ratio, share};
 pub use linear_models::{Slope, between_blocks, slope};

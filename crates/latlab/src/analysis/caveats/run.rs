@@ -2,17 +2,20 @@
 //! what a single run does not show, however many probes it has: what a slow change does next, and how frequent rare bursts
 //! are (docs/statistics.md, "What no single run can know").
 
+use std::collections::BTreeMap;
+
 use super::clocks::same_machine;
 use super::host_samples::is_contended;
 use super::wording::Wording;
 use super::{clocks, host_samples, hosts, loads};
 use crate::analysis::host_samples::HostAccumulators;
 use crate::diagnostics::{Caveat, Severity};
+use crate::metric::Metric;
 use crate::plan::{Kind, Side};
 use crate::recording::manifest::{Manifest, RunEnding};
-use crate::stats::{Description, Share};
+use crate::stats::{DescribedFigure, Description, Share};
 use crate::units::Nanos;
-use crate::units::human::{grouped, significant, span};
+use crate::units::human::{grouped, quantile, significant, span};
 
 /// The caveats raised while the run was measured, those of its recording, `of_kind`, and those of hosts, settings and
 /// loads; worst first.
@@ -154,28 +157,48 @@ fn unreadable(manifest: &Manifest) -> Option<Caveat> {
 const HITS_MIN: u64 = 10;
 /// Fewer bursts do not show how frequent they are.
 const BURSTS_MIN: f64 = 3.5;
+/// Values that are worth more than this share of their number are not said to be worth less.
+const NEARLY_ALL: f64 = 0.95;
 
 const SEVERAL_RUNS: &str =
     "measure several runs (`latlab run`, `latlab compare`): they show how much a run differs from the next";
 
-/// The caveats of `described`, the main metric of a run of `kind`, and of its `lost` probes.
-pub(in crate::analysis) fn of_one_run(kind: Kind, described: Option<&Description>, lost: Option<Share>) -> Vec<Caveat> {
-    let slow = described.and_then(|described| slow_changes(kind, described));
+/// The caveats of the `metrics` that the summary of a run of `kind` always has, and of its `lost` probes.
+pub(in crate::analysis) fn of_one_run(
+    kind: Kind,
+    metrics: &BTreeMap<Metric, Description>,
+    lost: Option<Share>,
+) -> Vec<Caveat> {
+    let others = Metric::USUAL.into_iter().filter(|metric| kind == Kind::Ping && *metric != kind.metric());
+    let usual = std::iter::once(kind.metric()).chain(others);
+    let described: Vec<_> = usual.filter_map(|metric| Some((metric, metrics.get(&metric)?))).collect();
+    let slow = slow_changes(kind, &described);
     // Slow changes look like bursts, and have the same remedy.
-    let bursts = || rare_bursts(kind, described.filter(|described| !described.slow_changes)?.rare_bursts?);
+    let bursts = || {
+        let mut described = described.iter().filter(|_| slow.is_none());
+        described.find_map(|(metric, described)| rare_bursts(*metric, described))
+    };
     let bursts = lost.and_then(bursts_of_losses).or_else(bursts);
     slow.into_iter().chain(bursts).collect()
 }
 
-fn slow_changes(kind: Kind, described: &Description) -> Option<Caveat> {
-    let effective_n = described.effective_n.filter(|_| described.slow_changes)?;
-    let (metric, n) = (kind.metric().name().replace('_', " "), grouped(described.n));
-    let worth = significant(effective_n);
+fn slow_changes(kind: Kind, described: &[(Metric, &Description)]) -> Option<Caveat> {
+    let slow = || described.iter().filter(|(_, described)| described.slow_changes.is_some());
+    let (first, shown) = slow().next()?;
+    let names: Vec<String> = slow().map(|(metric, _)| spoken(*metric)).collect();
+    let figure = shown.slow_changes.and_then(|(figure, effective_n)| worth(figure, shown, effective_n));
+    let figure = figure.map(|(figure, worth)| match names.as_slice() {
+        [_] => format!(" (for {figure} {worth})"),
+        _ => format!(" (for {figure} of the {} {worth})", spoken(*first)),
+    });
+    let is_supported = slow().all(|(_, described)| described.quantiles.iter().all(|quantile| quantile.supported));
     Some(Caveat::new(
-        if described.quantiles.iter().all(|quantile| quantile.supported) { Severity::Note } else { Severity::Warning },
+        if is_supported { Severity::Note } else { Severity::Warning },
         "slow-changes",
         format!(
-            "the {metric} changed slowly: long parts of the run differ more than short ones do (for the mean {n} values are worth {worth})"
+            "the {} changed slowly: long parts of the run differ more than short ones do{}",
+            names.join(" and the "),
+            figure.unwrap_or_default()
         ),
         "a quantile takes 100 effective observations beyond it; intervals are about the time of this run, not the next one",
         match kind {
@@ -185,17 +208,38 @@ fn slow_changes(kind: Kind, described: &Description) -> Option<Caveat> {
     ))
 }
 
-fn rare_bursts(kind: Kind, bursts: f64) -> Option<Caveat> {
-    let metric = kind.metric().name().replace('_', " ");
-    let message = format!("the mean or the 99th percentile of the {metric} comes from {}", about(bursts));
-    Some(of_bursts(message, "their intervals may be too narrow"))
+fn spoken(metric: Metric) -> String {
+    metric.name().replace('_', " ")
+}
+
+fn word(figure: DescribedFigure) -> String {
+    match figure {
+        DescribedFigure::Mean => "the mean".into(),
+        DescribedFigure::Quantile(q) => quantile(q),
+    }
+}
+
+/// A figure, and what the values that it comes from are worth for it; `None` if they are worth nearly as many as they are.
+fn worth(figure: DescribedFigure, described: &Description, effective_n: f64) -> Option<(String, String)> {
+    let n = match figure {
+        DescribedFigure::Mean => described.n - described.lost,
+        DescribedFigure::Quantile(_) => described.n,
+    };
+    let is_less = effective_n < NEARLY_ALL * n as f64;
+    is_less.then(|| (word(figure), format!("{} values are worth {}", grouped(n), significant(effective_n))))
+}
+
+fn rare_bursts(metric: Metric, described: &Description) -> Option<Caveat> {
+    let (figure, bursts) = described.rare_bursts?;
+    let message = format!("{} of the {} comes from {}", word(figure), spoken(metric), about(bursts));
+    Some(of_bursts(message, "its interval may be too narrow"))
 }
 
 fn bursts_of_losses(lost: Share) -> Option<Caveat> {
     let rarer = lost.hits.min(lost.n - lost.hits);
     let bursts = lost.effective_n? * rarer as f64 / lost.n as f64;
     (rarer >= HITS_MIN && bursts < BURSTS_MIN).then(|| {
-        let message = format!("{} probes without an answer came in {}", grouped(lost.hits), about(bursts));
+        let message = format!("{} probes without an answer in time came in {}", grouped(lost.hits), about(bursts));
         of_bursts(
             message,
             "the interval of the loss ratio may be too narrow, and the next run may lose none or many more",
@@ -219,36 +263,56 @@ fn about(bursts: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::Metric;
     use crate::sample::{INFINITE, Sample};
     use crate::stats::{DescribeOptions, describe, share};
 
     fn codes(value: impl Fn(i64) -> i64) -> Vec<String> {
-        let sample = Sample::new(Metric::RoundTripDelay, (0..20_000).map(value).collect());
+        codes_beside(value, noise)
+    }
+
+    /// Of a run with these round trip delays and send slips.
+    fn codes_beside(value: impl Fn(i64) -> i64, slip: impl Fn(i64) -> i64) -> Vec<String> {
         let options = DescribeOptions { quantiles: vec![0.5], confidence: 0.95, intervals: false };
-        let lost = share(&sample, 0.95, |value| value == INFINITE);
-        let found = of_one_run(Kind::Ping, Some(&describe(&sample, &options)), Some(lost));
+        let samples = [
+            Sample::new(Metric::RoundTripDelay, (0..20_000).map(value).collect()),
+            Sample::new(Metric::SendSlip, (0..20_000).map(slip).collect()),
+        ];
+        let lost = share(&samples[0], 0.95, |value| value == INFINITE);
+        let metrics = samples.iter().map(|sample| (sample.metric, describe(sample, &options))).collect();
+        let found = of_one_run(Kind::Ping, &metrics, Some(lost));
         found.into_iter().map(|caveat| format!("{}: {}", caveat.code, caveat.message)).collect()
+    }
+
+    fn noise(place: i64) -> i64 {
+        place.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64).rotate_left(31).rem_euclid(1_000)
     }
 
     #[test]
     fn drift_bursts_and_outages_are_named_and_noise_is_not() {
-        let noise = |place: i64| place.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64).rotate_left(31).rem_euclid(1_000);
         assert_eq!(codes(noise), Vec::<String>::new());
         let drift = codes(|place| noise(place) + place / 20);
         assert!(drift.len() == 1 && drift[0].starts_with("slow-changes"), "{drift:?}");
         let outage = codes(|place| if (7_000..7_300).contains(&place) { INFINITE } else { noise(place) });
         assert_eq!(
             outage.last().expect("a caveat"),
-            "rare-bursts: 300 probes without an answer came in about one burst"
+            "rare-bursts: 300 probes without an answer in time came in about one burst"
         );
         let scattered = codes(|place| if noise(place) < 15 { INFINITE } else { noise(place) });
         assert_eq!(scattered, Vec::<String>::new());
-        let bursts = codes(|place| noise(place) + if place % 12_000 < 150 { 9_000 } else { 0 });
-        assert!(
-            bursts[0].starts_with("rare-bursts: the mean or the 99th") || bursts[0].starts_with("slow"),
-            "{bursts:?}"
-        );
+        let bursts = codes(|place| noise(place) + if (place + 3_000) % 12_000 < 150 { 9_000 } else { 0 });
+        assert_eq!(bursts, ["rare-bursts: p99 of the round trip delay comes from about one burst"]);
         assert_eq!(codes(|_| INFINITE), Vec::<String>::new(), "a run without an answer has a caveat of its own");
+    }
+
+    #[test]
+    fn slow_changes_name_the_figure_that_shows_them_and_every_metric() {
+        let step = |place: i64| noise(place) + if place < 10_000 { 0 } else { 2_000 };
+        let slip = codes_beside(noise, step);
+        assert!(slip.len() == 1 && slip[0].starts_with("slow-changes: the send slip changed slowly"), "{slip:?}");
+        let both = codes_beside(step, step);
+        assert!(both[0].contains("the round trip delay and the send slip changed"), "{both:?}");
+        // An outage changes how many probes lie above p90, and leaves the mean of the answered ones.
+        let outage = codes(|place| if (7_000..7_300).contains(&place) { INFINITE } else { noise(place) });
+        assert!(outage[0].contains("(for p90 20,000 values are worth "), "{outage:?}");
     }
 }

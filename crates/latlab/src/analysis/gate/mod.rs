@@ -47,7 +47,7 @@ pub enum GateReason {
     Untested,
     /// Unanswered probes make the change uncertain: some figures are infinite, or the row holds without the losses only.
     Losses,
-    /// Fewer than 10 effective observations lie beyond the quantile: its lower bound was judged.
+    /// Too few effective observations lie beyond the quantile: its lower bound was judged.
     Unsupported,
     /// The figure is infinite; of a change, the candidate's is, and the baseline's is not.
     Infinite,

@@ -184,8 +184,11 @@ impl ValueGateResult {
             Severity::Warning,
             "unsupported-gate",
             format!("the gate `{}` is undecided", self.gate),
-            "fewer than 10 effective observations lie beyond its quantile: a second run may say otherwise",
-            format!("{more}, or gate on a quantile nearer to p50, or on the mean; `--gate-strict` fails"),
+            "too few effective observations lie beyond its quantile (10, or 100 under slow changes): a second run may say \
+             otherwise",
+            format!(
+                "{more}, under slow changes in several runs, or gate on a quantile nearer to p50; `--gate-strict` fails"
+            ),
         ))
     }
 }

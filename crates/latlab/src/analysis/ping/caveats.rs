@@ -292,7 +292,7 @@ fn socket_errors(manifest: &Manifest) -> Option<Caveat> {
 /// Requested quantiles with fewer than ten effective observations beyond them. Slow changes have a caveat of their own:
 /// more probes are no remedy.
 fn few_observations(described: &Description) -> Option<Caveat> {
-    if described.n == described.lost || described.slow_changes {
+    if described.n == described.lost || described.slow_changes.is_some() {
         return None;
     }
     let weak: Vec<_> = described.quantiles.iter().filter(|quantile| !quantile.supported).collect();

@@ -292,7 +292,7 @@ fn few_intervals(delivered: &Description) -> Option<Caveat> {
         .filter(|estimate| !estimate.supported)
         .map(|estimate| quantile(estimate.q))
         .collect();
-    (delivered.n > 0 && !delivered.slow_changes && !weak.is_empty()).then(|| {
+    (delivered.n > 0 && delivered.slow_changes.is_none() && !weak.is_empty()).then(|| {
         Caveat::new(
             Severity::Note,
             "few-observations",

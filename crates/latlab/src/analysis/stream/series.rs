@@ -81,7 +81,7 @@ impl RateSeries {
             stddev: described.stddev.and(mean).map(|mean| self.stddev(mean)),
             effective_n: of_parts.effective_n,
             mean_interval: of_parts.mean_interval,
-            slow_changes: of_parts.slow_changes || described.slow_changes,
+            slow_changes: of_parts.slow_changes.or(described.slow_changes),
             rare_bursts: of_parts.rare_bursts,
             ..described
         }

@@ -272,7 +272,7 @@ CPU load
   published     1.821        –  14.723
   raw data      3.636    7.162  14.723
   here          no CPU to spare
-( ) too few observations beyond it to rely on · ≥ lower bound (95 %)
+( ) too few effective observations beyond it · ≥ lower bound (95 %)
 ";
         assert_eq!(text(&PublishedResults { published: &PI, rows }, Style::PLAIN), expected);
         let wakeups = Published { metric: Metric::WakeupLatency, ..PUBLICATION };

@@ -207,9 +207,9 @@ impl SessionReflector {
         self.table.required_terms(now)
     }
 
-    /// Whether every open session is a stream, so that no sender measures how long the reflector takes.
-    pub fn has_streams_only(&self) -> bool {
-        self.table.has_streams_only()
+    /// Whether every open session that is not silent is a stream, so that no sender measures how long the reflector takes.
+    pub fn has_streams_only(&self, now: Stamp<ReflectorClock>) -> bool {
+        self.table.has_streams_only(now)
     }
 
     /// Whether the receiver's state matters for `datagram`: it may begin or end a count of socket drops or CPU time. False

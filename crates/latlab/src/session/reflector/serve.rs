@@ -197,7 +197,7 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
     fn configure(&mut self, at: Stamp<ReflectorClock>) {
         let terms = self.reflector.required_terms(at);
         self.batched = terms.batched;
-        self.may_pause = self.reflector.has_streams_only();
+        self.may_pause = self.reflector.has_streams_only(at);
         self.socket.configure(terms);
     }
 

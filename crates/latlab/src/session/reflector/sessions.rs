@@ -13,8 +13,8 @@ use crate::wire::{
 
 /// Without a tag nothing confirms the extension of a counter: one so far ahead is more likely an old one.
 const KEYLESS_JUMP_MAX: u64 = 1 << 31;
-/// A stream without packets for so long needs no batches any more, even if its session is open.
-const STREAM_SILENCE: Nanos = Nanos::from_secs(10);
+/// A session without packets for so long does not determine how the socket is read, even if it is open.
+const SILENCE: Nanos = Nanos::from_secs(10);
 
 /// State of the receiving socket and thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,8 +152,12 @@ impl SessionSlot {
         if !self.is_open() {
             return StreamTerms::NONE;
         }
-        let batched = self.terms.stream.batched && now - self.last_probe <= STREAM_SILENCE;
+        let batched = self.terms.stream.batched && !self.is_silent(now);
         StreamTerms { batched, unchecked: self.terms.stream.unchecked }
+    }
+
+    fn is_silent(&self, now: Stamp<ReflectorClock>) -> bool {
+        now - self.last_probe > SILENCE
     }
 
     /// Checks and counts a probe.
@@ -401,9 +405,9 @@ impl SessionTable {
         })
     }
 
-    /// Whether every open session is a stream.
-    pub(super) fn has_streams_only(&self) -> bool {
-        self.open().all(|slot| slot.terms.stream.batched)
+    /// Whether every open session is a stream, but for silent ones: a sender that was killed leaves its session open.
+    pub(super) fn has_streams_only(&self, now: Stamp<ReflectorClock>) -> bool {
+        self.open().all(|slot| slot.terms.stream.batched || slot.is_silent(now))
     }
 
     /// Open sessions from the prefix of `address`; 0 for loopback, which is exempt.
@@ -495,11 +499,13 @@ mod tests {
     fn one_open_session_of_probes_is_enough_to_have_more_than_streams() {
         let mut table = SessionTable::new(4);
         insert(&mut table, "127.0.0.1", 2, 0).expect("a free slot");
-        assert!(table.has_streams_only());
+        let at = |seconds: i64| Stamp::from_nanos(Nanos::from_secs(seconds).0);
+        assert!(table.has_streams_only(at(1)));
         let probes = insert(&mut table, "127.0.0.1", 3, 0).expect("a free slot");
-        assert!(!table.has_streams_only());
+        assert!(!table.has_streams_only(at(10)));
+        assert!(table.has_streams_only(at(11)), "the sender of the probes was killed");
         table.slot_mut(probes).state = SlotState::Closed;
-        assert!(table.has_streams_only());
+        assert!(table.has_streams_only(at(1)));
     }
 
     #[test]
