@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use super::source::ProbeSource;
-use crate::facts::{BareLoop, ClockAnchor, HostFacts, HostSample, Instrument, StreamInterval};
+use crate::facts::{BareConditions, BareLoop, ClockAnchor, HostFacts, HostSample, Instrument, StreamInterval};
 use crate::plan::{EndSpec, Pace, PacketSize, PingSpec, RunSpec, Schedule, Side, StreamRunSpec, Via, Work};
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::recording::manifest::{EndFacts, Manifest, RunEnding};
@@ -193,10 +193,13 @@ fn instrument() -> Instrument {
         p50_ns: 48_100.0,
         p99_ns: 60_200.0,
         n: 20_000,
-        size_bytes: 64,
-        wait: "block".into(),
-        cpu: Some(0),
-        peer_cpu: Some(1),
+        conditions: BareConditions {
+            size_bytes: 64,
+            wait: "block".into(),
+            cpu: Some(0),
+            peer_cpu: Some(1),
+            fifo: None,
+        },
         measured_at: "2026-11-21T02:00:00Z".into(),
         boot_id: Some("b".into()),
     };

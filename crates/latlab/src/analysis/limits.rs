@@ -56,6 +56,8 @@ pub(super) const FREQUENCY_READINGS: u64 = 4;
 /// Share of the probes from which a placement of the ends is named, and the round trips are called mixed: it determines
 /// p99, or all above.
 pub(super) const PLACEMENT_SHARE: f64 = 0.01;
+/// Share of the probes from which a run as a whole counts as placed so: with less even p90 may be of another placement.
+pub(super) const PLACEMENT_MOST: f64 = 0.9;
 /// Ratio of the medians of two placements from which quantiles that mix them mislead.
 pub(super) const PLACEMENT_CONTRAST: f64 = 1.2;
 

@@ -31,7 +31,7 @@ pub use gate::{
 };
 pub use host_samples::ClockRates;
 pub use outcome::{comparison_outcome, ended_run_outcome, run_outcome, summary_outcome, with_gates};
-pub use ping::{Coincidence, LateBeyond, Threshold, Window};
+pub use ping::{Coincidence, LateBeyond, RunPlacement, Threshold, Window};
 pub use singletons::sample;
 pub use source::ProbeSource;
 pub use stream::{
@@ -42,7 +42,7 @@ pub use summary::{AnalysisError, Summary, SummaryOptions};
 pub use wakeup::{CpuActivity, Lateness, StateShare, UnexplainedDelay, Wakeups};
 
 // The condition of a summary's run, for reports.
-pub use crate::plan::{CompatOutput, Condition, Family, Kind, StopWhen, Via};
+pub use crate::plan::{CompatOutput, Condition, Family, Kind, NoBareLoop, StopWhen, Via};
 
 /// The length of a stream's intervals.
 pub const STREAM_INTERVAL: crate::units::Nanos = crate::plan::defaults::STREAM_WINDOW;

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use super::caveats;
 use super::counts::{Ratios, RunCounts, SendErrors, ShareIntervals};
 use super::host_samples::HostAccumulators;
-use super::ping::{self, Placements, SpinStalls, Windows, coincidence};
+use super::ping::{self, PlacementFindings, Placements, RunPlacement, SpinStalls, Windows, coincidence};
 use super::singletons::{Singletons, is_on_schedule, sample};
 use super::source::{ProbeSource, RowVisitor, visit_rows};
 use super::stream::{self, StreamAccumulator};
 use super::summary::{AnalysisError, Summary, SummaryOptions};
 use super::wakeup::{self, WakeupAccumulator};
 use crate::diagnostics::Caveat;
-use crate::facts::{BareLoop, Instrument};
+use crate::facts::Instrument;
 use crate::metric::Metric;
 use crate::plan::{Kind, Side, defaults};
 use crate::recording::manifest::Manifest;
@@ -60,7 +60,7 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     summary.wakeups = wakeups
         .zip(manifest.spec.wakeup())
         .map(|(wakeups, spec)| wakeups.finish(manifest, spec, hosts.get(&Side::Local), described, &describing));
-    let mut own = caveats_of_rows(source, &counts, described, &hosts)?;
+    let mut own = findings_of_rows(source, &counts, described, &hosts)?.caveats;
     own.extend(caveats::of_one_run(manifest.kind, &summary.metrics, intervals.lost()));
     own.extend(summary.wakeups.iter().flat_map(|wakeups| wakeup::caveats(wakeups, counts.counts.answered)));
     own.extend(summary.coincidence.as_ref().and_then(ping::overrun_caveat));
@@ -69,13 +69,20 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     Ok(summary)
 }
 
+/// What the rows of a run of probes or wake-ups say besides their figures.
+pub(super) struct RowFindings {
+    pub(super) caveats: Vec<Caveat>,
+    /// That of most of its probes, if both ends were on one host and their CPUs are known.
+    pub(super) placement: Option<RunPlacement>,
+}
+
 /// The caveats of the counts, and of the CPUs on which the probes were sent and reflected.
-fn caveats_of_rows<S: ProbeSource>(
+fn findings_of_rows<S: ProbeSource>(
     source: &S,
     counts: &RunCounts,
     described: Option<&Description>,
     hosts: &HostAccumulators,
-) -> Result<Vec<Caveat>, S::Error> {
+) -> Result<RowFindings, S::Error> {
     let manifest = source.manifest();
     let mut errors = (counts.counts.send_failed > 0).then(SendErrors::default);
     let (mut placements, mut stalls) = (Placements::of(manifest), SpinStalls::of(manifest));
@@ -89,26 +96,29 @@ fn caveats_of_rows<S: ProbeSource>(
     let is_contended = caveats::is_contended(manifest, hosts, Side::Local);
     let mut own = ping::caveats(manifest, counts, &errors.unwrap_or_default(), described, is_contended);
     own.extend(stalls.and_then(|stalls| stalls.caveat()));
-    own.extend(placements.and_then(Placements::caveat));
-    Ok(own)
+    let placed = placements.map(Placements::finish);
+    let placed =
+        placed.unwrap_or_else(|| PlacementFindings { caveats: Vec::new(), placement: RunPlacement::of_pins(manifest) });
+    own.extend(placed.caveats);
+    Ok(RowFindings { caveats: own, placement: placed.placement })
 }
 
-/// The caveats that the summary of a run of probes or wake-ups has, but for those of single figures.
-pub(super) fn caveats_of_probes<S: ProbeSource>(
+/// The placement of a run of probes or wake-ups, and the caveats that its summary has, but for those of single figures.
+pub(super) fn findings_of_probes<S: ProbeSource>(
     source: &S,
     counts: &RunCounts,
     wakeups: Option<WakeupAccumulator>,
-) -> Result<Vec<Caveat>, S::Error> {
+) -> Result<RowFindings, S::Error> {
     let manifest = source.manifest();
     let hosts = host_samples(source)?;
-    let mut own = caveats_of_rows(source, counts, None, &hosts)?;
+    let RowFindings { caveats: mut own, placement } = findings_of_rows(source, counts, None, &hosts)?;
     if let Some((wakeups, spec)) = wakeups.zip(manifest.spec.wakeup()) {
         let describing = describe_options(&without_intervals(manifest));
         let wakeups = wakeups.finish(manifest, spec, hosts.get(&Side::Local), None, &describing);
         own.extend(wakeup::caveats(&wakeups, counts.counts.answered));
     }
     own.extend(ping::socket_caveats(manifest, &counts.counts));
-    Ok(caveats::of_run(manifest, &hosts, own))
+    Ok(RowFindings { caveats: caveats::of_run(manifest, &hosts, own), placement })
 }
 
 /// The caveats that the summary of a stream has, but for those of single figures.
@@ -179,16 +189,17 @@ fn of_manifest<S: ProbeSource>(source: &S, counts: &RunCounts) -> Summary {
         windows: Vec::new(),
         loads: manifest.loads.clone(),
         instrument: instrument(manifest),
+        bare_conditions: manifest.spec.bare_conditions(),
         caveats: Vec::new(),
         gates: Vec::new(),
     }
 }
 
-/// The cost of the instrument. A bare loop whose ends were not both pinned was measured on CPUs that are not known, which
-/// need not be those of the run.
+/// The cost of the instrument. Earlier versions recorded a bare loop also for runs in other conditions.
 fn instrument(manifest: &Manifest) -> Instrument {
     let mut instrument = manifest.instrument.clone();
-    instrument.bare_loop = instrument.bare_loop.filter(BareLoop::is_pinned);
+    let conditions = manifest.spec.bare_conditions();
+    instrument.bare_loop = instrument.bare_loop.filter(|bare| conditions.as_ref() == Ok(&bare.conditions));
     instrument
 }
 

@@ -11,9 +11,9 @@ use super::ping::{Coincidence, MAX_WINDOWS, Window};
 use super::stream::StreamFigures;
 use super::wakeup::Wakeups;
 use crate::diagnostics::{Caveat, Explain, Failure, Severity};
-use crate::facts::{Instrument, LoadReport};
+use crate::facts::{BareConditions, Instrument, LoadReport};
 use crate::metric::Metric;
-use crate::plan::{Condition, Kind, RunSpec, StopWhen, SummaryDefaults};
+use crate::plan::{Condition, Kind, NoBareLoop, RunSpec, StopWhen, SummaryDefaults};
 use crate::recording::manifest::RunEnding;
 use crate::stats::{Bucket, Description};
 use crate::units::{Nanos, human};
@@ -103,6 +103,8 @@ pub struct Summary {
     pub loads: Vec<LoadReport>,
     /// The instrument's own cost.
     pub instrument: Instrument,
+    /// The conditions of the bare loop that is the lower limit of its round trips, or why there is none.
+    pub bare_conditions: Result<BareConditions, NoBareLoop>,
     /// Caveats of the run, in descending order of severity.
     pub caveats: Vec<Caveat>,
     /// Results of the gates of the command, in their order.

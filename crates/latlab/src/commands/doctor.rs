@@ -68,13 +68,13 @@ fn calibration(spec: &DoctorSpec, console: &Console) -> Result<Finding, Failure>
     let bare = calibrate(&spec.measurement)?.floor;
     let message = format!(
         "bare loop on loopback, {} B, {}: round trip p50 {}, p99 {}, n {}",
-        bare.size_bytes,
-        bare.wait,
+        bare.conditions.size_bytes,
+        bare.conditions.wait,
         human::span(Nanos(bare.p50_ns as i64)),
         human::span(Nanos(bare.p99_ns as i64)),
         human::grouped(bare.n),
     );
-    if !bare.is_pinned() {
+    if !bare.conditions.is_pinned() {
         let text =
             "no summary will state this calibration: its ends were not both pinned, and other CPUs give other figures";
         console.warning(text, Some("`latlab doctor --calibrate --cpu 0 --peer-cpu 1`, on the CPUs of the measurement"));

@@ -29,5 +29,7 @@ pub use processor::{
     ProcessorFacts, Ticks,
 };
 pub use rate_search::{RateSearchFacts, SearchEnding, StageFacts, TrialFacts};
-pub use run::{BareLoop, Instrument, LateWakeup, ReflectorReport, Restoration, SettingFacts, WakeupFacts};
+pub use run::{
+    BareConditions, BareLoop, Instrument, LateWakeup, ReflectorReport, Restoration, SettingFacts, WakeupFacts,
+};
 pub use stream::{IntervalCounts, StreamEnd, StreamFacts, StreamInterval};

@@ -28,6 +28,19 @@ pub struct BareLoop {
     pub p99_ns: f64,
     /// Number of round trips.
     pub n: u64,
+    /// How it was measured.
+    #[serde(flatten)]
+    pub conditions: BareConditions,
+    /// When it was measured, UTC, RFC 3339.
+    pub measured_at: String,
+    /// The boot in which it was measured; it is valid in no other.
+    pub boot_id: Option<String>,
+}
+
+/// The conditions of a bare loop, which is always a closed one over UDP and IPv4 on loopback, without loads and settings.
+/// It is the lower limit of runs in the same conditions only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BareConditions {
     /// Payload of a datagram.
     pub size_bytes: u32,
     /// `block`, `spin` or `busy-poll`, both ends.
@@ -36,13 +49,12 @@ pub struct BareLoop {
     pub cpu: Option<u16>,
     /// CPU of the reflector.
     pub peer_cpu: Option<u16>,
-    /// When it was measured, UTC, RFC 3339.
-    pub measured_at: String,
-    /// The boot in which it was measured; it is valid in no other.
-    pub boot_id: Option<String>,
+    /// SCHED_FIFO priority of both ends. Calibrations of earlier versions do not state it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fifo: Option<u8>,
 }
 
-impl BareLoop {
+impl BareConditions {
     /// Whether both of its ends were pinned. Without pins the scheduler chooses the CPUs, on which the round trip depends:
     /// such a figure is the lower limit of no other run.
     pub fn is_pinned(&self) -> bool {

@@ -1,10 +1,10 @@
 //! Round trips of the bare loop on this host, as `latlab doctor --calibrate` measured them: the lower limit that every
-//! summary states. A figure holds for one boot, one pair of CPUs, one wait mode and one size.
+//! summary of a run in the same conditions states. A figure holds for one boot.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use crate::facts::BareLoop;
+use crate::facts::{BareConditions, BareLoop};
 
 /// The calibrations of this host, in the user's state directory.
 #[derive(Clone, Debug)]
@@ -32,15 +32,15 @@ impl Calibrations {
         fs::read(&self.path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
-    /// The one that was measured in the same boot with the same CPUs, wait mode and size.
-    pub fn find(&self, wanted: &BareLoop) -> Option<BareLoop> {
-        self.all().into_iter().find(|known| same_conditions(known, wanted))
+    /// The one that was measured in that boot and in these conditions.
+    pub fn find(&self, boot_id: Option<&str>, wanted: &BareConditions) -> Option<BareLoop> {
+        self.all().into_iter().find(|known| known.boot_id.as_deref() == boot_id && known.conditions == *wanted)
     }
 
     /// Keeps `new` in place of an older one of the same conditions; removes those of other boots.
     pub fn keep(&self, new: &BareLoop) -> io::Result<()> {
         let mut all = self.all();
-        all.retain(|known| known.boot_id == new.boot_id && !same_conditions(known, new));
+        all.retain(|known| known.boot_id == new.boot_id && known.conditions != new.conditions);
         all.push(new.clone());
         if let Some(directory) = self.path.parent() {
             fs::create_dir_all(directory)?;
@@ -52,23 +52,20 @@ impl Calibrations {
     }
 }
 
-fn same_conditions(a: &BareLoop, b: &BareLoop) -> bool {
-    (&a.boot_id, a.size_bytes, &a.wait, a.cpu, a.peer_cpu) == (&b.boot_id, b.size_bytes, &b.wait, b.cpu, b.peer_cpu)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn conditions(wait: &str) -> BareConditions {
+        BareConditions { size_bytes: 64, wait: wait.into(), cpu: Some(0), peer_cpu: Some(1), fifo: None }
+    }
 
     fn measured(boot: &str, wait: &str, p50_ns: f64) -> BareLoop {
         BareLoop {
             p50_ns,
             p99_ns: p50_ns * 2.0,
             n: 1_000,
-            size_bytes: 64,
-            wait: wait.into(),
-            cpu: Some(0),
-            peer_cpu: Some(1),
+            conditions: conditions(wait),
             measured_at: "2026-11-21T00:00:00Z".into(),
             boot_id: Some(boot.into()),
         }
@@ -78,7 +75,7 @@ mod tests {
     fn the_newest_of_the_same_conditions_and_boot_is_found() {
         let directory = tempfile::tempdir().unwrap();
         let kept = Calibrations { path: directory.path().join("state/calibrations.json") };
-        assert_eq!(kept.find(&measured("a", "block", 0.0)), None);
+        assert_eq!(kept.find(Some("a"), &conditions("block")), None);
         for calibration in [
             measured("old", "block", 1.0),
             measured("a", "block", 2.0),
@@ -87,9 +84,26 @@ mod tests {
         ] {
             kept.keep(&calibration).unwrap();
         }
-        assert_eq!(kept.find(&measured("a", "block", 0.0)).unwrap().p50_ns, 4.0);
-        assert_eq!(kept.find(&measured("a", "spin", 0.0)).unwrap().p50_ns, 3.0);
-        assert_eq!(kept.find(&measured("old", "block", 0.0)), None);
+        assert_eq!(kept.find(Some("a"), &conditions("block")).unwrap().p50_ns, 4.0);
+        assert_eq!(kept.find(Some("a"), &conditions("spin")).unwrap().p50_ns, 3.0);
+        assert_eq!(kept.find(Some("old"), &conditions("block")), None);
+        let fifo = BareConditions { fifo: Some(50), ..conditions("block") };
+        assert_eq!(kept.find(Some("a"), &fifo), None, "the priority differs");
+    }
+
+    #[test]
+    fn calibrations_of_earlier_versions_are_those_without_a_priority() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = Calibrations { path: directory.path().join("calibrations.json") };
+        let earlier = r#"[{
+            "p50_ns": 22200.0, "p99_ns": 30100.0, "n": 50000, "size_bytes": 64, "wait": "block", "cpu": 0, "peer_cpu": 1,
+            "measured_at": "2026-11-21T00:00:00Z", "boot_id": "a"
+        }]"#;
+        fs::write(&kept.path, earlier).unwrap();
+        assert_eq!(kept.find(Some("a"), &conditions("block")).unwrap().p50_ns, 22_200.0);
+        kept.keep(&measured("a", "spin", 3.0)).unwrap();
+        let both = fs::read_to_string(&kept.path).unwrap();
+        assert!(both.contains("22200") && !both.contains("fifo"), "{both}");
     }
 
     #[test]
@@ -97,6 +111,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let kept = Calibrations { path: directory.path().join("calibrations.json") };
         fs::write(&kept.path, "{").unwrap();
-        assert_eq!(kept.find(&measured("a", "block", 0.0)), None);
+        assert_eq!(kept.find(Some("a"), &conditions("block")), None);
     }
 }

@@ -6,7 +6,7 @@ use super::MeasureError;
 use super::remote_host::RemoteHost;
 use super::run::RunContext;
 use crate::clock;
-use crate::facts::{BareLoop, HostFacts, Instrument};
+use crate::facts::{HostFacts, Instrument};
 use crate::host::HostRoot;
 use crate::host::calibration::Calibrations;
 use crate::host::facts::{self, Interface};
@@ -95,29 +95,14 @@ fn peer_facts(target: &Target, here: &EndFacts, from_agent: Option<&EndFacts>) -
 fn instrument(spec: &RunSpec, host: &HostFacts) -> Instrument {
     let tag = TagKey::new(&[0x5a; 16]);
     // The tag of a probe covers three words; black_box keeps the compiler from computing it only once.
+    let conditions = spec.bare_conditions();
     let tag_cost = || clock::cost_ns(|| tag.tag(std::hint::black_box(&[1, 2, 3])));
     Instrument {
         clock_resolution_ns: Some(clock::resolution()),
         clock_read_ns: Some(clock::read_cost_ns()),
         tag_ns: spec.authenticated.then(tag_cost),
-        bare_loop: Calibrations::for_user().and_then(|kept| kept.find(&bare_loop_of(spec, host)?)),
+        bare_loop: Calibrations::for_user()
+            .zip(conditions.ok())
+            .and_then(|(kept, conditions)| kept.find(host.boot_id.as_deref(), &conditions)),
     }
-}
-
-/// The conditions of the bare loop that is comparable to this run; `None` if the path is not loopback, or the CPU of an end
-/// is not known.
-fn bare_loop_of(spec: &RunSpec, host: &HostFacts) -> Option<BareLoop> {
-    let peer = spec.peer.filter(|_| spec.target == Target::Local)?;
-    let wanted = BareLoop {
-        p50_ns: 0.0,
-        p99_ns: 0.0,
-        n: 0,
-        size_bytes: spec.ping()?.size_bytes,
-        wait: spec.here.wait.word().into(),
-        cpu: spec.here.cpu,
-        peer_cpu: peer.cpu,
-        measured_at: String::new(),
-        boot_id: host.boot_id.clone(),
-    };
-    Some(wanted).filter(BareLoop::is_pinned)
 }

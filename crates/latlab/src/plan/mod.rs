@@ -25,7 +25,9 @@ pub use path::{Family, PathSpec, Target};
 pub use ping::{DueTimes, PingSpec, Protocol, Schedule};
 pub use rate_search::{RateSearchSpec, loss_words};
 pub use remedy::Remedy;
-pub use run::{CompatOutput, EndSpec, Kind, Plan, RunSpec, StopWhen, SummaryDefaults, WaitMode, Warmup, Work};
+pub use run::{
+    CompatOutput, EndSpec, Kind, NoBareLoop, Plan, RunSpec, StopWhen, SummaryDefaults, WaitMode, Warmup, Work,
+};
 pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec, Side};
 pub use stream::{
     BareReceiver, Direction, Pace, PaceError, PacketSize, ReceiveMode, SendMode, SenderSocketOptions, StreamRunSpec,

@@ -13,6 +13,7 @@ use super::setting::{Setting, SettingSpec};
 use super::stream::StreamRunSpec;
 use super::transport::TransportKind;
 use super::wakeup::{ConcurrentWakeups, WakeupSpec};
+use crate::facts::BareConditions;
 use crate::metric::Metric;
 use crate::units::Nanos;
 
@@ -222,6 +223,15 @@ impl CompatOutput {
     }
 }
 
+/// Why no bare loop that `latlab doctor --calibrate` measures is the lower limit of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoBareLoop {
+    /// It has no round trips, an end is not pinned, or the path is not loopback.
+    Ends,
+    /// It is not a closed loop over UDP and IPv4, or it has loads, settings or concurrent wake-ups.
+    Conditions,
+}
+
 /// One run, settled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
@@ -315,6 +325,32 @@ impl RunSpec {
     /// The wake-ups that are measured during its probes.
     pub const fn concurrent_wakeups(&self) -> Option<&ConcurrentWakeups> {
         if let Work::Ping(ping) = &self.work { ping.with_wakeup.as_ref() } else { None }
+    }
+
+    /// The conditions of the bare loop that is the lower limit of its round trips.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn bare_conditions(&self) -> Result<BareConditions, NoBareLoop> {
+        let ends = self.peer.filter(|_| self.target == Target::Local).zip(self.ping());
+        let (peer, ping) = ends.ok_or(NoBareLoop::Ends)?;
+        let conditions = BareConditions {
+            size_bytes: ping.size_bytes,
+            wait: self.here.wait.word().into(),
+            cpu: self.here.cpu,
+            peer_cpu: peer.cpu,
+            fifo: self.here.fifo,
+        };
+        let is_alike = ping.schedule == Schedule::Closed
+            && ping.transport == TransportKind::Udp
+            && ping.path.family != Some(Family::Ipv6);
+        // A busy CPU is in no idle state, so that round trips under load may even be shorter than the bare loop's.
+        let is_plain = self.loads.is_empty() && self.settings.is_empty() && ping.with_wakeup.is_none();
+        match conditions.is_pinned() {
+            false => Err(NoBareLoop::Ends),
+            true if is_alike && is_plain => Ok(conditions),
+            true => Err(NoBareLoop::Conditions),
+        }
     }
 
     /// Whether the measuring thread takes the smallest timer slack: a run that sends does, unless `--set` states the slack

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::comparison::quantity_figure;
+use super::comparison::figure_beside;
 use super::heading::names;
 use super::quantiles::ShownQuantile;
 use crate::analysis::comparison::Quantity;
@@ -59,7 +59,7 @@ fn conditions(count: usize) -> String {
 
 /// The value that was judged, and the reason if it is not the value alone.
 fn words(result: &ValueGateResult, kind: Kind) -> String {
-    let figure = |value: f64| quantity_figure(Quantity::Of(result.estimand), value, value);
+    let figure = |value: f64| figure_beside(Quantity::Of(result.estimand), value, result.limit);
     let value = result.value.map(figure);
     match (result.reason, value) {
         (Some(GateReason::Unanswered), _) => nothing_answered(kind).into(),
@@ -183,6 +183,20 @@ mod tests {
             ),
         ] {
             assert_eq!(lines(&[judged(delays, fate, gate)]), [line]);
+        }
+    }
+
+    #[test]
+    fn a_value_near_the_limit_has_as_many_digits_as_separate_them() {
+        let hundred: Vec<i64> = (0..100).map(|number| 1_040 + number % 3).collect();
+        for (gate, line) in [
+            ("max <= 1.0419ms", "gate `max <= 1.0419ms` broken: 1.0420 ms"),
+            ("max <= 1.0421ms", "gate `max <= 1.0421ms` kept: 1.0420 ms"),
+            ("max <= 1.041999ms", "gate `max <= 1.041999ms` broken: 1.042000 ms"),
+            ("max < 1.042ms", "gate `max < 1.042ms` broken: 1.04 ms"),
+            ("max <= 1.046ms", "gate `max <= 1.046ms` kept: 1.04 ms"),
+        ] {
+            assert_eq!(lines(&[judged(&hundred, Fate::Answered, gate)]), [line]);
         }
     }
 

@@ -4,11 +4,13 @@ use super::figures::sure;
 use super::heading::names;
 use super::view::RemarkView;
 use super::wakeup_remarks::{coincidence_remarks, cpu_activity};
-use crate::analysis::{Kind, Lateness, Summary, UnexplainedDelay, Via};
-use crate::facts::{Instrument, LoadReport};
+use crate::analysis::{Kind, Lateness, NoBareLoop, Summary, UnexplainedDelay, Via};
+use crate::facts::{BareConditions, Instrument, LoadReport};
+use crate::plan::WaitMode;
+use crate::plan::defaults::SIZE_BYTES;
 use crate::stats::Interval;
 use crate::units::Nanos;
-use crate::units::human::{TimeUnit, about, grouped, load_figure, percent, span, typed_size};
+use crate::units::human::{TimeUnit, grouped, load_figure, percent, span, typed_size};
 
 /// Formats a line for a run; `None` if not applicable.
 type Line = fn(&Summary) -> Option<String>;
@@ -144,7 +146,10 @@ fn fates(summary: &Summary) -> Option<String> {
 /// bursts.
 fn none_of(events: &str, interval: Option<Interval>) -> Option<String> {
     let Interval { high, confidence, .. } = interval?;
-    Some(format!("≤ {} % ({}) if {events} are single", about(100.0 * high?), percent(confidence)))
+    let most = 100.0 * high?;
+    // Two significant digits: of a million probes the ratio is 0.00038 %.
+    let decimals = (1.0 - most.log10().floor()).max(0.0) as usize;
+    Some(format!("≤ {most:.decimals$} % ({}) if {events} are single", percent(confidence)))
 }
 
 fn deadline(summary: &Summary) -> Option<String> {
@@ -193,7 +198,7 @@ fn instrument(summaries: &[Summary]) -> String {
     let bare = match bare.words(TimeUnit::suiting(bare.0.iter().flatten().copied().fold(0.0, f64::max)), "not for all")
     {
         Some(cost) => format!("bare loop on these pins p50 {cost}"),
-        None => "bare loop not measured (`latlab doctor --calibrate`)".into(),
+        None => without_bare_loop(summaries),
     };
     // The bare loop measures round trips, and wake-ups have no authentication tag.
     if summaries.iter().all(|summary| summary.wakeups.is_some()) {
@@ -203,6 +208,34 @@ fn instrument(summaries: &[Summary]) -> String {
     } else {
         [clock, tag, bare].join(" · ")
     }
+}
+
+/// Formats the command that measures the bare loop of these runs, or why there is none.
+fn without_bare_loop(summaries: &[Summary]) -> String {
+    let mut commands = summaries.iter().filter_map(|summary| summary.bare_conditions.as_ref().ok()).map(calibration);
+    if let Some(first) = commands.next() {
+        let others = if commands.all(|other| other == first) { "" } else { ", and so for the others" };
+        return format!("bare loop not measured (`{first}`{others})");
+    }
+    match summaries.first().map(|summary| &summary.bare_conditions) {
+        Some(Err(NoBareLoop::Conditions)) => {
+            "bare loop: only for a closed loop over UDP and IPv4, without loads and settings".into()
+        }
+        _ => "bare loop: only for pinned ends and the target `local`".into(),
+    }
+}
+
+/// The command that measures and keeps the bare loop in these conditions.
+fn calibration(conditions: &BareConditions) -> String {
+    let BareConditions { size_bytes, wait, cpu, peer_cpu, fifo } = conditions;
+    let options = [
+        cpu.map(|cpu| format!("--cpu {cpu}")),
+        peer_cpu.map(|cpu| format!("--peer-cpu {cpu}")),
+        (*size_bytes != SIZE_BYTES).then(|| format!("--size {size_bytes}")),
+        (wait != WaitMode::Block.word()).then(|| format!("--wait {wait}")),
+        fifo.map(|priority| format!("--fifo {priority}")),
+    ];
+    options.into_iter().flatten().fold("latlab doctor --calibrate".into(), |all, option| format!("{all} {option}"))
 }
 
 /// Costs of an operation in each run in nanoseconds; `None` if not measured.

@@ -140,13 +140,18 @@ fn rate_unit(described: &[(&String, &Description)]) -> BitRateUnit {
     BitRateUnit::suiting(sizes.get(sizes.len() / 2).copied().unwrap_or_default())
 }
 
-/// Formats the lengths of the intervals as `100 ms`, or as `56 ms to 716 ms` if some are stretched.
+/// Formats the lengths of the intervals as `100 ms`, or as `56 ms to 716 ms` if some are stretched. The last one of a
+/// slice may have half of the length; a stream may be so short that no interval has the whole.
 fn lengths(summaries: &[Summary]) -> String {
     let spans = || summaries.iter().filter_map(|summary| summary.stream.as_ref()?.intervals);
     let shortest = spans().map(|LevelSpans { shortest, .. }| shortest).min().unwrap_or(STREAM_INTERVAL);
     let longest = spans().map(|LevelSpans { longest, .. }| longest).max().unwrap_or(STREAM_INTERVAL);
-    match 2 * longest.0 < 3 * STREAM_INTERVAL.0 {
+    let is_usual = 2 * shortest.0 >= STREAM_INTERVAL.0
+        && 10 * longest.0 >= 9 * STREAM_INTERVAL.0
+        && 2 * longest.0 < 3 * STREAM_INTERVAL.0;
+    match is_usual {
         true => span(STREAM_INTERVAL),
+        false if shortest == longest => span(longest),
         false => format!("{} to {}", span(shortest), span(longest)),
     }
 }

@@ -259,7 +259,7 @@ fn a_quantile_without_support_is_shown_with_its_bound() {
     for (n, lost, figures, below, explanation) in [
         (1, 0, "(40.0)  (40.0)  (40.0)", "n/a     n/a  ≥ 40.0", "beyond it · ≥ lower bound (95 %) · n/a none\n"),
         (2_000, 0, "(59.0)   59.0", "≥ 59.0", "beyond it · ≥ lower bound (95 %)\n"),
-        (2_000, 3, "(lost)  (lost)", "≥ 59.0  ≥ 59.0", "beyond it · ≥ lower bound (95 %)\n"),
+        (2_000, 3, "(lost)   lost", "≥ 59.0\n", "beyond it · ≥ lower bound (95 %)\n"),
     ] {
         let text = shown(&[run(n, lost)], USUAL);
         for words in [figures, below, explanation] {

@@ -64,18 +64,22 @@ pub(super) fn share_a_cpu(manifest: &Manifest, peer: &EndSpec) -> bool {
 fn spin_on_one_cpu(manifest: &Manifest) -> Option<Caveat> {
     let peer = peer_here(manifest)?;
     let spins = manifest.spec.here.wait == WaitMode::Spin || peer.wait == WaitMode::Spin;
-    (spins && share_a_cpu(manifest, peer)).then(|| {
-        Caveat::new(
-            Severity::Warning,
-            "spin-on-one-cpu",
-            "both ends share one CPU and at least one of them spins",
-            match manifest.kind {
-                Kind::Stream => "each end waits out the other's time slices: whole milliseconds of them",
-                Kind::Ping | Kind::Wakeup => "round trips contain the scheduler's time slices: whole milliseconds",
-            },
-            "`--wait block`, or a CPU for each end with `--cpu` and `--peer-cpu`",
-        )
-    })
+    let message = "both ends share one CPU and at least one of them spins";
+    (spins && share_a_cpu(manifest, peer)).then(|| spin_on_one_cpu_caveat(manifest.kind, message))
+}
+
+/// The caveat of two ends on one CPU of which one spins, whether pins put them there or the scheduler.
+pub(in crate::analysis) fn spin_on_one_cpu_caveat(kind: Kind, message: impl Into<String>) -> Caveat {
+    Caveat::new(
+        Severity::Warning,
+        "spin-on-one-cpu",
+        message,
+        match kind {
+            Kind::Stream => "each end waits out the other's time slices: whole milliseconds of them",
+            Kind::Ping | Kind::Wakeup => "round trips contain the scheduler's time slices: whole milliseconds",
+        },
+        "`--wait block`, or a CPU for each end with `--cpu` and `--peer-cpu`",
+    )
 }
 
 fn idle_states(manifest: &Manifest, is_contended: bool) -> Option<Caveat> {

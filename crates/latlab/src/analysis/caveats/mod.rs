@@ -11,6 +11,7 @@ mod wording;
 pub(super) use clocks::same_machine;
 pub(super) use host_samples::is_contended;
 pub use hosts::real_time_warning;
+pub(super) use hosts::spin_on_one_cpu_caveat;
 pub use loads::unreached_loads;
 pub(super) use run::{of_one_run, of_run, timeout_of};
 

@@ -91,7 +91,10 @@ fn gap(manifest: &Manifest) -> Option<Caveat> {
         let is_full = ["(ENOSPC)", "(EDQUOT)"].iter().any(|name| reason.contains(name));
         let (why, hint) = match is_full {
             true => ("the disk was full", "free some space, or name another place with `--store`"),
-            false => ("the disk did not keep up", "a faster disk for `--store` (a tmpfs will do), or a lower rate"),
+            false => (
+                "the ring was full, since its writer got too little CPU time, or the disk was too slow",
+                "less work beside the run, a faster disk for `--store` (a tmpfs will do), or a lower rate",
+            ),
         };
         Caveat::new(
             Severity::Warning,

@@ -50,11 +50,13 @@ fn a_sound_run_has_only_the_caveat_of_its_length() {
 }
 
 #[test]
-fn a_gap_of_a_full_disk_is_not_attributed_to_a_slow_one() {
+fn a_gap_of_a_full_disk_is_distinguished_from_one_of_a_writer_that_did_not_keep_up() {
     let mut source = quiet(CLOSED, closed_loop());
     source.manifest.run.gap_events = 7;
     let slow = find(&source, "recording-gap").expect("events were lost");
-    assert!(slow.message.contains("did not keep up") && slow.hint.contains("faster"), "{slow:?}");
+    assert!(slow.message.contains("too little CPU time, or the disk was too slow"), "{slow:?}");
+    assert!(slow.hint.contains("less work beside the run") && slow.hint.contains("faster disk"), "{slow:?}");
+    assert!(slow.effect.contains("deadlines"), "{slow:?}");
     source.manifest.ending = RunEnding::Failed;
     source.manifest.reason = Some("cannot write `/s/events.spool`: no space left on device (ENOSPC)".into());
     let full = find(&source, "recording-gap").expect("events were lost");

@@ -35,7 +35,8 @@ impl Wording {
 }
 
 const PING: Wording = Wording {
-    rows_missing: "probes are missing, or answered ones are counted as lost",
+    rows_missing: "probes are missing in every count, also in the due ones of response time and deadlines, or answered ones \
+                   are counted as lost",
     cut_off: "up to the last second is missing; probes in flight at the end are in no count",
     stolen: "high quantiles may be the hypervisor's, not the network's",
     foreign: "probes waited for them now and then; high quantiles show that more than the network",

@@ -9,6 +9,7 @@ use super::observed_run::{ExclusionReason, ObservedRun};
 use super::request::{ComparisonOptions, Quantity};
 use super::verdict::{Comparison, Verdict};
 use crate::analysis::estimand::RunFigure;
+use crate::analysis::ping::RunPlacement;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::LoadReport;
 use crate::stats::Look;
@@ -27,6 +28,7 @@ pub(super) fn of(
     caveats.extend(untrusted_runs(groups));
     caveats.extend(line_caveats(groups));
     caveats.extend(broke_runs(groups));
+    caveats.extend(unequal_placement(groups));
     caveats.extend(of_runs(groups));
     caveats.extend(lost_quantiles(rows));
     caveats.extend(unequal_spread(rows));
@@ -94,6 +96,77 @@ fn untrusted_runs(groups: &RunGroups) -> Option<Caveat> {
 /// Caveats that the comparison raises itself, from all runs together.
 const OWN: [&str; 5] = ["few-observations", "lost", "late", "broke", "cut-short"];
 
+/// The runs of a group, and how many of them have something.
+struct CountedRuns<'a> {
+    name: &'a str,
+    counted: usize,
+    all: usize,
+}
+
+impl CountedRuns<'_> {
+    fn share(&self) -> f64 {
+        self.counted as f64 / self.all as f64
+    }
+}
+
+/// Counts the runs of each group with runs for which `has` is true.
+fn count_runs<'a>(groups: &'a RunGroups, has: impl Fn(&ObservedRun) -> bool) -> Vec<CountedRuns<'a>> {
+    let with_runs = groups.groups.iter().filter(|group| !group.runs.is_empty());
+    let count = |group: &'a RunGroup| CountedRuns {
+        name: &group.name,
+        counted: group.runs.iter().filter(|run| has(run)).count(),
+        all: group.runs.len(),
+    };
+    with_runs.map(count).collect()
+}
+
+/// The difference of the largest and the smallest share of a group.
+fn imbalance(groups: &[CountedRuns<'_>]) -> f64 {
+    let shares = || groups.iter().map(CountedRuns::share);
+    shares().fold(0.0, f64::max) - shares().fold(1.0, f64::min)
+}
+
+/// Formats counts as `3 of 6 runs`, with those of each group if their shares differ: `3 of 6 runs (2 of 3 of a, 1 of 3 of b)`.
+fn share_of_runs(groups: &[CountedRuns<'_>]) -> String {
+    let sum = |of: fn(&CountedRuns<'_>) -> usize| groups.iter().map(of).sum::<usize>();
+    let (some, all) = (sum(|group| group.counted), counted(sum(|group| group.all), "run"));
+    if imbalance(groups) == 0.0 {
+        return format!("{some} of {all}");
+    }
+    let each = groups.iter().filter(|group| group.counted > 0);
+    let each: Vec<String> = each.map(|group| format!("{} of {} of {}", group.counted, group.all, group.name)).collect();
+    format!("{some} of {all} ({})", each.join(", "))
+}
+
+/// Runs whose ends were placed otherwise than those of other runs, though not all by pins.
+fn unequal_placement(groups: &RunGroups) -> Option<Caveat> {
+    let placements: Vec<&RunPlacement> = runs(groups).filter_map(|run| run.placement.as_ref()).collect();
+    // Without any run that is not pinned, the placement is a condition that was chosen.
+    let is_chosen = placements.iter().all(|placement| placement.is_pinned);
+    let words: BTreeSet<&str> = placements.iter().map(|placement| placement.words).collect();
+    if is_chosen || words.len() < 2 {
+        return None;
+    }
+    let is_placed =
+        |run: &ObservedRun, words: &str| run.placement.as_ref().is_some_and(|placement| placement.words == words);
+    let of_each = words.iter().map(|words| {
+        let runs = share_of_runs(&count_runs(groups, |run| is_placed(run, words)));
+        format!("{words} in {runs}")
+    });
+    let pins = words.iter().filter_map(|words| {
+        let mut same = placements.iter().filter(|placement| placement.words == *words);
+        Some(format!("{} ({words})", same.find_map(|placement| placement.pins.as_ref())?))
+    });
+    let pins = pins.reduce(|all, one| format!("{all}, or {one}"));
+    Some(Caveat::new(
+        Severity::Warning,
+        "unequal-placement",
+        format!("both ends were {}", of_each.collect::<Vec<_>>().join("; ")),
+        "a difference may be that of the placements, which the scheduler chooses anew for each run without pins",
+        format!("the same pins for all runs: {}", pins.as_deref().unwrap_or("`--cpu` and `--peer-cpu`")),
+    ))
+}
+
 /// The warnings of runs, each once with the number of runs that carry it; those first whose share differs most between
 /// two groups.
 fn of_runs(groups: &RunGroups) -> Vec<Caveat> {
@@ -105,11 +178,10 @@ fn of_runs(groups: &RunGroups) -> Vec<Caveat> {
     counts.into_iter().filter_map(WarnedRuns::caveat).collect()
 }
 
-/// The runs that carry a caveat.
+/// The runs that carry a caveat as a warning.
 struct WarnedRuns<'a> {
     code: &'a str,
-    /// Of each group with runs: its name, those that carry it, all.
-    groups: Vec<(&'a str, usize, usize)>,
+    groups: Vec<CountedRuns<'a>>,
     /// As the first of them has it.
     first: Option<&'a Caveat>,
     loads: Vec<&'a LoadReport>,
@@ -117,39 +189,25 @@ struct WarnedRuns<'a> {
 
 impl<'a> WarnedRuns<'a> {
     fn of(groups: &'a RunGroups, code: &'a str) -> WarnedRuns<'a> {
-        let carries = |run: &&ObservedRun| run.caveats.iter().any(|caveat| caveat.code == code);
-        let count =
-            |group: &'a RunGroup| (group.name.as_str(), group.runs.iter().filter(carries).count(), group.runs.len());
+        // A code that is a note in one run may be a warning in another.
+        let is_it = |caveat: &&Caveat| caveat.code == code && caveat.severity >= Severity::Warning;
+        let carries = |run: &&ObservedRun| run.caveats.iter().any(|caveat| is_it(&caveat));
         let carriers = || runs(groups).filter(carries);
         WarnedRuns {
             code,
-            groups: groups.groups.iter().filter(|group| !group.runs.is_empty()).map(count).collect(),
-            first: carriers().flat_map(|run| &run.caveats).find(|caveat| caveat.code == code),
+            groups: count_runs(groups, |run| carries(&run)),
+            first: carriers().flat_map(|run| &run.caveats).find(is_it),
             loads: carriers().flat_map(|run| &run.loads).collect(),
         }
     }
 
-    fn shares(&self) -> impl Iterator<Item = f64> {
-        self.groups.iter().map(|(_, warned, all)| *warned as f64 / *all as f64)
-    }
-
-    /// The difference of the largest and the smallest share of a group.
     fn imbalance(&self) -> f64 {
-        self.shares().fold(0.0, f64::max) - self.shares().fold(1.0, f64::min)
+        imbalance(&self.groups)
     }
 
     fn caveat(self) -> Option<Caveat> {
         let first = self.first?;
-        let sum = |of: fn(&(&str, usize, usize)) -> usize| self.groups.iter().map(of).sum::<usize>();
-        let (warned, all) = (sum(|group| group.1), counted(sum(|group| group.2), "run"));
-        let where_from = match self.imbalance() > 0.0 {
-            true => {
-                let some = self.groups.iter().filter(|(_, warned, _)| *warned > 0);
-                let each = some.map(|(name, warned, all)| format!("{warned} of {all} of {name}"));
-                format!(" ({})", each.collect::<Vec<_>>().join(", "))
-            }
-            false => String::new(),
-        };
+        let some = share_of_runs(&self.groups);
         let what = match self.code {
             "load-unreached" => self.reached().unwrap_or_else(|| first.message.clone()),
             _ => format!("`{}`, in the first: {}", self.code, first.message),
@@ -158,7 +216,7 @@ impl<'a> WarnedRuns<'a> {
             true => format!("it differs between the groups, and may be the difference; {}", first.effect),
             false => first.effect.clone(),
         };
-        Some(Caveat { message: format!("{warned} of {all}{where_from}: {what}"), effect, ..first.clone() })
+        Some(Caveat { message: format!("{some}: {what}"), effect, ..first.clone() })
     }
 
     /// `load not reached, 63.8 % of 80 % on average`; `None` unless all loads are of one kind and have figures.

@@ -6,10 +6,11 @@ use crate::analysis::available::AvailableFigures;
 use crate::analysis::caveats::timeout_of;
 use crate::analysis::counts::{Counts, RunCounts, ratio_of};
 use crate::analysis::estimand::{Estimand, Ratio, RunFigure, Statistic};
+use crate::analysis::ping::RunPlacement;
 use crate::analysis::singletons::Singletons;
 use crate::analysis::source::{ProbeSource, RowVisitor, visit_rows};
 use crate::analysis::stream::StreamAccumulator;
-use crate::analysis::summarise::{caveats_of_probes, caveats_of_stream};
+use crate::analysis::summarise::{RowFindings, caveats_of_stream, findings_of_probes};
 use crate::analysis::wakeup::WakeupAccumulator;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{ExperimentFacts, LoadReport};
@@ -108,6 +109,8 @@ pub struct ObservedRun {
     pub excluded: Option<ExclusionReason>,
     /// Its caveats as its summary has them, but for those of single figures.
     pub caveats: Vec<Caveat>,
+    /// Where its ends were, if both were on one host and their CPUs are known.
+    pub placement: Option<RunPlacement>,
     /// Its loads as they were reached.
     pub loads: Vec<LoadReport>,
     /// Whether `--break` ended it early: its own, or that of a concurrent run.
@@ -130,6 +133,7 @@ impl ObservedRun {
             losses: RunLosses::default(),
             excluded: None,
             caveats: Vec::new(),
+            placement: None,
             loads: Vec::new(),
             broke: false,
         }
@@ -142,7 +146,7 @@ impl ObservedRun {
     pub fn of<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<ObservedRun, S::Error> {
         let manifest = source.manifest();
         let excluded = exclusion(manifest);
-        let Observation { figures, figures_with_losses, losses, caveats } = match (excluded, manifest.kind) {
+        let Observation { figures, figures_with_losses, losses, caveats, placement } = match (excluded, manifest.kind) {
             (Some(_), _) => Observation::none(manifest, estimands),
             (None, Kind::Stream) => Observation::of_stream(source, estimands)?,
             (None, Kind::Ping | Kind::Wakeup) => Observation::of_probes(source, estimands)?,
@@ -161,6 +165,7 @@ impl ObservedRun {
             losses,
             excluded,
             caveats,
+            placement,
             loads: manifest.loads.clone(),
             broke: manifest.run.wakeup.as_ref().is_some_and(|facts| facts.broke.is_some() || facts.cut_short),
         })
@@ -206,6 +211,7 @@ struct Observation {
     figures_with_losses: Option<Vec<RunFigure>>,
     losses: RunLosses,
     caveats: Vec<Caveat>,
+    placement: Option<RunPlacement>,
 }
 
 impl Observation {
@@ -216,6 +222,7 @@ impl Observation {
             figures_with_losses: None,
             losses: RunLosses::default(),
             caveats: manifest.caveats.clone(),
+            placement: None,
         }
     }
 
@@ -259,11 +266,13 @@ impl Observation {
         let losses = if kind == Kind::Wakeup { RunLosses::default() } else { RunLosses::of(&counts.counts) };
         let figures: Vec<RunFigure> = estimands.iter().map(plain).collect();
         let figures_with_losses: Vec<RunFigure> = estimands.iter().map(with_losses).collect();
+        let RowFindings { caveats, placement } = findings_of_probes(source, &counts, wakeups)?;
         Ok(Observation {
             figures_with_losses: Some(figures_with_losses).filter(|counted| *counted != figures),
             figures,
             losses,
-            caveats: caveats_of_probes(source, &counts, wakeups)?,
+            caveats,
+            placement,
         })
     }
 
@@ -284,6 +293,7 @@ impl Observation {
             figures_with_losses: None,
             losses: RunLosses::of(&counts),
             caveats: caveats_of_stream(source, &intervals)?,
+            placement: None,
         })
     }
 }

@@ -12,6 +12,7 @@ use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::probe::Fate;
 use crate::recording::manifest::RunEnding;
+use crate::units::Nanos;
 
 mod gates;
 mod losses;
@@ -286,16 +287,66 @@ fn a_row_that_is_significant_alone_says_that_the_correction_undecided_it() {
     }
 }
 
+/// A run of 40 probes whose reflector is on CPU 1, and whose sender is on it, too, in the first `together`.
+fn unpinned(together: usize) -> InMemory {
+    let mut source = recording(50, 0);
+    for (number, row) in source.rows.iter_mut().enumerate() {
+        let sender = Some(u16::from(number < together));
+        (row.sent_cpu, row.received_cpu, row.reflector_cpu) = (sender, sender, Some(1));
+    }
+    source.manifest.spec.here.cpu = None;
+    source.manifest.spec.peer.as_mut().expect("a local run has it").cpu = None;
+    source
+}
+
+fn unequal_placement(baseline: &[InMemory], candidate: &[InMemory]) -> Option<Caveat> {
+    let caveats = pair(baseline, candidate, &usual_p50()).caveats;
+    caveats.into_iter().find(|caveat| caveat.code == "unequal-placement")
+}
+
 #[test]
-fn a_gate_without_a_run_or_a_row_is_broken() {
-    let request = usual_p50();
-    let mut dead = runs(50, &[0; 3]);
-    dead.iter_mut().for_each(|source| source.manifest.ending = RunEnding::Failed);
-    let found = pair(&runs(50, &[0; 3]), &dead, &request);
-    let rows = ChangeGate::parse("p50 <= +5%", None).expect("a gate").judge(&found);
-    assert_eq!((rows[0].state, rows[0].reason), (GateState::Broken, Some(GateReason::NothingToJudge)));
-    let rows = ChangeGate::parse("p90 <= +5%", None).expect("a gate").judge(&found);
-    assert_eq!((rows[0].row, rows[0].state), (None, GateState::Broken), "no row compares p90");
+fn runs_whose_placement_differs_are_a_warning_with_the_pins_of_each_placement() {
+    let baseline = [unpinned(40), unpinned(20), unpinned(0)];
+    let found = unequal_placement(&baseline, &[unpinned(0), unpinned(2), unpinned(0)]).expect("they differ");
+    assert_eq!(found.severity, Severity::Warning);
+    assert_eq!(
+        found.message,
+        "both ends were on CPUs that varied in 1 of 6 runs (1 of 3 of baseline); on one CPU in 1 of 6 runs (1 of 3 of \
+         baseline); on two CPUs in 4 of 6 runs (1 of 3 of baseline, 3 of 3 of candidate)"
+    );
+    let pins =
+        "the same pins for all runs: `--cpu 1 --peer-cpu 1` (on one CPU), or `--cpu 0 --peer-cpu 1` (on two CPUs)";
+    assert_eq!(found.hint, pins);
+}
+
+#[test]
+fn equal_placements_and_placements_that_pins_chose_are_no_warning() {
+    let alike = [unpinned(0), unpinned(1), unpinned(0)];
+    assert_eq!(unequal_placement(&alike, &alike), None);
+    let pinned = |here: u16| {
+        let mut source = unpinned(40);
+        source.manifest.spec.here.cpu = Some(here);
+        source.manifest.spec.peer.as_mut().expect("a local run has it").cpu = Some(1);
+        source
+    };
+    assert_eq!(unequal_placement(&[pinned(0), pinned(0)], &[pinned(1), pinned(1)]), None, "as the user chose");
+    let found = unequal_placement(&[pinned(1), pinned(1)], &alike).expect("the scheduler chose another");
+    assert!(found.message.contains("on one CPU in 2 of 5 runs (2 of 2 of baseline)"), "{found:?}");
+}
+
+#[test]
+fn a_caveat_that_is_a_note_in_some_runs_is_counted_as_a_warning_where_it_is_one() {
+    let runs = [unpinned(0), unpinned(40), unpinned(20)];
+    let mut slow = unpinned(20);
+    slow.rows[..20].iter_mut().for_each(|row| row.received = row.received.map(|at| at + Nanos::from_micros(50)));
+    let mut others: Vec<InMemory> = (0..2).map(|_| unpinned(0)).collect();
+    others.push(slow);
+    let caveats = pair(&runs, &others, &usual_p50()).caveats;
+    let found = caveats.iter().find(|caveat| caveat.code == "unpinned-placement").expect("a warning in one run");
+    assert_eq!(found.severity, Severity::Warning);
+    let counted = "1 of 6 runs (1 of 3 of candidate): `unpinned-placement`, in the first: the ends were not both pinned, \
+                   and their CPUs varied";
+    assert!(found.message.starts_with(counted), "{found:?}");
 }
 
 #[test]
@@ -452,39 +503,6 @@ fn usual_p50() -> ComparisonRequest {
     let mut request = ComparisonRequest::default();
     request.ask(parse_estimand(None, "p50").expect("known"), None, None);
     request
-}
-
-#[test]
-fn gates_are_judged_by_the_whole_interval() {
-    let mut request = usual_p50();
-    request.include(parse_estimand(None, "mean").expect("known"));
-    let groups = RunGroups::by_condition(observe(&experiment(), &request)).expect("two conditions");
-    let found = compare(groups, &request, &ComparisonOptions::at(0.95)).expect("a baseline");
-    let interval = found.rows[0].relative.expect("logarithms").interval;
-    let middle = 50.0 * (interval.low.expect("bounded") + interval.high.expect("bounded"));
-    for (text, state) in [
-        ("p50 <= +5%".to_owned(), GateState::Broken),
-        ("p50 <= 50%".to_owned(), GateState::Kept),
-        (format!("p50 < {middle:.4}%"), GateState::Undecided),
-        ("p50 >= -3%".to_owned(), GateState::Kept),
-        ("p50 >= 60 %".to_owned(), GateState::Broken),
-        ("round_trip_delay mean <= 0".to_owned(), GateState::Broken),
-    ] {
-        let gate = ChangeGate::parse(&text, None).expect("a gate");
-        let judged: Vec<_> = gate.judge(&found).into_iter().map(|gated| gated.state).collect();
-        assert_eq!(judged, [state], "{text}");
-    }
-    for (text, cause) in [
-        ("p99", "none of"),
-        ("p99 <= 5", "per cent"),
-        ("p99 <= 5us", "per cent"),
-        ("<= 5%", "missing"),
-        ("p999 <= 5%", "`p999`"),
-        ("p99 <= x%", "cannot read"),
-    ] {
-        let error = ChangeGate::parse(text, None).expect_err(text).explain();
-        assert!(error.cause.as_ref().is_some_and(|found| found.contains(cause)), "{text}: {error:?}");
-    }
 }
 
 #[test]

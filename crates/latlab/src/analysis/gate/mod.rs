@@ -87,6 +87,8 @@ pub struct ValueGateResult {
     pub value: Option<f64>,
     /// The one-sided 95 % lower bound of an unsupported quantile.
     pub lower_bound: Option<f64>,
+    /// The limit, as the figure.
+    pub limit: f64,
     /// Its state.
     pub state: GateState,
     /// Why it is undecided, or what the state rests on instead of a finite, supported figure.

@@ -230,6 +230,7 @@ impl ValueGate {
             estimand,
             value: figure.value(),
             lower_bound,
+            limit: self.limit,
             state,
             reason,
         };

@@ -9,6 +9,7 @@ mod windows;
 pub(super) use caveats::{caveats, overrun_caveat, socket_caveats};
 pub(super) use coincidence::coincidence;
 pub use coincidence::{Coincidence, LateBeyond, Threshold};
-pub(super) use placement::{Placements, SpinStalls};
+pub use placement::RunPlacement;
+pub(super) use placement::{PlacementFindings, Placements, SpinStalls};
 pub use windows::Window;
 pub(super) use windows::{MAX_WINDOWS, Windows};

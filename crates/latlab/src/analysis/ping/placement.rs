@@ -1,8 +1,12 @@
 //! The CPUs of both ends of a run on one host: without pins the scheduler chooses them, and the round trip depends on its
 //! choice more than on most settings. A spinning end that has to share its CPU waits whole time slices.
 
-use crate::analysis::caveats::same_machine;
-use crate::analysis::limits::{PLACEMENT_CONTRAST, PLACEMENT_SHARE, STALLED, STALLED_CONTRAST, STALLED_SHARE};
+use std::collections::BTreeSet;
+
+use crate::analysis::caveats::{same_machine, spin_on_one_cpu_caveat};
+use crate::analysis::limits::{
+    PLACEMENT_CONTRAST, PLACEMENT_MOST, PLACEMENT_SHARE, STALLED, STALLED_CONTRAST, STALLED_SHARE,
+};
 use crate::analysis::source::{RowVisitor, cpu_at, for_each_measured, value_at};
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::CpuTopology;
@@ -17,6 +21,11 @@ use crate::units::human::{percent, span};
 fn peer_here(manifest: &Manifest) -> Option<&EndSpec> {
     let one_host = manifest.spec.target.is_this_host() || (manifest.spec.target.has_agent() && same_machine(manifest));
     manifest.spec.peer.as_ref().filter(|_| one_host && manifest.kind == Kind::Ping)
+}
+
+/// Whether an end of a run with this far end spins.
+fn spins(manifest: &Manifest, peer: &EndSpec) -> bool {
+    manifest.spec.here.wait == WaitMode::Spin || peer.wait == WaitMode::Spin
 }
 
 /// How the CPUs of both ends of a probe are related.
@@ -44,6 +53,52 @@ impl Placement {
             Placement::Moved => "on CPUs that changed during the probe",
         }
     }
+
+    /// That of a sender and a reflector on these CPUs of the host of `manifest`.
+    fn of(manifest: &Manifest, sent: u16, reflected: u16) -> Placement {
+        let topology = manifest.here.before.as_ref().and_then(|facts| facts.processor.topology.as_ref());
+        let siblings = |cpu| topology?.get(&cpu).and_then(|of: &CpuTopology| of.siblings.as_deref());
+        match (siblings(sent), siblings(reflected)) {
+            _ if sent == reflected => Placement::OneCpu,
+            (Some(one), Some(other)) if one == other => Placement::OneCore,
+            (Some(_), Some(_)) => Placement::TwoCores,
+            _ => Placement::TwoCpus,
+        }
+    }
+}
+
+/// The placement of most probes of a run, to compare it with other runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunPlacement {
+    /// In words: `on two cores`.
+    pub words: &'static str,
+    /// The options that keep both ends there; `None` if their CPUs varied, or if they may not share one.
+    pub pins: Option<String>,
+    /// Whether pins of both ends determined it.
+    pub is_pinned: bool,
+}
+
+impl RunPlacement {
+    /// By the pins of both ends on one host; `None` if an end is not pinned, or on another host.
+    pub(in crate::analysis) fn of_pins(manifest: &Manifest) -> Option<RunPlacement> {
+        let (here, there) = (manifest.spec.here.cpu?, peer_here(manifest)?.cpu?);
+        let words = Placement::of(manifest, here, there).words();
+        Some(RunPlacement { words, pins: Some(pins(here, there)), is_pinned: true })
+    }
+
+    /// By the probes: that of `found` with the largest share, which is first.
+    fn of_probes(found: &[PlacementFigures]) -> RunPlacement {
+        match found {
+            [most, ..] if most.share >= PLACEMENT_MOST => {
+                RunPlacement { words: most.placement.words(), pins: most.pins.clone(), is_pinned: false }
+            }
+            _ => RunPlacement { words: "on CPUs that varied", pins: None, is_pinned: false },
+        }
+    }
+}
+
+fn pins(here: u16, there: u16) -> String {
+    format!("`--cpu {here} --peer-cpu {there}`")
 }
 
 /// The round trips of the probes with one placement.
@@ -71,9 +126,20 @@ impl PlacedProbes {
 /// Answered probes by placement, row by row.
 pub(in crate::analysis) struct Placements<'a> {
     manifest: &'a Manifest,
+    peer: &'a EndSpec,
     placed: [PlacedProbes; Placement::ALL.len()],
-    /// Answered probes for which a CPU is not known.
+    /// Answered probes for which the CPU of an end is not known.
     unknown: u64,
+    /// The CPUs of the sender and of the reflector in these, as far as they are known.
+    seen: [BTreeSet<u16>; 2],
+}
+
+/// What the CPUs of both ends say of a run.
+pub(in crate::analysis) struct PlacementFindings {
+    /// The caveats of ends that were not pinned.
+    pub(in crate::analysis) caveats: Vec<Caveat>,
+    /// `None` if the CPUs are not known.
+    pub(in crate::analysis) placement: Option<RunPlacement>,
 }
 
 impl<'a> Placements<'a> {
@@ -82,59 +148,91 @@ impl<'a> Placements<'a> {
         let peer = peer_here(manifest)?;
         let is_pinned = manifest.spec.here.cpu.is_some() && peer.cpu.is_some();
         let has_one_cpu = manifest.here.before.as_ref().is_some_and(|facts| facts.has_one_cpu());
-        (!is_pinned && !has_one_cpu).then(|| Placements { manifest, placed: Default::default(), unknown: 0 })
+        (!is_pinned && !has_one_cpu).then(|| Placements {
+            manifest,
+            peer,
+            placed: Default::default(),
+            unknown: 0,
+            seen: Default::default(),
+        })
     }
 
-    fn placement(&self, sent: u16, reflected: u16, received: Option<u16>) -> Placement {
-        let topology = self.manifest.here.before.as_ref().and_then(|facts| facts.processor.topology.as_ref());
-        let siblings = |cpu| topology?.get(&cpu).and_then(|of: &CpuTopology| of.siblings.as_deref());
-        match (siblings(sent), siblings(reflected)) {
-            _ if received.is_some_and(|received| received != sent) => Placement::Moved,
-            _ if sent == reflected => Placement::OneCpu,
-            (Some(one), Some(other)) if one == other => Placement::OneCore,
-            (Some(_), Some(_)) => Placement::TwoCores,
-            _ => Placement::TwoCpus,
-        }
-    }
-
-    /// The caveat of ends that were not pinned: the share of each placement, and its median.
-    pub(in crate::analysis) fn caveat(mut self) -> Option<Caveat> {
+    /// The placement of the run; the share of each placement and its median; and whether an end that spins shared its CPU.
+    pub(in crate::analysis) fn finish(mut self) -> PlacementFindings {
         let known: usize = self.placed.iter().map(|placed| placed.round_trips_ns.len()).sum();
         if known == 0 {
-            return (self.unknown > 0).then(|| self.without_cpus());
+            let caveats = (self.unknown > 0).then(|| self.without_cpus()).into_iter().collect();
+            return PlacementFindings { caveats, placement: None };
         }
-        let found = Placement::ALL.into_iter().zip(&mut self.placed).filter_map(|(placement, placed)| {
+        let found = self.figures(known);
+        let unpinned = match found.as_slice() {
+            [one] => one.alone(),
+            several => varied(several),
+        };
+        let caveats = self.spin_on_one_cpu(&found).into_iter().chain([unpinned]).collect();
+        PlacementFindings { caveats, placement: Some(RunPlacement::of_probes(&found)) }
+    }
+
+    /// The placements that are named, of `known` probes, by falling share.
+    fn figures(&mut self, known: usize) -> Vec<PlacementFigures> {
+        let spins = spins(self.manifest, self.peer);
+        let figures = |(placement, placed): (Placement, &mut PlacedProbes)| {
             let share = placed.round_trips_ns.len() as f64 / known as f64;
+            // An end that spins keeps the other from a CPU that they share.
+            let may_stay = placement != Placement::Moved && !(spins && placement == Placement::OneCpu);
             (share >= PLACEMENT_SHARE).then(|| PlacementFigures {
                 placement,
                 share,
                 median: placed.median(),
-                first: placed.first,
+                pins: placed.first.filter(|_| may_stay).map(|[here, there]| pins(here, there)),
             })
-        });
-        let mut found: Vec<PlacementFigures> = found.collect();
+        };
+        let mut found: Vec<PlacementFigures> =
+            Placement::ALL.into_iter().zip(&mut self.placed).filter_map(figures).collect();
         found.sort_by(|one, other| other.share.total_cmp(&one.share));
-        Some(match found.as_slice() {
-            [one] => one.alone(),
-            several => varied(several),
+        found
+    }
+
+    /// The caveat of ends that shared a CPU without pins while one of them spun. Each round trip may then contain a time
+    /// slice, so that no fast one shows that the slow ones are not the path's.
+    fn spin_on_one_cpu(&self, found: &[PlacementFigures]) -> Option<Caveat> {
+        let shared = found.iter().find(|placed| placed.placement == Placement::OneCpu)?;
+        spins(self.manifest, self.peer).then(|| {
+            let share = percent(shared.share);
+            let message = format!("both ends shared one CPU for {share} of the probes, and at least one of them spins");
+            spin_on_one_cpu_caveat(self.manifest.kind, message)
         })
     }
 
+    /// The caveat if the CPUs of both ends are known for no probe.
     fn without_cpus(&self) -> Caveat {
         let is_short = self.manifest.spec.size_bytes().is_some_and(|size| size < REPORTING_BYTES);
         let reported = if is_short { "; answers of 40 B and more report the reflector's CPU" } else { "" };
-        Caveat::new(
-            Severity::Note,
-            CODE,
-            "the ends were not both pinned, and it is not known on which CPUs they were",
-            OTHERWISE,
-            format!("`--cpu` and `--peer-cpu`{reported}"),
-        )
+        let [sender, reflector] = self.seen.each_ref().map(cpus);
+        let known = match (sender, reflector) {
+            (Some(cpu), None) => format!(": the sender was on {cpu}, and the reflector's CPU is not known"),
+            (None, Some(cpu)) => format!(": the reflector was on {cpu}, and the sender's CPU is not known"),
+            _ => ", and it is not known on which CPUs they were".into(),
+        };
+        let missing = match (self.manifest.spec.here.cpu, self.peer.cpu) {
+            (Some(_), None) => "`--peer-cpu`",
+            (None, Some(_)) => "`--cpu`",
+            _ => BOTH_PINS,
+        };
+        let message = format!("the ends were not both pinned{known}");
+        Caveat::new(Severity::Note, CODE, message, OTHERWISE, format!("{missing}{reported}"))
     }
+}
+
+/// The CPUs as `CPU 3` or, if there are several, `2 CPUs`; `None` without any.
+fn cpus(seen: &BTreeSet<u16>) -> Option<String> {
+    let first = seen.first()?;
+    Some(if seen.len() == 1 { format!("CPU {first}") } else { format!("{} CPUs", seen.len()) })
 }
 
 const CODE: &str = "unpinned-placement";
 const OTHERWISE: &str = "another run may be placed otherwise, and its round trips then differ";
+const BOTH_PINS: &str = "`--cpu` and `--peer-cpu`";
 /// Length of the shortest answer that reports the reflector's CPU (docs/protocol.md).
 const REPORTING_BYTES: u32 = 40;
 
@@ -143,18 +241,13 @@ struct PlacementFigures {
     placement: Placement,
     share: f64,
     median: Nanos,
-    first: Option<[u16; 2]>,
+    /// The options that keep both ends there; `None` if they moved, or may not share a CPU.
+    pins: Option<String>,
 }
 
 impl PlacementFigures {
     fn words(&self) -> String {
         format!("{} {}, median {}", percent(self.share), self.placement.words(), span(self.median))
-    }
-
-    /// The options that keep both ends there; `None` if they moved.
-    fn pins(&self) -> Option<String> {
-        let [here, there] = self.first.filter(|_| self.placement != Placement::Moved)?;
-        Some(format!("`--cpu {here} --peer-cpu {there}`"))
     }
 
     fn alone(&self) -> Caveat {
@@ -163,7 +256,11 @@ impl PlacementFigures {
             CODE,
             format!("the ends were not both pinned; of the probes {}", self.words()),
             OTHERWISE,
-            self.pins().map_or("`--cpu` and `--peer-cpu`".into(), |pins| format!("{pins} keeps them there")),
+            match &self.pins {
+                Some(pins) => format!("{pins} keeps them there"),
+                None if self.placement == Placement::OneCpu => format!("a CPU for each end with {BOTH_PINS}"),
+                None => BOTH_PINS.into(),
+            },
         )
     }
 }
@@ -172,14 +269,15 @@ fn varied(found: &[PlacementFigures]) -> Caveat {
     let medians = || found.iter().map(|placed| placed.median.0 as f64);
     let contrast = medians().fold(0.0, f64::max) / medians().fold(f64::INFINITY, f64::min).max(1.0);
     let shares: Vec<String> = found.iter().map(PlacementFigures::words).collect();
-    let pins = found.iter().filter_map(|placed| Some(format!("{} ({})", placed.pins()?, placed.placement.words())));
+    let pins =
+        found.iter().filter_map(|placed| Some(format!("{} ({})", placed.pins.as_ref()?, placed.placement.words())));
     let pins: Vec<String> = pins.collect();
     Caveat::new(
         if contrast >= PLACEMENT_CONTRAST { Severity::Warning } else { Severity::Note },
         CODE,
         format!("the ends were not both pinned, and their CPUs varied: {}", shares.join("; ")),
         "quantiles mix the round trips of these placements, whose shares differ from run to run",
-        if pins.is_empty() { "`--cpu` and `--peer-cpu`".into() } else { pins.join(", or ") },
+        if pins.is_empty() { BOTH_PINS.into() } else { pins.join(", or ") },
     )
 }
 
@@ -194,13 +292,17 @@ impl RowVisitor for Placements<'_> {
             if fate != Fate::Answered {
                 return;
             }
-            let cpus = cpu_at(&batch.sent_cpu, row).zip(cpu_at(&batch.reflector_cpu, row));
+            // An end that is pinned is on that CPU, whether the recording has it or not.
+            let sent = cpu_at(&batch.sent_cpu, row).or(self.manifest.spec.here.cpu);
+            let reflected = cpu_at(&batch.reflector_cpu, row).or(self.peer.cpu);
             let stamps = value_at(&batch.sent_ns, row).zip(value_at(&batch.received_ns, row));
-            let (Some((sent, reflected)), Some((from, to))) = (cpus, stamps) else {
+            let (Some((sent, reflected)), Some((from, to))) = (sent.zip(reflected), stamps) else {
                 self.unknown += 1;
+                self.seen.iter_mut().zip([sent, reflected]).for_each(|(seen, cpu)| seen.extend(cpu));
                 return;
             };
-            let placement = self.placement(sent, reflected, cpu_at(&batch.received_cpu, row));
+            let has_moved = cpu_at(&batch.received_cpu, row).is_some_and(|received| received != sent);
+            let placement = if has_moved { Placement::Moved } else { Placement::of(self.manifest, sent, reflected) };
             let placed = &mut self.placed[placement as usize];
             placed.first.get_or_insert([sent, reflected]);
             placed.round_trips_ns.push(u32::try_from((to - from).max(0)).unwrap_or(u32::MAX));
@@ -219,8 +321,7 @@ impl SpinStalls {
     /// For a run on one host of which an end spins, without a load of the network, whose queues also delay; `None` for any
     /// other.
     pub(in crate::analysis) fn of(manifest: &Manifest) -> Option<SpinStalls> {
-        let spins = peer_here(manifest)?.wait == WaitMode::Spin || manifest.spec.here.wait == WaitMode::Spin;
-        (spins && manifest.spec.network_loads() == 0).then_some(SpinStalls {
+        (spins(manifest, peer_here(manifest)?) && manifest.spec.network_loads() == 0).then_some(SpinStalls {
             answered: 0,
             stalled: 0,
             fastest_ns: i64::MAX,

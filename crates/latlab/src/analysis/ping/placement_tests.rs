@@ -108,12 +108,81 @@ fn unknown_cpus_are_said_to_be_unknown() {
 }
 
 #[test]
+fn the_end_whose_cpu_is_known_is_named() {
+    let rows = |cpus: [u16; 2]| {
+        let row = |seq: u64| ProbeRecord { reflector_cpu: None, ..on_cpus(seq, cpus[seq as usize % 2], 1, 48) };
+        (0..100).map(row).collect::<Vec<_>>()
+    };
+    let found = |source: &InMemory| placement(source).expect("not both ends are pinned");
+    let one = found(&unpinned(rows([3, 3])));
+    assert!(one.message.ends_with(": the sender was on CPU 3, and the reflector's CPU is not known"), "{one:?}");
+    let two = found(&unpinned(rows([2, 3])));
+    assert!(two.message.ends_with(": the sender was on 2 CPUs, and the reflector's CPU is not known"), "{two:?}");
+    let mut source = unpinned((0..100).map(|seq| closed(seq, seq as i64 * 100, 48)).collect());
+    source.manifest.spec.peer.as_mut().expect("a local run has it").cpu = Some(1);
+    let reflector = found(&source);
+    assert!(reflector.message.ends_with(": the reflector was on CPU 1, and the sender's CPU is not known"));
+    assert_eq!(reflector.hint, "`--cpu`");
+    source.rows = rows([3, 3]);
+    let both = found(&source);
+    assert!(both.message.ends_with("100 % on two CPUs, median 48 µs"), "its pin is the reflector's CPU: {both:?}");
+}
+
+#[test]
 fn a_median_of_an_even_number_lies_between_the_middle_ones() {
     for (round_trips_ns, median) in
         [(vec![], 0), (vec![7], 7), (vec![9, 1], 5), (vec![30, 10, 20], 20), (vec![40, 10, 30, 20], 25)]
     {
         assert_eq!(PlacedProbes { round_trips_ns, first: None }.median(), Nanos(median));
     }
+}
+
+/// A run of 100 probes without pins, whose ends wait in these ways; the sender of each `nth` is on the reflector's CPU 1,
+/// where each round trip contains time slices.
+fn sharing(here: WaitMode, there: WaitMode, nth: u64) -> InMemory {
+    let slices_us = |seq: u64| 1_150 + (seq as i64 * 7_919) % 14_000;
+    let row = |seq: u64| match seq.is_multiple_of(nth) {
+        true => on_cpus(seq, 1, 1, slices_us(seq)),
+        false => on_cpus(seq, 0, 1, 17),
+    };
+    let mut source = unpinned((0..100).map(row).collect());
+    source.manifest.spec.here.wait = here;
+    source.manifest.spec.peer.as_mut().expect("a local run has it").wait = there;
+    source
+}
+
+#[test]
+fn spinning_on_one_cpu_without_pins_is_a_warning_even_if_no_round_trip_is_fast() {
+    for (here, there) in
+        [(WaitMode::Spin, WaitMode::Spin), (WaitMode::Spin, WaitMode::Block), (WaitMode::Block, WaitMode::Spin)]
+    {
+        let source = sharing(here, there, 1);
+        assert_eq!(caveats(&source, "spin-contended"), [], "no probe is fast");
+        let found = caveats(&source, "spin-on-one-cpu").pop().expect("all probes shared a CPU");
+        assert_eq!(found.severity, Severity::Warning);
+        assert!(found.message.starts_with("both ends shared one CPU for 100 % of the probes"), "{found:?}");
+        assert_eq!(placement(&source).expect("no pins").hint, "a CPU for each end with `--cpu` and `--peer-cpu`");
+    }
+    let some = caveats(&sharing(WaitMode::Spin, WaitMode::Spin, 4), "spin-on-one-cpu").pop().expect("a quarter did");
+    assert!(some.message.contains(" for 25 % of the probes"), "{some:?}");
+    assert_eq!(caveats(&sharing(WaitMode::Spin, WaitMode::Spin, 1_000), "spin-on-one-cpu").len(), 1, "one in 100");
+    let mut rare = sharing(WaitMode::Spin, WaitMode::Spin, 1_000);
+    rare.rows.extend((100..300).map(|seq| on_cpus(seq, 0, 1, 17)));
+    assert_eq!(caveats(&rare, "spin-on-one-cpu"), [], "one in 300");
+    let blocking = sharing(WaitMode::Block, WaitMode::Block, 1);
+    assert_eq!(caveats(&blocking, "spin-on-one-cpu"), []);
+    assert_eq!(placement(&blocking).expect("no pins").hint, "`--cpu 1 --peer-cpu 1` keeps them there");
+}
+
+#[test]
+fn no_hint_pins_ends_of_which_one_spins_to_one_cpu() {
+    let mixed = placement(&sharing(WaitMode::Spin, WaitMode::Spin, 4)).expect("they varied");
+    assert_eq!(mixed.hint, "`--cpu 0 --peer-cpu 1` (on two CPUs)");
+    let mut pinned = sharing(WaitMode::Spin, WaitMode::Spin, 1);
+    pinned.manifest.spec.here.cpu = Some(1);
+    pinned.manifest.spec.peer.as_mut().expect("a local run has it").cpu = Some(1);
+    assert_eq!(caveats(&pinned, "spin-on-one-cpu").len(), 1, "the caveat of the pins");
+    assert_eq!(placement(&pinned), None);
 }
 
 /// A run with both ends spinning on CPUs of their own, of which every `nth` probe waits for a time slice.

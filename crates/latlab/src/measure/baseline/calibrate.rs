@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::bare::{self, Wait};
 use super::{bare_schedule, bare_tcp};
 use crate::clock;
-use crate::facts::BareLoop;
+use crate::facts::{BareConditions, BareLoop};
 use crate::host::{HostRoot, facts, placement};
 use crate::measure::MeasureError;
 use crate::metric::Metric;
@@ -129,10 +129,13 @@ fn figures(round_trips_ns: &[u32], spec: &BareSpec) -> BareRoundTrips {
         p50_ns: quantile(0),
         p99_ns: quantile(1),
         n: sample.n(),
-        size_bytes: spec.size_bytes,
-        wait: spec.here.wait.word().into(),
-        cpu: spec.here.cpu,
-        peer_cpu: spec.peer.cpu,
+        conditions: BareConditions {
+            size_bytes: spec.size_bytes,
+            wait: spec.here.wait.word().into(),
+            cpu: spec.here.cpu,
+            peer_cpu: spec.peer.cpu,
+            fifo: spec.here.fifo,
+        },
         measured_at: started_at(clock::anchor().realtime_ns),
         boot_id: facts::boot_id(&HostRoot::live()).ok(),
     };

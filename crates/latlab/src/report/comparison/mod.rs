@@ -11,7 +11,7 @@ pub use markdown::csv;
 pub use markdown::render as markdown;
 pub use text::render as text;
 pub use view::{ComparisonShowing, ComparisonView};
-pub(in crate::report) use words::figure as quantity_figure;
+pub(in crate::report) use words::{figure as quantity_figure, figure_beside};
 
 #[cfg(test)]
 mod tests;

@@ -3,13 +3,15 @@
 use crate::analysis::comparison::{
     Comparison, ComparisonMethod, Effect, Evidence, FigureScale, Quantity, UndecidedReason,
 };
-use crate::units::human::{self, ABSENT, TimeUnit};
+use crate::units::human::{self, ABSENT, BitRateUnit, TimeUnit};
 
 /// Plain numbers below this value need more than three decimals.
 const SMALL: f64 = 0.1;
 /// Largest number of decimals of figures with a unit, and of plain numbers.
 const DECIMALS: usize = 3;
 const DECIMALS_PLAIN: usize = 9;
+/// Largest number of decimals that separate a figure from a limit: doubles have no more digits.
+const DECIMALS_EXACT: usize = 17;
 /// Numbers from this value on are shown with an exponent.
 const LARGE: f64 = 1e15;
 
@@ -29,6 +31,28 @@ pub(in crate::report) fn figure(quantity: Quantity, value: f64, typical: f64) ->
         return human::bit_rate(value);
     }
     plain(value)
+}
+
+/// Formats as [`figure`], but with as many digits as separate `value` from `limit`.
+pub(in crate::report) fn figure_beside(quantity: Quantity, value: f64, limit: f64) -> String {
+    let usual = figure(quantity, value, value);
+    if value == limit || usual != figure(quantity, limit, value) {
+        return usual;
+    }
+    let (scale, symbol) = if quantity.is_share() {
+        (0.01, "%")
+    } else if quantity.is_time() {
+        let unit = TimeUnit::suiting(value);
+        (unit.nanos(), unit.symbol())
+    } else if quantity.is_rate() {
+        let unit = BitRateUnit::suiting(value);
+        (unit.bps(), unit.symbol())
+    } else {
+        return usual;
+    };
+    let exact = |value: f64, decimals: usize| format!("{:.decimals$} {symbol}", value / scale).replace('-', "−");
+    let decimals = (0..=DECIMALS_EXACT).find(|decimals| exact(value, *decimals) != exact(limit, *decimals));
+    decimals.map_or(usual, |decimals| exact(value, decimals))
 }
 
 /// Formats a number without a unit and of unknown magnitude.

@@ -60,6 +60,11 @@ impl BitRateUnit {
         self.symbol
     }
 
+    /// This unit in bits a second.
+    pub const fn bps(self) -> f64 {
+        self.scale as f64
+    }
+
     /// `bps` bits a second in this unit, with three significant digits and without the symbol.
     pub fn figure(self, bps: f64) -> String {
         significant(bps / self.scale as f64)

@@ -1,4 +1,4 @@
-//! Gates on changes between groups whose figures are infinite or missing.
+//! Gates on changes between groups, also of groups whose figures are infinite or missing.
 
 use super::*;
 
@@ -80,5 +80,50 @@ fn a_gate_on_a_figure_that_the_runs_can_never_have_is_refused() {
     }
     for text in ["p50 <= +5%", "ipdv max <= +5%", "loss_ratio <= +1%"] {
         assert_eq!(judgeable(text), Ok(()), "{text}");
+    }
+}
+
+#[test]
+fn a_gate_without_a_run_or_a_row_is_broken() {
+    let request = usual_p50();
+    let mut dead = runs(50, &[0; 3]);
+    dead.iter_mut().for_each(|source| source.manifest.ending = RunEnding::Failed);
+    let found = pair(&runs(50, &[0; 3]), &dead, &request);
+    let rows = ChangeGate::parse("p50 <= +5%", None).expect("a gate").judge(&found);
+    assert_eq!((rows[0].state, rows[0].reason), (GateState::Broken, Some(GateReason::NothingToJudge)));
+    let rows = ChangeGate::parse("p90 <= +5%", None).expect("a gate").judge(&found);
+    assert_eq!((rows[0].row, rows[0].state), (None, GateState::Broken), "no row compares p90");
+}
+
+#[test]
+fn gates_are_judged_by_the_whole_interval() {
+    let mut request = usual_p50();
+    request.include(parse_estimand(None, "mean").expect("known"));
+    let groups = RunGroups::by_condition(observe(&experiment(), &request)).expect("two conditions");
+    let found = compare(groups, &request, &ComparisonOptions::at(0.95)).expect("a baseline");
+    let interval = found.rows[0].relative.expect("logarithms").interval;
+    let middle = 50.0 * (interval.low.expect("bounded") + interval.high.expect("bounded"));
+    for (text, state) in [
+        ("p50 <= +5%".to_owned(), GateState::Broken),
+        ("p50 <= 50%".to_owned(), GateState::Kept),
+        (format!("p50 < {middle:.4}%"), GateState::Undecided),
+        ("p50 >= -3%".to_owned(), GateState::Kept),
+        ("p50 >= 60 %".to_owned(), GateState::Broken),
+        ("round_trip_delay mean <= 0".to_owned(), GateState::Broken),
+    ] {
+        let gate = ChangeGate::parse(&text, None).expect("a gate");
+        let judged: Vec<_> = gate.judge(&found).into_iter().map(|gated| gated.state).collect();
+        assert_eq!(judged, [state], "{text}");
+    }
+    for (text, cause) in [
+        ("p99", "none of"),
+        ("p99 <= 5", "per cent"),
+        ("p99 <= 5us", "per cent"),
+        ("<= 5%", "missing"),
+        ("p999 <= 5%", "`p999`"),
+        ("p99 <= x%", "cannot read"),
+    ] {
+        let error = ChangeGate::parse(text, None).expect_err(text).explain();
+        assert!(error.cause.as_ref().is_some_and(|found| found.contains(cause)), "{text}: {error:?}");
     }
 }
