@@ -37,8 +37,8 @@ pub struct BareLoop {
     pub boot_id: Option<String>,
 }
 
-/// The conditions of a bare loop, which is always a closed one over UDP and IPv4 on loopback, without loads and settings.
-/// It is the lower limit of runs in the same conditions only.
+/// The conditions of a bare loop, which is always a closed one over UDP and IPv4 on loopback, without loads and
+/// settings. It is the lower limit of runs in the same conditions only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BareConditions {
     /// Payload of a datagram.

@@ -508,6 +508,38 @@ mod tests {
     }
 
     #[test]
+    fn a_bare_loop_is_the_limit_only_of_runs_in_its_conditions() {
+        let pinned = |cpu| EndSpec { cpu: Some(cpu), fifo: Some(50), ..EndSpec::SYSTEM };
+        let with = |ping| RunSpec { here: pinned(0), peer: Some(pinned(1)), ..RunSpec::local(ping) };
+        let closed = || PingSpec::on(Schedule::Closed);
+        let known = with(closed()).bare_conditions().expect("pinned on loopback");
+        assert_eq!((known.cpu, known.peer_cpu, known.size_bytes, known.fifo), (Some(0), Some(1), 64, Some(50)));
+        let path = |family| PathSpec { family: Some(family), ..PathSpec::SYSTEM };
+        assert_eq!(with(PingSpec { path: path(Family::Ipv4), ..closed() }).bare_conditions(), Ok(known));
+        let cpus = WakeupCpus::Anywhere;
+        let with_wakeup = Some(ConcurrentWakeups { interval_ns: Nanos::from_millis(1), late_ns: None, cpus });
+        let heaters = LoadSpec { kind: LoadKind::Heaters { workers: 1, cpus: Vec::new() }, at: Side::Local };
+        let slack = SettingSpec { setting: Setting::TimerSlack(1), interface: None, side: Some(Side::Local) };
+        for other in [
+            with(PingSpec::on(Schedule::Periodic { interval_ns: Nanos::from_millis(1) })),
+            with(PingSpec { transport: TransportKind::Tcp, ..closed() }),
+            with(PingSpec { path: path(Family::Ipv6), ..closed() }),
+            with(PingSpec { with_wakeup, ..closed() }),
+            RunSpec { loads: vec![heaters], ..with(closed()) },
+            RunSpec { settings: vec![slack], ..with(closed()) },
+        ] {
+            assert_eq!(other.bare_conditions(), Err(NoBareLoop::Conditions), "{other:?}");
+        }
+        for other in [
+            RunSpec { here: EndSpec::SYSTEM, ..with(closed()) },
+            RunSpec { peer: Some(EndSpec::SYSTEM), ..with(closed()) },
+            RunSpec { target: Target::Lab, ..with(closed()) },
+        ] {
+            assert_eq!(other.bare_conditions(), Err(NoBareLoop::Ends), "{other:?}");
+        }
+    }
+
+    #[test]
     fn a_thread_that_sends_has_the_smallest_slack_unless_its_slack_is_stated_or_threads_sleep_beside_it() {
         let ping = || RunSpec::local(PingSpec::on(Schedule::Closed));
         let with_slack = |side| {

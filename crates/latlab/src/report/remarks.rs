@@ -327,3 +327,53 @@ fn share_of(load: &LoadReport) -> String {
         format!(" ({} of {})", load_figure(&load.unit, offered), load_figure(&load.unit, searched))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, closed};
+    use crate::analysis::{SummaryOptions, summarise};
+    use crate::plan::Schedule;
+    use crate::recording::manifest::Manifest;
+
+    /// A run of which no bare loop is recorded, after a change of its manifest.
+    fn summary(schedule: Schedule, change: impl Fn(&mut Manifest)) -> Summary {
+        let mut source = InMemory::of(schedule, vec![closed(0, 0, 50)]);
+        source.manifest.instrument.bare_loop = None;
+        change(&mut source.manifest);
+        summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for")
+    }
+
+    #[test]
+    fn a_missing_bare_loop_has_the_command_that_measures_it() {
+        let plain = summary(CLOSED, |_| ());
+        let command = "bare loop not measured (`latlab doctor --calibrate --cpu 0 --peer-cpu 1`)";
+        assert!(instrument(std::slice::from_ref(&plain)).ends_with(command));
+        let other = summary(CLOSED, |manifest| {
+            (manifest.spec.here.wait, manifest.spec.here.fifo) = (WaitMode::Spin, Some(50));
+        });
+        let options = "bare loop not measured (`latlab doctor --calibrate --cpu 0 --peer-cpu 1 --wait spin --fifo 50`)";
+        assert!(instrument(std::slice::from_ref(&other)).ends_with(options));
+        assert!(instrument(&[plain, other]).ends_with("--cpu 0 --peer-cpu 1`, and so for the others)"));
+    }
+
+    #[test]
+    fn a_run_that_no_bare_loop_matches_has_no_command() {
+        let unpinned = summary(CLOSED, |manifest| manifest.spec.here.cpu = None);
+        assert!(instrument(&[unpinned]).ends_with("bare loop: only for pinned ends and the target `local`"));
+        let scheduled = summary(EVERY_MS, |_| ());
+        let reason = "bare loop: only for a closed loop over UDP and IPv4, without loads and settings";
+        assert!(instrument(&[scheduled]).ends_with(reason));
+    }
+
+    #[test]
+    fn a_bare_loop_recorded_for_a_run_in_other_conditions_is_not_shown() {
+        let recorded = |schedule| {
+            let source = InMemory::of(schedule, vec![closed(0, 0, 50)]);
+            let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
+            instrument(&[summary])
+        };
+        assert!(recorded(CLOSED).ends_with("bare loop on these pins p50 48.1 µs"));
+        assert!(!recorded(EVERY_MS).contains("48.1"));
+    }
+}

@@ -333,6 +333,27 @@ fn line([socket, size, time, okay, errors, rate]: &[String; 6]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::in_memory::InMemory;
+    use crate::analysis::{SummaryOptions, summarise};
+
+    #[test]
+    fn lengths_of_intervals_are_stated_unless_they_are_the_usual_ones() {
+        let source = InMemory::of_stream(1, Vec::new());
+        let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
+        for (shortest, longest, text) in [
+            (100, 100, "100 ms"),
+            (52, 101, "100 ms"),
+            (20, 20, "20 ms"),
+            (60, 60, "60 ms"),
+            (20, 100, "20 ms to 100 ms"),
+            (56, 716, "56 ms to 716 ms"),
+        ] {
+            let spans = LevelSpans { shortest: Nanos::from_millis(shortest), longest: Nanos::from_millis(longest) };
+            let mut summary = summary.clone();
+            summary.stream.as_mut().expect("a stream").intervals = Some(spans);
+            assert_eq!(lengths(&[summary]), text);
+        }
+    }
 
     #[test]
     fn columns_are_aligned_with_their_headings() {

@@ -144,9 +144,28 @@ fn a_calibration_is_shown_by_later_summaries_with_the_same_pins_and_size() {
     assert!(bare_loop(ping)["p50_ns"].as_f64() > Some(0.0));
     assert!(bare_loop("ping -n 5 --warmup 0 --json --cpu 0 --peer-cpu 0 -s 65").is_null(), "the size differs");
     assert!(bare_loop("ping -n 5 --warmup 0 --json").is_null(), "the pins differ");
+    for other in ["--transport tcp", "-i 1ms", "--load cpu=1%"] {
+        assert!(bare_loop(&format!("{ping} {other}")).is_null(), "{other}");
+    }
     let text = lab("ping -n 5 --warmup 0 --cpu 0 --peer-cpu 0").success().stdout;
     let words: Vec<_> = text.split_whitespace().collect();
     assert!(words.join(" ").contains("bare loop on these pins p50"), "{text}");
+}
+
+#[test]
+fn the_command_of_the_instrument_line_measures_the_bare_loop_that_the_next_run_shows() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let state = home.path().join("state");
+    let lab = |line: &str| Latlab::at(home.path()).line(line).environment("XDG_STATE_HOME", &state);
+    let instrument = || {
+        let text = lab("ping -n 5 --warmup 0 -s 65 --cpu 0 --peer-cpu 0").success().stdout;
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let before = instrument();
+    let command = before.split("bare loop not measured (`latlab ").nth(1).and_then(|rest| rest.split('`').next());
+    let command = command.unwrap_or_else(|| panic!("{before}"));
+    lab(command).start().exits_with_one_of(&[0, 1]);
+    assert!(instrument().contains("bare loop on these pins p50"), "{command}");
 }
 
 #[test]

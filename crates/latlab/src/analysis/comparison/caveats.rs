@@ -126,7 +126,7 @@ fn imbalance(groups: &[CountedRuns<'_>]) -> f64 {
     shares().fold(0.0, f64::max) - shares().fold(1.0, f64::min)
 }
 
-/// Formats counts as `3 of 6 runs`, with those of each group if their shares differ: `3 of 6 runs (2 of 3 of a, 1 of 3 of b)`.
+/// Formats counts as `3 of 6 runs`, or as `3 of 6 runs (2 of 3 of a, 1 of 3 of b)` if the shares of the groups differ.
 fn share_of_runs(groups: &[CountedRuns<'_>]) -> String {
     let sum = |of: fn(&CountedRuns<'_>) -> usize| groups.iter().map(of).sum::<usize>();
     let (some, all) = (sum(|group| group.counted), counted(sum(|group| group.all), "run"));

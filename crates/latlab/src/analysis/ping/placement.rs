@@ -157,7 +157,7 @@ impl<'a> Placements<'a> {
         })
     }
 
-    /// The placement of the run; the share of each placement and its median; and whether an end that spins shared its CPU.
+    /// The placement of the run, and its caveats: the share of each placement, and an end that spins on a shared CPU.
     pub(in crate::analysis) fn finish(mut self) -> PlacementFindings {
         let known: usize = self.placed.iter().map(|placed| placed.round_trips_ns.len()).sum();
         if known == 0 {
@@ -193,8 +193,8 @@ impl<'a> Placements<'a> {
         found
     }
 
-    /// The caveat of ends that shared a CPU without pins while one of them spun. Each round trip may then contain a time
-    /// slice, so that no fast one shows that the slow ones are not the path's.
+    /// The caveat of ends that shared a CPU without pins while one of them spun. Each round trip may then contain a
+    /// time slice, so that no fast one shows that the slow ones are not the path's.
     fn spin_on_one_cpu(&self, found: &[PlacementFigures]) -> Option<Caveat> {
         let shared = found.iter().find(|placed| placed.placement == Placement::OneCpu)?;
         spins(self.manifest, self.peer).then(|| {

@@ -137,7 +137,7 @@ fn a_median_of_an_even_number_lies_between_the_middle_ones() {
     }
 }
 
-/// A run of 100 probes without pins, whose ends wait in these ways; the sender of each `nth` is on the reflector's CPU 1,
+/// A run of 100 probes without pins, whose ends wait in these ways; the sender of each `nth` is on the reflector's CPU,
 /// where each round trip contains time slices.
 fn sharing(here: WaitMode, there: WaitMode, nth: u64) -> InMemory {
     let slices_us = |seq: u64| 1_150 + (seq as i64 * 7_919) % 14_000;

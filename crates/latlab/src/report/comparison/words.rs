@@ -263,7 +263,24 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::comparison::parse_estimand;
     use crate::stats::Interval;
+
+    #[test]
+    fn a_figure_beside_a_limit_has_the_digits_that_separate_them() {
+        for (metric, statistic, value, limit, text) in [
+            (Some("delivered_rate"), "mean", 358.41e6, 358.42e6, "358.41 Mbit/s"),
+            (Some("delivered_rate"), "mean", 358.41e6, 358.4e6, "358.41 Mbit/s"),
+            (Some("delivered_rate"), "mean", 358.41e6, 300e6, "358 Mbit/s"),
+            (Some("delivered_rate"), "mean", 358.41e6, 358.41e6, "358 Mbit/s"),
+            (None, "loss_ratio", 0.010_004, 0.01, "1.0004 %"),
+            (None, "loss_ratio", 0.000_004, 0.000_005, "0.0004 %"),
+            (Some("ipdv"), "min", -1_040.4, -1_040.0, "−1.0404 µs"),
+        ] {
+            let estimand = parse_estimand(metric, statistic).expect("known");
+            assert_eq!(figure_beside(Quantity::Of(estimand), value, limit), text);
+        }
+    }
 
     #[test]
     fn the_interval_determines_the_digits_of_a_change() {
