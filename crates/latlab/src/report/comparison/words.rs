@@ -36,7 +36,9 @@ pub(in crate::report) fn figure(quantity: Quantity, value: f64, typical: f64) ->
 /// Formats as [`figure`], but with as many digits as separate `value` from `limit`.
 pub(in crate::report) fn figure_beside(quantity: Quantity, value: f64, limit: f64) -> String {
     let usual = figure(quantity, value, value);
-    if value == limit || usual != figure(quantity, limit, value) {
+    // A small share must not read as 0.
+    let is_shown = |text: &str| value == 0.0 || text.bytes().any(|digit| matches!(digit, b'1'..=b'9'));
+    if value == limit || (usual != figure(quantity, limit, value) && is_shown(&usual)) {
         return usual;
     }
     let (scale, symbol) = if quantity.is_share() {
@@ -51,8 +53,9 @@ pub(in crate::report) fn figure_beside(quantity: Quantity, value: f64, limit: f6
         return usual;
     };
     let exact = |value: f64, decimals: usize| format!("{:.decimals$} {symbol}", value / scale).replace('-', "−");
-    let decimals = (0..=DECIMALS_EXACT).find(|decimals| exact(value, *decimals) != exact(limit, *decimals));
-    decimals.map_or(usual, |decimals| exact(value, decimals))
+    let mut texts = (0..=DECIMALS_EXACT).map(|decimals| [value, limit].map(|value| exact(value, decimals)));
+    let separate = texts.find(|[value, limit]| value != limit && is_shown(value));
+    separate.map_or(usual, |[value, _]| value)
 }
 
 /// Formats a number without a unit and of unknown magnitude.
