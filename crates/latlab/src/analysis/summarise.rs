@@ -61,7 +61,7 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
         .zip(manifest.spec.wakeup())
         .map(|(wakeups, spec)| wakeups.finish(manifest, spec, hosts.get(&Side::Local), described, &describing));
     let mut own = findings_of_rows(source, &counts, described, &hosts)?.caveats;
-    own.extend(caveats::of_one_run(manifest.kind, &summary.metrics, intervals.lost()));
+    own.extend(caveats::of_one_run(manifest.kind, described, intervals.lost()));
     own.extend(summary.wakeups.iter().flat_map(|wakeups| wakeup::caveats(wakeups, counts.counts.answered)));
     own.extend(summary.coincidence.as_ref().and_then(ping::overrun_caveat));
     own.extend(ping::socket_caveats(manifest, &counts.counts));
@@ -148,7 +148,7 @@ fn of_stream<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     let hosts = host_samples(source)?;
     let delivered = metrics.get(&Metric::DeliveredRate);
     let mut own = stream::caveats(manifest, &figures, delivered);
-    own.extend(caveats::of_one_run(manifest.kind, &metrics, None));
+    own.extend(caveats::of_one_run(manifest.kind, delivered, None));
     Ok(Summary {
         // Windows and deadlines of answers are refused when a stream is requested; here they are ignored.
         ratios: Ratios::of(&counts.counts, None, &ShareIntervals::default()),

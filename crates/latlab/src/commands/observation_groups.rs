@@ -15,7 +15,9 @@ use crate::analysis::experiment::compared_conditions;
 use crate::cli::resolve::{Grouping, NamedGlob, Sources};
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure, in_words};
-use crate::experiment::{gone_runs, has_journal, is_experiment, observe, read_state, runs_directory, runs_of};
+use crate::experiment::{
+    ExperimentState, can_be_of, gone_runs, has_journal, is_experiment, observe, read_state, runs_directory, runs_of,
+};
 use crate::formats::numbers::{self, NumbersError, TextColumn};
 use crate::plan::{Factors, Kind};
 use crate::recording::{ListingState, Recording, Store};
@@ -321,7 +323,7 @@ pub(super) struct FoundRuns {
 /// returns a run outside of an experiment, which is an error of its reader.
 pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failure> {
     let store = runs_of(path).unwrap_or_else(|| path.to_owned());
-    let is_of_experiment = !experiments_of(&store, &[]).is_empty();
+    let is_in_experiment = !experiments_of(&store, &[]).is_empty();
     let mut found: Vec<FoundRun> = Vec::new();
     let mut damaged = Vec::new();
     for listing in Store::at(&store).list()? {
@@ -332,10 +334,10 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
             ListingState::Measuring { pid } => {
                 console.note(&format!("`{name}` is left out: process {pid} still measures"));
             }
-            ListingState::Damaged(_) if is_of_experiment && listing.is_bare() => {}
+            ListingState::Damaged(_) if is_in_experiment && listing.is_bare() => {}
             ListingState::Damaged(error) => {
                 // The journal of an experiment says which runs count.
-                damaged.extend((!is_of_experiment).then(|| format!("`{name}`")));
+                damaged.extend((!is_in_experiment).then(|| format!("`{name}`")));
                 console.warning(&format!("left out: {error}"), error.explain().hint.as_deref());
             }
         }
@@ -345,20 +347,35 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
     if found.is_empty() && damaged.is_empty() && store == path {
         found.push(FoundRun { path: path.to_owned(), kind: None });
     }
-    found.retain(|run| experiments_of(&run.path, &[]).is_empty() || opens(&run.path, console));
+    let mut journals = BTreeMap::new();
+    found.retain(|run| {
+        let experiment = experiments_of(&run.path, &[]).pop_first();
+        experiment.is_none_or(|directory| {
+            let journal = journals.entry(directory).or_insert_with_key(|directory| read_state(directory).ok());
+            is_of_experiment(&run.path, journal.as_ref(), console)
+        })
+    });
     Ok(FoundRuns { runs: found, damaged })
 }
 
-/// Whether the recording at `path` can be opened; reports the error, or what opening it changed.
-fn opens(path: &Path, console: &Console) -> bool {
-    match Recording::open(path) {
-        Ok(recording) => recording.note().into_iter().for_each(|note| console.note(note)),
+/// Whether the recording at `path` can be opened and can be of the experiment with this journal, if that can be read; reports
+/// why not, or what opening it changed.
+fn is_of_experiment(path: &Path, journal: Option<&ExperimentState>, console: &Console) -> bool {
+    let recording = match Recording::open(path) {
+        Ok(recording) => recording,
         Err(error) => {
             console.warning(&format!("left out: {error}"), error.explain().hint.as_deref());
             return false;
         }
+    };
+    recording.note().into_iter().for_each(|note| console.note(note));
+    let name = path.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let is_own = journal.is_none_or(|state| can_be_of(state, &name.unwrap_or_default(), recording.manifest()));
+    if !is_own {
+        let why = "it is not a run of this experiment, or it is a copy of one";
+        console.note(&format!("`{}` is left out: {why}", path_name(path)));
     }
-    true
+    is_own
 }
 
 /// The recordings of judged runs of the experiment in `directory` that cannot be opened; a journal that cannot be read does

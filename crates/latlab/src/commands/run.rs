@@ -350,8 +350,7 @@ impl Reporter<'_> {
         }
         if !self.json && (report.is_judged() || !report.gates.is_empty()) {
             if report.single_condition.is_some() {
-                self.console
-                    .note(&format!("one condition: `latlab summary {}/runs/*` shows each run", report.directory));
+                self.console.note(&format!("one condition: `latlab summary {}` shows each run", report.directory));
             }
             let (plot_width, colour) = (self.console.plot_width(), self.console.data_screen().colour);
             self.console.data(&match self.format {

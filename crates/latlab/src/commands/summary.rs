@@ -19,7 +19,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     let every_metric = spec.verbosity > Verbosity::Usual;
     let mut summaries = Vec::new();
     let (mut half, mut like) = (false, None);
-    let Recordings { paths, missing } = recordings(&spec.recordings, console)?;
+    let Recordings { paths, of_experiments, missing } = recordings(&spec.recordings, console)?;
     for path in paths {
         let recording = Recording::open(&path)?;
         if let Some(note) = recording.note() {
@@ -39,7 +39,10 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         };
         gates.include(&mut options);
         let mut summary = summarise(&recording, &options)?;
-        gates.judge(&mut summary);
+        let is_warmup = recording.manifest().experiment.as_ref().is_some_and(|experiment| experiment.warmup);
+        if !(is_warmup && of_experiments.contains(&path)) {
+            gates.judge(&mut summary);
+        }
         if !missing.is_empty() {
             summary.gates.iter_mut().for_each(ValueGateResult::break_over_missing_runs);
         }
@@ -47,19 +50,26 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     }
     measure_and_report::show(&summaries, Showing { half, every_metric, kept: true, like }, spec.json, console)?;
     measure_and_report::warn_of_undecided(&summaries, console);
-    with_gates(Ok(summary_outcome(&summaries)), gates.outcome(&summaries))
+    let gated = match gates.is_empty() || summaries.iter().any(|summary| !summary.gates.is_empty()) {
+        true => gates.outcome(&summaries),
+        // Only runs that warmed up are left.
+        false => Outcome::AnswerIsNo,
+    };
+    with_gates(Ok(summary_outcome(&summaries)), gated)
 }
 
 /// What `summary` was asked for.
 struct Recordings {
     paths: Vec<PathBuf>,
+    /// Those that an experiment's directory stands for, of which warm-up runs are shown and not judged.
+    of_experiments: BTreeSet<PathBuf>,
     /// Finished runs of an experiment that are gone or damaged.
     missing: BTreeSet<String>,
 }
 
 /// `paths`, in which the directory of an experiment stands for its runs.
 fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failure> {
-    let mut found = Recordings { paths: Vec::new(), missing: BTreeSet::new() };
+    let mut found = Recordings { paths: Vec::new(), of_experiments: BTreeSet::new(), missing: BTreeSet::new() };
     for path in paths {
         if !is_experiment(path) {
             found.paths.push(path.clone());
@@ -70,6 +80,7 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
             return Err(Failure::request(format!("the experiment `{}` has no run to be summarised", path.display()))
                 .hint(format!("`latlab run {}` measures them", path.display())));
         }
+        found.of_experiments.extend(runs.iter().map(|run| run.path.clone()));
         found.paths.extend(runs.into_iter().map(|run| run.path));
         found.missing.extend(damaged.into_iter().chain(gone(path)));
     }

@@ -143,7 +143,8 @@ fn state_in(directory: &Path, entries: Vec<JournalEntry>) -> ExperimentState {
 fn complete_from_recording(directory: &Path, run: &mut RunState) {
     let (Some(RunOutcome::Failed), Some(name)) = (run.outcome, &run.recording) else { return };
     let ending = Recording::open(&directory.join(RUNS).join(name)).map(|recording| recording.manifest().ending);
-    run.complete = ending.is_ok_and(|ending| ending == RunEnding::Completed);
+    // Without its recording it may have been one that nothing answered, which is judged: it is missing then.
+    run.complete = ending.map_or(true, |ending| ending == RunEnding::Completed);
 }
 
 /// The newest unfinished experiment in `store` that came from `source`; newest by number, since clocks are set back.

@@ -13,7 +13,7 @@ pub(crate) use directory::{
     ExperimentOrigin, StoreLock, expect_idle, expect_same, file_path, file_text, has_journal, in_store, is_edited,
     is_experiment, newest_unfinished, read_state, read_state_with_runner, runs_directory, runs_of,
 };
-pub(crate) use results::{PartialReport, ReportReader, StopRule, gone_runs, observe, result_of};
+pub(crate) use results::{PartialReport, ReportReader, StopRule, can_be_of, gone_runs, observe, result_of};
 pub(crate) use runner::{ExperimentEvent, ExperimentRunner, RunExecutor, RunPolicy, RunResult, RunnerOutcome};
 pub(crate) use scheduler::DueRun;
 

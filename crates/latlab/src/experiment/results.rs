@@ -21,14 +21,14 @@ use crate::analysis::{
     AnalysisError, Estimand, Summary, SummaryOptions, ValueGates, ended_run_outcome, run_outcome, sample, summarise,
 };
 use crate::diagnostics::Failure;
-use crate::facts::{ExcludedCondition, RunOutcome, RunState, SettingFacts};
+use crate::facts::{ExcludedCondition, ExperimentFacts, RunOutcome, RunState, SettingFacts};
 use crate::measure::PlanOutcome;
 use crate::metric::Metric;
 use crate::plan::{Experiment, Factors, SummaryDefaults, defaults};
 use crate::platform::parallel_map;
 use crate::recipe::{self, Published};
 use crate::recording::Recording;
-use crate::recording::manifest::RunEnding;
+use crate::recording::manifest::{Manifest, RunEnding};
 use crate::sample::INFINITE;
 
 fn summary_without_intervals(
@@ -142,10 +142,30 @@ fn run_path(directory: &Path, name: &str) -> PathBuf {
     directory.join("runs").join(name)
 }
 
-/// The names of the recordings of judged runs of the experiment in `directory` that cannot be opened.
+/// The names of the recordings of judged runs of the experiment in `directory` that cannot be opened, or are of another
+/// run.
 pub(crate) fn gone_runs(directory: &Path, state: &ExperimentState) -> BTreeSet<String> {
-    let gone = state.judged().filter(|(_, name)| Recording::open(&run_path(directory, name)).is_err());
+    let is_there = |run: &RunState, name: &str| {
+        let is_own = |manifest: &Manifest| {
+            let facts = manifest.experiment.as_ref().filter(|facts| facts.experiment == state.id);
+            facts.is_some_and(|facts| is_at(run, facts))
+        };
+        Recording::open(&run_path(directory, name)).is_ok_and(|recording| is_own(recording.manifest()))
+    };
+    let gone = state.judged().filter(|(run, name)| !is_there(run, name));
     gone.map(|(_, name)| name.to_owned()).collect()
+}
+
+fn is_at(run: &RunState, facts: &ExperimentFacts) -> bool {
+    (run.key.block, run.position.position) == (facts.block, facts.position)
+}
+
+/// Whether the recording `name` can be one of the experiment in `state`: not that of a run outside of experiments, and not
+/// a copy of a run whose recording has another name in the journal.
+pub(crate) fn can_be_of(state: &ExperimentState, name: &str, manifest: &Manifest) -> bool {
+    let Some(facts) = &manifest.experiment else { return false };
+    let names = || state.runs.iter().filter(|run| is_at(run, facts)).filter_map(|run| run.recording.as_deref());
+    names().next().is_none() || names().any(|own| own == name)
 }
 
 /// Reads the recordings of an experiment for its report.

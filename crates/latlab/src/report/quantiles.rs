@@ -31,11 +31,9 @@ pub(super) enum ShownQuantile {
 impl ShownQuantile {
     /// Of `estimate`, which is one of the quantiles of `described`.
     pub(super) fn of(estimate: &QuantileEstimate, described: &Description) -> ShownQuantile {
-        let is_lost = |other: &QuantileEstimate| (other.supported && other.lost) || other.bound_is_lost;
-        let is_beyond_lost = described.quantiles.iter().any(|other| other.q <= estimate.q && is_lost(other));
         match (estimate.supported, estimate.value) {
             _ if described.n == 0 => ShownQuantile::Absent,
-            _ if is_beyond_lost => ShownQuantile::Lost,
+            _ if described.is_lost_at(estimate.q) => ShownQuantile::Lost,
             (false, value) => ShownQuantile::Unsupported { value, bound: estimate.lower_bound },
             (true, value) => value.map_or(ShownQuantile::Absent, ShownQuantile::Supported),
         }

@@ -55,6 +55,15 @@ pub struct Description {
     pub rare_bursts: Option<(DescribedFigure, f64)>,
 }
 
+impl Description {
+    /// Whether quantile `q` lies among the lost singletons for certain: one of the described quantiles up to it is infinite and
+    /// supported, or has an infinite lower bound.
+    pub fn is_lost_at(&self, q: f64) -> bool {
+        let is_lost = |other: &QuantileEstimate| (other.supported && other.lost) || other.bound_is_lost;
+        self.quantiles.iter().any(|other| other.q <= q && is_lost(other))
+    }
+}
+
 /// A figure of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DescribedFigure {

@@ -8,6 +8,7 @@ mod compare;
 mod compare_groups;
 mod compare_numbers;
 mod crash_safety;
+mod damaged_experiments;
 mod echo;
 mod experiment;
 mod experiment_failures;

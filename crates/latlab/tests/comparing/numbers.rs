@@ -26,9 +26,11 @@ enum Process {
     TwoLevels,
     /// Delays of successive customers of the queue M/M/1 at this utilisation, in service times.
     Queue(f64),
+    /// The lines of so many independent autoregressive processes with 0.8, in turn: the autocorrelation at lag 1 is 0.
+    InTurn(usize),
 }
 
-use Process::{Alternating, Autoregressive, MovingAverage, Queue, Skewed, TwoLevels, WeakAndSlow};
+use Process::{Alternating, Autoregressive, InTurn, MovingAverage, Queue, Skewed, TwoLevels, WeakAndSlow};
 
 /// Customers until a queue is stationary.
 const QUEUE_WARMUP: usize = 5_000;
@@ -85,6 +87,10 @@ impl Process {
                 with_noise(levels, random)
             }
             Queue(utilisation) => queue(lines, utilisation, random),
+            InTurn(flows) => {
+                let each: Vec<_> = (0..flows).map(|_| autoregressive(lines.div_ceil(flows), 0.8, random)).collect();
+                (0..lines).map(|line| each[line % flows][line / flows]).collect()
+            }
         }
     }
 
@@ -92,6 +98,7 @@ impl Process {
     fn long_run_variance(self) -> f64 {
         match self {
             Autoregressive(correlation) => (1.0 + correlation) / (1.0 - correlation),
+            InTurn(_) => 9.0,
             // Summed over lags h: e (e^(0.8^h) − 1).
             Skewed => (1..200).map(|lag| 0.8_f64.powi(lag).exp() - 1.0).sum::<f64>() * 2.0 * 1_f64.exp() + 4.670_774,
             MovingAverage => 10.0,
@@ -113,6 +120,7 @@ impl Process {
             WeakAndSlow => "white noise + 0.3 × autoregressive, 0.99".into(),
             TwoLevels => "white noise, two levels for 100 lines".into(),
             Queue(utilisation) => format!("queue M/M/1, utilisation {utilisation}"),
+            InTurn(flows) => format!("{flows} × autoregressive, 0.8, lines in turn"),
         }
     }
 }
@@ -196,6 +204,11 @@ fn slow_dependence_in_short_logs_is_not_cured() {
         (TwoLevels, [300; 2], 40.0),
         (TwoLevels, [3_000; 2], 10.0),
         (Autoregressive(0.99), [1_000; 2], 10.0),
+        (InTurn(2), [30; 2], 45.0),
+        (InTurn(2), [100; 2], 25.0),
+        (InTurn(2), [300; 2], 14.0),
+        (InTurn(4), [50; 2], 45.0),
+        (InTurn(4), [300; 2], 18.0),
         (Queue(0.8), [300; 2], 12.0),
         (Queue(0.9), [1_000; 2], 12.0),
     ] {

@@ -2,15 +2,12 @@
 //! what a single run does not show, however many probes it has: what a slow change does next, and how frequent rare bursts
 //! are (docs/statistics.md, "What no single run can know").
 
-use std::collections::BTreeMap;
-
 use super::clocks::same_machine;
 use super::host_samples::is_contended;
 use super::wording::Wording;
 use super::{clocks, host_samples, hosts, loads};
 use crate::analysis::host_samples::HostAccumulators;
 use crate::diagnostics::{Caveat, Severity};
-use crate::metric::Metric;
 use crate::plan::{Kind, Side};
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::stats::{DescribedFigure, Description, Share};
@@ -166,43 +163,31 @@ const NEARLY_ALL: f64 = 0.95;
 const SEVERAL_RUNS: &str =
     "measure several runs (`latlab run`, `latlab compare`): they show how much a run differs from the next";
 
-/// The caveats of the `metrics` that the summary of a run of `kind` always has, and of its `lost` probes.
-pub(in crate::analysis) fn of_one_run(
-    kind: Kind,
-    metrics: &BTreeMap<Metric, Description>,
-    lost: Option<Share>,
-) -> Vec<Caveat> {
-    let others = Metric::USUAL.into_iter().filter(|metric| kind == Kind::Ping && *metric != kind.metric());
-    let usual = std::iter::once(kind.metric()).chain(others);
-    let described: Vec<_> = usual.filter_map(|metric| Some((metric, metrics.get(&metric)?))).collect();
-    let slow = slow_changes(kind, &described);
+/// The caveats of `described`, the main metric of a run of `kind`, and of its `lost` probes. More metrics would raise more
+/// of them by chance.
+pub(in crate::analysis) fn of_one_run(kind: Kind, described: Option<&Description>, lost: Option<Share>) -> Vec<Caveat> {
+    let slow = described.and_then(|described| slow_changes(kind, described));
     // Slow changes look like bursts, and have the same remedy.
-    let bursts = || {
-        let mut described = described.iter().filter(|_| slow.is_none());
-        described.find_map(|(metric, described)| rare_bursts(*metric, described))
-    };
+    let bursts = || rare_bursts(kind, described.filter(|_| slow.is_none())?);
     let bursts = lost.and_then(bursts_of_losses).or_else(bursts);
     slow.into_iter().chain(bursts).collect()
 }
 
-fn slow_changes(kind: Kind, described: &[(Metric, &Description)]) -> Option<Caveat> {
-    let slow = || described.iter().filter(|(_, described)| described.slow_changes.is_some());
-    let (first, shown) = slow().next()?;
-    let names: Vec<String> = slow().map(|(metric, _)| spoken(*metric)).collect();
-    let figure = shown.slow_changes.and_then(|(figure, effective_n)| worth(figure, shown, effective_n));
-    let figure = figure.map(|(figure, worth)| match names.as_slice() {
-        [_] => format!(" (for {figure} {worth})"),
-        _ => format!(" (for {figure} of the {} {worth})", spoken(*first)),
-    });
-    let is_supported = slow().all(|(_, described)| described.quantiles.iter().all(|quantile| quantile.supported));
+fn slow_changes(kind: Kind, described: &Description) -> Option<Caveat> {
+    let (figure, effective_n) = described.slow_changes?;
+    let values = match figure {
+        DescribedFigure::Mean => described.n - described.lost,
+        DescribedFigure::Quantile(_) => described.n,
+    };
+    let seen = match effective_n < NEARLY_ALL * values as f64 {
+        true => format!("for {} {} values are worth {}", word(figure), grouped(values), significant(effective_n)),
+        false => format!("seen in {}", word(figure)),
+    };
+    let metric = spoken(kind);
     Some(Caveat::new(
-        if is_supported { Severity::Note } else { Severity::Warning },
+        if described.quantiles.iter().all(|quantile| quantile.supported) { Severity::Note } else { Severity::Warning },
         "slow-changes",
-        format!(
-            "the {} changed slowly: long parts of the run differ more than short ones do{}",
-            names.join(" and the "),
-            figure.unwrap_or_default()
-        ),
+        format!("the {metric} changed slowly: long parts of the run differ more than short ones do ({seen})"),
         "a quantile takes 100 effective observations beyond it; intervals are about the time of this run, not the next one",
         match kind {
             Kind::Stream => SEVERAL_RUNS.to_owned(),
@@ -211,8 +196,8 @@ fn slow_changes(kind: Kind, described: &[(Metric, &Description)]) -> Option<Cave
     ))
 }
 
-fn spoken(metric: Metric) -> String {
-    metric.name().replace('_', " ")
+fn spoken(kind: Kind) -> String {
+    kind.metric().name().replace('_', " ")
 }
 
 fn word(figure: DescribedFigure) -> String {
@@ -222,19 +207,9 @@ fn word(figure: DescribedFigure) -> String {
     }
 }
 
-/// A figure, and what the values that it comes from are worth for it; `None` if they are worth nearly as many as they are.
-fn worth(figure: DescribedFigure, described: &Description, effective_n: f64) -> Option<(String, String)> {
-    let n = match figure {
-        DescribedFigure::Mean => described.n - described.lost,
-        DescribedFigure::Quantile(_) => described.n,
-    };
-    let is_less = effective_n < NEARLY_ALL * n as f64;
-    is_less.then(|| (word(figure), format!("{} values are worth {}", grouped(n), significant(effective_n))))
-}
-
-fn rare_bursts(metric: Metric, described: &Description) -> Option<Caveat> {
+fn rare_bursts(kind: Kind, described: &Description) -> Option<Caveat> {
     let (figure, bursts) = described.rare_bursts?;
-    let message = format!("{} of the {} comes from {}", word(figure), spoken(metric), about(bursts));
+    let message = format!("{} of the {} comes from {}", word(figure), spoken(kind), about(bursts));
     Some(of_bursts(message, "its interval may be too narrow"))
 }
 
@@ -266,23 +241,15 @@ fn about(bursts: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::Metric;
     use crate::sample::{INFINITE, Sample};
     use crate::stats::{DescribeOptions, describe, share};
 
     fn codes(value: impl Fn(i64) -> i64) -> Vec<String> {
-        codes_beside(value, noise)
-    }
-
-    /// Of a run with these round trip delays and send slips.
-    fn codes_beside(value: impl Fn(i64) -> i64, slip: impl Fn(i64) -> i64) -> Vec<String> {
+        let sample = Sample::new(Metric::RoundTripDelay, (0..20_000).map(value).collect());
         let options = DescribeOptions { quantiles: vec![0.5], confidence: 0.95, intervals: false };
-        let samples = [
-            Sample::new(Metric::RoundTripDelay, (0..20_000).map(value).collect()),
-            Sample::new(Metric::SendSlip, (0..20_000).map(slip).collect()),
-        ];
-        let lost = share(&samples[0], 0.95, |value| value == INFINITE);
-        let metrics = samples.iter().map(|sample| (sample.metric, describe(sample, &options))).collect();
-        let found = of_one_run(Kind::Ping, &metrics, Some(lost));
+        let lost = share(&sample, 0.95, |value| value == INFINITE);
+        let found = of_one_run(Kind::Ping, Some(&describe(&sample, &options)), Some(lost));
         found.into_iter().map(|caveat| format!("{}: {}", caveat.code, caveat.message)).collect()
     }
 
@@ -308,12 +275,9 @@ mod tests {
     }
 
     #[test]
-    fn slow_changes_name_the_figure_that_shows_them_and_every_metric() {
-        let step = |place: i64| noise(place) + if place < 10_000 { 0 } else { 2_000 };
-        let slip = codes_beside(noise, step);
-        assert!(slip.len() == 1 && slip[0].starts_with("slow-changes: the send slip changed slowly"), "{slip:?}");
-        let both = codes_beside(step, step);
-        assert!(both[0].contains("the round trip delay and the send slip changed"), "{both:?}");
+    fn slow_changes_name_the_figure_that_shows_them() {
+        let step = codes(|place| noise(place) + if place < 10_000 { 0 } else { 2_000 });
+        assert!(step[0].starts_with("slow-changes: ") && step[0].contains("20,000 values are worth"), "{step:?}");
         // An outage changes how many probes lie above p90, and leaves the mean of the answered ones.
         let outage = codes(|place| if (7_000..7_300).contains(&place) { INFINITE } else { noise(place) });
         assert!(outage[0].contains("(for p90 20,000 values are worth "), "{outage:?}");

@@ -153,8 +153,11 @@ fn unequal_placement(groups: &RunGroups) -> Option<Caveat> {
         let runs = share_of_runs(&count_runs(groups, |run| is_placed(run, words)));
         format!("{words} in {runs}")
     });
+    // Runs that spin cannot share a CPU, wherever the others were.
+    let spins = placements.iter().any(|placement| placement.spins);
     let pins = words.iter().filter_map(|words| {
-        let mut same = placements.iter().filter(|placement| placement.words == *words);
+        let fit = placements.iter().filter(|placement| !(spins && placement.is_shared));
+        let mut same = fit.filter(|placement| placement.words == *words);
         Some(format!("{} ({words})", same.find_map(|placement| placement.pins.as_ref())?))
     });
     let pins = pins.reduce(|all, one| format!("{all}, or {one}"));

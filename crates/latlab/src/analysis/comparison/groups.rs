@@ -167,6 +167,14 @@ impl GroupingError {
                 let cause = format!("{cause}; recordings are gone or damaged: {}", missing.join(", "));
                 GroupingError::TooFewGroups { groups, cause, hint }
             }
+            GroupingError::NoFactor { known, .. } if known.is_empty() => too_few(
+                0,
+                match missing {
+                    [] => "there is no run".into(),
+                    _ => format!("there is no run; recordings are gone or damaged: {}", missing.join(", ")),
+                },
+                "name recordings, a store or an experiment",
+            ),
             other => other,
         }
     }

@@ -242,7 +242,9 @@ impl ComparisonRow {
         let row = &mut self.comparison;
         let Some((baseline, _)) = row.centres else { return };
         let effect = |to: &dyn Fn(f64) -> Option<f64>| {
-            let end = |end: Option<f64>| end.and_then(to).filter(|end| end.is_finite());
+            // A share lies between 0 and 1.
+            let held = |end: f64| if row.quantity.is_share() { end.clamp(-1.0, 1.0) } else { end };
+            let end = |end: Option<f64>| end.and_then(to).filter(|end| end.is_finite()).map(held);
             let interval = Interval { low: end(interval.low), high: end(interval.high), ..interval };
             to(difference).filter(|value| value.is_finite()).map(|value| Effect { value, interval })
         };

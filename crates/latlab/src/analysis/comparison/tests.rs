@@ -9,7 +9,7 @@ use crate::analysis::{ChangeGate, GateReason, GateState};
 use crate::diagnostics::{Caveat, Explain, Outcome, Severity};
 use crate::facts::ExperimentFacts;
 use crate::metric::Metric;
-use crate::plan::Kind;
+use crate::plan::{Kind, WaitMode};
 use crate::probe::Fate;
 use crate::recording::manifest::RunEnding;
 use crate::units::Nanos;
@@ -332,6 +332,16 @@ fn equal_placements_and_placements_that_pins_chose_are_no_warning() {
     assert_eq!(unequal_placement(&[pinned(0), pinned(0)], &[pinned(1), pinned(1)]), None, "as the user chose");
     let found = unequal_placement(&[pinned(1), pinned(1)], &alike).expect("the scheduler chose another");
     assert!(found.message.contains("on one CPU in 2 of 5 runs (2 of 2 of baseline)"), "{found:?}");
+    assert!(found.hint.contains("`--cpu 1 --peer-cpu 1` (on one CPU)"), "{found:?}");
+    let spinning = |mut source: InMemory| {
+        source.manifest.spec.here.wait = WaitMode::Spin;
+        source
+    };
+    let spun = [spinning(unpinned(0)), spinning(unpinned(0))];
+    for shared in [[pinned(1), pinned(1)], [pinned(1), spinning(pinned(1))]] {
+        let found = unequal_placement(&shared, &spun).expect("the scheduler chose another");
+        assert_eq!(found.hint, "the same pins for all runs: `--cpu 0 --peer-cpu 1` (on two CPUs)");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::analysis::estimand::{Estimand, FORM_HINT, RunFigure, parse_estimand};
 use crate::analysis::summary::{Summary, SummaryOptions};
 use crate::diagnostics::{Caveat, Explain, Outcome, Severity};
 use crate::plan::{Kind, RunSpec};
-use crate::stats::QuantileEstimate;
+use crate::stats::{Description, QuantileEstimate};
 use crate::units::human::ParseError;
 
 /// The gates of a command, each applied to each run.
@@ -184,10 +184,10 @@ impl ValueGateResult {
             Severity::Warning,
             "unsupported-gate",
             format!("the gate `{}` is undecided", self.gate),
-            "too few effective observations lie beyond its quantile (10, or 100 under slow changes): a second run may say \
-             otherwise",
+            "too few effective observations lie beyond its quantile (it takes 10, under slow changes 100): a second run may \
+             say otherwise",
             format!(
-                "{more}, under slow changes in several runs, or gate on a quantile nearer to p50; `--gate-strict` fails"
+                "{more} (under `slow-changes` several runs), or gate on a quantile nearer to p50; `--gate-strict` fails"
             ),
         ))
     }
@@ -238,11 +238,11 @@ impl ValueGate {
             return result(RunFigure::Nothing, None, (GateState::Broken, Some(GateReason::Unanswered)));
         }
         let (figure, estimate) = figure_of(estimand, summary);
-        match estimate.filter(|estimate| !estimate.supported && !estimate.bound_is_lost) {
-            Some(QuantileEstimate { lower_bound, .. }) => {
+        match estimate.filter(|(estimate, described)| !estimate.supported && !described.is_lost_at(estimate.q)) {
+            Some((QuantileEstimate { lower_bound, .. }, _)) => {
                 result(figure, *lower_bound, self.state_without_support(figure, *lower_bound))
             }
-            // If even the lower bound lies among the lost probes, so does the quantile, supported or not.
+            // The quantile lies among the lost probes for certain, supported or not.
             None => result(figure, None, self.state(figure)),
         }
     }
@@ -292,15 +292,16 @@ impl ValueGate {
     }
 }
 
-/// The figure of `estimand` in `summary`, and its estimate if it is a quantile.
-fn figure_of(estimand: Estimand, summary: &Summary) -> (RunFigure, Option<&QuantileEstimate>) {
+/// The figure of `estimand` in `summary`, and its estimate and the sample's description if it is a quantile.
+fn figure_of(estimand: Estimand, summary: &Summary) -> (RunFigure, Option<(&QuantileEstimate, &Description)>) {
     match estimand {
         Estimand::Ratio(ratio) => (RunFigure::of(summary.ratios.get(ratio)), None),
         Estimand::Statistic(metric, statistic) => match summary.metrics.get(&metric) {
             None => (RunFigure::Nothing, None),
             Some(described) => {
                 let own = |estimate: &&QuantileEstimate| Some(estimate.q) == statistic.quantile();
-                (statistic.figure(described), described.quantiles.iter().find(own))
+                let estimate = described.quantiles.iter().find(own);
+                (statistic.figure(described), estimate.map(|estimate| (estimate, described)))
             }
         },
     }
@@ -329,6 +330,20 @@ mod tests {
         gates.expect_recorded(&summary.recording, &AvailableFigures::of(&spec, None))?;
         gates.judge(&mut summary);
         Ok(summary.gates.remove(0))
+    }
+
+    #[test]
+    fn a_quantile_beyond_one_that_is_lost_is_lost_too() {
+        let fate = |seq: u64| if (500..510).contains(&seq) { Fate::Lost } else { Fate::Answered };
+        let rows: Vec<_> =
+            (0..1_000).map(|seq| but(closed(seq, seq as i64 * 60, 50 + (seq % 7) as i64), fate(seq))).collect();
+        for gate in ["p99 <= 1ms", "p99.1 <= 1ms", "p99.2 <= 1ms"] {
+            let gates = ValueGates::parse(&["p99 <= 1ms".to_owned(), gate.to_owned()], false).expect("gates");
+            let mut summary = summary(CLOSED, rows.clone(), &gates);
+            gates.judge(&mut summary);
+            let result = &summary.gates[1];
+            assert_eq!((result.state, result.reason), (GateState::Broken, Some(GateReason::Infinite)), "{gate}");
+        }
     }
 
     /// State and reason of the gate `text` in a closed loop.

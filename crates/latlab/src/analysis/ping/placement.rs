@@ -74,6 +74,10 @@ pub struct RunPlacement {
     pub words: &'static str,
     /// The options that keep both ends there; `None` if their CPUs varied, or if they may not share one.
     pub pins: Option<String>,
+    /// Whether both ends were on one CPU.
+    pub is_shared: bool,
+    /// Whether an end spun, which keeps the other from a CPU that they share.
+    pub spins: bool,
     /// Whether pins of both ends determined it.
     pub is_pinned: bool,
 }
@@ -81,18 +85,26 @@ pub struct RunPlacement {
 impl RunPlacement {
     /// By the pins of both ends on one host; `None` if an end is not pinned, or on another host.
     pub(in crate::analysis) fn of_pins(manifest: &Manifest) -> Option<RunPlacement> {
-        let (here, there) = (manifest.spec.here.cpu?, peer_here(manifest)?.cpu?);
-        let words = Placement::of(manifest, here, there).words();
-        Some(RunPlacement { words, pins: Some(pins(here, there)), is_pinned: true })
+        let peer = peer_here(manifest)?;
+        let (here, there, spins) = (manifest.spec.here.cpu?, peer.cpu?, spins(manifest, peer));
+        Some(RunPlacement {
+            words: Placement::of(manifest, here, there).words(),
+            pins: (here != there || !spins).then(|| pins(here, there)),
+            is_shared: here == there,
+            spins,
+            is_pinned: true,
+        })
     }
 
     /// By the probes: that of `found` with the largest share, which is first.
-    fn of_probes(found: &[PlacementFigures]) -> RunPlacement {
-        match found {
-            [most, ..] if most.share >= PLACEMENT_MOST => {
-                RunPlacement { words: most.placement.words(), pins: most.pins.clone(), is_pinned: false }
-            }
-            _ => RunPlacement { words: "on CPUs that varied", pins: None, is_pinned: false },
+    fn of_probes(found: &[PlacementFigures], spins: bool) -> RunPlacement {
+        let most = found.first().filter(|most| most.share >= PLACEMENT_MOST);
+        RunPlacement {
+            words: most.map_or("on CPUs that varied", |most| most.placement.words()),
+            pins: most.and_then(|most| most.pins.clone()),
+            is_shared: most.is_some_and(|most| most.placement == Placement::OneCpu),
+            spins,
+            is_pinned: false,
         }
     }
 }
@@ -170,7 +182,7 @@ impl<'a> Placements<'a> {
             several => varied(several),
         };
         let caveats = self.spin_on_one_cpu(&found).into_iter().chain([unpinned]).collect();
-        PlacementFindings { caveats, placement: Some(RunPlacement::of_probes(&found)) }
+        PlacementFindings { caveats, placement: Some(RunPlacement::of_probes(&found, spins(self.manifest, self.peer))) }
     }
 
     /// The placements that are named, of `known` probes, by falling share.

@@ -1,0 +1,277 @@
+//! `latlab compare`, `summary` and `run` of an experiment whose runs, file or journal are gone, damaged, copied or changed.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::compare::document;
+use crate::harness::{Latlab, contains, empty, lacks};
+use crate::store::recordings_in;
+
+/// A copy of a finished experiment in `E`, and the names of its judged runs.
+fn finished_experiment() -> (Latlab, Vec<String>) {
+    let lab = Latlab::new();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/experiments/finished/factors");
+    let copied = Command::new("cp").arg("-r").arg(from).arg(lab.path("E")).status().expect("cp runs");
+    assert!(copied.success());
+    let journal = fs::read_to_string(lab.path("E/journal.jsonl")).expect("a journal");
+    let entries = journal.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let ended: Vec<Value> = entries.filter(|entry| entry["outcome"] == "completed").collect();
+    let recordings = ended.iter().filter_map(|entry| Some(entry["recording"].as_str()?.to_owned()));
+    let judged = recordings.filter(|run| !is_warmup(&lab.path("E/runs").join(run))).collect();
+    (lab, judged)
+}
+
+fn is_warmup(recording: &Path) -> bool {
+    let manifest = fs::read_to_string(recording.join("manifest.json")).expect("a manifest");
+    serde_json::from_str::<Value>(&manifest).expect("JSON")["experiment"]["warmup"] == true
+}
+
+#[test]
+fn no_form_of_naming_an_experiment_hides_that_a_run_is_gone() {
+    let (lab, runs) = finished_experiment();
+    let gate = "--gate p50<=+900%";
+    let shared = lab.line(&format!("compare E {gate}")).stderr(lacks("gone")).success();
+    let at = || Latlab::at(shared.directory());
+    let last = runs.last().expect("runs");
+    fs::remove_dir_all(shared.directory().join("E/runs").join(last)).expect("removed");
+    let links = shared.directory().join("links");
+    fs::create_dir(&links).expect("made");
+    for run in fs::read_dir(shared.directory().join("E/runs")).expect("runs").map(|run| run.expect("a run").path()) {
+        symlink(&run, links.join(run.file_name().expect("a name"))).expect("linked");
+    }
+    let listed: Vec<String> = runs[..runs.len() - 1].iter().map(|run| format!("E/runs/{run}")).collect();
+    let listed = format!("--by size {}", listed.join(" "));
+    for paths in ["E", "E/runs", "--by size E/runs", &listed, "--by size links"] {
+        let ran = at().line(&format!("compare {paths} {gate} --statistic p50 --json"));
+        let document = document(&ran.failure(1));
+        let caveat = |code: &str| {
+            let caveats = document["caveats"].as_array().expect("caveats").iter();
+            caveats.clone().find(|caveat| caveat["code"] == code).cloned().unwrap_or_default()
+        };
+        assert!(caveat("missing-runs")["message"].as_str().is_some_and(|it| it.contains(last.as_str())), "{paths}");
+        assert_eq!(document["gates"][0]["reason"], "missing-runs", "{paths}");
+    }
+    let summary = at().line("summary E --gate p50<=10s --json").stderr(contains(last)).failure(1);
+    let document = summary.json();
+    let gates = &document["summaries"].as_array().and_then(|all| all.last()).expect("judged runs")["gates"][0];
+    assert_eq!((&gates["state"], &gates["reason"]), (&json!("broken"), &json!("missing-runs")), "{gates}");
+}
+
+#[test]
+fn the_report_of_an_experiment_names_runs_that_are_gone_and_keeps_no_gate() {
+    let (lab, runs) = finished_experiment();
+    let gone = runs.last().expect("runs");
+    fs::remove_dir_all(lab.path("E/runs").join(gone)).expect("removed");
+    let ran = lab.line("run E --json --gate p50<=10s").stderr(contains("gone or damaged")).failure(1);
+    let document = document(&ran);
+    let caveats = document["caveats"].as_array().expect("caveats").iter();
+    let missing = caveats.clone().find(|caveat| caveat["code"] == "missing-runs").expect("a run is gone");
+    assert!(missing["message"].as_str().is_some_and(|message| message.contains(gone.as_str())), "{missing}");
+    let gate = &document["experiment"]["gates"][0];
+    assert_eq!((&gate["state"], &gate["reason"]), (&json!("broken"), &json!("missing-runs")), "{gate}");
+    for form in ["run E", "run E --format markdown"] {
+        Latlab::at(ran.directory()).line(form).stdout(contains(gone)).stderr(contains(gone)).failure(4);
+    }
+    let text = Latlab::at(ran.directory()).line("run E --gate p50<=10s").failure(1).stdout;
+    assert!(text.contains("broken without 1 run that is gone or damaged"), "{text}");
+}
+
+#[test]
+fn a_run_without_its_manifest_and_an_experiment_without_its_file_keep_no_gate() {
+    for lost in ["E/runs/RUN/manifest.json", "E/experiment.toml E/runs/RUN"] {
+        let (lab, runs) = finished_experiment();
+        for path in lost.replace("RUN", runs.last().expect("runs")).split(' ').map(|path| lab.path(path)) {
+            if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.expect("removed");
+        }
+        let ran = lab.line("compare --by size E/runs --statistic p50 --gate p50<=+900% --json").failure(1);
+        assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs", "{lost}");
+    }
+}
+
+#[test]
+fn a_journal_that_cannot_be_read_keeps_no_gate() {
+    let (lab, _) = finished_experiment();
+    let journal = lab.path("E/journal.jsonl");
+    let text = fs::read_to_string(&journal).expect("a journal");
+    let damaged: Vec<&str> = text.lines().enumerate().map(|(at, line)| if at == 2 { "{" } else { line }).collect();
+    fs::write(&journal, damaged.join("\n")).expect("written");
+    let ran = lab.line("compare E --gate p50<=+900% --json").stderr(contains("the journal of")).failure(1);
+    assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs");
+}
+
+#[test]
+fn a_condition_that_never_ran_breaks_gates_and_stays_the_baseline() {
+    // The file has another size, before or after those that ran.
+    for (sizes, first) in [("[64, 512, 9]", "64"), ("[9, 64, 512]", "9")] {
+        for form in ["E", "E/runs", "--by size E"] {
+            let (lab, _) = finished_experiment();
+            let path = lab.path("E/experiment.toml");
+            let text = fs::read_to_string(&path).expect("a file").replace("[64, 512]", sizes);
+            fs::write(&path, text).expect("written");
+            let command = format!("compare {form} --statistic p50 --gate p50<=+900% --json -q");
+            let document = document(&lab.line(&command).failure(1));
+            assert!(document["baseline"].as_str().is_some_and(|name| name.ends_with(first)), "{form}: {document:#}");
+            let is_without_run = |row: &&Value| row["reason"] == "no-run";
+            let rows = document["comparisons"].as_array().expect("rows");
+            let count = rows.iter().filter(is_without_run).count();
+            assert!(count > 0 && (first == "64" || count == rows.len()), "{form}: {document:#}");
+        }
+    }
+}
+
+#[test]
+fn an_experiment_whose_file_cannot_be_read_keeps_no_gate() {
+    for form in ["E/runs --statistic p50", "--by size E --statistic p50"] {
+        let (lab, _) = finished_experiment();
+        fs::write(lab.path("E/experiment.toml"), "name = ").expect("written");
+        let command = format!("compare {form} --gate p50<=+900% --json");
+        let ran = lab.line(&command).stderr(contains("the file of `")).failure(1);
+        assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs", "{form}");
+    }
+}
+
+#[test]
+fn a_judged_run_of_an_experiment_with_damaged_rows_is_left_out_and_keeps_no_gate() {
+    for command in ["compare E --statistic p50 --gate p50<=+900%", "summary E --gate p50<=10s"] {
+        let (lab, runs) = finished_experiment();
+        let last = runs.last().expect("runs");
+        fs::write(lab.path("E/runs").join(last).join("probes.parquet"), "PAR1").expect("written");
+        let ran = lab.line(command).arg("--json").stderr(contains(last.as_str())).failure(1).json();
+        let last_summary = ran["summaries"].as_array().and_then(|summaries| summaries.last());
+        let gates = last_summary.map_or(&ran["gates"], |summary| &summary["gates"]);
+        assert_eq!(gates[0]["reason"], "missing-runs", "{command}");
+    }
+}
+
+#[test]
+fn damaged_rows_of_a_run_that_is_not_judged_break_no_gate() {
+    // Some of the runs have fatal caveats, with which `latlab run` ends.
+    for (command, code) in [
+        ("compare E --statistic p50 --gate p50<=+900%", 0),
+        ("summary E --gate p50<=10s", 0),
+        ("run E --gate p50<=10s", 4),
+    ] {
+        let (lab, runs) = finished_experiment();
+        let (all, unknown) = (lab.path("E/runs"), lab.path("E/runs/20261122T203411Z-ping-dead"));
+        let mut warmups = recordings_in(&all).into_iter().filter(|run| is_warmup(run));
+        let copied = Command::new("cp").arg("-r").arg(all.join(&runs[0])).arg(&unknown).status().expect("cp runs");
+        assert!(copied.success());
+        for run in [unknown, warmups.next().expect("a warm-up run")] {
+            fs::write(run.join("probes.parquet"), "PAR1").expect("written");
+        }
+        lab.line(command).failure(code);
+    }
+}
+
+fn copy_run(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("-r").args([from, to]).status().expect("cp runs").success());
+}
+
+/// The journal calls it failed: only its recording says that it was measured to its end.
+#[test]
+fn a_run_without_an_answer_that_is_gone_or_damaged_keeps_no_gate() {
+    for (command, code) in [
+        ("compare E --statistic loss_ratio --gate loss_ratio<=+99% --json", 1),
+        ("summary E --gate p50<=10s --json", 1),
+        ("run E --gate p50<=10s --json", 1),
+    ] {
+        for is_gone in [true, false] {
+            let (lab, runs) = finished_experiment();
+            let last = runs.last().expect("runs");
+            let journal = fs::read_to_string(lab.path("E/journal.jsonl")).expect("a journal");
+            let failed = |line: &str| match line.contains(last.as_str()) {
+                true => line.replace(r#""outcome":"completed""#, r#""outcome":"failed""#) + "\n",
+                false => line.to_owned() + "\n",
+            };
+            fs::write(lab.path("E/journal.jsonl"), journal.lines().map(failed).collect::<String>()).expect("written");
+            let run = lab.path("E/runs").join(last);
+            match is_gone {
+                true => fs::remove_dir_all(run).expect("removed"),
+                false => fs::write(run.join("manifest.json"), "").expect("written"),
+            }
+            lab.line(command).stderr(contains(last.as_str())).failure(code);
+        }
+    }
+}
+
+#[test]
+fn a_copy_of_a_run_is_left_out_and_one_in_place_of_another_run_is_missing() {
+    let counts = |document: &Value| -> Vec<Value> {
+        document["groups"].as_array().expect("groups").iter().map(|group| group["runs"].clone()).collect()
+    };
+    let (lab, _) = finished_experiment();
+    let intact = counts(&document(&lab.line("compare E --statistic p50 --json").success()));
+    let (lab, runs) = finished_experiment();
+    let path = |name: &str| lab.path("E/runs").join(name);
+    copy_run(&path(&runs[0]), &path("20261122T203411Z-ping-dead"));
+    let ran = lab
+        .line("compare E --statistic p50 --json")
+        .stderr(contains("journal of the experiment or it is a copy of one"));
+    assert_eq!(counts(&document(&ran.success())), intact);
+
+    let (lab, runs) = finished_experiment();
+    let path = |name: &String| lab.path("E/runs").join(name);
+    fs::remove_dir_all(path(&runs[1])).expect("removed");
+    copy_run(&path(&runs[0]), &path(&runs[1]));
+    let ran = lab.line("compare E --statistic p50 --gate p50<=+900% --json").stderr(contains(runs[1].as_str()));
+    assert_eq!(document(&ran.failure(1))["gates"][0]["reason"], "missing-runs");
+}
+
+#[test]
+fn gates_of_an_experiment_are_about_its_judged_runs() {
+    let (lab, runs) = finished_experiment();
+    let ran = lab.line("summary E --gate p50<=10s --json").success();
+    let summaries = ran.json()["summaries"].as_array().expect("summaries").clone();
+    assert!(summaries.len() > runs.len(), "warm-up runs are shown");
+    for summary in summaries {
+        let path = ran.directory().join(summary["recording"].as_str().expect("a path"));
+        let gates = summary["gates"].as_array().map_or(0, Vec::len);
+        assert_eq!(gates, usize::from(!is_warmup(&path)), "{}", path.display());
+    }
+}
+
+#[test]
+fn an_experiment_whose_judged_runs_are_all_gone_names_them() {
+    let (lab, runs) = finished_experiment();
+    let judged = recordings_in(&lab.path("E/runs")).into_iter().filter(|run| !is_warmup(run));
+    judged.for_each(|run| fs::remove_dir_all(run).expect("removed"));
+    let last = runs.last().expect("runs");
+    let ran = lab.line("compare E").stdout(empty()).stderr(contains("gone or damaged")).stderr(contains(last.as_str()));
+    let ran = ran.failure(2);
+    Latlab::at(ran.directory()).line("summary E --gate p50<=10s").failure(1);
+    for run in recordings_in(&ran.directory().join("E/runs")) {
+        fs::remove_dir_all(run).expect("removed");
+    }
+    let none = Latlab::at(ran.directory()).line("compare --by size E/runs").stderr(contains("gone or damaged"));
+    none.failure(2);
+    Latlab::at(ran.directory()).line("run E").stderr(lacks("one condition")).stderr(contains(last.as_str())).failure(4);
+}
+
+/// The journal says which runs count. A directory that a killed start left does not count.
+#[test]
+fn a_damaged_directory_that_the_journal_does_not_name_breaks_no_gate_of_an_experiment() {
+    let (lab, _) = finished_experiment();
+    let killed = lab.path("E/runs/20261122T203411Z-ping-dead");
+    fs::create_dir(&killed).expect("made");
+    fs::write(killed.join("events.spool"), "").expect("written");
+    lab.line("compare E --statistic p50 --gate p50<=+900% -q").success();
+}
+
+#[test]
+fn a_condition_whose_runs_are_gone_is_named_where_the_others_are_one_group() {
+    let (lab, runs) = finished_experiment();
+    let manifest = |run: &String| fs::read_to_string(lab.path("E/runs").join(run).join("manifest.json")).expect("one");
+    let is_of_first = |run: &&String| {
+        let manifest: Value = serde_json::from_str(&manifest(run)).expect("JSON");
+        manifest["experiment"]["factors"]["size"] == "64"
+    };
+    let gone: Vec<&String> = runs.iter().filter(is_of_first).collect();
+    gone.iter().for_each(|run| fs::remove_dir_all(lab.path("E/runs").join(run)).expect("removed"));
+    let rest: Vec<String> = runs.iter().filter(|run| !gone.contains(run)).map(|run| format!("E/runs/{run}")).collect();
+    let one = lab.line("compare --by size").args(&rest).stdout(empty()).stderr(contains("gone or damaged"));
+    one.stderr(contains(*gone.last().expect("some"))).failure(2);
+}
