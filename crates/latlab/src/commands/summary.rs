@@ -1,6 +1,6 @@
 //! `latlab summary REC…`: prints summaries of recordings, and judges gates on them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::observation_groups::{FoundRuns, gone, runs_in};
@@ -20,6 +20,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     let mut summaries = Vec::new();
     let (mut half, mut like) = (false, None);
     let Recordings { paths, of_experiments, missing } = recordings(&spec.recordings, console)?;
+    let mut unjudged: BTreeSet<PathBuf> = of_experiments.values().cloned().collect();
     for path in paths {
         let recording = Recording::open(&path)?;
         if let Some(note) = recording.note() {
@@ -40,8 +41,12 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         gates.include(&mut options);
         let mut summary = summarise(&recording, &options)?;
         let is_warmup = recording.manifest().experiment.as_ref().is_some_and(|experiment| experiment.warmup);
-        if !(is_warmup && of_experiments.contains(&path)) {
-            gates.judge(&mut summary);
+        match of_experiments.get(&path) {
+            Some(_) if is_warmup => {}
+            experiment => {
+                experiment.into_iter().for_each(|experiment| _ = unjudged.remove(experiment));
+                gates.judge(&mut summary);
+            }
         }
         if !missing.is_empty() {
             summary.gates.iter_mut().for_each(ValueGateResult::break_over_missing_runs);
@@ -50,10 +55,14 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     }
     measure_and_report::show(&summaries, Showing { half, every_metric, kept: true, like }, spec.json, console)?;
     measure_and_report::warn_of_undecided(&summaries, console);
-    let gated = match gates.is_empty() || summaries.iter().any(|summary| !summary.gates.is_empty()) {
-        true => gates.outcome(&summaries),
-        // Only runs that warmed up are left.
-        false => Outcome::AnswerIsNo,
+    let gated = match unjudged.first().filter(|_| !gates.is_empty()) {
+        None => gates.outcome(&summaries),
+        Some(first) => {
+            let hint = format!("`latlab run {}` measures it", first.display());
+            let message = format!("no gate is kept: the experiment `{}` has no judged run", first.display());
+            console.warning(&message, Some(&hint));
+            Outcome::AnswerIsNo
+        }
     };
     with_gates(Ok(summary_outcome(&summaries)), gated)
 }
@@ -61,15 +70,15 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
 /// What `summary` was asked for.
 struct Recordings {
     paths: Vec<PathBuf>,
-    /// Those that an experiment's directory stands for, of which warm-up runs are shown and not judged.
-    of_experiments: BTreeSet<PathBuf>,
+    /// Those that the directory of an experiment stands for, with that: its warm-up runs are shown and not judged.
+    of_experiments: BTreeMap<PathBuf, PathBuf>,
     /// Finished runs of an experiment that are gone or damaged.
     missing: BTreeSet<String>,
 }
 
 /// `paths`, in which the directory of an experiment stands for its runs.
 fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failure> {
-    let mut found = Recordings { paths: Vec::new(), of_experiments: BTreeSet::new(), missing: BTreeSet::new() };
+    let mut found = Recordings { paths: Vec::new(), of_experiments: BTreeMap::new(), missing: BTreeSet::new() };
     for path in paths {
         if !is_experiment(path) {
             found.paths.push(path.clone());
@@ -80,7 +89,7 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
             return Err(Failure::request(format!("the experiment `{}` has no run to be summarised", path.display()))
                 .hint(format!("`latlab run {}` measures them", path.display())));
         }
-        found.of_experiments.extend(runs.iter().map(|run| run.path.clone()));
+        found.of_experiments.extend(runs.iter().map(|run| (run.path.clone(), path.clone())));
         found.paths.extend(runs.into_iter().map(|run| run.path));
         found.missing.extend(damaged.into_iter().chain(gone(path)));
     }

@@ -143,8 +143,7 @@ fn state_in(directory: &Path, entries: Vec<JournalEntry>) -> ExperimentState {
 fn complete_from_recording(directory: &Path, run: &mut RunState) {
     let (Some(RunOutcome::Failed), Some(name)) = (run.outcome, &run.recording) else { return };
     let ending = Recording::open(&directory.join(RUNS).join(name)).map(|recording| recording.manifest().ending);
-    // Without its recording it may have been one that nothing answered, which is judged: it is missing then.
-    run.complete = ending.map_or(true, |ending| ending == RunEnding::Completed);
+    run.complete = ending.is_ok_and(|ending| ending == RunEnding::Completed);
 }
 
 /// The newest unfinished experiment in `store` that came from `source`; newest by number, since clocks are set back.
@@ -254,7 +253,9 @@ impl OpenExperiment {
         let listings = Store::at(&self.runs()).list()?;
         let unknown = listings.iter().find(|listing| {
             let facts = listing.manifest.as_ref().and_then(|manifest| manifest.experiment.as_ref());
-            let is_its = facts.is_some_and(|facts| (facts.block, facts.position) == (block, position));
+            let is_its = facts.is_some_and(|facts| {
+                facts.experiment == self.state.id && (facts.block, facts.position) == (block, position)
+            });
             is_its && !known.contains(&&listing.name())
         });
         let (outcome, recording, reason) = match unknown {

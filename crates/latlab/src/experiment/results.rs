@@ -21,7 +21,7 @@ use crate::analysis::{
     AnalysisError, Estimand, Summary, SummaryOptions, ValueGates, ended_run_outcome, run_outcome, sample, summarise,
 };
 use crate::diagnostics::Failure;
-use crate::facts::{ExcludedCondition, ExperimentFacts, RunOutcome, RunState, SettingFacts};
+use crate::facts::{ExcludedCondition, RunOutcome, RunState, SettingFacts};
 use crate::measure::PlanOutcome;
 use crate::metric::Metric;
 use crate::plan::{Experiment, Factors, SummaryDefaults, defaults};
@@ -142,30 +142,31 @@ fn run_path(directory: &Path, name: &str) -> PathBuf {
     directory.join("runs").join(name)
 }
 
-/// The names of the recordings of judged runs of the experiment in `directory` that cannot be opened, or are of another
-/// run.
+/// The names of the recordings of judged runs of the experiment in `directory` that cannot be opened, or are of another run.
+/// A run that failed may have been one that nothing answered, which is judged: only its recording says so.
 pub(crate) fn gone_runs(directory: &Path, state: &ExperimentState) -> BTreeSet<String> {
+    let has_ended = |run: &&RunState| !run.key.warmup && run.outcome.is_some_and(RunOutcome::is_final);
     let is_there = |run: &RunState, name: &str| {
-        let is_own = |manifest: &Manifest| {
-            let facts = manifest.experiment.as_ref().filter(|facts| facts.experiment == state.id);
-            facts.is_some_and(|facts| is_at(run, facts))
-        };
-        Recording::open(&run_path(directory, name)).is_ok_and(|recording| is_own(recording.manifest()))
+        Recording::open(&run_path(directory, name)).is_ok_and(|recording| is_at(run, state, recording.manifest()))
     };
-    let gone = state.judged().filter(|(run, name)| !is_there(run, name));
-    gone.map(|(_, name)| name.to_owned()).collect()
+    let ended = state.runs.iter().filter(has_ended).filter_map(|run| Some((run, run.recording.as_deref()?)));
+    ended.filter(|(run, name)| !is_there(run, name)).map(|(_, name)| name.to_owned()).collect()
 }
 
-fn is_at(run: &RunState, facts: &ExperimentFacts) -> bool {
-    (run.key.block, run.position.position) == (facts.block, facts.position)
+/// Whether the recording with this manifest was made in the place of `run` in the experiment in `state`.
+fn is_at(run: &RunState, state: &ExperimentState, manifest: &Manifest) -> bool {
+    let facts = manifest.experiment.as_ref().filter(|facts| facts.experiment == state.id);
+    facts.is_some_and(|facts| (run.key.block, run.position.position) == (facts.block, facts.position))
 }
 
-/// Whether the recording `name` can be one of the experiment in `state`: not that of a run outside of experiments, and not
-/// a copy of a run whose recording has another name in the journal.
+/// Whether the recording `name` can be one of the experiment in `state`: not that of a run outside of it, and not a copy of a
+/// run whose recording has another name in the journal.
 pub(crate) fn can_be_of(state: &ExperimentState, name: &str, manifest: &Manifest) -> bool {
-    let Some(facts) = &manifest.experiment else { return false };
-    let names = || state.runs.iter().filter(|run| is_at(run, facts)).filter_map(|run| run.recording.as_deref());
-    names().next().is_none() || names().any(|own| own == name)
+    let is_of_experiment = manifest.experiment.as_ref().is_some_and(|facts| facts.experiment == state.id);
+    let mut runs = state.runs.iter().filter(|run| is_at(run, state, manifest)).peekable();
+    // The journal does not name the recording of a run that has not ended.
+    let is_own = |run: &RunState| run.recording.as_deref().is_none_or(|own| own == name);
+    is_of_experiment && (runs.peek().is_none() || runs.any(is_own))
 }
 
 /// Reads the recordings of an experiment for its report.

@@ -125,7 +125,7 @@ pub struct RunState {
     pub recording: Option<String>,
     /// Why it did not end by its own stop rule.
     pub reason: Option<String>,
-    /// It was measured to its end, whether or not anything was answered, or may have been: its recording is gone.
+    /// It was measured to its end, whether or not anything was answered.
     #[serde(skip)]
     pub complete: bool,
 }

@@ -33,7 +33,7 @@ impl ShownQuantile {
     pub(super) fn of(estimate: &QuantileEstimate, described: &Description) -> ShownQuantile {
         match (estimate.supported, estimate.value) {
             _ if described.n == 0 => ShownQuantile::Absent,
-            _ if described.is_lost_at(estimate.q) => ShownQuantile::Lost,
+            _ if estimate.is_surely_lost() => ShownQuantile::Lost,
             (false, value) => ShownQuantile::Unsupported { value, bound: estimate.lower_bound },
             (true, value) => value.map_or(ShownQuantile::Absent, ShownQuantile::Supported),
         }

@@ -19,7 +19,7 @@ pub struct QuantileEstimate {
     /// Its confidence interval, if one was asked for and exists.
     pub interval: Option<Interval>,
     /// Whether at least 10 effective observations lie beyond it, or 100 if the level changes slowly; of an infinite one,
-    /// whether at least 10 singletons do: losses at a stretch are no milder than others.
+    /// whether at least 10 singletons are lost: losses at a stretch are no milder than others.
     pub supported: bool,
     /// One-sided 95 % lower bound of a quantile without support.
     pub lower_bound: Option<f64>,
@@ -55,12 +55,10 @@ pub struct Description {
     pub rare_bursts: Option<(DescribedFigure, f64)>,
 }
 
-impl Description {
-    /// Whether quantile `q` lies among the lost singletons for certain: one of the described quantiles up to it is infinite and
-    /// supported, or has an infinite lower bound.
-    pub fn is_lost_at(&self, q: f64) -> bool {
-        let is_lost = |other: &QuantileEstimate| (other.supported && other.lost) || other.bound_is_lost;
-        self.quantiles.iter().any(|other| other.q <= q && is_lost(other))
+impl QuantileEstimate {
+    /// Whether it lies among the lost singletons for certain.
+    pub fn is_surely_lost(&self) -> bool {
+        self.lost && (self.supported || self.bound_is_lost)
     }
 }
 
@@ -167,7 +165,7 @@ fn rare_bursts(mean: Option<&Dependence>, points: &[PointEstimate]) -> Option<(D
 
 /// Whether each point is supported: enough singletons lie beyond it and beyond all points between it and the median. If
 /// drift leaves even the median without support, it cannot be distinguished from a tail.
-fn supported(points: &[PointEstimate], slow_changes: bool) -> Vec<bool> {
+fn supported(points: &[PointEstimate], lost: u64, slow_changes: bool) -> Vec<bool> {
     let is_between = |inner: f64, outer: f64| match outer >= 0.5 {
         true => (0.5..=outer).contains(&inner),
         false => (outer..=0.5).contains(&inner),
@@ -175,7 +173,7 @@ fn supported(points: &[PointEstimate], slow_changes: bool) -> Vec<bool> {
     let share = if slow_changes { 1.0 / SLOW_FACTOR } else { 1.0 };
     let own: Vec<(f64, bool)> = points.iter().map(|point| (point.q, point.is_supported(share))).collect();
     let is_supported = |point: &PointEstimate| match point.is_lost() {
-        true => is_supported(point.q, point.n as f64),
+        true => lost as f64 >= SUPPORT_MIN,
         false => own.iter().all(|(inner, supported)| *supported || !is_between(*inner, point.q)),
     };
     points.iter().map(is_supported).collect()
@@ -190,7 +188,8 @@ fn estimates(
     extent: Option<Extent>,
     options: &DescribeOptions,
 ) -> Vec<QuantileEstimate> {
-    let support = supported(points, slow_changes);
+    let lost = sample.n() - extent.map_or(0, |extent| extent.count);
+    let support = supported(points, lost, slow_changes);
     let is_needed = |(point, supported): (&PointEstimate, &bool)| options.intervals || (!supported && point.n > 0);
     // The probes of an outage count one by one here too: it is not milder than as many scattered losses.
     let is_among_few_losses = |(point, supported): (&PointEstimate, &bool)| point.is_lost() && !supported;
@@ -302,7 +301,7 @@ fn points(sample: &Sample, quantiles: &[f64]) -> Vec<QuantileEstimate> {
             value: value.filter(|value| value.is_finite()),
             lost: value.is_some_and(f64::is_infinite),
             interval: None,
-            supported: n > 0 && has_support(sample, *q, values[0]),
+            supported: n > 0 && has_support(sample, *q, values),
             lower_bound: None,
             bound_is_lost: false,
         }
@@ -310,14 +309,17 @@ fn points(sample: &Sample, quantiles: &[f64]) -> Vec<QuantileEstimate> {
     quantiles.iter().zip(&positions).zip(values.chunks_exact(2)).map(point).collect()
 }
 
-/// Whether quantile `q`, whose lower order statistic is `value`, is supported; a sample of unknown order is taken as
+/// Whether quantile `q`, which lies between the order statistics `values`, is supported; a sample of unknown order is taken as
 /// independent.
-fn has_support(sample: &Sample, q: f64, value: i64) -> bool {
+fn has_support(sample: &Sample, q: f64, values: &[i64]) -> bool {
     let n = sample.n() as f64;
-    if !sample.ordered || value == INFINITE || !is_supported(q, n) || n * q.min(1.0 - q) >= AMPLE * SUPPORT_MIN {
+    if QuantilePosition::of(q, sample.n()).between(values[0], values[1]).is_infinite() {
+        return sample.singletons.iter().filter(|value| **value == INFINITE).count() as f64 >= SUPPORT_MIN;
+    }
+    if !sample.ordered || !is_supported(q, n) || n * q.min(1.0 - q) >= AMPLE * SUPPORT_MIN {
         return is_supported(q, n);
     }
-    is_supported(q, independent_n(&split(sample, q, value), sample.n()))
+    is_supported(q, independent_n(&split(sample, q, values[0]), sample.n()))
 }
 
 /// The dependence at quantile `q` of the singletons up to `value`; infinite ones lie above every bound.

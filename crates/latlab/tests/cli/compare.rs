@@ -110,8 +110,13 @@ pub(crate) fn copy(store: &Path, name: &str, change: impl Fn(&mut Value)) {
 
 /// The file of an experiment in `directory`, and a journal that says no more than that it began.
 pub(crate) fn begin(directory: &Path, file: &str) {
+    let of_run = |run: &PathBuf| {
+        let manifest: Value = serde_json::from_str(&fs::read_to_string(run.join("manifest.json")).ok()?).ok()?;
+        Some(manifest["experiment"]["experiment"].clone())
+    };
+    let id = recordings_in(&directory.join("runs")).first().and_then(of_run).expect("a run");
     let begun = json!({
-        "event": "begun", "format": { "major": 1, "minor": 2 }, "experiment": "00000000000000ee", "source": "/e.toml",
+        "event": "begun", "format": { "major": 1, "minor": 2 }, "experiment": id, "source": "/e.toml",
         "recipe": null, "software": { "name": "latlab", "version": "0.1.0" }, "at": "2026-11-22T00:00:00.000Z",
     });
     fs::write(directory.join("experiment.toml"), file).expect("written");

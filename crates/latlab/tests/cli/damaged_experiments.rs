@@ -212,6 +212,16 @@ fn a_copy_of_a_run_is_left_out_and_one_in_place_of_another_run_is_missing() {
     assert_eq!(counts(&document(&ran.success())), intact);
 
     let (lab, runs) = finished_experiment();
+    let of_another = lab.path("E/runs/20261122T203411Z-ping-dead");
+    copy_run(&lab.path("E/runs").join(&runs[0]), &of_another);
+    let manifest = fs::read_to_string(of_another.join("manifest.json")).expect("a manifest");
+    let mut manifest: Value = serde_json::from_str(&manifest).expect("JSON");
+    (manifest["experiment"]["experiment"], manifest["experiment"]["position"]) = (json!("00000000deadbeef"), json!(99));
+    fs::write(of_another.join("manifest.json"), manifest.to_string()).expect("written");
+    let ran = lab.line("compare E --statistic p50 --json").stderr(contains("it is not a run of this experiment"));
+    assert_eq!(counts(&document(&ran.success())), intact);
+
+    let (lab, runs) = finished_experiment();
     let path = |name: &String| lab.path("E/runs").join(name);
     fs::remove_dir_all(path(&runs[1])).expect("removed");
     copy_run(&path(&runs[0]), &path(&runs[1]));
@@ -240,7 +250,8 @@ fn an_experiment_whose_judged_runs_are_all_gone_names_them() {
     let last = runs.last().expect("runs");
     let ran = lab.line("compare E").stdout(empty()).stderr(contains("gone or damaged")).stderr(contains(last.as_str()));
     let ran = ran.failure(2);
-    Latlab::at(ran.directory()).line("summary E --gate p50<=10s").failure(1);
+    let gated = Latlab::at(ran.directory()).line("summary E --gate p50<=10s").stderr(contains("has no judged run"));
+    gated.failure(1);
     for run in recordings_in(&ran.directory().join("E/runs")) {
         fs::remove_dir_all(run).expect("removed");
     }

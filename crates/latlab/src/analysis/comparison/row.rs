@@ -242,8 +242,9 @@ impl ComparisonRow {
         let row = &mut self.comparison;
         let Some((baseline, _)) = row.centres else { return };
         let effect = |to: &dyn Fn(f64) -> Option<f64>| {
-            // A share lies between 0 and 1.
-            let held = |end: f64| if row.quantity.is_share() { end.clamp(-1.0, 1.0) } else { end };
+            // A share lies between 0 and 1; one answer may have several duplicates.
+            let is_bounded = row.quantity.is_share() && row.quantity != Quantity::Of(Estimand::Ratio(Ratio::Duplicate));
+            let held = |end: f64| if is_bounded { end.clamp(-1.0, 1.0) } else { end };
             let end = |end: Option<f64>| end.and_then(to).filter(|end| end.is_finite()).map(held);
             let interval = Interval { low: end(interval.low), high: end(interval.high), ..interval };
             to(difference).filter(|value| value.is_finite()).map(|value| Effect { value, interval })

@@ -12,7 +12,7 @@ use crate::analysis::estimand::{Estimand, FORM_HINT, RunFigure, parse_estimand};
 use crate::analysis::summary::{Summary, SummaryOptions};
 use crate::diagnostics::{Caveat, Explain, Outcome, Severity};
 use crate::plan::{Kind, RunSpec};
-use crate::stats::{Description, QuantileEstimate};
+use crate::stats::QuantileEstimate;
 use crate::units::human::ParseError;
 
 /// The gates of a command, each applied to each run.
@@ -238,8 +238,8 @@ impl ValueGate {
             return result(RunFigure::Nothing, None, (GateState::Broken, Some(GateReason::Unanswered)));
         }
         let (figure, estimate) = figure_of(estimand, summary);
-        match estimate.filter(|(estimate, described)| !estimate.supported && !described.is_lost_at(estimate.q)) {
-            Some((QuantileEstimate { lower_bound, .. }, _)) => {
+        match estimate.filter(|estimate| !estimate.supported && !estimate.is_surely_lost()) {
+            Some(QuantileEstimate { lower_bound, .. }) => {
                 result(figure, *lower_bound, self.state_without_support(figure, *lower_bound))
             }
             // The quantile lies among the lost probes for certain, supported or not.
@@ -292,16 +292,15 @@ impl ValueGate {
     }
 }
 
-/// The figure of `estimand` in `summary`, and its estimate and the sample's description if it is a quantile.
-fn figure_of(estimand: Estimand, summary: &Summary) -> (RunFigure, Option<(&QuantileEstimate, &Description)>) {
+/// The figure of `estimand` in `summary`, and its estimate if it is a quantile.
+fn figure_of(estimand: Estimand, summary: &Summary) -> (RunFigure, Option<&QuantileEstimate>) {
     match estimand {
         Estimand::Ratio(ratio) => (RunFigure::of(summary.ratios.get(ratio)), None),
         Estimand::Statistic(metric, statistic) => match summary.metrics.get(&metric) {
             None => (RunFigure::Nothing, None),
             Some(described) => {
                 let own = |estimate: &&QuantileEstimate| Some(estimate.q) == statistic.quantile();
-                let estimate = described.quantiles.iter().find(own);
-                (statistic.figure(described), estimate.map(|estimate| (estimate, described)))
+                (statistic.figure(described), described.quantiles.iter().find(own))
             }
         },
     }
@@ -338,10 +337,14 @@ mod tests {
         let rows: Vec<_> =
             (0..1_000).map(|seq| but(closed(seq, seq as i64 * 60, 50 + (seq % 7) as i64), fate(seq))).collect();
         for gate in ["p99 <= 1ms", "p99.1 <= 1ms", "p99.2 <= 1ms"] {
-            let gates = ValueGates::parse(&["p99 <= 1ms".to_owned(), gate.to_owned()], false).expect("gates");
-            let mut summary = summary(CLOSED, rows.clone(), &gates);
+            let gates = ValueGates::parse(&[gate.to_owned()], false).expect("a gate");
+            let source = InMemory::of(CLOSED, rows.clone());
+            let mut options = SummaryOptions::of(&source.manifest.spec);
+            options.judging.quantiles = vec![0.5];
+            gates.include(&mut options);
+            let mut summary = summarise(&source, &options).expect("no windows asked for");
             gates.judge(&mut summary);
-            let result = &summary.gates[1];
+            let result = &summary.gates[0];
             assert_eq!((result.state, result.reason), (GateState::Broken, Some(GateReason::Infinite)), "{gate}");
         }
     }
