@@ -381,28 +381,6 @@ fn the_warnings_of_runs_are_counted_and_unbalanced_ones_come_first() {
 }
 
 #[test]
-fn an_interval_of_losses_ends_at_all_lost_and_one_of_duplicates_does_not() {
-    let ask = |name| {
-        let mut request = ComparisonRequest::default();
-        request.ask(parse_estimand(None, name).expect("known"), None, None);
-        request
-    };
-    let losses = pair(&runs(50, &[0; 5]), &runs(50, &[0, 0, 40, 40, 40]), &ask("loss_ratio"));
-    let interval = losses.rows[0].difference.expect("shares differ").interval;
-    assert!(interval.low.is_some_and(|low| low >= -1.0) && interval.high == Some(1.0), "{interval:?}");
-    let repeated = |count: u16| {
-        let of = |mut source: InMemory| {
-            source.rows.iter_mut().for_each(|row| row.duplicates = count);
-            source
-        };
-        runs(50, &[0; 5]).into_iter().map(of).collect::<Vec<_>>()
-    };
-    let duplicates = pair(&repeated(0), &repeated(3), &ask("duplicate_ratio"));
-    let found = duplicates.rows[0].difference.expect("shares differ");
-    assert_eq!((found.value, found.interval.low, found.interval.high), (3.0, Some(3.0), Some(3.0)));
-}
-
-#[test]
 fn a_verdict_on_groups_of_unequal_spread_names_the_ratio() {
     let wide = |run: i64| recording(100 + 12 * run, 0);
     let found = pair(&runs(50, &[0; 6]), &(0..6).map(wide).collect::<Vec<_>>(), &usual_p50());

@@ -76,3 +76,25 @@ fn late_answers_have_a_row_beside_the_losses() {
     let labels: Vec<_> = found.rows.iter().map(|row| (row.quantity.label(), row.added)).collect();
     assert_eq!(labels, [("p50".into(), false), ("loss_ratio".into(), true), ("late_ratio".into(), true)]);
 }
+
+#[test]
+fn an_interval_of_losses_ends_at_all_lost_and_one_of_duplicates_does_not() {
+    let ask = |name| {
+        let mut request = ComparisonRequest::default();
+        request.ask(parse_estimand(None, name).expect("known"), None, None);
+        request
+    };
+    let losses = pair(&runs(50, &[0; 5]), &runs(50, &[0, 0, 40, 40, 40]), &ask("loss_ratio"));
+    let interval = losses.rows[0].difference.expect("shares differ").interval;
+    assert!(interval.low.is_some_and(|low| low >= -1.0) && interval.high == Some(1.0), "{interval:?}");
+    let repeated = |count: u16| {
+        let of = |mut source: InMemory| {
+            source.rows.iter_mut().for_each(|row| row.duplicates = count);
+            source
+        };
+        runs(50, &[0; 5]).into_iter().map(of).collect::<Vec<_>>()
+    };
+    let duplicates = pair(&repeated(0), &repeated(3), &ask("duplicate_ratio"));
+    let found = duplicates.rows[0].difference.expect("shares differ");
+    assert_eq!((found.value, found.interval.low, found.interval.high), (3.0, Some(3.0), Some(3.0)));
+}
