@@ -192,8 +192,9 @@ fn a_quantile_is_lost_only_if_it_needs_a_lost_singleton() {
     assert_eq!((half.quantiles[1].value, half.quantiles[1].lost), (None, true));
     assert!(with_lost(51).quantiles[0].lost);
     // If the bound itself is lost, the largest finite singleton is a lower bound of the quantile.
-    let thin = &half.quantiles[2];
-    assert_eq!((thin.lost, thin.supported, thin.lower_bound), (true, false, Some(50.0)));
+    let thin = &with_lost(8).quantiles[2];
+    assert_eq!((thin.lost, thin.supported, thin.lower_bound), (true, false, Some(92.0)));
+    assert!(half.quantiles[2].supported, "ten lost ones support what is lost");
     // Scattered losses: the upper end may be lost while the lower is not.
     let mut random = Random::new(4);
     let scattered =
