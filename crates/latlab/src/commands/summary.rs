@@ -58,7 +58,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     let gated = match unjudged.first().filter(|_| !gates.is_empty()) {
         None => gates.outcome(&summaries),
         Some(first) => {
-            let hint = format!("`latlab run {}` measures it", first.display());
+            let hint = format!("`latlab run {}` measures what is not finished", first.display());
             let message = format!("no gate is kept: the experiment `{}` has no judged run", first.display());
             console.warning(&message, Some(&hint));
             Outcome::AnswerIsNo

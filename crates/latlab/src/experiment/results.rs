@@ -165,7 +165,10 @@ pub(crate) fn can_be_of(state: &ExperimentState, name: &str, manifest: &Manifest
     let is_of_experiment = manifest.experiment.as_ref().is_some_and(|facts| facts.experiment == state.id);
     let mut runs = state.runs.iter().filter(|run| is_at(run, state, manifest)).peekable();
     // The journal does not name the recording of a run that has not ended.
-    let is_own = |run: &RunState| run.recording.as_deref().is_none_or(|own| own == name);
+    let is_own = |run: &RunState| match &run.recording {
+        Some(own) => own == name,
+        None => run.outcome.is_none(),
+    };
     is_of_experiment && (runs.peek().is_none() || runs.any(is_own))
 }
 
