@@ -208,6 +208,14 @@ fn a_copy_of_a_run_is_left_out_and_one_in_place_of_another_run_is_missing() {
     let (lab, runs) = finished_experiment();
     let path = |name: &str| lab.path("E/runs").join(name);
     copy_run(&path(&runs[0]), &path("20261122T203411Z-ping-dead"));
+    // An earlier attempt at the same place was refused, and has no recording.
+    let journal = fs::read_to_string(lab.path("E/journal.jsonl")).expect("a journal");
+    let ended = journal.lines().find(|line| line.contains(runs[0].as_str())).expect("its end");
+    let mut refused: Value = serde_json::from_str(ended).expect("JSON");
+    (refused["outcome"], refused["recording"]) = (json!("refused"), Value::Null);
+    let began = journal.lines().take_while(|line| *line != ended).last().expect("its begin");
+    let twice = journal.replace(began, &format!("{began}\n{refused}\n{began}"));
+    fs::write(lab.path("E/journal.jsonl"), twice).expect("written");
     let ran = lab.line("compare E --statistic p50 --json").stderr(contains("or it is a copy of one"));
     assert_eq!(counts(&document(&ran.success())), intact);
 

@@ -167,14 +167,9 @@ impl GroupingError {
                 let cause = format!("{cause}; recordings are gone or damaged: {}", missing.join(", "));
                 GroupingError::TooFewGroups { groups, cause, hint }
             }
-            GroupingError::NoFactor { known, .. } if known.is_empty() => too_few(
-                0,
-                match missing {
-                    [] => "there is no run".into(),
-                    _ => format!("there is no run; recordings are gone or damaged: {}", missing.join(", ")),
-                },
-                "name recordings, a store or an experiment",
-            ),
+            GroupingError::NoFactor { known, .. } if known.is_empty() => {
+                too_few(0, "no run was found", "name recordings, a store or an experiment").beside_missing(missing)
+            }
             other => other,
         }
     }
@@ -362,7 +357,7 @@ impl RunGroups {
             }
             group.runs.retain(|run| run.excluded.is_none());
         }
-        let none = || too_few(0, "there is no run", "name recordings, an experiment's directory or files of numbers");
+        let none = || too_few(0, "no run was found", "name recordings, an experiment's directory or files of numbers");
         match self.groups.iter().any(|group| !group.runs.is_empty()) {
             true => Ok(self),
             false if self.groups.is_empty() => Err(none()),
