@@ -62,6 +62,14 @@ bench-change BEFORE *ARGUMENTS:
 # shows that the benches run; the figures mean nothing
 bench-quick: (bench "--quick")
 
+# damaged recordings and experiments: the first 10,000 mutations; 15 minutes
+mutations RANGE="0..10000":
+    LATLAB_MUTATIONS={{ RANGE }} cargo test --release --package latlab --test mutations -- --nocapture
+
+# a minute of each fuzz target from its kept corpus; needs a nightly toolchain and cargo-fuzz
+fuzz-smoke SECONDS="60":
+    scripts/fuzz_smoke.sh {{ SECONDS }}
+
 # fuzz one parser; needs a nightly toolchain and cargo-fuzz
 fuzz TARGET *ARGUMENTS:
     cargo +nightly fuzz run --fuzz-dir fuzz {{ TARGET }} {{ ARGUMENTS }}

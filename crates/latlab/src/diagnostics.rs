@@ -94,6 +94,11 @@ impl Failure {
     }
 }
 
+/// Whether `cause`, an error of a system call in words, is a full disk or an exhausted quota.
+pub fn names_full_disk(cause: &str) -> bool {
+    ["(ENOSPC)", "(EDQUOT)"].iter().any(|name| cause.contains(name))
+}
+
 /// The message alone; [`crate::console::Console::failure`] prints all of it.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,7 +10,7 @@ use super::measure_and_report::{ProgressLine, measure};
 use crate::analysis::experiment::{PrecisionResult, RemainingTime};
 use crate::cli::resolve::ExperimentJob;
 use crate::console::{Console, Progress};
-use crate::diagnostics::Failure;
+use crate::diagnostics::{Failure, names_full_disk};
 use crate::experiment::{DueRun, ExperimentEvent, ExperimentState, RunExecutor, RunResult, StopRule, result_of};
 use crate::facts::{ExperimentFacts, RunOutcome};
 use crate::measure::{PlanOutcome, RecordingTarget};
@@ -77,7 +77,11 @@ impl RunExecutor for ExperimentExecutor<'_> {
         let is_interrupted = self.signals.outcome().is_some();
         let result = match measured {
             Ok(Some(measured)) => result_of(measured, is_interrupted),
-            Err(failure) if !is_interrupted => RunResult::unrecorded(RunOutcome::Refused, Some(failure)),
+            Err(failure) if !is_interrupted => {
+                let is_full = failure.cause.as_deref().is_some_and(names_full_disk);
+                let outcome = if is_full { RunOutcome::Interrupted } else { RunOutcome::Refused };
+                RunResult::unrecorded(outcome, Some(failure))
+            }
             Ok(None) | Err(_) => RunResult::unrecorded(RunOutcome::Interrupted, None),
         };
         self.signals.rearm();

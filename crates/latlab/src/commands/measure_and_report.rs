@@ -20,7 +20,7 @@ use crate::measure::{self, LiveCounts, LiveRates, MeasureError, PlanOutcome, Rec
 use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::platform::SignalWatch;
-use crate::recording::{Recording, Store};
+use crate::recording::Store;
 use crate::report::view::Showing;
 use crate::report::{Style, json, planned_heading, report_view, text};
 use crate::session::PreSharedKey;
@@ -215,8 +215,8 @@ impl OpenOutput {
     }
 }
 
-/// Opens the store before anything is sent. `--no-record` records into a temporary store that is removed when the command
-/// ends, so that every summary is that of a recording.
+/// Opens the store before anything is sent. `--no-record` records into files without names, so that every summary is that of a
+/// recording.
 pub(super) fn open(output: &OutputSpec) -> Result<OpenOutput, Failure> {
     let (store, directory) = match output {
         OutputSpec::Nothing => (Store::temporary()?, None),
@@ -236,7 +236,7 @@ fn show_recordings(measured: &PlanOutcome, job: &MeasureJob<'_>, console: &Conso
     let mut summaries = Vec::new();
     let (mut half, mut like) = (false, None);
     for finished in &measured.recordings {
-        let recording = Recording::open(&finished.path)?;
+        let recording = finished.open()?;
         let spec = &recording.manifest().spec;
         half |= spec.judging.half;
         like = like.or(spec.judging.like);

@@ -23,7 +23,7 @@ use crate::plan::{
     RunsRule, defaults,
 };
 use crate::platform::SignalWatch;
-use crate::recording::{Recording, fresh_run_id};
+use crate::recording::fresh_run_id;
 use crate::report::Style;
 use crate::report::experiment::{RemediesView, UntriedRemedy, remedies_json, remedies_text, rough_span};
 use crate::units::Nanos;
@@ -190,7 +190,7 @@ impl RemedyExecutor<'_> {
             if let Some(failure) = finished.failure {
                 return Err(failure.into());
             }
-            self.observed.push(ObservedRun::of(&Recording::open(&finished.path)?, &self.estimands)?);
+            self.observed.push(ObservedRun::of(&finished.open()?, &self.estimands)?);
             self.recordings.push(finished.path.display().to_string());
         }
         Ok(true)

@@ -1,6 +1,7 @@
 //! `journal.jsonl`: one line for each event, on the disk before the next one begins. Bytes and meaning:
 //! docs/experiments.md.
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -109,6 +110,40 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct ExperimentJournal {
     path: PathBuf,
     file: File,
+    checksum: Option<JournalChecksum>,
+}
+
+/// The CRC-32C of a journal's lines, each of which ends with that of all lines up to its digits. Journals that began before
+/// format 1.3 have none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct JournalChecksum(u32);
+
+impl JournalChecksum {
+    const BEFORE: &str = ",\"crc32c\":\"";
+    const AFTER: &str = "\"}";
+    const DIGITS: usize = 8;
+
+    /// `line`, an object with members, with the checksum as last member.
+    fn add(&mut self, mut line: String) -> String {
+        line.truncate(line.len() - "}".len());
+        line.push_str(JournalChecksum::BEFORE);
+        self.0 = crc32c::crc32c_append(self.0, line.as_bytes());
+        format!("{line}{:08x}{}", self.0, JournalChecksum::AFTER)
+    }
+
+    /// Whether a journal that begins with `line`, which is `entry`, has checksums. A changed version does not hide them.
+    fn is_due(line: &str, entry: &JournalEntry) -> bool {
+        let has_one = line.contains(JournalChecksum::BEFORE);
+        has_one || matches!(entry, JournalEntry::Begun { format, .. } if format.has_checksums())
+    }
+
+    /// Whether `line` ends with the checksum of what was written.
+    fn accepts(&mut self, line: &str) -> bool {
+        let covered = line.len().checked_sub(JournalChecksum::AFTER.len() + JournalChecksum::DIGITS);
+        let Some((covered, end)) = covered.and_then(|covered| line.split_at_checked(covered)) else { return false };
+        self.0 = crc32c::crc32c_append(self.0, covered.as_bytes());
+        covered.ends_with(JournalChecksum::BEFORE) && end == format!("{:08x}{}", self.0, JournalChecksum::AFTER)
+    }
 }
 
 /// The process that runs an experiment.
@@ -125,7 +160,7 @@ impl ExperimentJournal {
         let refused = || ExperimentError::refused("begin the experiment", directory);
         let file = OpenOptions::new().read(true).append(true).create_new(true).open(&path).map_err(refused())?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| refused()(error.into()))?;
-        let mut journal = ExperimentJournal { path, file };
+        let mut journal = ExperimentJournal { path, file, checksum: Some(JournalChecksum::default()) };
         journal.write(begun)?;
         File::open(directory).and_then(|directory| directory.sync_all()).map_err(refused())?;
         Ok(journal)
@@ -146,14 +181,14 @@ impl ExperimentJournal {
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(refused())?;
         let whole = whole_lines(&text);
-        let entries = parse(directory, &text[..whole])?;
+        let (entries, checksum) = parse(directory, &text[..whole])?;
         if !locked {
             return Err(ExperimentError::Busy { path: directory.to_owned(), pid: last_pid(&entries) });
         }
         if whole < text.len() {
             file.set_len(whole as u64).map_err(refused())?;
         }
-        Ok((ExperimentJournal { path, file }, entries))
+        Ok((ExperimentJournal { path, file, checksum }, entries))
     }
 
     /// The entries of the journal in `directory`, locked or not.
@@ -162,7 +197,7 @@ impl ExperimentJournal {
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             read => read.map_err(ExperimentError::refused("read the experiment", directory))?,
         };
-        parse(directory, &text[..whole_lines(&text)])
+        Ok(parse(directory, &text[..whole_lines(&text)])?.0)
     }
 
     /// The same, with the process that has it locked, if one has. Changes nothing.
@@ -180,14 +215,20 @@ impl ExperimentJournal {
 
     /// Appends a line; returns when it is on the disk.
     pub(super) fn write(&mut self, entry: JournalEntry) -> Result<(), ExperimentError> {
+        self.append(entry).map_err(ExperimentError::refused("write", &self.path))
+    }
+
+    fn append(&mut self, entry: JournalEntry) -> io::Result<()> {
         let at = started_at(clock::anchor().realtime_ns);
-        let written =
-            serde_json::to_string(&JournalLine { entry, at }).map_err(io::Error::other).and_then(|mut line| {
-                line.push('\n');
-                self.file.write_all(line.as_bytes())?;
-                self.file.sync_data()
-            });
-        written.map_err(ExperimentError::refused("write", &self.path))
+        let mut line = serde_json::to_string(&JournalLine { entry, at }).map_err(io::Error::other)?;
+        let mut checksum = self.checksum;
+        if let Some(checksum) = &mut checksum {
+            line = checksum.add(line);
+        }
+        line.push('\n');
+        self.file.write_all(line.as_bytes())?;
+        self.checksum = checksum;
+        self.file.sync_data()
     }
 }
 
@@ -206,12 +247,13 @@ fn whole_lines(text: &[u8]) -> usize {
     text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)
 }
 
-fn parse(directory: &Path, text: &[u8]) -> Result<Vec<JournalEntry>, ExperimentError> {
+/// The entries in `text`, and the checksum to continue with.
+fn parse(directory: &Path, text: &[u8]) -> Result<(Vec<JournalEntry>, Option<JournalChecksum>), ExperimentError> {
     let path = || directory.to_owned();
     let text = String::from_utf8_lossy(text);
-    let mut entries = Vec::new();
+    let (mut entries, mut checksum) = (Vec::new(), None);
     for (number, line) in text.lines().enumerate() {
-        let damaged = |error: serde_json::Error| ExperimentError::Damaged {
+        let damaged = |error: &dyn fmt::Display| ExperimentError::Damaged {
             path: path(),
             cause: format!("line {}: {error}", number + 1),
         };
@@ -222,10 +264,17 @@ fn parse(directory: &Path, text: &[u8]) -> Result<Vec<JournalEntry>, ExperimentE
         {
             return Err(ExperimentError::NewerVersion { path: path(), found });
         }
-        entries.push(serde_json::from_str::<JournalLine>(line).map_err(damaged)?.entry);
+        let entry = serde_json::from_str::<JournalLine>(line).map_err(|error| damaged(&error))?.entry;
+        if number == 0 && JournalChecksum::is_due(line, &entry) {
+            checksum = Some(JournalChecksum::default());
+        }
+        if checksum.as_mut().is_some_and(|checksum: &mut JournalChecksum| !checksum.accepts(line)) {
+            return Err(damaged(&"it, or a line before it, was changed: `crc32c` is the checksum of other bytes"));
+        }
+        entries.push(entry);
     }
     match entries.first() {
-        Some(JournalEntry::Begun { .. }) => Ok(entries),
+        Some(JournalEntry::Begun { .. }) => Ok((entries, checksum)),
         _ => Err(ExperimentError::NotAnExperiment { path: path() }),
     }
 }
@@ -276,6 +325,51 @@ mod tests {
             assert_eq!(entries, [begun(), JournalEntry::NarrowEnough { block: 3 }]);
             assert_eq!(std::fs::read(&path).expect("there"), whole);
         }
+    }
+
+    #[test]
+    fn every_changed_byte_and_every_missing_line_is_damage() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut journal = ExperimentJournal::create(directory.path(), begun()).expect("begun");
+        (1..4).for_each(|block| journal.write(JournalEntry::NarrowEnough { block }).expect("written"));
+        drop(journal);
+        let path = directory.path().join(JOURNAL);
+        let whole = std::fs::read(&path).expect("there");
+        let read = |text: &[u8]| {
+            std::fs::write(&path, text).expect("written");
+            ExperimentJournal::read(directory.path())
+        };
+        assert_eq!(read(&whole).expect("sound").len(), 4);
+        // The last line end is the one of an incomplete line.
+        for at in 0..whole.len() - 1 {
+            let mut changed = whole.clone();
+            changed[at] ^= 1;
+            assert!(read(&changed).is_err(), "byte {at}");
+        }
+        let lines: Vec<_> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+        assert!(read(&[lines[0], lines[2], lines[3]].concat()).is_err(), "a line is missing");
+        assert!(read(&[lines[0], lines[2], lines[1], lines[3]].concat()).is_err(), "two lines are exchanged");
+        let (mut journal, _) = {
+            std::fs::write(&path, &whole).expect("written");
+            ExperimentJournal::open(directory.path()).expect("opens")
+        };
+        journal.write(JournalEntry::NarrowEnough { block: 4 }).expect("written");
+        assert_eq!(ExperimentJournal::read(directory.path()).expect("goes on").len(), 5);
+    }
+
+    #[test]
+    fn a_journal_of_an_older_format_goes_on_without_checksums() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut old = begun();
+        let JournalEntry::Begun { format, .. } = &mut old else { unreachable!("it has begun") };
+        format.minor = 2;
+        let line = serde_json::to_string(&JournalLine { entry: old, at: "now".into() }).expect("plain");
+        std::fs::write(directory.path().join(JOURNAL), line + "\n").expect("written");
+        let (mut journal, _) = ExperimentJournal::open(directory.path()).expect("opens");
+        journal.write(JournalEntry::NarrowEnough { block: 1 }).expect("written");
+        let text = std::fs::read_to_string(directory.path().join(JOURNAL)).expect("there");
+        assert!(text.lines().count() == 2 && !text.contains("crc32c"), "{text}");
+        assert_eq!(ExperimentJournal::read(directory.path()).expect("readable").len(), 2);
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub(super) fn outcome_of_recording(recording: &Recording) -> Result<(RunOutcome,
             Err(AnalysisError::Source(error)) => return Err(error.into()),
             Err(error) => (RunOutcome::Failed, Some(error.to_string())),
         },
+        // It is measured again when there is room.
+        RunEnding::Failed if manifest.ended_by_full_disk() => (RunOutcome::Interrupted, reason()),
         RunEnding::Failed => (RunOutcome::Failed, reason().or_else(|| Some("the run broke off".into()))),
         RunEnding::Interrupted => (RunOutcome::Interrupted, reason()),
         RunEnding::Recovered | RunEnding::Measuring => (RunOutcome::Died, Some("its process died".into())),
@@ -68,17 +70,18 @@ pub(crate) fn result_of(measured: PlanOutcome, interrupted: bool) -> RunResult {
     let Some(finished) = recordings.next() else { return RunResult::unrecorded(RunOutcome::Refused, None) };
     let recording = finished.path.file_name().map(|name| name.to_string_lossy().into_owned());
     let result = |outcome, failure| RunResult { outcome, recording, failure };
+    let opened = finished.open();
     let broken = measured.failure.map(Failure::from).or(finished.failure.map(Failure::from));
     if interrupted && finished.manifest.ending == RunEnding::Interrupted {
         return result(RunOutcome::Interrupted, None);
     }
+    let is_full = finished.manifest.ended_by_full_disk();
     if broken.is_some() || finished.manifest.ending != RunEnding::Completed {
+        let outcome = if is_full { RunOutcome::Interrupted } else { RunOutcome::Failed };
         let reason = finished.manifest.reason.unwrap_or_else(|| "the run broke off".into());
-        return result(RunOutcome::Failed, broken.or_else(|| Some(Failure::world(reason))));
+        return result(outcome, broken.or_else(|| Some(Failure::world(reason))));
     }
-    let summary = Recording::open(&finished.path)
-        .map_err(Failure::from)
-        .and_then(|recording| Ok(summary_without_intervals(&recording)?));
+    let summary = opened.map_err(Failure::from).and_then(|recording| Ok(summary_without_intervals(&recording)?));
     let (outcome, failure) =
         summary.map_or_else(|failure| (RunOutcome::Failed, Some(failure)), |summary| judged(&summary));
     result(outcome, failure)

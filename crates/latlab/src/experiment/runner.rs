@@ -17,7 +17,7 @@ pub(crate) struct RunResult {
     pub(crate) outcome: RunOutcome,
     /// The name of its recording.
     pub(crate) recording: Option<String>,
-    /// Why it failed or could not begin.
+    /// Why it failed, could not begin, or was interrupted if not by a signal.
     pub(crate) failure: Option<Failure>,
 }
 
@@ -197,7 +197,9 @@ impl ExperimentRunner<'_> {
         self.journal.note(JournalEntry::RunEnded { block, position, outcome: noted, recording, reason })?;
         match outcome {
             RunOutcome::Completed | RunOutcome::Untrusted => Ok(None),
-            RunOutcome::Interrupted | RunOutcome::Died => Ok(Some(RunnerOutcome::Interrupted)),
+            RunOutcome::Interrupted | RunOutcome::Died => {
+                Ok(Some(failure.map_or(RunnerOutcome::Interrupted, RunnerOutcome::Failed)))
+            }
             RunOutcome::Refused if impossible => {
                 self.executor.show(ExperimentEvent::ConditionDropped { factors, reason: &why });
                 self.journal.note(JournalEntry::ConditionDropped { factors: factors.clone(), reason: why })?;

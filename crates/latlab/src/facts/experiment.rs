@@ -34,7 +34,12 @@ pub struct ExperimentFormat {
 
 impl ExperimentFormat {
     /// The version that is written.
-    pub const CURRENT: ExperimentFormat = ExperimentFormat { major: 1, minor: 2 };
+    pub const CURRENT: ExperimentFormat = ExperimentFormat { major: 1, minor: 3 };
+
+    /// Whether lines of this version have checksums.
+    pub(crate) fn has_checksums(self) -> bool {
+        (self.major, self.minor) >= (1, 3)
+    }
 }
 
 /// A recipe and its parameters.

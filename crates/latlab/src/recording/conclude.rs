@@ -1,24 +1,26 @@
 //! Finishes a recording: from spools to rows on disk, right after the run or by a later command.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::Path;
 use std::sync::Arc;
 
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
+use super::checksums::TableChecksums;
 use super::error::RecordingError;
 use super::host_spool::{HOST_SPOOL, HostSpool};
 use super::join::{Horizon, JoinCounts, JoinLimits, JoinRules, ProbeJoin, SpooledIntervals, SpooledWakeups};
 use super::manifest::{Manifest, RunEnding};
 use super::manifest_file;
 use super::spool::{SPOOL, Spool};
+use super::tables::file::TableFile;
 use super::tables::host::{self, HOST};
 use super::tables::intervals::{self, INTERVALS};
 use super::tables::probes::{self, PROBES};
 use super::tables::wakeups::{self, WAKEUPS};
 use crate::diagnostics::{Caveat, Severity};
 use crate::plan::{Kind, RunSpec};
+use crate::platform::Directory;
 use crate::units::{Nanos, Stamp};
 
 /// How the spool of the run of `manifest` is joined.
@@ -46,21 +48,22 @@ pub(crate) fn probe_rules(manifest: &Manifest) -> Option<JoinRules> {
 /// # Errors
 /// If a table or the manifest could not be written: then the data are in the spools.
 pub(crate) fn conclude(
-    directory: &Path,
+    directory: &Directory,
     spool: &Arc<Spool>,
     samples: Option<HostSpool>,
     rules: JoinRules,
     manifest: &mut Manifest,
 ) -> Result<(), RecordingError> {
     let run_id = manifest.run_id.clone();
-    let of_wakeups = has_wakeups(&manifest.spec).then(|| write_wakeups(directory, spool, &run_id)).transpose()?;
+    let write = |name| TableTarget { directory, name, run_id: &run_id };
+    let of_wakeups = has_wakeups(&manifest.spec).then(|| write(WAKEUPS).wakeups(spool)).transpose()?;
     let counts = match (manifest.kind, of_wakeups) {
         (Kind::Wakeup, Some(of_wakeups)) => of_wakeups,
-        (Kind::Stream, _) => write_intervals(directory, spool, rules.size_bytes, &run_id)?,
-        _ => write_probes(directory, spool, rules, &run_id)?,
+        (Kind::Stream, _) => write(INTERVALS).intervals(spool, rules.size_bytes)?,
+        _ => write(PROBES).probes(spool, rules)?,
     };
-    let of_probes = probe_rules(manifest).map(|rules| write_probes(directory, spool, rules, &run_id)).transpose()?;
-    let host_rows = samples.map(|samples| write_samples(directory, samples, &run_id)).transpose()?;
+    let of_probes = probe_rules(manifest).map(|rules| write(PROBES).probes(spool, rules)).transpose()?;
+    let host_rows = samples.map(|samples| write(HOST).samples(samples)).transpose()?;
     enter_counts(manifest, counts, rules.horizon);
     if let Some(of_probes) = of_probes {
         manifest.run.undecided_probes = of_probes.undecided_probes;
@@ -70,32 +73,57 @@ pub(crate) fn conclude(
     manifest.wakeup_rows = of_wakeups.map(|counts| counts.rows);
     manifest.interval_rows = (manifest.kind == Kind::Stream).then_some(counts.rows);
     manifest.probe_rows = of_probes.map(|counts| counts.rows);
+    manifest.run.unchecked_events = spool.unchecked_events();
+    enter_checksums(directory, manifest)?;
     let written = manifest_file::write(directory, manifest);
-    written.map_err(RecordingError::refused("write the manifest of", directory))?;
+    written.map_err(RecordingError::refused("write the manifest of", directory.path()))?;
     remove_spools(directory)
 }
 
-/// Removes the spools of a recording whose rows are written.
-pub(crate) fn remove_spools(directory: &Path) -> Result<(), RecordingError> {
-    for path in [directory.join(HOST_SPOOL), directory.join(SPOOL)] {
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(RecordingError::refused("remove", path)(error));
-            }
-            _ => (),
+/// The tables that the recording of `manifest` has, with their promised numbers of rows.
+pub(crate) fn tables_of(manifest: &Manifest) -> Vec<(&'static str, Option<u64>)> {
+    let mut tables = vec![(rows_file(manifest.kind), manifest.rows)];
+    let further = [(WAKEUPS, manifest.wakeup_rows), (PROBES, manifest.probe_rows), (HOST, manifest.host_rows)];
+    for (name, rows) in further.into_iter().filter(|(_, rows)| rows.is_some()) {
+        if tables.iter().all(|(known, _)| *known != name) {
+            tables.push((name, rows));
         }
     }
+    tables
+}
+
+fn enter_checksums(directory: &Directory, manifest: &mut Manifest) -> Result<(), RecordingError> {
+    let of_table = |(name, _): (&'static str, _)| -> Result<(String, TableChecksums), RecordingError> {
+        let checksums = TableFile::open(directory, name, None)?.checksums_on_disk();
+        Ok((name.into(), checksums.map_err(|what| RecordingError::damaged(directory.path_of(name), what))?))
+    };
+    manifest.checksums = tables_of(manifest).into_iter().map(of_table).collect::<Result<_, _>>()?;
     Ok(())
 }
 
+/// Removes the spools of a recording whose rows are written.
+pub(crate) fn remove_spools(directory: &Directory) -> Result<(), RecordingError> {
+    let remove = |name| directory.remove(name).map_err(RecordingError::refused("remove", directory.path_of(name)));
+    [HOST_SPOOL, SPOOL].into_iter().try_for_each(remove)
+}
+
 /// The spool of host samples in `directory`. If it cannot be read, a caveat is added.
-pub(crate) fn open_host_spool(directory: &Path, manifest: &mut Manifest) -> Option<HostSpool> {
-    HostSpool::open(&directory.join(HOST_SPOOL)).unwrap_or_else(|error| {
+pub(crate) fn open_host_spool(directory: &Directory, manifest: &mut Manifest) -> Option<HostSpool> {
+    let opened = HostSpool::open(directory).and_then(|spool| match spool {
+        Some(spool) if !spool.is_of(&manifest.run_id) => {
+            Err(RecordingError::damaged(directory.path_of(HOST_SPOOL), OF_ANOTHER_RUN))
+        }
+        spool => Ok(spool),
+    });
+    opened.unwrap_or_else(|error| {
         let message = format!("host samples cannot be read: {error}");
         manifest.caveats.push(host_samples_lost(&message, SOUND_DISK));
         None
     })
 }
+
+/// The damage of a file whose run id is not that of the manifest.
+pub(super) const OF_ANOTHER_RUN: &str = "it is of another run";
 
 /// The hint if samples that were written cannot be read.
 pub(super) const SOUND_DISK: &str = "see whether the disk of `--store` is sound";
@@ -164,65 +192,65 @@ pub(crate) fn enter_counts(manifest: &mut Manifest, counts: JoinCounts, horizon:
     }
 }
 
-fn write_probes(
-    directory: &Path,
-    spool: &Arc<Spool>,
-    rules: JoinRules,
-    run_id: &str,
-) -> Result<JoinCounts, RecordingError> {
-    write_table(directory, PROBES, |file| {
-        let mut table = probes::create(file, run_id)?;
-        let mut join = ProbeJoin::new(Arc::clone(spool), rules)?;
-        while let Some(block) = join.next_block()? {
-            block.write(&mut table)?;
-        }
-        Ok((table.finish()?, join.counts()))
-    })
+/// A table to be written into a recording.
+struct TableTarget<'a> {
+    directory: &'a Directory,
+    name: &'static str,
+    run_id: &'a str,
 }
 
-fn write_wakeups(directory: &Path, spool: &Arc<Spool>, run_id: &str) -> Result<JoinCounts, RecordingError> {
-    write_table(directory, WAKEUPS, |file| {
-        let mut rows = SpooledWakeups::new(Arc::clone(spool));
-        Ok((wakeups::write(file, run_id, &mut rows)?, rows.counts()))
-    })
-}
+impl TableTarget<'_> {
+    fn probes(self, spool: &Arc<Spool>, rules: JoinRules) -> Result<JoinCounts, RecordingError> {
+        self.write(|file, run_id| {
+            let mut table = probes::create(file, run_id)?;
+            let mut join = ProbeJoin::new(Arc::clone(spool), rules)?;
+            while let Some(block) = join.next_block()? {
+                block.write(&mut table)?;
+            }
+            Ok((table.finish()?, join.counts()))
+        })
+    }
 
-fn write_intervals(
-    directory: &Path,
-    spool: &Arc<Spool>,
-    size_bytes: u32,
-    run_id: &str,
-) -> Result<JoinCounts, RecordingError> {
-    write_table(directory, INTERVALS, |file| {
-        let mut rows = SpooledIntervals::new(Arc::clone(spool));
-        Ok((intervals::write(file, run_id, size_bytes, &mut rows)?, rows.counts()))
-    })
-}
+    fn wakeups(self, spool: &Arc<Spool>) -> Result<JoinCounts, RecordingError> {
+        self.write(|file, run_id| {
+            let mut rows = SpooledWakeups::new(Arc::clone(spool));
+            Ok((wakeups::write(file, run_id, &mut rows)?, rows.counts()))
+        })
+    }
 
-fn write_samples(directory: &Path, samples: HostSpool, run_id: &str) -> Result<u64, RecordingError> {
-    write_table(directory, HOST, |file| host::write(file, run_id, samples.rows()))
-}
+    fn intervals(self, spool: &Arc<Spool>, size_bytes: u32) -> Result<JoinCounts, RecordingError> {
+        self.write(|file, run_id| {
+            let mut rows = SpooledIntervals::new(Arc::clone(spool));
+            Ok((intervals::write(file, run_id, size_bytes, &mut rows)?, rows.counts()))
+        })
+    }
 
-/// Lets `write` fill a new file, which gets its name once it is whole. A crash leaves it behind as `NAME.unfinished`, and
-/// the next command that finishes the recording replaces it.
-fn write_table<T>(
-    directory: &Path,
-    name: &str,
-    write: impl FnOnce(BufWriter<File>) -> ParquetResult<(BufWriter<File>, T)>,
-) -> Result<T, RecordingError> {
-    let (unfinished, path) = (directory.join(format!("{name}.unfinished")), directory.join(name));
-    let write = || {
-        let (file, written) = write(BufWriter::with_capacity(1 << 16, File::create(&unfinished)?))?;
-        // Synced, since the spool will be removed.
-        file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
-        fs::rename(&unfinished, &path)?;
-        Ok(written)
-    };
-    write().map_err(|error| {
-        // A part of a table has no use, and the space may be needed.
-        _ = fs::remove_file(&unfinished);
-        RecordingError::refused("write", &path)(io_error(error))
-    })
+    fn samples(self, samples: HostSpool) -> Result<u64, RecordingError> {
+        self.write(|file, run_id| host::write(file, run_id, samples.rows()))
+    }
+
+    /// Lets `write` fill a new file, which gets its name once it is whole. A crash leaves it behind as `NAME.unfinished`,
+    /// and the next command that finishes the recording replaces it.
+    fn write<T>(
+        self,
+        write: impl FnOnce(BufWriter<File>, &str) -> ParquetResult<(BufWriter<File>, T)>,
+    ) -> Result<T, RecordingError> {
+        let TableTarget { directory, name, run_id } = self;
+        let unfinished = format!("{name}.unfinished");
+        let write = || {
+            let file = BufWriter::with_capacity(1 << 16, directory.replace_file(&unfinished)?);
+            let (file, written) = write(file, run_id)?;
+            // Synced, since the spool will be removed.
+            file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
+            directory.rename(&unfinished, name)?;
+            Ok(written)
+        };
+        write().map_err(|error| {
+            // A part of a table has no use, and the space may be needed.
+            _ = directory.remove(&unfinished);
+            RecordingError::refused("write", directory.path_of(name))(io_error(error))
+        })
+    }
 }
 
 fn io_error(error: ParquetError) -> io::Error {

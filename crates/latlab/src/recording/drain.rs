@@ -94,6 +94,8 @@ pub(crate) struct Drain {
     /// Set if the run must end because it can no longer be recorded.
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) progress: RecordingProgress,
+    /// The bytes of a write.
+    pub(crate) checked: Vec<u8>,
 }
 
 impl Drain {
@@ -153,22 +155,26 @@ impl Drain {
         events
     }
 
+    /// Writes the events in `bytes` and their checksums, in one write.
     fn write(&mut self, bytes: &[u8], drained: &mut Drained) {
         let events = (bytes.len() / EVENT_BYTES) as u64;
         if matches!(drained.failure, Some(SpoolFailure::Refused(_))) {
             drained.discarded += events;
             return;
         }
-        let before = self.whole_events();
-        if let Err(error) = self.spool.write_all(bytes) {
+        self.checked.clear();
+        spool::append_with_checksums(bytes, &mut self.checked);
+        let before = self.places();
+        if let Err(error) = self.spool.write_all(&self.checked) {
             // A part may have been written: readers ignore a torn event at its end.
-            drained.discarded += events - (self.whole_events() - before).min(events);
+            drained.discarded += events - spool::events_in(self.places() - before).min(events);
             drained.failure = Some(SpoolFailure::Refused(error));
             self.stop.store(true, Ordering::Relaxed);
         }
     }
 
-    fn whole_events(&self) -> u64 {
+    /// Whole events and checksums in the spool.
+    fn places(&self) -> u64 {
         let length = self.spool.metadata().map_or(0, |metadata| metadata.len());
         length.saturating_sub(HEADER_BYTES as u64) / EVENT_BYTES as u64
     }

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::manifest::FormatVersion;
 use crate::diagnostics::{Explain, Failure};
+use crate::platform::input_file::{UnfitInput, unfit};
 
 /// A recording that cannot be created, finished or read.
 #[derive(Debug, Error)]
@@ -84,6 +85,19 @@ impl RecordingError {
     pub(crate) fn refused(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> RecordingError {
         let path = path.into();
         move |source| RecordingError::Refused { action, path, source }
+    }
+
+    /// Like [`RecordingError::refused`]; an input that is not a regular file, or is too long, is damage.
+    pub(crate) fn unreadable(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> RecordingError {
+        let path = path.into();
+        move |source| match unfit(&source) {
+            Some(UnfitInput::Type(found)) => RecordingError::damaged(path, format!("{found} stands in its place")),
+            Some(unfit) => RecordingError::damaged(path, unfit),
+            None => RecordingError::Refused { action, path, source },
+        }
     }
 
     pub(crate) fn damaged(path: impl Into<PathBuf>, what: impl ToString) -> RecordingError {

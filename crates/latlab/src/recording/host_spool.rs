@@ -1,7 +1,7 @@
 //! `host.spool`: rows of host samples, appended while the run goes on. The lock of `events.spool` next to it covers this
-//! file too. Bytes: docs/recording.md, section 7.
+//! file too. Since 1.6 each row has a checksum. Bytes: docs/recording.md, section 7.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -11,6 +11,7 @@ use super::spool::{HEADER_BYTES, SpoolHeader, append, words_from};
 use super::tables::host::{HostRow, Readings};
 use crate::facts::{CpuReadings, HostReadings, HostSample};
 use crate::plan::Side;
+use crate::platform::Directory;
 
 /// The file's name in a recording's directory.
 pub(crate) const HOST_SPOOL: &str = "host.spool";
@@ -19,7 +20,10 @@ const MAGIC: [u8; 8] = *b"latlabHO";
 const ROW_WORDS: usize = 24;
 const ROW_BYTES: usize = ROW_WORDS * 8;
 const HEAD_WORDS: usize = 4;
-const READINGS: usize = ROW_WORDS - HEAD_WORDS;
+/// The last word is the checksum of the others.
+const READINGS: usize = ROW_WORDS - HEAD_WORDS - 1;
+/// The word of a checksum has this bit, and the checksum in its lower half.
+const HAS_CHECKSUM: u64 = 1 << 32;
 /// Rows read at a time: 48 KiB.
 const READ_ROWS: usize = 256;
 /// An absent reading. Readings are counters and states, which are never that small.
@@ -48,7 +52,15 @@ fn to_words(row: HostRow) -> [u64; ROW_WORDS] {
     for (word, reading) in words[HEAD_WORDS..].iter_mut().zip(readings) {
         *word = reading.unwrap_or(NULL) as u64;
     }
+    words[ROW_WORDS - 1] = checksum(&words);
     words
+}
+
+/// The word of the checksum of the other `words`.
+fn checksum(words: &[u64; ROW_WORDS]) -> u64 {
+    let mut bytes = Vec::with_capacity(ROW_BYTES);
+    words[..ROW_WORDS - 1].iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+    HAS_CHECKSUM | u64::from(crc32c::crc32c(&bytes))
 }
 
 /// The row in `words`; `None` if they hold no row.
@@ -81,9 +93,9 @@ pub struct HostLog {
 }
 
 impl HostLog {
-    /// Creates the spool at `path`.
-    pub(crate) fn create(path: &Path, run_id: &str) -> io::Result<HostLog> {
-        let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+    /// Creates the spool of `directory`.
+    pub(crate) fn create(directory: &Directory, run_id: &str) -> io::Result<HostLog> {
+        let mut file = directory.create_file(HOST_SPOOL)?;
         file.write_all(&SpoolHeader::new(MAGIC, ROW_BYTES, 0, run_id).to_bytes())?;
         Ok(HostLog { file, bytes: Vec::new(), failure: None, lost: 0 })
     }
@@ -117,44 +129,71 @@ impl HostLog {
 #[derive(Debug)]
 pub(crate) struct HostSpool {
     file: File,
+    header: SpoolHeader,
     rows: u64,
 }
 
 impl HostSpool {
-    /// Opens the spool at `path`; `None` without such a file.
-    pub(crate) fn open(path: &Path) -> Result<Option<HostSpool>, RecordingError> {
-        match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            opened => HostSpool::from_file(opened.map_err(RecordingError::refused("open", path))?, path).map(Some),
+    /// Opens the spool of `directory`; `None` without such a file.
+    pub(crate) fn open(directory: &Directory) -> Result<Option<HostSpool>, RecordingError> {
+        let path = directory.path_of(HOST_SPOOL);
+        let file = match directory.file(HOST_SPOOL) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(RecordingError::unreadable("open", &path))?,
+        };
+        let spool = HostSpool::from_file(file, &path)?;
+        match spool.changed_row().map_err(RecordingError::refused("read", &path))? {
+            Some(row) => Err(RecordingError::damaged(path, format!("its row {row} was changed"))),
+            None => Ok(Some(spool)),
         }
     }
 
-    /// The spool in `file`, which is or was at `path`. Bytes after the last whole row are ignored.
+    /// The spool in `file`, which is or was at `path`; its checksums are not compared. Bytes after the last whole row are
+    /// ignored.
     pub(crate) fn from_file(file: File, path: &Path) -> Result<HostSpool, RecordingError> {
         let length = file.metadata().map_err(RecordingError::refused("read", path))?.len();
         let header = SpoolHeader::read(&file).ok();
-        if !header.is_some_and(|header| header.magic == MAGIC && header.record_bytes as usize == ROW_BYTES) {
+        let header = header.filter(|header| header.magic == MAGIC && header.record_bytes as usize == ROW_BYTES);
+        let Some(header) = header else {
             return Err(RecordingError::damaged(path, "it does not begin as a spool of host samples"));
-        }
-        Ok(HostSpool { file, rows: (length - HEADER_BYTES as u64) / ROW_BYTES as u64 })
+        };
+        Ok(HostSpool { file, header, rows: (length - HEADER_BYTES as u64) / ROW_BYTES as u64 })
+    }
+
+    /// Whether it is of the run `run_id`.
+    pub(crate) fn is_of(&self, run_id: &str) -> bool {
+        self.header.is_of(run_id)
     }
 
     /// The rows in the order in which they were written, without places that hold none (a power cut leaves zeros).
     pub(crate) fn rows(self) -> impl Iterator<Item = io::Result<HostRow>> {
-        let HostSpool { file, rows } = self;
-        let chunks =
-            (0..rows).step_by(READ_ROWS).map(move |first| read(&file, first, READ_ROWS.min((rows - first) as usize)));
-        chunks.flat_map(|chunk| match chunk {
-            Ok(rows) => rows.into_iter().map(Ok).collect(),
+        (0..self.rows).step_by(READ_ROWS).flat_map(move |first| match self.read(first) {
+            Ok(rows) => rows.into_iter().filter_map(from_words).map(Ok).collect(),
             Err(error) => vec![Err(error)],
         })
     }
-}
 
-fn read(file: &File, first: u64, rows: usize) -> io::Result<Vec<HostRow>> {
-    let mut bytes = vec![0; rows * ROW_BYTES];
-    file.read_exact_at(&mut bytes, HEADER_BYTES as u64 + first * ROW_BYTES as u64)?;
-    Ok(bytes.as_chunks::<ROW_BYTES>().0.iter().filter_map(|row| from_words(words_from(row))).collect())
+    /// The words of at most so many rows.
+    fn read(&self, first: u64) -> io::Result<Vec<[u64; ROW_WORDS]>> {
+        let mut bytes = vec![0; READ_ROWS.min((self.rows - first) as usize) * ROW_BYTES];
+        self.file.read_exact_at(&mut bytes, HEADER_BYTES as u64 + first * ROW_BYTES as u64)?;
+        Ok(bytes.as_chunks::<ROW_BYTES>().0.iter().map(|row| words_from(row)).collect())
+    }
+
+    /// The first row whose checksum is not that of its words; formats before 1.6 have none.
+    fn changed_row(&self) -> io::Result<Option<u64>> {
+        if !self.header.format.has_checksums() {
+            return Ok(None);
+        }
+        for first in (0..self.rows).step_by(READ_ROWS) {
+            let is_changed =
+                |words: &[u64; ROW_WORDS]| *words != [0; ROW_WORDS] && words[ROW_WORDS - 1] != checksum(words);
+            if let Some(row) = self.read(first)?.iter().position(is_changed) {
+                return Ok(Some(first + row as u64));
+            }
+        }
+        Ok(None)
+    }
 }
 
 #[cfg(test)]
@@ -163,6 +202,12 @@ mod tests {
     use crate::diagnostics::Explain;
     use crate::recording::tables::host::SampleJoin;
     use crate::recording::tables::host::tests::sample;
+
+    fn opened() -> (tempfile::TempDir, Directory) {
+        let above = tempfile::tempdir().expect("temporary directory");
+        let directory = Directory::open(above.path()).expect("opens");
+        (above, directory)
+    }
 
     fn samples(spool: HostSpool) -> Vec<HostSample> {
         SampleJoin::new(spool.rows()).map(|sample| sample.expect("reads").1).collect()
@@ -181,24 +226,23 @@ mod tests {
 
     #[test]
     fn pushed_samples_are_read_back_without_a_torn_row() {
-        let directory = tempfile::tempdir().expect("temporary directory");
-        let path = directory.path().join(HOST_SPOOL);
-        assert!(HostSpool::open(&path).expect("no error").is_none());
-        let mut log = HostLog::create(&path, "0123456789abcdef").expect("created");
+        let (_above, directory) = opened();
+        assert!(HostSpool::open(&directory).expect("no error").is_none());
+        let mut log = HostLog::create(&directory, "0123456789abcdef").expect("created");
         let pushed: Vec<_> = (0..200).map(sample).collect();
         pushed.iter().for_each(|sample| log.push(Side::Local, sample));
-        assert_eq!(samples(HostSpool::open(&path).expect("opens").expect("is there")), pushed);
+        assert_eq!(samples(HostSpool::open(&directory).expect("opens").expect("is there")), pushed);
 
         let file = log.file().expect("a descriptor");
         file.set_len(file.metadata().expect("metadata").len() - 20).expect("cut");
-        let torn = samples(HostSpool::from_file(file, &path).expect("opens"));
+        let torn = samples(HostSpool::from_file(file, directory.path()).expect("opens"));
         assert_eq!((&torn[..199], torn[199].cpus.len()), (&pushed[..199], 1));
     }
 
     #[test]
     fn a_refused_write_ends_the_log_and_counts_lost_samples() {
         let mut log = HostLog {
-            file: OpenOptions::new().write(true).open("/dev/full").expect("a full device"),
+            file: File::options().write(true).open("/dev/full").expect("a full device"),
             bytes: Vec::new(),
             failure: None,
             lost: 0,
@@ -210,12 +254,26 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_a_spool_is_damaged() {
-        let directory = tempfile::tempdir().expect("temporary directory");
-        let path = directory.path().join(HOST_SPOOL);
+        let (_above, directory) = opened();
         for bytes in [vec![], vec![0; 64], vec![7; 500]] {
-            std::fs::write(&path, bytes).expect("written");
-            let error = HostSpool::open(&path).expect_err("no spool");
+            std::fs::write(directory.path_of(HOST_SPOOL), bytes).expect("written");
+            let error = HostSpool::open(&directory).expect_err("no spool");
             assert!(error.explain().exit_code == 2 && error.to_string().contains(HOST_SPOOL), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_row_is_damage_with_its_number() {
+        let (_above, directory) = opened();
+        let mut log = HostLog::create(&directory, "0123456789abcdef").expect("created");
+        (0..2).for_each(|seq| log.push(Side::Local, &sample(seq)));
+        let sound = std::fs::read(directory.path_of(HOST_SPOOL)).expect("there");
+        for bit in (0..8 * ROW_BYTES).step_by(7) {
+            let mut changed = sound.clone();
+            changed[HEADER_BYTES + ROW_BYTES + bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(directory.path_of(HOST_SPOOL), changed).expect("written");
+            let cause = HostSpool::open(&directory).expect_err("damaged").explain().cause;
+            assert_eq!(cause.as_deref(), Some("its row 1 was changed"), "bit {bit}");
         }
     }
 }

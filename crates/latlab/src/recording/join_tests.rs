@@ -8,8 +8,9 @@ use proptest::prelude::*;
 
 use super::event::SpoolEvent;
 use super::join::{Horizon, JoinCounts, JoinLimits, JoinRules, ProbeJoin};
-use super::spool::{self, SPOOL, Spool};
+use super::spool::{self, Spool};
 use super::tables::probes::ProbeColumn;
+use crate::platform::Directory;
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::units::{Nanos, SenderClock, Stamp};
 
@@ -171,12 +172,14 @@ fn take(row: &mut ProbeRecord, event: SpoolEvent, out_of_order: bool) {
 }
 
 fn joined(events: &[SpoolEvent], limits: JoinLimits, horizon: Horizon) -> (Vec<ProbeRecord>, JoinCounts) {
-    let directory = tempfile::tempdir().expect("temporary directory");
-    let path = directory.path().join(SPOOL);
+    let above = tempfile::tempdir().expect("temporary directory");
+    let directory = Directory::open(above.path()).expect("opens");
     let mut bytes = Vec::new();
     events.iter().for_each(|event| spool::append(event.to_words(), &mut bytes));
-    spool::create(&path, "0123456789abcdef").and_then(|mut file| file.write_all(&bytes)).expect("written");
-    let spool = Arc::new(Spool::open(&path).expect("opens").expect("is there"));
+    let mut checked = Vec::new();
+    spool::append_with_checksums(&bytes, &mut checked);
+    spool::create(&directory, "0123456789abcdef").and_then(|mut file| file.write_all(&checked)).expect("written");
+    let spool = Arc::new(Spool::open(&directory).expect("opens").expect("is there"));
     let rules = JoinRules { timeout: TIMEOUT, size_bytes: SIZE, horizon, limits };
     let mut join = ProbeJoin::new(spool, rules).expect("first pass");
     let mut rows = Vec::new();

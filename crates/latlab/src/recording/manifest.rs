@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::diagnostics::Caveat;
+use super::checksums::TableChecksums;
+use crate::diagnostics::{Caveat, names_full_disk};
 use crate::facts::{
     ClockAnchor, ClockRelation, ConnectionFacts, ExperimentFacts, HostFacts, Instrument, LoadReport, RateSearchFacts,
     ReflectorReport, SettingFacts, StageFacts, StreamFacts, WakeupFacts,
@@ -23,7 +24,12 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// The version that this latlab writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 5 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 6 };
+
+    /// Whether recordings of this version have checksums.
+    pub(super) fn has_checksums(self) -> bool {
+        self >= FormatVersion { major: 1, minor: 6 }
+    }
 }
 
 /// How a run ended.
@@ -97,6 +103,9 @@ pub struct RunFacts {
     /// Places in the spool without an event: a power cut leaves holes.
     #[serde(default)]
     pub unreadable_events: u64,
+    /// Events at the end of the spool that no checksum covers, because their writer was killed.
+    #[serde(default)]
+    pub unchecked_events: u64,
     /// Datagrams that the kernel dropped at the sender's socket; null if unknown.
     #[serde(default)]
     pub socket_drops: Option<u64>,
@@ -188,6 +197,9 @@ pub struct Manifest {
     /// Rows in `host.parquet`, once it is finished; null without one.
     #[serde(default)]
     pub host_rows: Option<u64>,
+    /// Checksums of each table by its name, once it is written; empty in formats before 1.6.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub checksums: BTreeMap<String, TableChecksums>,
 }
 
 impl Manifest {
@@ -217,12 +229,25 @@ impl Manifest {
             interval_rows: None,
             probe_rows: None,
             host_rows: None,
+            checksums: BTreeMap::new(),
         }
     }
 
-    /// Forgets the numbers of rows: the spool has the data.
+    /// Whether damage to its rows may go unnoticed, because its format has no checksums. Rows that were recovered from an old
+    /// spool have some.
+    pub fn lacks_checksums(&self) -> bool {
+        self.checksums.is_empty() && !self.format.has_checksums()
+    }
+
+    /// Whether it ended because the disk was full.
+    pub fn ended_by_full_disk(&self) -> bool {
+        self.ending == RunEnding::Failed && self.reason.as_deref().is_some_and(names_full_disk)
+    }
+
+    /// Forgets the numbers of rows and the checksums: the spool has the data.
     pub(super) fn clear_rows(&mut self) {
         (self.rows, self.wakeup_rows, self.interval_rows) = (None, None, None);
         (self.probe_rows, self.host_rows) = (None, None);
+        self.checksums.clear();
     }
 }

@@ -4,6 +4,7 @@
 //! and a spool, and are joined into tables after the run: docs/design/0002-recording.md.
 
 mod block;
+mod checksums;
 mod conclude;
 mod drain;
 mod error;
@@ -14,6 +15,7 @@ mod join;
 mod join_tests;
 pub mod manifest;
 mod manifest_file;
+mod plausible;
 pub mod reader;
 mod ring;
 mod spool;

@@ -3,19 +3,22 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::conclude::{
-    conclude, count_rows, enter_counts, has_wakeups, join_rules, open_host_spool, probe_rules, remove_spools, rows_file,
+    OF_ANOTHER_RUN, conclude, count_rows, enter_counts, has_wakeups, join_rules, open_host_spool, probe_rules,
+    remove_spools, rows_file, tables_of,
 };
 use super::host_spool::{HOST_SPOOL, HostSpool};
 use super::join::{JoinRules, ProbeJoin, SpooledIntervals, SpooledWakeups};
 use super::manifest::{Manifest, RunEnding};
 use super::manifest_file;
+use super::plausible::PossibleInstants;
 use super::spool::{SPOOL, Spool};
 use super::tables::decode::TableReader;
+use super::tables::file::TableFile;
 use super::tables::host::{self, HOST, SampleJoin};
 use super::tables::intervals::{self, INTERVALS};
 use super::tables::probes::{self, PROBES};
@@ -23,6 +26,7 @@ use super::tables::wakeups::{self, WAKEUPS};
 use crate::diagnostics::Explain;
 use crate::facts::{HostSample, StreamInterval};
 use crate::plan::{Kind, Side};
+use crate::platform::Directory;
 
 // The types that `analysis` may use besides `Recording`.
 pub use super::error::RecordingError;
@@ -38,7 +42,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// An open recording.
 #[derive(Debug)]
 pub struct Recording {
-    path: PathBuf,
+    directory: Arc<Directory>,
     manifest: Manifest,
     note: Option<String>,
     rows: RowSource,
@@ -67,9 +71,15 @@ impl Recording {
             Ok(metadata) if !metadata.is_dir() => return Err(RecordingError::NotADirectory { path, due: "recording" }),
             Ok(_) => (),
         }
-        match open_spool(&path)? {
-            Some(spool) => unfinished(path, spool),
-            None => finished(path),
+        let directory = Directory::open(&path).map_err(RecordingError::refused("open", path))?;
+        Recording::open_in(Arc::new(directory))
+    }
+
+    /// Opens the recording in `directory`, as [`Recording::open`].
+    pub(super) fn open_in(directory: Arc<Directory>) -> Result<Recording, RecordingError> {
+        match open_spool(&directory)? {
+            Some(spool) => unfinished(directory, spool),
+            None => finished(directory),
         }
     }
 
@@ -80,12 +90,36 @@ impl Recording {
 
     /// The directory of the recording.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.directory.path()
     }
 
     /// A note for the user that opening has finished an interrupted recording, or could not.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
+    }
+
+    /// The table `name`.
+    fn table(&self, name: &str) -> Result<TableFile, RecordingError> {
+        open_table(&self.directory, name, &self.manifest)
+    }
+
+    /// `batches` of the table `name`, with an error for an impossible value in latlab's own recordings. `rows`: how many a
+    /// batch has.
+    fn checked<T>(
+        &self,
+        name: &str,
+        batches: impl Iterator<Item = Result<T, RecordingError>> + 'static,
+        rows: impl Fn(&T) -> usize + 'static,
+        check: impl Fn(&PossibleInstants, &T, u64) -> Result<(), String> + 'static,
+    ) -> RecordedRows<T> {
+        let Some(possible) = PossibleInstants::of(&self.manifest) else { return RecordedRows::new(batches) };
+        let (path, mut first) = (self.directory.path_of(name), 0);
+        RecordedRows::new(batches.map(move |batch| {
+            let batch = batch?;
+            check(&possible, &batch, first).map_err(|what| RecordingError::damaged(&path, what))?;
+            first += rows(&batch) as u64;
+            Ok(batch)
+        }))
     }
 
     /// The probes in the order of `seq`, in batches of at most 131,072 rows that have `columns`.
@@ -96,8 +130,9 @@ impl Recording {
         let columns = columns.to_vec();
         match &self.rows {
             RowSource::Tables => {
-                let table = probes::open(&self.path.join(PROBES))?;
-                Ok(RecordedRows::new(probes::batches(table, columns)))
+                let table = probes::open(self.table(PROBES)?)?;
+                let (rows, check) = (|batch: &ProbeBatch| batch.rows, PossibleInstants::check_probes);
+                Ok(self.checked(PROBES, probes::batches(table, columns), rows, check))
             }
             RowSource::Spool(spool, rules) => {
                 let rules = probe_rules(&self.manifest).unwrap_or(*rules);
@@ -120,7 +155,10 @@ impl Recording {
     pub fn wakeups(&self) -> Result<RecordedRows<WakeupBatch>, RecordingError> {
         Ok(match &self.rows {
             _ if !has_wakeups(&self.manifest.spec) => RecordedRows::new(std::iter::empty()),
-            RowSource::Tables => RecordedRows::new(wakeups::batches(wakeups::open(&self.path.join(WAKEUPS))?)),
+            RowSource::Tables => {
+                let batches = wakeups::batches(wakeups::open(self.table(WAKEUPS)?)?);
+                self.checked(WAKEUPS, batches, |batch: &WakeupBatch| batch.rows, PossibleInstants::check_wakeups)
+            }
             RowSource::Spool(spool, _) => RecordedRows::from_spool(spool, SpooledWakeups::new(Arc::clone(spool))),
         })
     }
@@ -133,7 +171,12 @@ impl Recording {
     pub fn intervals(&self) -> Result<RecordedRows<Vec<StreamInterval>>, RecordingError> {
         Ok(match &self.rows {
             _ if self.manifest.kind != Kind::Stream => RecordedRows::new(std::iter::empty()),
-            RowSource::Tables => RecordedRows::new(intervals::batches(intervals::open(&self.path.join(INTERVALS))?)),
+            RowSource::Tables => {
+                let batches = intervals::batches(intervals::open(self.table(INTERVALS)?)?);
+                self.checked(INTERVALS, batches, Vec::len, |possible, batch, first| {
+                    possible.check_intervals(batch, first)
+                })
+            }
             RowSource::Spool(spool, _) => RecordedRows::from_spool(spool, SpooledIntervals::new(Arc::clone(spool))),
         })
     }
@@ -144,12 +187,12 @@ impl Recording {
     /// # Errors
     /// As for [`Recording::probes`].
     pub fn host_samples(&self) -> Result<RecordedRows<(Side, HostSample)>, RecordingError> {
-        let spool = self.path.join(HOST_SPOOL);
         Ok(match (self.manifest.host_rows, &self.rows) {
-            (Some(_), _) => RecordedRows::new(SampleJoin::new(host::rows(host::open(&self.path.join(HOST))?))),
+            (Some(_), _) => RecordedRows::new(SampleJoin::new(host::rows(host::open(self.table(HOST)?)?))),
             (None, RowSource::Tables) => RecordedRows::new(std::iter::empty()),
-            (None, RowSource::Spool(..)) => match HostSpool::open(&spool) {
+            (None, RowSource::Spool(..)) => match HostSpool::open(&self.directory) {
                 Ok(Some(host)) => {
+                    let spool = self.directory.path_of(HOST_SPOOL);
                     let refused = move |error| RecordingError::refused("read", spool.as_path())(error);
                     RecordedRows::new(SampleJoin::new(host.rows().map(move |row| row.map_err(&refused))))
                 }
@@ -198,11 +241,10 @@ impl<T> fmt::Debug for RecordedRows<T> {
 ///
 /// # Errors
 /// [`RecordingError::Busy`] if the recording is still being measured, or the wait took too long.
-fn open_spool(directory: &Path) -> Result<Option<Spool>, RecordingError> {
-    let path = directory.join(SPOOL);
+fn open_spool(directory: &Directory) -> Result<Option<Spool>, RecordingError> {
     let mut retries = 0;
     loop {
-        match Spool::open(&path) {
+        match Spool::open(directory) {
             Err(RecordingError::Busy { pid, .. }) if retries < RETRIES && !is_alive(pid) => {
                 retries += 1;
                 std::thread::sleep(RETRY_PAUSE);
@@ -216,56 +258,59 @@ fn is_alive(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-fn finished(path: PathBuf) -> Result<Recording, RecordingError> {
-    let manifest = manifest_file::read(&path)?;
-    if manifest.ending == RunEnding::Measuring && !path.join(rows_file(manifest.kind)).exists() {
-        return Err(RecordingError::damaged(path.join(SPOOL), "the run did not end, and its spool is missing"));
+/// The table `name` of the recording of `manifest`.
+fn open_table(directory: &Directory, name: &str, manifest: &Manifest) -> Result<TableFile, RecordingError> {
+    let checksums = manifest.checksums.get(name);
+    if checksums.is_none() && manifest.format.has_checksums() {
+        return Err(RecordingError::damaged(directory.path_of(name), "the manifest has no checksums of it"));
     }
-    check_rows(&path, manifest.kind, manifest.rows)?;
-    if manifest.wakeup_rows.is_some() {
-        check(path.join(WAKEUPS), wakeups::open, manifest.wakeup_rows)?;
-    }
-    if manifest.host_rows.is_some() {
-        check(path.join(HOST), host::open, manifest.host_rows)?;
-    }
-    if manifest.probe_rows.is_some() {
-        check(path.join(PROBES), probes::open, manifest.probe_rows)?;
-    }
-    Ok(Recording { path, manifest, note: None, rows: RowSource::Tables })
+    TableFile::open(directory, name, checksums)
 }
 
-fn check_rows(directory: &Path, kind: Kind, promised: Option<u64>) -> Result<(), RecordingError> {
-    let open = match kind {
-        Kind::Ping => probes::open,
-        Kind::Wakeup => wakeups::open,
-        Kind::Stream => intervals::open,
-    };
-    check(directory.join(rows_file(kind)), open, promised)
+fn finished(directory: Arc<Directory>) -> Result<Recording, RecordingError> {
+    let manifest = manifest_file::read(&directory)?;
+    if manifest.ending == RunEnding::Measuring && !directory.has(rows_file(manifest.kind)) {
+        let spool = directory.path_of(SPOOL);
+        return Err(RecordingError::damaged(spool, "the run did not end, and its spool is missing"));
+    }
+    check_tables(&directory, &manifest)?;
+    Ok(Recording { directory, manifest, note: None, rows: RowSource::Tables })
 }
 
-/// Checks that the table at `path` opens and has the rows that the manifest promises, if it promises any.
-fn check(
-    path: PathBuf,
-    open: fn(&Path) -> Result<TableReader, RecordingError>,
-    promised: Option<u64>,
-) -> Result<(), RecordingError> {
-    let rows = open(&path)?.rows();
-    match promised {
-        Some(promised) if promised != rows => {
-            Err(RecordingError::damaged(path, format!("{rows} rows, and the manifest promises {promised}")))
+/// Checks that the tables open and have the rows that the manifest promises, if it promises any.
+fn check_tables(directory: &Directory, manifest: &Manifest) -> Result<(), RecordingError> {
+    tables_of(manifest).into_iter().try_for_each(|(name, promised)| {
+        let rows = open_any(open_table(directory, name, manifest)?, name)?.rows();
+        match promised {
+            Some(promised) if promised != rows => {
+                let what = format!("{rows} rows, and the manifest promises {promised}");
+                Err(RecordingError::damaged(directory.path_of(name), what))
+            }
+            _ => Ok(()),
         }
-        _ => Ok(()),
+    })
+}
+
+fn open_any(file: TableFile, name: &str) -> Result<TableReader, RecordingError> {
+    match name {
+        WAKEUPS => wakeups::open(file),
+        INTERVALS => intervals::open(file),
+        HOST => host::open(file),
+        _ => probes::open(file),
     }
 }
 
-fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> {
-    let mut manifest = manifest_file::read(&path)?;
-    if manifest.rows.is_some() && check_rows(&path, manifest.kind, manifest.rows).is_ok() {
+fn unfinished(directory: Arc<Directory>, spool: Spool) -> Result<Recording, RecordingError> {
+    let mut manifest = manifest_file::read(&directory)?;
+    if !spool.is_of(&manifest.run_id) {
+        return Err(RecordingError::damaged(spool.path(), OF_ANOTHER_RUN));
+    }
+    if manifest.rows.is_some() && check_tables(&directory, &manifest).is_ok() {
         // The process that finished it died between the last two steps, or may not remove files.
         if spool.is_exclusive() {
-            _ = remove_spools(&path);
+            _ = remove_spools(&directory);
         }
-        return Ok(Recording { path, manifest, note: None, rows: RowSource::Tables });
+        return Ok(Recording { directory, manifest, note: None, rows: RowSource::Tables });
     }
     let rules = join_rules(&manifest);
     if manifest.ending == RunEnding::Measuring {
@@ -273,12 +318,12 @@ fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> 
         manifest.reason.get_or_insert_with(|| "the process that measured ended without a word".into());
     }
     let spool = Arc::new(spool);
-    let samples = open_host_spool(&path, &mut manifest);
+    let samples = open_host_spool(&directory, &mut manifest);
     let refusal = if spool.is_exclusive() {
-        match conclude(&path, &spool, samples, rules, &mut manifest) {
+        match conclude(&directory, &spool, samples, rules, &mut manifest) {
             Ok(()) => {
                 let note = format!("finished an interrupted recording: {}", count(&manifest));
-                return Ok(Recording { path, manifest, note: Some(note), rows: RowSource::Tables });
+                return Ok(Recording { directory, manifest, note: Some(note), rows: RowSource::Tables });
             }
             Err(refusal) => refusal.explain().cause.filter(|_| matches!(refusal, RecordingError::Refused { .. })),
         }
@@ -290,12 +335,13 @@ fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> 
     enter_counts(&mut manifest, counts, rules.horizon);
     manifest.clear_rows();
     manifest.rows = Some(counts.rows);
+    manifest.run.unchecked_events = spool.unchecked_events();
     let why = refusal.unwrap_or_else(|| "another command reads it".into());
     let note = format!(
         "reading an unfinished recording from its spool: {}; it cannot be finished now: {why}",
         count(&manifest)
     );
-    Ok(Recording { path, manifest, note: Some(note), rows: RowSource::Spool(spool, rules) })
+    Ok(Recording { directory, manifest, note: Some(note), rows: RowSource::Spool(spool, rules) })
 }
 
 fn count(manifest: &Manifest) -> String {

@@ -18,6 +18,7 @@ use super::tables::intervals::INTERVALS;
 use super::tables::probes::PROBES;
 use super::tables::wakeups::WAKEUPS;
 use crate::plan::Kind;
+use crate::platform::Directory;
 
 /// Files of a recording besides its manifest. A directory that has one and no manifest is a damaged recording.
 const DATA_FILES: [&str; 6] = [PROBES, WAKEUPS, INTERVALS, HOST, SPOOL, HOST_SPOOL];
@@ -35,8 +36,8 @@ enum StoreEnd {
     Stays,
     /// Removed if empty: a run that could not begin leaves nothing behind.
     StaysIfUsed,
-    /// Removed with all recordings.
-    Goes,
+    /// Not its own: its recordings have no names in it.
+    Nameless,
 }
 
 /// An entry of a store's list: a recording that was not opened.
@@ -121,16 +122,15 @@ impl Store {
         Store { path: path.to_owned(), end: StoreEnd::Stays }
     }
 
-    /// A new store in the system's directory for temporary files, removed when the value is dropped.
+    /// A store whose recordings have no names in the file system: nothing of them remains, however the process ends. They use
+    /// space in the system's directory for temporary files.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// If that directory cannot be written to.
     pub fn temporary() -> Result<Store, RecordingError> {
-        let parent = std::env::temp_dir();
-        let refused = |error| RecordingError::refused("make a temporary store in", &parent)(error);
-        let path = parent.join(format!("latlab-{}", fresh_run_id().map_err(refused)?));
-        fs::create_dir(&path).map_err(refused)?;
-        Ok(Store { path, end: StoreEnd::Goes })
+        let path = std::env::temp_dir();
+        refuse_read_only(&path).map_err(RecordingError::refused("make temporary files in", &path))?;
+        Ok(Store { path, end: StoreEnd::Nameless })
     }
 
     /// Its directory.
@@ -140,7 +140,7 @@ impl Store {
 
     /// Whether recordings remain when the value is dropped.
     pub const fn keeps(&self) -> bool {
-        !matches!(self.end, StoreEnd::Goes)
+        !matches!(self.end, StoreEnd::Nameless)
     }
 
     /// The recordings, the newest first; none if the store does not exist. A directory without a manifest is a damaged one
@@ -171,9 +171,8 @@ impl Drop for Store {
     fn drop(&mut self) {
         // An error cannot be reported here; the system clears its temporary files as well.
         _ = match self.end {
-            StoreEnd::Stays => Ok(()),
+            StoreEnd::Stays | StoreEnd::Nameless => Ok(()),
             StoreEnd::StaysIfUsed => fs::remove_dir(&self.path),
-            StoreEnd::Goes => fs::remove_dir_all(&self.path),
         };
     }
 }
@@ -191,9 +190,8 @@ fn has_data(directory: &Path) -> bool {
 }
 
 fn look_at(path: PathBuf) -> Listing {
-    let spool = path.join(SPOOL);
-    let pid = spool::holder(&spool);
-    let (manifest, error) = match manifest_file::read(&path) {
+    let pid = Directory::open(&path).ok().and_then(|directory| spool::holder(&directory));
+    let (manifest, error) = match manifest_file::read_at(&path) {
         Ok(manifest) => (Some(manifest), None),
         Err(RecordingError::NotARecording { path }) => {
             (None, Some(RecordingError::damaged(path.join(MANIFEST), "it is missing")))
@@ -206,11 +204,12 @@ fn look_at(path: PathBuf) -> Listing {
         (Some(_), Some(pid)) => ListingState::Measuring { pid },
         (Some(error), None) => ListingState::Damaged(error),
         (None, Some(pid)) => ListingState::Measuring { pid },
-        (None, None) if spool.exists() => ListingState::Unfinished,
+        (None, None) if path.join(SPOOL).exists() => ListingState::Unfinished,
         (None, None) if ended => ListingState::Finished,
-        (None, None) => {
-            ListingState::Damaged(RecordingError::damaged(spool, "the run did not end, and its spool is missing"))
-        }
+        (None, None) => ListingState::Damaged(RecordingError::damaged(
+            path.join(SPOOL),
+            "the run did not end, and its spool is missing",
+        )),
     };
     Listing { path, state, manifest }
 }

@@ -15,12 +15,14 @@ use super::error::RecordingError;
 use super::host_spool::{HOST_SPOOL, HostLog, HostSpool};
 use super::join::{Horizon, JoinRules};
 use super::manifest::{Manifest, RunEnding};
-use super::manifest_file;
+use super::manifest_file::{self, MANIFEST, NEXT};
+use super::reader::Recording;
 use super::ring::{EventLog, ring};
 use super::spool::{self, SPOOL, Spool};
 use super::store::{Store, directory_name, refuse_files};
 use crate::diagnostics::{Caveat, Explain, Severity};
 use crate::plan::{Kind, defaults};
+use crate::platform::Directory;
 use crate::units::Nanos;
 
 /// The file of a trace, and its name while it is written.
@@ -33,7 +35,7 @@ const TRACE_MISSING: &str = "trace-missing";
 /// next command that opens it finishes it.
 #[derive(Debug)]
 pub struct RecordingWriter {
-    path: PathBuf,
+    directory: Arc<Directory>,
     manifest: Manifest,
     spool: File,
     host: Option<File>,
@@ -44,8 +46,9 @@ pub struct RecordingWriter {
 /// A recording that is finished, as far as the disk allowed.
 #[derive(Debug)]
 pub struct Finished {
-    /// Directory of the recording.
+    /// Directory of the recording; of one that is not kept, that of temporary files.
     pub path: PathBuf,
+    directory: Arc<Directory>,
     /// Manifest of the recording as it is on disk.
     pub manifest: Manifest,
     /// The first error, if there was one: then the recording is readable and its ending is `failed`.
@@ -60,13 +63,14 @@ impl RecordingWriter {
     /// If `directory` exists, is below a file, or cannot be written to.
     pub fn create(store: &Store, directory: Option<&Path>, mut manifest: Manifest) -> Result<Self, RecordingError> {
         (manifest.ending, manifest.reason, manifest.rows) = (RunEnding::Measuring, None, None);
-        let path = match directory {
+        let directory = match directory {
             Some(directory) => make_directory(directory)?,
-            None => make_directory_in(store, &manifest)?,
+            None if store.keeps() => make_directory_in(store, &manifest)?,
+            None => Directory::nameless(store.path()),
         };
-        match begin(&path, &manifest) {
+        match begin(&directory, &manifest) {
             Ok(spool) => Ok(RecordingWriter {
-                path,
+                directory: Arc::new(directory),
                 manifest,
                 spool,
                 host: None,
@@ -74,8 +78,8 @@ impl RecordingWriter {
                 progress: RecordingProgress::default(),
             }),
             Err(error) => {
-                _ = fs::remove_dir_all(&path);
-                Err(RecordingError::refused("make the recording", path)(error))
+                _ = directory.remove_with(&BEGUN);
+                Err(RecordingError::refused("make the recording", directory.path())(error))
             }
         }
     }
@@ -96,13 +100,13 @@ impl RecordingWriter {
     /// # Errors
     /// As [`RecordingWriter::start`].
     pub fn start_logs(&mut self, stop: Arc<AtomicBool>, rings: &[usize]) -> Result<Vec<EventLog>, RecordingError> {
-        let refused = |action| RecordingError::refused(action, &self.path);
-        manifest_file::write(&self.path, &self.manifest).map_err(refused("write the manifest of"))?;
-        manifest_file::reserve(&self.path).map_err(refused("write the manifest of"))?;
+        let refused = |action| RecordingError::refused(action, self.directory.path());
+        manifest_file::write(&self.directory, &self.manifest).map_err(refused("write the manifest of"))?;
+        manifest_file::reserve(&self.directory).map_err(refused("write the manifest of"))?;
         let (logs, readers) = rings.iter().map(|capacity| ring(*capacity)).unzip();
         let spool = self.spool.try_clone().map_err(refused("write"))?;
         let period = drain_period(self.manifest.kind, rings);
-        let drain = Drain { readers, spool, period, stop, progress: self.progress.clone() };
+        let drain = Drain { readers, spool, period, stop, progress: self.progress.clone(), checked: Vec::new() };
         let thread = Builder::new().name("latlab-spool".into()).spawn(|| drain.run());
         self.drain = Some(thread.map_err(refused("start the writer of"))?);
         Ok(logs)
@@ -113,8 +117,8 @@ impl RecordingWriter {
     /// # Errors
     /// If its spool cannot be created.
     pub fn host_log(&mut self) -> Result<HostLog, RecordingError> {
-        let path = self.path.join(HOST_SPOOL);
-        let begun = HostLog::create(&path, &self.manifest.run_id).and_then(|log| Ok((log.file()?, log)));
+        let path = self.directory.path_of(HOST_SPOOL);
+        let begun = HostLog::create(&self.directory, &self.manifest.run_id).and_then(|log| Ok((log.file()?, log)));
         let (file, log) = begun.map_err(RecordingError::refused("write", path))?;
         self.host = Some(file);
         Ok(log)
@@ -151,13 +155,13 @@ impl RecordingWriter {
     /// Writes the manifest, so that its present content is kept however the process ends. Waits for the disk. An
     /// error is ignored here; if it persists, the end of the run reports it.
     pub fn save(&mut self) {
-        let written = manifest_file::write(&self.path, &self.manifest);
-        _ = written.and_then(|()| manifest_file::reserve(&self.path));
+        let written = manifest_file::write(&self.directory, &self.manifest);
+        _ = written.and_then(|()| manifest_file::reserve(&self.directory));
     }
 
     /// The recording's directory.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.directory.path()
     }
 
     /// Drains the last events, joins the rows, writes them and the manifest, and removes the spool. If that fails,
@@ -181,7 +185,7 @@ impl RecordingWriter {
     ) -> Result<Finished, RecordingError> {
         let dropped = logs.iter().map(EventLog::dropped).sum::<u64>();
         let drained = self.stop_draining(logs);
-        let path = self.path.join(SPOOL);
+        let path = self.directory.path_of(SPOOL);
         (self.manifest.ending, self.manifest.reason) = (ending, reason);
         let mut rules = join_rules(&self.manifest);
         let failure = drained.failure.map(|failure| match failure {
@@ -190,25 +194,32 @@ impl RecordingWriter {
                 rules.horizon = Horizon::LastEvent;
                 RecordingError::refused("write", &path)(source)
             }
-            SpoolFailure::Vanished => RecordingError::Vanished { path: self.path.clone() },
+            SpoolFailure::Vanished => RecordingError::Vanished { path: self.directory.path().to_owned() },
         });
         if let Some(failure) = &failure {
             self.fail(failure);
         }
         self.manifest.run.gap_events = dropped + drained.discarded;
-        fs::create_dir_all(&self.path).map_err(RecordingError::refused("make the recording", &self.path))?;
-        let spool =
-            Arc::new(Spool::from_file(self.spool.try_clone().map_err(RecordingError::refused("read", &path))?, &path)?);
+        if self.directory.is_removed() {
+            self.directory = Arc::new(make_directory(self.directory.path())?);
+        }
+        let file = self.spool.try_clone().map_err(RecordingError::refused("read", &path))?;
+        let spool = Arc::new(Spool::from_file(file, &path)?);
         let host = self.host_spool();
-        match conclude(&self.path, &spool, host, rules, &mut self.manifest) {
-            Ok(()) => Ok(Finished { path: self.path, manifest: self.manifest, failure }),
+        match conclude(&self.directory, &spool, host, rules, &mut self.manifest) {
+            Ok(()) => Ok(self.finished(failure)),
             Err(refusal) => self.finish_without_rows(&spool, rules, failure, refusal),
         }
     }
 
+    fn finished(self, failure: Option<RecordingError>) -> Finished {
+        let RecordingWriter { directory, manifest, .. } = self;
+        Finished { path: directory.present_path(), directory, manifest, failure }
+    }
+
     /// Opens the spool of host samples, if there is one. Adds a caveat if it cannot be read.
     fn host_spool(&mut self) -> Option<HostSpool> {
-        let opened = HostSpool::from_file(self.host.take()?, &self.path.join(HOST_SPOOL));
+        let opened = HostSpool::from_file(self.host.take()?, &self.directory.path_of(HOST_SPOOL));
         opened.map_err(|error| self.manifest.caveats.push(host_samples_lost(&error.to_string(), SOUND_DISK))).ok()
     }
 
@@ -216,7 +227,7 @@ impl RecordingWriter {
     pub fn discard(mut self, logs: impl IntoIterator<Item = EventLog>) {
         self.stop_draining(logs);
         // If this fails, the next command opens it as an empty recording.
-        _ = fs::remove_dir_all(&self.path);
+        _ = self.directory.remove_with(&BEGUN);
     }
 
     fn stop_draining(&mut self, logs: impl IntoIterator<Item = EventLog>) -> Drained {
@@ -235,7 +246,7 @@ impl RecordingWriter {
         failure: Option<RecordingError>,
         refusal: RecordingError,
     ) -> Result<Finished, RecordingError> {
-        if !spool.path().exists() {
+        if !self.directory.has(SPOOL) {
             return Err(refusal);
         }
         let counts = count_rows(spool, self.manifest.kind, rules)?;
@@ -244,8 +255,8 @@ impl RecordingWriter {
         let failure = failure.unwrap_or(refusal);
         self.fail(&failure);
         // If this is refused too, the ending stays `measuring` and the recording is recovered as after a crash.
-        _ = manifest_file::write(&self.path, &self.manifest);
-        Ok(Finished { path: self.path, manifest: self.manifest, failure: Some(failure) })
+        _ = manifest_file::write(&self.directory, &self.manifest);
+        Ok(self.finished(Some(failure)))
     }
 
     fn fail(&mut self, failure: &RecordingError) {
@@ -255,34 +266,35 @@ impl RecordingWriter {
     }
 }
 
-fn begin(path: &Path, manifest: &Manifest) -> io::Result<File> {
+/// The files of a recording that has begun.
+const BEGUN: [&str; 4] = [HOST_SPOOL, NEXT, MANIFEST, SPOOL];
+
+fn begin(directory: &Directory, manifest: &Manifest) -> io::Result<File> {
     // The spool is created first: a manifest without a locked spool means that its run died.
-    let spool = spool::create(&path.join(SPOOL), &manifest.run_id)?;
-    manifest_file::write(path, manifest)?;
-    manifest_file::reserve(path)?;
+    let spool = spool::create(directory, &manifest.run_id)?;
+    manifest_file::write(directory, manifest)?;
+    manifest_file::reserve(directory)?;
     Ok(spool)
 }
 
-fn make_directory(path: &Path) -> Result<PathBuf, RecordingError> {
-    if path.is_dir() {
-        return Err(RecordingError::Exists { path: path.to_owned() });
-    }
+fn make_directory(path: &Path) -> Result<Directory, RecordingError> {
     refuse_files(path)?;
-    fs::create_dir_all(path).map_err(RecordingError::refused("make the recording", path))?;
-    Ok(path.to_owned())
+    let refused = || RecordingError::refused("make the recording", path);
+    fs::create_dir_all(path.parent().unwrap_or(path)).map_err(refused())?;
+    Directory::create(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => RecordingError::Exists { path: path.to_owned() },
+        _ => refused()(error),
+    })
 }
 
 /// Runs that begin in the same second with the same first digits of their ids get names with more digits.
-fn make_directory_in(store: &Store, manifest: &Manifest) -> Result<PathBuf, RecordingError> {
+fn make_directory_in(store: &Store, manifest: &Manifest) -> Result<Directory, RecordingError> {
     let path_with =
         |digits| store.path().join(directory_name(&manifest.started_at, manifest.kind, &manifest.run_id, digits));
     for digits in [4, 8, 16] {
-        match fs::create_dir(path_with(digits)) {
+        match Directory::create(&path_with(digits)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
-            made => {
-                made.map_err(RecordingError::refused("make the recording", path_with(digits)))?;
-                return Ok(path_with(digits));
-            }
+            made => return made.map_err(RecordingError::refused("make the recording", path_with(digits))),
         }
     }
     Err(RecordingError::Exists { path: path_with(16) })
@@ -323,13 +335,21 @@ fn missing(reason: &str, hint: &str) -> Caveat {
 }
 
 impl Finished {
+    /// Opens the recording.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn open(&self) -> Result<Recording, RecordingError> {
+        Recording::open_in(Arc::clone(&self.directory))
+    }
+
     /// Writes `text` as the trace of the recording and names it in the manifest, instead of the caveat
     /// [`trace_awaited`]. The trace is written last, since rows and manifest have priority on a disk that is nearly full.
     /// If it cannot be written, no part of the file remains, and the manifest gets the cause, if it can be written.
     pub(crate) fn keep_trace(&mut self, text: &str) {
-        let kept = write_trace(&self.path, text).and_then(|()| self.enter_trace(None));
+        let kept = write_trace(&self.directory, text).and_then(|()| self.enter_trace(None));
         if let Err(error) = kept {
-            _ = fs::remove_file(self.path.join(TRACE));
+            _ = self.directory.remove(TRACE);
             // If this fails too, the manifest keeps `trace_awaited`.
             _ = self.enter_trace(Some(&error));
         }
@@ -342,20 +362,19 @@ impl Finished {
         if let Some(facts) = &mut manifest.run.wakeup {
             facts.trace = failure.is_none().then(|| TRACE.to_owned());
         }
-        manifest_file::rewrite(&self.path, &manifest)?;
+        manifest_file::rewrite(&self.directory, &manifest)?;
         self.manifest = manifest;
         Ok(())
     }
 }
 
-fn write_trace(directory: &Path, text: &str) -> io::Result<()> {
-    let unfinished = directory.join(UNFINISHED_TRACE);
-    let written = File::create(&unfinished).and_then(|mut file| {
+fn write_trace(directory: &Directory, text: &str) -> io::Result<()> {
+    let written = directory.replace_file(UNFINISHED_TRACE).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_data()?;
-        fs::rename(&unfinished, directory.join(TRACE))
+        directory.rename(UNFINISHED_TRACE, TRACE)
     });
-    written.inspect_err(|_| _ = fs::remove_file(&unfinished))
+    written.inspect_err(|_| _ = directory.remove(UNFINISHED_TRACE))
 }
 
 #[cfg(test)]

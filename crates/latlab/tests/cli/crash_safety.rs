@@ -23,7 +23,7 @@ const SOME_EVENTS: u64 = 1_000;
 
 /// A ping in `directory` that has begun to record, without a warm-up.
 #[track_caller]
-fn measuring(directory: &Path, line: &str) -> Running {
+pub(crate) fn measuring(directory: &Path, line: &str) -> Running {
     under_way(directory, &format!("--warmup 0 {line}"))
 }
 
@@ -241,7 +241,7 @@ fn the_removal_of_the_store_ends_the_run() {
 
 /// Exit code, stdout and stderr of `script` with `arguments` in a mount namespace of its own; `$0` is latlab. `None` if the
 /// test is skipped.
-fn in_own_mounts(directory: &Path, script: &str, arguments: &[&str]) -> Option<(Option<i32>, String)> {
+pub(crate) fn in_own_mounts(directory: &Path, script: &str, arguments: &[&str]) -> Option<(Option<i32>, String)> {
     let unshare = program("unshare")?;
     let possible =
         Command::new(&unshare).args(["--mount", "true"]).stderr(Stdio::null()).status().expect("it is there");

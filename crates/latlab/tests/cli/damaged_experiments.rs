@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::compare::document;
 use crate::harness::{Latlab, contains, empty, lacks};
+use crate::sealed::{write_journal, write_manifest};
 use crate::store::recordings_in;
 
 /// A copy of a finished experiment in `E`, and the names of its judged runs.
@@ -187,7 +188,7 @@ fn a_run_without_an_answer_that_is_gone_or_damaged_keeps_no_gate() {
                 true => line.replace(r#""outcome":"completed""#, r#""outcome":"failed""#) + "\n",
                 false => line.to_owned() + "\n",
             };
-            fs::write(lab.path("E/journal.jsonl"), journal.lines().map(failed).collect::<String>()).expect("written");
+            write_journal(&lab.path("E"), &journal.lines().map(failed).collect::<String>());
             let run = lab.path("E/runs").join(last);
             match is_gone {
                 true => fs::remove_dir_all(run).expect("removed"),
@@ -215,7 +216,7 @@ fn a_copy_of_a_run_is_left_out_and_one_in_place_of_another_run_is_missing() {
     (refused["outcome"], refused["recording"]) = (json!("refused"), Value::Null);
     let began = journal.lines().take_while(|line| *line != ended).last().expect("its begin");
     let twice = journal.replace(began, &format!("{began}\n{refused}\n{began}"));
-    fs::write(lab.path("E/journal.jsonl"), twice).expect("written");
+    write_journal(&lab.path("E"), &twice);
     let ran = lab.line("compare E --statistic p50 --json").stderr(contains("or it is a copy of one"));
     assert_eq!(counts(&document(&ran.success())), intact);
 
@@ -225,7 +226,7 @@ fn a_copy_of_a_run_is_left_out_and_one_in_place_of_another_run_is_missing() {
     let manifest = fs::read_to_string(of_another.join("manifest.json")).expect("a manifest");
     let mut manifest: Value = serde_json::from_str(&manifest).expect("JSON");
     (manifest["experiment"]["experiment"], manifest["experiment"]["position"]) = (json!("00000000deadbeef"), json!(99));
-    fs::write(of_another.join("manifest.json"), manifest.to_string()).expect("written");
+    write_manifest(&of_another, manifest);
     let ran = lab.line("compare E --statistic p50 --json").stderr(contains("it is not a run of this experiment"));
     assert_eq!(counts(&document(&ran.success())), intact);
 

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::fake_host::FakeHost;
 use crate::harness::{Latlab, Running, check_schema, contains, lacks, wait_until};
+use crate::sealed::write_journal;
 
 /// Twelve runs of 100 probes.
 pub(crate) const SMALL: &str = "name = \"small\"\nkind = \"ping\"\n[base]\ncount = 100\nwarmup = \"0\"\n\
@@ -252,8 +253,7 @@ fn a_wall_clock_set_back_does_not_affect_continuation() {
     // As written before the wall clock was set back from the year 2099.
     let before = only(directory.path());
     let text = fs::read_to_string(before.join("journal.jsonl")).expect("a journal");
-    fs::write(before.join("journal.jsonl"), text.replace("\"at\":\"20", "\"at\":\"2099-01-01T00:00:00.000Z 20"))
-        .expect("written");
+    write_journal(&before, &text.replace("\"at\":\"20", "\"at\":\"2099-01-01T00:00:00.000Z 20"));
     let later = before.with_file_name("20990101T000000Z-experiment-ffff");
     fs::rename(&before, &later).expect("renamed");
     Latlab::at(directory.path()).line("run x.toml").stderr(contains("going on with")).success();

@@ -18,6 +18,7 @@ mod fake_host;
 mod far_end;
 mod harness;
 mod host;
+mod hostile_recordings;
 mod lab;
 mod list;
 mod load;
@@ -33,6 +34,8 @@ mod remote;
 mod remote_settings;
 #[path = "../scheduling/mod.rs"]
 mod scheduling;
+#[path = "../sealed/mod.rs"]
+mod sealed;
 mod search;
 mod serve;
 mod settings;

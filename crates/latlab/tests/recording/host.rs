@@ -9,6 +9,7 @@ use latlab::plan::Side;
 use latlab::recording::manifest::RunEnding;
 use latlab::recording::{Recording, RecordingError, RecordingWriter, Store};
 
+use crate::sealed::edit_manifest;
 use crate::{files, runs, stop, store, wait_until};
 
 /// Sample `seq` of a host with two CPUs and few known facts.
@@ -102,8 +103,7 @@ fn a_recording_with_fewer_host_rows_than_its_manifest_says_is_damaged() {
     let (_directory, store) = store();
     let (writer, log, _) = sampled(&store, "00000000000010ac");
     let path = writer.finish(log, RunEnding::Completed, None).expect("finished").path;
-    let manifest = fs::read_to_string(path.join("manifest.json")).expect("manifest");
-    fs::write(path.join("manifest.json"), manifest.replace("\"host_rows\": 30", "\"host_rows\": 31")).expect("written");
+    edit_manifest(&path, "\"host_rows\": 30", "\"host_rows\": 31");
     let error = Recording::open(&path).expect_err("a row is missing");
     assert_eq!(error.explain().cause.as_deref(), Some("30 rows, and the manifest promises 31"));
     fs::remove_file(path.join("host.parquet")).expect("removed");

@@ -7,9 +7,9 @@ use super::host_samples::is_contended;
 use super::wording::Wording;
 use super::{clocks, host_samples, hosts, loads};
 use crate::analysis::host_samples::HostAccumulators;
-use crate::diagnostics::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity, names_full_disk};
 use crate::plan::{Kind, Side};
-use crate::recording::manifest::{Manifest, RunEnding};
+use crate::recording::manifest::{FormatVersion, Manifest, RunEnding};
 use crate::stats::{DescribedFigure, Description, Share};
 use crate::units::Nanos;
 use crate::units::human::{grouped, quantile, significant, span};
@@ -49,7 +49,8 @@ fn of_recording(manifest: &Manifest) -> impl Iterator<Item = Caveat> {
     // Probes during a stream only accompany what it measures.
     let has_probes = manifest.kind != Kind::Stream;
     let of_probes = if has_probes { [undecided(manifest), orphans(manifest)] } else { [None, None] };
-    [ended(manifest), gap(manifest)].into_iter().chain(of_probes).chain([unreadable(manifest)]).flatten()
+    let of_files = [unreadable(manifest), unchecked(manifest), without_checksums(manifest)];
+    [ended(manifest), gap(manifest)].into_iter().chain(of_probes).chain(of_files).flatten()
 }
 
 fn ended(manifest: &Manifest) -> Option<Caveat> {
@@ -85,8 +86,7 @@ fn gap(manifest: &Manifest) -> Option<Caveat> {
         // A disk that refused to write is named in the reason, as `errno::explain` words it; a faster disk would have
         // refused as well.
         let reason = manifest.reason.as_deref().filter(|_| manifest.ending == RunEnding::Failed).unwrap_or_default();
-        let is_full = ["(ENOSPC)", "(EDQUOT)"].iter().any(|name| reason.contains(name));
-        let (why, hint) = match is_full {
+        let (why, hint) = match names_full_disk(reason) {
             true => ("the disk was full", "free some space, or name another place with `--store`"),
             false => (
                 "the ring was full, since its writer got too little CPU time, or the disk was too slow",
@@ -149,6 +149,33 @@ fn unreadable(manifest: &Manifest) -> Option<Caveat> {
             format!("places of the spool that held no event: {}", grouped(events)),
             Wording::of(manifest.kind).rows_missing,
             "expected after a power cut; else check the disk under `--store`, and measure again",
+        )
+    })
+}
+
+fn unchecked(manifest: &Manifest) -> Option<Caveat> {
+    let events = manifest.run.unchecked_events;
+    (events > 0).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "unchecked-events",
+            format!("events at the end of the spool that no checksum covers: {}", grouped(events)),
+            "damage to them would not be noticed",
+            "none: the process was killed, or the disk was full, while it wrote them",
+        )
+    })
+}
+
+/// Checksums came with format 1.6.
+fn without_checksums(manifest: &Manifest) -> Option<Caveat> {
+    let FormatVersion { major, minor } = manifest.format;
+    manifest.lacks_checksums().then(|| {
+        Caveat::new(
+            Severity::Note,
+            "no-checksums",
+            format!("the recording cannot be checked: format {major}.{minor} has no checksums"),
+            "damage that leaves plausible values would not be noticed",
+            "keep it on a disk that you trust; recordings of this latlab have checksums",
         )
     })
 }

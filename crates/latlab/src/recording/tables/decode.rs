@@ -4,40 +4,33 @@
 //! different words in ten million rows. Encodings: <https://parquet.apache.org/docs/file-format/data-pages/encodings/>,
 //! PLAIN for the dictionary and RLE_DICTIONARY (a bit width, then runs and bit-packed groups) for the rows.
 
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
-
-use latlab_sys::errno;
 use parquet::basic::Encoding;
-use parquet::column::page::Page;
+use parquet::column::page::{Page, PageReader};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
-use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 
 use super::column::{ColumnSpec, ColumnType, IntColumn, WordColumn};
+use super::file::{TableFile, cause_of, contained};
 use crate::recording::error::RecordingError;
 
 /// A table of a recording, open, whose columns have the expected types.
+#[derive(Debug)]
 pub(crate) struct TableReader {
-    path: PathBuf,
-    file: SerializedFileReader<File>,
+    file: TableFile,
     /// Each column, and its index in the file: `None` if the version that wrote the file did not have it.
     columns: Vec<(ColumnSpec, Option<usize>)>,
 }
 
 impl TableReader {
-    /// Opens the file at `path`, which has `columns` in any order; a nullable one may be missing.
-    pub(super) fn open(path: &Path, columns: &[ColumnSpec]) -> Result<TableReader, RecordingError> {
-        let file = open_file(path)?;
+    /// The table in `file`, which has `columns` in any order; a nullable one may be missing.
+    pub(super) fn new(file: TableFile, columns: &[ColumnSpec]) -> Result<TableReader, RecordingError> {
         let found = columns.iter().map(|column| match index_of(&file, *column)? {
             None if !column.nullable => Err(format!("it has no column `{}`", column.name)),
             index => Ok((*column, index)),
         });
-        let columns = found.collect::<Result<_, _>>().map_err(|what| RecordingError::damaged(path, what))?;
-        Ok(TableReader { path: path.to_owned(), file, columns })
+        let columns = found.collect::<Result<_, _>>().map_err(|what| RecordingError::damaged(file.path(), what))?;
+        Ok(TableReader { file, columns })
     }
 
     /// Rows in the file.
@@ -50,31 +43,16 @@ impl TableReader {
         self,
         read: impl Fn(&GroupReader<'_>) -> Result<T, String>,
     ) -> impl Iterator<Item = Result<T, RecordingError>> {
-        (0..self.file.num_row_groups()).map(move |number| {
-            let damaged = |what| RecordingError::damaged(&self.path, what);
-            let group = self.file.get_row_group(number);
-            let group = group.map_err(|error| damaged(format!("row group {number}: {}", cause_of(&error))))?;
-            let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-            read(&GroupReader { number, group: group.as_ref(), columns: &self.columns, rows }).map_err(damaged)
+        (0..self.file.metadata().num_row_groups()).map(move |number| {
+            let rows = self.file.group_rows(number);
+            let group = GroupReader { number, file: &self.file, columns: &self.columns, rows };
+            contained(|| read(&group)).map_err(|what| RecordingError::damaged(self.file.path(), what))
         })
     }
 }
 
-fn open_file(path: &Path) -> Result<SerializedFileReader<File>, RecordingError> {
-    let file = File::open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => RecordingError::damaged(path, "the file is missing"),
-        _ => RecordingError::refused("open", path)(error),
-    })?;
-    match file.metadata().map_err(RecordingError::refused("open", path))? {
-        metadata if metadata.is_dir() => return Err(RecordingError::damaged(path, "a directory stands in its place")),
-        metadata if metadata.len() == 0 => return Err(RecordingError::damaged(path, "0 bytes")),
-        _ => (),
-    }
-    SerializedFileReader::new(file).map_err(|error| RecordingError::damaged(path, cause_of(&error)))
-}
-
 /// The index of `column` in the file, found by name since later versions may add columns.
-fn index_of(file: &SerializedFileReader<File>, column: ColumnSpec) -> Result<Option<usize>, String> {
+fn index_of(file: &TableFile, column: ColumnSpec) -> Result<Option<usize>, String> {
     let schema = file.metadata().file_metadata().schema_descr();
     let Some(index) = schema.columns().iter().position(|found| found.path().string() == column.name) else {
         return Ok(None);
@@ -86,20 +64,10 @@ fn index_of(file: &SerializedFileReader<File>, column: ColumnSpec) -> Result<Opt
     if fits { Ok(Some(index)) } else { Err(format!("its column `{}` has another type", column.name)) }
 }
 
-fn cause_of(error: &ParquetError) -> String {
-    if let ParquetError::External(source) = error
-        && let Some(refused) = source.downcast_ref::<io::Error>()
-    {
-        return errno::explain(refused);
-    }
-    let text = error.to_string();
-    text.strip_prefix("Parquet error: ").unwrap_or(&text).to_owned()
-}
-
 /// One row group; columns are given by their index in the table.
 pub(crate) struct GroupReader<'a> {
     number: usize,
-    group: &'a dyn RowGroupReader,
+    file: &'a TableFile,
     columns: &'a [(ColumnSpec, Option<usize>)],
     pub(super) rows: usize,
 }
@@ -136,16 +104,20 @@ impl GroupReader<'_> {
         move |what| format!("column `{}`, row group {}: {what}", column.name, self.number)
     }
 
+    fn statistics(&self, index: usize) -> Option<&Statistics> {
+        self.file.metadata().row_group(self.number).column(index).statistics()
+    }
+
     fn decode_ints(&self, index: usize, column_type: ColumnType) -> Result<IntColumn, String> {
-        let statistics = self.group.metadata().column(index).statistics();
+        let statistics = self.statistics(index);
         if statistics.and_then(Statistics::null_count_opt) == Some(self.rows as u64) {
             return Ok(IntColumn::nulls(self.rows));
         }
         if let Some(constant) = statistics.and_then(constant_int) {
             return Ok(IntColumn { values: vec![widen(constant, column_type); self.rows], present: None });
         }
-        let (reader, mut levels) = (self.group.get_column_reader(index), Vec::new());
-        let values: Vec<i64> = match reader.map_err(|error| cause_of(&error))? {
+        let mut levels = Vec::new();
+        let values: Vec<i64> = match self.file.column(self.number, index)? {
             ColumnReader::Int64ColumnReader(reader) => read_values(reader, self.rows, &mut levels)?,
             ColumnReader::Int32ColumnReader(reader) => {
                 let values = read_values(reader, self.rows, &mut levels)?;
@@ -167,12 +139,12 @@ impl GroupReader<'_> {
     }
 
     fn decode_words<T: Copy>(&self, index: usize, parse: impl Fn(&str) -> Option<T>) -> Result<WordColumn<T>, String> {
-        if let Some(constant) = self.group.metadata().column(index).statistics().and_then(constant_word) {
+        if let Some(constant) = self.statistics(index).and_then(constant_word) {
             return parse(constant).map(WordColumn::All).ok_or_else(|| format!("the unknown word `{constant}`"));
         }
-        let mut pages = self.group.get_column_page_reader(index).map_err(|error| cause_of(&error))?;
+        let mut pages = self.file.pages(self.number, index)?;
         let mut decoder = WordDecoder { dictionary: Vec::new(), words: Vec::with_capacity(self.rows), parse };
-        while let Some(page) = pages.get_next_page().map_err(|error| error.to_string())? {
+        while let Some(page) = pages.get_next_page().map_err(|error| cause_of(&error))? {
             decoder.page(&page)?;
         }
         let words = decoder.words;

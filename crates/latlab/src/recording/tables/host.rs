@@ -2,7 +2,6 @@
 
 use std::io;
 use std::io::Write;
-use std::path::Path;
 
 use parquet::errors::Result as ParquetResult;
 
@@ -10,6 +9,7 @@ use super::column::ColumnType::{I64, U16, U64, Word};
 use super::column::{ColumnSpec, WordColumn};
 use super::decode::TableReader;
 use super::encode::TableWriter;
+use super::file::TableFile;
 use crate::facts::{CpuReadings, HostReadings, HostSample};
 use crate::plan::Side;
 use crate::recording::error::RecordingError;
@@ -109,8 +109,12 @@ pub(crate) fn write<W: Write + Send>(
     Ok((table.finish()?, written))
 }
 
-pub(crate) fn open(path: &Path) -> Result<TableReader, RecordingError> {
-    TableReader::open(path, &columns())
+/// The table in `file`.
+///
+/// # Errors
+/// If it has other columns.
+pub(crate) fn open(file: TableFile) -> Result<TableReader, RecordingError> {
+    TableReader::new(file, &columns())
 }
 
 /// The rows in order. A row group that cannot be read yields one error in the place of its rows.
@@ -173,7 +177,10 @@ impl<E, I: Iterator<Item = Result<HostRow, E>>> Iterator for SampleJoin<I> {
 pub(crate) mod tests {
     use std::fs::File;
 
+    use std::path::Path;
+
     use super::*;
+    use crate::platform::Directory;
 
     /// Sample `seq` of a host with two CPUs.
     pub(crate) fn sample(seq: u64) -> HostSample {
@@ -210,6 +217,11 @@ pub(crate) mod tests {
         assert_eq!(names.len(), columns().len());
     }
 
+    fn opened(directory: &Path) -> Result<TableReader, RecordingError> {
+        let directory = Directory::open(directory).expect("opens");
+        open(TableFile::open(&directory, HOST, None)?)
+    }
+
     #[test]
     fn rows_survive_the_file() {
         let directory = tempfile::tempdir().expect("temporary directory");
@@ -222,7 +234,7 @@ pub(crate) mod tests {
             .collect();
         let target = File::create(&path).expect("created");
         let (_, written) = write(target, "0123456789abcdef", rows.iter().copied().map(Ok)).expect("written");
-        let table = open(&path).expect("opens");
+        let table = opened(directory.path()).expect("opens");
         assert_eq!((written, table.rows()), (12_000, 12_000));
         assert_eq!(super::rows(table).collect::<Result<Vec<_>, _>>().expect("reads"), rows);
     }
@@ -232,11 +244,11 @@ pub(crate) mod tests {
         let directory = tempfile::tempdir().expect("temporary directory");
         let path = directory.path().join(HOST);
         std::fs::write(&path, "PAR1 no").expect("written");
-        assert!(matches!(open(&path), Err(RecordingError::Damaged { .. })));
+        assert!(matches!(opened(directory.path()), Err(RecordingError::Damaged { .. })));
         let target = File::create(&path).expect("created");
         let table = TableWriter::new(target, "", "host_sample", &[ColumnSpec::required("seq", U64)]).expect("begun");
         table.finish().expect("closed");
-        let Err(RecordingError::Damaged { what, .. }) = open(&path) else { panic!("it lacks columns") };
+        let Err(RecordingError::Damaged { what, .. }) = opened(directory.path()) else { panic!("it lacks columns") };
         assert_eq!(what, "it has no column `host`");
     }
 }

@@ -3,7 +3,6 @@
 
 use std::io;
 use std::io::Write;
-use std::path::Path;
 
 use parquet::errors::Result as ParquetResult;
 
@@ -11,6 +10,7 @@ use super::column::ColumnType::{I64, U16, U64, Word};
 use super::column::{ColumnSpec, IntColumn, WordColumn};
 use super::decode::TableReader;
 use super::encode::TableWriter;
+use super::file::TableFile;
 use super::probes::parse_phase;
 use crate::facts::{IntervalCounts, StreamEnd, StreamInterval};
 use crate::probe::Phase;
@@ -130,8 +130,12 @@ pub(crate) fn write<W: Write + Send>(
     table.finish()
 }
 
-pub(crate) fn open(path: &Path) -> Result<TableReader, RecordingError> {
-    TableReader::open(path, &COLUMNS)
+/// The table in `file`.
+///
+/// # Errors
+/// If it has other columns.
+pub(crate) fn open(file: TableFile) -> Result<TableReader, RecordingError> {
+    TableReader::new(file, &COLUMNS)
 }
 
 /// The rows of each row group.

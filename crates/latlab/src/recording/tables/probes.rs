@@ -1,7 +1,6 @@
 //! `probes.parquet`: a row per probe, in the order of `seq`.
 
 use std::io::Write;
-use std::path::Path;
 
 use parquet::errors::Result as ParquetResult;
 
@@ -9,6 +8,7 @@ use super::column::ColumnType::{Flag, I32, I64, U16, U32, U64, Word};
 use super::column::{ColumnSpec, IntColumn, WordColumn};
 use super::decode::{GroupReader, TableReader};
 use super::encode::TableWriter;
+use super::file::TableFile;
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::recording::error::RecordingError;
 use crate::units::Stamp;
@@ -218,8 +218,12 @@ pub(crate) fn create<W: Write + Send>(target: W, run_id: &str) -> ParquetResult<
     TableWriter::new(target, run_id, "probe", &COLUMNS)
 }
 
-pub(crate) fn open(path: &Path) -> Result<TableReader, RecordingError> {
-    TableReader::open(path, &COLUMNS)
+/// The table in `file`.
+///
+/// # Errors
+/// If it has other columns.
+pub(crate) fn open(file: TableFile) -> Result<TableReader, RecordingError> {
+    TableReader::new(file, &COLUMNS)
 }
 
 /// A batch of `columns` for each row group.

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::io::Write;
-use std::path::Path;
 
 use parquet::errors::Result as ParquetResult;
 
@@ -10,6 +9,7 @@ use super::column::ColumnType::{I64, U16, U64, Word};
 use super::column::{ColumnSpec, IntColumn, WordColumn};
 use super::decode::TableReader;
 use super::encode::TableWriter;
+use super::file::TableFile;
 use super::probes::parse_phase;
 use crate::plan::Via;
 use crate::probe::Phase;
@@ -67,8 +67,12 @@ pub(crate) fn write<W: Write + Send>(
     table.finish()
 }
 
-pub(crate) fn open(path: &Path) -> Result<TableReader, RecordingError> {
-    TableReader::open(path, &COLUMNS)
+/// The table in `file`.
+///
+/// # Errors
+/// If it has other columns.
+pub(crate) fn open(file: TableFile) -> Result<TableReader, RecordingError> {
+    TableReader::new(file, &COLUMNS)
 }
 
 /// A batch for each row group.

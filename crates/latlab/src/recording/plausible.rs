@@ -1,0 +1,201 @@
+//! Values that latlab's own recordings cannot have: an instant before one that precedes it on the same clock, and an instant
+//! far outside of the run. They are damage that no checksum found, because an old recording has none.
+
+use std::ops::RangeInclusive;
+
+use super::manifest::Manifest;
+use super::tables::column::IntColumn;
+use super::tables::probes::ProbeBatch;
+use super::tables::wakeups::WakeupBatch;
+use crate::facts::{StreamEnd, StreamInterval};
+use crate::units::Nanos;
+
+/// Instants so far before or after the run are not of it: the clocks of a manifest are read at its begin and end.
+const MARGIN: Nanos = Nanos::from_secs(3_600);
+/// The longest run whose end is not known.
+const LONGEST: Nanos = Nanos::from_secs(10 * 366 * 86_400);
+
+/// What instants of a recording's rows are possible.
+#[derive(Clone, Debug)]
+pub(super) struct PossibleInstants {
+    /// On the sender's clock; `None` if the recording does not say when it was made.
+    of_sender: Option<RangeInclusive<i64>>,
+}
+
+impl PossibleInstants {
+    /// Those of the recording of `manifest`; `None` if another software wrote it, which may define its columns otherwise.
+    pub(super) fn of(manifest: &Manifest) -> Option<PossibleInstants> {
+        let bounds = |start: i64| {
+            let end = manifest.here.clock_end.map(|end| end.monotonic_ns);
+            let end = end.unwrap_or_else(|| start.saturating_add(LONGEST.0));
+            start.saturating_sub(MARGIN.0)..=end.saturating_add(MARGIN.0)
+        };
+        let of_sender = manifest.here.clock_start.map(|start| bounds(start.monotonic_ns));
+        (manifest.software.name == "latlab").then_some(PossibleInstants { of_sender })
+    }
+
+    /// Checks the columns of `batch` that were read; its first row is row `first` of the table.
+    ///
+    /// # Errors
+    /// The row and the value that is not possible.
+    pub(super) fn check_probes(&self, batch: &ProbeBatch, first: u64) -> Result<(), String> {
+        let (sent, received) = (("sent_ns", &batch.sent_ns), ("received_ns", &batch.received_ns));
+        let at_reflector = ("reflector_received_ns", &batch.reflector_received_ns);
+        check_order(sent, received, first)?;
+        check_order(at_reflector, ("reflector_sent_ns", &batch.reflector_sent_ns), first)?;
+        [("due_ns", &batch.due_ns), sent, received].into_iter().try_for_each(|column| self.check_range(column, first))
+    }
+
+    /// The same of wake-ups.
+    ///
+    /// # Errors
+    /// As [`PossibleInstants::check_probes`].
+    pub(super) fn check_wakeups(&self, batch: &WakeupBatch, first: u64) -> Result<(), String> {
+        self.check_range(("due_ns", &batch.due_ns), first)?;
+        self.check_range(("woke_ns", &batch.woke_ns), first)
+    }
+
+    /// The same of intervals.
+    ///
+    /// # Errors
+    /// As [`PossibleInstants::check_probes`].
+    pub(super) fn check_intervals(&self, intervals: &[StreamInterval], first: u64) -> Result<(), String> {
+        intervals.iter().zip(first..).try_for_each(|(interval, row)| {
+            let StreamInterval { start_ns, end_ns, .. } = *interval;
+            if end_ns < start_ns {
+                return Err(before(row, ("end_ns", end_ns), ("start_ns", start_ns)));
+            }
+            let of_sender = self.of_sender.as_ref().filter(|_| interval.end() == StreamEnd::Sender);
+            match of_sender.and_then(|possible| [start_ns, end_ns].into_iter().find(|at| !possible.contains(at))) {
+                Some(at) => Err(outside(row, "start_ns or end_ns", at)),
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn check_range(&self, (name, column): NamedColumn<'_>, first: u64) -> Result<(), String> {
+        let Some(possible) = &self.of_sender else { return Ok(()) };
+        let is_outside = |row: &usize| column.get(*row).is_some_and(|at| !possible.contains(&at));
+        match (0..column.values.len()).find(is_outside) {
+            Some(row) => Err(outside(first + row as u64, name, column.values[row])),
+            None => Ok(()),
+        }
+    }
+}
+
+type NamedColumn<'a> = (&'static str, &'a IntColumn);
+
+/// Checks that no instant of `later` is before that of `earlier` in the same row; a column that was not read is empty.
+fn check_order(earlier: NamedColumn<'_>, later: NamedColumn<'_>, first: u64) -> Result<(), String> {
+    let rows = earlier.1.values.len().min(later.1.values.len());
+    let instants = |row| Some((earlier.1.get(row)?, later.1.get(row)?));
+    match (0..rows).find(|row| instants(*row).is_some_and(|(earlier, later)| later < earlier)) {
+        Some(row) => {
+            let value = |(name, column): NamedColumn<'_>| (name, column.values[row]);
+            Err(before(first + row as u64, value(later), value(earlier)))
+        }
+        None => Ok(()),
+    }
+}
+
+fn before(row: u64, (later, at): (&str, i64), (earlier, since): (&str, i64)) -> String {
+    format!("row {row}: {later} {at} is before {earlier} {since}")
+}
+
+fn outside(row: u64, name: &str, at: i64) -> String {
+    format!("row {row}: {name} {at} is far outside of the run")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::{ClockAnchor, IntervalCounts};
+    use crate::plan::{RunSpec, Via, WakeupCpus, WakeupSpec, Work};
+    use crate::probe::Phase;
+
+    fn manifest() -> Manifest {
+        let spec = WakeupSpec {
+            via: Via::ClockNanosleep,
+            interval_ns: Nanos::from_millis(1),
+            relative: false,
+            cpus: WakeupCpus::Anywhere,
+            break_ns: None,
+        };
+        let mut manifest = Manifest::new(RunSpec::here(Work::Wakeup(spec)), "0".into(), "now".into());
+        let anchor = ClockAnchor { monotonic_ns: HOUR * 5, realtime_ns: 0, boottime_ns: 0, tai_ns: 0, width_ns: 0 };
+        (manifest.here.clock_start, manifest.here.clock_end) = (Some(anchor), Some(anchor));
+        manifest
+    }
+
+    const HOUR: i64 = 3_600_000_000_000;
+
+    fn column(values: [i64; 2]) -> IntColumn {
+        values.into_iter().map(Some).collect()
+    }
+
+    #[test]
+    fn an_answer_before_its_probe_is_named_with_row_and_values() {
+        let possible = PossibleInstants::of(&manifest()).expect("latlab's own");
+        let (sent_ns, received_ns) = (column([HOUR * 5, HOUR * 5 + 9]), column([HOUR * 5, HOUR * 5 + 8]));
+        let mut batch = ProbeBatch { rows: 2, sent_ns, received_ns, ..ProbeBatch::default() };
+        let what = possible.check_probes(&batch, 100).expect_err("impossible");
+        assert_eq!(what, "row 101: received_ns 18000000000008 is before sent_ns 18000000000009");
+        batch.received_ns = IntColumn::nulls(2);
+        possible.check_probes(&batch, 100).expect("lost probes");
+        batch.received_ns = IntColumn::default();
+        possible.check_probes(&batch, 100).expect("a column that was not read");
+        batch.reflector_received_ns = column([5, 5]);
+        batch.reflector_sent_ns = column([5, 4]);
+        assert!(possible.check_probes(&batch, 0).is_err_and(|what| what.starts_with("row 1: reflector_sent_ns 4 ")));
+    }
+
+    #[test]
+    fn an_instant_hours_before_or_after_the_run_is_impossible() {
+        let possible = PossibleInstants::of(&manifest()).expect("latlab's own");
+        let check = |at: i64| {
+            let batch = WakeupBatch { rows: 2, woke_ns: column([HOUR * 5, at]), ..WakeupBatch::default() };
+            possible.check_wakeups(&batch, 0)
+        };
+        assert_eq!((check(HOUR * 4), check(HOUR * 6)), (Ok(()), Ok(())));
+        for at in [HOUR * 4 - 1, HOUR * 6 + 1, i64::MIN, i64::MAX] {
+            assert_eq!(check(at), Err(format!("row 1: woke_ns {at} is far outside of the run")));
+        }
+        let unknown = Manifest { here: Default::default(), ..manifest() };
+        let batch = WakeupBatch { rows: 2, woke_ns: column([0, i64::MAX]), ..WakeupBatch::default() };
+        PossibleInstants::of(&unknown).expect("latlab's own").check_wakeups(&batch, 0).expect("no bounds are known");
+    }
+
+    #[test]
+    fn an_interval_cannot_end_before_it_starts() {
+        let possible = PossibleInstants::of(&manifest()).expect("latlab's own");
+        let interval = |start_ns, end_ns, seen| StreamInterval {
+            flow: 0,
+            phase: Phase::Measure,
+            start_ns,
+            end_ns,
+            cpu: None,
+            seen,
+        };
+        let offered = IntervalCounts::Offered { packets: 1, refused: 0, skipped: 0 };
+        let counted = IntervalCounts::Counted {
+            polled: 1,
+            delivered: 1,
+            reordered: 0,
+            duplicates: 0,
+            outside_window: 0,
+            socket_drops: None,
+        };
+        let check = |interval| possible.check_intervals(&[interval], 7);
+        check(interval(HOUR * 5, HOUR * 5, offered)).expect("possible");
+        check(interval(1, 2, counted)).expect("the receiver's clock is another one");
+        assert!(check(interval(1, 2, offered)).is_err_and(|what| what.contains("row 7")));
+        assert!(check(interval(2, 1, counted)).is_err_and(|what| what.contains("end_ns 1 is before start_ns 2")));
+    }
+
+    #[test]
+    fn rows_of_another_software_are_not_judged() {
+        let mut imported = manifest();
+        imported.software.name = "sockperf".into();
+        assert!(PossibleInstants::of(&imported).is_none());
+    }
+}
