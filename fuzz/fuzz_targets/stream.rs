@@ -40,6 +40,7 @@ fuzz_target!(|script: Vec<Act>| {
         idle: second,
         stream: StreamTerms::NONE,
         down: false,
+        confirms: true,
     };
     let mut opening = [0; OPEN_BYTES];
     Open { nonce: [1; 16], token: cookie.token, terms }.write(&setup.codes(), &mut opening);

@@ -1,5 +1,7 @@
 //! Sessions over real loopback sockets, and the wire rules in a simulation without sockets.
 
+#[path = "session/confirmation.rs"]
+mod confirmation;
 #[path = "session/connected.rs"]
 mod connected;
 #[path = "session/down.rs"]

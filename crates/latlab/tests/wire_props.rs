@@ -46,6 +46,7 @@ fn terms() -> impl Strategy<Value = Terms> {
         idle: Nanos(spans.2),
         stream: StreamTerms { batched, unchecked },
         down: batched && !unchecked,
+        confirms: unchecked,
     })
 }
 

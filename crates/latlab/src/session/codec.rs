@@ -10,8 +10,9 @@ use crate::probe::Seq;
 use crate::transport::Transport;
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 use crate::wire::{
-    Accept, AnswerFacts, CLOSE_BYTES, Close, Codes, Malformed, Nonce, ProbeHeader, REPORT_BYTES, Report, SealedAnswer,
-    SessionKeys, StreamTally, TagKey, Terms, extend_sent_counter, extend_stamp,
+    Accept, AnswerFacts, CLOSE_BYTES, Close, Codes, Malformed, MessageHeader, MessageType, NONCE_BYTES, Nonce,
+    POLL_BYTES, ProbeHeader, REPORT_BYTES, Report, SETUP_HEADER_BYTES, SealedAnswer, SessionKeys, StreamPoll,
+    StreamTally, TagKey, Terms, extend_sent_counter, extend_stamp,
 };
 
 /// A genuine answer.
@@ -154,6 +155,9 @@ pub struct NativeSession {
     newest: Option<u64>,
     /// Reflector's clock − sender's clock, good to about the delay of the path: only for extending stamps.
     offset_ns: i64,
+    /// POLLs sent in this session; those up to `confirmed` were sent to confirm it.
+    polls: u64,
+    confirmed: u64,
     strays: [u64; Stray::ALL.len()],
 }
 
@@ -168,6 +172,8 @@ impl NativeSession {
             probe: vec![0; accept.terms.size_bytes as usize].into_boxed_slice(),
             newest: None,
             offset_ns: accept.anchor.as_nanos().wrapping_sub(received.as_nanos()),
+            polls: 0,
+            confirmed: 0,
             strays: [0; Stray::ALL.len()],
         }
     }
@@ -201,11 +207,24 @@ impl NativeSession {
         self.keys.as_ref().map_or(Codes::None, |keys| keys.close.clone())
     }
 
-    /// The TALLY in `datagram`, if it is a genuine reply to one of the first `polls` POLLs of this session.
-    pub(super) fn decode_tally(&self, datagram: &[u8], polls: u64) -> Option<StreamTally> {
+    /// Writes a new POLL that gives `credit_bytes`, and returns its number.
+    pub(super) fn write_poll(&mut self, credit_bytes: u64, to: &mut [u8; POLL_BYTES]) -> u64 {
+        self.polls += 1;
+        let (session, nonce, number) = (self.session, self.nonce, self.polls);
+        StreamPoll { session, nonce, number, wants_cpu: true, credit_bytes }.write(&self.close_codes(), to);
+        self.polls
+    }
+
+    /// The session is confirmed: TALLYs that reply to the POLLs so far are not results.
+    pub(super) fn set_confirmed(&mut self) {
+        self.confirmed = self.polls;
+    }
+
+    /// The TALLY in `datagram`, if it is a genuine reply to a POLL of this session since that was confirmed.
+    pub(super) fn decode_tally(&self, datagram: &[u8]) -> Option<StreamTally> {
         let tally = StreamTally::parse(datagram).ok()?;
         let ours = tally.session == self.number() && tally.nonce == *self.nonce();
-        let requested = (1..=polls).contains(&tally.number);
+        let requested = tally.number > self.confirmed && tally.number <= self.polls;
         (ours && requested && self.close_codes().verify(datagram)).then_some(tally)
     }
 
@@ -296,6 +315,15 @@ impl NativeSession {
         }
     }
 
+    /// Whether `datagram` is a reply of this session's set-up that was repeated or late.
+    #[cold]
+    fn is_setup_reply(&self, datagram: &[u8]) -> bool {
+        let replies = [MessageType::Cookie, MessageType::Accept, MessageType::Tally];
+        let nonce = datagram.get(SETUP_HEADER_BYTES..SETUP_HEADER_BYTES + NONCE_BYTES);
+        let message = MessageHeader::parse(datagram).map(|header| header.message);
+        message.is_ok_and(|message| replies.contains(&message)) && nonce == Some(&self.nonce[..])
+    }
+
     #[inline]
     fn answer_key(&self) -> Option<&TagKey> {
         self.keys.as_ref().map(|keys| &keys.answers)
@@ -316,7 +344,7 @@ impl ProbeCodec for NativeSession {
         match self.decode_answer(datagram, received) {
             Ok(answer) => Some(answer),
             Err(stray) => {
-                self.strays[stray as usize] += 1;
+                self.strays[stray as usize] += u64::from(!self.is_setup_reply(datagram));
                 None
             }
         }
@@ -352,7 +380,8 @@ mod tests {
 
     fn session(size_bytes: u32) -> NativeSession {
         let (stream, zero) = (StreamTerms::NONE, Nanos::ZERO);
-        let terms = Terms { size_bytes, interval: zero, duration: zero, idle: zero, stream, down: false };
+        let terms =
+            Terms { size_bytes, interval: zero, duration: zero, idle: zero, stream, down: false, confirms: false };
         let accept = Accept {
             session: 7,
             nonce: [1; 16],

@@ -1,5 +1,5 @@
 //! Opening of a session by the sender: the requested terms, the handshake HELLO → COOKIE → OPEN → ACCEPT over any
-//! transport, and its errors.
+//! transport, the confirmation POLL → TALLY, and their errors.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +13,14 @@ use crate::transport::{PathReport, Transport, explain_broken};
 use crate::units::human::typed_span;
 use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::{
-    Accept, Codes, Cookie, Nonce, OPEN_BYTES, Open, Refuse, RefuseReason, SetupKey, StreamTerms, Terms, VERSION,
-    hello_datagram,
+    Accept, Codes, Cookie, Nonce, OPEN_BYTES, Open, POLL_BYTES, Refuse, RefuseReason, SetupKey, StreamTerms,
+    TALLY_BYTES, Terms, VERSION, hello_datagram,
 };
 
 /// HELLO, or OPEN once there is a COOKIE, is sent at these times: soon again in case of a single loss, then less often.
+/// The POLL that confirms the session is sent at these times after the ACCEPT.
 const ATTEMPTS_AT_MS: [i64; 5] = [0, 200, 600, 1_200, 2_000];
-/// The handshake fails after this time.
+/// The handshake fails after this time, and then the confirmation.
 const HANDSHAKE_TIMEOUT: Nanos = Nanos::from_secs(3);
 
 /// A session to be requested.
@@ -61,6 +62,7 @@ impl SessionParams {
             idle: timeout.max(longest_gap),
             stream: StreamTerms::NONE,
             down: false,
+            confirms: true,
         };
         SessionParams { peer: peer.into(), nonce, terms }
     }
@@ -81,11 +83,12 @@ impl SessionParams {
     }
 }
 
-/// Requests the session `params` from the peer of `transport`, authenticated by `key`. When `stop` is set it ends within
-/// one wait of the transport.
+/// Requests the session `params` from the peer of `transport`, authenticated by `key`, and confirms it if the peer knows
+/// confirmations. When `stop` is set it ends within one wait of the transport.
 ///
 /// # Errors
-/// [`SessionError`]: the peer is silent for 3 s, has another key, or refuses; or `stop` was set.
+/// [`SessionError`]: the peer is silent for 3 s before or after its ACCEPT, has another key, or refuses; or `stop` was
+/// set.
 pub fn open(
     transport: &mut impl Transport,
     clock: &impl Clock,
@@ -105,39 +108,74 @@ fn handshake(
     stop: &AtomicBool,
 ) -> Result<NativeSession, SessionError> {
     let mut handshake = Handshake::new(key, params);
-    // ACCEPT, the longest reply, fits; anything longer is not a reply and may be truncated.
-    let mut buffer = [0; OPEN_BYTES];
-    let start = clock.now();
-    for attempt in 0..ATTEMPTS_AT_MS.len() {
-        handshake.send(transport);
-        let until = ATTEMPTS_AT_MS.get(attempt + 1).map_or(HANDSHAKE_TIMEOUT, |next| Nanos::from_millis(*next));
-        while let Some(left) = Some(start + until - clock.now()).filter(|left| left.0 > 0) {
-            if stop.load(Ordering::Relaxed) {
-                return Err(SessionError::Interrupted { peer: params.peer.clone() });
-            }
-            match transport.receive(&mut buffer, left) {
-                Ok(None) => {}
-                Ok(Some(bytes)) => match handshake.handle(&buffer[..bytes.min(OPEN_BYTES)], clock.now())? {
-                    Progress::None => {}
-                    Progress::Cookie => handshake.send(transport),
-                    Progress::Session(session) => return Ok(*session),
-                },
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => handshake.refused = Some(error),
-                Err(source) => return Err(SessionError::Broken { peer: params.peer.clone(), source }),
-            }
-        }
+    let Some(session) = exchange(&mut handshake, transport, clock, &params.peer, stop)? else {
+        return Err(handshake.timed_out());
+    };
+    if !session.terms().confirms {
+        // An older reflector keeps the session for its idle time.
+        return Ok(*session);
     }
-    Err(handshake.timed_out())
+    let mut confirmation = Confirmation::new(session);
+    match exchange(&mut confirmation, transport, clock, &params.peer, stop)? {
+        Some(session) => Ok(*session),
+        None => Err(SessionError::NotConfirmed { peer: params.peer.clone(), polls: confirmation.polls }),
+    }
+}
+
+/// Requests that are repeated until the reply has come that ends them.
+trait Exchange {
+    /// Sends the current request. An error is kept: the next attempt may succeed.
+    fn send(&mut self, transport: &mut impl Transport);
+
+    /// Handles a received datagram.
+    fn handle(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Result<Progress, SessionError>;
+
+    /// Keeps an error that an earlier datagram caused.
+    fn set_refused(&mut self, error: io::Error);
 }
 
 /// The progress that a received datagram brought.
 enum Progress {
     None,
-    /// A COOKIE: OPEN can be sent.
-    Cookie,
+    /// The next request can be sent.
+    Next,
     Session(Box<NativeSession>),
 }
 
+/// Sends the requests of `exchange` at [`ATTEMPTS_AT_MS`] until it has a session; `None` if the time is over.
+fn exchange(
+    exchange: &mut impl Exchange,
+    transport: &mut impl Transport,
+    clock: &impl Clock,
+    peer: &str,
+    stop: &AtomicBool,
+) -> Result<Option<Box<NativeSession>>, SessionError> {
+    // TALLY, the longest reply, fits; anything longer is not a reply and may be truncated.
+    let mut buffer = [0; TALLY_BYTES + 1];
+    let start = clock.now();
+    for attempt in 0..ATTEMPTS_AT_MS.len() {
+        exchange.send(transport);
+        let until = ATTEMPTS_AT_MS.get(attempt + 1).map_or(HANDSHAKE_TIMEOUT, |next| Nanos::from_millis(*next));
+        while let Some(left) = Some(start + until - clock.now()).filter(|left| left.0 > 0) {
+            if stop.load(Ordering::Relaxed) {
+                return Err(SessionError::Interrupted { peer: peer.to_owned() });
+            }
+            match transport.receive(&mut buffer, left) {
+                Ok(None) => {}
+                Ok(Some(bytes)) => match exchange.handle(&buffer[..bytes.min(buffer.len())], clock.now())? {
+                    Progress::None => {}
+                    Progress::Next => exchange.send(transport),
+                    Progress::Session(session) => return Ok(Some(session)),
+                },
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => exchange.set_refused(error),
+                Err(source) => return Err(SessionError::Broken { peer: peer.to_owned(), source }),
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// HELLO until a COOKIE comes, then OPEN until ACCEPT or REFUSE.
 struct Handshake<'a> {
     params: &'a SessionParams,
     setup: Option<SetupKey>,
@@ -155,31 +193,6 @@ impl<'a> Handshake<'a> {
         Handshake { params, setup, codes, cookie: None, hellos: 0, opens: 0, refused: None }
     }
 
-    /// Sends HELLO or OPEN. An error is kept: the next attempt may succeed, and if none does it is the cause.
-    fn send(&mut self, transport: &mut impl Transport) {
-        let sent = match &self.cookie {
-            None => {
-                self.hellos += 1;
-                transport.send(&hello_datagram(&self.params.nonce))
-            }
-            Some(cookie) => {
-                self.opens += 1;
-                let open = Open { nonce: self.params.nonce, token: cookie.token, terms: self.params.terms };
-                let mut datagram = [0; OPEN_BYTES];
-                open.write(&self.codes, &mut datagram);
-                transport.send(&datagram)
-            }
-        };
-        self.refused = sent.err().or(self.refused.take());
-    }
-
-    fn handle(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Result<Progress, SessionError> {
-        match &self.cookie {
-            None => self.handle_cookie(datagram),
-            Some(_) => self.handle_terms(datagram, received),
-        }
-    }
-
     fn handle_cookie(&mut self, datagram: &[u8]) -> Result<Progress, SessionError> {
         let Ok(cookie) = Cookie::parse(datagram) else { return Ok(Progress::None) };
         if cookie.nonce != self.params.nonce {
@@ -195,7 +208,7 @@ impl<'a> Handshake<'a> {
             _ => {}
         }
         self.cookie = Some(cookie);
-        Ok(Progress::Cookie)
+        Ok(Progress::Next)
     }
 
     fn handle_terms(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Result<Progress, SessionError> {
@@ -228,6 +241,71 @@ impl<'a> Handshake<'a> {
             Some(_) => SessionError::NotOpened { peer, opens: self.opens, keyed: self.setup.is_some() },
         }
     }
+}
+
+impl Exchange for Handshake<'_> {
+    /// Sends HELLO or OPEN. If no attempt succeeds, the last error is the cause.
+    fn send(&mut self, transport: &mut impl Transport) {
+        let sent = match &self.cookie {
+            None => {
+                self.hellos += 1;
+                transport.send(&hello_datagram(&self.params.nonce))
+            }
+            Some(cookie) => {
+                self.opens += 1;
+                let open = Open { nonce: self.params.nonce, token: cookie.token, terms: self.params.terms };
+                let mut datagram = [0; OPEN_BYTES];
+                open.write(&self.codes, &mut datagram);
+                transport.send(&datagram)
+            }
+        };
+        self.refused = sent.err().or(self.refused.take());
+    }
+
+    fn handle(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Result<Progress, SessionError> {
+        match &self.cookie {
+            None => self.handle_cookie(datagram),
+            Some(_) => self.handle_terms(datagram, received),
+        }
+    }
+
+    fn set_refused(&mut self, error: io::Error) {
+        self.refused = Some(error);
+    }
+}
+
+/// POLL until its TALLY comes. The code of a POLL depends on the nonces of both ends, so only an end that has received
+/// the ACCEPT and has the key can send it. A POLL has a number of its own and changes no count of the session.
+struct Confirmation {
+    /// Absent once it is confirmed.
+    session: Option<Box<NativeSession>>,
+    polls: u64,
+}
+
+impl Confirmation {
+    fn new(session: Box<NativeSession>) -> Confirmation {
+        Confirmation { session: Some(session), polls: 0 }
+    }
+}
+
+impl Exchange for Confirmation {
+    fn send(&mut self, transport: &mut impl Transport) {
+        let Some(session) = &mut self.session else { return };
+        let mut datagram = [0; POLL_BYTES];
+        self.polls = session.write_poll(0, &mut datagram);
+        // A POLL that cannot be sent is repeated like a lost one.
+        let _ = transport.send(&datagram);
+    }
+
+    fn handle(&mut self, datagram: &[u8], _received: Stamp<SenderClock>) -> Result<Progress, SessionError> {
+        let is_confirmed = |session: &mut Box<NativeSession>| session.decode_tally(datagram).is_some();
+        Ok(self.session.take_if(is_confirmed).map_or(Progress::None, |mut session| {
+            session.set_confirmed();
+            Progress::Session(session)
+        }))
+    }
+
+    fn set_refused(&mut self, _error: io::Error) {}
 }
 
 /// Why the sender got no session.
@@ -268,6 +346,14 @@ pub enum SessionError {
         opens: u32,
         /// Whether both ends use a key.
         keyed: bool,
+    },
+    /// A session was opened, but no reply to the POLLs that confirm it came.
+    #[error("`{peer}` opened a session, but does not answer in it")]
+    NotConfirmed {
+        /// The peer.
+        peer: String,
+        /// POLLs sent.
+        polls: u64,
     },
     /// The reflector has a key, this end has none.
     #[error("`{peer}` asks for a pre-shared key")]
@@ -344,6 +430,9 @@ impl SessionError {
             SessionError::NotOpened { opens, keyed: false, .. } => {
                 format!("it greets, but keeps silent to {opens} OPEN packets: the path loses packets")
             }
+            SessionError::NotConfirmed { polls, .. } => {
+                format!("{polls} POLL packets in 3 s, no TALLY came back: the path loses packets")
+            }
             SessionError::KeyRequired { .. } => "no key was given here".into(),
             SessionError::KeyUnknown { .. } => {
                 "a key was given here, and an unauthenticated session would betray it".into()
@@ -367,7 +456,9 @@ impl SessionError {
             SessionError::NotOpened { keyed: true, .. } => {
                 "compare the key files of both hosts, as with `sha256sum FILE`"
             }
-            SessionError::NotOpened { keyed: false, .. } => "try again; see the counters of `latlab serve` there",
+            SessionError::NotOpened { keyed: false, .. } | SessionError::NotConfirmed { .. } => {
+                "try again; see the counters of `latlab serve` there"
+            }
             SessionError::KeyRequired { .. } => "`--psk-file FILE` with the key of that `latlab serve`",
             SessionError::KeyUnknown { .. } => "start it with the same `--psk-file`, or leave that out here too",
             SessionError::Version { .. } => "run the same version of latlab on both hosts",

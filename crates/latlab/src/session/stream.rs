@@ -8,7 +8,7 @@ use crate::plan::{SendMode, SenderSocketOptions};
 use crate::transport::{Packets, Transport};
 use crate::units::Nanos;
 use crate::wire::{
-    MessageType, POLL_BYTES, ProbeHeader, REPLAY_WINDOW, ReplayVerdict, ReplayWindow, StreamPoll, StreamTally,
+    MessageType, POLL_BYTES, ProbeHeader, REPLAY_WINDOW, ReplayVerdict, ReplayWindow, StreamTally,
     extend_receive_counter,
 };
 
@@ -34,7 +34,6 @@ pub struct UpStream {
     buffer: PacketBuffer,
     poll: [u8; POLL_BYTES],
     sent: u64,
-    polls: u64,
 }
 
 impl UpStream {
@@ -61,16 +60,7 @@ impl UpStream {
             let key = session.keys().map(|keys| &keys.probes);
             ProbeHeader::write_data(session.number(), 0, key, &mut buffer[at..at + size]);
         }
-        UpStream {
-            session,
-            options,
-            stride,
-            packets_per_call,
-            buffer: packets,
-            poll: [0; POLL_BYTES],
-            sent: 0,
-            polls: 0,
-        }
+        UpStream { session, options, stride, packets_per_call, buffer: packets, poll: [0; POLL_BYTES], sent: 0 }
     }
 
     /// The next `wanted` packets, or as many as one call takes; the same ones again until [`UpStream::advance`].
@@ -124,21 +114,13 @@ impl UpStream {
 
     /// A new POLL and its number.
     pub fn poll(&mut self) -> (u64, &[u8]) {
-        self.polls += 1;
-        let poll = StreamPoll {
-            session: self.session.number(),
-            nonce: *self.session.nonce(),
-            number: self.polls,
-            wants_cpu: true,
-            credit_bytes: 0,
-        };
-        poll.write(&self.session.close_codes(), &mut self.poll);
-        (self.polls, &self.poll)
+        let number = self.session.write_poll(0, &mut self.poll);
+        (number, &self.poll)
     }
 
     /// The TALLY in `datagram`, if it is a genuine one of this stream.
     pub fn decode_tally(&self, datagram: &[u8]) -> Option<StreamTally> {
-        self.session.decode_tally(datagram, self.polls)
+        self.session.decode_tally(datagram)
     }
 
     /// Ends the session, as [`NativeSession::close`] does.
@@ -204,7 +186,6 @@ pub struct DownStream {
     window: ReplayWindow,
     counts: DownCounts,
     poll: [u8; POLL_BYTES],
-    polls: u64,
     /// Packets that the reflector had sent by its latest TALLY.
     sent: u64,
     credit_bytes: u64,
@@ -219,7 +200,6 @@ impl DownStream {
             window: ReplayWindow::default(),
             counts: DownCounts::default(),
             poll: [0; POLL_BYTES],
-            polls: 0,
             sent: 0,
             credit_bytes: 0,
         })
@@ -248,19 +228,11 @@ impl DownStream {
     /// A new POLL and its number. Its credit covers `packets` beyond those that passed, and at most `most` packets since
     /// the session was opened. Zero packets give no new credit.
     pub fn poll(&mut self, packets: u64, most: u64) -> (u64, &[u8]) {
-        self.polls += 1;
         let packets = self.passed().saturating_add(packets).min(most);
         let credit_bytes = packets.saturating_mul(u64::from(self.size_bytes()));
         self.credit_bytes = self.credit_bytes.max(credit_bytes);
-        let poll = StreamPoll {
-            session: self.session.number(),
-            nonce: *self.session.nonce(),
-            number: self.polls,
-            wants_cpu: true,
-            credit_bytes: self.credit_bytes,
-        };
-        poll.write(&self.session.close_codes(), &mut self.poll);
-        (self.polls, &self.poll)
+        let number = self.session.write_poll(self.credit_bytes, &mut self.poll);
+        (number, &self.poll)
     }
 
     /// Decodes `datagram`, and counts it if it is a packet.
@@ -269,7 +241,7 @@ impl DownStream {
         match MessageType::of(datagram) {
             Ok(MessageType::Down) => self.count(datagram),
             Ok(MessageType::Tally) => {
-                let Some(tally) = self.session.decode_tally(datagram, self.polls) else { return DownMessage::Other };
+                let Some(tally) = self.session.decode_tally(datagram) else { return DownMessage::Other };
                 self.sent = self.sent.max(tally.packets);
                 DownMessage::Tally(tally)
             }

@@ -1,4 +1,5 @@
-//! A slot of a reflector for one TCP connection at a time, with the memory that a connection needs.
+//! A slot of a reflector for one TCP connection at a time. The buffers of a connection exist as long as it does, that of
+//! an unsent reply until the reply is sent.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -18,7 +19,7 @@ const CHECKS_WITHOUT_PROGRESS: u8 = 30;
 /// Limits on the connections of a listener (rule R4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionCaps {
-    /// Connections at a time. The memory of all of them is allocated at once.
+    /// Connections at a time.
     pub connections: u16,
     /// Connections at a time from one /24 (IPv4) or /64 (IPv6); loopback is exempt.
     pub per_prefix: u16,
@@ -54,29 +55,34 @@ pub(super) enum CloseReason {
     Stuck,
 }
 
-/// A slot, in use or free.
+/// A slot, in use or free. A free one has no buffers.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
-    socket: Option<OwnedFd>,
+    connection: Option<Connection>,
     peer: SocketAddr,
     /// Counts the connections of this slot: readiness reported for an earlier one is ignored.
     generation: u32,
-    decoder: MessageDecoder,
-    encoder: MessageEncoder,
     /// A message was decoded, or a part of a reply sent, since the last check.
     progressed: bool,
     checks_without_session: u8,
     checks_without_progress: u8,
 }
 
+/// A connection and its buffers.
+#[derive(Debug)]
+struct Connection {
+    socket: OwnedFd,
+    decoder: MessageDecoder,
+    /// The reply that the send buffer has not taken whole yet.
+    unsent: Option<MessageEncoder>,
+}
+
 impl ConnectionSlot {
     pub(super) fn new() -> ConnectionSlot {
         ConnectionSlot {
-            socket: None,
+            connection: None,
             peer: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0).into(),
             generation: 0,
-            decoder: MessageDecoder::default(),
-            encoder: MessageEncoder::default(),
             progressed: false,
             checks_without_session: 0,
             checks_without_progress: 0,
@@ -85,21 +91,20 @@ impl ConnectionSlot {
 
     /// Gives the slot to the connection `socket` with `peer`.
     pub(super) fn occupy(&mut self, socket: OwnedFd, peer: SocketAddr) {
-        (self.socket, self.peer, self.progressed) = (Some(socket), peer, false);
+        self.connection = Some(Connection { socket, decoder: MessageDecoder::default(), unsent: None });
+        (self.peer, self.progressed) = (peer, false);
         (self.checks_without_session, self.checks_without_progress) = (0, 0);
     }
 
     /// Closes the connection and returns its peer; `None` if the slot was free.
     pub(super) fn free(&mut self) -> Option<SocketAddr> {
-        self.socket.take()?;
+        self.connection.take()?;
         self.generation = self.generation.wrapping_add(1);
-        self.decoder.clear();
-        self.encoder.clear();
         Some(self.peer)
     }
 
     pub(super) fn is_occupied(&self) -> bool {
-        self.socket.is_some()
+        self.connection.is_some()
     }
 
     pub(super) const fn peer(&self) -> SocketAddr {
@@ -112,16 +117,16 @@ impl ConnectionSlot {
 
     #[inline]
     pub(super) fn socket(&self) -> Option<BorrowedFd<'_>> {
-        self.socket.as_ref().map(AsFd::as_fd)
+        self.connection.as_ref().map(|connection| connection.socket.as_fd())
     }
 
     /// The next message, if it is whole and the reply to the one before is sent.
     #[inline]
     pub(super) fn message(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, InvalidLength> {
-        if self.encoder.has_unsent() {
+        let Some(connection) = self.connection.as_mut().filter(|connection| connection.unsent.is_none()) else {
             return Ok(None);
-        }
-        let decoded = self.decoder.decode(buffer)?;
+        };
+        let decoded = connection.decoder.decode(buffer)?;
         self.progressed |= decoded.is_some();
         Ok(decoded)
     }
@@ -132,11 +137,11 @@ impl ConnectionSlot {
         &mut self,
         receive: impl FnOnce(BorrowedFd<'_>, &mut [u8]) -> io::Result<usize>,
     ) -> io::Result<bool> {
-        let Some(socket) = &self.socket else { return Ok(false) };
-        match receive(socket.as_fd(), self.decoder.space()) {
+        let Some(Connection { socket, decoder, .. }) = &mut self.connection else { return Ok(false) };
+        match receive(socket.as_fd(), decoder.space()) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(bytes) => {
-                self.decoder.filled(bytes);
+                decoder.filled(bytes);
                 Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_interrupted(&error) => Ok(false),
@@ -144,42 +149,45 @@ impl ConnectionSlot {
         }
     }
 
-    /// Sends `message`, as far as the send buffer takes it, and returns whether all of it was sent.
+    /// Sends `message` by way of `encoder`, as far as the send buffer takes it, and returns whether all of it was sent.
+    /// Otherwise the slot keeps the encoder with the rest, and leaves a new one.
     #[inline]
-    pub(super) fn send(&mut self, message: &[u8]) -> io::Result<bool> {
-        let Some(socket) = &self.socket else { return Err(io::ErrorKind::NotConnected.into()) };
-        let frame = self.encoder.encode(message).ok_or(io::ErrorKind::InvalidInput)?;
+    pub(super) fn send(&mut self, message: &[u8], encoder: &mut MessageEncoder) -> io::Result<bool> {
+        let Some(connection) = &mut self.connection else { return Err(io::ErrorKind::NotConnected.into()) };
+        let frame = encoder.encode(message).ok_or(io::ErrorKind::InvalidInput)?;
         let all = frame.len();
-        let taken = taken_now(connection::send_now(socket.as_fd(), frame))?;
+        let taken = taken_now(connection::send_now(connection.socket.as_fd(), frame))?;
         if taken < all {
-            self.encoder.keep_unsent(taken, all);
+            encoder.keep_unsent(taken, all);
+            connection.unsent = Some(std::mem::take(encoder));
         }
         Ok(taken == all)
     }
 
     pub(super) fn has_unsent(&self) -> bool {
-        self.encoder.has_unsent()
+        self.connection.as_ref().is_some_and(|connection| connection.unsent.is_some())
     }
 
     /// Whether half a message is there.
-    #[cfg(test)]
     pub(super) fn has_partial_message(&self) -> bool {
-        !self.decoder.is_empty()
+        self.connection.as_ref().is_some_and(|connection| !connection.decoder.is_empty())
     }
 
     /// Sends the unsent part of a reply, as far as the send buffer takes it, and returns whether all of it was sent.
     pub(super) fn send_rest(&mut self) -> io::Result<bool> {
-        let Some(socket) = &self.socket else { return Ok(true) };
-        let taken = taken_now(connection::send_now(socket.as_fd(), self.encoder.unsent()))?;
-        self.encoder.advance(taken);
+        let Some(Connection { socket, unsent, .. }) = &mut self.connection else { return Ok(true) };
+        let Some(rest) = unsent else { return Ok(true) };
+        let taken = taken_now(connection::send_now(socket.as_fd(), rest.unsent()))?;
+        rest.advance(taken);
         self.progressed |= taken > 0;
-        Ok(!self.encoder.has_unsent())
+        unsent.take_if(|rest| !rest.has_unsent());
+        Ok(unsent.is_none())
     }
 
     /// The check of every second: why the connection is to be closed, if it is.
     pub(super) fn check(&mut self, has_session: bool) -> Option<CloseReason> {
         self.checks_without_session = if has_session { 0 } else { self.checks_without_session.saturating_add(1) };
-        let is_stuck = !self.progressed && (self.encoder.has_unsent() || !self.decoder.is_empty());
+        let is_stuck = !self.progressed && (self.has_unsent() || self.has_partial_message());
         self.checks_without_progress = if is_stuck { self.checks_without_progress.saturating_add(1) } else { 0 };
         self.progressed = false;
         // `>` and not `>=`, since the first check may come directly after the connection was accepted.

@@ -17,7 +17,7 @@ const BUFFER_BYTES: usize = (LENGTH_BYTES + MESSAGE_MAX_BYTES).next_multiple_of(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidLength;
 
-/// Received bytes that are not decoded yet. The memory is allocated at once; pages without data are never touched.
+/// Received bytes that are not decoded yet, in a buffer for the longest frame.
 #[derive(Debug)]
 pub struct MessageDecoder {
     bytes: Box<[u8]>,
@@ -31,11 +31,6 @@ impl Default for MessageDecoder {
 }
 
 impl MessageDecoder {
-    /// Discards all bytes.
-    pub fn clear(&mut self) {
-        self.pending = 0..0;
-    }
-
     /// Whether no byte is pending.
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty()
@@ -72,7 +67,7 @@ impl MessageDecoder {
         into[..moved].copy_from_slice(&message[..moved]);
         self.pending.start += LENGTH_BYTES + length;
         if self.pending.is_empty() {
-            self.clear();
+            self.pending = 0..0;
         }
         Ok(Some(moved))
     }
@@ -92,11 +87,6 @@ impl Default for MessageEncoder {
 }
 
 impl MessageEncoder {
-    /// Discards the unsent part.
-    pub fn clear(&mut self) {
-        self.unsent = 0..0;
-    }
-
     /// The frame of `message`; `None` if that is too long for one. Only while nothing is unsent.
     #[inline]
     pub fn encode(&mut self, message: &[u8]) -> Option<&[u8]> {

@@ -14,6 +14,7 @@ use latlab_sys::{address, connection, datagram, socket};
 use super::address::{canonical, family_of, prefix_of};
 use super::connection_slot::{CloseReason, ConnectionCaps, ConnectionSlot, ConnectionTally};
 use super::error::{TransportError, is_interrupted, setting_error};
+use super::frame::MessageEncoder;
 use super::interface::{ReflectorSocket, SocketReport};
 use super::tcp::set_connection_options;
 use crate::plan::{WaitMode, defaults};
@@ -40,6 +41,8 @@ pub struct TcpReflector {
     single_sender: bool,
     caps: ConnectionCaps,
     slots: Box<[ConnectionSlot]>,
+    /// For the reply that is being sent.
+    encoder: MessageEncoder,
     /// The slot of the last message.
     current: usize,
     /// The slot of the only connection, while it has no unsent reply.
@@ -104,6 +107,7 @@ impl TcpReflector {
             single_sender: false,
             caps,
             slots: (0..slots).map(|_| ConnectionSlot::new()).collect(),
+            encoder: MessageEncoder::default(),
             current: 0,
             single: None,
             epoll,
@@ -318,7 +322,7 @@ impl ReflectorSocket for TcpReflector {
         if slot.peer() != to {
             return Err(io::ErrorKind::NotConnected.into());
         }
-        match slot.send(message) {
+        match slot.send(message, &mut self.encoder) {
             Ok(true) => Ok(()),
             Ok(false) => {
                 self.set_interest(self.current, Interest::Write);

@@ -132,6 +132,9 @@ pub struct Terms {
     pub stream: StreamTerms,
     /// The reflector sends one packet per `interval`, within the credit that POLLs give.
     pub down: bool,
+    /// The sender confirms the session by a POLL at once: the reflector ends it early if nothing authentic comes. A
+    /// reflector that grants this knows the rule; an older one does not.
+    pub confirms: bool,
 }
 
 /// How packets of a stream may be received. A reflector grants the terms that it supports, an older one none.
@@ -165,6 +168,7 @@ impl Terms {
     const BYTES: usize = 32;
     /// In the same byte as the flags of [`StreamTerms`].
     const FLAG_DOWN: u8 = 4;
+    const FLAG_CONFIRMS: u8 = 8;
 
     fn parse(from: &[u8], at: usize) -> Result<Terms, Malformed> {
         let [flags] = take(from, at + 4);
@@ -175,6 +179,7 @@ impl Terms {
             idle: Nanos(i64::from_be_bytes(take(from, at + 24))),
             stream: StreamTerms::parse(flags),
             down: flags & Terms::FLAG_DOWN != 0,
+            confirms: flags & Terms::FLAG_CONFIRMS != 0,
         };
         let spans = [terms.interval, terms.duration, terms.idle];
         let possible = terms.size_bytes >= PROBE_MIN_BYTES as u32 && spans.iter().all(|span| span.0 >= 0);
@@ -183,10 +188,15 @@ impl Terms {
 
     fn write(&self, to: &mut [u8], at: usize) {
         put(to, at, self.size_bytes.to_be_bytes());
-        put(to, at + 4, [self.stream.flags() + u8::from(self.down) * Terms::FLAG_DOWN]);
+        put(to, at + 4, [self.flags()]);
         put(to, at + 8, self.interval.0.to_be_bytes());
         put(to, at + 16, self.duration.0.to_be_bytes());
         put(to, at + 24, self.idle.0.to_be_bytes());
+    }
+
+    fn flags(&self) -> u8 {
+        let of = |set, flag| u8::from(set) * flag;
+        self.stream.flags() + of(self.down, Terms::FLAG_DOWN) + of(self.confirms, Terms::FLAG_CONFIRMS)
     }
 }
 
@@ -376,6 +386,7 @@ mod tests {
         idle: Nanos(7),
         stream: StreamTerms { batched: true, unchecked: false },
         down: false,
+        confirms: false,
     };
 
     #[test]
@@ -404,13 +415,13 @@ mod tests {
 
     #[test]
     fn flags_follow_the_size_and_unknown_ones_are_ignored() {
-        for flags in 0..8 {
-            let [batched, unchecked, down] = [1, 2, 4].map(|flag| flags & flag != 0);
-            let terms = Terms { stream: StreamTerms { batched, unchecked }, down, ..TERMS };
+        for flags in 0..16 {
+            let [batched, unchecked, down, confirms] = [1, 2, 4, 8].map(|flag| flags & flag != 0);
+            let terms = Terms { stream: StreamTerms { batched, unchecked }, down, confirms, ..TERMS };
             let mut bytes = [0xee; OPEN_BYTES];
             Open { nonce: [1; 16], token: [2; 16], terms }.write(&Codes::None, &mut bytes);
             assert_eq!((bytes[43], bytes[44], &bytes[45..48]), (64, flags, &[0; 3][..]));
-            bytes[44] |= 0xf8;
+            bytes[44] |= 0xf0;
             assert_eq!(Open::parse(&bytes).map(|open| open.terms), Ok(terms));
         }
     }

@@ -31,8 +31,8 @@ pub(crate) const PROBES: u64 = 200;
 const FEW: u64 = 10;
 /// The time that a lost probe costs a closed loop.
 const TIMEOUT: Nanos = Nanos::from_millis(10);
-/// HELLO and OPEN precede the first probe and must not be lost.
-const SETUP_DATAGRAMS: u64 = 2;
+/// HELLO, OPEN and the POLL that confirms the session precede the first probe and must not be lost.
+pub(crate) const SETUP_DATAGRAMS: u64 = 3;
 
 pub(crate) const SCHEDULES: [Schedule; 3] = [
     Schedule::Closed,

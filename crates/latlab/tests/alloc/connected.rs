@@ -12,20 +12,30 @@ use latlab::session::{PreSharedKey, ReflectorLimits, Requests, SessionParams, Se
 use latlab::transport::{ReflectorSocket, TcpReflector, TcpTransport, WaitStrategy};
 use latlab::units::Nanos;
 
-use crate::armed::{PROBES, Reflected, SCHEDULES, logged, ping_spec, slices};
+use crate::armed::{PROBES, Reflected, SCHEDULES, SETUP_DATAGRAMS, logged, ping_spec, slices};
 use crate::calls_so_far;
 
-/// A listener that counts the allocations of the thread that uses it.
+/// A listener that counts the allocations of the thread that uses it. Those up to the end of the set-up do not count: a
+/// connection gets its buffer when it is accepted.
 struct Watched {
     listener: TcpReflector,
+    received: u64,
+    setup_calls: u64,
     calls: u64,
 }
 
 impl ReflectorSocket for Watched {
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        // Before the first call the loop has allocated its buffer; every later call counts.
-        self.calls = calls_so_far();
-        self.listener.receive(buffer)
+        // The reply to the last message of the set-up was sent before the next call.
+        if self.received == SETUP_DATAGRAMS {
+            self.setup_calls = calls_so_far();
+        }
+        let received = self.listener.receive(buffer)?;
+        if received.is_some() {
+            self.received += 1;
+            self.calls = calls_so_far().saturating_sub(self.setup_calls);
+        }
+        Ok(received)
     }
 
     fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
@@ -56,13 +66,14 @@ fn reflect<'scope>(
     stop: &'scope AtomicBool,
 ) -> ScopedJoinHandle<'scope, Reflected> {
     scope.spawn(move || {
-        let mut socket = Watched { listener, calls: 0 };
+        let mut socket = Watched { listener, received: 0, setup_calls: 0, calls: 0 };
         let mut reflector = SessionReflector::new(ReflectorLimits::own(1), key, [7; 32]);
         let never = AtomicBool::new(false);
         let requests = Requests { stop, counters: &never };
         let cpu = latlab_sys::scheduler::current_cpu;
         serve(&mut socket, &mut reflector, &Monotonic, requests, cpu, |_| {}).expect("the listener works");
         let answered = reflector.counters(latlab::units::Stamp::from_nanos(0)).answered;
+        assert!(socket.received > SETUP_DATAGRAMS, "probes came");
         (socket.calls, answered)
     })
 }

@@ -52,7 +52,7 @@ fn data_is_counted_and_never_answered() {
         assert_eq!(tally(&mut stage, &mut stream).packets, 100, "asking changes nothing");
         let now = stage.clock.reflector();
         let counters = *stage.reflector.counters(now);
-        assert_eq!((counters.counted, counters.tallies, counters.answered), (100, 3, 0));
+        assert_eq!((counters.counted, counters.tallies, counters.answered), (100, 4, 0));
         let clock = stage.clock.clone();
         let report = stream.close(&mut stage, &clock).expect("a report");
         assert_eq!((report.answered, report.replayed), (0, 0));

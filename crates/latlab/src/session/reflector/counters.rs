@@ -136,6 +136,8 @@ pub struct ReflectorCounters {
     pub closed: u64,
     /// Sessions ended by their duration or idle time.
     pub expired: u64,
+    /// Sessions ended because their sender did not confirm them, or had not yet when a new session took their slot.
+    pub unconfirmed: u64,
     /// Sessions ended with their connection.
     pub disconnected: u64,
     /// Counts of connections; `None` if the socket has none.
@@ -179,6 +181,7 @@ impl ReflectorCounters {
             ("accepts-repeated", self.accepts_repeated),
             ("closed", self.closed),
             ("expired", self.expired),
+            ("unconfirmed", self.unconfirmed),
             ("hung-up", self.disconnected),
             ("reply-failed", self.reply_failed),
             ("receive-failed", self.receive_failed),

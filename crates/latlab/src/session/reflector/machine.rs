@@ -10,7 +10,7 @@ use super::counters::{DropReason, ReflectorCounters};
 use super::down_source::{DownDue, DownSource};
 use super::sessions::{NewSession, ReceiverState, SessionSlot, SessionTable, SlotState};
 use crate::session::key::PreSharedKey;
-use crate::transport::ConnectionTally;
+use crate::transport::{ConnectionTally, prefix_of};
 use crate::units::{Nanos, ReflectorClock, Stamp};
 use crate::wire::{
     Accept, Close, Codes, Cookie, Hello, MessageType, Nonce, Open, Reflection, Refuse, RefuseReason, SetupKey,
@@ -193,8 +193,14 @@ impl SessionReflector {
 
     /// The counters since the start; expired sessions are closed first.
     pub fn counters(&mut self, now: Stamp<ReflectorClock>) -> &ReflectorCounters {
-        self.counters.expired += self.table.close_expired(now);
+        self.close_expired(now);
         &self.counters
+    }
+
+    fn close_expired(&mut self, now: Stamp<ReflectorClock>) {
+        let expired = self.table.close_expired(now);
+        self.counters.expired += expired.confirmed;
+        self.counters.unconfirmed += expired.unconfirmed;
     }
 
     /// Sets the stream terms that the socket supports: others are not granted. Before the first datagram.
@@ -310,7 +316,7 @@ impl SessionReflector {
             return Err(DropReason::Code);
         }
         // The sender has proved its address and the key: from here on it gets a reply.
-        self.counters.expired += self.table.close_expired(received);
+        self.close_expired(received);
         if let Some(slot) = self.table.opened_by(&open.nonce, from) {
             if slot.state == SlotState::Closed {
                 return Err(DropReason::OpenReplayed);
@@ -339,6 +345,7 @@ impl SessionReflector {
             let limit = u64::from(limits.new_sessions_per_second);
             return Err(Refusal { reason: RefuseReason::NewSessions, limit });
         }
+        self.make_room(&open.terms, from);
         let reflector_nonce = self.next_nonce();
         let duration = if open.terms.duration == Nanos::ZERO { limits.duration } else { open.terms.duration };
         let (requested, supported) = (open.terms.stream, self.supported_terms);
@@ -360,13 +367,14 @@ impl SessionReflector {
     /// Refuses a session on `terms` for the first cap that it exceeds.
     fn check_caps(&self, terms: &Terms, from: SocketAddr) -> Result<(), Refusal> {
         let limits = &self.limits;
+        let prefix = prefix_of(from.ip());
         let caps = [
             (terms.size_bytes > limits.size_bytes, RefuseReason::Size, u64::from(limits.size_bytes)),
             (terms.duration > limits.duration, RefuseReason::Duration, limits.duration.0 as u64),
             (terms.idle > limits.idle, RefuseReason::Idle, limits.idle.0 as u64),
-            (self.open_sessions() >= usize::from(limits.sessions), RefuseReason::Sessions, u64::from(limits.sessions)),
+            (self.is_full() && !self.table.has_unconfirmed(None), RefuseReason::Sessions, u64::from(limits.sessions)),
             (
-                self.table.open_from(from.ip()) >= usize::from(limits.sessions_per_prefix),
+                self.is_full_for(from) && !self.table.has_unconfirmed(prefix),
                 RefuseReason::SessionsPerPrefix,
                 u64::from(limits.sessions_per_prefix),
             ),
@@ -375,9 +383,34 @@ impl SessionReflector {
         exceeded.map_or(Ok(()), |(_, reason, limit)| Err(Refusal { reason, limit }))
     }
 
-    /// Whether a down-stream may be opened: there is a key, a rate is permitted, and no other is open.
+    fn is_full(&self) -> bool {
+        self.open_sessions() >= usize::from(self.limits.sessions)
+    }
+
+    /// Whether the prefix of `from` has as many sessions as it may have.
+    fn is_full_for(&self, from: SocketAddr) -> bool {
+        self.table.open_from(from.ip()) >= usize::from(self.limits.sessions_per_prefix)
+    }
+
+    /// Closes the sessions without a confirmation whose slot, share of the prefix or down-stream a new session from `from`
+    /// on `terms` takes.
+    fn make_room(&mut self, terms: &Terms, from: SocketAddr) {
+        let prefix = prefix_of(from.ip());
+        if self.is_full_for(from) {
+            self.counters.unconfirmed += u64::from(self.table.close_unconfirmed(prefix));
+        }
+        if self.is_full() {
+            self.counters.unconfirmed += u64::from(self.table.close_unconfirmed(None));
+        }
+        if let Some(down) = self.down.take_if(|_| terms.down) {
+            self.counters.unconfirmed += u64::from(self.table.close_if_unconfirmed(down.session));
+        }
+    }
+
+    /// Whether a down-stream may be opened: there is a key, a rate is permitted, and no other is open and confirmed.
     fn permits_down(&mut self, now: Stamp<ReflectorClock>) -> bool {
-        let busy = self.down.as_ref().is_some_and(|down| self.table.find(down.session, down.to, now).is_ok());
+        let find = |down: &DownSource| self.table.find(down.session, down.to, now).is_ok_and(|slot| slot.confirmed);
+        let busy = self.down.as_ref().is_some_and(find);
         !busy && self.down_limit_bps() > 0
     }
 

@@ -16,6 +16,10 @@ const KEYLESS_JUMP_MAX: u64 = 1 << 31;
 /// A session without packets for so long does not determine how the socket is read, even if it is open.
 const SILENCE: Nanos = Nanos::from_secs(10);
 
+/// A session whose sender confirms ends this long after its OPEN, unless something authentic has come by then. A captured
+/// OPEN that is played again therefore holds a slot for this time only.
+const CONFIRMATION_TIMEOUT: Nanos = Nanos::from_secs(2);
+
 /// State of the receiving socket and thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverState {
@@ -52,6 +56,7 @@ const NO_TERMS: Terms = Terms {
     idle: Nanos::ZERO,
     stream: StreamTerms::NONE,
     down: false,
+    confirms: false,
 };
 
 /// A slot and its session.
@@ -64,6 +69,8 @@ pub(super) struct SessionSlot {
     pub(super) nonce: Nonce,
     pub(super) reflector_nonce: Nonce,
     pub(super) terms: Terms,
+    /// An authentic message has come, or its sender does not confirm.
+    pub(super) confirmed: bool,
     pub(super) counts: Report,
     stream: StreamCounts,
     at_opening: ReceiverState,
@@ -93,6 +100,7 @@ impl SessionSlot {
             nonce: [0; 16],
             reflector_nonce: [0; 16],
             terms: NO_TERMS,
+            confirmed: true,
             counts: Report::default(),
             stream: StreamCounts::default(),
             at_opening: ReceiverState::default(),
@@ -111,6 +119,7 @@ impl SessionSlot {
         self.nonce = new.nonce;
         self.reflector_nonce = new.reflector_nonce;
         self.terms = new.terms;
+        self.confirmed = !new.terms.confirms;
         self.counts = Report { session: number, nonce: new.nonce, ..Report::default() };
         self.stream = StreamCounts::default();
         self.at_opening = new.receiver;
@@ -141,19 +150,36 @@ impl SessionSlot {
         self.state == SlotState::Open
     }
 
-    /// Whether its duration or idle time has passed.
+    /// Whether its duration or idle time has passed, or the time to confirm it.
     #[inline]
     fn is_expired(&self, now: Stamp<ReflectorClock>) -> bool {
-        now > self.ends_at || now - self.last_probe > self.terms.idle
+        let silence_max = if self.confirmed { self.terms.idle } else { self.terms.idle.min(CONFIRMATION_TIMEOUT) };
+        now > self.ends_at || now - self.last_probe > silence_max
     }
 
-    /// The stream terms that the socket has to fulfil now.
+    /// Something authentic came at `received`: it confirms the session and ends its idle time.
+    #[inline]
+    fn touch(&mut self, received: Stamp<ReflectorClock>) {
+        (self.last_probe, self.confirmed) = (received, true);
+    }
+
+    fn is_unconfirmed(&self) -> bool {
+        self.is_open() && !self.confirmed
+    }
+
+    /// The stream terms that the socket has to fulfil now: none before the session is confirmed, so that an OPEN that is
+    /// played again does not change how the socket is read.
     fn required_terms(&self, now: Stamp<ReflectorClock>) -> StreamTerms {
-        if !self.is_open() {
+        if !self.is_open() || !self.confirmed {
             return StreamTerms::NONE;
         }
         let batched = self.terms.stream.batched && !self.is_silent(now);
         StreamTerms { batched, unchecked: self.terms.stream.unchecked }
+    }
+
+    /// Whether its sender is of `prefix`; `None`: any sender.
+    fn is_of(&self, prefix: Option<u64>) -> bool {
+        prefix.is_none() || prefix_of(self.address.ip()) == prefix
     }
 
     fn is_silent(&self, now: Stamp<ReflectorClock>) -> bool {
@@ -206,7 +232,7 @@ impl SessionSlot {
         self.window.mark_newer(first, first + (packets - 1));
         self.stream.packets += packets;
         self.stream.bytes += packets * train.each_bytes() as u64;
-        self.last_probe = received;
+        self.touch(received);
         true
     }
 
@@ -221,7 +247,7 @@ impl SessionSlot {
             return None;
         }
         self.stream.polled = poll.number;
-        self.last_probe = received;
+        self.touch(received);
         let (stream, counts) = (self.stream, self.counts);
         let any = stream.packets + counts.answered > 0;
         let cpu = receiver.thread_cpu.zip(self.at_opening.thread_cpu).filter(|_| poll.wants_cpu);
@@ -273,7 +299,7 @@ impl SessionSlot {
                 return Err(DropReason::LeftWindow);
             }
         }
-        self.last_probe = received;
+        self.touch(received);
         Ok(counter)
     }
 
@@ -290,6 +316,13 @@ impl SessionSlot {
             DropReason::Tag
         }
     }
+}
+
+/// Sessions that were closed because their time had passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ExpiredSessions {
+    pub(super) confirmed: u64,
+    pub(super) unconfirmed: u64,
 }
 
 /// All slots. Their number is a power of two, so that a session number leads to its slot by a mask.
@@ -370,10 +403,37 @@ impl SessionTable {
         self.slots.iter().find(|slot| slot.nonce == *nonce && slot.address == address)
     }
 
-    /// Closes expired sessions and returns their number.
-    pub(super) fn close_expired(&mut self, now: Stamp<ReflectorClock>) -> u64 {
-        let expired = self.slots.iter_mut().filter(|slot| slot.is_open() && slot.is_expired(now));
-        expired.map(|slot| slot.state = SlotState::Closed).count() as u64
+    /// Closes expired sessions and returns the number of those that were confirmed and of those that were not.
+    pub(super) fn close_expired(&mut self, now: Stamp<ReflectorClock>) -> ExpiredSessions {
+        let mut closed = ExpiredSessions::default();
+        for slot in self.slots.iter_mut().filter(|slot| slot.is_open() && slot.is_expired(now)) {
+            slot.state = SlotState::Closed;
+            closed.confirmed += u64::from(slot.confirmed);
+            closed.unconfirmed += u64::from(!slot.confirmed);
+        }
+        closed
+    }
+
+    /// Whether a session is open that is not confirmed yet; `prefix`: of this prefix.
+    pub(super) fn has_unconfirmed(&self, prefix: Option<u64>) -> bool {
+        self.slots.iter().any(|slot| slot.is_unconfirmed() && slot.is_of(prefix))
+    }
+
+    /// Closes the oldest of the sessions that are not confirmed yet, and returns whether there was one; `prefix`: of this
+    /// prefix.
+    pub(super) fn close_unconfirmed(&mut self, prefix: Option<u64>) -> bool {
+        let unconfirmed = self.slots.iter_mut().filter(|slot| slot.is_unconfirmed() && slot.is_of(prefix));
+        unconfirmed.min_by_key(|slot| slot.last_probe).map(|slot| slot.state = SlotState::Closed).is_some()
+    }
+
+    /// Closes `session` if it is open and not confirmed yet, and returns whether it was.
+    pub(super) fn close_if_unconfirmed(&mut self, session: u16) -> bool {
+        let slot = self.slot_mut(session);
+        let closes = slot.session == session && slot.is_unconfirmed();
+        if closes {
+            slot.state = SlotState::Closed;
+        }
+        closes
     }
 
     /// Whether `address` has an open session that is not expired.
@@ -489,7 +549,8 @@ mod tests {
         insert(&mut table, "127.0.0.1", 1, 0).expect("a free slot");
         insert(&mut table, "127.0.0.1", 2, Nanos::from_secs(5).0).expect("a free slot");
         assert_eq!(insert(&mut table, "127.0.0.1", 3, Nanos::from_secs(5).0), None);
-        assert_eq!(table.close_expired(Stamp::from_nanos(Nanos::from_secs(11).0)), 1);
+        let expired = table.close_expired(Stamp::from_nanos(Nanos::from_secs(11).0));
+        assert_eq!(expired, ExpiredSessions { confirmed: 1, unconfirmed: 0 });
         assert!(insert(&mut table, "127.0.0.1", 3, Nanos::from_secs(11).0).is_some());
         assert_eq!(table.opened_by(&[1; 16], from("127.0.0.1")).map(|slot| slot.state), None);
         assert_eq!(table.opened_by(&[2; 16], from("127.0.0.1")).map(|slot| slot.state), Some(SlotState::Open));
