@@ -2,6 +2,8 @@
 
 #[path = "lab/death.rs"]
 mod death;
+#[path = "lab/flood.rs"]
+mod flood;
 #[path = "lab/network.rs"]
 mod network;
 #[path = "lab/path.rs"]

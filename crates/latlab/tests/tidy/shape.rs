@@ -23,7 +23,7 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 65_340),
+    (Measure::ShippedLines, 65_720),
     (Measure::Files, 371),
     (Measure::SmallFiles, 95),
     (Measure::Circles, 0),
@@ -54,7 +54,7 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("recipe", 6),
     ("recording", 23),
     ("report", 34),
-    ("session", 14),
+    ("session", 15),
     ("stats", 17),
     ("transport", 13),
     ("units", 6),

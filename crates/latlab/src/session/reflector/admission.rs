@@ -178,9 +178,16 @@ impl TokenBucket {
 
     /// Takes a token, if there is one at `now`.
     pub(super) fn take(&mut self, now: Stamp<ReflectorClock>) -> bool {
+        self.take_within(1_000, now)
+    }
+
+    /// Takes a token, if afterwards at most `thousandths` of the tokens of a full bucket are missing. A full bucket always
+    /// gives one.
+    pub(super) fn take_within(&mut self, thousandths: u32, now: Stamp<ReflectorClock>) -> bool {
         let from = self.full_at.filter(|full_at| *full_at > now).unwrap_or(now);
         let full_at = from + self.interval;
-        let has_token = full_at - now <= self.depth;
+        let missing_max = Nanos(self.depth.0 / 1_000 * i64::from(thousandths)).max(self.interval);
+        let has_token = full_at - now <= missing_max;
         if has_token {
             self.full_at = Some(full_at);
         }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use super::admission::ReflectorLimits;
 use super::admission::{CookieJar, TokenBucket};
+use super::cookie_rate::CookieRate;
 use super::counters::{DropReason, ReflectorCounters};
 use super::down_source::{DownDue, DownSource};
 use super::sessions::{NewSession, ReceiverState, SessionSlot, SessionTable, SlotState};
@@ -52,7 +53,7 @@ pub struct SessionReflector {
     setup: Option<SetupKey>,
     codes: Codes,
     table: SessionTable,
-    cookie_rate: TokenBucket,
+    cookie_rate: CookieRate,
     session_rate: TokenBucket,
     cookies: CookieJar,
     seed: [u8; 32],
@@ -85,7 +86,7 @@ impl SessionReflector {
             codes: setup.as_ref().map_or(Codes::None, SetupKey::codes),
             setup,
             table: SessionTable::new(limits.sessions),
-            cookie_rate: TokenBucket::new(limits.cookies_per_second),
+            cookie_rate: CookieRate::new(limits.cookies_per_second, &seed),
             session_rate: TokenBucket::new(limits.new_sessions_per_second),
             cookies: CookieJar::new(seed),
             seed,
@@ -294,7 +295,7 @@ impl SessionReflector {
         received: Stamp<ReflectorClock>,
     ) -> Result<usize, DropReason> {
         let hello = Hello::parse(datagram)?;
-        if !self.cookie_rate.take(received) {
+        if !self.cookie_rate.take(from.ip(), received) {
             return Err(DropReason::CookieRate);
         }
         let token = self.cookies.token(from, &hello.nonce, received);
@@ -360,6 +361,7 @@ impl SessionReflector {
         let full = Refusal { reason: RefuseReason::Sessions, limit: u64::from(limits.sessions) };
         let slot = self.table.insert(new, keys).ok_or(full)?;
         self.counters.opened += 1;
+        self.cookie_rate.set_known(from.ip(), received);
         self.down = down_source(slot).or(self.down.take());
         Ok(accept_of(slot, received))
     }

@@ -3,6 +3,7 @@
 //! for every input.
 
 mod admission;
+mod cookie_rate;
 mod counters;
 mod down_source;
 mod machine;
