@@ -55,6 +55,7 @@ fn resident_bytes(running: &Running) -> u64 {
 }
 
 #[test]
+#[allow(clippy::print_stdout, reason = "the documentation has these figures")]
 fn connections_take_memory_only_while_they_are_open() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let [few, many] = ["--max-sessions 16", "--max-sessions 1024"].map(|options| serve_tcp(home.path(), options));

@@ -92,6 +92,7 @@ fn open_sessions(lab: &Lab, peer: SocketAddr, key: &PreSharedKey) -> usize {
 }
 
 /// Openings that succeed under a flood from so many networks, and the reflector's counters at the end.
+#[allow(clippy::print_stdout, reason = "the documentation has these figures")]
 fn opened_under_flood(prefixes: u128) -> (usize, ReflectorCounters) {
     let lab = Lab::set_up().expect("root may build a lab");
     add_networks(&lab);

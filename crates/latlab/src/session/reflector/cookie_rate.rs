@@ -129,7 +129,13 @@ impl PrefixCounts {
 /// one has it.
 struct KnownPrefixes {
     key: TagKey,
-    places: Box<[Option<(u64, Stamp<ReflectorClock>)>]>,
+    places: Box<[Option<KnownPrefix>]>,
+}
+
+#[derive(Clone, Copy)]
+struct KnownPrefix {
+    prefix: u64,
+    at: Stamp<ReflectorClock>,
 }
 
 impl KnownPrefixes {
@@ -140,12 +146,12 @@ impl KnownPrefixes {
 
     fn insert(&mut self, prefix: u64, now: Stamp<ReflectorClock>) {
         let place = self.place(prefix);
-        self.places[place] = Some((prefix, now));
+        self.places[place] = Some(KnownPrefix { prefix, at: now });
     }
 
     fn contains(&self, prefix: u64, now: Stamp<ReflectorClock>) -> bool {
         let known = self.places[self.place(prefix)];
-        known.is_some_and(|(known, at)| known == prefix && now - at <= KNOWN_LIFETIME)
+        known.is_some_and(|known| known.prefix == prefix && now - known.at <= KNOWN_LIFETIME)
     }
 
     fn place(&self, prefix: u64) -> usize {
