@@ -27,7 +27,7 @@ pub use counts::{Counts, Deadline, Ratios};
 pub use estimand::{Estimand, Ratio, Statistic};
 pub use gate::{
     ChangeGate, ChangeGateResult, ExperimentGateResult, GateError, GateReason, GateState, UndecidedGate,
-    ValueGateResult, ValueGates, WorstRun, change_gates_outcome, undecided_gates,
+    ValueGateResult, ValueGates, WorstRun, change_gates_outcome, expect_few_gates, undecided_gates,
 };
 pub use host_samples::ClockRates;
 pub use outcome::{comparison_outcome, ended_run_outcome, run_outcome, summary_outcome, with_gates};

@@ -122,7 +122,10 @@ impl Singletons {
     pub(super) fn of(metric: Metric, rows: Option<u64>) -> Singletons {
         // The manifest is only a hint: a damaged one must not make this allocate all memory.
         let capacity = rows.unwrap_or(0).min(1 << 28) as usize;
-        Singletons { metric, definition: definition(metric), values: Vec::with_capacity(capacity), last: None }
+        let mut values = Vec::new();
+        // A damaged manifest may announce more rows than memory has: then the vector grows with the rows that there are.
+        let _ = values.try_reserve_exact(capacity);
+        Singletons { metric, definition: definition(metric), values, last: None }
     }
 
     pub(super) fn sample(mut self) -> Sample {

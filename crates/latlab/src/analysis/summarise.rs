@@ -20,9 +20,19 @@ use crate::stats::{DescribeOptions, Description, describe, histogram};
 
 /// Summarises a recording.
 pub fn summarise<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Summary, AnalysisError<S::Error>> {
+    expect_quantiles(&options.judging.quantiles)?;
     match source.manifest().kind {
         Kind::Stream => Ok(of_stream(source, options)?),
         Kind::Ping | Kind::Wakeup => of_probes(source, options),
+    }
+}
+
+/// Refuses quantiles that a damaged manifest may have.
+fn expect_quantiles<E: std::error::Error>(quantiles: &[f64]) -> Result<(), AnalysisError<E>> {
+    let (outside, count) = (quantiles.iter().copied().find(|q| !(0.0..=1.0).contains(q)), quantiles.len());
+    match outside.is_some() || count > defaults::SUMMARY_QUANTILES_MAX {
+        true => Err(AnalysisError::Quantiles { outside, count }),
+        false => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@ use super::wakeup::Wakeups;
 use crate::diagnostics::{Caveat, Explain, Failure, Severity};
 use crate::facts::{BareConditions, Instrument, LoadReport};
 use crate::metric::Metric;
-use crate::plan::{Condition, Kind, NoBareLoop, RunSpec, StopWhen, SummaryDefaults};
+use crate::plan::{Condition, Kind, NoBareLoop, RunSpec, StopWhen, SummaryDefaults, defaults};
 use crate::recording::manifest::RunEnding;
 use crate::stats::{Bucket, Description};
 use crate::units::{Nanos, human};
@@ -132,6 +132,14 @@ pub enum AnalysisError<E: std::error::Error + 'static> {
         /// The window requested.
         window: Nanos,
     },
+    /// The recording or the command asks for too many quantiles, or for one that does not exist.
+    #[error("cannot compute the quantiles of the run")]
+    Quantiles {
+        /// The first quantile that is not between 0 and 1; `None` if there are too many.
+        outside: Option<f64>,
+        /// How many there are.
+        count: usize,
+    },
 }
 
 impl<E: Explain + 'static> Explain for AnalysisError<E> {
@@ -144,6 +152,15 @@ impl<E: Explain + 'static> Explain for AnalysisError<E> {
                     .because(format!("more than {} windows", human::grouped(MAX_WINDOWS as u64)))
                     .hint(format!("`--window {}` gives a hundred", human::typed_span(enough)))
             }
+            AnalysisError::Quantiles { outside, count } => Failure::request(self)
+                .because(match outside {
+                    Some(quantile) => format!("`{quantile}` is not between 0 and 1"),
+                    None => {
+                        let (count, limit) = (*count as u64, defaults::SUMMARY_QUANTILES_MAX as u64);
+                        format!("{} are more than {}", human::grouped(count), human::grouped(limit))
+                    }
+                })
+                .hint("`--quantiles` names others than those in the manifest"),
         }
     }
 }

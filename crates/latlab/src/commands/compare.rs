@@ -11,7 +11,9 @@ use crate::analysis::comparison::{
     default_estimands, independence_caveat, parse_estimand,
 };
 use crate::analysis::experiment::add_contrasts;
-use crate::analysis::{ChangeGate, ChangeGateResult, Estimand, UndecidedGate, change_gates_outcome, undecided_gates};
+use crate::analysis::{
+    ChangeGate, ChangeGateResult, Estimand, UndecidedGate, change_gates_outcome, expect_few_gates, undecided_gates,
+};
 use crate::cli::args::{FormatWord, OverWord};
 use crate::cli::resolve::{CompareJob, Grouping, MinistatJob, RequestError, VerdictJob};
 use crate::console::{Console, Verbosity};
@@ -62,6 +64,7 @@ fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure
 }
 
 fn gates(job: &VerdictJob, metric: Option<&str>) -> Result<Vec<ChangeGate>, Failure> {
+    expect_few_gates(&job.gates)?;
     Ok(job.gates.iter().map(|text| ChangeGate::parse(text, metric)).collect::<Result<_, _>>()?)
 }
 
@@ -209,8 +212,7 @@ fn observations(
     if observation_groups::are_numbers(paths)? {
         numbers_alone(job)?;
         observation_groups::once_each(paths, console)?;
-        let read = |group: &PathGroup| observation_groups::numbers(group, &job.sources.column);
-        let groups = paths.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let groups = observation_groups::all_numbers(paths, &job.sources.column)?;
         independence_caveat(&groups).iter().for_each(|caveat| console.caveat(caveat));
         let all = |group: NumberFiles| (group.name, group.files.into_iter().flat_map(|(_, values)| values).collect());
         return Ok(groups.into_iter().map(all).collect());

@@ -114,8 +114,18 @@ fn in_two_groups(path: &Path, one: &str, other: &str) -> Failure {
         .hint("name each run or file in one group only")
 }
 
+/// The numbers in the files of each of `groups`. There is memory to compare them.
+pub(super) fn all_numbers(groups: &[PathGroup], column: &TextColumn) -> Result<Vec<NumberFiles>, NumbersError> {
+    let read = groups.iter().map(|group| numbers(group, column)).collect::<Result<Vec<_>, _>>()?;
+    let files = || read.iter().flat_map(|group| &group.files);
+    let largest = files().max_by_key(|(_, values)| values.len());
+    let count = files().map(|(_, values)| values.len()).sum();
+    largest.map_or(Ok(()), |(name, _)| numbers::expect_memory(name, count))?;
+    Ok(read)
+}
+
 /// The numbers in the files of `group`.
-pub(super) fn numbers(group: &PathGroup, column: &TextColumn) -> Result<NumberFiles, NumbersError> {
+fn numbers(group: &PathGroup, column: &TextColumn) -> Result<NumberFiles, NumbersError> {
     let read = |path: &PathBuf| {
         let values = match path.as_os_str() == DASH {
             true => numbers::read_numbers(numbers::STDIN, io::stdin().lock(), column),
@@ -171,15 +181,13 @@ pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {
 
 /// Groups of the numbers in files.
 pub(super) fn of_numbers(paths: &[PathGroup], sources: &Sources) -> Result<RunGroups, Failure> {
-    let mut named = Vec::new();
-    for group in paths {
-        let numbers = numbers(group, &sources.column)?;
-        if numbers.files.iter().all(|(_, values)| values.is_empty()) {
+    let named = all_numbers(paths, &sources.column)?;
+    for group in &named {
+        if group.files.iter().all(|(_, values)| values.is_empty()) {
             return Err(Failure::request(format!("cannot compare `{}`", group.name))
                 .because(format!("it has no number in column {}", sources.column.number))
                 .hint("`-C N` picks another column, `-d DELIMS` splits otherwise"));
         }
-        named.push(numbers);
     }
     Ok(RunGroups::of_numbers(named)?)
 }

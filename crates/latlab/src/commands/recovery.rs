@@ -5,6 +5,7 @@ use crate::diagnostics::in_words;
 use crate::facts::{Finding, FindingSeverity, Restoration};
 use crate::host::knobs::{self, Recovered, Unrecovered};
 use crate::host::{HostRoot, KnobJournal, tracing};
+use crate::platform::ownership::untrusted;
 
 /// Restores leftovers of dead processes: a note for each restored value, a warning for each that stays.
 pub(super) fn recover(console: &Console) {
@@ -80,10 +81,10 @@ fn recovered_finding(one: &Recovered) -> Finding {
 
 fn unrecovered_finding(one: &Unrecovered) -> Finding {
     let path = one.path.display();
-    Finding::new(
-        FindingSeverity::Blocker,
-        "journal-unreadable",
-        format!("cannot read what a latlab had set in `{path}`: {}", in_words(&one.source)),
-        format!("look at the values it names, then remove `{path}`"),
-    )
+    let (cause, fix) = match untrusted(&one.source) {
+        Some(found) => (found.cause(), found.remedy()),
+        None => (in_words(&one.source), format!("look at the values it names, then remove `{path}`")),
+    };
+    let message = format!("cannot read what a latlab had set in `{path}`: {cause}");
+    Finding::new(FindingSeverity::Blocker, "journal-unreadable", message, fix)
 }

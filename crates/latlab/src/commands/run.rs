@@ -9,14 +9,16 @@ use crate::analysis::{ExperimentGateResult, ValueGates, with_gates};
 use crate::cli::args::ReportFormat;
 use crate::cli::resolve::{self, AskedRecipe, ConditionSelection, Environment, ExperimentJob, RunJob, RunSource};
 use crate::console::Console;
-use crate::diagnostics::{Failure, in_words, refused};
+use crate::diagnostics::{Failure, refused};
 use crate::experiment::{
     self, ExperimentError, ExperimentOrigin, ExperimentRunner, ExperimentState, OpenExperiment, PartialReport,
     ReportReader, RunPolicy, RunnerOutcome, StoreLock,
 };
 use crate::facts::RecipeFacts;
 use crate::host::HostRoot;
-use crate::plan::BetweenBlocks;
+use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
+use crate::plan::{BetweenBlocks, Target};
+use crate::platform::input_file;
 use crate::recipe;
 use crate::recipe::RECIPES;
 use crate::report::Style;
@@ -44,6 +46,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
         console.note(&format!("the experiment in `{}` is finished", directory.display()));
         return reporter.finish(directory, state);
     }
+    expect_trusted(&settled, job)?;
     let mut open = begin_or_open(&settled, job, console)?;
     let style = Style { colour: console.message_screen().colour, ..Style::PLAIN };
     console.lines(&plan(&settled.plan(Some(open.state()), false), style));
@@ -103,6 +106,7 @@ fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
         RunSource::Path(path) if path.is_dir() => directory_source(path, job)?,
         RunSource::Path(path) => file_source(path, job)?,
     };
+    source.directory.as_deref().map(experiment::expect_own).transpose()?;
     let state = source.directory.as_deref().map(experiment::read_state).transpose()?;
     let mut is_edited = false;
     if let (Some(directory), Some(state)) = (&source.directory, &state) {
@@ -125,6 +129,22 @@ fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
             .hint("another target may do: `local`, `lab`, `ssh:HOST`"));
     }
     Ok(SettledExperiment { source, job, state, is_edited })
+}
+
+/// Refuses a file with commands that another user can write or exchange.
+fn expect_trusted(settled: &SettledExperiment, job: &RunJob) -> Result<(), Failure> {
+    let RunSource::Path(path) = &job.source else { return Ok(()) };
+    let mut runs = settled.job.experiment.conditions.iter().flat_map(|condition| &condition.plan.runs);
+    let Some(run) = runs.find(|run| matches!(run.target, Target::Command { .. })) else { return Ok(()) };
+    if job.going_on.trust_file || path.is_dir() {
+        return Ok(());
+    }
+    input_file::open_own(path).map(drop).map_err(|error| {
+        let message = format!("cannot run the command `{}` of `{}`", run.target, path.display());
+        let failure = input_file::failure(message, &error);
+        let hint = failure.hint.as_ref().map(|hint| format!("{hint}; or `--trust-file`, if you have read it"));
+        Failure { hint, ..failure }
+    })
 }
 
 fn recipe_source(asked: &AskedRecipe, job: &RunJob) -> Result<ExperimentSource, Failure> {
@@ -154,14 +174,14 @@ fn directory_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failu
 
 fn file_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+    let text = input_file::read_text(path, EXPERIMENT_FILE_MAX_BYTES).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Failure::request(format!("there is no file, recipe or experiment `{shown}`")).hint(
             match recipe::meant(&shown.to_string()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => "`latlab recipes` lists the built-in experiments; docs/experiments.md shows a file".into(),
             },
         ),
-        _ => Failure::request(format!("cannot read `{shown}`")).because(in_words(&error)),
+        _ => Failure { exit_code: 2, ..input_file::failure(format!("cannot read `{shown}`"), &error) },
     })?;
     let source = path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string();
     let directory = unfinished(job, &source);

@@ -1,7 +1,8 @@
 //! An experiment's directory: its file, its journal, its recordings.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -13,11 +14,16 @@ use super::runner::RunJournal;
 use super::state::ExperimentState;
 use crate::clock;
 use crate::facts::{ExperimentFormat, RecipeFacts, RunOutcome, RunState};
+use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
+use crate::platform::input_file;
 use crate::recording::manifest::{RunEnding, Software};
 use crate::recording::{Recording, Store, fresh_run_id, started_at};
 
 /// The file of an experiment: the one it was begun with, or the last changed one.
 const FILE: &str = "experiment.toml";
+/// Others may read an experiment but not change it, whatever the umask.
+const DIRECTORY_MODE: u32 = 0o755;
+const FILE_MODE: u32 = 0o644;
 /// The store of its recordings.
 const RUNS: &str = "runs";
 
@@ -88,7 +94,14 @@ pub(crate) fn file_path(directory: &Path) -> PathBuf {
 /// The text of that file.
 pub(crate) fn file_text(directory: &Path) -> Result<String, ExperimentError> {
     let path = file_path(directory);
-    fs::read_to_string(&path).map_err(ExperimentError::refused("read", path))
+    input_file::read_text(&path, EXPERIMENT_FILE_MAX_BYTES).map_err(ExperimentError::refused("read", path))
+}
+
+/// Refuses an experiment whose file or journal another user can write or exchange: both say which commands run.
+pub(crate) fn expect_own(directory: &Path) -> Result<(), ExperimentError> {
+    [FILE, JOURNAL].map(|name| directory.join(name)).iter().filter(|path| path.exists()).try_for_each(|path| {
+        input_file::open_own(path).map(drop).map_err(ExperimentError::refused("go on with", directory))
+    })
 }
 
 /// Refuses a `text`, read from `file`, that differs from the file of the experiment in `directory`.
@@ -183,7 +196,7 @@ impl OpenExperiment {
         let number = 1 + last_number(store);
         let path = create_directory(store, &id)?;
         let refused = || ExperimentError::refused("begin the experiment", &path);
-        fs::create_dir(path.join(RUNS)).map_err(refused())?;
+        DirBuilder::new().mode(DIRECTORY_MODE).create(path.join(RUNS)).map_err(refused())?;
         replace_file(&path.join(FILE), text).map_err(refused())?;
         let software = Software { name: "latlab".into(), version: env!("CARGO_PKG_VERSION").into() };
         let begun = JournalEntry::Begun {
@@ -204,6 +217,7 @@ impl OpenExperiment {
     /// # Errors
     /// If it holds no experiment, a damaged one, or one that another process runs.
     pub fn open(directory: &Path) -> Result<OpenExperiment, ExperimentError> {
+        expect_own(directory)?;
         let (journal, entries) = ExperimentJournal::open(directory)?;
         let text = file_text(directory)?;
         let state = state_in(directory, entries);
@@ -292,7 +306,7 @@ fn create_directory(store: &Path, id: &str) -> Result<PathBuf, ExperimentError> 
     let mut path = PathBuf::new();
     for digits in [4, 8, 16] {
         path = store.join(format!("{start}Z-experiment-{}", &id[..digits]));
-        match fs::create_dir(&path) {
+        match DirBuilder::new().mode(DIRECTORY_MODE).create(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
             created => {
                 return created.map(|()| path.clone()).map_err(ExperimentError::refused("begin the experiment", path));
@@ -306,7 +320,12 @@ fn create_directory(store: &Path, id: &str) -> Result<PathBuf, ExperimentError> 
 /// Replaces the file at `path` atomically; it is on the disk when this returns.
 fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let next = path.with_extension("next");
-    let mut file = File::create(&next)?;
+    // Left by a process that died.
+    match fs::remove_file(&next) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(&next)?;
     file.write_all(text.as_bytes())?;
     file.sync_data()?;
     fs::rename(next, path)

@@ -3,11 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use latlab_sys::errno::explain;
 use thiserror::Error;
 
 use crate::diagnostics::{Explain, Failure};
 use crate::facts::ExperimentFormat;
+use crate::platform::input_file;
 use crate::recording::RecordingError;
 
 /// Errors of beginning, reading and continuing an experiment.
@@ -107,7 +107,7 @@ impl Explain for ExperimentError {
     fn explain(&self) -> Failure {
         match self {
             ExperimentError::Refused { action, source, .. } => {
-                let failure = Failure::world(self).because(explain(source));
+                let failure = input_file::failure(self, source);
                 match source.kind() {
                     io::ErrorKind::StorageFull => {
                         failure.hint("free some space, then run the same command again: no run that ended is lost")

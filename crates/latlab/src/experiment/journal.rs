@@ -3,7 +3,8 @@
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use super::error::ExperimentError;
 use crate::clock;
 use crate::facts::{ExperimentFormat, RecipeFacts, RunKey, RunOutcome, RunPosition};
 use crate::plan::Factors;
+use crate::platform::input_file;
 use crate::recording::manifest::Software;
 use crate::recording::started_at;
 
@@ -100,6 +102,11 @@ fn is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<
 /// The journal's name in an experiment's directory.
 pub(super) const JOURNAL: &str = "journal.jsonl";
 
+/// The longest journal that is read: that of [`EXPERIMENT_RUNS_MAX`](crate::plan::defaults::EXPERIMENT_RUNS_MAX) runs, with
+/// more than a thousand bytes for each.
+const JOURNAL_MAX_BYTES: u64 = 256 << 20;
+/// Others may read it but not change it, whatever the umask.
+const JOURNAL_MODE: u32 = 0o644;
 /// Attempts to lock a journal that is locked, and the pause between them: [`ExperimentJournal::read_with_runner`] locks
 /// it for less than their sum.
 const LOCK_ATTEMPTS: u32 = 5;
@@ -158,7 +165,9 @@ impl ExperimentJournal {
     pub(super) fn create(directory: &Path, begun: JournalEntry) -> Result<ExperimentJournal, ExperimentError> {
         let path = directory.join(JOURNAL);
         let refused = || ExperimentError::refused("begin the experiment", directory);
-        let file = OpenOptions::new().read(true).append(true).create_new(true).open(&path).map_err(refused())?;
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create_new(true).mode(JOURNAL_MODE);
+        let file = options.open(&path).map_err(refused())?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| refused()(error.into()))?;
         let mut journal = ExperimentJournal { path, file, checksum: Some(JournalChecksum::default()) };
         journal.write(begun)?;
@@ -171,15 +180,15 @@ impl ExperimentJournal {
     pub(super) fn open(directory: &Path) -> Result<(ExperimentJournal, Vec<JournalEntry>), ExperimentError> {
         let path = directory.join(JOURNAL);
         let refused = || ExperimentError::refused("open the experiment", directory);
-        let mut file = match OpenOptions::new().read(true).append(true).open(&path) {
+        let file = match input_file::open_to_append(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(ExperimentError::NotAnExperiment { path: directory.to_owned() });
             }
             opened => opened.map_err(refused())?,
         };
         let locked = lock(&file);
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(refused())?;
+        let text =
+            file.try_clone().and_then(|file| input_file::read_open(file, JOURNAL_MAX_BYTES)).map_err(refused())?;
         let whole = whole_lines(&text);
         let (entries, checksum) = parse(directory, &text[..whole])?;
         if !locked {
@@ -193,7 +202,7 @@ impl ExperimentJournal {
 
     /// The entries of the journal in `directory`, locked or not.
     pub(super) fn read(directory: &Path) -> Result<Vec<JournalEntry>, ExperimentError> {
-        let text = match std::fs::read(directory.join(JOURNAL)) {
+        let text = match input_file::read(&directory.join(JOURNAL), JOURNAL_MAX_BYTES) {
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             read => read.map_err(ExperimentError::refused("read the experiment", directory))?,
         };
@@ -205,8 +214,8 @@ impl ExperimentJournal {
         directory: &Path,
     ) -> Result<(Vec<JournalEntry>, Option<RunnerProcess>), ExperimentError> {
         let entries = ExperimentJournal::read(directory)?;
-        let file =
-            File::open(directory.join(JOURNAL)).map_err(ExperimentError::refused("read the experiment", directory))?;
+        let file = input_file::open(&directory.join(JOURNAL))
+            .map_err(ExperimentError::refused("read the experiment", directory))?;
         // A shared lock conflicts with the lock of a writer, not with those of other readers.
         let is_locked = flock(&file, FlockOperation::NonBlockingLockShared).is_err();
         let runner = is_locked.then(|| RunnerProcess { pid: last_pid(&entries) });

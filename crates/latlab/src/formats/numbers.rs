@@ -1,7 +1,6 @@
 //! Files of numbers: one observation on each line, in one of its columns. The format is that of FreeBSD's ministat
 //! (docs/comparing.md), but text other than a finite number is an error instead of a count.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,8 @@ use latlab_sys::errno;
 use thiserror::Error;
 
 use crate::diagnostics::{Explain, Failure};
+use crate::plan::defaults::NUMBERS_MAX;
+use crate::platform::input_file::{self, UnfitInput};
 
 /// The column of a file that has the numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +51,14 @@ pub enum NumbersError {
         /// The error of the system call.
         source: io::Error,
     },
+    /// There are more numbers than the limit.
+    #[error("cannot read more than {max} numbers from `{name}`")]
+    TooMany {
+        /// The file, or `<stdin>`.
+        name: String,
+        /// The limit.
+        max: usize,
+    },
     /// The column of a line does not hold a number.
     #[error("cannot read `{value}` on line {line} of `{name}` as a number")]
     NotANumber {
@@ -70,9 +79,21 @@ impl Explain for NumbersError {
             NumbersError::Refused { source, .. } if source.kind() == ErrorKind::NotFound => {
                 Failure::request(self).because(errno::explain(source)).hint("see the path; `-` is standard input")
             }
-            NumbersError::Refused { source, .. } => Failure::world(self)
-                .because(errno::explain(source))
-                .hint("see whose it is and what may be done with it: `ls -ld`"),
+            NumbersError::Refused { source, .. } => {
+                let failure = input_file::failure(self, source);
+                match (input_file::unfit(source), source.kind()) {
+                    (Some(UnfitInput::Type(_)), _) => {
+                        failure.hint("a regular file is read, or standard input as `-`: `latlab compare - < PATH`")
+                    }
+                    (None, ErrorKind::PermissionDenied) => {
+                        failure.hint("see whose it is and what may be done with it: `ls -ld`")
+                    }
+                    _ => failure,
+                }
+            }
+            NumbersError::TooMany { .. } => Failure::request(self)
+                .because("all of them are held in memory, and sorted")
+                .hint("compare quantiles of parts of it, or every tenth of its lines"),
             NumbersError::NotANumber { column, .. } => Failure::request(self)
                 .because(format!("column {column} of each line holds one observation, a finite decimal number"))
                 .hint("`-C N` picks another column, `-d DELIMS` splits otherwise; a line that begins with `#` is left out"),
@@ -86,6 +107,12 @@ pub const STDIN: &str = "<stdin>";
 const BUFFER_BYTES: usize = 256 << 10;
 /// The longest line: a file without lines, such as `/dev/zero`, would fill the memory.
 const LINE_BYTES_MAX: usize = 16 << 20;
+/// Memory of a comparison for each number, as measured: the copy that is sorted, those of halves and differences.
+const COMPARED_BYTES: usize = 24;
+/// Memory of a comparison that does not depend on their number: threads and tables.
+const SCRATCH_BYTES: usize = 16 << 20;
+/// The first capacity for values.
+const FIRST_VALUES: usize = 4_096;
 /// Characters of an invalid value that an error shows.
 const SHOWN: usize = 40;
 
@@ -95,17 +122,32 @@ const SHOWN: usize = 40;
 /// The file cannot be read, or a value is not a number.
 pub fn read_file(path: &Path, column: &TextColumn) -> Result<Vec<f64>, NumbersError> {
     let refused = |source| NumbersError::Refused { path: path.to_owned(), source };
-    let file = File::open(path).map_err(refused)?;
+    let file = input_file::open(path).map_err(refused)?;
     read_numbers(&path.display().to_string(), file, column)
+}
+
+/// Expects memory for a comparison of `count` numbers beside them: it copies and sorts them, and has scratch of a fixed size.
+///
+/// # Errors
+/// There is too little; the error calls the input `name`.
+pub fn expect_memory(name: &str, count: usize) -> Result<(), NumbersError> {
+    let bytes = count.saturating_mul(COMPARED_BYTES).saturating_add(SCRATCH_BYTES);
+    let reserved = Vec::<u8>::new().try_reserve_exact(bytes);
+    reserved.map_err(|_| NumbersError::Refused { path: name.into(), source: ErrorKind::OutOfMemory.into() })
 }
 
 /// The numbers in `column` of `input`, in their order; errors call it `name`.
 ///
 /// # Errors
 /// The file cannot be read, or a value is not a number.
-pub fn read_numbers(name: &str, mut input: impl Read, column: &TextColumn) -> Result<Vec<f64>, NumbersError> {
-    let mut lines = Lines { name, column, plain: column.is_first_of_plain(), read: 0, values: Vec::new() };
-    let mut buffer = vec![0; BUFFER_BYTES];
+pub fn read_numbers(name: &str, input: impl Read, column: &TextColumn) -> Result<Vec<f64>, NumbersError> {
+    read_at_most(NUMBERS_MAX, name, input, column)
+}
+
+fn read_at_most(max: usize, name: &str, mut input: impl Read, column: &TextColumn) -> Result<Vec<f64>, NumbersError> {
+    let mut lines = Lines { name, column, plain: column.is_first_of_plain(), max, read: 0, values: Vec::new() };
+    let mut buffer = Vec::new();
+    lines.extend(&mut buffer, BUFFER_BYTES)?;
     let mut kept = 0;
     loop {
         let read = match input.read(&mut buffer[kept..]) {
@@ -128,7 +170,7 @@ pub fn read_numbers(name: &str, mut input: impl Read, column: &TextColumn) -> Re
             return Err(lines.invalid(&buffer[..SHOWN]));
         }
         if kept == buffer.len() {
-            buffer.resize(2 * kept, 0);
+            lines.extend(&mut buffer, 2 * kept)?;
         }
     }
 }
@@ -139,6 +181,8 @@ struct Lines<'a> {
     column: &'a TextColumn,
     /// Whether a line that consists of one number has its value in the column.
     plain: bool,
+    /// The most values.
+    max: usize,
     /// Number of lines so far.
     read: u64,
     values: Vec<f64>,
@@ -153,7 +197,7 @@ impl Lines<'_> {
             let plain = if self.plain { plain_line(rest) } else { None };
             if let Some((value, length)) = plain {
                 self.read += 1;
-                self.values.push(value);
+                self.push(value)?;
                 taken += length;
                 continue;
             }
@@ -168,10 +212,39 @@ impl Lines<'_> {
         self.read += 1;
         let Some(text) = self.column.of(line) else { return Ok(()) };
         match number(text) {
-            Some(value) => self.values.push(value),
-            None => return Err(self.invalid(text)),
+            Some(value) => self.push(value),
+            None => Err(self.invalid(text)),
         }
+    }
+
+    #[inline]
+    fn push(&mut self, value: f64) -> Result<(), NumbersError> {
+        if self.values.len() == self.values.capacity() {
+            self.reserve()?;
+        }
+        self.values.push(value);
         Ok(())
+    }
+
+    /// Doubles the capacity, up to the limit.
+    #[cold]
+    fn reserve(&mut self) -> Result<(), NumbersError> {
+        let more = self.values.len().max(FIRST_VALUES).min(self.max - self.values.len());
+        if more == 0 {
+            return Err(NumbersError::TooMany { name: self.name.into(), max: self.max });
+        }
+        self.values.try_reserve_exact(more).map_err(|_| self.too_little_memory())
+    }
+
+    /// Extends `buffer` with zeros to `length`.
+    fn extend(&self, buffer: &mut Vec<u8>, length: usize) -> Result<(), NumbersError> {
+        buffer.try_reserve_exact(length - buffer.len()).map_err(|_| self.too_little_memory())?;
+        buffer.resize(length, 0);
+        Ok(())
+    }
+
+    fn too_little_memory(&self) -> NumbersError {
+        NumbersError::Refused { path: self.name.into(), source: ErrorKind::OutOfMemory.into() }
     }
 
     /// The error for `text` in the present line.
@@ -303,6 +376,15 @@ mod tests {
     fn a_file_without_lines_does_not_fill_the_memory() {
         let read = read_numbers("x", std::io::repeat(b'7'), &first());
         assert!(matches!(read, Err(NumbersError::NotANumber { line: 1, .. })), "{read:?}");
+    }
+
+    #[test]
+    fn more_values_than_the_limit_are_refused() {
+        let text = "1\n".repeat(20_000) + " 2 \n";
+        assert_eq!(read_at_most(20_001, "x", text.as_bytes(), &first()).expect("numbers").len(), 20_001);
+        let error = read_at_most(20_000, "x", text.as_bytes(), &first()).expect_err("too many");
+        assert_eq!(error.to_string(), "cannot read more than 20000 numbers from `x`");
+        assert_eq!(error.explain().exit_code, 2);
     }
 
     #[test]

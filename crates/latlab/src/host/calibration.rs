@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use crate::facts::{BareConditions, BareLoop};
+use crate::platform::input_file;
+
+/// The longest file that is read; one of ten thousand conditions is shorter.
+const FILE_MAX_BYTES: u64 = 4 << 20;
 
 /// The calibrations of this host, in the user's state directory.
 #[derive(Clone, Debug)]
@@ -29,7 +33,10 @@ impl Calibrations {
 
     /// All that are kept; none without a readable file.
     fn all(&self) -> Vec<BareLoop> {
-        fs::read(&self.path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+        input_file::read(&self.path, FILE_MAX_BYTES)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default()
     }
 
     /// The one that was measured in that boot and in these conditions.

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::diagnostics::{Explain, Failure};
+use crate::platform::ownership::untrusted;
 
 /// An operation that the host refused.
 #[derive(Debug, Error)]
@@ -214,9 +215,12 @@ impl Explain for KnobError {
                     "`latlab doctor --restore` puts it back, or says why not; what was there stands in `{}`",
                     page.display()
                 )),
-            KnobError::Journal { source, .. } => failure
-                .because(errno::explain(source))
-                .hint("nothing was changed; `LATLAB_STATE_DIR` names another directory for the journal"),
+            KnobError::Journal { source, .. } => match untrusted(source) {
+                Some(found) => failure.because(found.cause()).hint(found.remedy()),
+                None => failure
+                    .because(errno::explain(source))
+                    .hint("nothing was changed; `LATLAB_STATE_DIR` names another directory for the journal"),
+            },
             KnobError::Refused { source, .. } => {
                 failure.because(errno::explain(source)).hint(match Errno::from_io_error(source) {
                     Some(Errno::PERM | Errno::ACCESS) => {

@@ -273,6 +273,18 @@ pub const PLOT_WIDTH: usize = 74;
 pub const TEXT_DELIMITERS: &[u8] = b" \t";
 /// The highest column of a file of numbers that can be chosen.
 pub const TEXT_COLUMN_MAX: u64 = 1_000_000;
+/// The most numbers of one file: 0.8 GB of memory.
+pub const NUMBERS_MAX: usize = 100_000_000;
+/// The longest file of an experiment, in bytes; the built-in ones have less than 4,000.
+pub const EXPERIMENT_FILE_MAX_BYTES: u64 = 1 << 20;
+/// The longest options of one condition, in bytes, so that [`CONDITIONS_MAX`] of them fit into memory.
+pub const CONDITION_MAX_BYTES: usize = 64 << 10;
+/// The most comparisons (`[[compare]]`) of an experiment, each with a row for every condition.
+pub const CONTRASTS_MAX: usize = 100;
+/// The most quantiles of one summary, with those of its gates and of its manifest.
+pub const SUMMARY_QUANTILES_MAX: usize = 1_000;
+/// The most gates of one command.
+pub const GATES_MAX: usize = 100;
 /// The most conditions of an experiment: one run of a second each takes a quarter of an hour.
 pub const CONDITIONS_MAX: usize = 1_000;
 /// The most runs of an experiment: of a second each they take more than a day …

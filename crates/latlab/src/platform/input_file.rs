@@ -5,9 +5,13 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fcntl_setfl, fstat, openat, statat};
+
+use super::ownership::{expect_own, untrusted};
+use crate::diagnostics::{Failure, in_words};
 
 /// An input that is not a regular file, or is too long: a wrong request and not an error of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,34 +50,84 @@ pub(crate) fn unfit(error: &io::Error) -> Option<&UnfitInput> {
     error.get_ref()?.downcast_ref()
 }
 
+/// The failure `message` of an input whose reading ended with `error`: exit code 2 for an unfit one, and 3 for an error of
+/// the system or too little memory.
+pub(crate) fn failure(message: impl fmt::Display, error: &io::Error) -> Failure {
+    let (request, world) = (Failure::request(&message), Failure::world(&message));
+    if let Some(found) = untrusted(error) {
+        return request.because(found.cause()).hint(found.remedy());
+    }
+    match (unfit(error), error.kind()) {
+        (Some(found @ UnfitInput::Type(_)), _) => request.because(found.to_string()).hint("name a regular file"),
+        (Some(found @ UnfitInput::Link), _) => {
+            request.because(found.to_string()).hint("name the file that it leads to")
+        }
+        (Some(found @ UnfitInput::TooLong { .. }), _) => {
+            request.because(found.to_string()).hint("that is the limit of such a file: see the path")
+        }
+        (None, io::ErrorKind::InvalidData) => request.because(error.to_string()),
+        (None, io::ErrorKind::OutOfMemory) => {
+            world.because("too little memory").hint("free some, or raise the limit of this process: `ulimit -v`")
+        }
+        _ => world.because(in_words(error)),
+    }
+}
+
 /// Opens the regular file at `path` for reading; links are followed.
 ///
 /// # Errors
 /// That of the system, or [`UnfitInput`].
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    open_at(rustix::fs::CWD, path, OFlags::empty())
+    open_at(rustix::fs::CWD, path, OFlags::RDONLY)
+}
+
+/// Opens the regular file at `path` for reading, if only root and the user of this process can write or exchange it.
+///
+/// # Errors
+/// That of the system, [`UnfitInput`], or [`Untrusted`](super::ownership::Untrusted).
+pub(crate) fn open_own(path: &Path) -> io::Result<File> {
+    let file = open(path)?;
+    expect_own(path, &file)?;
+    Ok(file)
+}
+
+/// Opens the regular file at `path` for reading and appending; links are followed.
+///
+/// # Errors
+/// That of the system, or [`UnfitInput`].
+pub(crate) fn open_to_append(path: &Path) -> io::Result<File> {
+    open_at(rustix::fs::CWD, path, OFlags::RDWR | OFlags::APPEND)
+}
+
+/// Opens the directory at `path`.
+///
+/// # Errors
+/// That of the system.
+pub(crate) fn open_directory(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(File::from(openat(rustix::fs::CWD, path, flags, Mode::empty())?))
 }
 
 /// Opens the regular file `name` in `directory` for reading. A link is not followed.
 ///
 /// # Errors
 /// That of the system, or [`UnfitInput`].
-pub(crate) fn open_in(directory: impl std::os::fd::AsFd, name: &str) -> io::Result<File> {
+pub(crate) fn open_in(directory: impl AsFd, name: impl AsRef<Path>) -> io::Result<File> {
     let directory = directory.as_fd();
-    open_at(directory, Path::new(name), OFlags::NOFOLLOW).map_err(|error| match error.raw_os_error() {
+    open_at(directory, name.as_ref(), OFlags::RDONLY | OFlags::NOFOLLOW).map_err(|error| match error.raw_os_error() {
         Some(errno) if errno == rustix::io::Errno::LOOP.raw_os_error() => UnfitInput::Link.into(),
         _ => error,
     })
 }
 
-fn open_at(directory: impl std::os::fd::AsFd, path: &Path, flags: OFlags) -> io::Result<File> {
+fn open_at(directory: impl AsFd, path: &Path, flags: OFlags) -> io::Result<File> {
     // Opening a device may have an effect: it is refused before. What took its place since is refused after.
     let before = if flags.contains(OFlags::NOFOLLOW) { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() };
     expect_regular(statat(&directory, path, before)?.st_mode)?;
-    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = openat(&directory, path, flags, Mode::empty())?;
+    let at_opening = OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = openat(&directory, path, flags | at_opening, Mode::empty())?;
     expect_regular(fstat(&file)?.st_mode)?;
-    fcntl_setfl(&file, OFlags::empty())?;
+    fcntl_setfl(&file, flags & OFlags::APPEND)?;
     Ok(File::from(file))
 }
 
@@ -103,7 +157,10 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// That of the system, [`UnfitInput`], or `InvalidData` if it is not UTF-8.
 pub(crate) fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
-    String::from_utf8(read(path, max_bytes)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    String::from_utf8(read(path, max_bytes)?).map_err(|error| {
+        let cause = format!("it is not UTF-8 text: {}", error.utf8_error());
+        io::Error::new(io::ErrorKind::InvalidData, cause)
+    })
 }
 
 /// The bytes of `file` from its position on, at most `max_bytes`.

@@ -3,6 +3,7 @@
 mod child_process;
 mod directory;
 pub(crate) mod input_file;
+pub(crate) mod ownership;
 pub mod parallel_map;
 pub(crate) mod signals;
 

@@ -11,11 +11,13 @@ use latlab_sys::errno::explain;
 
 use crate::diagnostics::{Explain, Failure};
 use crate::plan::defaults::KEY_MIN_BYTES;
+use crate::platform::input_file::{self, UnfitInput};
+use crate::platform::ownership::{self, untrusted};
 use crate::wire::SetupKey;
 
 /// The length of a generated key: 256 bit.
 const GENERATED_BYTES: usize = 32;
-/// At most this much of a key file is read; a key's line is far shorter.
+/// The longest key file; a key's line is far shorter.
 const FILE_MAX_BYTES: u64 = 4_096;
 /// The first word of a key file: format and version.
 const FORMAT: &str = "latlab-psk-1";
@@ -35,19 +37,20 @@ impl PreSharedKey {
         Ok(PreSharedKey { secret: random_bytes::<GENERATED_BYTES>()?.to_vec() })
     }
 
-    /// The key in the file at `path`, which only its owner may read.
+    /// The key in the file at `path`, which only its owner may read: the user of this process, or root.
     ///
     /// # Errors
-    /// [`KeyError`]: the file cannot be read, other users may read it, or it contains no key.
+    /// [`KeyError`]: the file cannot be read, other users may read or exchange it, or it contains no key.
     pub fn read(path: &Path) -> Result<PreSharedKey, KeyError> {
         let unreadable = |source| KeyError::Unreadable { name: path.display().to_string(), source };
-        let file = File::open(path).map_err(unreadable)?;
+        let file = input_file::open(path).map_err(unreadable)?;
         // Of the open file, not of the path, which could name another file by now.
         let facts = file.metadata().map_err(unreadable)?;
         let mode = facts.permissions().mode() & 0o7777;
-        if facts.is_file() && mode & 0o077 != 0 {
+        if mode & 0o077 != 0 {
             return Err(KeyError::Exposed { path: path.to_owned(), mode });
         }
+        ownership::expect_own(path, &file).map_err(unreadable)?;
         PreSharedKey::from_reader(&path.display().to_string(), file)
     }
 
@@ -67,11 +70,12 @@ impl PreSharedKey {
     /// # Errors
     /// [`KeyError`]: reading fails, or the content is not a key.
     pub fn from_reader(name: &str, reader: impl Read) -> Result<PreSharedKey, KeyError> {
+        let unreadable = |source| KeyError::Unreadable { name: name.to_owned(), source };
         let mut text = Vec::new();
-        reader
-            .take(FILE_MAX_BYTES)
-            .read_to_end(&mut text)
-            .map_err(|source| KeyError::Unreadable { name: name.to_owned(), source })?;
+        reader.take(FILE_MAX_BYTES + 1).read_to_end(&mut text).map_err(unreadable)?;
+        if text.len() as u64 > FILE_MAX_BYTES {
+            return Err(unreadable(UnfitInput::TooLong { max_bytes: FILE_MAX_BYTES }.into()));
+        }
         let text = String::from_utf8_lossy(&text);
         PreSharedKey::parse(name, &text)
     }
@@ -210,10 +214,17 @@ impl Explain for KeyError {
         let (request, world) = (Failure::request(self), Failure::world(self));
         let make_one = "make one with `latlab keygen FILE` and copy it to both hosts";
         match self {
-            KeyError::Unreadable { source, .. } => request.because(explain(source)).hint(make_one),
+            KeyError::Unreadable { source, .. } => match (input_file::unfit(source), untrusted(source)) {
+                (Some(UnfitInput::Type(found)), _) => request
+                    .because(format!("it is {found}, not a regular file"))
+                    .hint("a pipe with a key is given as an open descriptor: `--psk-fd N`"),
+                (Some(unfit), _) => request.because(unfit.to_string()).hint(make_one),
+                (None, Some(found)) => request.because(found.cause()).hint(found.remedy()),
+                (None, None) => request.because(explain(source)).hint(make_one),
+            },
             KeyError::Exposed { path, .. } => request
                 .because("others than its owner may read it, so it is no secret")
-                .hint(format!("chmod 600 {}", path.display())),
+                .hint(format!("chmod 600 {}", ownership::quoted(path))),
             KeyError::Foreign { what, .. } => request.because(what.as_str()).hint(make_one),
             KeyError::TooShort { .. } => {
                 request.because(format!("a key has at least {} bit", KEY_MIN_BYTES * 8)).hint(make_one)

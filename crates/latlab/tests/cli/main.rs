@@ -20,6 +20,7 @@ mod harness;
 mod host;
 mod hostile_recordings;
 mod lab;
+mod hostile;
 mod list;
 mod load;
 mod loopback_matrix;

@@ -23,8 +23,8 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 65_720),
-    (Measure::Files, 371),
+    (Measure::ShippedLines, 66_420),
+    (Measure::Files, 372),
     (Measure::SmallFiles, 95),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
@@ -38,7 +38,7 @@ const CEILINGS: [Ceiling; 9] = [
 /// crate. A layer that is not listed may have none.
 const LAYER_FILES: [(&str, usize); 22] = [
     ("(files of the root)", 8),
-    ("agent", 10),
+    ("agent", 11),
     ("analysis", 55),
     ("cli", 34),
     ("commands", 17),
@@ -50,7 +50,7 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("load", 6),
     ("measure", 40),
     ("plan", 14),
-    ("platform", 4),
+    ("platform", 6),
     ("recipe", 6),
     ("recording", 23),
     ("report", 34),

@@ -13,6 +13,7 @@ use super::available::{AvailableFigures, FigureAbsence};
 use super::estimand::Estimand;
 use crate::diagnostics::{Explain, Failure, Outcome};
 use crate::metric::Metric;
+use crate::plan::defaults::GATES_MAX;
 
 /// State of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,6 +194,20 @@ pub enum GateError {
         /// The option to add, or the metrics that the run has.
         hint: String,
     },
+    /// There are more gates than the limit.
+    #[error("{count} gates are too many for one command")]
+    TooMany {
+        /// How many there are.
+        count: usize,
+    },
+}
+
+/// Refuses more gates than the limit.
+///
+/// # Errors
+/// [`GateError::TooMany`].
+pub fn expect_few_gates(gates: &[String]) -> Result<(), GateError> {
+    if gates.len() > GATES_MAX { Err(GateError::TooMany { count: gates.len() }) } else { Ok(()) }
 }
 
 impl GateError {
@@ -248,7 +263,13 @@ fn absent(
 
 impl Explain for GateError {
     fn explain(&self) -> Failure {
-        let (GateError::Form { cause, hint, .. } | GateError::Absent { cause, hint, .. }) = self;
-        Failure::request(self).because(cause).hint(hint)
+        match self {
+            GateError::Form { cause, hint, .. } | GateError::Absent { cause, hint, .. } => {
+                Failure::request(self).because(cause).hint(hint)
+            }
+            GateError::TooMany { .. } => {
+                Failure::request(self).because(format!("{GATES_MAX} is the limit")).hint("give those that matter")
+            }
+        }
     }
 }

@@ -6,7 +6,10 @@
 
 use std::path::Path;
 
-use super::{GateError, GateParts, GateReason, GateState, GatedRuns, Operator, ValueGateResult, absent, outcome_of};
+use super::{
+    GateError, GateParts, GateReason, GateState, GatedRuns, Operator, ValueGateResult, absent, expect_few_gates,
+    outcome_of,
+};
 use crate::analysis::available::AvailableFigures;
 use crate::analysis::estimand::{Estimand, FORM_HINT, RunFigure, parse_estimand};
 use crate::analysis::summary::{Summary, SummaryOptions};
@@ -41,6 +44,7 @@ impl ValueGates {
     /// # Errors
     /// If one has another form.
     pub fn parse(texts: &[String], is_strict: bool) -> Result<ValueGates, GateError> {
+        expect_few_gates(texts)?;
         let gates = texts.iter().map(|text| ValueGate::parse(text)).collect::<Result<_, _>>()?;
         Ok(ValueGates { gates, is_strict })
     }

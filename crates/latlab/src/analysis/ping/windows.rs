@@ -111,6 +111,7 @@ mod tests {
                 let failure = AnalysisError::<RecordingError>::TooManyWindows { duration, window }.explain();
                 Err(format!("{failure}: {}", failure.hint.as_deref().unwrap_or_default()))
             }
+            Err(error) => panic!("{error}"),
         }
     }
 

@@ -86,6 +86,9 @@ pub struct ResumeArgs {
     /// Go on when a run fails: it is kept, marked, and not judged
     #[arg(long)]
     pub keep_going: bool,
+    /// Run the commands of a file (`cmd:` targets) although others can write it
+    #[arg(long)]
+    pub trust_file: bool,
     /// Print a systemd unit that goes on with it at boot, and do nothing else
     #[arg(long, conflicts_with_all = ["json", "format", "gate"])]
     pub print_unit: bool,

@@ -83,14 +83,26 @@ pub(super) fn quantiles(typed: &[String]) -> Result<Option<Vec<f64>>, RequestErr
     if typed.is_empty() {
         return Ok(None);
     }
+    if typed.len() > defaults::SUMMARY_QUANTILES_MAX {
+        return Err(too_many_quantiles(typed.len(), defaults::SUMMARY_QUANTILES_MAX));
+    }
     let mut quantiles = typed.iter().map(|one| quantile(one.trim())).collect::<Result<Vec<_>, _>>()?;
     quantiles.sort_by(f64::total_cmp);
     quantiles.dedup();
     if quantiles.len() > defaults::QUANTILES_MAX {
-        let cause = format!("{} quantiles are more than {}", quantiles.len(), defaults::QUANTILES_MAX);
-        return Err(value::unusable("--quantiles", typed.join(","), cause, "give those that matter"));
+        return Err(too_many_quantiles(quantiles.len(), defaults::QUANTILES_MAX));
     }
     Ok(Some(quantiles))
+}
+
+fn too_many_quantiles(count: usize, limit: usize) -> RequestError {
+    RequestError::TooMany {
+        count,
+        noun: "quantiles",
+        limit,
+        cause: "each is a column of every table",
+        hint: "`--quantiles` gives those that matter",
+    }
 }
 
 pub(super) fn window(typed: &JudgingArgs) -> Result<Option<Nanos>, RequestError> {

@@ -155,7 +155,7 @@ pub enum RequestError {
     TooMany {
         /// Resulting number.
         count: usize,
-        /// Unit of the number: `runs` or `sessions`.
+        /// Unit of the number: `runs`, `sessions` or `quantiles`.
         noun: &'static str,
         /// Largest allowed number.
         limit: usize,

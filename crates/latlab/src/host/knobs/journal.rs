@@ -4,8 +4,9 @@
 //! kernel releases the lock however the process ends. A page is written under another name, synced and renamed, so that
 //! it is never incomplete. A process that can lock a page whose owner died may restore its values.
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -18,12 +19,16 @@ use super::knob::Knob;
 use super::netns_identity::NetnsIdentity;
 use crate::host::process::ProcessIdentity;
 use crate::host::root::HostRoot;
+use crate::platform::input_file;
+use crate::platform::ownership::expect_own;
 
 /// The format of a page.
 const FORMAT: &str = "latlab.journal/1";
 const SUFFIX: &str = "json";
 /// A page that is being written: nothing was changed for it.
 const UNFINISHED: &str = "unfinished";
+/// The longest page that is read: a knob of each of a thousand CPUs takes a third of it.
+const PAGE_MAX_BYTES: u64 = 1 << 20;
 /// How long to wait for the lock. Reading all pages takes milliseconds, so a process that holds it longer is stopped.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -71,7 +76,8 @@ pub(super) struct HeldPage {
 /// The journal, locked by this process.
 pub(super) struct LockedJournal<'a> {
     journal: &'a KnobJournal,
-    _lock: File,
+    /// The directory.
+    lock: File,
 }
 
 impl KnobJournal {
@@ -110,7 +116,8 @@ impl KnobJournal {
 
     /// Locks the journal; an error of kind `NotFound` without one.
     pub(super) fn lock(&self) -> io::Result<LockedJournal<'_>> {
-        let lock = File::open(&self.directory)?;
+        let lock = input_file::open_directory(&self.directory)?;
+        expect_own(&self.directory, &lock)?;
         let deadline = Instant::now() + LOCK_TIMEOUT;
         while !try_lock(&lock)? {
             if Instant::now() > deadline {
@@ -118,13 +125,13 @@ impl KnobJournal {
             }
             thread::sleep(Duration::from_millis(10));
         }
-        Ok(LockedJournal { journal: self, _lock: lock })
+        Ok(LockedJournal { journal: self, lock })
     }
 
     /// The page of this process, if it has one.
     pub(super) fn own(&self) -> io::Result<Option<(PathBuf, Vec<JournalRecord>)>> {
         let path = self.page_path(&ProcessIdentity::this_process()?);
-        match fs::read(&path) {
+        match input_file::read(&path, PAGE_MAX_BYTES) {
             Ok(bytes) => Ok(Some((path, serde_json::from_slice::<JournalPage>(&bytes)?.entries))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -136,7 +143,7 @@ impl KnobJournal {
     }
 
     fn sync(&self) -> io::Result<()> {
-        File::open(&self.directory)?.sync_all()
+        input_file::open_directory(&self.directory)?.sync_all()
     }
 
     /// Writes a page that survives a power cut; it is locked before it has its name.
@@ -178,35 +185,40 @@ impl LockedJournal<'_> {
 
     /// Every page about knobs under `root`: held if its owner is dead. Incomplete pages of dead processes are removed.
     pub(super) fn pages(&self, root: &HostRoot) -> io::Result<Vec<Result<HeldPage, UnclaimedPage>>> {
-        let mut paths = Vec::new();
+        let mut names = Vec::new();
         for entry in fs::read_dir(&self.journal.directory)? {
-            paths.push(entry?.path());
+            names.push(entry?.file_name());
         }
-        paths.sort_unstable();
+        names.sort_unstable();
         let with_suffix =
-            |suffix: &'static str| move |path: &&PathBuf| path.extension().is_some_and(|end| end == suffix);
-        for path in paths.iter().filter(with_suffix(UNFINISHED)) {
-            if File::open(path).and_then(|file| try_lock(&file)).unwrap_or(false) {
-                fs::remove_file(path)?;
+            |suffix: &'static str| move |name: &&OsString| Path::new(name).extension().is_some_and(|end| end == suffix);
+        for name in names.iter().filter(with_suffix(UNFINISHED)) {
+            if input_file::open_in(&self.lock, name).and_then(|file| try_lock(&file)).unwrap_or(false) {
+                fs::remove_file(self.journal.directory.join(name))?;
             }
         }
-        Ok(paths.iter().filter(with_suffix(SUFFIX)).filter_map(|path| hold(path, root).transpose()).collect())
+        Ok(names.iter().filter(with_suffix(SUFFIX)).filter_map(|name| self.hold(name, root).transpose()).collect())
+    }
+
+    /// Holds the page of this `name`; `None` if it has just been removed, or is not about `root`.
+    fn hold(&self, name: &OsString, root: &HostRoot) -> Result<Option<HeldPage>, UnclaimedPage> {
+        match input_file::open_in(&self.lock, name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => hold(&self.journal.directory.join(name), opened, root),
+        }
     }
 }
 
-/// Holds the page at `path`; `None` if it has just been removed, or is not about `root`.
-fn hold(path: &Path, root: &HostRoot) -> Result<Option<HeldPage>, UnclaimedPage> {
+/// Holds the page at `path`, `opened`; `None` if it has just been removed, or is not about `root`.
+fn hold(path: &Path, opened: io::Result<File>, root: &HostRoot) -> Result<Option<HeldPage>, UnclaimedPage> {
     let unreadable = |error| UnclaimedPage::Unreadable(path.to_owned(), error);
-    let mut file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(unreadable)?,
-    };
+    let file = opened.map_err(unreadable)?;
+    expect_own(path, &file).map_err(unreadable)?;
     let free = try_lock(&file).map_err(unreadable)?;
     if file.metadata().map_err(unreadable)?.nlink() == 0 {
         return Ok(None);
     }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(unreadable)?;
+    let bytes = file.try_clone().and_then(|file| input_file::read_open(file, PAGE_MAX_BYTES)).map_err(unreadable)?;
     let page: JournalPage = serde_json::from_slice(&bytes).map_err(|error| unreadable(error.into()))?;
     if page.format != FORMAT {
         return Err(unreadable(io::Error::new(io::ErrorKind::InvalidData, format!("its format is `{}`", page.format))));

@@ -9,7 +9,7 @@ use crate::cli::resolve::{self, Environment, KeySource};
 use crate::cli::{self, error};
 use crate::diagnostics::Failure;
 use crate::facts::ExcludedCondition;
-use crate::plan::{ExperimentCondition, Factors, Kind, Plan};
+use crate::plan::{ExperimentCondition, Factors, Kind, Plan, defaults};
 
 /// Which conditions an experiment has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,12 @@ pub(super) fn left_out(
     factors: &[Factor],
 ) -> Result<Vec<Factors>, FileError> {
     let mut combinations = Vec::new();
-    for row in field.map(|field| field.tables()).transpose()?.unwrap_or_default() {
+    let rows = field.as_ref().map(Field::tables).transpose()?.unwrap_or_default();
+    if let Some(first) = rows.first().filter(|_| rows.len() > defaults::CONDITIONS_MAX) {
+        let cause = format!("{} combinations are left out, and {} is the limit", rows.len(), defaults::CONDITIONS_MAX);
+        return Err(file.error(first.at, cause, "leave out levels instead"));
+    }
+    for row in rows {
         let levels = levels(file, row.table, factors)?;
         if levels.is_empty() {
             let hint = "name the factors that must not meet";
@@ -70,6 +75,7 @@ impl<'a> CommandLines<'a> {
     ) -> Result<Settled, FileError> {
         let mut settled = Settled::default();
         for chosen in combinations {
+            self.expect_short(&chosen)?;
             let factors = factors_of(&chosen);
             match self.condition(&chosen, environment) {
                 Ok((plan, key)) if plan.runs.len() == 1 => {
@@ -99,6 +105,19 @@ impl<'a> CommandLines<'a> {
             !left_out.iter().any(|levels| levels.iter().all(has))
         });
         all
+    }
+
+    /// Refuses options of one condition that are too long to be made for each.
+    fn expect_short(&self, chosen: &[&'a OptionValue]) -> Result<(), FileError> {
+        let bytes = |option: &OptionValue| option.words.iter().map(String::len).sum::<usize>();
+        let all: usize = self.options(chosen).map(bytes).sum();
+        if all <= defaults::CONDITION_MAX_BYTES {
+            return Ok(());
+        }
+        let longest = self.options(chosen).max_by_key(|option| bytes(option));
+        let cause =
+            format!("the options of a condition have {all} bytes, and {} is the limit", defaults::CONDITION_MAX_BYTES);
+        Err(self.file.error(longest.map_or(0, |option| option.at), cause, "shorten its values"))
     }
 
     fn options<'s>(&'s self, chosen: &'s [&'a OptionValue]) -> impl Iterator<Item = &'a OptionValue> + 's {

@@ -183,7 +183,12 @@ pub(super) fn contrasts(
         let usual = |statistic: &str| Contrast { statistic: statistic.into(), ..empty(kind) };
         return Ok(kind.compared_statistics().map(usual).into());
     };
-    field.tables()?.into_iter().map(|table| contrast(file, kind, &table, factors)).collect()
+    let tables = field.tables()?;
+    if tables.len() > defaults::CONTRASTS_MAX {
+        let cause = format!("{} comparisons are more than {}", tables.len(), defaults::CONTRASTS_MAX);
+        return Err(field.error(cause, "name those that the experiment is about"));
+    }
+    tables.into_iter().map(|table| contrast(file, kind, &table, factors)).collect()
 }
 
 const fn empty(kind: Kind) -> Contrast {
