@@ -1,4 +1,9 @@
 //! The only printing: data on stdout, messages on stderr. Everything reads the same without colour.
+//!
+//! Text comes from files and other hosts too. Whether stdout and stderr are terminals or not, every character that a
+//! terminal obeys instead of showing it is escaped here: control characters but line ends and tabs as `\x1b`, line and
+//! paragraph separators and those that change the direction of text as `\u{202e}`; in JSON as `\u001b`, which a reader
+//! of JSON decodes. Only CSV that goes to a file or pipe is left as it is.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
@@ -9,9 +14,9 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 
-use crate::diagnostics::{Caveat, Severity};
-use crate::diagnostics::{Failure, in_words};
+use crate::diagnostics::{Caveat, Colour, Failure, Severity, in_words};
 use crate::plan::defaults::{PLOT_WIDTH, PLOT_WIDTHS};
+use crate::session::random_bytes;
 
 /// Which messages reach stderr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,9 +50,9 @@ impl Mark {
     /// Bold blue, yellow, red.
     const fn colour(self) -> &'static str {
         match self {
-            Mark::Note => "\x1b[1;34m",
-            Mark::Warning => "\x1b[1;33m",
-            Mark::Error => "\x1b[1;31m",
+            Mark::Note => "1;34",
+            Mark::Warning => "1;33",
+            Mark::Error => "1;31",
         }
     }
 }
@@ -57,17 +62,18 @@ impl Mark {
 pub struct Screen {
     /// The stream is a terminal.
     pub terminal: bool,
-    /// The terminal has colours, and `NO_COLOR` is not set.
-    pub colour: bool,
+    /// Colours, if the terminal has them and `NO_COLOR` is not set.
+    pub colour: Colour,
     /// Characters in a line, if the terminal reports them.
     pub columns: Option<u16>,
 }
 
 impl Screen {
     /// The capabilities that follow from whether it is a terminal, `NO_COLOR` and `TERM`.
-    fn judged(terminal: bool, no_color: Option<&str>, term: Option<&str>) -> Screen {
+    fn judged(terminal: bool, no_color: Option<&str>, term: Option<&str>, mark: Colour) -> Screen {
         let refused = no_color.is_some_and(|value| !value.is_empty());
-        Screen { terminal, colour: terminal && !refused && term != Some("dumb"), columns: None }
+        let coloured = terminal && !refused && term != Some("dumb");
+        Screen { terminal, colour: if coloured { mark } else { Colour::OFF }, columns: None }
     }
 
     /// With the width from `COLUMNS`, or else from the terminal of `stream`.
@@ -97,7 +103,9 @@ impl Console {
         let no_color = std::env::var("NO_COLOR").ok();
         let term = std::env::var("TERM").ok();
         let columns = std::env::var("COLUMNS").ok();
-        let screen = |terminal| Screen::judged(terminal, no_color.as_deref(), term.as_deref());
+        // Without random bytes nothing is coloured.
+        let mark = random_bytes().map_or(Colour::OFF, |bytes| Colour::marked(u64::from_ne_bytes(bytes)));
+        let screen = |terminal| Screen::judged(terminal, no_color.as_deref(), term.as_deref(), mark);
         Console {
             verbosity,
             data_screen: screen(io::stdout().is_terminal()).measured(io::stdout(), columns.as_deref()),
@@ -137,6 +145,20 @@ impl Console {
     ///
     /// A closed pipe is not a failure; any other error is, since results would be lost.
     pub fn data(&self, text: &str) -> Result<(), Failure> {
+        self.results(&escaped(text, self.data_screen.colour))
+    }
+
+    /// Prints `json` to stdout in the same way.
+    pub fn document(&self, json: &str) -> Result<(), Failure> {
+        self.results(&escaped_in_json(json))
+    }
+
+    /// Prints `csv` to stdout in the same way: unchanged unless stdout is a terminal, since CSV has no escapes.
+    pub fn values(&self, csv: &str) -> Result<(), Failure> {
+        if self.data_screen.terminal { self.data(csv) } else { self.results(csv) }
+    }
+
+    fn results(&self, text: &str) -> Result<(), Failure> {
         match write_whole(&self.data, text) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(Failure::world("cannot write the results to stdout")
@@ -169,11 +191,11 @@ impl Console {
         }
     }
 
-    /// Several lines on stderr, unchanged.
+    /// Several lines on stderr.
     pub fn lines(&self, text: &str) {
         if self.verbosity >= Verbosity::Usual {
             // A closed stderr cannot be reported anywhere.
-            let _ = write_whole(&self.talking, text);
+            let _ = write_whole(&self.talking, &escaped(text, self.message_screen.colour));
         }
     }
 
@@ -215,13 +237,14 @@ impl Console {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸ "));
         }
-        bar.set_prefix(title.to_owned());
+        bar.set_prefix(in_one_line(title));
         Progress { bar, shown_at: Cell::new(None) }
     }
 
     /// Errors of stderr are ignored: they cannot be reported anywhere.
     fn say(&self, mark: Mark, text: &str, lines: &[(&str, Option<&str>)]) {
-        let _ = write_whole(&self.talking, &message(mark, text, lines, self.message_screen.colour));
+        let colour = self.message_screen.colour;
+        let _ = write_whole(&self.talking, &escaped(&message(mark, text, lines, colour), colour));
     }
 }
 
@@ -242,7 +265,7 @@ impl Progress {
             return;
         }
         self.shown_at.set(Some(now));
-        self.bar.set_message(suffix.to_owned());
+        self.bar.set_message(in_one_line(suffix));
         self.bar.set_position(done);
     }
 }
@@ -254,9 +277,9 @@ impl Drop for Progress {
 }
 
 /// A message in the form of the documentation: `error: …`, then indented `cause: …` and `hint: …`.
-fn message(mark: Mark, text: &str, lines: &[(&str, Option<&str>)], colour: bool) -> String {
-    let (on, off) = if colour { (mark.colour(), "\x1b[0m") } else { ("", "") };
-    let mut message = format!("{on}{}:{off} {}", mark.word(), indented(text));
+fn message(mark: Mark, text: &str, lines: &[(&str, Option<&str>)], colour: Colour) -> String {
+    let word = colour.paint(mark.colour(), &format!("{}:", mark.word()));
+    let mut message = format!("{word} {}", indented(text));
     for (name, line) in lines {
         if let Some(line) = line {
             message += &format!("\n  {name}: {}", indented(line));
@@ -268,6 +291,56 @@ fn message(mark: Mark, text: &str, lines: &[(&str, Option<&str>)], colour: bool)
 /// Indents further lines of a text under its first.
 fn indented(text: &str) -> String {
     text.trim_end().replace('\n', "\n    ")
+}
+
+/// Whether a terminal obeys `char` instead of showing it: control characters (Unicode category Cc) but line ends and tabs,
+/// line separators, and what changes the direction of text (Unicode annex 9, section 2).
+fn is_obeyed(char: char) -> bool {
+    let is_direction =
+        matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    is_direction || matches!(char, '\u{2028}' | '\u{2029}') || (char.is_control() && !matches!(char, '\n' | '\t'))
+}
+
+/// `text` without a character that a terminal obeys, except in colours of this process.
+fn escaped(text: &str, own: Colour) -> String {
+    let escape = |char: char| match u32::from(char) {
+        code @ ..0x100 => format!("\\x{code:02x}"),
+        code => format!("\\u{{{code:x}}}"),
+    };
+    replaced(text, escape, |rest| own.split(rest))
+}
+
+/// `json` without such a character, which can only be in a string.
+fn escaped_in_json(json: &str) -> String {
+    replaced(json, |char| format!("\\u{:04x}", u32::from(char)), |_| None)
+}
+
+/// `text` in one line without such a character.
+fn in_one_line(text: &str) -> String {
+    escaped(text, Colour::OFF).replace(['\n', '\t'], " ")
+}
+
+/// `text` with every character that a terminal obeys replaced by its `escape`, and without the marks of the colours at
+/// which `own_colour` splits it.
+fn replaced<'a>(
+    text: &'a str,
+    escape: impl Fn(char) -> String,
+    own_colour: impl Fn(&'a str) -> Option<(&'a str, &'a str)>,
+) -> String {
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(is_obeyed) {
+        shown.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some((code, behind)) = own_colour(rest) {
+            shown += &format!("\x1b[{code}m");
+            rest = behind;
+            continue;
+        }
+        let mut chars = rest.chars();
+        shown.extend(chars.next().map(&escape));
+        rest = chars.as_str();
+    }
+    shown + rest
 }
 
 /// Writes `text` and a line end in one call, so that lines of two processes on one terminal do not mix.
@@ -368,8 +441,49 @@ mod tests {
             (true, None, Some("dumb"), false),
             (false, None, Some("xterm"), false),
         ] {
-            assert_eq!(Screen::judged(terminal, no_color, term).colour, colour, "{terminal} {no_color:?} {term:?}");
+            let screen = Screen::judged(terminal, no_color, term, Colour::marked(7));
+            assert_eq!(screen.colour.is_on(), colour, "{terminal} {no_color:?} {term:?}");
         }
-        assert_eq!(message(Mark::Note, "x", &[], true), "\x1b[1;34mnote:\x1b[0m x");
+        let own = Colour::marked(7);
+        assert_eq!(escaped(&message(Mark::Note, "x", &[], own), own), "\x1b[1;34mnote:\x1b[0m x");
+    }
+
+    #[test]
+    fn characters_that_a_terminal_obeys_are_escaped_and_colours_of_others_too() {
+        for (text, text_form, json_form) in [
+            ("a\tb\nµ \u{1f600}", "a\tb\nµ \u{1f600}", "a\tb\nµ \u{1f600}"),
+            ("\x1b]0;x\x07\r\x08", r"\x1b]0;x\x07\x0d\x08", r"\u001b]0;x\u0007\u000d\u0008"),
+            ("\0\x7f\u{9b}31m", r"\x00\x7f\x9b31m", r"\u0000\u007f\u009b31m"),
+            ("\u{202e}\u{2066}\u{200f}\u{2028}", r"\u{202e}\u{2066}\u{200f}\u{2028}", r"\u202e\u2066\u200f\u2028"),
+            ("\x1b[31;8mx\x1b[0m", r"\x1b[31;8mx\x1b[0m", r"\u001b[31;8mx\u001b[0m"),
+        ] {
+            for own in [Colour::OFF, Colour::marked(7)] {
+                assert_eq!(escaped(text, own), text_form);
+            }
+            assert_eq!(escaped_in_json(text), json_form);
+        }
+        let own = Colour::marked(7);
+        assert_eq!(escaped(&own.paint("31", "a\x1b[1m"), own), "\x1b[31ma\\x1b[1m\x1b[0m");
+        assert_eq!(escaped(&own.adopt("\x1b[1mUsage:\x1b[0m x"), own), "\x1b[1mUsage:\x1b[0m x");
+        assert_eq!(Colour::OFF.adopt("a"), "a");
+        assert_eq!(in_one_line("a\nb\tc\r"), "a b c\\x0d");
+    }
+
+    #[test]
+    fn every_way_to_print_escapes() {
+        let (data, talking) = (Paper::default(), Paper::default());
+        let console = console(Verbosity::Verbose, &data, &talking);
+        let hostile = "\x1b[2J";
+        console.data(hostile).expect("paper takes it");
+        console.document(hostile).expect("paper takes it");
+        console.lines(hostile);
+        console.detail(hostile);
+        console.note(hostile);
+        console.warning(hostile, Some(hostile));
+        console.caveat(&Caveat::new(Severity::Fatal, "send-slip", hostile, hostile, hostile));
+        console.failure(&Failure::world(hostile).because(hostile).hint(hostile));
+        for printed in [read(&data), read(&talking)] {
+            assert!(!printed.contains('\x1b') && printed.contains("1b[2J"), "{printed}");
+        }
     }
 }

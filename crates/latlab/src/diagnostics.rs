@@ -128,6 +128,55 @@ pub fn in_words(error: &io::Error) -> String {
     latlab_sys::errno::explain(error)
 }
 
+/// Whether text for a terminal is coloured.
+///
+/// Colours have a mark, a random number of this process, which the console removes when it prints them. It escapes every
+/// other control sequence, so that text from files and other hosts cannot colour anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Colour {
+    mark: Option<u64>,
+}
+
+impl Colour {
+    /// No colour.
+    pub const OFF: Colour = Colour { mark: None };
+
+    /// Colours with this mark.
+    pub const fn marked(mark: u64) -> Colour {
+        Colour { mark: Some(mark) }
+    }
+
+    /// Whether text is coloured.
+    pub const fn is_on(self) -> bool {
+        self.mark.is_some()
+    }
+
+    /// `text` in the rendition `code`: the parameters of SGR (ECMA-48, 8.3.117).
+    pub fn paint(self, code: &str, text: &str) -> String {
+        match self.mark {
+            Some(mark) if !text.is_empty() => format!("\x1b[{code};{mark}m{text}\x1b[0;{mark}m"),
+            _ => text.to_owned(),
+        }
+    }
+
+    /// `text`, which has nothing from outside of this program, with the mark in each of its colours.
+    pub fn adopt(self, text: &str) -> String {
+        let mut parts = text.split("\x1b[");
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, part| match (self.mark, part.split_once('m')) {
+            (Some(mark), Some((code, rest))) => format!("{text}\x1b[{code};{mark}m{rest}"),
+            _ => text + part,
+        })
+    }
+
+    /// The parameters of the marked colour at the beginning of `text`, and the text behind it.
+    pub fn split(self, text: &str) -> Option<(&str, &str)> {
+        let (parameters, rest) = text.strip_prefix("\x1b[")?.split_once('m')?;
+        let (code, mark) = parameters.rsplit_once(';')?;
+        (mark == self.mark?.to_string()).then_some((code, rest))
+    }
+}
+
 /// How a command ended that did not fail; its exit code is part of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

@@ -101,8 +101,7 @@ impl AgentProcess {
         let text = String::from_utf8_lossy(&stderr).into_owned();
         let lines = text.lines().map(|line| line.trim().trim_start_matches("error: ")).filter(|line| !line.is_empty());
         let text = lines.collect::<Vec<_>>().join("; ");
-        let plain: String = text.chars().filter(|char| !char.is_control()).collect();
-        (!plain.is_empty()).then_some(plain)
+        (!text.is_empty()).then_some(text)
     }
 
     fn signal(&self, signal: Signal) {
@@ -157,7 +156,7 @@ mod tests {
         drop(to);
         assert_eq!(process.wait(Duration::from_secs(30)).and_then(|status| status.code()), Some(7));
         let stderr = process.stderr().expect("it wrote something");
-        assert!(stderr.ends_with("; the[1m end") && stderr.len() < 2 * STDERR_BYTES, "{stderr}");
+        assert!(stderr.ends_with("; the\x1b[1m end") && stderr.len() < 2 * STDERR_BYTES, "{stderr}");
         assert!(process.stderr.lock().expect("no panic").len() <= STDERR_BYTES);
     }
 }

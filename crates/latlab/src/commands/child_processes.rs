@@ -35,11 +35,11 @@ pub(super) fn reflector(console: &Console) -> Result<Outcome, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     match prepare_reflector(&request, &stop) {
         Ok(service) => {
-            console.data(&service.ready()?.line())?;
+            console.document(&service.ready()?.line())?;
             service.answer(request.end.cpu, &stop)
         }
         Err(failure) => {
-            console.data(&ReflectorEvent::Refused(failure).line())?;
+            console.document(&ReflectorEvent::Refused(failure).line())?;
             Ok(Outcome::AnswerIsNo)
         }
     }
@@ -93,7 +93,7 @@ pub(super) fn net_load(console: &Console) -> Result<Outcome, Failure> {
     match hold_net_load(&request, console) {
         Ok(()) => Ok(Outcome::Done),
         Err(failure) => {
-            console.data(&NetLoadEvent::Refused(failure).line())?;
+            console.document(&NetLoadEvent::Refused(failure).line())?;
             Ok(Outcome::AnswerIsNo)
         }
     }
@@ -108,7 +108,7 @@ fn hold_net_load(request: &NetLoadRequest, console: &Console) -> Result<(), Fail
     placement::place(&EndSpec { cpu: request.stream.cpu, ..EndSpec::SYSTEM })?;
     // Without it packets leave in clusters, at the same rate.
     placement::minimise_timer_slack();
-    let report = |event: NetLoadEvent| console.data(&event.line());
+    let report = |event: NetLoadEvent| console.document(&event.line());
     let begun = |searched_bps| {
         let gone = |_| LoadsError::from(NetLoadError::Process(io::ErrorKind::BrokenPipe.into()));
         report(NetLoadEvent::Begun { searched_bps }).map_err(gone).map_err(MeasureError::from)
@@ -139,14 +139,14 @@ pub(super) fn stressor(console: &Console) -> Result<Outcome, Failure> {
     let request: StressorRequest = read_request("loads for people are `latlab load`")?;
     match start_workers(&request) {
         Ok(workers) => {
-            console.data(&StressorEvent::Ready.line())?;
+            console.document(&StressorEvent::Ready.line())?;
             if let Some(report) = workers.watch(io::stdin().lock()) {
-                console.data(&StressorEvent::Reached(Box::new(report)).line())?;
+                console.document(&StressorEvent::Reached(Box::new(report)).line())?;
             }
             Ok(Outcome::Done)
         }
         Err(failure) => {
-            console.data(&StressorEvent::Refused(failure).line())?;
+            console.document(&StressorEvent::Refused(failure).line())?;
             Ok(Outcome::AnswerIsNo)
         }
     }
@@ -245,6 +245,6 @@ pub(super) fn bare_wakeups(spec: &BareWakeupSpec, console: &Console) -> Result<O
 fn print(figures: &impl Serialize, console: &Console) -> Result<Outcome, Failure> {
     let document = serde_json::to_string(figures)
         .map_err(|error| Failure::world("cannot write the figures").because(error.to_string()))?;
-    console.data(&document)?;
+    console.document(&document)?;
     Ok(Outcome::Done)
 }

@@ -99,12 +99,12 @@ fn show(
     }
     let view = || ComparisonView::of(comparisons, gated, ComparisonShowing { explain: job.explain });
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
-    console.data(&match job.format {
-        _ if job.json => comparison::json(comparisons, gated, Companions::default()),
-        FormatWord::Text => comparison::text(&view(), style),
-        FormatWord::Markdown => comparison::markdown(&view()),
-        FormatWord::Csv => comparison::csv(comparisons),
-    })
+    match job.format {
+        _ if job.json => console.document(&comparison::json(comparisons, gated, Companions::default())),
+        FormatWord::Text => console.data(&comparison::text(&view(), style)),
+        FormatWord::Markdown => console.data(&comparison::markdown(&view())),
+        FormatWord::Csv => console.values(&comparison::csv(comparisons)),
+    }
 }
 
 /// The request for recordings: statistics that were typed or that an experiment's file names, those of gates, and the

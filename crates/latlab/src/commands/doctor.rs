@@ -58,7 +58,10 @@ fn far_findings(spec: &DoctorSpec) -> Result<Vec<Finding>, Failure> {
 
 fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
-    console.data(&if spec.json { render_json(findings) } else { render_text(findings, style) })?;
+    match spec.json {
+        true => console.document(&render_json(findings)),
+        false => console.data(&render_text(findings, style)),
+    }?;
     let blocked = findings.iter().any(|finding| finding.severity == FindingSeverity::Blocker);
     Ok(if blocked { Outcome::AnswerIsNo } else { Outcome::Done })
 }

@@ -28,7 +28,10 @@ pub(super) fn run(path: &Path, as_json: bool, console: &Console) -> Result<Outco
     if !path.exists() {
         console.note(&format!("the store `{}` does not exist", contents.store));
     }
-    console.data(&if as_json { render_json(&contents) } else { render_text(&contents, style) })?;
+    match as_json {
+        true => console.document(&render_json(&contents)),
+        false => console.data(&render_text(&contents, style)),
+    }?;
     Ok(Outcome::Done)
 }
 

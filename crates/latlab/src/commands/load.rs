@@ -56,7 +56,10 @@ pub(super) fn run(job: &LoadJob, console: &Console) -> Result<Outcome, Failure> 
     if job.json && console.verbosity() > Verbosity::Quiet {
         view.caveats().iter().for_each(|caveat| console.caveat(caveat));
     }
-    console.data(&if job.json { view.json() } else { view.text(style) })?;
+    match job.json {
+        true => console.document(&view.json()),
+        false => console.data(&view.text(style)),
+    }?;
     match lost.or(parted) {
         Some(failure) => Err(without_recording(failure)),
         None => Ok(interrupt.outcome().unwrap_or(Outcome::Done)),

@@ -291,7 +291,7 @@ pub(super) fn show(summaries: &[Summary], showing: Showing, as_json: bool, conso
     }
     if as_json {
         warn(summaries, console);
-        return console.data(&json::render(summaries, showing));
+        return console.document(&json::render(summaries, showing));
     }
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
     console.data(&text::render(&report_view(summaries, showing), style))

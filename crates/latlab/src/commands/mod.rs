@@ -125,7 +125,8 @@ fn page(answer: &clap::Error, console: &Console) -> Result<Outcome, Failure> {
     match answer.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let page = answer.render();
-            let text = if console.data_screen().colour { page.ansi().to_string() } else { page.to_string() };
+            let colour = console.data_screen().colour;
+            let text = if colour.is_on() { colour.adopt(&page.ansi().to_string()) } else { page.to_string() };
             console.data(&text).map(|()| Outcome::Done)
         }
         _ => Err(error::of(answer)),

@@ -233,6 +233,9 @@ fn show(
         recordings: executor.recordings,
     };
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
-    console.data(&if job.json { remedies_json(&view) } else { remedies_text(&view, style) })?;
+    match job.json {
+        true => console.document(&remedies_json(&view)),
+        false => console.data(&remedies_text(&view, style)),
+    }?;
     Ok(comparison_outcome(&compared))
 }

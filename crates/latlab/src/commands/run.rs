@@ -363,7 +363,7 @@ impl Reporter<'_> {
     /// Prints the report. A document has what could be read even if something could not.
     fn print(&self, PartialReport { report, failure }: &PartialReport) -> Result<(), Failure> {
         if self.json {
-            self.console.data(&json(report))?;
+            self.console.document(&json(report))?;
         }
         if let Some(failure) = failure {
             return Err(failure.clone());

@@ -7,6 +7,7 @@ use super::text::width;
 use super::view::Showing;
 use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
 use crate::analysis::{Summary, SummaryOptions, summarise};
+use crate::diagnostics::Colour;
 use crate::metric::Metric;
 use crate::probe::Fate;
 use crate::stats::{Bucket, Description, Interval, QuantileEstimate};
@@ -70,7 +71,7 @@ fn sketched() -> Summary {
 fn shown(summaries: &[Summary], showing: Showing) -> String {
     let view = report_view(summaries, showing);
     let plain = render(&view, Style::PLAIN);
-    let coloured = render(&view, Style { colour: true, width: 80 });
+    let coloured = render(&view, Style { colour: Colour::marked(7), width: 80 });
     assert_eq!(without_colour(&coloured), plain, "colour adds nothing but colour");
     for line in plain.lines() {
         assert!(width(line) <= 80 && line.trim_end() == line, "`{line}`");

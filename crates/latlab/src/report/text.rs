@@ -2,7 +2,7 @@
 //! tables and histograms.
 
 use super::view::{CaveatView, ColumnView, GroupView, HistogramView, ReportView, TableView};
-use crate::diagnostics::Severity;
+use crate::diagnostics::{Colour, Severity};
 
 /// Width of the labels of remarks.
 const LABEL: usize = 13;
@@ -278,18 +278,18 @@ fn blocks(length: f64) -> String {
 /// Style of text output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// True if the terminal supports colour.
-    pub colour: bool,
+    /// Whether it is coloured.
+    pub colour: Colour,
     /// Line width in columns; 80 suffices for all output.
     pub width: usize,
 }
 
 impl Style {
     /// No colour and 80 columns, for files, pipes and tests.
-    pub const PLAIN: Style = Style { colour: false, width: 80 };
+    pub const PLAIN: Style = Style { colour: Colour::OFF, width: 80 };
 
     fn paint(self, code: &str, text: &str) -> String {
-        if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        self.colour.paint(code, text)
     }
 
     pub(super) fn strong(self, text: &str) -> String {
@@ -403,8 +403,8 @@ mod tests {
     #[test]
     fn without_colour_no_escape_sequence_is_added() {
         assert_eq!(Style::PLAIN.alarm("fatal"), "fatal");
-        let style = Style { colour: true, width: 80 };
-        assert_eq!((style.alarm("x"), style.quiet("")), ("\x1b[31mx\x1b[0m".into(), String::new()));
+        let style = Style { colour: Colour::marked(7), width: 80 };
+        assert_eq!((style.alarm("x"), style.quiet("")), ("\x1b[31;7mx\x1b[0;7m".into(), String::new()));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod compare_numbers;
 mod crash_safety;
 mod damaged_experiments;
 mod echo;
+mod escapes;
 mod experiment;
 mod experiment_failures;
 mod experiment_targets;

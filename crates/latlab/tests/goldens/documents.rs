@@ -3,6 +3,7 @@
 use std::fs;
 
 use latlab::analysis::experiment::{Gain, GainVerdict, RemedyGains};
+use latlab::diagnostics::Colour;
 use latlab::facts::{HostFacts, LoadReport};
 use latlab::host::doctor::{Intent, findings};
 use latlab::plan::{Condition, EndSpec, RunSpec, Via, WaitMode, WakeupCpus, WakeupSpec, Work};
@@ -28,11 +29,11 @@ fn manifest(recording: &str) -> Value {
 
 /// A document in all of its forms.
 fn forms(plain: &str, coloured: &str, json: &str) -> String {
-    format!("[text]\n{plain}\n[colour]\n{}\n[JSON]\n{json}", coloured.replace('\u{1b}', "␛"))
+    format!("[text]\n{plain}\n[colour]\n{}\n[JSON]\n{json}", coloured.replace(";7m", "m").replace('\u{1b}', "␛"))
 }
 
 fn coloured() -> Style {
-    Style { colour: true, ..Style::PLAIN }
+    Style { colour: Colour::marked(7), ..Style::PLAIN }
 }
 
 /// Findings of doctor on the host of a recording.

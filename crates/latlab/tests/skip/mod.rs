@@ -7,11 +7,12 @@ use std::path::PathBuf;
 
 /// Programs that not every system has, and the package of Debian that brings each.
 #[allow(dead_code, reason = "not every test binary starts one of them")]
-const PACKAGES: [(&str, &str); 11] = [
+const PACKAGES: [(&str, &str); 12] = [
     ("chrt", "util-linux"),
     ("ip", "iproute2"),
     ("ministat", "ministat"),
     ("nsenter", "util-linux"),
+    ("python3", "python3"),
     ("script", "bsdutils"),
     ("setpriv", "util-linux"),
     ("ssh", "openssh-client"),

@@ -31,7 +31,7 @@ mod wakeup;
 
 /// A latency laboratory: how long does a message take, why, and did my change make it better?
 #[derive(Clone, Debug, Parser)]
-#[command(name = "latlab", version, max_term_width = 80, disable_help_subcommand = true)]
+#[command(name = "latlab", bin_name = "latlab", version, max_term_width = 80, disable_help_subcommand = true)]
 pub struct Cli {
     /// The command.
     #[command(subcommand)]

@@ -1,0 +1,294 @@
+//! Text from files and other hosts on stdout and stderr: no character that a terminal obeys gets there.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use latlab::recording::manifest::Manifest;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{BINARY, Finished, Latlab};
+use crate::hostile::{copy_directory, testdata};
+use crate::settings::three_knobs;
+use crate::skip::program;
+
+/// Sets the title, clears the screen, overwrites a line, and reverses the direction of what follows.
+const HOSTILE: &str = "\x1b]0;x\x07\x1b[2J\r\x08\x7f\u{9b}31m\u{202e}\u{2066}\u{200f}\u{2028}";
+
+/// Whether a terminal obeys `char`. Not the list of the program: all control, bidirectional and separating characters.
+fn is_obeyed(char: char) -> bool {
+    (char.is_control() && !"\n\t".contains(char))
+        || "\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}".contains(char)
+        || ('\u{202a}'..='\u{202e}').contains(&char)
+        || ('\u{2066}'..='\u{2069}').contains(&char)
+}
+
+#[track_caller]
+fn expect_plain(ran: &Finished, what: &str) {
+    for text in [&ran.stdout, &ran.stderr] {
+        let found: Vec<char> = text.chars().filter(|char| is_obeyed(*char)).collect();
+        assert!(found.is_empty(), "{what}: {found:?} in {text:?}");
+    }
+}
+
+/// Runs `line` and expects plain output, whatever the exit code.
+#[track_caller]
+fn run(directory: &Path, line: &str) -> Finished {
+    let ran = Latlab::at(directory).line(line).start().exits_with_one_of(&[0, 1, 2, 3, 4]);
+    expect_plain(&ran, line);
+    ran
+}
+
+/// The JSON pointers of all strings below `value`, which is at `pointer`.
+fn strings(value: &Value, pointer: &str, found: &mut Vec<String>) {
+    match value {
+        Value::String(_) => found.push(pointer.to_owned()),
+        Value::Array(values) => {
+            values.iter().enumerate().for_each(|(number, value)| strings(value, &format!("{pointer}/{number}"), found));
+        }
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+            let name = name.replace('~', "~0").replace('/', "~1");
+            strings(value, &format!("{pointer}/{name}"), found);
+        }),
+        _ => {}
+    }
+}
+
+/// Appends [`HOSTILE`] to every string of `document` that may have any text, as `is_accepted` says; returns how many.
+fn spoil(document: &mut Value, is_accepted: impl Fn(&Value) -> bool) -> usize {
+    let mut pointers = Vec::new();
+    strings(document, "", &mut pointers);
+    let mut spoilt = 0;
+    for pointer in pointers {
+        let Some(Value::String(text)) = document.pointer(&pointer).cloned() else { unreachable!("it was a string") };
+        *document.pointer_mut(&pointer).expect("there") = format!("{text}{HOSTILE}").into();
+        if is_accepted(document) {
+            spoilt += 1;
+        } else {
+            *document.pointer_mut(&pointer).expect("there") = text.into();
+        }
+    }
+    spoilt
+}
+
+fn read_json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON")
+}
+
+/// The recordings of testdata.
+fn all_recordings() -> Vec<PathBuf> {
+    let entries = |folder: &str| fs::read_dir(testdata(folder)).expect("test data");
+    let paths =
+        entries("recordings/good").chain(entries("recordings/forms")).map(|entry| entry.expect("an entry").path());
+    paths.filter(|path| path.join("manifest.json").is_file()).collect()
+}
+
+#[test]
+fn every_text_of_a_manifest_is_printed_without_escapes() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let store = home.path().join("latlab-runs");
+    for (number, recording) in all_recordings().into_iter().enumerate() {
+        let copy = store.join(format!("R{number}"));
+        copy_directory(&recording, &copy);
+        let mut manifest = read_json(&copy.join("manifest.json"));
+        manifest["spec"]["tags"] = serde_json::json!({ format!("key{HOSTILE}"): HOSTILE, "build": HOSTILE });
+        let parses = |document: &Value| serde_json::from_value::<Manifest>(document.clone()).is_ok();
+        assert!(spoil(&mut manifest, parses) > 5, "{}", recording.display());
+        fs::write(copy.join("manifest.json"), manifest.to_string()).expect("written");
+        let summary = run(home.path(), &format!("summary latlab-runs/R{number} -v"));
+        assert!([0, 4].contains(&summary.code), "{}: {}", recording.display(), summary.stderr);
+        assert!(summary.stdout.contains(r"\x1b"), "{}: {}", recording.display(), summary.stdout);
+        let json = run(home.path(), &format!("summary latlab-runs/R{number} --json"));
+        assert!(json.json().to_string().contains("\u{202e}"), "the text itself is unchanged: {}", json.stdout);
+        let twice = format!("latlab-runs/R{number} latlab-runs/R{number}");
+        for line in [format!("summary {twice}"), format!("summary latlab-runs/R{number} --gate p50<=1ns")] {
+            run(home.path(), &line);
+        }
+    }
+    for line in ["list", "list --json", "compare latlab-runs --by tag:build", "compare latlab-runs/R0 latlab-runs/R1"] {
+        run(home.path(), line);
+    }
+    for form in ["--json", "--format markdown", "--ministat", "--explain"] {
+        run(home.path(), &format!("compare latlab-runs/R0 latlab-runs/R1 {form}"));
+    }
+}
+
+#[test]
+fn names_of_files_and_their_contents_are_printed_without_escapes() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let name = HOSTILE.replace('/', "");
+    copy_directory(&testdata("recordings/good/closed"), &home.path().join("latlab-runs").join(&name));
+    copy_directory(&testdata("recordings/bad"), &home.path().join("bad").join(&name));
+    for (file, text) in
+        [("n", "1\n2\n3\n".to_owned()), (&name, "4\n5\n6\n".to_owned()), ("bad.txt", format!("1\n{HOSTILE}\n"))]
+    {
+        fs::write(home.path().join(file), text).expect("written");
+    }
+    let words = |line: &str| line.split(' ').map(|word| word.replace('@', &name)).collect::<Vec<_>>();
+    for line in [
+        "list",
+        "list --json",
+        "list --store bad",
+        "list --store bad/@",
+        "summary latlab-runs/@",
+        "summary @/missing",
+        "compare n @",
+        "compare n @ --json",
+        "compare n @ --ministat",
+        "compare n @ --format markdown",
+        "compare n bad.txt",
+        "compare n missing@",
+        "run @",
+        "run missing@",
+        "ping local --@",
+        "ping @",
+        "ping local --tag @",
+        "ping local -n @",
+        "ping HOST@ -n 1",
+        "ping local --psk-file @",
+        "@",
+        "ping local --load @",
+        "compare --group @=n --group b=n",
+        "summary latlab-runs/@ --gate @",
+        "compare n n -C @",
+        "keygen missing/@",
+        "recipes show @",
+        "doctor @",
+    ] {
+        let ran = Latlab::at(home.path()).args(words(line)).start().exits_with_one_of(&[0, 1, 2, 3, 4]);
+        expect_plain(&ran, line);
+    }
+}
+
+#[test]
+fn texts_of_an_experiment_are_printed_without_escapes() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let escaped: String = HOSTILE.chars().map(|char| format!("\\U{:08x}", u32::from(char))).collect();
+    for (number, experiment) in ["factors", "alone", "lost"].into_iter().enumerate() {
+        let copy = home.path().join("latlab-runs").join(format!("E{number}"));
+        copy_directory(&testdata("experiments/finished").join(experiment), &copy);
+        let journal = fs::read_to_string(copy.join("journal.jsonl")).expect("a journal");
+        let lines = journal.lines().map(|line| {
+            let mut line: Value = serde_json::from_str(line).expect("JSON");
+            for key in ["reason", "source", "boot_id", "at"] {
+                if line[key].is_string() {
+                    line[key] = format!("{}{HOSTILE}", line[key].as_str().expect("a string")).into();
+                }
+            }
+            if line["event"] == "run_ended" {
+                line["reason"] = HOSTILE.into();
+            }
+            line.to_string() + "\n"
+        });
+        fs::write(copy.join("journal.jsonl"), lines.collect::<String>()).expect("written");
+        for line in [
+            "compare latlab-runs/E",
+            "compare --json latlab-runs/E",
+            "run latlab-runs/E",
+            "run --json latlab-runs/E",
+            "run --format markdown latlab-runs/E",
+            "run --force --dry-run latlab-runs/E",
+        ] {
+            run(home.path(), &format!("{line}{number}"));
+        }
+    }
+    run(home.path(), "list");
+    let text = |name: &str| {
+        format!(
+            "name = \"{name}\"\nkind = \"ping\"\n[base]\ncount = 2\ntag = \"a={escaped}\"\n[factors]\nsize = [24, 64]\n"
+        )
+    };
+    // A name is one line.
+    fs::write(home.path().join("x.toml"), text(&escaped.replace(r"\U0000000d", ""))).expect("written");
+    let planned = run(home.path(), "run x.toml --dry-run");
+    assert!(planned.code == 0 && planned.stdout.contains(r"\x1b[2J"), "{}\n{}", planned.stdout, planned.stderr);
+    for wrong in [
+        "kind = \"@\"",
+        "kind = \"ping\"\n[base]\n\"@\" = 1",
+        "kind = \"ping\"\ntarget = \"@\"",
+        "\"@\" = 3",
+        "kind = \"ping\"\n[factors]\nload = [\"@\"]",
+        "kind = \"ping\"\n[design]\norder = \"@\"",
+        "kind = \"ping\"\n[[compare]]\nstatistic = \"@\"",
+    ] {
+        fs::write(home.path().join("y.toml"), wrong.replace('@', &escaped)).expect("written");
+        let refused = run(home.path(), "run y.toml --dry-run");
+        assert_eq!(refused.code, 2, "{wrong}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn texts_of_a_journal_of_settings_are_printed_without_escapes() {
+    let host = three_knobs();
+    let mut running = host.latlab("ping").line("-d 50s --warmup 0 --set rt-runtime=-1").start();
+    running.wait_until("it is set", || host.values()[2] == "-1");
+    running.signal(Signal::KILL);
+    running.killed_by(Signal::KILL);
+    let page = fs::read_dir(host.journal()).expect("a journal").next().expect("a page").expect("an entry").path();
+    let mut document = read_json(&page);
+    for key in ["setting", "before", "ours"] {
+        document["entries"][0][key] = HOSTILE.into();
+    }
+    fs::write(&page, document.to_string()).expect("written");
+    let ran = host.latlab("doctor").line("--restore").start().exits_with_one_of(&[0, 1]);
+    expect_plain(&ran, "doctor --restore");
+    assert!(ran.stdout.contains(r"\x1b[2J"), "{}", ran.stdout);
+    fs::write(&page, format!("{{\"format\": {:?}", HOSTILE)).expect("written");
+    let ran = host.latlab("list").success();
+    expect_plain(&ran, "list");
+}
+
+/// An agent whose replies and stderr pass through `change`, Python of a function body that gets `reply`, a JSON value.
+pub(crate) fn altered_agent(directory: &Path, change: &str) -> Option<String> {
+    let python = program("python3")?;
+    let script = directory.join("relay.py");
+    let indented: String = change.lines().map(|line| format!("    {line}\n")).collect();
+    let text = format!(
+        "import json, struct, subprocess, sys\n\
+         def alter(reply):\n{indented}    return reply\n\
+         agent = subprocess.Popen(['{BINARY}', 'agent', '--stdio'], stdin=sys.stdin.fileno(), stdout=subprocess.PIPE)\n\
+         def send(data):\n    sys.stdout.buffer.write(data)\n    sys.stdout.buffer.flush()\n\
+         send(agent.stdout.read(12))\n\
+         while True:\n    head = agent.stdout.read(4)\n    if len(head) < 4:\n        break\n    \
+         body = agent.stdout.read(struct.unpack('>I', head)[0])\n    \
+         body = json.dumps(alter(json.loads(body))).encode()\n    send(struct.pack('>I', len(body)) + body)\n\
+         sys.exit(agent.wait())\n"
+    );
+    fs::write(&script, text).expect("written");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).expect("ours");
+    Some(format!("cmd:{} {}", python.display(), script.display()))
+}
+
+#[test]
+fn texts_of_an_agent_are_printed_without_escapes() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let hostile = HOSTILE.chars().map(|char| format!("\\u{:04x}", u32::from(char))).collect::<String>();
+    let facts = format!(
+        "def spoil(value):\n    for key in value:\n        if isinstance(value[key], dict):\n            spoil(value[key])\n        \
+         elif key in ('kernel', 'architecture', 'cpu_model', 'clocksource', 'governor', 'idle_driver', 'command_line'):\n            \
+         value[key] = '{hostile}'\n\
+         if isinstance(reply, dict) and 'facts' in reply:\n    spoil(reply['facts'])\n\
+         if isinstance(reply, dict) and 'greeting' in reply:\n    reply['greeting']['software'] = '{hostile}'"
+    );
+    let error = format!(
+        "if isinstance(reply, dict) and 'reflector' in reply:\n    reply = {{'error': {{'message': '{hostile}', 'cause': '{hostile}', 'hint': '{hostile}', 'exit_code': 3}}}}"
+    );
+    let unknown =
+        format!("if isinstance(reply, dict) and 'reflector' in reply:\n    reply = {{'{hostile}': '{hostile}'}}");
+    let stderr = format!(
+        "if isinstance(reply, dict) and 'reflector' in reply:\n    sys.stderr.write('{hostile}')\n    sys.exit(5)"
+    );
+    for (change, codes, shown) in
+        [(facts, [0, 4], false), (error, [3, 3], true), (unknown, [3, 3], true), (stderr, [3, 3], true)]
+    {
+        let Some(target) = altered_agent(home.path(), &change) else { return };
+        let words = ["ping", &target, "--peer-addr", "127.0.0.1", "-n", "5", "--warmup", "0", "-v"];
+        let ran = Latlab::at(home.path()).args(words).start().exits_with_one_of(&codes);
+        expect_plain(&ran, &change);
+        assert!(!shown || ran.stderr.contains(r"\x1b"), "{change}: {}", ran.stderr);
+        let ran = Latlab::at(home.path()).args(["doctor", &target, "--peer-addr", "127.0.0.1"]).start();
+        expect_plain(&ran.exits_with_one_of(&[0, 1, 2, 3]), &change);
+    }
+    run(home.path(), "list");
+}
