@@ -1,6 +1,6 @@
 //! The controller's handle of an agent: one method for each request.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -104,9 +104,14 @@ impl Agent {
     /// The address to send probes to: the requested one, or the one that ssh reached.
     ///
     /// # Errors
-    /// Neither is known.
+    /// Neither is known, or it is not the address of one host.
     pub fn address(&self, path: &PathSpec) -> Result<IpAddr, AgentError> {
-        path.peer_address.or(self.greeting.reached).ok_or_else(|| AgentError::NoAddress { peer: self.peer.clone() })
+        let address = path.peer_address.or(self.greeting.reached);
+        let address = address.ok_or_else(|| AgentError::NoAddress { peer: self.peer.clone() })?;
+        match address.is_unspecified() || address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST) {
+            true => Err(AgentError::NotOneHost { peer: self.peer.clone(), address }),
+            false => Ok(address),
+        }
     }
 
     /// The agent's greeting: its first message.
@@ -114,7 +119,7 @@ impl Agent {
         &self.greeting
     }
 
-    /// Starts a reflector on a free port of the address in `request`, and returns its address.
+    /// Starts a reflector on a free port of the address in `request`, and returns that address with the port.
     ///
     /// # Errors
     /// [`AgentError`].
@@ -124,8 +129,17 @@ impl Agent {
             request;
         let request = Request::StartReflector { bind: bind.ip(), end, key, sessions, down_bps, transport };
         match self.ask(&request)? {
-            Reply::Reflector { address } => Ok(address),
+            Reply::Reflector { address } => self.expect_asked(bind.ip(), address),
             other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// The address `asked` for with the port of `named`. Probes to another address would reach a host that has not agreed
+    /// to them; the zone of an address means nothing on this host.
+    fn expect_asked(&self, asked: IpAddr, named: SocketAddr) -> Result<SocketAddr, AgentError> {
+        match named.ip().to_canonical() == asked.to_canonical() && named.port() != 0 {
+            true => Ok(SocketAddr::new(asked, named.port())),
+            false => Err(AgentError::OtherAddress { peer: self.peer.clone(), asked, named }),
         }
     }
 

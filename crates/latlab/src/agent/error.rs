@@ -1,6 +1,7 @@
 //! Errors of starting, using and losing an agent.
 
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use latlab_sys::errno::explain;
@@ -96,6 +97,24 @@ pub enum AgentError {
         /// The target.
         peer: String,
     },
+    /// The address to send probes to is not that of one host.
+    #[error("cannot measure `{peer}` at `{address}`")]
+    NotOneHost {
+        /// The target.
+        peer: String,
+        /// The requested address, or the one that the agent reported.
+        address: IpAddr,
+    },
+    /// The reflector of the agent has another address than the requested one.
+    #[error("`{peer}` was asked for a reflector at `{asked}`, and names `{named}`")]
+    OtherAddress {
+        /// The target.
+        peer: String,
+        /// The requested address.
+        asked: IpAddr,
+        /// The address that the agent reported.
+        named: SocketAddr,
+    },
     /// A signal interrupted the wait for the greeting.
     #[error("interrupted before the agent of `{peer}` greeted")]
     Interrupted {
@@ -112,8 +131,8 @@ fn restoration_hint(peer: &str) -> String {
     };
     format!(
         "what was measured before is in the recording; the agent puts its host in order by itself, 5 s after the latest \
-         end that the run could have; one that was killed cannot: {restore} does it then, and so does the next latlab \
-         there"
+         end that the run could have, and its watchdog does a second later if the agent cannot; if that was killed too, \
+         {restore} does it, and so does the next latlab there"
     )
 }
 
@@ -161,6 +180,12 @@ impl Explain for AgentError {
             AgentError::NoAddress { .. } => Failure::request(self)
                 .because("its sshd does not tell at which address ssh reached it")
                 .hint("add `--peer-addr ADDR`"),
+            AgentError::NotOneHost { .. } => {
+                failure.because("it is no address of one host").hint("`--peer-addr ADDR` names the address to measure")
+            }
+            AgentError::OtherAddress { .. } => failure
+                .because("probes would go to a host that has not agreed to them; none was sent")
+                .hint("latlab never answers so: see what runs there, and what relays its bytes"),
             AgentError::Interrupted { .. } => failure,
         }
     }

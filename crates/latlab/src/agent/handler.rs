@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::message::{LoadsRequest, LoadsStatus, NetLoadPath, Reply, Request, SettingsRequest};
 use super::sampling::{self, Sampling};
+use super::watchdog::{REQUEST_SILENCE, Watchdog, WatchdogEnd};
 use crate::clock;
-use crate::diagnostics::{Explain, Failure};
+use crate::diagnostics::{Explain, Failure, in_words};
 use crate::facts::{Restoration, SettingFacts};
 use crate::host::{HostGuard, HostRoot, KnobJournal, PathInterfaces};
 use crate::plan::{LoadSpec, SettingSpec, Side, defaults};
@@ -23,8 +24,8 @@ const REFLECTORS_MAX: usize = 4;
 const LOADS_END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Carries out requests and keeps the changes to the agent's host, which [`RequestHandler::undo`] undoes. If the agent
-/// is killed, the kernel ends its processes, and the next latlab on that host restores the settings, which are
-/// journalled before they are changed.
+/// is killed, the kernel ends its processes, and its watchdog restores the settings, which are journalled before they
+/// are changed.
 #[derive(Debug, Default)]
 pub struct RequestHandler {
     settings: AgentSettings,
@@ -62,6 +63,21 @@ impl RequestHandler {
             }
             Request::Heartbeat => Ok(Reply::Done),
         }
+    }
+
+    /// Announces to the watchdog, if there is one, that no progress may follow for as long as `silence`.
+    pub(super) fn announce_silence(&mut self, silence: Duration) {
+        self.settings.watchdog.iter_mut().for_each(|watchdog| watchdog.announce(silence));
+    }
+
+    /// How the watchdog ended; `None` if it runs or is not needed. Settings that it has restored are forgotten: another
+    /// process may have changed them since.
+    pub(super) fn watchdog_end(&mut self) -> Option<WatchdogEnd> {
+        let end = self.settings.watchdog.as_mut()?.end()?;
+        if end == WatchdogEnd::Restored {
+            self.settings.guard.iter_mut().for_each(HostGuard::forget);
+        }
+        Some(end)
     }
 
     fn start_reflector(&mut self, request: ReflectorRequest, key: Option<&str>) -> Result<Reply, Failure> {
@@ -142,7 +158,9 @@ fn read_key(line: &str) -> Result<PreSharedKey, String> {
 /// The settings of the agent's host: none, found, or changed. Restored when dropped.
 #[derive(Debug, Default)]
 struct AgentSettings {
+    // Dropped in this order: the watchdog ends after the settings were restored.
     guard: Option<HostGuard>,
+    watchdog: Option<Watchdog>,
 }
 
 impl AgentSettings {
@@ -152,6 +170,11 @@ impl AgentSettings {
             SettingsRequest::Turn => {
                 let nothing = || Failure::world("cannot set").because("nothing was found");
                 let mut guard = self.guard.take().ok_or_else(nothing)?;
+                if guard.outlives_process() {
+                    let failure = || Failure::world("cannot start the watchdog of the settings");
+                    let started = Watchdog::start().map_err(|error| failure().because(in_words(&error)))?;
+                    self.watchdog = Some(started);
+                }
                 // After an error the guard is dropped, which restores what it had set.
                 guard.apply(KnobJournal::for_user().as_ref())?;
                 Ok(self.guard.insert(guard).facts())
@@ -169,7 +192,10 @@ impl AgentSettings {
     }
 
     fn restore(&mut self) -> Vec<SettingFacts> {
-        self.guard.take().map(|mut guard| guard.restore()).unwrap_or_default()
+        self.watchdog.iter_mut().for_each(|watchdog| watchdog.announce(REQUEST_SILENCE));
+        let restored = self.guard.take().map(|mut guard| guard.restore()).unwrap_or_default();
+        self.watchdog = None;
+        restored
     }
 
     /// Restores every setting. One that cannot be restored stays in the journal of this host.

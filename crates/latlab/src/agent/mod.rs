@@ -2,7 +2,7 @@
 //!
 //! `frame` and `message` define the protocol. `controller` is the end of the measuring host: `process` runs the command
 //! that connects, `connection` exchanges requests and replies. `serve` is the end of the agent: `handler` carries out
-//! requests, `sampling` collects host samples.
+//! requests, `sampling` collects host samples, `watchdog` restores the host of an agent that died or was stopped.
 
 mod connection;
 mod controller;
@@ -13,9 +13,11 @@ mod message;
 mod process;
 mod sampling;
 mod serve;
+mod watchdog;
 
 pub use controller::{Agent, RemoteSamples, remote_facts};
 pub use error::AgentError;
 pub use handler::RequestHandler;
 pub use message::{Greeting, LoadsRequest, LoadsStatus, NetLoadPath, Reply, Request, SamplePage, SettingsRequest};
 pub use serve::{AgentEnd, ServeStreams, serve};
+pub use watchdog::wait_for_silence;

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use super::frame::{self, FORMAT, FrameDecoder, FrameError, FrameEvent, READ_BYTES};
 use super::handler::RequestHandler;
 use super::message::{Greeting, Reply, Request, frame_of};
+use super::watchdog::{MARGIN, REQUEST_SILENCE, WatchdogEnd};
 use crate::diagnostics::{Explain, Failure};
 use crate::plan::defaults::{AGENT_DEAD_MAN, AGENT_SILENCE, SERVE_DURATION_MAX};
 use crate::units::Nanos;
@@ -52,6 +53,12 @@ pub enum AgentEnd {
     /// The controller has another version of the protocol.
     #[error("cannot talk to a latlab of format `{0}`")]
     Format(u16),
+    /// Its watchdog has ended.
+    #[error("cannot go on without a watchdog")]
+    Unwatched {
+        /// Whether the watchdog has restored the settings of the host.
+        restored: bool,
+    },
     /// A stream failed.
     #[error("lost the other end of this agent")]
     Broken(#[source] io::Error),
@@ -73,6 +80,10 @@ impl Explain for AgentEnd {
             AgentEnd::Format(_) => failure
                 .because(format!("this is latlab {}, format {FORMAT}", env!("CARGO_PKG_VERSION")))
                 .hint("run the same version of latlab on both hosts"),
+            AgentEnd::Unwatched { restored: true } => failure
+                .because("this agent made no progress, and its watchdog has restored the settings of this host")
+                .hint("see what stopped it: SIGSTOP, a debugger, a host without a free CPU"),
+            AgentEnd::Unwatched { restored: false } => failure.because("its process was ended").hint(undone),
             AgentEnd::Broken(source) => failure.because(explain(source)).hint(undone),
         }
     }
@@ -106,7 +117,9 @@ impl AgentLoop<'_> {
     fn answer_requests(&mut self) -> Result<(), AgentEnd> {
         let mut buffer = vec![0; READ_BYTES];
         loop {
-            self.wait(self.streams.input.as_fd(), PollFlags::IN)?;
+            let waited = self.wait(self.streams.input.as_fd(), PollFlags::IN);
+            self.expect_watched()?;
+            waited?;
             let bytes = match rustix::io::read(&self.streams.input, &mut buffer[..]) {
                 Ok(0) => return self.decoder.end().map_err(AgentEnd::Malformed),
                 Ok(bytes) => bytes,
@@ -126,12 +139,32 @@ impl AgentLoop<'_> {
 
     fn receive(&mut self, payload: &[u8]) -> Result<(), AgentEnd> {
         self.timer.restart(Instant::now());
+        self.handler.announce_silence(REQUEST_SILENCE);
         let reply = match serde_json::from_slice(payload) {
-            Ok(Request::Heartbeat) => return Ok(()),
+            Ok(Request::Heartbeat) => {
+                self.announce_progress();
+                return Ok(());
+            }
             Ok(request) => self.carry_out(request).unwrap_or_else(Reply::Error),
             Err(error) => Reply::Error(unknown_request(&error)),
         };
+        self.expect_watched()?;
+        self.announce_progress();
         self.write(&reply_frame(&reply))
+    }
+
+    /// Announces to the watchdog the longest time until the next progress.
+    fn announce_progress(&mut self) {
+        self.handler.announce_silence(self.timer.limit + MARGIN);
+    }
+
+    /// # Errors
+    /// The watchdog has ended: this agent has been stopped for too long, or its host must not be changed any more.
+    fn expect_watched(&mut self) -> Result<(), AgentEnd> {
+        match self.handler.watchdog_end() {
+            None => Ok(()),
+            Some(end) => Err(AgentEnd::Unwatched { restored: end == WatchdogEnd::Restored }),
+        }
     }
 
     fn carry_out(&mut self, request: Request) -> Result<Reply, Failure> {

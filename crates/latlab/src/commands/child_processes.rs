@@ -1,5 +1,6 @@
 //! Hidden commands. `reflector`, `net-load` and `stressor` run as child processes of latlab: each reads its request as
-//! one line of JSON on standard input and writes events, one line of JSON each, to standard output. The bare loops run
+//! one line of JSON on standard input and writes events, one line of JSON each, to standard output. `watchdog` is a child
+//! process of an agent. The bare loops run
 //! alone, for the benchmarks of the project, and print their figures as JSON.
 
 use std::io::{self, BufRead, Read};
@@ -12,10 +13,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Outcome;
+use crate::agent::wait_for_silence;
 use crate::cli::resolve::BareStreamSpec;
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
-use crate::host::{placement, process};
+use crate::host::knobs::restore_of;
+use crate::host::{HostRoot, KnobJournal, placement, process};
 use crate::load::{StressorEvent, StressorRequest, Workers};
 use crate::measure::MeasureError;
 use crate::measure::baseline::{
@@ -156,6 +159,16 @@ fn start_workers(request: &StressorRequest) -> Result<Workers, Failure> {
     tie_to_parent(request.parent)?;
     leave_real_time()?;
     Ok(Workers::start(request)?)
+}
+
+/// `latlab watchdog`: waits until the agent that started it is silent or has ended, and restores what it has set.
+pub(super) fn watchdog() -> Result<Outcome, Failure> {
+    let agent = std::os::unix::process::parent_id();
+    wait_for_silence(io::stdin().as_fd()).map_err(refused("watch standard input"))?;
+    if let Some(journal) = KnobJournal::for_user() {
+        restore_of(agent, &journal, &HostRoot::for_knobs());
+    }
+    Ok(Outcome::Done)
 }
 
 /// The request on standard input. A user who typed the hidden command gets the hint `instead`.

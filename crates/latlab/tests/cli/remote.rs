@@ -1,10 +1,12 @@
 //! Targets with an agent: `ssh:` through OpenSSH, `cmd:` on this host and in another network namespace.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use latlab::host;
 use rustix::process::Signal;
 
+use crate::escapes::altered_agent;
 use crate::far_end::{NamespacedAgent, SshRun, Sshd, local_agent, over_ssh, with_latlab};
 use crate::harness::{BINARY, Latlab, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
@@ -314,4 +316,54 @@ fn an_agent_in_another_network_namespace_is_measured() {
     doctor(&far).start().exits_with_one_of(&[0, 1]);
     let printed = "cannot find the interface of `203.0.113.9`";
     doctor("203.0.113.9").stdout(empty()).stderr(contains(printed)).stderr(contains("hint: ")).failure(3);
+}
+
+/// An agent that is not latlab, or a relay between, may name the address of a host that has not agreed to any probe.
+#[test]
+fn an_agent_that_names_another_reflector_address_is_refused_and_gets_no_probe() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let stranger = std::net::UdpSocket::bind("127.0.0.3:0").expect("loopback");
+    stranger.set_nonblocking(true).expect("a socket");
+    let port = stranger.local_addr().expect("bound").port();
+    for (named, line) in [
+        (format!("127.0.0.3:{port}"), "ping AGENT -n 5 --warmup 0"),
+        (format!("[::ffff:127.0.0.3]:{port}"), "ping AGENT -n 5 --warmup 0"),
+        (format!("127.0.0.3:{port}"), "stream AGENT -d 200ms --rate 1Mbit/s"),
+        (format!("127.0.0.3:{port}"), "load AGENT -d 1s --load net=1Mbit/s"),
+        ("127.0.0.1:0".to_owned(), "ping AGENT -n 5 --warmup 0"),
+    ] {
+        let change = format!(
+            "if isinstance(reply, dict) and 'reflector' in reply:\n    reply['reflector']['address'] = '{named}'"
+        );
+        let Some(target) = altered_agent(home.path(), &change) else { return };
+        let words = line.split(' ').map(|word| if word == "AGENT" { target.as_str() } else { word });
+        let lab = Latlab::at(home.path()).args(words).args(["--peer-addr", "127.0.0.1"]).stdout(empty());
+        let ran = lab.stderr(contains(format!("names `{named}`"))).stderr(contains("hint: ")).failure(3);
+        assert!(ran.stderr.contains("was asked for a reflector at `127.0.0.1`"), "{}", ran.stderr);
+        let received = stranger.recv_from(&mut [0; 2_048]).map(|(bytes, _)| bytes);
+        assert!(received.is_err(), "{line}: it got {received:?} bytes");
+    }
+    // The same address in another form is the one that was asked for.
+    let change = "if isinstance(reply, dict) and 'reflector' in reply:\n    \
+                  reply['reflector']['address'] = '[::ffff:127.0.0.1]:' + reply['reflector']['address'].split(':')[1]";
+    let Some(target) = altered_agent(home.path(), change) else { return };
+    Latlab::at(home.path()).args(["ping", &target, "--peer-addr", "127.0.0.1", "-n", "5"]).measured();
+    // `--peer-addr` counts, whatever the agent says that ssh reached.
+    let change = "if isinstance(reply, dict) and 'greeting' in reply:\n    reply['greeting']['reached'] = '127.0.0.3'";
+    let Some(target) = altered_agent(home.path(), change) else { return };
+    Latlab::at(home.path()).args(["ping", &target, "--peer-addr", "127.0.0.1", "-n", "5"]).measured();
+    assert!(stranger.recv_from(&mut [0; 2_048]).is_err());
+    for reached in ["224.0.0.1", "0.0.0.0", "255.255.255.255", "ff02::1"] {
+        let change = format!(
+            "if isinstance(reply, dict) and 'greeting' in reply:\n    reply['greeting']['reached'] = '{reached}'"
+        );
+        let Some(target) = altered_agent(home.path(), &change) else { return };
+        let ssh = home.path().join("ssh");
+        fs::write(&ssh, format!("#!/bin/sh\nexec {}\n", target.trim_start_matches("cmd:"))).expect("written");
+        fs::set_permissions(&ssh, fs::Permissions::from_mode(0o700)).expect("ours");
+        let path = std::env::var("PATH").expect("sh(1) is in it");
+        let lab = Latlab::at(home.path()).environment("PATH", format!("{}:{path}", home.path().display()));
+        let lab = lab.args(["ping", "ssh:far", "-n", "5"]).stdout(empty());
+        lab.stderr(contains(format!("cannot measure `ssh:far` at `{reached}`"))).failure(3);
+    }
 }

@@ -143,11 +143,12 @@ fn sigkill_of_latlab_ends_loads_and_restores_settings_of_the_far_host() {
 }
 
 #[test]
-fn settings_left_by_a_killed_agent_are_restored_by_the_next_latlab_on_its_host() {
+fn settings_left_by_a_killed_agent_and_watchdog_are_restored_by_the_next_latlab_on_its_host() {
     for next in ["doctor --restore", "agent"] {
         let (here, far) = (three_knobs(), three_knobs());
         let (running, agent) = under_way(&here, &far);
         let loads = loads_below(agent);
+        signal(below(agent, &["watchdog"]).expect("it runs"), Signal::KILL);
         signal(agent, Signal::KILL);
         let ran = running.exits(3);
         assert!(ran.stderr.contains("lost the agent of `cmd:"), "{}", ran.stderr);

@@ -77,6 +77,9 @@ pub enum Command {
     /// Load the network for the latlab that started this process; settings come on stdin
     #[command(hide = true)]
     NetLoad,
+    /// Restore what the agent that started this process has set, if it stops
+    #[command(hide = true)]
+    Watchdog,
     /// Make one load for the latlab that started this process; settings come on stdin
     #[command(hide = true)]
     Stressor,

@@ -131,6 +131,17 @@ impl HostGuard {
         self.facts()
     }
 
+    /// Whether one of the changes would outlive this process.
+    pub fn outlives_process(&self) -> bool {
+        self.changes.iter().any(KnobChange::outlives_process)
+    }
+
+    /// Restores nothing any more: another process has done it.
+    pub fn forget(&mut self) {
+        self.changes.clear();
+        self.page = None;
+    }
+
     fn is_slack_of(&self, number: usize, side: Side) -> bool {
         self.changes[number].knob == Knob::TimerSlack && self.changes[number].at == side
     }

@@ -138,8 +138,19 @@ impl KnobJournal {
         }
     }
 
-    fn page_path(&self, owner: &ProcessIdentity) -> PathBuf {
+    pub(super) fn page_path(&self, owner: &ProcessIdentity) -> PathBuf {
         self.directory.join(owner.name()).with_extension(SUFFIX)
+    }
+
+    /// Whether it has a page of a process `pid`.
+    pub(super) fn has_page_of(&self, pid: u32) -> bool {
+        let begin = format!("{pid}-");
+        let is_its = |name: OsString| {
+            let path = Path::new(&name);
+            path.extension().is_some_and(|end| end == SUFFIX) && name.to_string_lossy().starts_with(&begin)
+        };
+        let entries = fs::read_dir(&self.directory).into_iter().flatten();
+        entries.filter_map(|entry| Some(entry.ok()?.file_name())).any(is_its)
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -10,4 +10,4 @@ mod recover;
 
 pub use guard::HostGuard;
 pub use journal::KnobJournal;
-pub use recover::{Recovered, Unrecovered, recover, restore_own, unrestored};
+pub use recover::{Recovered, Unrecovered, recover, restore_of, restore_own, unrestored};

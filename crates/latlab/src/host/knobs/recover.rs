@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use latlab_sys::errno::explain;
 use rustix::io::Errno;
@@ -69,6 +71,10 @@ pub fn recover(journal: &KnobJournal, root: &HostRoot) -> (Vec<Recovered>, Vec<U
     (recovered, unrecovered)
 }
 
+/// Attempts of [`restore_of`] and the pause between them: a process that dies closes its pipes before its locks.
+const RESTORE_ATTEMPTS: u32 = 20;
+const RESTORE_PAUSE: Duration = Duration::from_millis(25);
+
 static RESTORING: Mutex<()> = Mutex::new(());
 
 /// Waits until no other thread restores what this process set. [`recover`] needs no lock: it runs before any change.
@@ -81,12 +87,43 @@ pub(super) fn exclusive_restoring() -> MutexGuard<'static, ()> {
 pub fn restore_own(journal: &KnobJournal, root: &HostRoot) -> MutexGuard<'static, ()> {
     let exclusive = exclusive_restoring();
     let Ok(Some((path, entries))) = journal.own() else { return exclusive };
+    restore_page(&path, &entries, root);
+    exclusive
+}
+
+/// Restores the values that the process `pid` has journalled: it has died, or it is stopped and will find them restored.
+pub fn restore_of(pid: u32, journal: &KnobJournal, root: &HostRoot) {
+    for _ in 0..RESTORE_ATTEMPTS {
+        restore_of_stopped(pid, journal, root);
+        // The next latlab reports what cannot be restored.
+        recover(journal, root);
+        if !journal.has_page_of(pid) {
+            return;
+        }
+        thread::sleep(RESTORE_PAUSE);
+    }
+}
+
+/// Restores the values that the stopped process `pid` has journalled.
+fn restore_of_stopped(pid: u32, journal: &KnobJournal, root: &HostRoot) {
+    let Ok(locked) = journal.lock() else { return };
+    for page in locked.pages(root).unwrap_or_default() {
+        match page {
+            Err(UnclaimedPage::Living(owner, entries)) if owner.pid == pid && owner.is_alive() => {
+                restore_page(&journal.page_path(&owner), &entries, root);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Restores `entries` of the page at `path`, the last change first, and removes the page. If one cannot be restored, the
+/// journal keeps them, and the next latlab reports them.
+fn restore_page(path: &Path, entries: &[JournalRecord], root: &HostRoot) {
     let outcomes: Vec<Restoration> = entries.iter().rev().map(|entry| restore_at(entry, root)).collect();
-    // Otherwise the journal keeps them, and the next latlab reports them.
     if outcomes.iter().all(is_settled) {
         let _ = fs::remove_file(path);
     }
-    exclusive
 }
 
 /// The settings that this process could not restore, and the page that keeps them.
