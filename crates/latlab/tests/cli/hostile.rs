@@ -129,11 +129,12 @@ fn too_many_values_are_refused_and_not_computed() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let recording = home.path().join("R");
     copy_directory(&testdata("recordings/good/closed"), &recording);
+    copy_directory(&testdata("recordings/good/closed"), &home.path().join("S"));
     let quantiles: Vec<String> = (1..=10_000).map(|n| format!("0.{n:06}")).collect();
     let quantiles = quantiles.join(",");
     refused(home.path(), &format!("summary R --quantiles {quantiles}"), "10000 quantiles are too many", "hint: ");
     refused(home.path(), &format!("summary R{}", " --gate p50<=1s".repeat(101)), "100 is the limit", "hint: ");
-    refused(home.path(), &format!("compare R R{}", " --gate p50<=+1%".repeat(101)), "100 is the limit", "hint: ");
+    refused(home.path(), &format!("compare R S{}", " --gate p50<=+1%".repeat(101)), "100 is the limit", "hint: ");
     let base = |options: &str| format!("kind = \"ping\"\n[base]\n{options}\n[factors]\nsize = [24, 64]\n");
     let many = (0..1_000_000).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
     let tags = (0..3_000).map(|n| format!("\"key{n}=a value of some length\"")).collect::<Vec<_>>().join(",");
