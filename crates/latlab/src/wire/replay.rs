@@ -18,7 +18,8 @@ pub enum ReplayVerdict {
     BelowWindow,
 }
 
-/// Which of the newest 65,536 counters were received: 8 KiB, allocated once and reused for every session of a slot.
+/// Which of the newest 65,536 counters were received: 8 KiB, allocated when a slot has its first session, and reused for
+/// every further one.
 #[derive(Clone, Debug)]
 pub struct ReplayWindow {
     newest: u64,
@@ -32,10 +33,20 @@ impl Default for ReplayWindow {
 }
 
 impl ReplayWindow {
-    /// Removes all counters.
+    /// A window without memory, which must be cleared before its first use.
+    pub fn unused() -> ReplayWindow {
+        ReplayWindow { newest: 0, words: Box::default() }
+    }
+
+    /// Removes all counters; gets the memory if there was none.
     pub fn clear(&mut self) {
-        self.newest = 0;
-        self.words.fill(0);
+        match self.words.is_empty() {
+            true => *self = ReplayWindow::default(),
+            false => {
+                self.newest = 0;
+                self.words.fill(0);
+            }
+        }
     }
 
     /// The highest counter received; 0 if none was.

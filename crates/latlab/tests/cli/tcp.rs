@@ -63,7 +63,7 @@ fn connections_take_memory_only_while_they_are_open() {
     // Both services have a slot of a session and one of a connection for each permitted session.
     let each = of_many.saturating_sub(of_few) / (1_024 - 16);
     println!("{of_few} bytes for 16 sessions, {of_many} for 1,024: {each} for each");
-    assert!(each < 32 * 1_024, "{each} bytes for each session that is permitted, none of which is open");
+    assert!(each < 4 * 1_024, "{each} bytes for each session that is permitted, none of which is open");
 
     let (running, address) = many;
     let connect = |_| TcpStream::connect(&address).expect("a connection");

@@ -106,7 +106,7 @@ impl SessionSlot {
             at_opening: ReceiverState::default(),
             ends_at: never,
             last_probe: never,
-            window: ReplayWindow::default(),
+            window: ReplayWindow::unused(),
         }
     }
 
