@@ -51,7 +51,7 @@ pub(super) fn outcome_of_recording(recording: &Recording) -> Result<(RunOutcome,
             Err(AnalysisError::Source(error)) => return Err(error.into()),
             Err(error) => (RunOutcome::Failed, Some(error.to_string())),
         },
-        // It is measured again when there is room.
+        // It is measured again when there is space.
         RunEnding::Failed if manifest.ended_by_full_disk() => (RunOutcome::Interrupted, reason()),
         RunEnding::Failed => (RunOutcome::Failed, reason().or_else(|| Some("the run broke off".into()))),
         RunEnding::Interrupted => (RunOutcome::Interrupted, reason()),

@@ -58,6 +58,11 @@ impl Directory {
         Directory { path: path.to_owned(), place: Place::Nameless(Mutex::default()) }
     }
 
+    /// Whether its files have no names.
+    pub(crate) const fn is_nameless(&self) -> bool {
+        matches!(self.place, Place::Nameless(_))
+    }
+
     /// The path by which it was opened.
     pub(crate) fn path(&self) -> &Path {
         &self.path

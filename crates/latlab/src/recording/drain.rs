@@ -94,6 +94,8 @@ pub(crate) struct Drain {
     /// Set if the run must end because it can no longer be recorded.
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) progress: RecordingProgress,
+    /// Whether the spool has a name, which it can lose.
+    pub(crate) is_named: bool,
     /// The bytes of a write.
     pub(crate) checked: Vec<u8>,
 }
@@ -180,7 +182,7 @@ impl Drain {
     }
 
     fn check_link(&self, drained: &mut Drained) {
-        if drained.failure.is_none() && fstat(&self.spool).is_ok_and(|facts| facts.st_nlink == 0) {
+        if self.is_named && drained.failure.is_none() && fstat(&self.spool).is_ok_and(|facts| facts.st_nlink == 0) {
             drained.failure = Some(SpoolFailure::Vanished);
             self.stop.store(true, Ordering::Relaxed);
         }

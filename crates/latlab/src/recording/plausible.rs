@@ -39,11 +39,14 @@ impl PossibleInstants {
     /// # Errors
     /// The row and the value that is not possible.
     pub(super) fn check_probes(&self, batch: &ProbeBatch, first: u64) -> Result<(), String> {
-        let (sent, received) = (("sent_ns", &batch.sent_ns), ("received_ns", &batch.received_ns));
-        let at_reflector = ("reflector_received_ns", &batch.reflector_received_ns);
-        check_order(sent, received, first)?;
-        check_order(at_reflector, ("reflector_sent_ns", &batch.reflector_sent_ns), first)?;
-        [("due_ns", &batch.due_ns), sent, received].into_iter().try_for_each(|column| self.check_range(column, first))
+        let column = |name, column| NamedColumn { name, column };
+        let sent = column("sent_ns", &batch.sent_ns);
+        let received = column("received_ns", &batch.received_ns);
+        let at_reflector = column("reflector_received_ns", &batch.reflector_received_ns);
+        received.expect_not_before(sent, first)?;
+        column("reflector_sent_ns", &batch.reflector_sent_ns).expect_not_before(at_reflector, first)?;
+        let due = column("due_ns", &batch.due_ns);
+        [due, sent, received].into_iter().try_for_each(|column| self.check_range(column, first))
     }
 
     /// The same of wake-ups.
@@ -51,8 +54,8 @@ impl PossibleInstants {
     /// # Errors
     /// As [`PossibleInstants::check_probes`].
     pub(super) fn check_wakeups(&self, batch: &WakeupBatch, first: u64) -> Result<(), String> {
-        self.check_range(("due_ns", &batch.due_ns), first)?;
-        self.check_range(("woke_ns", &batch.woke_ns), first)
+        self.check_range(NamedColumn { name: "due_ns", column: &batch.due_ns }, first)?;
+        self.check_range(NamedColumn { name: "woke_ns", column: &batch.woke_ns }, first)
     }
 
     /// The same of intervals.
@@ -63,7 +66,7 @@ impl PossibleInstants {
         intervals.iter().zip(first..).try_for_each(|(interval, row)| {
             let StreamInterval { start_ns, end_ns, .. } = *interval;
             if end_ns < start_ns {
-                return Err(before(row, ("end_ns", end_ns), ("start_ns", start_ns)));
+                return Err(format!("row {row}: end_ns {end_ns} is before start_ns {start_ns}"));
             }
             let of_sender = self.of_sender.as_ref().filter(|_| interval.end() == StreamEnd::Sender);
             match of_sender.and_then(|possible| [start_ns, end_ns].into_iter().find(|at| !possible.contains(at))) {
@@ -73,33 +76,40 @@ impl PossibleInstants {
         })
     }
 
-    fn check_range(&self, (name, column): NamedColumn<'_>, first: u64) -> Result<(), String> {
+    fn check_range(&self, of: NamedColumn<'_>, first: u64) -> Result<(), String> {
         let Some(possible) = &self.of_sender else { return Ok(()) };
-        let is_outside = |row: &usize| column.get(*row).is_some_and(|at| !possible.contains(&at));
-        match (0..column.values.len()).find(is_outside) {
-            Some(row) => Err(outside(first + row as u64, name, column.values[row])),
+        let is_outside = |row: &usize| of.column.get(*row).is_some_and(|at| !possible.contains(&at));
+        match (0..of.column.values.len()).find(is_outside) {
+            Some(row) => Err(outside(first + row as u64, of.name, of.column.values[row])),
             None => Ok(()),
         }
     }
 }
 
-type NamedColumn<'a> = (&'static str, &'a IntColumn);
-
-/// Checks that no instant of `later` is before that of `earlier` in the same row; a column that was not read is empty.
-fn check_order(earlier: NamedColumn<'_>, later: NamedColumn<'_>, first: u64) -> Result<(), String> {
-    let rows = earlier.1.values.len().min(later.1.values.len());
-    let instants = |row| Some((earlier.1.get(row)?, later.1.get(row)?));
-    match (0..rows).find(|row| instants(*row).is_some_and(|(earlier, later)| later < earlier)) {
-        Some(row) => {
-            let value = |(name, column): NamedColumn<'_>| (name, column.values[row]);
-            Err(before(first + row as u64, value(later), value(earlier)))
-        }
-        None => Ok(()),
-    }
+/// A column of instants; empty if it was not read.
+#[derive(Clone, Copy)]
+struct NamedColumn<'a> {
+    name: &'static str,
+    column: &'a IntColumn,
 }
 
-fn before(row: u64, (later, at): (&str, i64), (earlier, since): (&str, i64)) -> String {
-    format!("row {row}: {later} {at} is before {earlier} {since}")
+impl NamedColumn<'_> {
+    /// Checks that no instant is before that of `earlier` in the same row.
+    fn expect_not_before(self, earlier: NamedColumn<'_>, first: u64) -> Result<(), String> {
+        let rows = self.column.values.len().min(earlier.column.values.len());
+        let instants = |row| Some((earlier.column.get(row)?, self.column.get(row)?));
+        match (0..rows).find(|row| instants(*row).is_some_and(|(earlier, later)| later < earlier)) {
+            Some(row) => Err(format!(
+                "row {}: {} {} is before {} {}",
+                first + row as u64,
+                self.name,
+                self.column.values[row],
+                earlier.name,
+                earlier.column.values[row]
+            )),
+            None => Ok(()),
+        }
+    }
 }
 
 fn outside(row: u64, name: &str, at: i64) -> String {

@@ -106,7 +106,15 @@ impl RecordingWriter {
         let (logs, readers) = rings.iter().map(|capacity| ring(*capacity)).unzip();
         let spool = self.spool.try_clone().map_err(refused("write"))?;
         let period = drain_period(self.manifest.kind, rings);
-        let drain = Drain { readers, spool, period, stop, progress: self.progress.clone(), checked: Vec::new() };
+        let drain = Drain {
+            readers,
+            spool,
+            period,
+            stop,
+            progress: self.progress.clone(),
+            is_named: !self.directory.is_nameless(),
+            checked: Vec::new(),
+        };
         let thread = Builder::new().name("latlab-spool".into()).spawn(|| drain.run());
         self.drain = Some(thread.map_err(refused("start the writer of"))?);
         Ok(logs)
@@ -213,8 +221,15 @@ impl RecordingWriter {
     }
 
     fn finished(self, failure: Option<RecordingError>) -> Finished {
-        let RecordingWriter { directory, manifest, .. } = self;
-        Finished { path: directory.present_path(), directory, manifest, failure }
+        let RecordingWriter { mut directory, manifest, .. } = self;
+        let path = directory.present_path();
+        // It was renamed: later messages name the place where it is.
+        if let Some(there) =
+            Some(&path).filter(|path| *path != directory.path()).and_then(|path| Directory::open(path).ok())
+        {
+            directory = Arc::new(there);
+        }
+        Finished { path, directory, manifest, failure }
     }
 
     /// Opens the spool of host samples, if there is one. Adds a caveat if it cannot be read.

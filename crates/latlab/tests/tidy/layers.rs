@@ -32,7 +32,7 @@ const MODULES: [Module; 26] = [
     module("host", "system", &["terms", "intent", "clock", "platform"]),
     module("load", "system", &["terms", "intent", "clock", "platform"]),
     module("platform", "system", &["terms"]),
-    module("recording", "system", &["terms", "intent", "clock"]),
+    module("recording", "system", &["terms", "intent", "clock", "platform"]),
     module("transport", "system", &["terms", "intent", "clock"]),
     module("session", "measuring", &["terms", "intent", "system"]),
     module("agent", "measuring", &["terms", "intent", "system", "session"]),

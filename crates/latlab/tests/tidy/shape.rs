@@ -23,8 +23,8 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 66_420),
-    (Measure::Files, 372),
+    (Measure::ShippedLines, 67_950),
+    (Measure::Files, 378),
     (Measure::SmallFiles, 95),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
@@ -50,9 +50,9 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("load", 6),
     ("measure", 40),
     ("plan", 14),
-    ("platform", 6),
+    ("platform", 7),
     ("recipe", 6),
-    ("recording", 23),
+    ("recording", 27),
     ("report", 34),
     ("session", 15),
     ("stats", 17),

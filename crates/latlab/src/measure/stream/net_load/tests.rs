@@ -169,9 +169,12 @@ fn a_reflector_that_does_not_answer_polls_is_an_error_also_if_it_stops_later() {
     let commands = NetLoadCommands::default();
     let mut reflector = SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]);
     let from = SocketAddr::from(([127, 0, 0, 1], 40_000));
-    // An older reflector, which does not know POLL.
+    // An older reflector, which does not know POLL, and ignores the flag of a confirmation in OPEN.
     let older: SimulatedReflector<'_> = Box::new(move |datagram, at| {
         let mut reply = datagram.to_vec();
+        if datagram[0] == MessageType::Open as u8 {
+            reply[44] &= !8;
+        }
         match reflector.handle(&mut reply, from, Stamp::from_nanos(at.as_nanos())) {
             ReflectorAction::Reply(bytes) if datagram[0] != MessageType::Poll as u8 => Some(reply[..bytes].to_vec()),
             _ => None,
