@@ -57,10 +57,14 @@ fn main() {
     make(target, "stream-died", stream("00000000057e4dea"), fill_stream, die("stream-died"));
 }
 
-/// Copies the spool files while the writer runs, as if its process had been killed, with a torn last event.
+/// Copies the spool files while the writer runs, as if its process had been killed, with a torn last checksum.
 fn leave_behind(target: &Path, name: &str, writer: RecordingWriter, log: EventLog) {
-    let wanted = 64 + (log.written() * 64);
-    while fs::metadata(writer.path().join("events.spool")).expect("spool").len() < wanted {
+    let spooled = || {
+        let bytes = fs::read(writer.path().join("events.spool")).expect("spool");
+        // Kind 10 is a checksum.
+        bytes[64..].chunks_exact(64).filter(|event| event[0] != 10).count() as u64
+    };
+    while spooled() < log.written() {
         std::thread::sleep(Duration::from_millis(10));
     }
     let copy = target.join("copy");
@@ -69,7 +73,7 @@ fn leave_behind(target: &Path, name: &str, writer: RecordingWriter, log: EventLo
         fs::copy(writer.path().join(file), copy.join(file)).expect("copied");
     }
     let spool = fs::OpenOptions::new().write(true).open(copy.join("events.spool")).expect("spool");
-    spool.set_len(wanted - 20).expect("the last event torn");
+    spool.set_len(spool.metadata().expect("spool").len() - 20).expect("torn");
     writer.discard(Some(log));
     fs::rename(copy, target.join(name)).expect("renamed");
 }

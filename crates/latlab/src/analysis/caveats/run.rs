@@ -40,6 +40,7 @@ pub(in crate::analysis) fn of_run(
     }
     caveats.extend(hosts::of_settings(manifest));
     caveats.extend(loads::unreached_loads(&manifest.loads));
+    caveats.extend(without_checksums(manifest));
     caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     caveats
 }
@@ -49,7 +50,7 @@ fn of_recording(manifest: &Manifest) -> impl Iterator<Item = Caveat> {
     // Probes during a stream only accompany what it measures.
     let has_probes = manifest.kind != Kind::Stream;
     let of_probes = if has_probes { [undecided(manifest), orphans(manifest)] } else { [None, None] };
-    let of_files = [unreadable(manifest), unchecked(manifest), without_checksums(manifest)];
+    let of_files = [unreadable(manifest), unchecked(manifest)];
     [ended(manifest), gap(manifest)].into_iter().chain(of_probes).chain(of_files).flatten()
 }
 
