@@ -105,6 +105,12 @@ pub enum SpoolEvent {
 
 /// A word without a stamp: an instant 292 years before the origin of the clock.
 const NONE: i64 = i64::MIN;
+/// Counts of a run, and nanoseconds of a wait, are smaller: 2^48 probes, 78 hours.
+const COUNT_MAX: u64 = 1 << 48;
+/// Packets of an interval are fewer: 10 million a second for two hours.
+const PACKETS_MAX: u64 = 1 << 36;
+/// Stamps are nearer to the origin of the clock: 146 years.
+const STAMP_MAX: u64 = 1 << 62;
 /// Sixteen bits without a CPU.
 const NO_CPU: u16 = u16::MAX;
 /// Kinds of an interval's words.
@@ -178,10 +184,11 @@ impl SpoolEvent {
         }
     }
 
-    /// The event in `words`; `None` if they hold no event (a hole that a power cut left in a spool).
+    /// The event in `words`; `None` if they hold no event (a hole that a power cut left in a spool), or values that no run
+    /// reaches: sums and differences of all others do not overflow.
     pub(super) fn from_words(words: [u64; EVENT_WORDS]) -> Option<SpoolEvent> {
         let [head, seq, a, b, c, d, e, _] = words;
-        let seq = Seq(seq);
+        let seq = Seq(Some(seq).filter(|seq| head & 0xff >= OFFERED || *seq < COUNT_MAX)?);
         let phase = if head >> 8 & 1 == 1 { Phase::Measure } else { Phase::Warmup };
         let cpu = cpu_of(head >> 16);
         Some(match head & 0xff {
@@ -198,8 +205,8 @@ impl SpoolEvent {
                 cpu,
                 reflector_cpu: cpu_of(head >> 32),
             },
-            5 => SpoolEvent::Gap { since: stamp(a)?, events: b },
-            6 => SpoolEvent::TimedOut { seq, waited: Nanos(a as i64) },
+            5 => SpoolEvent::Gap { since: stamp(a)?, events: Some(b).filter(|events| *events < COUNT_MAX)? },
+            6 => SpoolEvent::TimedOut { seq, waited: Nanos(Some(a).filter(|waited| *waited < COUNT_MAX)? as i64) },
             7 => SpoolEvent::Woke { seq, phase, due: stamp(a)?, woke: stamp(b)?, cpu, via: *Via::ALL.get(c as usize)? },
             _ => return interval_from_words(words).map(SpoolEvent::Interval),
         })
@@ -219,7 +226,7 @@ fn word<C>(stamp: Option<Stamp<C>>) -> u64 {
 
 #[inline]
 fn stamp<C>(word: u64) -> Option<Stamp<C>> {
-    Some(word as i64).filter(|nanos| *nanos != NONE).map(Stamp::from_nanos)
+    Some(word as i64).filter(|nanos| nanos.unsigned_abs() < STAMP_MAX).map(Stamp::from_nanos)
 }
 
 #[inline]
@@ -248,6 +255,9 @@ fn interval_to_words(interval: StreamInterval) -> [u64; EVENT_WORDS] {
 
 fn interval_from_words(words: [u64; EVENT_WORDS]) -> Option<StreamInterval> {
     let [head, flow_and_cpu, start, end, a, b, c, d] = words;
+    // Of a receiver the third count is two.
+    let is_sound = a < PACKETS_MAX && b < PACKETS_MAX && (head & 0xff != OFFERED || c < PACKETS_MAX);
+    let is_sound = is_sound && [start, end].iter().all(|at| (*at as i64).unsigned_abs() < STAMP_MAX);
     let seen = match head & 0xff {
         OFFERED => IntervalCounts::Offered { packets: a, refused: b, skipped: c },
         COUNTED => IntervalCounts::Counted {
@@ -261,7 +271,7 @@ fn interval_from_words(words: [u64; EVENT_WORDS]) -> Option<StreamInterval> {
         _ => return None,
     };
     let cpu = Some(flow_and_cpu >> 16).filter(|cpu| *cpu != NO_CPU_TIME);
-    Some(StreamInterval {
+    is_sound.then(|| StreamInterval {
         flow: flow_and_cpu as u16,
         phase: if head >> 8 & 1 == 1 { Phase::Measure } else { Phase::Warmup },
         start_ns: start as i64,
@@ -280,7 +290,7 @@ mod tests {
         let at = Stamp::from_nanos(17);
         let events = [
             SpoolEvent::Sent { seq: Seq(0), phase: Phase::Warmup, due: None, sent: Stamp::from_nanos(0), cpu: Some(0) },
-            SpoolEvent::Sent { seq: Seq(u64::MAX), phase: Phase::Measure, due: Some(at), sent: at, cpu: None },
+            SpoolEvent::Sent { seq: Seq(COUNT_MAX - 1), phase: Phase::Measure, due: Some(at), sent: at, cpu: None },
             SpoolEvent::SendFailed { seq: Seq(1), phase: Phase::Measure, due: None, tried: at, errno: 101 },
             SpoolEvent::NotSent { seq: Seq(2), phase: Phase::Warmup, due: at },
             SpoolEvent::Arrived {
@@ -312,6 +322,25 @@ mod tests {
     }
 
     #[test]
+    fn values_that_no_run_reaches_are_no_event() {
+        let (far, many) = (i64::MAX as u64, u64::MAX);
+        for words in [
+            [1, many, 5, 5, 0, 0, 0, 0],
+            [1, 5, 5, far, 0, 0, 0, 0],
+            [4, COUNT_MAX, 5, 5, 5, 5, 5, 0],
+            [5, 0, 5, COUNT_MAX, 0, 0, 0, 0],
+            [6, 5, COUNT_MAX, 0, 0, 0, 0, 0],
+            [OFFERED, 0, 1, 2, PACKETS_MAX, 0, 0, 0],
+            [OFFERED, 0, 1, 2, 0, 0, many, 0],
+            [COUNTED, 0, 1, 2, 0, many, 0, 0],
+            [COUNTED, 0, far, 2, 0, 0, 0, 0],
+        ] {
+            assert_eq!(SpoolEvent::from_words(words), None, "{words:?}");
+        }
+        assert!(SpoolEvent::from_words([COUNTED, 0, 1, 2, 0, 0, many, many]).is_some(), "all bits of pairs are used");
+    }
+
+    #[test]
     fn every_interval_is_read_back_from_its_words() {
         let offered = StreamInterval {
             flow: 7,
@@ -319,10 +348,10 @@ mod tests {
             start_ns: -5,
             end_ns: 95_000_000,
             cpu: Some(Nanos(90_000_000)),
-            seen: IntervalCounts::Offered { packets: u64::MAX, refused: 3, skipped: 1 << 40 },
+            seen: IntervalCounts::Offered { packets: PACKETS_MAX - 1, refused: 3, skipped: 1 << 35 },
         };
         let seen = |socket_drops| IntervalCounts::Counted {
-            polled: 1 << 50,
+            polled: 1 << 35,
             delivered: 12,
             reordered: u32::MAX,
             duplicates: 5,

@@ -7,11 +7,15 @@ use super::manifest::Manifest;
 use super::tables::column::IntColumn;
 use super::tables::probes::ProbeBatch;
 use super::tables::wakeups::WakeupBatch;
-use crate::facts::{StreamEnd, StreamInterval};
+use crate::facts::{IntervalCounts, StreamEnd, StreamInterval};
 use crate::units::Nanos;
 
 /// Instants so far before or after the run are not of it: the clocks of a manifest are read at its begin and end.
 const MARGIN: Nanos = Nanos::from_secs(3_600);
+/// A run has fewer probes.
+const COUNT_MAX: i64 = 1 << 48;
+/// An interval has fewer packets.
+const PACKETS_MAX: u64 = 1 << 36;
 /// The longest run whose end is not known.
 const LONGEST: Nanos = Nanos::from_secs(10 * 366 * 86_400);
 
@@ -39,6 +43,10 @@ impl PossibleInstants {
     /// # Errors
     /// The row and the value that is not possible.
     pub(super) fn check_probes(&self, batch: &ProbeBatch, first: u64) -> Result<(), String> {
+        let is_ascending = batch.seq.values.is_sorted_by(|one, next| one < next);
+        if !is_ascending || batch.seq.values.iter().any(|seq| !(0..COUNT_MAX).contains(seq)) {
+            return Err(format!("rows {first} to {}: seq does not ascend, or is too high", first + batch.rows as u64));
+        }
         let column = |name, column| NamedColumn { name, column };
         let sent = column("sent_ns", &batch.sent_ns);
         let received = column("received_ns", &batch.received_ns);
@@ -67,6 +75,16 @@ impl PossibleInstants {
             let StreamInterval { start_ns, end_ns, .. } = *interval;
             if end_ns < start_ns {
                 return Err(format!("row {row}: end_ns {end_ns} is before start_ns {start_ns}"));
+            }
+            if end_ns.checked_sub(start_ns).is_none_or(|span| span > MARGIN.0) {
+                return Err(format!("row {row}: from start_ns {start_ns} to end_ns {end_ns} are more than an hour"));
+            }
+            let counts = match interval.seen {
+                IntervalCounts::Offered { packets, refused, skipped } => [packets, refused, skipped],
+                IntervalCounts::Counted { polled, delivered, .. } => [polled, delivered, 0],
+            };
+            if let Some(packets) = counts.into_iter().find(|packets| *packets >= PACKETS_MAX) {
+                return Err(format!("row {row}: {packets} packets in one interval"));
             }
             let of_sender = self.of_sender.as_ref().filter(|_| interval.end() == StreamEnd::Sender);
             match of_sender.and_then(|possible| [start_ns, end_ns].into_iter().find(|at| !possible.contains(at))) {
@@ -119,7 +137,7 @@ fn outside(row: u64, name: &str, at: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::{ClockAnchor, IntervalCounts};
+    use crate::facts::ClockAnchor;
     use crate::plan::{RunSpec, Via, WakeupCpus, WakeupSpec, Work};
     use crate::probe::Phase;
 
@@ -157,6 +175,17 @@ mod tests {
         batch.reflector_received_ns = column([5, 5]);
         batch.reflector_sent_ns = column([5, 4]);
         assert!(possible.check_probes(&batch, 0).is_err_and(|what| what.starts_with("row 1: reflector_sent_ns 4 ")));
+    }
+
+    #[test]
+    fn sequence_numbers_ascend() {
+        let possible = PossibleInstants::of(&manifest()).expect("latlab's own");
+        let check =
+            |seqs| possible.check_probes(&ProbeBatch { rows: 2, seq: column(seqs), ..ProbeBatch::default() }, 5);
+        check([7, 9]).expect("a gap is possible");
+        for seqs in [[7, 7], [8, 7], [0, 1 << 48], [-1, 7]] {
+            assert_eq!(check(seqs), Err("rows 5 to 7: seq does not ascend, or is too high".into()));
+        }
     }
 
     #[test]
@@ -198,6 +227,9 @@ mod tests {
         let check = |interval| possible.check_intervals(&[interval], 7);
         check(interval(HOUR * 5, HOUR * 5, offered)).expect("possible");
         check(interval(1, 2, counted)).expect("the receiver's clock is another one");
+        let many = IntervalCounts::Offered { packets: 1, refused: 0, skipped: 1 << 36 };
+        assert!(check(interval(HOUR * 5, HOUR * 5, many)).is_err_and(|what| what.contains("68719476736 packets")));
+        assert!(check(interval(0, HOUR + 1, counted)).is_err_and(|what| what.contains("more than an hour")));
         assert!(check(interval(1, 2, offered)).is_err_and(|what| what.contains("row 7")));
         assert!(check(interval(2, 1, counted)).is_err_and(|what| what.contains("end_ns 1 is before start_ns 2")));
     }

@@ -105,14 +105,14 @@ impl Recording {
 
     /// `batches` of the table `name`, with an error for an impossible value in latlab's own recordings. `rows`: how many a
     /// batch has.
-    fn checked<T>(
+    fn checked<T: 'static>(
         &self,
         name: &str,
-        batches: impl Iterator<Item = Result<T, RecordingError>> + 'static,
+        batches: RecordedRows<T>,
         rows: impl Fn(&T) -> usize + 'static,
         check: impl Fn(&PossibleInstants, &T, u64) -> Result<(), String> + 'static,
     ) -> RecordedRows<T> {
-        let Some(possible) = PossibleInstants::of(&self.manifest) else { return RecordedRows::new(batches) };
+        let Some(possible) = PossibleInstants::of(&self.manifest) else { return batches };
         let (path, mut first) = (self.directory.path_of(name), 0);
         RecordedRows::new(batches.map(move |batch| {
             let batch = batch?;
@@ -128,24 +128,21 @@ impl Recording {
     /// If the table cannot be opened. The iterator returns the error of a damaged batch.
     pub fn probes(&self, columns: &[ProbeColumn]) -> Result<RecordedRows<ProbeBatch>, RecordingError> {
         let columns = columns.to_vec();
-        match &self.rows {
-            RowSource::Tables => {
-                let table = probes::open(self.table(PROBES)?)?;
-                let (rows, check) = (|batch: &ProbeBatch| batch.rows, PossibleInstants::check_probes);
-                Ok(self.checked(PROBES, probes::batches(table, columns), rows, check))
-            }
+        let batches = match &self.rows {
+            RowSource::Tables => RecordedRows::new(probes::batches(probes::open(self.table(PROBES)?)?, columns)),
             RowSource::Spool(spool, rules) => {
                 let rules = probe_rules(&self.manifest).unwrap_or(*rules);
                 let mut join =
                     ProbeJoin::new(Arc::clone(spool), rules).map_err(RecordingError::refused("read", spool.path()))?;
-                Ok(RecordedRows::from_spool(
+                RecordedRows::from_spool(
                     spool,
                     std::iter::from_fn(move || {
                         join.next_block().map(|block| block.map(|block| block.batch(&columns))).transpose()
                     }),
-                ))
+                )
             }
-        }
+        };
+        Ok(self.checked(PROBES, batches, |batch| batch.rows, PossibleInstants::check_probes))
     }
 
     /// The wake-ups in the order in which they were due, in batches of at most 131,072 rows; none if the run had none.
@@ -153,14 +150,12 @@ impl Recording {
     /// # Errors
     /// As for [`Recording::probes`].
     pub fn wakeups(&self) -> Result<RecordedRows<WakeupBatch>, RecordingError> {
-        Ok(match &self.rows {
+        let batches = match &self.rows {
             _ if !has_wakeups(&self.manifest.spec) => RecordedRows::new(std::iter::empty()),
-            RowSource::Tables => {
-                let batches = wakeups::batches(wakeups::open(self.table(WAKEUPS)?)?);
-                self.checked(WAKEUPS, batches, |batch: &WakeupBatch| batch.rows, PossibleInstants::check_wakeups)
-            }
+            RowSource::Tables => RecordedRows::new(wakeups::batches(wakeups::open(self.table(WAKEUPS)?)?)),
             RowSource::Spool(spool, _) => RecordedRows::from_spool(spool, SpooledWakeups::new(Arc::clone(spool))),
-        })
+        };
+        Ok(self.checked(WAKEUPS, batches, |batch| batch.rows, PossibleInstants::check_wakeups))
     }
 
     /// The intervals of a stream, in batches; none if the run had none. Those of one flow and end are in the order of
@@ -169,16 +164,13 @@ impl Recording {
     /// # Errors
     /// As for [`Recording::probes`].
     pub fn intervals(&self) -> Result<RecordedRows<Vec<StreamInterval>>, RecordingError> {
-        Ok(match &self.rows {
+        let batches = match &self.rows {
             _ if self.manifest.kind != Kind::Stream => RecordedRows::new(std::iter::empty()),
-            RowSource::Tables => {
-                let batches = intervals::batches(intervals::open(self.table(INTERVALS)?)?);
-                self.checked(INTERVALS, batches, Vec::len, |possible, batch, first| {
-                    possible.check_intervals(batch, first)
-                })
-            }
+            RowSource::Tables => RecordedRows::new(intervals::batches(intervals::open(self.table(INTERVALS)?)?)),
             RowSource::Spool(spool, _) => RecordedRows::from_spool(spool, SpooledIntervals::new(Arc::clone(spool))),
-        })
+        };
+        let check = |possible: &PossibleInstants, batch: &Vec<_>, first| possible.check_intervals(batch, first);
+        Ok(self.checked(INTERVALS, batches, Vec::len, check))
     }
 
     /// The samples of the hosts in the order in which they were taken, those of this host first; none if none were taken

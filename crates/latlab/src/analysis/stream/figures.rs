@@ -295,7 +295,7 @@ fn cost(used: Nanos, span: Nanos, packets: u64, size_bytes: u32) -> CpuCost {
         used,
         share: (span > Nanos::ZERO).then(|| used.as_secs_f64() / span.as_secs_f64()),
         per_packet_ns: per(packets),
-        per_byte_ns: per(packets * u64::from(size_bytes)),
+        per_byte_ns: per(packets.saturating_mul(u64::from(size_bytes))),
     }
 }
 

@@ -13,6 +13,9 @@ use crate::wire::{
 
 /// Without a tag nothing confirms the extension of a counter: one so far ahead is more likely an old one.
 const KEYLESS_JUMP_MAX: u64 = 1 << 31;
+/// A table of at most so many slots gets all its memory at the start. That of a reflector which latlab starts for a run has
+/// few, and its thread allocates nothing.
+const SMALL_TABLE: u16 = 16;
 /// A session without packets for so long does not determine how the socket is read, even if it is open.
 const SILENCE: Nanos = Nanos::from_secs(10);
 
@@ -90,7 +93,9 @@ pub(super) struct NewSession {
 }
 
 impl SessionSlot {
-    fn new(index: u16) -> SessionSlot {
+    /// The slot `index` of `slots`.
+    fn new(index: u16, slots: u16) -> SessionSlot {
+        let is_small_table = slots <= SMALL_TABLE;
         let never = Stamp::from_nanos(i64::MIN);
         SessionSlot {
             state: SlotState::Closed,
@@ -106,7 +111,7 @@ impl SessionSlot {
             at_opening: ReceiverState::default(),
             ends_at: never,
             last_probe: never,
-            window: ReplayWindow::unused(),
+            window: if is_small_table { ReplayWindow::default() } else { ReplayWindow::unused() },
         }
     }
 
@@ -337,7 +342,7 @@ impl SessionTable {
     /// A table for at least `sessions` sessions.
     pub(super) fn new(sessions: u16) -> SessionTable {
         let slots = sessions.clamp(1, 1 << 15).next_power_of_two();
-        SessionTable { slots: (0..slots).map(SessionSlot::new).collect(), has_streams: false }
+        SessionTable { slots: (0..slots).map(|index| SessionSlot::new(index, slots)).collect(), has_streams: false }
     }
 
     /// Checks and counts a probe in its session.
