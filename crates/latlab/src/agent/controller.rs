@@ -28,6 +28,8 @@ const SSH_FAILED: i32 = 255;
 const CLOCK_EXCHANGES: usize = 8;
 /// The time to collect samples: the user waits for the summary meanwhile.
 const COLLECTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// Rows of samples that are collected at most: an agent has no more than 16 MiB of them.
+const SAMPLE_ROWS_MAX: usize = 200_000;
 
 /// An agent on another host. Its changes are undone when this is dropped; [`Agent::dismiss`] also reports whether that
 /// succeeded.
@@ -239,15 +241,16 @@ impl Agent {
     /// [`AgentError`].
     pub fn collect_samples(&mut self) -> Result<RemoteSamples, AgentError> {
         let begun = Instant::now();
-        let mut collected = RemoteSamples::default();
+        let (mut collected, mut rows) = (RemoteSamples::default(), 0);
         loop {
             let page = match self.ask(&Request::CollectSamples)? {
                 Reply::Samples(page) => page,
                 other => return Err(self.unexpected(&other)),
             };
             let is_empty = page.samples.is_empty();
+            rows += page.samples.iter().map(|sample| 1 + sample.cpus.len()).sum::<usize>();
             collected.samples.extend(page.samples);
-            if page.left == 0 || is_empty || begun.elapsed() > COLLECTION_TIMEOUT {
+            if page.left == 0 || is_empty || rows > SAMPLE_ROWS_MAX || begun.elapsed() > COLLECTION_TIMEOUT {
                 collected.given_up = page.left;
                 return Ok(collected);
             }

@@ -72,7 +72,7 @@ impl HostAccumulator {
     }
 
     fn take_steal(&mut self, sample: &HostSample) {
-        let stolen = sample.cpus.iter().filter_map(|(_, cpu)| cpu.steal_ns).sum::<i64>();
+        let stolen = sample.cpus.iter().filter_map(|(_, cpu)| cpu.steal_ns).fold(0i64, i64::saturating_add);
         self.recent_steal.push_back((sample.start_ns, stolen));
         // Keeps the shortest span that is long enough.
         while self.recent_steal.get(1).is_some_and(|(since, _)| sample.start_ns - since >= STEAL_SPAN.0) {

@@ -1,7 +1,6 @@
 //! Executes the runs of an experiment as their commands would, with one progress line for all runs.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,7 +23,7 @@ use crate::units::Nanos;
 pub(super) struct ExperimentExecutor<'a> {
     job: &'a ExperimentJob,
     /// The store of the recordings.
-    runs: PathBuf,
+    store: Store,
     signals: &'a SignalWatch,
     console: &'a Console,
     stop_rule: StopRule,
@@ -34,10 +33,10 @@ pub(super) struct ExperimentExecutor<'a> {
 }
 
 impl<'a> ExperimentExecutor<'a> {
-    pub(super) fn new(job: &'a ExperimentJob, runs: PathBuf, signals: &'a SignalWatch, console: &'a Console) -> Self {
+    pub(super) fn new(job: &'a ExperimentJob, store: Store, signals: &'a SignalWatch, console: &'a Console) -> Self {
         let remaining = RemainingTime::of(&job.experiment);
         let (stop_rule, shown) = (StopRule::default(), BTreeSet::new());
-        ExperimentExecutor { job, runs, signals, console, stop_rule, remaining, shown }
+        ExperimentExecutor { job, store, signals, console, stop_rule, remaining, shown }
     }
 
     /// `None` if a signal ended it before anything was measured.
@@ -50,8 +49,7 @@ impl<'a> ExperimentExecutor<'a> {
         let plan = &self.job.experiment.conditions[due.condition].plan;
         let key = keys::find(&self.job.keys[due.condition])?;
         keys::require_key_for_other_hosts(plan)?;
-        let store = Store::open(&self.runs)?;
-        let target = RecordingTarget { store: &store, directory: None, experiment: Some(facts), live: None };
+        let target = RecordingTarget { store: &self.store, directory: None, experiment: Some(facts), live: None };
         let progress = self.console.progress(&self.job.experiment.name, Some(self.remaining.steps()));
         let (start, condition) = (Instant::now(), condition_words(&due.key.factors));
         let mut draw = |progress: &Progress| {
@@ -94,7 +92,7 @@ impl RunExecutor for ExperimentExecutor<'_> {
     }
 
     fn check_precision(&mut self, state: &ExperimentState) -> Result<PrecisionResult, Failure> {
-        self.stop_rule.check(&self.job.experiment, state, &self.runs, &|text| self.console.note(text))
+        self.stop_rule.check(&self.job.experiment, state, self.store.path(), &|text| self.console.note(text))
     }
 
     fn show(&mut self, event: ExperimentEvent<'_>) {

@@ -21,6 +21,7 @@ use crate::plan::{BetweenBlocks, Target};
 use crate::platform::input_file;
 use crate::recipe;
 use crate::recipe::RECIPES;
+use crate::recording::Store;
 use crate::report::Style;
 use crate::report::experiment::{
     ExperimentPlan, SystemdUnit, json, markdown, plan, recipe, recipe_list, systemd_unit, text,
@@ -59,7 +60,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
         keep_going: job.going_on.keep_going,
         drop_impossible: open.state().recipe.is_some(),
     };
-    let mut executor = ExperimentExecutor::new(&settled.job, open.runs(), &signals, console);
+    let mut executor = ExperimentExecutor::new(&settled.job, Store::open(&open.runs())?, &signals, console);
     let end = ExperimentRunner { experiment, policy, journal: &mut open, executor: &mut executor }.run()?;
     // Other processes may open the experiment from here on.
     let (directory, state) = open.close();

@@ -144,6 +144,11 @@ impl JournalChecksum {
         has_one || matches!(entry, JournalEntry::Begun { format, .. } if format.has_checksums())
     }
 
+    /// Whether `line` was written by a version without checksums: it ends with its instant.
+    fn is_of_older(line: &str) -> bool {
+        line.ends_with("Z\"}") && !line.contains("crc")
+    }
+
     /// Whether `line` ends with the checksum of what was written.
     fn accepts(&mut self, line: &str) -> bool {
         let covered = line.len().checked_sub(JournalChecksum::AFTER.len() + JournalChecksum::DIGITS);
@@ -277,6 +282,10 @@ fn parse(directory: &Path, text: &[u8]) -> Result<(Vec<JournalEntry>, Option<Jou
         if number == 0 && JournalChecksum::is_due(line, &entry) {
             checksum = Some(JournalChecksum::default());
         }
+        if matches!(entry, JournalEntry::Opened { .. }) && JournalChecksum::is_of_older(line) {
+            // An older latlab goes on with the experiment.
+            checksum = None;
+        }
         if checksum.as_mut().is_some_and(|checksum: &mut JournalChecksum| !checksum.accepts(line)) {
             return Err(damaged(&"it, or a line before it, was changed: `crc32c` is the checksum of other bytes"));
         }
@@ -364,6 +373,29 @@ mod tests {
         };
         journal.write(JournalEntry::NarrowEnough { block: 4 }).expect("written");
         assert_eq!(ExperimentJournal::read(directory.path()).expect("goes on").len(), 5);
+    }
+
+    #[test]
+    fn an_older_version_may_go_on_without_checksums() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut journal = ExperimentJournal::create(directory.path(), begun()).expect("begun");
+        journal.write(JournalEntry::NarrowEnough { block: 1 }).expect("written");
+        drop(journal);
+        let path = directory.path().join(JOURNAL);
+        let line = |entry| {
+            let at = "2026-11-22T03:00:00.000Z".into();
+            serde_json::to_string(&JournalLine { entry, at }).expect("plain") + "\n"
+        };
+        let text = std::fs::read_to_string(&path).expect("there");
+        let opened = line(JournalEntry::Opened { pid: 7, boot_id: None });
+        let older = opened + &line(JournalEntry::NarrowEnough { block: 2 });
+        std::fs::write(&path, text.clone() + &older).expect("written");
+        let (mut journal, entries) = ExperimentJournal::open(directory.path()).expect("opens");
+        assert_eq!(entries.len(), 4);
+        journal.write(JournalEntry::NarrowEnough { block: 3 }).expect("written");
+        assert_eq!(ExperimentJournal::read(directory.path()).expect("reads").len(), 5);
+        std::fs::write(&path, text + &line(JournalEntry::NarrowEnough { block: 2 })).expect("written");
+        assert!(ExperimentJournal::read(directory.path()).is_err(), "only a process that opened it goes on");
     }
 
     #[test]

@@ -53,6 +53,30 @@ impl Directory {
         Ok(Directory { path: path.to_owned(), place })
     }
 
+    /// A new directory `name` in this one.
+    ///
+    /// # Errors
+    /// Those of mkdirat(2) and openat(2); `EEXIST` if anything is there.
+    pub(crate) fn create_directory(&self, name: &str) -> io::Result<Directory> {
+        let Place::Named(descriptor) = &self.place else { return Directory::create(&self.path_of(name)) };
+        mkdirat(descriptor, name, Mode::from_raw_mode(0o777))?;
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let place = Place::Named(openat(descriptor, name, flags, Mode::empty())?);
+        Ok(Directory { path: self.path_of(name), place })
+    }
+
+    /// The same directory under the path at which it is now.
+    ///
+    /// # Errors
+    /// It has no path, or no descriptor is left.
+    pub(crate) fn at_present_path(&self) -> io::Result<Directory> {
+        let place = match &self.place {
+            Place::Named(descriptor) => Place::Named(descriptor.try_clone()?),
+            Place::Nameless(_) => return Err(ErrorKind::Unsupported.into()),
+        };
+        Ok(Directory { path: self.present_path(), place })
+    }
+
     /// A nameless directory, whose files use space in the directory `path`, which exists.
     pub(crate) fn nameless(path: &Path) -> Directory {
         Directory { path: path.to_owned(), place: Place::Nameless(Mutex::default()) }

@@ -127,6 +127,8 @@ impl ProbeBlock {
         let SpoolEvent::Arrived { seq, received, .. } = event else { return false };
         let place = (seq.0 - self.base) as usize;
         match self.fate.get(place).copied().flatten() {
+            // An answer before its probe is damage of an old spool, and not an answer.
+            Some(Fate::Lost) if received.as_nanos() < self.sent[place] => false,
             Some(Fate::Lost) => {
                 let waited = received - Stamp::from_nanos(self.sent[place]);
                 self.fate[place] = Some(if waited <= self.timeout { Fate::Answered } else { Fate::Late });

@@ -73,11 +73,17 @@ pub(crate) fn conclude(
     manifest.wakeup_rows = of_wakeups.map(|counts| counts.rows);
     manifest.interval_rows = (manifest.kind == Kind::Stream).then_some(counts.rows);
     manifest.probe_rows = of_probes.map(|counts| counts.rows);
-    manifest.run.unchecked_events = spool.unchecked_events();
+    enter_damage(manifest, spool);
     enter_checksums(directory, manifest)?;
     let written = manifest_file::write(directory, manifest);
     written.map_err(RecordingError::refused("write the manifest of", directory.path()))?;
     remove_spools(directory)
+}
+
+/// Enters what of `spool` was left out or not checked, after the counts of the join.
+pub(crate) fn enter_damage(manifest: &mut Manifest, spool: &Spool) {
+    manifest.run.unreadable_events += spool.missing_parts();
+    manifest.run.unchecked_events = spool.unchecked_events();
 }
 
 /// The tables that the recording of `manifest` has, with their promised numbers of rows.

@@ -96,6 +96,8 @@ pub(crate) struct Drain {
     pub(crate) progress: RecordingProgress,
     /// Whether the spool has a name, which it can lose.
     pub(crate) is_named: bool,
+    /// Parts that were written.
+    pub(crate) parts: u64,
     /// The bytes of a write.
     pub(crate) checked: Vec<u8>,
 }
@@ -165,7 +167,7 @@ impl Drain {
             return;
         }
         self.checked.clear();
-        spool::append_with_checksums(bytes, &mut self.checked);
+        spool::append_with_checksums(bytes, &mut self.parts, &mut self.checked);
         let before = self.places();
         if let Err(error) = self.spool.write_all(&self.checked) {
             // A part may have been written: readers ignore a torn event at its end.

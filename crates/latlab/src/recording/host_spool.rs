@@ -20,8 +20,11 @@ const MAGIC: [u8; 8] = *b"latlabHO";
 const ROW_WORDS: usize = 24;
 const ROW_BYTES: usize = ROW_WORDS * 8;
 const HEAD_WORDS: usize = 4;
-/// The last word is the checksum of the others.
-const READINGS: usize = ROW_WORDS - HEAD_WORDS - 1;
+/// The last two words are the number of the row and the checksum of all others.
+const READINGS: usize = ROW_WORDS - HEAD_WORDS - 2;
+const NUMBER_WORD: usize = ROW_WORDS - 2;
+/// Readings are smaller, nanoseconds of 146 years: differences do not overflow.
+const READING_MAX: u64 = 1 << 62;
 /// The word of a checksum has this bit, and the checksum in its lower half.
 const HAS_CHECKSUM: u64 = 1 << 32;
 /// Rows read at a time: 48 KiB.
@@ -33,7 +36,7 @@ const NO_CPU: u16 = u16::MAX;
 const HOST_KIND: u64 = 1;
 const CPU_KIND: u64 = 2;
 
-fn to_words(row: HostRow) -> [u64; ROW_WORDS] {
+fn to_words(row: HostRow, number: u64) -> [u64; ROW_WORDS] {
     let mut readings = [Some(0); READINGS];
     let (kind, cpu) = match row.readings {
         Readings::Host(host) => {
@@ -52,6 +55,7 @@ fn to_words(row: HostRow) -> [u64; ROW_WORDS] {
     for (word, reading) in words[HEAD_WORDS..].iter_mut().zip(readings) {
         *word = reading.unwrap_or(NULL) as u64;
     }
+    words[NUMBER_WORD] = number;
     words[ROW_WORDS - 1] = checksum(&words);
     words
 }
@@ -65,7 +69,11 @@ fn checksum(words: &[u64; ROW_WORDS]) -> u64 {
 
 /// The row in `words`; `None` if they hold no row.
 fn from_words(words: [u64; ROW_WORDS]) -> Option<HostRow> {
-    let reading = |index: usize| Some(words[HEAD_WORDS + index] as i64).filter(|reading| *reading != NULL);
+    let known = |reading: &i64| *reading != NULL && reading.unsigned_abs() < READING_MAX;
+    let reading = |index: usize| Some(words[HEAD_WORDS + index] as i64).filter(known);
+    if words[2..4].iter().any(|at| (*at as i64).unsigned_abs() >= 1 << 62) {
+        return None;
+    }
     let cpu_at = |shift: u32| Some((words[0] >> shift) as u16).filter(|cpu| *cpu != NO_CPU);
     let readings = match words[0] & 0xff {
         HOST_KIND => Readings::Host(HostReadings::of(std::array::from_fn(reading))),
@@ -88,6 +96,7 @@ fn from_words(words: [u64; ROW_WORDS]) -> Option<HostRow> {
 pub struct HostLog {
     file: File,
     bytes: Vec<u8>,
+    rows: u64,
     failure: Option<io::Error>,
     lost: u64,
 }
@@ -97,7 +106,7 @@ impl HostLog {
     pub(crate) fn create(directory: &Directory, run_id: &str) -> io::Result<HostLog> {
         let mut file = directory.create_file(HOST_SPOOL)?;
         file.write_all(&SpoolHeader::new(MAGIC, ROW_BYTES, 0, run_id).to_bytes())?;
-        Ok(HostLog { file, bytes: Vec::new(), failure: None, lost: 0 })
+        Ok(HostLog { file, bytes: Vec::new(), rows: 0, failure: None, lost: 0 })
     }
 
     /// Appends a sample of the host at `side`, in one write.
@@ -107,7 +116,10 @@ impl HostLog {
             return;
         }
         self.bytes.clear();
-        HostRow::from_sample(side, sample).for_each(|row| append(to_words(row), &mut self.bytes));
+        for row in HostRow::from_sample(side, sample) {
+            append(to_words(row, self.rows), &mut self.bytes);
+            self.rows += 1;
+        }
         // A refused write may have written a part: readers ignore a torn row at the end.
         if let Err(error) = self.file.write_all(&self.bytes) {
             (self.failure, self.lost) = (Some(error), 1);
@@ -186,10 +198,12 @@ impl HostSpool {
             return Ok(None);
         }
         for first in (0..self.rows).step_by(READ_ROWS) {
-            let is_changed =
-                |words: &[u64; ROW_WORDS]| *words != [0; ROW_WORDS] && words[ROW_WORDS - 1] != checksum(words);
-            if let Some(row) = self.read(first)?.iter().position(is_changed) {
-                return Ok(Some(first + row as u64));
+            let is_changed = |(number, words): &(u64, [u64; ROW_WORDS])| {
+                let is_its = words[NUMBER_WORD] == *number && words[ROW_WORDS - 1] == checksum(words);
+                *words != [0; ROW_WORDS] && !is_its
+            };
+            if let Some((number, _)) = (first..).zip(self.read(first)?).find(is_changed) {
+                return Ok(Some(number));
             }
         }
         Ok(None)
@@ -217,7 +231,7 @@ mod tests {
     fn a_row_is_read_back_from_its_words() {
         for side in [Side::Local, Side::Peer] {
             for row in (0..3).flat_map(|seq| HostRow::from_sample(side, &sample(seq)).collect::<Vec<_>>()) {
-                assert_eq!(from_words(to_words(row)), Some(row));
+                assert_eq!(from_words(to_words(row, 7)), Some(row));
             }
         }
         assert_eq!(from_words([0; ROW_WORDS]), None);
@@ -244,6 +258,7 @@ mod tests {
         let mut log = HostLog {
             file: File::options().write(true).open("/dev/full").expect("a full device"),
             bytes: Vec::new(),
+            rows: 0,
             failure: None,
             lost: 0,
         };

@@ -177,7 +177,7 @@ fn joined(events: &[SpoolEvent], limits: JoinLimits, horizon: Horizon) -> (Vec<P
     let mut bytes = Vec::new();
     events.iter().for_each(|event| spool::append(event.to_words(), &mut bytes));
     let mut checked = Vec::new();
-    spool::append_with_checksums(&bytes, &mut checked);
+    spool::append_with_checksums(&bytes, &mut 0, &mut checked);
     spool::create(&directory, "0123456789abcdef").and_then(|mut file| file.write_all(&checked)).expect("written");
     let spool = Arc::new(Spool::open(&directory).expect("opens").expect("is there"));
     let rules = JoinRules { timeout: TIMEOUT, size_bytes: SIZE, horizon, limits };

@@ -26,9 +26,12 @@ impl FormatVersion {
     /// The version that this latlab writes.
     pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 6 };
 
+    /// The last version without checksums.
+    pub(super) const WITHOUT_CHECKSUMS: FormatVersion = FormatVersion { major: 1, minor: 5 };
+
     /// Whether recordings of this version have checksums.
     pub(super) fn has_checksums(self) -> bool {
-        self >= FormatVersion { major: 1, minor: 6 }
+        self > FormatVersion::WITHOUT_CHECKSUMS
     }
 }
 
@@ -233,10 +236,10 @@ impl Manifest {
         }
     }
 
-    /// Whether damage to its rows may go unnoticed, because its format has no checksums. Rows that were recovered from an old
-    /// spool have some.
+    /// Whether damage to its rows may have gone unnoticed, because its format has no checksums. Rows that were recovered from
+    /// an old spool have some, and the spool had none.
     pub fn lacks_checksums(&self) -> bool {
-        self.checksums.is_empty() && !self.format.has_checksums()
+        !self.format.has_checksums()
     }
 
     /// Whether it ended because the disk was full.

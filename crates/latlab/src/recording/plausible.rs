@@ -3,12 +3,13 @@
 
 use std::ops::RangeInclusive;
 
+use super::event::SpoolEvent;
 use super::manifest::Manifest;
 use super::tables::column::IntColumn;
 use super::tables::probes::ProbeBatch;
 use super::tables::wakeups::WakeupBatch;
 use crate::facts::{IntervalCounts, StreamEnd, StreamInterval};
-use crate::units::Nanos;
+use crate::units::{Nanos, SenderClock, Stamp};
 
 /// Instants so far before or after the run are not of it: the clocks of a manifest are read at its begin and end.
 const MARGIN: Nanos = Nanos::from_secs(3_600);
@@ -36,6 +37,26 @@ impl PossibleInstants {
         };
         let of_sender = manifest.here.clock_start.map(|start| bounds(start.monotonic_ns));
         (manifest.software.name == "latlab").then_some(PossibleInstants { of_sender })
+    }
+
+    /// Whether `event` is possible by itself.
+    pub(super) fn admits(&self, event: &SpoolEvent) -> bool {
+        let is_within = |at: i64| self.of_sender.as_ref().is_none_or(|possible| possible.contains(&at));
+        let is_due = |due: Option<Stamp<SenderClock>>| due.is_none_or(|due| is_within(due.as_nanos()));
+        match *event {
+            SpoolEvent::Sent { due, sent: at, .. } | SpoolEvent::SendFailed { due, tried: at, .. } => {
+                is_due(due) && is_within(at.as_nanos())
+            }
+            SpoolEvent::NotSent { due, .. } => is_due(Some(due)),
+            SpoolEvent::Arrived { received, reflector_received, reflector_sent, .. } => {
+                let dwell = reflector_received.zip(reflector_sent);
+                is_within(received.as_nanos()) && dwell.is_none_or(|(received, sent)| received <= sent)
+            }
+            SpoolEvent::Woke { due, woke, .. } => is_due(Some(due)) && is_within(woke.as_nanos()),
+            SpoolEvent::Interval(interval) => self.check_intervals(&[interval], 0).is_ok(),
+            // A gap may have no instant, and a time-out is a span.
+            SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => true,
+        }
     }
 
     /// Checks the columns of `batch` that were read; its first row is row `first` of the table.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::conclude::{
-    OF_ANOTHER_RUN, conclude, count_rows, enter_counts, has_wakeups, join_rules, open_host_spool, probe_rules,
-    remove_spools, rows_file, tables_of,
+    OF_ANOTHER_RUN, conclude, count_rows, enter_counts, enter_damage, has_wakeups, join_rules, open_host_spool,
+    probe_rules, remove_spools, rows_file, tables_of,
 };
 use super::host_spool::{HOST_SPOOL, HostSpool};
 use super::join::{JoinRules, ProbeJoin, SpooledIntervals, SpooledWakeups};
@@ -292,7 +292,7 @@ fn open_any(file: TableFile, name: &str) -> Result<TableReader, RecordingError> 
     }
 }
 
-fn unfinished(directory: Arc<Directory>, spool: Spool) -> Result<Recording, RecordingError> {
+fn unfinished(directory: Arc<Directory>, mut spool: Spool) -> Result<Recording, RecordingError> {
     let mut manifest = manifest_file::read(&directory)?;
     if !spool.is_of(&manifest.run_id) {
         return Err(RecordingError::damaged(spool.path(), OF_ANOTHER_RUN));
@@ -309,6 +309,7 @@ fn unfinished(directory: Arc<Directory>, spool: Spool) -> Result<Recording, Reco
         manifest.ending = RunEnding::Recovered;
         manifest.reason.get_or_insert_with(|| "the process that measured ended without a word".into());
     }
+    spool.judge_by(&manifest);
     let spool = Arc::new(spool);
     let samples = open_host_spool(&directory, &mut manifest);
     let refusal = if spool.is_exclusive() {
@@ -327,7 +328,7 @@ fn unfinished(directory: Arc<Directory>, spool: Spool) -> Result<Recording, Reco
     enter_counts(&mut manifest, counts, rules.horizon);
     manifest.clear_rows();
     manifest.rows = Some(counts.rows);
-    manifest.run.unchecked_events = spool.unchecked_events();
+    enter_damage(&mut manifest, &spool);
     let why = refusal.unwrap_or_else(|| "another command reads it".into());
     let note = format!(
         "reading an unfinished recording from its spool: {}; it cannot be finished now: {why}",

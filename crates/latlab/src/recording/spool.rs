@@ -15,7 +15,8 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::error::RecordingError;
 use super::event::{EVENT_BYTES, EVENT_WORDS, SpoolEvent};
-use super::manifest::FormatVersion;
+use super::manifest::{FormatVersion, Manifest};
+use super::plausible::PossibleInstants;
 use crate::platform::Directory;
 
 /// The file's name in a recording's directory.
@@ -122,9 +123,12 @@ pub(crate) struct Spool {
     header: SpoolHeader,
     events: u64,
     exclusive: bool,
-    /// Parts whose checksum is not that of their events, in their order.
+    /// Parts whose checksum is not that of their events, or that come again, in their order.
     damaged: Vec<Range<u64>>,
+    /// Parts whose numbers are left out.
+    missing_parts: u64,
     unchecked: u64,
+    possible: Option<PossibleInstants>,
 }
 
 impl Spool {
@@ -170,7 +174,8 @@ impl Spool {
         }
         let events = (length - HEADER_BYTES as u64) / EVENT_BYTES as u64;
         let path = path.to_owned();
-        Ok(Spool { path, file, header, events, exclusive: true, damaged: Vec::new(), unchecked: 0 })
+        let (damaged, missing_parts, unchecked, possible) = (Vec::new(), 0, 0, None);
+        Ok(Spool { path, file, header, events, exclusive: true, damaged, missing_parts, unchecked, possible })
     }
 
     /// Whether no other process reads it: only then may it be finished and removed.
@@ -187,6 +192,16 @@ impl Spool {
     /// Number of whole events, checksums included.
     pub(crate) fn events(&self) -> u64 {
         self.events
+    }
+
+    /// Takes events that are not possible in the run of `manifest` for holes.
+    pub(crate) fn judge_by(&mut self, manifest: &Manifest) {
+        self.possible = PossibleInstants::of(manifest);
+    }
+
+    /// Parts that are missing between others.
+    pub(crate) fn missing_parts(&self) -> u64 {
+        self.missing_parts
     }
 
     /// Events at the end that no checksum covers. 0 before format 1.6, which has none.
@@ -211,9 +226,14 @@ impl Spool {
             match self.is_damaged(index) {
                 true => take(index, None),
                 false if is_checksum(words) => (),
-                false => take(index, SpoolEvent::from_words(words)),
+                false => take(index, self.event_in(words)),
             }
         })
+    }
+
+    fn event_in(&self, words: [u64; EVENT_WORDS]) -> Option<SpoolEvent> {
+        let is_possible = |event: &SpoolEvent| self.possible.as_ref().is_none_or(|possible| possible.admits(event));
+        SpoolEvent::from_words(words).filter(is_possible)
     }
 
     fn read(&self, range: Range<u64>, mut take: impl FnMut(u64, &[u8; EVENT_BYTES])) -> io::Result<()> {
@@ -244,36 +264,52 @@ impl Spool {
             return Ok(());
         }
         let (mut begin, mut sum, mut damaged) = (0, 0, Vec::new());
+        let (mut next, mut missing) = (0, 0);
         self.read(0..self.events, |index, event| {
             let words = words_from(event);
             if !is_checksum(words) {
                 sum = crc32c::crc32c_append(sum, event);
                 return;
             }
-            if words != checksum(index - begin, sum) && damaged.len() <= DAMAGED_MAX {
+            let number = words[NUMBER_WORD];
+            if words != checksum(index - begin, sum, number) {
                 damaged.push(begin..index + 1);
+                // The part of this place, whatever its number was.
+                next += 1;
+            } else if number < next {
+                damaged.push(begin..index + 1);
+            } else {
+                missing += number - next;
+                next = number + 1;
             }
+            damaged.truncate(DAMAGED_MAX + 1);
             (begin, sum) = (index + 1, 0);
         })?;
-        (self.damaged, self.unchecked) = (damaged, self.events - begin);
+        (self.damaged, self.missing_parts, self.unchecked) = (damaged, missing, self.events - begin);
         Ok(())
     }
 }
 
-/// The words of the checksum `sum` of `events`.
-const fn checksum(events: u64, sum: u32) -> [u64; EVENT_WORDS] {
-    [CHECKSUM, events, sum as u64, 0, 0, 0, 0, 0]
+/// The word of a checksum that has the number of its part.
+const NUMBER_WORD: usize = 3;
+
+/// The words of the checksum of part `number`: `sum` is that of its `events`.
+fn checksum(events: u64, sum: u32, number: u64) -> [u64; EVENT_WORDS] {
+    let sum = crc32c::crc32c_append(sum, &number.to_le_bytes());
+    [CHECKSUM, events, u64::from(sum), number, 0, 0, 0, 0]
 }
 
 fn is_checksum(words: [u64; EVENT_WORDS]) -> bool {
     words[0] & 0xff == CHECKSUM
 }
 
-/// Appends `events` to `bytes`, a checksum after every 63 of them and after the last: 4 KiB together, like a page.
-pub(crate) fn append_with_checksums(events: &[u8], bytes: &mut Vec<u8>) {
+/// Appends `events` to `bytes`, a checksum after every 63 of them and after the last: 4 KiB together, like a page. `number`:
+/// that of the next part of the spool.
+pub(crate) fn append_with_checksums(events: &[u8], number: &mut u64, bytes: &mut Vec<u8>) {
     for part in events.chunks(PART_EVENTS * EVENT_BYTES) {
         bytes.extend_from_slice(part);
-        append(checksum((part.len() / EVENT_BYTES) as u64, crc32c::crc32c(part)), bytes);
+        append(checksum((part.len() / EVENT_BYTES) as u64, crc32c::crc32c(part), *number), bytes);
+        *number += 1;
     }
 }
 
@@ -355,21 +391,47 @@ mod tests {
         (0..200)
             .for_each(|seq| append(SpoolEvent::TimedOut { seq: Seq(seq), waited: Nanos(9) }.to_words(), &mut events));
         let mut bytes = header().to_bytes().to_vec();
-        append_with_checksums(&events, &mut bytes);
+        append_with_checksums(&events, &mut 0, &mut bytes);
         let spool = opened(&bytes);
         assert_eq!((spool.events(), spool.unchecked_events()), (204, 0));
         assert_eq!((events_in_spool(&spool).len(), events_in(204), events_in(63), events_in(64)), (200, 201, 63, 63));
     }
 
+    /// Three parts of two events and a checksum.
+    fn three_parts() -> Vec<u8> {
+        let (mut bytes, mut number) = (header().to_bytes().to_vec(), 0);
+        for seqs in [0..2, 2..4, 4..6] {
+            let event = |seq| SpoolEvent::TimedOut { seq: Seq(seq), waited: Nanos(9) };
+            let mut part = Vec::new();
+            seqs.for_each(|seq| append(event(seq).to_words(), &mut part));
+            append_with_checksums(&part, &mut number, &mut bytes);
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_part_that_is_missing_doubled_or_exchanged_is_noticed() {
+        let bytes = three_parts();
+        let (head, parts) = bytes.split_at(HEADER_BYTES);
+        let parts: Vec<_> = parts.chunks(3 * EVENT_BYTES).collect();
+        let found = |order: &[usize]| {
+            let parts: Vec<_> = order.iter().map(|part| parts[*part]).collect();
+            let spool = opened(&[head, &parts.concat()].concat());
+            let events = events_in_spool(&spool).iter().filter(|(_, event)| event.is_some()).count();
+            (events, spool.damaged.len(), spool.missing_parts())
+        };
+        assert_eq!(found(&[0, 1, 2]), (6, 0, 0));
+        assert_eq!(found(&[0, 2]), (4, 0, 1));
+        assert_eq!(found(&[1, 2]), (4, 0, 1));
+        assert_eq!(found(&[0, 1, 1, 2]), (6, 1, 0));
+        assert_eq!(found(&[0, 2, 1]), (4, 1, 1));
+        assert_eq!(found(&[0, 1]), (4, 0, 0), "the end of a spool cannot be known");
+    }
+
     #[test]
     fn every_flipped_bit_leaves_out_its_part_and_no_other() {
         let event = |seq| SpoolEvent::TimedOut { seq: Seq(seq), waited: Nanos(9) };
-        let mut bytes = header().to_bytes().to_vec();
-        for seqs in [0..2, 2..4, 4..6] {
-            let mut part = Vec::new();
-            seqs.for_each(|seq| append(event(seq).to_words(), &mut part));
-            append_with_checksums(&part, &mut bytes);
-        }
+        let bytes = three_parts();
         let sound = opened(&bytes);
         let all = [0, 1, 3, 4, 6, 7].into_iter().zip(0..).map(|(index, seq)| (index, Some(event(seq))));
         assert_eq!((events_in_spool(&sound), sound.unchecked_events()), (all.collect(), 0));

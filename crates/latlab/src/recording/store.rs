@@ -27,6 +27,8 @@ const DATA_FILES: [&str; 6] = [PROBES, WAKEUPS, INTERVALS, HOST, SPOOL, HOST_SPO
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
+    /// Of one that is opened for writing. What takes the place of the path later is not written to.
+    directory: Option<Directory>,
     end: StoreEnd,
 }
 
@@ -88,7 +90,8 @@ impl Store {
         refuse_files(path)?;
         fs::create_dir_all(path).map_err(RecordingError::refused("make the store", path))?;
         refuse_read_only(path).map_err(RecordingError::refused("write to the store", path))?;
-        Ok(Store { path: path.to_owned(), end: StoreEnd::Stays })
+        let directory = Directory::open(path).map_err(RecordingError::refused("open the store", path))?;
+        Ok(Store { path: path.to_owned(), directory: Some(directory), end: StoreEnd::Stays })
     }
 
     /// A new store at `path`, which must not exist. It is removed if nothing is recorded in it.
@@ -119,7 +122,7 @@ impl Store {
 
     /// The store at `path` for reading, which need not exist.
     pub fn at(path: &Path) -> Store {
-        Store { path: path.to_owned(), end: StoreEnd::Stays }
+        Store { path: path.to_owned(), directory: None, end: StoreEnd::Stays }
     }
 
     /// A store whose recordings have no names in the file system: nothing of them remains, however the process ends. They use
@@ -130,7 +133,18 @@ impl Store {
     pub fn temporary() -> Result<Store, RecordingError> {
         let path = std::env::temp_dir();
         refuse_read_only(&path).map_err(RecordingError::refused("make temporary files in", &path))?;
-        Ok(Store { path, end: StoreEnd::Nameless })
+        Ok(Store { path, directory: None, end: StoreEnd::Nameless })
+    }
+
+    /// A new directory `name` in it.
+    ///
+    /// # Errors
+    /// Those of mkdirat(2) and openat(2).
+    pub(super) fn make_directory(&self, name: &str) -> io::Result<Directory> {
+        match &self.directory {
+            Some(directory) => directory.create_directory(name),
+            None => Directory::create(&self.path.join(name)),
+        }
     }
 
     /// Its directory.

@@ -113,6 +113,7 @@ impl RecordingWriter {
             stop,
             progress: self.progress.clone(),
             is_named: !self.directory.is_nameless(),
+            parts: 0,
             checked: Vec::new(),
         };
         let thread = Builder::new().name("latlab-spool".into()).spawn(|| drain.run());
@@ -223,10 +224,8 @@ impl RecordingWriter {
     fn finished(self, failure: Option<RecordingError>) -> Finished {
         let RecordingWriter { mut directory, manifest, .. } = self;
         let path = directory.present_path();
-        // It was renamed: later messages name the place where it is.
-        if let Some(there) =
-            Some(&path).filter(|path| *path != directory.path()).and_then(|path| Directory::open(path).ok())
-        {
+        // If it was renamed, later messages name the place where it is.
+        if let Some(there) = directory.at_present_path().ok().filter(|there| there.path() != directory.path()) {
             directory = Arc::new(there);
         }
         Finished { path, directory, manifest, failure }
@@ -304,10 +303,10 @@ fn make_directory(path: &Path) -> Result<Directory, RecordingError> {
 
 /// Runs that begin in the same second with the same first digits of their ids get names with more digits.
 fn make_directory_in(store: &Store, manifest: &Manifest) -> Result<Directory, RecordingError> {
-    let path_with =
-        |digits| store.path().join(directory_name(&manifest.started_at, manifest.kind, &manifest.run_id, digits));
+    let name_with = |digits| directory_name(&manifest.started_at, manifest.kind, &manifest.run_id, digits);
+    let path_with = |digits| store.path().join(name_with(digits));
     for digits in [4, 8, 16] {
-        match Directory::create(&path_with(digits)) {
+        match store.make_directory(&name_with(digits)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
             made => return made.map_err(RecordingError::refused("make the recording", path_with(digits))),
         }

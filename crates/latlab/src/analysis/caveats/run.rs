@@ -147,7 +147,7 @@ fn unreadable(manifest: &Manifest) -> Option<Caveat> {
         Caveat::new(
             Severity::Warning,
             "unreadable-events",
-            format!("places of the spool that held no event: {}", grouped(events)),
+            format!("places of the spool that held no event, or were changed: {}", grouped(events)),
             Wording::of(manifest.kind).rows_missing,
             "expected after a power cut; else check the disk under `--store`, and measure again",
         )

@@ -27,8 +27,8 @@ use crate::recording::error::RecordingError;
 
 /// Length and magic number at the end of a Parquet file.
 const TAIL_BYTES: usize = 8;
-/// The longest footer: that of a billion rows has 30 MB.
-const FOOTER_MAX_BYTES: usize = 64 << 20;
+/// The longest footer: that of a billion rows has 20 MB.
+const FOOTER_MAX_BYTES: usize = 32 << 20;
 /// The longest column chunk; one of 131,072 numbers has at most 1.2 MB.
 const CHUNK_MAX_BYTES: u64 = 16 << 20;
 /// How latlab's own files begin their `created_by`.

@@ -472,7 +472,8 @@ impl SessionTable {
 
     /// Whether every open session is a stream, but for silent ones: a sender that was killed leaves its session open.
     pub(super) fn has_streams_only(&self, now: Stamp<ReflectorClock>) -> bool {
-        self.open().all(|slot| slot.terms.stream.batched || slot.is_silent(now))
+        let mut confirmed = self.open().filter(|slot| slot.confirmed);
+        confirmed.all(|slot| slot.terms.stream.batched || slot.is_silent(now))
     }
 
     /// Open sessions from the prefix of `address`; 0 for loopback, which is exempt.
