@@ -81,6 +81,17 @@ impl Failure {
         Failure { is_silence, ..self }
     }
 
+    /// The same with texts of at most so many characters each: that of another host may have any length.
+    #[must_use]
+    pub(crate) fn shortened(self, max_chars: usize) -> Failure {
+        let shorten = |text: String| match text.char_indices().nth(max_chars) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        };
+        let Failure { message, cause, hint, .. } = self;
+        Failure { message: shorten(message), cause: cause.map(shorten), hint: hint.map(shorten), ..self }
+    }
+
     /// Adds the cause.
     pub fn because(mut self, cause: impl Into<String>) -> Failure {
         self.cause = Some(cause.into());

@@ -28,6 +28,8 @@ const SSH_FAILED: i32 = 255;
 const CLOCK_EXCHANGES: usize = 8;
 /// The time to collect samples: the user waits for the summary meanwhile.
 const COLLECTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// Characters of each text of an agent's refusal that are shown.
+const REFUSAL_CHARS: usize = 2_000;
 /// Rows of samples that are collected at most: an agent has no more than 16 MiB of them.
 const SAMPLE_ROWS_MAX: usize = 200_000;
 
@@ -289,7 +291,7 @@ impl Agent {
     fn accept(&mut self, reply: Result<Reply, DisconnectReason>) -> Result<Reply, AgentError> {
         let peer = self.peer.clone();
         match reply {
-            Ok(Reply::Error(refusal)) => Err(AgentError::Refused { peer, refusal }),
+            Ok(Reply::Error(refusal)) => Err(AgentError::Refused { peer, refusal: refusal.shortened(REFUSAL_CHARS) }),
             Ok(reply) => Ok(reply),
             Err(DisconnectReason::Silent(within)) => Err(AgentError::Silent { peer, within }),
             Err(DisconnectReason::Format(format)) => Err(AgentError::Format { peer, format }),

@@ -7,6 +7,7 @@ use crate::cli::resolve::{KeySource, key_needed};
 use crate::console::Console;
 use crate::diagnostics::Failure;
 use crate::plan::{Plan, Protocol, Target};
+use crate::platform::ownership::quoted;
 use crate::session::PreSharedKey;
 use crate::transport::resolve;
 
@@ -14,8 +15,9 @@ use crate::transport::resolve;
 pub(super) fn run(path: &Path, console: &Console) -> Result<Outcome, Failure> {
     PreSharedKey::generate()?.write_new(path)?;
     console.note(&format!(
-        "wrote a fresh 256-bit key to `{0}`; copy it to the other host (`scp -p {0} HOST:`) and give it to both ends as `--psk-file {0}`",
-        path.display()
+        "wrote a fresh 256-bit key to `{}`; copy it to the other host (`scp -p {1} HOST:`) and give it to both ends as `--psk-file {1}`",
+        path.display(),
+        quoted(path)
     ));
     Ok(Outcome::Done)
 }

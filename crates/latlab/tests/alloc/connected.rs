@@ -105,7 +105,8 @@ fn connected(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>, others
             stop.store(true, Ordering::Relaxed);
             let (reflector_calls, answered) = reflecting.join().expect("no panic");
             let sender_calls = calls.expect("a connection").expect("a session");
-            assert_eq!((sender_calls, reflector_calls), (0, 0), "{what}");
+            // On a busy host the idle connections may be given up meanwhile, and each then frees its buffer.
+            assert!(sender_calls == 0 && reflector_calls <= others as u64, "{sender_calls}, {reflector_calls}; {what}");
             // On a busy host a thread that spins may hardly run while the other sends.
             assert!(answered > 0 && log.written() >= 2 * PROBES, "answers come and are written down; {what}");
         });

@@ -77,6 +77,31 @@ fn a_file_of_a_recording_that_is_swapped_for_a_link_is_not_written_through() {
 }
 
 #[test]
+fn an_experiment_that_is_swapped_for_a_link_is_not_written_through() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (store, moved, victim) = (home.path().join("store"), home.path().join("moved"), home.path().join("victim"));
+    let file = "kind = \"ping\"\n[base]\nduration = \"400ms\"\nwarmup = 0\n[factors]\nsize = [64, 256]\n\
+                [design]\nruns = 4\nsettle = \"0s\"\n";
+    fs::write(home.path().join("x.toml"), file).expect("written");
+    let running = Latlab::at(home.path()).line("run x.toml --store store").start();
+    let experiment = || fs::read_dir(&store).ok()?.flatten().map(|entry| entry.path()).find(|path| path.is_dir());
+    let ended = |directory: &Path| {
+        let journal = fs::read_to_string(directory.join("journal.jsonl")).unwrap_or_default();
+        journal.matches("run_ended").count()
+    };
+    wait_until("two runs have ended", || experiment().is_some_and(|directory| ended(&directory) >= 2));
+    let directory = experiment().expect("it began");
+    fs::create_dir_all(victim.join("runs")).expect("made");
+    fs::rename(&directory, &moved).expect("moved");
+    symlink(&victim, &directory).expect("linked");
+    // The report finds no recordings at the path.
+    running.exits_with_one_of(&[0, 1, 2, 3, 4]);
+    assert_eq!(fs::read_dir(victim.join("runs")).expect("listed").count(), 0, "it was written through");
+    assert_eq!(fs::read_dir(&victim).expect("listed").count(), 1, "it was written through");
+    assert!(ended(&moved) > 2, "the runs go on where they began");
+}
+
+#[test]
 fn a_run_that_a_full_disk_ended_is_taken_again_when_there_is_space() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let file = "name = \"x\"\nkind = \"ping\"\n[base]\nduration = \"2s\"\nwarmup = 0\n\

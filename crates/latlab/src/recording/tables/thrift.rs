@@ -66,8 +66,8 @@ impl Walk<'_> {
     }
 
     fn elements(&mut self, length: u64, kinds: &[u8], depth: u32) -> Option<()> {
-        // A struct of a footer takes far more than 8 bytes; the reader reserves up to some hundred for each.
-        let least_bytes = if kinds == [STRUCT] { 8 } else { 1 };
+        // The smallest struct of a footer, the order of a column, takes 3 bytes; the reader reserves some hundred for each.
+        let least_bytes = if kinds == [STRUCT] { 3 } else { 1 };
         if length.saturating_mul(least_bytes) > self.left.len() as u64 {
             return None;
         }

@@ -176,6 +176,11 @@ impl TokenBucket {
         TokenBucket { interval, depth: Nanos::from_secs(1), full_at: None }
     }
 
+    /// Gives a token back.
+    pub(super) fn put_back(&mut self) {
+        self.full_at = self.full_at.map(|full_at| full_at - self.interval);
+    }
+
     /// Takes a token, if there is one at `now`.
     pub(super) fn take(&mut self, now: Stamp<ReflectorClock>) -> bool {
         self.take_within(1_000, now)
@@ -243,5 +248,7 @@ mod tests {
         assert_eq!(taken(&mut bucket, 100), 1);
         assert_eq!(taken(&mut bucket, 600), 5);
         assert_eq!(taken(&mut bucket, 1_000_000), 10);
+        (0..3).for_each(|_| bucket.put_back());
+        assert_eq!(taken(&mut bucket, 1_000_000), 3);
     }
 }

@@ -201,7 +201,7 @@ impl SessionReflector {
     fn close_expired(&mut self, now: Stamp<ReflectorClock>) {
         let expired = self.table.close_expired(now);
         self.counters.expired += expired.confirmed;
-        self.counters.unconfirmed += expired.unconfirmed;
+        self.count_unconfirmed(expired.unconfirmed);
     }
 
     /// Sets the stream terms that the socket supports: others are not granted. Before the first datagram.
@@ -366,6 +366,13 @@ impl SessionReflector {
         Ok(accept_of(slot, received))
     }
 
+    /// Counts `sessions` that ended without a confirmation. What they took of the rate of new sessions is given back: an OPEN
+    /// that is played again uses up nothing.
+    fn count_unconfirmed(&mut self, sessions: u64) {
+        self.counters.unconfirmed += sessions;
+        (0..sessions).for_each(|_| self.session_rate.put_back());
+    }
+
     /// Refuses a session on `terms` for the first cap that it exceeds.
     fn check_caps(&self, terms: &Terms, from: SocketAddr) -> Result<(), Refusal> {
         let limits = &self.limits;
@@ -399,13 +406,16 @@ impl SessionReflector {
     fn make_room(&mut self, terms: &Terms, from: SocketAddr) {
         let prefix = prefix_of(from.ip());
         if self.is_full_for(from) {
-            self.counters.unconfirmed += u64::from(self.table.close_unconfirmed(prefix));
+            let closed = self.table.close_unconfirmed(prefix);
+            self.count_unconfirmed(u64::from(closed));
         }
         if self.is_full() {
-            self.counters.unconfirmed += u64::from(self.table.close_unconfirmed(None));
+            let closed = self.table.close_unconfirmed(None);
+            self.count_unconfirmed(u64::from(closed));
         }
         if let Some(down) = self.down.take_if(|_| terms.down) {
-            self.counters.unconfirmed += u64::from(self.table.close_if_unconfirmed(down.session));
+            let closed = self.table.close_if_unconfirmed(down.session);
+            self.count_unconfirmed(u64::from(closed));
         }
     }
 
