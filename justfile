@@ -73,3 +73,15 @@ fuzz-smoke SECONDS="60":
 # fuzz one parser; needs a nightly toolchain and cargo-fuzz
 fuzz TARGET *ARGUMENTS:
     cargo +nightly fuzz run --fuzz-dir fuzz {{ TARGET }} {{ ARGUMENTS }}
+
+# valid inputs of the fuzz targets, made from the protocol and from testdata
+fuzz-seeds:
+    scripts/fuzz_seeds.py
+
+# the kept corpus of a fuzz target, without inputs that add no coverage; AND: a directory of further inputs
+fuzz-minimise TARGET AND="":
+    scripts/fuzz_minimise.sh {{ TARGET }} {{ AND }}
+
+# 150 random mutants of parsers, policy and joiner: which do the tests find? half an hour; needs cargo-mutants
+mutants *ARGUMENTS:
+    scripts/mutants.py {{ ARGUMENTS }}
