@@ -49,6 +49,8 @@ FILES = {
 }
 # Loops over sockets: their tests are those of the whole program.
 EXCLUDED = ["src/session/reflector/serve.rs"]
+# Dependencies of modules that are not copied.
+UNUSED = "clap|indicatif|jsonschema|netlink|toml"
 PROFILE = """
 [profile.dev]
 opt-level = 0
@@ -59,7 +61,7 @@ opt-level = 2
 
 [workspace]
 """
-TEST_SECONDS = 120
+TEST_SECONDS = 300
 MEMORY_BYTES = 4 << 30
 
 
@@ -81,6 +83,7 @@ def edit(path, *changes):
 def manifest(name, crate, dependencies):
     """The dependencies of the workspace, as far as latlab has them."""
     workspace = (ROOT / "Cargo.toml").read_text().split("[workspace.dependencies]")[1].split("[workspace.lints")[0]
+    workspace = re.sub(rf"(?m)^({UNUSED}).*\n", "", workspace)
     normal, tests = workspace.split("# tests only")
     normal = normal.replace('path = "crates/', f'path = "{ROOT}/crates/')
     package = f'[package]\nname = "{name}"\nversion = "0.1.0"\nedition = "2024"\n\n[dependencies]\n{dependencies}'
