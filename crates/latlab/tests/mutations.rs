@@ -4,6 +4,7 @@
 //!
 //! A mutation follows from its number. `LATLAB_MUTATIONS=FROM..TO` makes these; without it the first ones are made, for at
 //! most a minute.
+#![allow(clippy::print_stdout, reason = "the number of mutations, with `--nocapture`")]
 
 use std::collections::BTreeSet;
 use std::fs;
