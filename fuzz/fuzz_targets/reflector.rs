@@ -130,15 +130,7 @@ impl World {
 
     /// Number, nonce, terms and keys of the session that `choice` selects.
     fn session(&self, choice: u8, from: SocketAddr) -> (u16, Nonce, Terms, Option<SessionKeys>) {
-        let none = Terms {
-            size_bytes: 24,
-            interval: Nanos::ZERO,
-            duration: Nanos::ZERO,
-            idle: Nanos::ZERO,
-            stream: StreamTerms::NONE,
-            down: false,
-            confirms: false,
-        };
+        let none = Terms { size_bytes: 24, ..Terms::default() };
         let chosen = self.order.len().checked_sub(1 + usize::from(choice >> 1)).map(|at| self.order[at]);
         // Usually of the same sender: the latest session of `from`, else any.
         let own = || self.order.iter().rev().find(|(_, address)| *address == from).copied();

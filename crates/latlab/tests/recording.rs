@@ -367,6 +367,26 @@ fn runs_that_begin_together_get_names_of_their_own_and_output_is_taken_as_given(
 }
 
 #[test]
+fn a_damaged_table_beside_its_spool_is_written_again() {
+    let directory = tempfile::tempdir().expect("temporary directory");
+    let died = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/recordings/old/1.6-died");
+    for file in fs::read_dir(died).expect("test data") {
+        let file = file.expect("a file");
+        fs::copy(file.path(), directory.path().join(file.file_name())).expect("copied");
+    }
+    let [spool, table] = ["events.spool", "probes.parquet"].map(|name| directory.path().join(name));
+    let spooled = fs::read(&spool).expect("a spool");
+    let rows = runs::rows(&Recording::open(directory.path()).expect("recovers"));
+    // As if the process that finished it had died before it removed the spool.
+    fs::write(&spool, spooled).expect("written");
+    let mut bytes = fs::read(&table).expect("a table");
+    bytes[1_000] ^= 1;
+    fs::write(&table, bytes).expect("written");
+    assert_eq!(runs::rows(&Recording::open(directory.path()).expect("writes it again")), rows);
+    assert!(!spool.exists(), "it is finished");
+}
+
+#[test]
 fn a_recording_in_a_temporary_store_has_no_name_and_can_be_read() {
     let store = Store::temporary().expect("store");
     let finished = runs::recorded(&store, "0000000000007e39", 5);

@@ -111,7 +111,8 @@ impl Agent {
     /// Neither is known, or it is not the address of one host.
     pub fn address(&self, path: &PathSpec) -> Result<IpAddr, AgentError> {
         let address = path.peer_address.or(self.greeting.reached);
-        let address = address.ok_or_else(|| AgentError::NoAddress { peer: self.peer.clone() })?;
+        // An IPv4-mapped address reaches what its IPv4 address does.
+        let address = address.ok_or_else(|| AgentError::NoAddress { peer: self.peer.clone() })?.to_canonical();
         match address.is_unspecified() || address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST) {
             true => Err(AgentError::NotOneHost { peer: self.peer.clone(), address }),
             false => Ok(address),

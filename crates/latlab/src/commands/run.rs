@@ -1,6 +1,6 @@
 //! `latlab run`: starts or continues an experiment, and prints its report.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::experiment_executor::ExperimentExecutor;
@@ -19,6 +19,7 @@ use crate::host::HostRoot;
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
 use crate::plan::{BetweenBlocks, Target};
 use crate::platform::input_file;
+use crate::platform::ownership::expect_own;
 use crate::recipe;
 use crate::recipe::RECIPES;
 use crate::recording::Store;
@@ -76,6 +77,9 @@ struct ExperimentSource {
     origin: Option<ExperimentOrigin>,
     /// The experiment to continue.
     directory: Option<PathBuf>,
+    /// Why its commands are not trusted: another user can write or exchange the file that was read. That of an experiment
+    /// to continue is judged when it is opened.
+    distrust: Option<io::Error>,
 }
 
 /// The experiment to run.
@@ -137,15 +141,11 @@ fn expect_trusted(settled: &SettledExperiment, job: &RunJob) -> Result<(), Failu
     let RunSource::Path(path) = &job.source else { return Ok(()) };
     let mut runs = settled.job.experiment.conditions.iter().flat_map(|condition| &condition.plan.runs);
     let Some(run) = runs.find(|run| matches!(run.target, Target::Command { .. })) else { return Ok(()) };
-    if job.going_on.trust_file || path.is_dir() {
-        return Ok(());
-    }
-    input_file::open_own(path).map(drop).map_err(|error| {
-        let message = format!("cannot run the command `{}` of `{}`", run.target, path.display());
-        let failure = input_file::failure(message, &error);
-        let hint = failure.hint.as_ref().map(|hint| format!("{hint}; or `--trust-file`, if you have read it"));
-        Failure { hint, ..failure }
-    })
+    let Some(error) = settled.source.distrust.as_ref().filter(|_| !job.going_on.trust_file) else { return Ok(()) };
+    let message = format!("cannot run the command `{}` of `{}`", run.target, path.display());
+    let failure = input_file::failure(message, error);
+    let hint = failure.hint.as_ref().map(|hint| format!("{hint}; or `--trust-file`, if you have read it"));
+    Err(Failure { hint, ..failure })
 }
 
 fn recipe_source(asked: &AskedRecipe, job: &RunJob) -> Result<ExperimentSource, Failure> {
@@ -159,7 +159,7 @@ fn recipe_source(asked: &AskedRecipe, job: &RunJob) -> Result<ExperimentSource, 
         None => asked.file(),
     };
     let origin = Some(ExperimentOrigin { source, recipe: Some(facts) });
-    Ok(ExperimentSource { file: recipe.name.into(), text, origin, directory })
+    Ok(ExperimentSource { file: recipe.name.into(), text, origin, directory, distrust: None })
 }
 
 fn directory_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
@@ -170,12 +170,18 @@ fn directory_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failu
             .hint("`latlab run FILE --new` begins another one of its file"));
     }
     let file = experiment::file_path(path).display().to_string();
-    Ok(ExperimentSource { file, text: experiment::file_text(path)?, origin: None, directory: Some(path.to_owned()) })
+    let (text, directory) = (experiment::file_text(path)?, Some(path.to_owned()));
+    Ok(ExperimentSource { file, text, origin: None, directory, distrust: None })
 }
 
 fn file_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
     let shown = path.display();
-    let text = input_file::read_text(path, EXPERIMENT_FILE_MAX_BYTES).map_err(|error| match error.kind() {
+    let read = input_file::open(path).and_then(|file| {
+        // Of the open file, which another may replace at its path at any time.
+        let distrust = expect_own(path, &file).err();
+        Ok((input_file::text_of(file, EXPERIMENT_FILE_MAX_BYTES)?, distrust))
+    });
+    let (text, distrust) = read.map_err(|error| match error.kind() {
         ErrorKind::NotFound => Failure::request(format!("there is no file, recipe or experiment `{shown}`")).hint(
             match recipe::meant(&shown.to_string()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
@@ -187,7 +193,7 @@ fn file_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
     let source = path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string();
     let directory = unfinished(job, &source);
     let origin = Some(ExperimentOrigin { source, recipe: None });
-    Ok(ExperimentSource { file: shown.to_string(), text, origin, directory })
+    Ok(ExperimentSource { file: shown.to_string(), text, origin, directory, distrust })
 }
 
 /// The experiment of `source` to continue.

@@ -98,7 +98,7 @@ impl Directory {
     }
 
     /// The path at which it is now; [`Directory::path`] if it was removed.
-    pub(crate) fn present_path(&self) -> PathBuf {
+    fn present_path(&self) -> PathBuf {
         match &self.place {
             Place::Named(descriptor) if !self.is_removed() && !leads_to(&self.path, descriptor) => {
                 let link = fs::read_link(format!("/proc/self/fd/{}", descriptor.as_raw_fd())).ok();

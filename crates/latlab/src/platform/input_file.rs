@@ -157,7 +157,15 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// That of the system, [`UnfitInput`], or `InvalidData` if it is not UTF-8.
 pub(crate) fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
-    String::from_utf8(read(path, max_bytes)?).map_err(|error| {
+    text_of(open(path)?, max_bytes)
+}
+
+/// The text of the open `file`, at most `max_bytes`.
+///
+/// # Errors
+/// As [`read_text`].
+pub(crate) fn text_of(file: File, max_bytes: u64) -> io::Result<String> {
+    String::from_utf8(read_open(file, max_bytes)?).map_err(|error| {
         let cause = format!("it is not UTF-8 text: {}", error.utf8_error());
         io::Error::new(io::ErrorKind::InvalidData, cause)
     })

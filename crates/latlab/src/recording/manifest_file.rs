@@ -2,7 +2,6 @@
 //! be written on a full disk.
 
 use std::io::{self, Read, Write};
-use std::path::Path;
 
 use serde::Deserialize;
 
@@ -28,11 +27,6 @@ const RESERVE_MANIFESTS: u64 = 3;
 #[derive(Deserialize)]
 struct Versioned {
     format: FormatVersion,
-}
-
-/// Reads the manifest of the recording in the directory at `path`.
-pub(super) fn read_at(path: &Path) -> Result<Manifest, RecordingError> {
-    read(&Directory::open(path).map_err(RecordingError::refused("open", path))?)
 }
 
 /// Reads the manifest of the recording in `directory`.

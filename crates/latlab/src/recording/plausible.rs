@@ -20,23 +20,23 @@ const PACKETS_MAX: u64 = 1 << 36;
 /// The longest run whose end is not known.
 const LONGEST: Nanos = Nanos::from_secs(10 * 366 * 86_400);
 
-/// What instants of a recording's rows are possible.
+/// What values of a recording's rows are possible.
 #[derive(Clone, Debug)]
-pub(super) struct PossibleInstants {
-    /// On the sender's clock; `None` if the recording does not say when it was made.
+pub(super) struct PossibleValues {
+    /// Instants on the sender's clock; `None` if the recording does not say when it was made.
     of_sender: Option<RangeInclusive<i64>>,
 }
 
-impl PossibleInstants {
+impl PossibleValues {
     /// Those of the recording of `manifest`; `None` if another software wrote it, which may define its columns otherwise.
-    pub(super) fn of(manifest: &Manifest) -> Option<PossibleInstants> {
+    pub(super) fn of(manifest: &Manifest) -> Option<PossibleValues> {
         let bounds = |start: i64| {
             let end = manifest.here.clock_end.map(|end| end.monotonic_ns);
             let end = end.unwrap_or_else(|| start.saturating_add(LONGEST.0));
             start.saturating_sub(MARGIN.0)..=end.saturating_add(MARGIN.0)
         };
         let of_sender = manifest.here.clock_start.map(|start| bounds(start.monotonic_ns));
-        (manifest.software.name == "latlab").then_some(PossibleInstants { of_sender })
+        (manifest.software.name == "latlab").then_some(PossibleValues { of_sender })
     }
 
     /// Whether `event` is possible by itself.
@@ -81,7 +81,7 @@ impl PossibleInstants {
     /// The same of wake-ups.
     ///
     /// # Errors
-    /// As [`PossibleInstants::check_probes`].
+    /// As [`PossibleValues::check_probes`].
     pub(super) fn check_wakeups(&self, batch: &WakeupBatch, first: u64) -> Result<(), String> {
         self.check_range(NamedColumn { name: "due_ns", column: &batch.due_ns }, first)?;
         self.check_range(NamedColumn { name: "woke_ns", column: &batch.woke_ns }, first)
@@ -90,7 +90,7 @@ impl PossibleInstants {
     /// The same of intervals.
     ///
     /// # Errors
-    /// As [`PossibleInstants::check_probes`].
+    /// As [`PossibleValues::check_probes`].
     pub(super) fn check_intervals(&self, intervals: &[StreamInterval], first: u64) -> Result<(), String> {
         intervals.iter().zip(first..).try_for_each(|(interval, row)| {
             let StreamInterval { start_ns, end_ns, .. } = *interval;
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn an_answer_before_its_probe_is_named_with_row_and_values() {
-        let possible = PossibleInstants::of(&manifest()).expect("latlab's own");
+        let possible = PossibleValues::of(&manifest()).expect("latlab's own");
         let (sent_ns, received_ns) = (column([HOUR * 5, HOUR * 5 + 9]), column([HOUR * 5, HOUR * 5 + 8]));
         let mut batch = ProbeBatch { rows: 2, sent_ns, received_ns, ..ProbeBatch::default() };
         let what = possible.check_probes(&batch, 100).expect_err("impossible");
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn sequence_numbers_ascend() {
-        let possible = PossibleInstants::of(&manifest()).expect("latlab's own");
+        let possible = PossibleValues::of(&manifest()).expect("latlab's own");
         let check =
             |seqs| possible.check_probes(&ProbeBatch { rows: 2, seq: column(seqs), ..ProbeBatch::default() }, 5);
         check([7, 9]).expect("a gap is possible");
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn an_instant_hours_before_or_after_the_run_is_impossible() {
-        let possible = PossibleInstants::of(&manifest()).expect("latlab's own");
+        let possible = PossibleValues::of(&manifest()).expect("latlab's own");
         let check = |at: i64| {
             let batch = WakeupBatch { rows: 2, woke_ns: column([HOUR * 5, at]), ..WakeupBatch::default() };
             possible.check_wakeups(&batch, 0)
@@ -222,12 +222,12 @@ mod tests {
         }
         let unknown = Manifest { here: Default::default(), ..manifest() };
         let batch = WakeupBatch { rows: 2, woke_ns: column([0, i64::MAX]), ..WakeupBatch::default() };
-        PossibleInstants::of(&unknown).expect("latlab's own").check_wakeups(&batch, 0).expect("no bounds are known");
+        PossibleValues::of(&unknown).expect("latlab's own").check_wakeups(&batch, 0).expect("no bounds are known");
     }
 
     #[test]
     fn an_interval_cannot_end_before_it_starts() {
-        let possible = PossibleInstants::of(&manifest()).expect("latlab's own");
+        let possible = PossibleValues::of(&manifest()).expect("latlab's own");
         let interval = |start_ns, end_ns, seen| StreamInterval {
             flow: 0,
             phase: Phase::Measure,
@@ -259,6 +259,6 @@ mod tests {
     fn rows_of_another_software_are_not_judged() {
         let mut imported = manifest();
         imported.software.name = "sockperf".into();
-        assert!(PossibleInstants::of(&imported).is_none());
+        assert!(PossibleValues::of(&imported).is_none());
     }
 }

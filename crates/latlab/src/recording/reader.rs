@@ -15,7 +15,7 @@ use super::host_spool::{HOST_SPOOL, HostSpool};
 use super::join::{JoinRules, ProbeJoin, SpooledIntervals, SpooledWakeups};
 use super::manifest::{Manifest, RunEnding};
 use super::manifest_file;
-use super::plausible::PossibleInstants;
+use super::plausible::PossibleValues;
 use super::spool::{SPOOL, Spool};
 use super::tables::decode::TableReader;
 use super::tables::file::TableFile;
@@ -110,9 +110,9 @@ impl Recording {
         name: &str,
         batches: RecordedRows<T>,
         rows: impl Fn(&T) -> usize + 'static,
-        check: impl Fn(&PossibleInstants, &T, u64) -> Result<(), String> + 'static,
+        check: impl Fn(&PossibleValues, &T, u64) -> Result<(), String> + 'static,
     ) -> RecordedRows<T> {
-        let Some(possible) = PossibleInstants::of(&self.manifest) else { return batches };
+        let Some(possible) = PossibleValues::of(&self.manifest) else { return batches };
         let (path, mut first) = (self.directory.path_of(name), 0);
         RecordedRows::new(batches.map(move |batch| {
             let batch = batch?;
@@ -142,7 +142,7 @@ impl Recording {
                 )
             }
         };
-        Ok(self.checked(PROBES, batches, |batch| batch.rows, PossibleInstants::check_probes))
+        Ok(self.checked(PROBES, batches, |batch| batch.rows, PossibleValues::check_probes))
     }
 
     /// The wake-ups in the order in which they were due, in batches of at most 131,072 rows; none if the run had none.
@@ -155,7 +155,7 @@ impl Recording {
             RowSource::Tables => RecordedRows::new(wakeups::batches(wakeups::open(self.table(WAKEUPS)?)?)),
             RowSource::Spool(spool, _) => RecordedRows::from_spool(spool, SpooledWakeups::new(Arc::clone(spool))),
         };
-        Ok(self.checked(WAKEUPS, batches, |batch| batch.rows, PossibleInstants::check_wakeups))
+        Ok(self.checked(WAKEUPS, batches, |batch| batch.rows, PossibleValues::check_wakeups))
     }
 
     /// The intervals of a stream, in batches; none if the run had none. Those of one flow and end are in the order of
@@ -169,7 +169,7 @@ impl Recording {
             RowSource::Tables => RecordedRows::new(intervals::batches(intervals::open(self.table(INTERVALS)?)?)),
             RowSource::Spool(spool, _) => RecordedRows::from_spool(spool, SpooledIntervals::new(Arc::clone(spool))),
         };
-        let check = |possible: &PossibleInstants, batch: &Vec<_>, first| possible.check_intervals(batch, first);
+        let check = |possible: &PossibleValues, batch: &Vec<_>, first| possible.check_intervals(batch, first);
         Ok(self.checked(INTERVALS, batches, Vec::len, check))
     }
 
@@ -283,6 +283,15 @@ fn check_tables(directory: &Directory, manifest: &Manifest) -> Result<(), Record
     })
 }
 
+/// Whether the tables are as they were written, every byte: their spool is needed no more.
+fn has_sound_tables(directory: &Directory, manifest: &Manifest) -> bool {
+    let is_sound = |(name, _): (&str, _)| {
+        let found = open_table(directory, name, manifest).ok().and_then(|file| file.checksums_on_disk().ok());
+        found.is_some_and(|found| manifest.checksums.get(name).is_none_or(|written| *written == found))
+    };
+    check_tables(directory, manifest).is_ok() && tables_of(manifest).into_iter().all(is_sound)
+}
+
 fn open_any(file: TableFile, name: &str) -> Result<TableReader, RecordingError> {
     match name {
         WAKEUPS => wakeups::open(file),
@@ -297,7 +306,7 @@ fn unfinished(directory: Arc<Directory>, mut spool: Spool) -> Result<Recording, 
     if !spool.is_of(&manifest.run_id) {
         return Err(RecordingError::damaged(spool.path(), OF_ANOTHER_RUN));
     }
-    if manifest.rows.is_some() && check_tables(&directory, &manifest).is_ok() {
+    if manifest.rows.is_some() && has_sound_tables(&directory, &manifest) {
         // The process that finished it died between the last two steps, or may not remove files.
         if spool.is_exclusive() {
             _ = remove_spools(&directory);

@@ -16,7 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::error::RecordingError;
 use super::event::{EVENT_BYTES, EVENT_WORDS, SpoolEvent};
 use super::manifest::{FormatVersion, Manifest};
-use super::plausible::PossibleInstants;
+use super::plausible::PossibleValues;
 use crate::platform::Directory;
 
 /// The file's name in a recording's directory.
@@ -128,7 +128,7 @@ pub(crate) struct Spool {
     /// Parts whose numbers are left out.
     missing_parts: u64,
     unchecked: u64,
-    possible: Option<PossibleInstants>,
+    possible: Option<PossibleValues>,
 }
 
 impl Spool {
@@ -196,7 +196,7 @@ impl Spool {
 
     /// Takes events that are not possible in the run of `manifest` for holes.
     pub(crate) fn judge_by(&mut self, manifest: &Manifest) {
-        self.possible = PossibleInstants::of(manifest);
+        self.possible = PossibleValues::of(manifest);
     }
 
     /// Parts that are missing between others.

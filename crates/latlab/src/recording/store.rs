@@ -204,8 +204,9 @@ fn has_data(directory: &Path) -> bool {
 }
 
 fn look_at(path: PathBuf) -> Listing {
-    let pid = Directory::open(&path).ok().and_then(|directory| spool::holder(&directory));
-    let (manifest, error) = match manifest_file::read_at(&path) {
+    let opened = Directory::open(&path).map_err(RecordingError::refused("open", &path));
+    let pid = opened.as_ref().ok().and_then(spool::holder);
+    let (manifest, error) = match opened.and_then(|directory| manifest_file::read(&directory)) {
         Ok(manifest) => (Some(manifest), None),
         Err(RecordingError::NotARecording { path }) => {
             (None, Some(RecordingError::damaged(path.join(MANIFEST), "it is missing")))

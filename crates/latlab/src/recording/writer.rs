@@ -222,13 +222,10 @@ impl RecordingWriter {
     }
 
     fn finished(self, failure: Option<RecordingError>) -> Finished {
-        let RecordingWriter { mut directory, manifest, .. } = self;
-        let path = directory.present_path();
+        let RecordingWriter { directory, manifest, .. } = self;
         // If it was renamed, later messages name the place where it is.
-        if let Some(there) = directory.at_present_path().ok().filter(|there| there.path() != directory.path()) {
-            directory = Arc::new(there);
-        }
-        Finished { path, directory, manifest, failure }
+        let directory = directory.at_present_path().map_or(directory, Arc::new);
+        Finished { path: directory.path().to_owned(), directory, manifest, failure }
     }
 
     /// Opens the spool of host samples, if there is one. Adds a caveat if it cannot be read.

@@ -118,7 +118,7 @@ impl Cookie {
 
 /// The terms of a session. OPEN requests the least that the sender needs; ACCEPT grants that or more, else the reply is
 /// REFUSE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
     /// The size of every probe.
     pub size_bytes: u32,

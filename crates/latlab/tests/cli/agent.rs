@@ -11,17 +11,17 @@ use crate::harness::{BINARY, Latlab, command, contains, empty, wait_until};
 use crate::processes::{children, is_alive};
 use crate::skip::program;
 
-const PREAMBLE: [u8; 12] = *b"\0llagent\0\x01\0\0";
+pub(crate) const PREAMBLE: [u8; 12] = *b"\0llagent\0\x01\0\0";
 const KEY: &str = "latlab-psk-1 000102030405060708090a0b0c0d0e0f";
 
 /// An agent with its pipes. It is killed when the value is dropped.
-struct Agent {
+pub(crate) struct Agent {
     child: Child,
     to: Option<ChildStdin>,
     from: ChildStdout,
 }
 
-fn framed(message: &Value) -> Vec<u8> {
+pub(crate) fn framed(message: &Value) -> Vec<u8> {
     let payload = serde_json::to_vec(message).expect("JSON");
     [&(payload.len() as u32).to_be_bytes()[..], &payload].concat()
 }
@@ -38,22 +38,23 @@ fn arm(planned_ns: i64) -> Value {
 impl Agent {
     /// An agent that has sent its greeting and received nothing.
     fn start() -> Agent {
-        let mut child = command()
-            .args(["agent", "--stdio"])
-            .env("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.7 22")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary was built by the test run");
+        let (agent, greeting) = Agent::of(command().env("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.7 22"));
+        assert_eq!(greeting, json!({"greeting": {"software": env!("CARGO_PKG_VERSION"), "reached": "192.0.2.7"}}));
+        agent
+    }
+
+    /// The agent that `latlab` starts, and its greeting.
+    pub(crate) fn of(latlab: &mut Command) -> (Agent, Value) {
+        let pipes =
+            latlab.args(["agent", "--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = pipes.spawn().expect("the binary was built by the test run");
         let (to, from) = (child.stdin.take(), child.stdout.take().expect("piped"));
         let mut agent = Agent { child, to, from };
         let mut preamble = [0; 12];
         agent.from.read_exact(&mut preamble).expect("a preamble");
         assert_eq!(preamble, PREAMBLE);
         let greeting = agent.reply();
-        assert_eq!(greeting, json!({"greeting": {"software": env!("CARGO_PKG_VERSION"), "reached": "192.0.2.7"}}));
-        agent
+        (agent, greeting)
     }
 
     /// An agent with a reflector and a run that is armed for `planned_ns`, in which it expects no heartbeat; and the pid of the
@@ -72,11 +73,11 @@ impl Agent {
         (agent, reflectors[0])
     }
 
-    fn pid(&self) -> Pid {
+    pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
-    fn write(&mut self, bytes: &[u8]) {
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
         self.to.as_mut().expect("not hung up").write_all(bytes).expect("the agent reads");
     }
 
@@ -85,7 +86,7 @@ impl Agent {
         self.reply()
     }
 
-    fn reply(&mut self) -> Value {
+    pub(crate) fn reply(&mut self) -> Value {
         let mut length = [0; 4];
         self.from.read_exact(&mut length).expect("a frame");
         let mut payload = vec![0; u32::from_be_bytes(length) as usize];
@@ -93,12 +94,12 @@ impl Agent {
         serde_json::from_slice(&payload).expect("JSON")
     }
 
-    fn hang_up(&mut self) {
+    pub(crate) fn hang_up(&mut self) {
         self.to = None;
     }
 
     /// Its exit code (128 + the signal if it was killed) and its stderr.
-    fn end(mut self) -> (i32, String) {
+    pub(crate) fn end(mut self) -> (i32, String) {
         use std::os::unix::process::ExitStatusExt;
         let mut status = None;
         wait_until("the agent ended", || {

@@ -1,100 +1,48 @@
 //! The watchdog of an agent, against docs/agent-protocol.md: settings of an agent that is killed or stopped are restored.
 
-use std::io::{Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::agent::{Agent, PREAMBLE, framed};
 use crate::fake_host::FakeHost;
 use crate::harness::{command, wait_until};
 use crate::processes::{children, group, is_alive, signal, state};
 use crate::settings::three_knobs;
 
-const PREAMBLE: [u8; 12] = *b"\0llagent\0\x01\0\0";
 const RT: &str = "proc/sys/kernel/sched_rt_runtime_us";
 
-/// An agent that has set `rt-runtime=-1`, with its watchdog. It is killed when the value is dropped.
+/// An agent that has set `rt-runtime=-1`, with its watchdog.
 struct SettingAgent {
-    child: Child,
-    to: Option<ChildStdin>,
-    from: ChildStdout,
+    agent: Agent,
     watchdog: i32,
 }
 
 impl SettingAgent {
     /// An agent on `host`, with a run that is armed for `planned_ns` if there is one.
     fn start(host: &FakeHost, planned_ns: Option<i64>) -> SettingAgent {
-        let mut child = command()
-            .args(["agent", "--stdio"])
-            .envs(host.environment())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary was built by the test run");
-        let (to, from) = (child.stdin.take(), child.stdout.take().expect("piped"));
-        let mut agent = SettingAgent { child, to, from, watchdog: 0 };
-        agent.from.read_exact(&mut [0; 12]).expect("a preamble");
-        agent.reply();
+        let (mut agent, _) = Agent::of(command().envs(host.environment()));
         let setting = json!({"setting": {"knob": "rt-runtime", "value": -1}, "interface": null, "side": null});
         let find = json!({"settings": {"find": {"settings": [setting], "towards": "127.0.0.1"}}});
         let arm = planned_ns.map(|planned_ns| json!({"arm": {"planned_ns": planned_ns}}));
         let requests: Vec<Value> = [Some(find), Some(json!({"settings": "turn"})), arm].into_iter().flatten().collect();
-        // In one write, so that no heartbeat is missing in between, however slow the test is.
+        // In one write, so that no heartbeat is missed in between, however slow the test is.
         let frames: Vec<u8> = requests.iter().flat_map(framed).collect();
         agent.write(&[&PREAMBLE[..], &frames].concat());
         for request in &requests {
             let reply = agent.reply();
             assert!(reply["error"].is_null(), "{request}: {reply}");
         }
-        let [watchdog] = children(agent.pid())[..] else { panic!("{:?}", children(agent.pid())) };
-        agent.watchdog = watchdog;
-        agent
+        let of_agent = children(agent.pid().as_raw_nonzero().get());
+        let [watchdog] = of_agent[..] else { panic!("{of_agent:?}") };
+        SettingAgent { agent, watchdog }
     }
 
     fn pid(&self) -> i32 {
-        self.child.id() as i32
+        self.agent.pid().as_raw_nonzero().get()
     }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.to.as_mut().expect("open").write_all(bytes).expect("the agent reads");
-    }
-
-    fn reply(&mut self) -> Value {
-        let mut length = [0; 4];
-        self.from.read_exact(&mut length).expect("a frame");
-        let mut payload = vec![0; u32::from_be_bytes(length) as usize];
-        self.from.read_exact(&mut payload).expect("all of it");
-        serde_json::from_slice(&payload).expect("JSON")
-    }
-
-    /// Its exit code and stderr.
-    fn end(&mut self) -> (Option<i32>, String) {
-        let mut status = None;
-        wait_until("the agent ended", || {
-            status = self.child.try_wait().expect("our own child");
-            status.is_some()
-        });
-        let mut printed = String::new();
-        self.child.stderr.take().expect("piped").read_to_string(&mut printed).expect("text");
-        (status.expect("it ended").code(), printed)
-    }
-}
-
-impl Drop for SettingAgent {
-    fn drop(&mut self) {
-        // Both fail if it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn framed(message: &Value) -> Vec<u8> {
-    let payload = serde_json::to_vec(message).expect("JSON");
-    [&(payload.len() as u32).to_be_bytes()[..], &payload].concat()
 }
 
 fn is_set(host: &FakeHost) -> bool {
@@ -110,13 +58,13 @@ fn is_restored(host: &FakeHost) {
 fn a_killed_agent_leaves_its_host_restored() {
     for planned_ns in [None, Some(3_600_000_000_000)] {
         let host = three_knobs();
-        let mut agent = SettingAgent::start(&host, planned_ns);
+        let agent = SettingAgent::start(&host, planned_ns);
         assert!(
             is_set(&host) && group(agent.watchdog) != group(agent.pid()),
             "signals to its group spare the watchdog"
         );
         signal(agent.pid(), Signal::KILL);
-        agent.end();
+        agent.agent.end();
         is_restored(&host);
         wait_until("the watchdog ended", || !is_alive(agent.watchdog));
     }
@@ -127,7 +75,7 @@ fn a_stopped_agent_leaves_its_host_restored_and_ends_when_it_goes_on() {
     // With and without an armed run; a run of no length is over 5 s later at the latest.
     for (planned_ns, at_least_ms) in [(None, 1_500), (Some(0), 5_000)] {
         let host = three_knobs();
-        let mut agent = SettingAgent::start(&host, planned_ns);
+        let agent = SettingAgent::start(&host, planned_ns);
         let start = Instant::now();
         signal(agent.pid(), Signal::STOP);
         wait_until("it is stopped", || state(agent.pid()).as_deref() == Some("T"));
@@ -138,8 +86,8 @@ fn a_stopped_agent_leaves_its_host_restored_and_ends_when_it_goes_on() {
         // Another process sets the same value: the agent must leave it alone.
         host.write(RT, "-1");
         signal(agent.pid(), Signal::CONT);
-        let (code, printed) = agent.end();
-        assert_eq!(code, Some(3), "{printed}");
+        let (code, printed) = agent.agent.end();
+        assert_eq!(code, 3, "{printed}");
         assert!(printed.contains("its watchdog has restored the settings") && printed.contains("hint: "), "{printed}");
         assert!(is_set(&host), "it restored again");
     }
@@ -155,8 +103,8 @@ fn a_healthy_armed_run_keeps_its_settings_and_the_end_restores_them() {
         assert!(is_set(&host) && is_alive(agent.watchdog));
         thread::sleep(Duration::from_millis(100));
     }
-    agent.to = None;
-    assert_eq!(agent.end().0, Some(0));
+    agent.agent.hang_up();
+    assert_eq!(agent.agent.end().0, 0);
     assert!(host.read(RT) == "950000" && host.pages() == 0 && !is_alive(agent.watchdog));
 }
 
@@ -167,8 +115,8 @@ fn an_agent_whose_watchdog_died_restores_its_host_and_ends() {
     signal(agent.watchdog, Signal::KILL);
     wait_until("the watchdog ended", || state(agent.watchdog).is_none_or(|state| state == "Z"));
     assert!(is_set(&host));
-    agent.write(&framed(&json!("disarm")));
-    let (code, printed) = agent.end();
-    assert!(code == Some(3) && printed.contains("cannot go on without a watchdog"), "{code:?}: {printed}");
+    agent.agent.write(&framed(&json!("disarm")));
+    let (code, printed) = agent.agent.end();
+    assert!(code == 3 && printed.contains("cannot go on without a watchdog"), "{code}: {printed}");
     is_restored(&host);
 }

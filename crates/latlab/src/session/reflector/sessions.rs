@@ -52,16 +52,6 @@ struct StreamCounts {
     polled: u64,
 }
 
-const NO_TERMS: Terms = Terms {
-    size_bytes: 0,
-    interval: Nanos::ZERO,
-    duration: Nanos::ZERO,
-    idle: Nanos::ZERO,
-    stream: StreamTerms::NONE,
-    down: false,
-    confirms: false,
-};
-
 /// A slot and its session.
 #[derive(Debug)]
 pub(super) struct SessionSlot {
@@ -104,7 +94,7 @@ impl SessionSlot {
             keys: None,
             nonce: [0; 16],
             reflector_nonce: [0; 16],
-            terms: NO_TERMS,
+            terms: Terms::default(),
             confirmed: true,
             counts: Report::default(),
             stream: StreamCounts::default(),
@@ -513,7 +503,7 @@ mod tests {
             duration: Nanos::from_secs(60),
             idle: Nanos::from_secs(10),
             stream: StreamTerms { batched: nonce == 2, unchecked: nonce == 1 },
-            ..NO_TERMS
+            ..Terms::default()
         };
         let (nonce, reflector_nonce) = ([nonce; 16], [0; 16]);
         let (at, receiver) = (Stamp::from_nanos(now), ReceiverState::default());
