@@ -108,14 +108,25 @@ impl Agent {
     /// The address to send probes to: the requested one, or the one that ssh reached.
     ///
     /// # Errors
-    /// Neither is known, or it is not the address of one host.
+    /// Neither is known, it is not the address of one host, or ssh did not connect to it.
     pub fn address(&self, path: &PathSpec) -> Result<IpAddr, AgentError> {
-        let address = path.peer_address.or(self.greeting.reached);
-        // An IPv4-mapped address reaches what its IPv4 address does.
-        let address = address.ok_or_else(|| AgentError::NoAddress { peer: self.peer.clone() })?.to_canonical();
+        let address = path.peer_address.map_or_else(|| self.reached(), Ok)?.to_canonical();
         match address.is_unspecified() || address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST) {
             true => Err(AgentError::NotOneHost { peer: self.peer.clone(), address }),
             false => Ok(address),
+        }
+    }
+
+    /// The address that ssh reached. The agent names it, and it must be one of the host that ssh connects to: otherwise the
+    /// agent could choose who gets the probes.
+    fn reached(&self) -> Result<IpAddr, AgentError> {
+        let peer = self.peer.clone();
+        let Some(reached) = self.greeting.reached else { return Err(AgentError::NoAddress { peer }) };
+        let known = process::addresses_of(peer.trim_start_matches("ssh:"));
+        // An IPv4-mapped address reaches what its IPv4 address does.
+        match known.contains(&reached.to_canonical()) {
+            true => Ok(reached),
+            false => Err(AgentError::OtherHost { peer, reached, known }),
         }
     }
 

@@ -105,6 +105,16 @@ pub enum AgentError {
         /// The requested address, or the one that the agent reported.
         address: IpAddr,
     },
+    /// The host that ssh connects to does not have the address at which, by the agent's report, ssh reached it.
+    #[error("`{peer}` says that ssh reached it at `{reached}`")]
+    OtherHost {
+        /// The target.
+        peer: String,
+        /// The address that the agent reported.
+        reached: IpAddr,
+        /// The addresses of the host that ssh connects to.
+        known: Vec<IpAddr>,
+    },
     /// The reflector of the agent has another address than the requested one.
     #[error("`{peer}` was asked for a reflector at `{asked}`, and names `{named}`")]
     OtherAddress {
@@ -134,6 +144,17 @@ fn restoration_hint(peer: &str) -> String {
          end that the run could have, and its watchdog does a second later if the agent cannot; if that was killed too, \
          {restore} does it, and so does the next latlab there"
     )
+}
+
+fn other_host_cause(peer: &str, known: &[IpAddr]) -> String {
+    let host = peer.trim_start_matches("ssh:");
+    match known {
+        [] => format!("the addresses of the host that `ssh -G {host}` names are not known here"),
+        _ => {
+            let known: Vec<String> = known.iter().map(|address| format!("`{address}`")).collect();
+            format!("the host that `ssh -G {host}` names has {}", known.join(", "))
+        }
+    }
 }
 
 impl Explain for AgentError {
@@ -183,6 +204,9 @@ impl Explain for AgentError {
             AgentError::NotOneHost { .. } => {
                 failure.because("it is no address of one host").hint("`--peer-addr ADDR` names the address to measure")
             }
+            AgentError::OtherHost { peer, reached, known } => failure.because(other_host_cause(peer, known)).hint(
+                format!("add `--peer-addr {reached}` if that is an address of this host and probes may go there"),
+            ),
             AgentError::OtherAddress { .. } => failure
                 .because("probes would go to a host that has not agreed to them; none was sent")
                 .hint("latlab never answers so: see what runs there, and what relays its bytes"),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::message::{LoadsRequest, LoadsStatus, NetLoadPath, Reply, Request, SettingsRequest};
 use super::sampling::{self, Sampling};
-use super::watchdog::{REQUEST_SILENCE, Watchdog, WatchdogEnd};
+use super::watchdog::{REQUEST_SILENCE, Watchdog};
 use crate::clock;
 use crate::diagnostics::{Explain, Failure, in_words};
 use crate::facts::{Restoration, SettingFacts};
@@ -32,6 +32,8 @@ pub struct RequestHandler {
     reflectors: Vec<ReflectorProcess>,
     loads: Option<AgentLoads>,
     sampling: Sampling,
+    // Dropped last: it ends after everything was undone.
+    watchdog: Option<Watchdog>,
 }
 
 impl RequestHandler {
@@ -46,7 +48,12 @@ impl RequestHandler {
             Request::Disarm => {
                 Ok(Reply::Disarmed { reflector_died: self.reflectors.iter_mut().find_map(ReflectorProcess::death) })
             }
-            Request::Settings(request) => self.settings.answer(request).map(Reply::Settings),
+            Request::Settings(request) => {
+                if matches!(request, SettingsRequest::Turn) && self.settings.outlive_process() {
+                    self.start_watchdog()?;
+                }
+                self.settings.answer(request).map(Reply::Settings)
+            }
             Request::Loads(request) => self.loads(request).map(Reply::Loads),
             Request::ReadFacts { address } => Ok(Reply::Facts(Box::new(sampling::facts(address)))),
             Request::ReadClocks => Ok(Reply::Clocks(clock::anchor())),
@@ -67,17 +74,20 @@ impl RequestHandler {
 
     /// Announces to the watchdog, if there is one, that no progress may follow for as long as `silence`.
     pub(super) fn announce_silence(&mut self, silence: Duration) {
-        self.settings.watchdog.iter_mut().for_each(|watchdog| watchdog.announce(silence));
+        self.watchdog.iter_mut().for_each(|watchdog| watchdog.announce(silence));
     }
 
-    /// How the watchdog ended; `None` if it runs or is not needed. Settings that it has restored are forgotten: another
-    /// process may have changed them since.
-    pub(super) fn watchdog_end(&mut self) -> Option<WatchdogEnd> {
-        let end = self.settings.watchdog.as_mut()?.end()?;
-        if end == WatchdogEnd::Restored {
-            self.settings.guard.iter_mut().for_each(HostGuard::forget);
+    /// Whether the watchdog runs, or is not needed.
+    pub(super) fn is_watched(&mut self) -> bool {
+        self.watchdog.as_mut().is_none_or(Watchdog::is_running)
+    }
+
+    fn start_watchdog(&mut self) -> Result<(), Failure> {
+        if self.watchdog.is_none() {
+            let failure = || Failure::world("cannot start the watchdog of the agent");
+            self.watchdog = Some(Watchdog::start().map_err(|error| failure().because(in_words(&error)))?);
         }
-        Some(end)
+        Ok(())
     }
 
     fn start_reflector(&mut self, request: ReflectorRequest, key: Option<&str>) -> Result<Reply, Failure> {
@@ -114,7 +124,10 @@ impl RequestHandler {
             LoadsRequest::Start { .. } if self.loads.is_some() => {
                 return Err(Failure::world("cannot make the loads").because("this agent makes others"));
             }
-            LoadsRequest::Start { loads, path } => self.loads = Some(AgentLoads::start(loads, path)?),
+            LoadsRequest::Start { loads, path } => {
+                self.start_watchdog()?;
+                self.loads = Some(AgentLoads::start(loads, path)?);
+            }
             LoadsRequest::Look => {}
             LoadsRequest::End => self.loads.iter().for_each(AgentLoads::end),
         }
@@ -133,6 +146,7 @@ impl RequestHandler {
     /// The first change that could not be undone.
     pub fn undo(&mut self) -> Result<(), Failure> {
         self.sampling = Sampling::default();
+        self.announce_silence(REQUEST_SILENCE);
         // Loads and reflectors may take a second to end, so the settings of the host are restored first.
         self.loads.iter_mut().for_each(AgentLoads::give_up);
         let restored = self.settings.undo();
@@ -140,6 +154,7 @@ impl RequestHandler {
             drop(reflector);
         }
         self.loads = None;
+        self.watchdog = None;
         restored
     }
 }
@@ -158,9 +173,7 @@ fn read_key(line: &str) -> Result<PreSharedKey, String> {
 /// The settings of the agent's host: none, found, or changed. Restored when dropped.
 #[derive(Debug, Default)]
 struct AgentSettings {
-    // Dropped in this order: the watchdog ends after the settings were restored.
     guard: Option<HostGuard>,
-    watchdog: Option<Watchdog>,
 }
 
 impl AgentSettings {
@@ -170,17 +183,17 @@ impl AgentSettings {
             SettingsRequest::Turn => {
                 let nothing = || Failure::world("cannot set").because("nothing was found");
                 let mut guard = self.guard.take().ok_or_else(nothing)?;
-                if guard.outlives_process() {
-                    let failure = || Failure::world("cannot start the watchdog of the settings");
-                    let started = Watchdog::start().map_err(|error| failure().because(in_words(&error)))?;
-                    self.watchdog = Some(started);
-                }
                 // After an error the guard is dropped, which restores what it had set.
                 guard.apply(KnobJournal::for_user().as_ref())?;
                 Ok(self.guard.insert(guard).facts())
             }
             SettingsRequest::Restore => Ok(self.restore()),
         }
+    }
+
+    /// Whether one of them would outlive the agent.
+    fn outlive_process(&self) -> bool {
+        self.guard.as_ref().is_some_and(HostGuard::outlives_process)
     }
 
     fn find(&mut self, settings: &[SettingSpec], towards: IpAddr) -> Result<Vec<SettingFacts>, Failure> {
@@ -192,10 +205,7 @@ impl AgentSettings {
     }
 
     fn restore(&mut self) -> Vec<SettingFacts> {
-        self.watchdog.iter_mut().for_each(|watchdog| watchdog.announce(REQUEST_SILENCE));
-        let restored = self.guard.take().map(|mut guard| guard.restore()).unwrap_or_default();
-        self.watchdog = None;
-        restored
+        self.guard.take().map(|mut guard| guard.restore()).unwrap_or_default()
     }
 
     /// Restores every setting. One that cannot be restored stays in the journal of this host.

@@ -20,4 +20,4 @@ pub use error::AgentError;
 pub use handler::RequestHandler;
 pub use message::{Greeting, LoadsRequest, LoadsStatus, NetLoadPath, Reply, Request, SamplePage, SettingsRequest};
 pub use serve::{AgentEnd, ServeStreams, serve};
-pub use watchdog::wait_for_silence;
+pub use watchdog::wait_for_end;

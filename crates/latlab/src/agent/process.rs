@@ -1,6 +1,7 @@
 //! The process that connects to an agent: `ssh`, or the command of `cmd:`.
 
 use std::io::{self, Read};
+use std::net::{IpAddr, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,6 +50,24 @@ fn ssh_command_line(host: &str, family: Option<Family>) -> Vec<String> {
     let options = options.iter().flat_map(|option| ["-o", option]);
     let agent = ["--", host, "latlab", "agent", "--stdio"];
     ["ssh"].into_iter().chain(family).chain(options).chain(agent).map(str::to_owned).collect()
+}
+
+/// The addresses of the host that ssh connects to for `host`: those of the name in ssh's configuration, as this program and as
+/// the C library resolve it (getent(1): hosts of mDNS and of directories). Empty if there are none.
+pub(super) fn addresses_of(host: &str) -> Vec<IpAddr> {
+    let configured = output_of(&["ssh", "-G", "--", host]);
+    let name = configured.lines().find_map(|line| line.strip_prefix("hostname ")).unwrap_or(host);
+    let resolved = (name, 0).to_socket_addrs().into_iter().flatten().map(|address| address.ip());
+    let listed = output_of(&["getent", "ahosts", "--", name]);
+    // An address of the link has its zone behind a percent sign.
+    let listed = listed.lines().filter_map(|line| line.split([' ', '%']).next()?.parse().ok());
+    resolved.chain(listed).map(|address| address.to_canonical()).collect()
+}
+
+/// The standard output of a program; empty if it cannot be started.
+fn output_of(words: &[&str]) -> String {
+    let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
 }
 
 /// A process in a group of its own, so that Ctrl-C does not reach it. It gets SIGTERM when the thread that started it

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::frame::{self, FORMAT, FrameDecoder, FrameError, FrameEvent, READ_BYTES};
 use super::handler::RequestHandler;
 use super::message::{Greeting, Reply, Request, frame_of};
-use super::watchdog::{MARGIN, REQUEST_SILENCE, WatchdogEnd};
+use super::watchdog::{MARGIN, REQUEST_SILENCE};
 use crate::diagnostics::{Explain, Failure};
 use crate::plan::defaults::{AGENT_DEAD_MAN, AGENT_SILENCE, SERVE_DURATION_MAX};
 use crate::units::Nanos;
@@ -55,10 +55,7 @@ pub enum AgentEnd {
     Format(u16),
     /// Its watchdog has ended.
     #[error("cannot go on without a watchdog")]
-    Unwatched {
-        /// Whether the watchdog has restored the settings of the host.
-        restored: bool,
-    },
+    Unwatched,
     /// A stream failed.
     #[error("lost the other end of this agent")]
     Broken(#[source] io::Error),
@@ -80,10 +77,7 @@ impl Explain for AgentEnd {
             AgentEnd::Format(_) => failure
                 .because(format!("this is latlab {}, format {FORMAT}", env!("CARGO_PKG_VERSION")))
                 .hint("run the same version of latlab on both hosts"),
-            AgentEnd::Unwatched { restored: true } => failure
-                .because("this agent made no progress, and its watchdog has restored the settings of this host")
-                .hint("see what stopped it: SIGSTOP, a debugger, a host without a free CPU"),
-            AgentEnd::Unwatched { restored: false } => failure.because("its process was ended").hint(undone),
+            AgentEnd::Unwatched => failure.because("its process was ended").hint(undone),
             AgentEnd::Broken(source) => failure.because(explain(source)).hint(undone),
         }
     }
@@ -159,12 +153,9 @@ impl AgentLoop<'_> {
     }
 
     /// # Errors
-    /// The watchdog has ended: this agent has been stopped for too long, or its host must not be changed any more.
+    /// The watchdog has ended: if this agent were stopped now, its host would stay as it is.
     fn expect_watched(&mut self) -> Result<(), AgentEnd> {
-        match self.handler.watchdog_end() {
-            None => Ok(()),
-            Some(end) => Err(AgentEnd::Unwatched { restored: end == WatchdogEnd::Restored }),
-        }
+        if self.handler.is_watched() { Ok(()) } else { Err(AgentEnd::Unwatched) }
     }
 
     fn carry_out(&mut self, request: Request) -> Result<Reply, Failure> {

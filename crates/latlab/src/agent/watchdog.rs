@@ -1,5 +1,6 @@
 //! The watchdog of an agent: a process of its own that restores the settings of the agent's host if the agent dies or
-//! makes no progress, such as one that SIGSTOP has stopped. The agent starts it before its first change.
+//! makes no progress, such as one that SIGSTOP has stopped. It kills that agent first, so that nothing is set afterwards and
+//! loads end with the agent. The agent starts it before its first change.
 //!
 //! The agent writes to its standard input how long it will be silent at most, in milliseconds and in a line, whenever it
 //! makes progress. Nothing is written while a run is armed: the line before covers all of it.
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getppid, kill_process};
 
 /// The hidden command.
 const COMMAND: &str = "watchdog";
@@ -23,27 +25,16 @@ pub(super) const REQUEST_SILENCE: Duration = Duration::from_secs(15);
 pub(super) const MARGIN: Duration = Duration::from_secs(1);
 /// A watchdog that is so late was stopped as well, with the whole host: the agent gets another [`MARGIN`].
 const OVERSLEPT: Duration = Duration::from_millis(500);
-/// The time for it to restore settings and to end.
+/// The time for a process to end: an agent that is killed, and a watchdog, which restores settings before.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes of a read: many lines.
 const READ_BYTES: usize = 4_096;
-
-/// How a watchdog ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WatchdogEnd {
-    /// It has restored the settings, because the agent was silent for longer than it had announced.
-    Restored,
-    /// A signal ended it, or it failed.
-    Died,
-}
 
 /// The watchdog of this process, which ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Watchdog {
     child: Child,
     to: Option<ChildStdin>,
-    /// When the agent wrote last, and the silence that it announced.
-    announced: (Instant, Duration),
 }
 
 impl Watchdog {
@@ -56,62 +47,79 @@ impl Watchdog {
         let to = child.stdin.take().ok_or_else(|| io::Error::other("no pipe to the process"))?;
         // A stopped watchdog must not stop the agent.
         fcntl_setfl(&to, OFlags::NONBLOCK)?;
-        let mut watchdog = Watchdog { child, to: Some(to), announced: (Instant::now(), REQUEST_SILENCE) };
+        let mut watchdog = Watchdog { child, to: Some(to) };
         watchdog.announce(REQUEST_SILENCE);
         Ok(watchdog)
     }
 
     /// Announces that nothing may follow for as long as `silence`.
     pub(super) fn announce(&mut self, silence: Duration) {
-        self.announced = (Instant::now(), silence);
-        // An error if it has ended, which `end` reports.
+        // An error if it has ended, which `is_running` reports.
         let _ = self.to.as_mut().map(|to| to.write_all(format!("{}\n", silence.as_millis()).as_bytes()));
     }
 
-    /// How it ended; `None` if it runs. If the announced silence is over, waits until it has restored the settings.
-    pub(super) fn end(&mut self) -> Option<WatchdogEnd> {
-        let (since, silence) = self.announced;
-        if since.elapsed() > silence {
-            self.wait();
-        }
-        let status = self.child.try_wait().ok()??;
-        Some(if status.success() { WatchdogEnd::Restored } else { WatchdogEnd::Died })
+    /// Whether it has not ended.
+    pub(super) fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
     }
+}
 
+impl Drop for Watchdog {
     /// Closes its input and waits for its end, for a limited time.
-    fn wait(&mut self) {
+    fn drop(&mut self) {
         drop(self.to.take());
         let deadline = Instant::now() + END_TIMEOUT;
-        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+        while self.is_running() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(1));
         }
     }
 }
 
-impl Drop for Watchdog {
-    fn drop(&mut self) {
-        self.wait();
-    }
-}
-
-/// Waits until the agent that writes to `input` has ended, or is silent for longer than it announced.
+/// Waits until the agent that writes to `input`, the parent of this process, has ended. It is killed if it is silent for
+/// longer than it announced.
 ///
 /// # Errors
 /// `input` cannot be read.
-pub fn wait_for_silence(input: BorrowedFd<'_>) -> io::Result<()> {
+pub fn wait_for_end(input: BorrowedFd<'_>) -> io::Result<()> {
+    if wait_for_silence(input)? == Silence::Ended {
+        return Ok(());
+    }
+    // It is alive: nothing else holds the other end of the pipe.
+    if let Some(agent) = getppid().filter(|agent| *agent != Pid::INIT) {
+        kill_process(agent, Signal::KILL)?;
+    }
+    let deadline = Instant::now() + END_TIMEOUT;
+    // A process that waits for a device does not end at once.
+    while is_readable(input, deadline.saturating_duration_since(Instant::now()))?
+        && rustix::io::read(input, &mut [0; READ_BYTES][..]) != Ok(0)
+    {}
+    Ok(())
+}
+
+/// Why nothing more is expected of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Silence {
+    /// It has ended.
+    Ended,
+    /// It makes no progress.
+    Stopped,
+}
+
+/// Waits until the agent that writes to `input` has ended, or is silent for longer than it announced.
+fn wait_for_silence(input: BorrowedFd<'_>) -> io::Result<Silence> {
     let (mut lines, mut buffer) = (Vec::new(), [0; READ_BYTES]);
     let (mut deadline, mut is_extended) = (Instant::now() + REQUEST_SILENCE, false);
     loop {
         let now = Instant::now();
         if !is_readable(input, deadline.saturating_duration_since(now))? {
             if is_extended || Instant::now() < deadline + OVERSLEPT {
-                return Ok(());
+                return Ok(Silence::Stopped);
             }
             (deadline, is_extended) = (Instant::now() + MARGIN, true);
             continue;
         }
         match rustix::io::read(input, &mut buffer[..]) {
-            Ok(0) => return Ok(()),
+            Ok(0) => return Ok(Silence::Ended),
             Ok(bytes) => lines.extend_from_slice(&buffer[..bytes]),
             Err(Errno::INTR | Errno::AGAIN) => continue,
             Err(error) => return Err(error.into()),
@@ -164,11 +172,11 @@ mod tests {
 
     #[test]
     fn the_wait_ends_with_the_announced_silence_or_with_the_pipe() {
-        for announced in [Some("1\n"), None] {
+        for (announced, silence) in [(Some("1\n"), Silence::Stopped), (None, Silence::Ended)] {
             let (from, mut to) = io::pipe().expect("a pipe");
             let waiting = thread::spawn(move || wait_for_silence(from.as_fd()));
             let held = announced.map(|line| to.write_all(line.as_bytes()).map(|()| to).expect("written"));
-            waiting.join().expect("no panic").expect("readable");
+            assert_eq!(waiting.join().expect("no panic").expect("readable"), silence);
             drop(held);
         }
     }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Outcome;
-use crate::agent::wait_for_silence;
+use crate::agent::wait_for_end;
 use crate::cli::resolve::BareStreamSpec;
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
@@ -161,10 +161,10 @@ fn start_workers(request: &StressorRequest) -> Result<Workers, Failure> {
     Ok(Workers::start(request)?)
 }
 
-/// `latlab watchdog`: waits until the agent that started it is silent or has ended, and restores what it has set.
+/// `latlab watchdog`: waits until the agent that started it has ended, or kills it, and restores what it has set.
 pub(super) fn watchdog() -> Result<Outcome, Failure> {
     let agent = std::os::unix::process::parent_id();
-    wait_for_silence(io::stdin().as_fd()).map_err(refused("watch standard input"))?;
+    wait_for_end(io::stdin().as_fd()).map_err(refused("watch standard input"))?;
     if let Some(journal) = KnobJournal::for_user() {
         restore_of(agent, &journal, &HostRoot::for_knobs());
     }

@@ -7,13 +7,18 @@ use crate::cli::resolve::{KeySource, key_needed};
 use crate::console::Console;
 use crate::diagnostics::Failure;
 use crate::plan::{Plan, Protocol, Target};
-use crate::platform::ownership::quoted;
+use crate::platform::input_file;
+use crate::platform::ownership::{quoted, untrusted};
 use crate::session::PreSharedKey;
 use crate::transport::resolve;
 
 /// Writes a fresh key into a new file at `path`; an existing one is left alone.
 pub(super) fn run(path: &Path, console: &Console) -> Result<Outcome, Failure> {
     PreSharedKey::generate()?.write_new(path)?;
+    if let Some(fault) = input_file::open_own(path).err().as_ref().and_then(untrusted) {
+        let hint = format!("`{}`, or keep the key elsewhere", fault.remedy());
+        console.warning(&format!("a key is not read from there: {}", fault.cause()), Some(&hint));
+    }
     console.note(&format!(
         "wrote a fresh 256-bit key to `{}`; copy it to the other host (`scp -p {1} HOST:`) and give it to both ends as `--psk-file {1}`",
         path.display(),

@@ -16,7 +16,8 @@ use crate::cli::resolve::{Grouping, NamedGlob, Sources};
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure, in_words};
 use crate::experiment::{
-    ExperimentState, can_be_of, gone_runs, has_journal, is_experiment, observe, read_state, runs_directory, runs_of,
+    ExperimentState, can_be_of, gone_runs, has_journal, is_edited, is_experiment, observe, read_state, runs_directory,
+    runs_of,
 };
 use crate::formats::numbers::{self, NumbersError, TextColumn};
 use crate::plan::{Factors, Kind};
@@ -386,11 +387,13 @@ fn is_of_experiment(path: &Path, journal: Option<&ExperimentState>, console: &Co
     is_own
 }
 
-/// The recordings of judged runs of the experiment in `directory` that cannot be opened; a journal that cannot be read does
-/// not say which these are, and is named itself.
+/// What is gone or damaged of the experiment in `directory`: recordings of judged runs that cannot be opened, and its file if
+/// it is not the one that the journal names. A journal that cannot be read does not say which these are, and is named itself.
 pub(super) fn gone(directory: &Path) -> Vec<String> {
     let Ok(state) = read_state(directory) else {
         return vec![format!("the journal of `{}`", directory.display())];
     };
-    gone_runs(directory, &state).into_iter().map(|name| format!("`{name}`")).collect()
+    let is_edited = is_edited(directory, &state).unwrap_or(false);
+    let file = is_edited.then(|| format!("the file of `{}`, which was edited", directory.display()));
+    gone_runs(directory, &state).into_iter().map(|name| format!("`{name}`")).chain(file).collect()
 }

@@ -23,7 +23,7 @@ pub(crate) struct Untrusted {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OwnershipFault {
-    /// It belongs to this user, who is neither the user of this process nor root.
+    /// It belongs to this user, who is neither the user of this process, nor the one who called sudo, nor root.
     Owner(u32),
     /// Others may write it: its mode.
     Mode(u32),
@@ -85,7 +85,7 @@ pub(crate) fn expect_own(path: &Path, file: &File) -> io::Result<()> {
 
 fn expect(path: &Path, facts: &Metadata, is_directory: bool) -> io::Result<()> {
     let (uid, mode) = (facts.uid(), facts.mode() & 0o7777);
-    let fault = if uid != 0 && uid != geteuid().as_raw() {
+    let fault = if uid != 0 && uid != geteuid().as_raw() && Some(uid) != sudo_user() {
         OwnershipFault::Owner(uid)
     } else if mode & OTHERS_WRITE != 0 && !(is_directory && mode & STICKY != 0) {
         OwnershipFault::Mode(mode)
@@ -93,6 +93,11 @@ fn expect(path: &Path, facts: &Metadata, is_directory: bool) -> io::Result<()> {
         return Ok(());
     };
     Err(Untrusted { path: path.to_owned(), fault }.into())
+}
+
+/// The user who called sudo(8), if this process is root: files of this user are as trusted as the command line.
+fn sudo_user() -> Option<u32> {
+    std::env::var("SUDO_UID").ok().filter(|_| geteuid().is_root())?.parse().ok()
 }
 
 /// `path` as one word of a shell (POSIX, section 2.2.2).

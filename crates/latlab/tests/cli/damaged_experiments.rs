@@ -136,6 +136,17 @@ fn an_experiment_whose_file_cannot_be_read_keeps_no_gate() {
 }
 
 #[test]
+fn an_experiment_whose_file_was_edited_keeps_no_gate() {
+    let (lab, _) = finished_experiment();
+    let path = lab.path("E/experiment.toml");
+    let text = fs::read_to_string(&path).expect("a file");
+    fs::write(&path, format!("{text}# another comment\n")).expect("written");
+    let command = "compare E --statistic p50 --gate p50<=+900% --json";
+    let ran = lab.line(command).stderr(contains(", which was edited")).failure(1);
+    assert_eq!(document(&ran)["gates"][0]["reason"], "missing-runs");
+}
+
+#[test]
 fn a_judged_run_of_an_experiment_with_damaged_rows_is_left_out_and_keeps_no_gate() {
     for command in ["compare E --statistic p50 --gate p50<=+900%", "summary E --gate p50<=10s"] {
         let (lab, runs) = finished_experiment();

@@ -197,12 +197,18 @@ fn keys_of_others_and_in_directories_of_others_are_refused() {
     let ping = "ping 192.0.2.1 -n 1 --timeout 1ms --psk-file d/lab.key";
     set_mode(&directory, 0o777);
     refused(home.path(), ping, "others than its owner may write `d`", "hint: chmod go-w d");
+    let keygen = |name: &str| Latlab::at(home.path()).args(["keygen", name]);
+    keygen("d/new.key").stderr(contains("a key is not read from there")).stderr(contains("`chmod go-w d`")).success();
     set_mode(&directory, 0o1777);
     Latlab::at(home.path()).line(ping).failure(3);
     set_mode(&directory, 0o755);
+    assert!(!keygen("d/newer.key").success().stderr.contains("not read"));
     if !is_root() {
         return;
     }
+    chown(&key, Some(1_234), None).expect("root");
+    Latlab::at(home.path()).line(ping).environment("SUDO_UID", "1234").failure(3);
+    chown(&key, Some(0), None).expect("root");
     for (given, remedy) in [(&directory, "hint: chown root d"), (&key, "hint: chown root d/lab.key")] {
         chown(given, Some(1_234), None).expect("root");
         refused(home.path(), ping, "belongs to the user 1234", remedy);

@@ -353,17 +353,33 @@ fn an_agent_that_names_another_reflector_address_is_refused_and_gets_no_probe() 
     let Some(target) = altered_agent(home.path(), change) else { return };
     Latlab::at(home.path()).args(["ping", &target, "--peer-addr", "127.0.0.1", "-n", "5"]).measured();
     assert!(stranger.recv_from(&mut [0; 2_048]).is_err());
-    for reached in ["224.0.0.1", "0.0.0.0", "255.255.255.255", "ff02::1"] {
+    // Without `--peer-addr` the agent reports the address, which must be one of the host that ssh connects to.
+    for (configured, reached, refusal) in [
+        ("127.0.0.1", "127.0.0.3", Some("`ssh:far` says that ssh reached it at `127.0.0.3`")),
+        ("127.0.0.1", "::ffff:127.0.0.3", Some("`ssh:far` says that ssh reached it at `::ffff:127.0.0.3`")),
+        ("no.such.host.invalid", "127.0.0.3", Some("are not known here")),
+        ("224.0.0.1", "224.0.0.1", Some("cannot measure `ssh:far` at `224.0.0.1`")),
+        ("255.255.255.255", "255.255.255.255", Some("cannot measure `ssh:far` at `255.255.255.255`")),
+        ("ff02::1", "ff02::1", Some("cannot measure `ssh:far` at `ff02::1`")),
+        ("localhost", "127.0.0.1", None),
+        ("127.0.0.1", "::ffff:127.0.0.1", None),
+    ] {
         let change = format!(
             "if isinstance(reply, dict) and 'greeting' in reply:\n    reply['greeting']['reached'] = '{reached}'"
         );
         let Some(target) = altered_agent(home.path(), &change) else { return };
         let ssh = home.path().join("ssh");
-        fs::write(&ssh, format!("#!/bin/sh\nexec {}\n", target.trim_start_matches("cmd:"))).expect("written");
+        let words = target.trim_start_matches("cmd:");
+        let text = format!("#!/bin/sh\n[ \"$1\" = -G ] && exec echo 'hostname {configured}'\nexec {words}\n");
+        fs::write(&ssh, text).expect("written");
         fs::set_permissions(&ssh, fs::Permissions::from_mode(0o700)).expect("ours");
         let path = std::env::var("PATH").expect("sh(1) is in it");
         let lab = Latlab::at(home.path()).environment("PATH", format!("{}:{path}", home.path().display()));
-        let lab = lab.args(["ping", "ssh:far", "-n", "5"]).stdout(empty());
-        lab.stderr(contains(format!("cannot measure `ssh:far` at `{reached}`"))).failure(3);
+        let lab = lab.args(["ping", "ssh:far", "-n", "5"]);
+        match refusal {
+            Some(refusal) => drop(lab.stdout(empty()).stderr(contains(refusal)).failure(3)),
+            None => drop(lab.measured()),
+        }
+        assert!(stranger.recv_from(&mut [0; 2_048]).is_err(), "{reached}");
     }
 }

@@ -71,7 +71,7 @@ fn a_killed_agent_leaves_its_host_restored() {
 }
 
 #[test]
-fn a_stopped_agent_leaves_its_host_restored_and_ends_when_it_goes_on() {
+fn a_stopped_agent_is_killed_and_leaves_its_host_restored() {
     // With and without an armed run; a run of no length is over 5 s later at the latest.
     for (planned_ns, at_least_ms) in [(None, 1_500), (Some(0), 5_000)] {
         let host = three_knobs();
@@ -82,15 +82,24 @@ fn a_stopped_agent_leaves_its_host_restored_and_ends_when_it_goes_on() {
         assert!(is_set(&host));
         is_restored(&host);
         assert!(start.elapsed() > Duration::from_millis(at_least_ms), "{planned_ns:?}: {:?}", start.elapsed());
-        wait_until("the watchdog ended", || !is_alive(agent.watchdog) || state(agent.watchdog).as_deref() == Some("Z"));
-        // Another process sets the same value: the agent must leave it alone.
-        host.write(RT, "-1");
-        signal(agent.pid(), Signal::CONT);
-        let (code, printed) = agent.agent.end();
-        assert_eq!(code, 3, "{printed}");
-        assert!(printed.contains("its watchdog has restored the settings") && printed.contains("hint: "), "{printed}");
-        assert!(is_set(&host), "it restored again");
+        wait_until("the agent ended", || state(agent.pid()).is_none_or(|state| state == "Z"));
+        wait_until("the watchdog ended", || state(agent.watchdog).is_none_or(|state| state == "Z"));
+        agent.agent.end();
     }
+}
+
+#[test]
+fn loads_of_a_stopped_agent_end_with_it() {
+    let (mut agent, _) = Agent::of(&mut command());
+    let load = json!({"kind": "heaters", "workers": 1, "cpus": [], "at": "peer"});
+    let start = json!({"loads": {"start": {"loads": [load], "path": null}}});
+    agent.write(&[&PREAMBLE[..], &framed(&start)].concat());
+    assert!(agent.reply()["error"].is_null());
+    let pid = agent.pid().as_raw_nonzero().get();
+    wait_until("the load ran", || children(pid).len() == 2);
+    let started = children(pid);
+    signal(pid, Signal::STOP);
+    wait_until("the load and the watchdog ended", || started.iter().all(|one| !is_alive(*one)));
 }
 
 #[test]

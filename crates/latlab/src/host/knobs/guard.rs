@@ -136,12 +136,6 @@ impl HostGuard {
         self.changes.iter().any(KnobChange::outlives_process)
     }
 
-    /// Restores nothing any more: another process has done it.
-    pub fn forget(&mut self) {
-        self.changes.clear();
-        self.page = None;
-    }
-
     fn is_slack_of(&self, number: usize, side: Side) -> bool {
         self.changes[number].knob == Knob::TimerSlack && self.changes[number].at == side
     }

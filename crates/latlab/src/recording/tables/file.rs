@@ -60,7 +60,10 @@ impl TableFile {
             _ => RecordingError::unreadable("open", &path)(error),
         })?;
         let length = file.metadata().map_err(RecordingError::refused("open", &path))?.len();
-        let footer = read_footer(&file, length, checksums).map_err(|what| RecordingError::damaged(&path, what))?;
+        let footer = read_footer(&file, length, checksums).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => RecordingError::damaged(&path, error),
+            _ => RecordingError::unreadable("read", &path)(error),
+        })?;
         let metadata = decode_footer(&footer).map_err(|what| RecordingError::damaged(&path, what))?;
         Ok(TableFile { path, file, length, metadata, checksums: checksums.cloned() })
     }
@@ -111,7 +114,7 @@ impl TableFile {
         if length > CHUNK_MAX_BYTES || start.checked_add(length).is_none_or(|end| end > self.length) {
             return Err(format!("a column chunk of {length} bytes at byte {start} of {}", self.length));
         }
-        let bytes = read_bytes(&self.file, start, length as usize)?;
+        let bytes = read_bytes(&self.file, start, length as usize).map_err(|error| errno::explain(&error))?;
         Ok(TableChunk { start, file_bytes: self.length, bytes: bytes.into() })
     }
 
@@ -120,35 +123,39 @@ impl TableFile {
     /// # Errors
     /// What cannot be read.
     pub(crate) fn checksums_on_disk(&self) -> Result<TableChecksums, String> {
-        let footer = crc32c_text(&read_footer(&self.file, self.length, None)?);
+        let footer = read_footer(&self.file, self.length, None).map_err(|error| error.to_string())?;
         let groups = self.metadata.row_groups().iter().map(|group| {
             let chunks = group.columns().iter().map(|column| Ok(crc32c_text(&self.chunk(column)?.bytes)));
             Ok(chunks.collect::<Result<Vec<_>, String>>()?.join(" "))
         });
-        Ok(TableChecksums { bytes: self.length, footer, row_groups: groups.collect::<Result<_, String>>()? })
+        Ok(TableChecksums {
+            bytes: self.length,
+            footer: crc32c_text(&footer),
+            row_groups: groups.collect::<Result<_, String>>()?,
+        })
     }
 }
 
-/// The footer with its length and magic number, compared with `checksums`.
-fn read_footer(file: &File, length: u64, checksums: Option<&TableChecksums>) -> Result<Vec<u8>, String> {
-    if length == 0 {
-        return Err("0 bytes".into());
-    }
+/// The footer with its length and magic number, compared with `checksums`; damage is invalid data.
+fn read_footer(file: &File, length: u64, checksums: Option<&TableChecksums>) -> io::Result<Vec<u8>> {
+    let damaged = |what: String| Err(io::Error::new(io::ErrorKind::InvalidData, what));
     match checksums.map(|checksums| checksums.bytes) {
-        Some(bytes) if bytes != length => return Err(format!("{length} bytes, and {bytes} were written")),
+        Some(bytes) if bytes != length => return damaged(format!("{length} bytes, and {bytes} were written")),
         _ => (),
     }
-    let before_tail = length.checked_sub(TAIL_BYTES as u64).ok_or_else(|| format!("{length} bytes"))?;
-    let tail = read_bytes(file, before_tail, TAIL_BYTES)?;
-    let tail = FooterTail::try_from(&tail[..]).map_err(|error| cause_of(&error))?;
+    let Some(before_tail) = length.checked_sub(TAIL_BYTES as u64) else { return damaged(format!("{length} bytes")) };
+    let tail = match FooterTail::try_from(&read_bytes(file, before_tail, TAIL_BYTES)?[..]) {
+        Ok(tail) => tail,
+        Err(error) => return damaged(cause_of(&error)),
+    };
     let footer_bytes = tail.metadata_length() + TAIL_BYTES;
     if tail.is_encrypted_footer() || footer_bytes > FOOTER_MAX_BYTES || footer_bytes as u64 > length {
-        return Err(format!("a footer of {footer_bytes} bytes in a file of {length}"));
+        return damaged(format!("a footer of {footer_bytes} bytes in a file of {length}"));
     }
     let footer = read_bytes(file, length - footer_bytes as u64, footer_bytes)?;
     let expected = checksums.map(|checksums| &checksums.footer);
     match expected.and_then(|expected| mismatch("its footer was changed", &footer, expected)) {
-        Some(what) => Err(what),
+        Some(what) => damaged(what),
         None => Ok(footer),
     }
 }
@@ -175,11 +182,11 @@ fn decode_footer(footer: &[u8]) -> Result<ParquetMetaData, String> {
     Ok(metadata)
 }
 
-fn read_bytes(file: &File, start: u64, length: usize) -> Result<Vec<u8>, String> {
+fn read_bytes(file: &File, start: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(length).map_err(|_| format!("too little memory for {length} bytes"))?;
+    bytes.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
     bytes.resize(length, 0);
-    file.read_exact_at(&mut bytes, start).map_err(|error| errno::explain(&error))?;
+    file.read_exact_at(&mut bytes, start)?;
     Ok(bytes)
 }
 
