@@ -176,29 +176,32 @@ def outcome(crate, diff):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--count", type=int, default=150)
+    arguments.add_argument("--count", type=int, default=150, help="of mutants that compile")
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--directory", type=Path, default=ROOT / "target" / "mutants")
-    arguments.add_argument("--only", default="", help="a regular expression on the names of the drawn mutants")
+    arguments.add_argument("--only", default="", help="a regular expression on the names of the mutants")
     chosen = arguments.parse_args()
     scratch = chosen.directory.resolve() / "crates"
     make_crates(scratch)
     drawn = sorted(mutants(scratch))
     total = len(drawn)
     random.Random(chosen.seed).shuffle(drawn)
-    drawn = [mutant for mutant in drawn[: chosen.count] if re.search(chosen.only, mutant[1])]
-    for crate in dict.fromkeys(mutant[0] for mutant in drawn):
+    drawn = [mutant for mutant in drawn if re.search(chosen.only, mutant[1])]
+    for crate in FILES:
         built = build_tests(scratch / crate)
         sound = built if built.returncode != 0 else cargo_test(scratch / crate)
         if sound.returncode != 0:
             sys.exit(f"the tests of `{crate}` fail without a mutant:\n{sound.stdout}{sound.stderr}")
     counts = {}
     for crate, name, diff in drawn:
+        # One that does not compile tests nothing.
+        if sum(counts.values()) - counts.get("unviable", 0) == chosen.count:
+            break
         start = time.monotonic()
         result = outcome(scratch / crate, diff)
         counts[result] = counts.get(result, 0) + 1
         print(f"{result}\t{crate}/{name}\t{time.monotonic() - start:.0f} s", flush=True)
-    print(f"{total} mutants, {len(drawn)} drawn: {counts}")
+    print(f"{total} mutants, of which {sum(counts.values())} were drawn: {counts}")
 
 
 if __name__ == "__main__":

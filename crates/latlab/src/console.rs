@@ -206,6 +206,14 @@ impl Console {
         }
     }
 
+    /// A failure that only leaves something out: a warning with cause and hint.
+    pub fn left_out(&self, failure: &Failure) {
+        if self.verbosity >= Verbosity::Usual {
+            let lines = [("cause", failure.cause.as_deref()), ("hint", failure.hint.as_deref())];
+            self.say(Mark::Warning, &format!("left out: {}", failure.message), &lines);
+        }
+    }
+
     /// A caveat as note, warning or error by its severity. A fatal one is printed even when quiet.
     pub fn caveat(&self, caveat: &Caveat) {
         let mark = match caveat.severity {
@@ -482,6 +490,7 @@ mod tests {
         console.warning(hostile, Some(hostile));
         console.caveat(&Caveat::new(Severity::Fatal, "send-slip", hostile, hostile, hostile));
         console.failure(&Failure::world(hostile).because(hostile).hint(hostile));
+        console.left_out(&Failure::world(hostile).because(hostile).hint(hostile));
         for printed in [read(&data), read(&talking)] {
             assert!(!printed.contains('\x1b') && printed.contains("1b[2J"), "{printed}");
         }

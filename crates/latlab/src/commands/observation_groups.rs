@@ -347,7 +347,7 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
             ListingState::Damaged(error) => {
                 // The journal of an experiment says which runs count.
                 damaged.extend((!is_in_experiment).then(|| format!("`{name}`")));
-                console.warning(&format!("left out: {error}"), error.explain().hint.as_deref());
+                console.left_out(&error.explain());
             }
         }
     }
@@ -373,7 +373,7 @@ fn is_of_experiment(path: &Path, journal: Option<&ExperimentState>, console: &Co
     let recording = match Recording::open(path) {
         Ok(recording) => recording,
         Err(error) => {
-            console.warning(&format!("left out: {error}"), error.explain().hint.as_deref());
+            console.left_out(&error.explain());
             return false;
         }
     };

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::event::SpoolEvent;
-use super::join::{Horizon, JoinCounts, JoinLimits, JoinRules, ProbeJoin};
+use super::join::{Horizon, JoinCounts, JoinLimits, JoinRules, ProbeJoin, SpooledWakeups};
 use super::spool::{self, Spool};
+use super::tables::GROUP_ROWS;
 use super::tables::probes::ProbeColumn;
+use crate::plan::Via;
 use crate::platform::Directory;
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -171,7 +173,7 @@ fn take(row: &mut ProbeRecord, event: SpoolEvent, out_of_order: bool) {
     row.reordered = out_of_order;
 }
 
-fn joined(events: &[SpoolEvent], limits: JoinLimits, horizon: Horizon) -> (Vec<ProbeRecord>, JoinCounts) {
+fn spool_of(events: &[SpoolEvent]) -> Arc<Spool> {
     let above = tempfile::tempdir().expect("temporary directory");
     let directory = Directory::open(above.path()).expect("opens");
     let mut bytes = Vec::new();
@@ -179,7 +181,11 @@ fn joined(events: &[SpoolEvent], limits: JoinLimits, horizon: Horizon) -> (Vec<P
     let mut checked = Vec::new();
     spool::append_with_checksums(&bytes, &mut 0, &mut checked);
     spool::create(&directory, "0123456789abcdef").and_then(|mut file| file.write_all(&checked)).expect("written");
-    let spool = Arc::new(Spool::open(&directory).expect("opens").expect("is there"));
+    Arc::new(Spool::open(&directory).expect("opens").expect("is there"))
+}
+
+fn joined(events: &[SpoolEvent], limits: JoinLimits, horizon: Horizon) -> (Vec<ProbeRecord>, JoinCounts) {
+    let spool = spool_of(events);
     let rules = JoinRules { timeout: TIMEOUT, size_bytes: SIZE, horizon, limits };
     let mut join = ProbeJoin::new(spool, rules).expect("first pass");
     let mut rows = Vec::new();
@@ -207,6 +213,35 @@ proptest! {
         let limits = JoinLimits { block_probes, distant_events, distant_answers };
         prop_assert_eq!(joined(&events, limits, horizon), naive(&events, cut));
     }
+}
+
+#[test]
+fn wakeups_of_several_threads_are_in_the_order_in_which_they_were_due() {
+    let rows = 2 * GROUP_ROWS as u64 + 10;
+    let event = |seq, due, cpu| SpoolEvent::Woke {
+        seq: Seq(seq),
+        phase: Phase::Measure,
+        due: Stamp::from_nanos(due),
+        woke: Stamp::from_nanos(due + 7),
+        cpu: Some(cpu),
+        via: Via::Spin,
+    };
+    // The writer empties the ring of one thread after that of the other.
+    let of_thread = |cpu: u16| (0..rows / 2).map(move |seq| event(seq, seq as i64 * 10, cpu));
+    let events: Vec<_> = of_thread(1).chain(of_thread(0)).collect();
+    let mut wakeups = SpooledWakeups::new(spool_of(&events));
+    let batches: Vec<_> = wakeups.by_ref().map(|batch| batch.expect("reads")).collect();
+    assert_eq!(batches.iter().map(|batch| batch.rows).collect::<Vec<_>>(), [GROUP_ROWS, GROUP_ROWS, 10]);
+    let order = |row: usize| {
+        let (batch, row) = (&batches[row / GROUP_ROWS], row % GROUP_ROWS);
+        (batch.due_ns.get(row), batch.cpu.get(row), batch.woke_ns.get(row))
+    };
+    for row in 0..rows as usize {
+        let due = (row as i64 / 2) * 10;
+        assert_eq!(order(row), (Some(due), Some(row as i64 % 2), Some(due + 7)), "row {row}");
+    }
+    let counts = wakeups.counts();
+    assert_eq!((counts.rows, counts.latest.map(Stamp::as_nanos)), (rows, Some((rows as i64 / 2 - 1) * 10 + 7)));
 }
 
 #[test]

@@ -226,6 +226,24 @@ mod tests {
     }
 
     #[test]
+    fn an_event_of_a_spool_is_impossible_if_one_of_its_instants_is() {
+        let possible = PossibleValues::of(&manifest()).expect("latlab's own");
+        let (seq, phase) = (crate::probe::Seq(1), Phase::Measure);
+        let at = Stamp::from_nanos;
+        for (due, then, expected) in [(5, 5, true), (5, 500, false), (500, 5, false), (500, 500, false)] {
+            let (due, then) = (at(HOUR * due), at(HOUR * then));
+            for event in [
+                SpoolEvent::Sent { seq, phase, due: Some(due), sent: then, cpu: None },
+                SpoolEvent::SendFailed { seq, phase, due: Some(due), tried: then, errno: 1 },
+                SpoolEvent::Woke { seq, phase, due, woke: then, cpu: None, via: Via::ClockNanosleep },
+            ] {
+                assert_eq!(possible.admits(&event), expected, "{event:?}");
+            }
+        }
+        assert!(!possible.admits(&SpoolEvent::NotSent { seq, phase, due: at(HOUR * 500) }));
+    }
+
+    #[test]
     fn an_interval_cannot_end_before_it_starts() {
         let possible = PossibleValues::of(&manifest()).expect("latlab's own");
         let interval = |start_ns, end_ns, seen| StreamInterval {

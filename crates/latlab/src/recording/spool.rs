@@ -410,6 +410,18 @@ mod tests {
     }
 
     #[test]
+    fn a_changed_part_counts_as_the_one_of_its_place() {
+        let part_bytes = 3 * EVENT_BYTES;
+        for part in 0..3 {
+            let mut bytes = three_parts();
+            bytes[HEADER_BYTES + part * part_bytes + 9] ^= 1;
+            let spool = opened(&bytes);
+            let events = |part: usize| part as u64 * 3..part as u64 * 3 + 3;
+            assert_eq!((&spool.damaged[..], spool.missing_parts, spool.unchecked), (&[events(part)][..], 0, 0));
+        }
+    }
+
+    #[test]
     fn a_part_that_is_missing_doubled_or_exchanged_is_noticed() {
         let bytes = three_parts();
         let (head, parts) = bytes.split_at(HEADER_BYTES);

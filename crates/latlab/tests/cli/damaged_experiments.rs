@@ -152,7 +152,13 @@ fn a_judged_run_of_an_experiment_with_damaged_rows_is_left_out_and_keeps_no_gate
         let (lab, runs) = finished_experiment();
         let last = runs.last().expect("runs");
         fs::write(lab.path("E/runs").join(last).join("probes.parquet"), "PAR1").expect("written");
-        let ran = lab.line(command).arg("--json").stderr(contains(last.as_str())).failure(1).json();
+        let ran = lab
+            .line(command)
+            .arg("--json")
+            .stderr(contains(last.as_str()))
+            .stderr(contains("  cause: "))
+            .failure(1)
+            .json();
         let last_summary = ran["summaries"].as_array().and_then(|summaries| summaries.last());
         let gates = last_summary.map_or(&ran["gates"], |summary| &summary["gates"]);
         assert_eq!(gates[0]["reason"], "missing-runs", "{command}");

@@ -323,6 +323,24 @@ fn a_forged_close_closes_nothing() {
 }
 
 #[test]
+fn a_close_of_another_session_number_or_nonce_is_dropped_with_its_reason() {
+    let mut stage = keyed();
+    let session = open_on(&mut stage, 1).expect("a session");
+    let mut close = |session, nonce| {
+        let mut datagram = [0; latlab::wire::CLOSE_BYTES];
+        let close = latlab::wire::Close { session, nonce, wants_socket_drops: true };
+        close.write(&key(1).setup_key().codes(), &mut datagram);
+        assert_eq!(stage.ask(&datagram), None);
+    };
+    let others = (0..=u16::MAX).filter(|number| *number != session.number());
+    others.for_each(|number| close(number, [1; 16]));
+    close(session.number(), [2; 16]);
+    assert_eq!(dropped(&mut stage, DropReason::NoSession), u64::from(u16::MAX));
+    assert_eq!(dropped(&mut stage, DropReason::WrongAddress), 1);
+    assert_eq!(stage.reflector.open_sessions(), 1);
+}
+
+#[test]
 fn a_session_continues_past_a_wrap_of_the_low_half_of_the_counter() {
     let mut stage = keyed();
     let mut session = open_on(&mut stage, 1).expect("a session");

@@ -301,7 +301,80 @@ fn varint(bytes: &[u8]) -> Option<(u32, &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::encode::TableWriter;
     use super::*;
+    use crate::diagnostics::Explain;
+    use crate::platform::Directory;
+
+    const ROWS: usize = 1_000;
+    const COLUMNS: [ColumnSpec; 7] = [
+        ColumnSpec::required("i64", ColumnType::I64),
+        ColumnSpec::required("u64", ColumnType::U64),
+        ColumnSpec::nullable("i32", ColumnType::I32),
+        ColumnSpec::nullable("u32", ColumnType::U32),
+        ColumnSpec::required("u16", ColumnType::U16),
+        ColumnSpec::required("flag", ColumnType::Flag),
+        ColumnSpec::required("word", ColumnType::Word),
+    ];
+
+    fn numbers() -> Vec<IntColumn> {
+        let column = |value: fn(i64) -> Option<i64>| (0..ROWS as i64).map(value).collect();
+        vec![
+            column(|row| Some(row * row - 1_000)),
+            column(|row| Some(row << 40)),
+            column(|row| (row % 3 > 0).then_some(-row)),
+            column(|row| (row % 5 > 0).then_some(i64::from(u32::MAX) - row)),
+            column(|row| Some(i64::from(u16::MAX) - row)),
+            column(|row| Some(row % 2)),
+        ]
+    }
+
+    fn words() -> Vec<&'static str> {
+        (0..ROWS).map(|row| ["lost", "answered", "late"][row * row % 3]).collect()
+    }
+
+    fn table() -> Vec<u8> {
+        let mut writer = TableWriter::new(Vec::new(), "run", "row", &COLUMNS).expect("a schema");
+        let mut group = writer.group(ROWS).expect("a row group");
+        numbers().iter().for_each(|column| group.ints(column).expect("encodes"));
+        group.words(&WordColumn::Each(words()), |word| word).expect("encodes");
+        group.close().expect("all columns");
+        writer.finish().expect("a footer")
+    }
+
+    fn opened<T>(bytes: &[u8], read: impl Fn(&GroupReader<'_>) -> Result<T, String>) -> Result<Vec<T>, RecordingError> {
+        let directory = tempfile::tempdir().expect("temporary directory");
+        std::fs::write(directory.path().join("table"), bytes).expect("written");
+        let directory = Directory::open(directory.path()).expect("opens");
+        TableReader::new(TableFile::open(&directory, "table", None)?, &COLUMNS)?.groups(read).collect()
+    }
+
+    #[test]
+    fn every_type_of_column_is_read_as_it_was_written() {
+        let word = |text: &str| ["lost", "answered", "late"].into_iter().find(|word| *word == text);
+        let read = |group: &GroupReader<'_>| {
+            let numbers = (0..6).map(|column| group.ints(column)).collect::<Result<Vec<_>, _>>()?;
+            Ok((numbers, group.words(6, word)?))
+        };
+        let groups = opened(&table(), read).expect("sound");
+        let [(read_numbers, read_words)] = &groups[..] else { panic!("{} row groups", groups.len()) };
+        for (read, written) in read_numbers.iter().zip(numbers()) {
+            assert!((0..ROWS).all(|row| read.get(row) == written.get(row)), "{read:?}");
+        }
+        let WordColumn::Each(read_words) = read_words else { panic!("one word for all") };
+        assert_eq!(read_words, &words());
+    }
+
+    #[test]
+    fn a_column_outside_of_the_file_is_damage() {
+        let bytes = table();
+        let (rest, tail) = bytes.split_last_chunk::<8>().expect("a footer");
+        let footer = u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]) as usize;
+        let without_data = [&bytes[..4], &rest[rest.len() - footer..], tail].concat();
+        let error = opened(&without_data, |group| group.ints(0)).expect_err("no data");
+        let cause = error.explain().cause.expect("a cause");
+        assert!(cause.contains("column `i64`, row group 0: a column chunk of "), "{cause}");
+    }
 
     #[test]
     fn runs_and_bit_packed_groups_decode() {

@@ -227,6 +227,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_nearest_word_differs_in_a_third_of_its_letters_at_most() {
+        for (word, known, expected) in [
+            ("prcisoin", "precision", Some("precision")),
+            ("xxxcision", "precision", Some("precision")),
+            ("xxxxision", "precision", None),
+            ("xo", "no", Some("no")),
+            ("xx", "no", None),
+        ] {
+            assert_eq!(nearest(word, &[known]), expected, "{word}");
+        }
+    }
+
+    #[test]
     fn durations_are_parsed() {
         let table: &[(&str, i64)] = &[
             ("100ns", 100),
