@@ -140,7 +140,7 @@ fn restoration_hint(peer: &str) -> String {
         None => "`latlab doctor --restore` on that host".into(),
     };
     format!(
-        "what was measured before is in the recording; the agent puts its host in order by itself, 5 s after the latest \
+        "what was recorded before is kept; the agent puts its host in order by itself, 5 s after the latest \
          end that the run could have, and its watchdog does a second later if the agent cannot; if that was killed too, \
          {restore} does it, and so does the next latlab there"
     )
@@ -204,9 +204,9 @@ impl Explain for AgentError {
             AgentError::NotOneHost { .. } => {
                 failure.because("it is no address of one host").hint("`--peer-addr ADDR` names the address to measure")
             }
-            AgentError::OtherHost { peer, reached, known } => failure.because(other_host_cause(peer, known)).hint(
-                format!("add `--peer-addr {reached}` if that is an address of this host and probes may go there"),
-            ),
+            AgentError::OtherHost { peer, known, .. } => failure
+                .because(other_host_cause(peer, known))
+                .hint("`--peer-addr ADDR` names the address to measure, as is needed behind a jump host or NAT"),
             AgentError::OtherAddress { .. } => failure
                 .because("probes would go to a host that has not agreed to them; none was sent")
                 .hint("latlab never answers so: see what runs there, and what relays its bytes"),

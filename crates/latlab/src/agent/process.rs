@@ -19,6 +19,10 @@ const STDERR_BYTES: usize = 2_048;
 const END_TIMEOUT: Duration = Duration::from_secs(3);
 /// The time for the process to end after SIGTERM, before it is killed.
 const TERMINATION_TIMEOUT: Duration = Duration::from_secs(1);
+/// The most of a program's output that is read: `ssh -G` prints some 10 kB.
+const OUTPUT_BYTES_MAX: u64 = 1 << 20;
+/// The time for a program to name the addresses of a host.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time for the rest of standard error to arrive after the end of the process.
 const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
 
@@ -61,13 +65,26 @@ pub(super) fn addresses_of(host: &str) -> Vec<IpAddr> {
     let listed = output_of(&["getent", "ahosts", "--", name]);
     // An address of the link has its zone behind a percent sign.
     let listed = listed.lines().filter_map(|line| line.split([' ', '%']).next()?.parse().ok());
-    resolved.chain(listed).map(|address| address.to_canonical()).collect()
+    let mut known: Vec<_> = resolved.chain(listed).map(|address| address.to_canonical()).collect();
+    known.sort_unstable();
+    known.dedup();
+    known
 }
 
-/// The standard output of a program; empty if it cannot be started.
+/// The standard output of a program; empty if it cannot be started, or does not end within [`LOOKUP_TIMEOUT`].
 fn output_of(words: &[&str]) -> String {
-    let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output();
-    output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+    let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+    let Ok((mut process, to, mut from)) = AgentProcess::start(&words) else { return String::new() };
+    drop(to);
+    let reader = thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = from.by_ref().take(OUTPUT_BYTES_MAX).read_to_end(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    if process.wait(LOOKUP_TIMEOUT).is_none() {
+        process.signal(Signal::KILL);
+    }
+    reader.join().unwrap_or_default()
 }
 
 /// A process in a group of its own, so that Ctrl-C does not reach it. It gets SIGTERM when the thread that started it

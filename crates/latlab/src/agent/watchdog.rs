@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getppid, kill_process};
+use rustix::process::{Signal, getppid, kill_process};
 
 /// The hidden command.
 const COMMAND: &str = "watchdog";
@@ -42,7 +42,13 @@ impl Watchdog {
     pub(super) fn start() -> io::Result<Watchdog> {
         let mut command = Command::new(std::env::current_exe()?);
         // It must not keep the streams of the agent open.
-        command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let agent = std::process::id().to_string();
+        command
+            .args([COMMAND, &agent])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0);
         let mut child = command.spawn()?;
         let to = child.stdin.take().ok_or_else(|| io::Error::other("no pipe to the process"))?;
         // A stopped watchdog must not stop the agent.
@@ -75,18 +81,19 @@ impl Drop for Watchdog {
     }
 }
 
-/// Waits until the agent that writes to `input`, the parent of this process, has ended. It is killed if it is silent for
-/// longer than it announced.
+/// Waits until `agent`, the process that writes to `input`, has ended. It is killed if it is silent for longer than it
+/// announced.
 ///
 /// # Errors
 /// `input` cannot be read.
-pub fn wait_for_end(input: BorrowedFd<'_>) -> io::Result<()> {
+pub fn wait_for_end(agent: u32, input: BorrowedFd<'_>) -> io::Result<()> {
     if wait_for_silence(input)? == Silence::Ended {
         return Ok(());
     }
-    // It is alive: nothing else holds the other end of the pipe.
-    if let Some(agent) = getppid().filter(|agent| *agent != Pid::INIT) {
-        kill_process(agent, Signal::KILL)?;
+    // The parent of this process as long as it is alive: its number cannot be that of another process.
+    if let Some(parent) = getppid().filter(|parent| u32::try_from(parent.as_raw_nonzero().get()) == Ok(agent)) {
+        // Fails if it ends now.
+        let _ = kill_process(parent, Signal::KILL);
     }
     let deadline = Instant::now() + END_TIMEOUT;
     // A process that waits for a device does not end at once.

@@ -162,12 +162,12 @@ fn start_workers(request: &StressorRequest) -> Result<Workers, Failure> {
 }
 
 /// `latlab watchdog`: waits until the agent that started it has ended, or kills it, and restores what it has set.
-pub(super) fn watchdog() -> Result<Outcome, Failure> {
-    let agent = std::os::unix::process::parent_id();
-    wait_for_end(io::stdin().as_fd()).map_err(refused("watch standard input"))?;
+pub(super) fn watchdog(agent: u32) -> Result<Outcome, Failure> {
+    let waited = wait_for_end(agent, io::stdin().as_fd());
     if let Some(journal) = KnobJournal::for_user() {
         restore_of(agent, &journal, &HostRoot::for_knobs());
     }
+    waited.map_err(refused("watch standard input"))?;
     Ok(Outcome::Done)
 }
 

@@ -104,7 +104,7 @@ fn dispatch(command: Command, console: Console) -> Result<Outcome, Failure> {
         Command::Reflector => child_processes::reflector(&console),
         Command::Stressor => child_processes::stressor(&console),
         Command::NetLoad => child_processes::net_load(&console),
-        Command::Watchdog => child_processes::watchdog(),
+        Command::Watchdog { agent } => child_processes::watchdog(agent),
         Command::Agent(args) => {
             resolve::agent(args)?;
             agent::run(&console)

@@ -228,7 +228,8 @@ pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<FoundRecord
             Some(own) => conditions.extend(own),
             // Without its file a condition that never ran would vanish; a journal that cannot be read is named above.
             None if read_state(directory).is_err() => {}
-            None => _ = missing.insert(format!("the file of `{}`", directory.display())),
+            None if missing.iter().any(|name: &String| name.starts_with(&file_of(directory))) => {}
+            None => _ = missing.insert(file_of(directory)),
         }
     }
     Ok(FoundRecordings { groups, experiments, conditions, missing })
@@ -393,7 +394,16 @@ pub(super) fn gone(directory: &Path) -> Vec<String> {
     let Ok(state) = read_state(directory) else {
         return vec![format!("the journal of `{}`", directory.display())];
     };
-    let is_edited = is_edited(directory, &state).unwrap_or(false);
-    let file = is_edited.then(|| format!("the file of `{}`, which was edited", directory.display()));
+    let file = match is_edited(directory, &state) {
+        Ok(is_edited) => is_edited.then(|| format!("{}, which was edited", file_of(directory))),
+        Err(error) => {
+            let cause = error.explain().cause.unwrap_or_else(|| error.to_string());
+            Some(format!("{} ({cause})", file_of(directory)))
+        }
+    };
     gone_runs(directory, &state).into_iter().map(|name| format!("`{name}`")).chain(file).collect()
+}
+
+fn file_of(directory: &Path) -> String {
+    format!("the file of `{}`", directory.display())
 }

@@ -96,7 +96,7 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
     if !found.missing.is_empty() {
         let names = found.missing.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         let hint = "no gate is kept: restore them, or repeat the experiment";
-        console.warning(&format!("recordings are gone or damaged: {names}"), Some(hint));
+        console.warning(&format!("gone, damaged or edited: {names}"), Some(hint));
     }
     Ok(found)
 }

@@ -426,7 +426,7 @@ impl RunGroups {
             Caveat::new(
                 Severity::Warning,
                 "missing-runs",
-                format!("recordings are gone or damaged: {}", self.missing.join(", ")),
+                format!("gone, damaged or edited: {}", self.missing.join(", ")),
                 "verdicts are about the others, which may be the better ones; no gate is kept",
                 "restore them, or measure again; a start that was killed leaves an empty directory, which you can remove",
             )

@@ -164,7 +164,7 @@ impl GroupingError {
     pub fn beside_missing(self, missing: &[String]) -> GroupingError {
         match self {
             GroupingError::TooFewGroups { groups, cause, hint } if !missing.is_empty() => {
-                let cause = format!("{cause}; recordings are gone or damaged: {}", missing.join(", "));
+                let cause = format!("{cause}; gone, damaged or edited: {}", missing.join(", "));
                 GroupingError::TooFewGroups { groups, cause, hint }
             }
             GroupingError::NoFactor { known, .. } if known.is_empty() => {

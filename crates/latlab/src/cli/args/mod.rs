@@ -79,7 +79,10 @@ pub enum Command {
     NetLoad,
     /// Restore what the agent that started this process has set, if it stops
     #[command(hide = true)]
-    Watchdog,
+    Watchdog {
+        /// Process ID of the agent
+        agent: u32,
+    },
     /// Make one load for the latlab that started this process; settings come on stdin
     #[command(hide = true)]
     Stressor,

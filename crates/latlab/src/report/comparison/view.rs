@@ -291,7 +291,7 @@ fn gate(gated: &ChangeGateResult, comparisons: &Comparisons) -> String {
         Some(GateReason::Unanswered) => ": no run of it got an answer",
         Some(GateReason::Infinite) => ": it is infinite, and the baseline is not",
         Some(GateReason::NothingToJudge) => nothing_to_judge(gated, comparisons),
-        Some(GateReason::MissingRuns) => ": recordings are gone or damaged",
+        Some(GateReason::MissingRuns) => ": recordings or files of the experiment are gone, damaged or edited",
         Some(GateReason::Losses) => ": what was lost makes the change uncertain",
         Some(GateReason::BothSides | GateReason::Untested | GateReason::Unsupported) | None => "",
     };
