@@ -274,14 +274,18 @@ fn an_experiment_whose_judged_runs_are_all_gone_names_them() {
     let judged = recordings_in(&lab.path("E/runs")).into_iter().filter(|run| !is_warmup(run));
     judged.for_each(|run| fs::remove_dir_all(run).expect("removed"));
     let last = runs.last().expect("runs");
-    let ran = lab.line("compare E").stdout(empty()).stderr(contains("gone or damaged")).stderr(contains(last.as_str()));
+    let ran = lab
+        .line("compare E")
+        .stdout(empty())
+        .stderr(contains("gone, damaged or edited"))
+        .stderr(contains(last.as_str()));
     let ran = ran.failure(2);
     let gated = Latlab::at(ran.directory()).line("summary E --gate p50<=10s").stderr(contains("has no judged run"));
     gated.failure(1);
     for run in recordings_in(&ran.directory().join("E/runs")) {
         fs::remove_dir_all(run).expect("removed");
     }
-    let none = Latlab::at(ran.directory()).line("compare --by size E/runs").stderr(contains("gone or damaged"));
+    let none = Latlab::at(ran.directory()).line("compare --by size E/runs").stderr(contains("gone, damaged or edited"));
     none.failure(2);
     Latlab::at(ran.directory()).line("run E").stderr(lacks("one condition")).stderr(contains(last.as_str())).failure(4);
 }
@@ -307,6 +311,6 @@ fn a_condition_whose_runs_are_gone_is_named_where_the_others_are_one_group() {
     let gone: Vec<&String> = runs.iter().filter(is_of_first).collect();
     gone.iter().for_each(|run| fs::remove_dir_all(lab.path("E/runs").join(run)).expect("removed"));
     let rest: Vec<String> = runs.iter().filter(|run| !gone.contains(run)).map(|run| format!("E/runs/{run}")).collect();
-    let one = lab.line("compare --by size").args(&rest).stdout(empty()).stderr(contains("gone or damaged"));
+    let one = lab.line("compare --by size").args(&rest).stdout(empty()).stderr(contains("gone, damaged or edited"));
     one.stderr(contains(*gone.last().expect("some"))).failure(2);
 }

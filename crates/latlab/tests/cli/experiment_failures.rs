@@ -239,7 +239,11 @@ fn an_experiment_that_is_continued_after_its_end_pays_for_each_look() {
         fs::remove_dir_all(gone.path()).expect("removed");
         let name = gone.file_name().to_string_lossy().into_owned();
         let gated = ["compare", &shown, "--statistic", "p50", "--gate", "p50 <= +900%"];
-        Latlab::at(directory.path()).args(gated).stdout(contains(&name)).stdout(contains("gone or damaged")).failure(1);
+        Latlab::at(directory.path())
+            .args(gated)
+            .stdout(contains(&name))
+            .stdout(contains("gone, damaged or edited"))
+            .failure(1);
         assert!(text.contains(if looks.is_empty() { "99.6875 % intervals" } else { "98.42 % intervals" }), "{text}");
     }
     let directory = directory_with(&file(2, "looks = 11\n"));
