@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::net::{IpAddr, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -57,12 +57,12 @@ fn ssh_command_line(host: &str, family: Option<Family>) -> Vec<String> {
 }
 
 /// The addresses of the host that ssh connects to for `host`: those of the name in ssh's configuration, as this program and as
-/// the C library resolve it (getent(1): hosts of mDNS and of directories). Empty if there are none.
+/// the C library resolve it (getent(1): hosts of mDNS and of directories). Empty if there are none, or if ssh does not answer.
 pub(super) fn addresses_of(host: &str) -> Vec<IpAddr> {
-    let configured = output_of(&["ssh", "-G", "--", host]);
-    let name = configured.lines().find_map(|line| line.strip_prefix("hostname ")).unwrap_or(host);
+    let Some(configured) = output_of(&["ssh", "-G", "--", host]) else { return Vec::new() };
+    let Some(name) = configured.lines().find_map(|line| line.strip_prefix("hostname ")) else { return Vec::new() };
     let resolved = (name, 0).to_socket_addrs().into_iter().flatten().map(|address| address.ip());
-    let listed = output_of(&["getent", "ahosts", "--", name]);
+    let listed = output_of(&["getent", "ahosts", "--", name]).unwrap_or_default();
     // An address of the link has its zone behind a percent sign.
     let listed = listed.lines().filter_map(|line| line.split([' ', '%']).next()?.parse().ok());
     let mut known: Vec<_> = resolved.chain(listed).map(|address| address.to_canonical()).collect();
@@ -71,20 +71,22 @@ pub(super) fn addresses_of(host: &str) -> Vec<IpAddr> {
     known
 }
 
-/// The standard output of a program; empty if it cannot be started, or does not end within [`LOOKUP_TIMEOUT`].
-fn output_of(words: &[&str]) -> String {
+/// The standard output of a program; `None` if it cannot be started, fails, or does not end within [`LOOKUP_TIMEOUT`].
+fn output_of(words: &[&str]) -> Option<String> {
     let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
-    let Ok((mut process, to, mut from)) = AgentProcess::start(&words) else { return String::new() };
+    let (mut process, to, from) = AgentProcess::start(&words).ok()?;
     drop(to);
-    let reader = thread::spawn(move || {
+    let (sender, read) = mpsc::channel();
+    // Not joined: another process may keep the pipe open.
+    thread::spawn(move || {
         let mut text = Vec::new();
-        let _ = from.by_ref().take(OUTPUT_BYTES_MAX).read_to_end(&mut text);
-        String::from_utf8_lossy(&text).into_owned()
+        let _ = from.take(OUTPUT_BYTES_MAX).read_to_end(&mut text);
+        let _ = sender.send(text);
     });
-    if process.wait(LOOKUP_TIMEOUT).is_none() {
-        process.signal(Signal::KILL);
-    }
-    reader.join().unwrap_or_default()
+    let status = process.wait(LOOKUP_TIMEOUT);
+    process.signal(Signal::KILL);
+    let text = read.recv_timeout(STDERR_TIMEOUT).ok()?;
+    status.filter(ExitStatus::success).map(|_| String::from_utf8_lossy(&text).into_owned())
 }
 
 /// A process in a group of its own, so that Ctrl-C does not reach it. It gets SIGTERM when the thread that started it

@@ -87,7 +87,8 @@ impl Drop for Watchdog {
 /// # Errors
 /// `input` cannot be read.
 pub fn wait_for_end(agent: u32, input: BorrowedFd<'_>) -> io::Result<()> {
-    if wait_for_silence(input)? == Silence::Ended {
+    let silence = wait_for_silence(input);
+    if matches!(silence, Ok(Silence::Ended)) {
         return Ok(());
     }
     // The parent of this process as long as it is alive: its number cannot be that of another process.
@@ -100,7 +101,7 @@ pub fn wait_for_end(agent: u32, input: BorrowedFd<'_>) -> io::Result<()> {
     while is_readable(input, deadline.saturating_duration_since(Instant::now()))?
         && rustix::io::read(input, &mut [0; READ_BYTES][..]) != Ok(0)
     {}
-    Ok(())
+    silence.map(drop)
 }
 
 /// Why nothing more is expected of an agent.

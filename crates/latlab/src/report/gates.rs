@@ -69,7 +69,10 @@ fn words(result: &ValueGateResult, kind: Kind) -> String {
             format!("{}; too few effective observations lie beyond it", shown.words(figure))
         }
         (Some(GateReason::MissingRuns), value) => {
-            format!("{}; finished runs of its experiment are gone or damaged", value.unwrap_or_else(|| "–".into()))
+            format!(
+                "{}; runs or files of its experiment are gone, damaged or edited",
+                value.unwrap_or_else(|| "–".into())
+            )
         }
         (_, Some(value)) => value,
         (_, None) => "there is nothing to judge".into(),

@@ -361,6 +361,10 @@ fn an_agent_that_names_another_reflector_address_is_refused_and_gets_no_probe() 
         ("224.0.0.1", "224.0.0.1", Some("cannot measure `ssh:far` at `224.0.0.1`")),
         ("255.255.255.255", "255.255.255.255", Some("cannot measure `ssh:far` at `255.255.255.255`")),
         ("ff02::1", "ff02::1", Some("cannot measure `ssh:far` at `ff02::1`")),
+        // ssh that does not say to which host it connects.
+        ("127.0.0.1'; exit 1; echo '", "127.0.0.1", Some("are not known here")),
+        // A process that keeps its output open.
+        ("127.0.0.1'; sleep 60 & exit; echo '", "127.0.0.1", None),
         ("localhost", "127.0.0.1", None),
         ("127.0.0.1", "::ffff:127.0.0.1", None),
     ] {
@@ -370,7 +374,7 @@ fn an_agent_that_names_another_reflector_address_is_refused_and_gets_no_probe() 
         let Some(target) = altered_agent(home.path(), &change) else { return };
         let ssh = home.path().join("ssh");
         let words = target.trim_start_matches("cmd:");
-        let text = format!("#!/bin/sh\n[ \"$1\" = -G ] && exec echo 'hostname {configured}'\nexec {words}\n");
+        let text = format!("#!/bin/sh\n[ \"$1\" = -G ] && {{ echo 'hostname {configured}'; exit; }}\nexec {words}\n");
         fs::write(&ssh, text).expect("written");
         fs::set_permissions(&ssh, fs::Permissions::from_mode(0o700)).expect("ours");
         let path = std::env::var("PATH").expect("sh(1) is in it");
