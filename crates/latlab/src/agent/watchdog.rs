@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
-use rustix::process::{Signal, getppid, kill_process};
+use rustix::process::{Signal, kill_process};
+
+use crate::host::process::as_parent;
 
 /// The hidden command.
 const COMMAND: &str = "watchdog";
@@ -92,7 +94,7 @@ pub fn wait_for_end(agent: u32, input: BorrowedFd<'_>) -> io::Result<()> {
         return Ok(());
     }
     // The parent of this process as long as it is alive: its number cannot be that of another process.
-    if let Some(parent) = getppid().filter(|parent| u32::try_from(parent.as_raw_nonzero().get()) == Ok(agent)) {
+    if let Some(parent) = as_parent(agent) {
         // Fails if it ends now.
         let _ = kill_process(parent, Signal::KILL);
     }

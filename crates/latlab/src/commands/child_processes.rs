@@ -162,7 +162,14 @@ fn start_workers(request: &StressorRequest) -> Result<Workers, Failure> {
 }
 
 /// `latlab watchdog`: waits until the agent that started it has ended, or kills it, and restores what it has set.
+///
+/// # Errors
+/// `agent` runs and is not the parent of this process: a user has typed the command, and the settings of `agent` stay.
 pub(super) fn watchdog(agent: u32) -> Result<Outcome, Failure> {
+    if process::as_parent(agent).is_none() && process::is_alive(agent) {
+        return Err(Failure::request(format!("process {agent} did not start this watchdog"))
+            .hint("this command is for latlab itself; `latlab doctor --restore` restores what a latlab that has ended had set"));
+    }
     let waited = wait_for_end(agent, io::stdin().as_fd());
     if let Some(journal) = KnobJournal::for_user() {
         restore_of(agent, &journal, &HostRoot::for_knobs());

@@ -16,8 +16,7 @@ use crate::cli::resolve::{Grouping, NamedGlob, Sources};
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure, in_words};
 use crate::experiment::{
-    ExperimentState, can_be_of, gone_runs, has_journal, is_edited, is_experiment, observe, read_state, runs_directory,
-    runs_of,
+    ExperimentState, can_be_of, gone_runs, is_edited, is_experiment, observe, read_state, runs_directory, runs_of,
 };
 use crate::formats::numbers::{self, NumbersError, TextColumn};
 use crate::plan::{Factors, Kind};
@@ -254,8 +253,7 @@ fn experiments_of(path: &Path, runs: &[FoundRun]) -> BTreeSet<PathBuf> {
     // An absolute path has all of its ancestors: the runs of an experiment are two levels below it.
     let paths = std::iter::once(path).chain(runs.iter().map(|run| run.path.as_path()));
     let absolute = paths.filter_map(|path| path.canonicalize().ok());
-    let of =
-        |path: PathBuf| path.ancestors().take(3).find(|it| is_experiment(it) || has_journal(it)).map(Path::to_owned);
+    let of = |path: PathBuf| path.ancestors().take(3).find(|it| is_experiment(it)).map(Path::to_owned);
     absolute.filter_map(of).collect()
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::error::ExperimentError;
+use super::error::{ExperimentError, READ};
 use super::journal::{ExperimentJournal, JOURNAL, JournalEntry, RunnerProcess};
 use super::results::outcome_of_recording;
 use super::runner::RunJournal;
@@ -66,14 +66,10 @@ impl StoreLock {
     }
 }
 
-/// Whether `path` is an experiment's directory.
+/// Whether `path` is an experiment's directory: it has a file, a journal and a store of runs, of which one may be lost.
 pub(crate) fn is_experiment(path: &Path) -> bool {
-    path.join(FILE).is_file()
-}
-
-/// Whether `path` has the journal of an experiment, which it keeps if its file is gone.
-pub(crate) fn has_journal(path: &Path) -> bool {
-    path.join(JOURNAL).is_file()
+    let parts = [path.join(FILE).is_file(), path.join(JOURNAL).is_file(), path.join(RUNS).is_dir()];
+    parts.into_iter().filter(|is_there| *is_there).count() > 1
 }
 
 /// The store of the runs of the experiment in `directory`.
@@ -94,7 +90,7 @@ pub(crate) fn file_path(directory: &Path) -> PathBuf {
 /// The text of that file.
 pub(crate) fn file_text(directory: &Path) -> Result<String, ExperimentError> {
     let path = file_path(directory);
-    input_file::read_text(&path, EXPERIMENT_FILE_MAX_BYTES).map_err(ExperimentError::refused("read", path))
+    input_file::read_text(&path, EXPERIMENT_FILE_MAX_BYTES).map_err(ExperimentError::refused(READ, path))
 }
 
 /// Refuses an experiment whose file or journal another user can write or exchange: both say which commands run.

@@ -88,6 +88,9 @@ pub enum ExperimentError {
     Recording(#[from] RecordingError),
 }
 
+/// The action of reading a file of an experiment, which may be lost.
+pub(super) const READ: &str = "read";
+
 impl ExperimentError {
     /// Wraps the error of `action` on `path`.
     pub(super) fn refused(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> ExperimentError {
@@ -112,6 +115,8 @@ impl Explain for ExperimentError {
                     io::ErrorKind::StorageFull => {
                         failure.hint("free some space, then run the same command again: no run that ended is lost")
                     }
+                    io::ErrorKind::NotFound if *action == READ => Failure { exit_code: 2, ..failure }
+                        .hint("put it back as it was; `latlab run FILE --new` begins another experiment"),
                     _ if action.ends_with("the store") => failure.hint("name a writable place with `--store`"),
                     _ => failure,
                 }

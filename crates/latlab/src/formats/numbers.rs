@@ -364,6 +364,16 @@ mod tests {
     }
 
     #[test]
+    fn a_delimiter_that_can_be_part_of_a_number_splits_it() {
+        for (delimiter, text, expected) in
+            [(".", "1.5\n2.25\n", [1.0, 2.0]), ("-", "-1-2\n-3\n", [1.0, 3.0]), ("0", "10\n203\n", [1.0, 2.0])]
+        {
+            let column = TextColumn { number: 1, delimiters: delimiter.into() };
+            assert_eq!(read_numbers("x", text.as_bytes(), &column).expect("numbers"), expected, "{delimiter}");
+        }
+    }
+
+    #[test]
     fn lines_may_be_longer_than_the_buffer() {
         let long = format!("1{}\n2\n{} 3\n", " ".repeat(3 * BUFFER_BYTES), " ".repeat(BUFFER_BYTES));
         assert_eq!(read_numbers("x", long.as_bytes(), &first()).expect("numbers"), [1.0, 2.0, 3.0]);

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use super::root::HostRoot;
@@ -27,8 +27,7 @@ impl ProcessIdentity {
 
     /// Whether it still runs; a zombie does not.
     pub(super) fn is_alive(&self) -> bool {
-        let same = stat_of(self.pid)
-            .is_some_and(|stat| stat.started_ticks == self.started_ticks && !matches!(stat.state, 'Z' | 'X'));
+        let same = stat_of(self.pid).is_some_and(|stat| stat.started_ticks == self.started_ticks && stat.is_alive());
         same && self.is_of_this_boot()
     }
 
@@ -60,6 +59,12 @@ struct ProcessStat {
     started_ticks: u64,
 }
 
+impl ProcessStat {
+    const fn is_alive(&self) -> bool {
+        !matches!(self.state, 'Z' | 'X')
+    }
+}
+
 fn stat_of(pid: u32) -> Option<ProcessStat> {
     let text = HostRoot::live().line(&format!("proc/{pid}/stat")).ok()?;
     // The name in parentheses may contain anything; state is field 3, the parent field 4, start field 22.
@@ -82,7 +87,17 @@ fn stat_of(pid: u32) -> Option<ProcessStat> {
 /// The kernel refused the request.
 pub fn tie_to_parent(parent: u32) -> io::Result<bool> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    Ok(getppid().is_some_and(|now| u32::try_from(now.as_raw_nonzero().get()) == Ok(parent)))
+    Ok(as_parent(parent).is_some())
+}
+
+/// The process `pid` if it is the parent of this one.
+pub fn as_parent(pid: u32) -> Option<Pid> {
+    getppid().filter(|parent| u32::try_from(parent.as_raw_nonzero().get()) == Ok(pid))
+}
+
+/// Whether a process `pid` runs; a zombie does not.
+pub fn is_alive(pid: u32) -> bool {
+    stat_of(pid).is_some_and(|stat| stat.is_alive())
 }
 
 #[cfg(test)]

@@ -100,8 +100,7 @@ pub(crate) fn tables_of(manifest: &Manifest) -> Vec<(&'static str, Option<u64>)>
 
 fn enter_checksums(directory: &Directory, manifest: &mut Manifest) -> Result<(), RecordingError> {
     let of_table = |(name, _): (&'static str, _)| -> Result<(String, TableChecksums), RecordingError> {
-        let checksums = TableFile::open(directory, name, None)?.checksums_on_disk();
-        Ok((name.into(), checksums.map_err(|what| RecordingError::damaged(directory.path_of(name), what))?))
+        Ok((name.into(), TableFile::open(directory, name, None)?.checksums_on_disk()?))
     };
     manifest.checksums = tables_of(manifest).into_iter().map(of_table).collect::<Result<_, _>>()?;
     Ok(())

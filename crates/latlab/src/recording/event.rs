@@ -333,7 +333,11 @@ mod tests {
             [OFFERED, 0, 1, 2, PACKETS_MAX, 0, 0, 0],
             [OFFERED, 0, 1, 2, 0, 0, many, 0],
             [COUNTED, 0, 1, 2, 0, many, 0, 0],
+            [OFFERED, 0, 1, 2, 0, PACKETS_MAX, 0, 0],
+            [OFFERED, 0, 1, 2, 0, 0, PACKETS_MAX, 0],
             [COUNTED, 0, far, 2, 0, 0, 0, 0],
+            [COUNTED, 0, STAMP_MAX, 2, 0, 0, 0, 0],
+            [COUNTED, 0, 1, STAMP_MAX, 0, 0, 0, 0],
         ] {
             assert_eq!(SpoolEvent::from_words(words), None, "{words:?}");
         }

@@ -274,6 +274,10 @@ mod tests {
     }
 
     fn reflected(bytes: usize, key: Option<TagKey>) -> Vec<u8> {
+        reflected_with(bytes, key, Some(Nanos(1_500)), Some(5))
+    }
+
+    fn reflected_with(bytes: usize, key: Option<TagKey>, kernel_lead: Option<Nanos>, cpu: Option<u16>) -> Vec<u8> {
         let mut datagram = vec![0xaa; bytes];
         ProbeHeader::write_probe(3, 1 << 33 | 9, key.as_ref(), &mut datagram);
         let received = Stamp::from_nanos(0x0bcd_ef01_2345_6789);
@@ -282,9 +286,9 @@ mod tests {
             counter: 1 << 33 | 9,
             key,
             received,
-            kernel_received: Some(received - Nanos(1_500)),
+            kernel_received: kernel_lead.map(|lead| received - lead),
         };
-        reflection.write(received + Nanos(777), Some(5), &mut datagram);
+        reflection.write(received + Nanos(777), cpu, &mut datagram);
         datagram
     }
 
@@ -320,6 +324,18 @@ mod tests {
             assert_eq!(facts.dwell, Some(Nanos(777)));
             assert_eq!(facts.kernel_lead, knowing.then_some(Nanos(1_500)), "{bytes} bytes");
             assert_eq!(facts.cpu, knowing.then_some(5), "{bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn a_kernel_stamp_and_a_cpu_are_known_independently_of_each_other() {
+        for kernel_lead in [None, Some(Nanos(1_500))] {
+            for cpu in [None, Some(5)] {
+                let datagram = reflected_with(40, Some(key()), kernel_lead, cpu);
+                let facts = SealedAnswer::parse(&datagram).expect("an answer").open(Some(&key()), 1 << 33 | 9);
+                let facts = facts.expect("genuine");
+                assert_eq!((facts.kernel_lead, facts.cpu), (kernel_lead, cpu));
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::compare::document;
 use crate::harness::{Latlab, contains, empty, lacks};
+use crate::hostile::in_place_of;
 use crate::sealed::{write_journal, write_manifest};
 use crate::store::recordings_in;
 
@@ -29,6 +30,12 @@ fn finished_experiment() -> (Latlab, Vec<String>) {
 fn is_warmup(recording: &Path) -> bool {
     let manifest = fs::read_to_string(recording.join("manifest.json")).expect("a manifest");
     serde_json::from_str::<Value>(&manifest).expect("JSON")["experiment"]["warmup"] == true
+}
+
+/// The first gate of a comparison, or of the last of several summaries.
+fn first_gate(document: &Value) -> &Value {
+    let last_summary = document["summaries"].as_array().and_then(|summaries| summaries.last());
+    &last_summary.unwrap_or(document)["gates"][0]
 }
 
 #[test]
@@ -58,8 +65,8 @@ fn no_form_of_naming_an_experiment_hides_that_a_run_is_gone() {
     }
     let summary = at().line("summary E --gate p50<=10s --json").stderr(contains(last)).failure(1);
     let document = summary.json();
-    let gates = &document["summaries"].as_array().and_then(|all| all.last()).expect("judged runs")["gates"][0];
-    assert_eq!((&gates["state"], &gates["reason"]), (&json!("broken"), &json!("missing-runs")), "{gates}");
+    let gate = first_gate(&document);
+    assert_eq!((&gate["state"], &gate["reason"]), (&json!("broken"), &json!("missing-runs")), "{gate}");
 }
 
 #[test]
@@ -136,6 +143,28 @@ fn an_experiment_whose_file_cannot_be_read_keeps_no_gate() {
 }
 
 #[test]
+fn an_experiment_whose_file_is_lost_is_still_one_and_keeps_no_gate() {
+    let (lab, _) = finished_experiment();
+    let file = lab.path("E/experiment.toml");
+    let shared = lab.line("list").success();
+    let at = |line: &str| Latlab::at(shared.directory()).line(line);
+    let is_refused = |found: &str| {
+        for line in ["compare --by size E --statistic p50 --gate p50<=+900%", "summary E --gate p50<=10s"] {
+            let ran = at(line).arg("--json").stderr(contains("the file of `")).failure(1).json();
+            assert_eq!(first_gate(&ran)["reason"], "missing-runs", "{line}: {found}");
+        }
+        for line in ["compare E --gate p50<=+900%", "run E"] {
+            at(line).stderr(contains("cannot read `E/experiment.toml`")).stderr(contains("  hint: ")).failure(2);
+        }
+        assert_eq!(at("list --json --store .").success().json()["experiments"][0]["state"], "finished", "{found}");
+    };
+    in_place_of(&file, is_refused);
+    fs::remove_file(&file).expect("ours");
+    is_refused("no file");
+    at("run E").stderr(contains("`latlab run FILE --new`")).failure(2);
+}
+
+#[test]
 fn an_experiment_whose_file_was_edited_keeps_no_gate() {
     let (lab, _) = finished_experiment();
     let path = lab.path("E/experiment.toml");
@@ -159,9 +188,7 @@ fn a_judged_run_of_an_experiment_with_damaged_rows_is_left_out_and_keeps_no_gate
             .stderr(contains("  cause: "))
             .failure(1)
             .json();
-        let last_summary = ran["summaries"].as_array().and_then(|summaries| summaries.last());
-        let gates = last_summary.map_or(&ran["gates"], |summary| &summary["gates"]);
-        assert_eq!(gates[0]["reason"], "missing-runs", "{command}");
+        assert_eq!(first_gate(&ran)["reason"], "missing-runs", "{command}");
     }
 }
 

@@ -39,7 +39,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 /// Makes `path` a FIFO, a link to one, and a link to a device that has no end, one after the other, with their names.
-fn in_place_of(path: &Path, mut tried: impl FnMut(&str)) {
+pub(crate) fn in_place_of(path: &Path, mut tried: impl FnMut(&str)) {
     let fifo = path.with_extension("pipe");
     mkfifoat(CWD, &fifo, Mode::from_raw_mode(0o600)).expect("made");
     let _ = fs::remove_file(path);

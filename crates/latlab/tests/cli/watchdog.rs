@@ -1,5 +1,7 @@
 //! The watchdog of an agent, against docs/agent-protocol.md: settings of an agent that is killed or stopped are restored.
 
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::agent::{Agent, PREAMBLE, framed};
 use crate::fake_host::FakeHost;
-use crate::harness::{command, wait_until};
+use crate::harness::{command, contains, wait_until};
 use crate::processes::{children, group, is_alive, signal, state};
 use crate::settings::three_knobs;
 
@@ -115,6 +117,24 @@ fn a_healthy_armed_run_keeps_its_settings_and_the_end_restores_them() {
     agent.agent.hang_up();
     assert_eq!(agent.agent.end().0, 0);
     assert!(host.read(RT) == "950000" && host.pages() == 0 && !is_alive(agent.watchdog));
+}
+
+#[test]
+fn a_watchdog_of_a_process_that_did_not_start_it_is_refused() {
+    let host = three_knobs();
+    let agent = SettingAgent::start(&host, Some(3_600_000_000_000));
+    let typed = host.latlab("watchdog").arg(&agent.pid().to_string());
+    typed.stderr(contains("did not start this watchdog")).failure(2);
+    assert!(is_set(&host) && is_alive(agent.pid()) && is_alive(agent.watchdog));
+}
+
+#[test]
+fn a_watchdog_that_cannot_read_its_input_kills_the_process_that_started_it() {
+    let host = three_knobs();
+    let script = "\"$0\" watchdog $$ < /; true";
+    let binary = command().get_program().to_owned();
+    let status = Command::new("sh").args(["-c", script]).arg(binary).envs(host.environment()).status();
+    assert_eq!(status.expect("sh runs").signal(), Some(Signal::KILL.as_raw()));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use parquet::data_type::DataType;
 use parquet::file::statistics::Statistics;
 
 use super::column::{ColumnSpec, ColumnType, IntColumn, WordColumn};
-use super::file::{TableFile, cause_of, contained};
+use super::file::{TableFault, TableFile, cause_of, contained};
 use crate::recording::error::RecordingError;
 
 /// A table of a recording, open, whose columns have the expected types.
@@ -41,12 +41,12 @@ impl TableReader {
     /// The result of `read` for each row group, in order.
     pub(super) fn groups<T>(
         self,
-        read: impl Fn(&GroupReader<'_>) -> Result<T, String>,
+        read: impl Fn(&GroupReader<'_>) -> Result<T, TableFault>,
     ) -> impl Iterator<Item = Result<T, RecordingError>> {
         (0..self.file.metadata().num_row_groups()).map(move |number| {
             let rows = self.file.group_rows(number);
             let group = GroupReader { number, file: &self.file, columns: &self.columns, rows };
-            contained(|| read(&group)).map_err(|what| RecordingError::damaged(self.file.path(), what))
+            contained(|| read(&group)).map_err(|fault| fault.of_file(self.file.path()))
         })
     }
 }
@@ -73,8 +73,8 @@ pub(crate) struct GroupReader<'a> {
 }
 
 impl GroupReader<'_> {
-    /// The values of a column of numbers; an error says what is damaged.
-    pub(super) fn ints(&self, column: usize) -> Result<IntColumn, String> {
+    /// The values of a column of numbers.
+    pub(super) fn ints(&self, column: usize) -> Result<IntColumn, TableFault> {
         let (spec, index) = self.columns[column];
         let Some(index) = index else { return Ok(IntColumn::nulls(self.rows)) };
         self.decode_ints(index, spec.column_type).map_err(self.in_column(spec))
@@ -84,7 +84,7 @@ impl GroupReader<'_> {
     pub(super) fn int_rows<const N: usize>(
         &self,
         first: usize,
-    ) -> Result<impl Iterator<Item = [Option<i64>; N]>, String> {
+    ) -> Result<impl Iterator<Item = [Option<i64>; N]>, TableFault> {
         let columns = (first..first + N).map(|column| self.ints(column)).collect::<Result<Vec<_>, _>>()?;
         Ok((0..self.rows).map(move |row| std::array::from_fn(|column| columns[column].get(row))))
     }
@@ -94,21 +94,24 @@ impl GroupReader<'_> {
         &self,
         column: usize,
         parse: impl Fn(&str) -> Option<T>,
-    ) -> Result<WordColumn<T>, String> {
+    ) -> Result<WordColumn<T>, TableFault> {
         let (spec, index) = self.columns[column];
         let decoded = index.ok_or_else(|| "it is missing".into()).and_then(|index| self.decode_words(index, parse));
         decoded.map_err(self.in_column(spec))
     }
 
-    fn in_column(&self, column: ColumnSpec) -> impl Fn(String) -> String {
-        move |what| format!("column `{}`, row group {}: {what}", column.name, self.number)
+    fn in_column(&self, column: ColumnSpec) -> impl Fn(TableFault) -> TableFault {
+        move |fault| match fault {
+            TableFault::Damage(what) => format!("column `{}`, row group {}: {what}", column.name, self.number).into(),
+            refused @ TableFault::Refused(_) => refused,
+        }
     }
 
     fn statistics(&self, index: usize) -> Option<&Statistics> {
         self.file.metadata().row_group(self.number).column(index).statistics()
     }
 
-    fn decode_ints(&self, index: usize, column_type: ColumnType) -> Result<IntColumn, String> {
+    fn decode_ints(&self, index: usize, column_type: ColumnType) -> Result<IntColumn, TableFault> {
         let statistics = self.statistics(index);
         if statistics.and_then(Statistics::null_count_opt) == Some(self.rows as u64) {
             return Ok(IntColumn::nulls(self.rows));
@@ -132,15 +135,19 @@ impl GroupReader<'_> {
             return Ok(IntColumn { values, present: None });
         }
         if levels.len() != self.rows {
-            return Err(format!("{} values for {} rows", levels.len(), self.rows));
+            return Err(format!("{} values for {} rows", levels.len(), self.rows).into());
         }
         let mut values = values.into_iter();
         Ok(levels.iter().map(|level| if *level == 0 { None } else { values.next() }).collect())
     }
 
-    fn decode_words<T: Copy>(&self, index: usize, parse: impl Fn(&str) -> Option<T>) -> Result<WordColumn<T>, String> {
+    fn decode_words<T: Copy>(
+        &self,
+        index: usize,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<WordColumn<T>, TableFault> {
         if let Some(constant) = self.statistics(index).and_then(constant_word) {
-            return parse(constant).map(WordColumn::All).ok_or_else(|| format!("the unknown word `{constant}`"));
+            return parse(constant).map(WordColumn::All).ok_or_else(|| format!("the unknown word `{constant}`").into());
         }
         let mut pages = self.file.pages(self.number, index)?;
         let mut decoder = WordDecoder { dictionary: Vec::new(), words: Vec::with_capacity(self.rows), parse };
@@ -150,7 +157,7 @@ impl GroupReader<'_> {
         let words = decoder.words;
         match words.len() == self.rows {
             true => Ok(WordColumn::Each(words)),
-            false => Err(format!("{} words for {} rows", words.len(), self.rows)),
+            false => Err(format!("{} words for {} rows", words.len(), self.rows).into()),
         }
     }
 }
@@ -342,7 +349,10 @@ mod tests {
         writer.finish().expect("a footer")
     }
 
-    fn opened<T>(bytes: &[u8], read: impl Fn(&GroupReader<'_>) -> Result<T, String>) -> Result<Vec<T>, RecordingError> {
+    fn opened<T>(
+        bytes: &[u8],
+        read: impl Fn(&GroupReader<'_>) -> Result<T, TableFault>,
+    ) -> Result<Vec<T>, RecordingError> {
         let directory = tempfile::tempdir().expect("temporary directory");
         std::fs::write(directory.path().join("table"), bytes).expect("written");
         let directory = Directory::open(directory.path()).expect("opens");

@@ -60,10 +60,7 @@ impl TableFile {
             _ => RecordingError::unreadable("open", &path)(error),
         })?;
         let length = file.metadata().map_err(RecordingError::refused("open", &path))?.len();
-        let footer = read_footer(&file, length, checksums).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => RecordingError::damaged(&path, error),
-            _ => RecordingError::unreadable("read", &path)(error),
-        })?;
+        let footer = read_footer(&file, length, checksums).map_err(|error| TableFault::from(error).of_file(&path))?;
         let metadata = decode_footer(&footer).map_err(|what| RecordingError::damaged(&path, what))?;
         Ok(TableFile { path, file, length, metadata, checksums: checksums.cloned() })
     }
@@ -85,8 +82,8 @@ impl TableFile {
     /// The values of a column of a row group.
     ///
     /// # Errors
-    /// What is damaged.
-    pub(super) fn column(&self, group: usize, column: usize) -> Result<ColumnReader, String> {
+    /// What is damaged, or that of the system.
+    pub(super) fn column(&self, group: usize, column: usize) -> Result<ColumnReader, TableFault> {
         let description = self.metadata.row_group(group).column(column).column_descr_ptr();
         Ok(get_column_reader(description, Box::new(self.pages(group, column)?)))
     }
@@ -94,27 +91,27 @@ impl TableFile {
     /// The pages of a column of a row group.
     ///
     /// # Errors
-    /// What is damaged.
-    pub(super) fn pages(&self, group: usize, column: usize) -> Result<TablePages, String> {
+    /// What is damaged, or that of the system.
+    pub(super) fn pages(&self, group: usize, column: usize) -> Result<TablePages, TableFault> {
         let rows = self.group_rows(group);
         let metadata = self.metadata.row_group(group).column(column);
         let chunk = self.chunk(metadata)?;
         if let Some(checksums) = &self.checksums {
             let expected = checksums.of_chunk(group, column).ok_or("the manifest has no checksum of it")?;
             if let Some(what) = mismatch("its bytes were changed", &chunk.bytes, expected) {
-                return Err(what);
+                return Err(what.into());
             }
         }
         let reader = SerializedPageReader::new(Arc::new(chunk), metadata, rows, None);
         Ok(TablePages { reader: reader.map_err(|error| cause_of(&error))?, rows })
     }
 
-    fn chunk(&self, metadata: &ColumnChunkMetaData) -> Result<TableChunk, String> {
+    fn chunk(&self, metadata: &ColumnChunkMetaData) -> Result<TableChunk, TableFault> {
         let (start, length) = metadata.byte_range();
         if length > CHUNK_MAX_BYTES || start.checked_add(length).is_none_or(|end| end > self.length) {
-            return Err(format!("a column chunk of {length} bytes at byte {start} of {}", self.length));
+            return Err(format!("a column chunk of {length} bytes at byte {start} of {}", self.length).into());
         }
-        let bytes = read_bytes(&self.file, start, length as usize).map_err(|error| errno::explain(&error))?;
+        let bytes = read_bytes(&self.file, start, length as usize)?;
         Ok(TableChunk { start, file_bytes: self.length, bytes: bytes.into() })
     }
 
@@ -122,17 +119,62 @@ impl TableFile {
     ///
     /// # Errors
     /// What cannot be read.
-    pub(crate) fn checksums_on_disk(&self) -> Result<TableChecksums, String> {
-        let footer = read_footer(&self.file, self.length, None).map_err(|error| error.to_string())?;
+    pub(crate) fn checksums_on_disk(&self) -> Result<TableChecksums, RecordingError> {
+        self.digest().map_err(|fault| fault.of_file(&self.path))
+    }
+
+    fn digest(&self) -> Result<TableChecksums, TableFault> {
+        let footer = read_footer(&self.file, self.length, None)?;
         let groups = self.metadata.row_groups().iter().map(|group| {
             let chunks = group.columns().iter().map(|column| Ok(crc32c_text(&self.chunk(column)?.bytes)));
-            Ok(chunks.collect::<Result<Vec<_>, String>>()?.join(" "))
+            Ok(chunks.collect::<Result<Vec<_>, TableFault>>()?.join(" "))
         });
         Ok(TableChecksums {
             bytes: self.length,
             footer: crc32c_text(&footer),
-            row_groups: groups.collect::<Result<_, String>>()?,
+            row_groups: groups.collect::<Result<_, TableFault>>()?,
         })
+    }
+}
+
+/// Why a part of a table cannot be read.
+#[derive(Debug)]
+pub(super) enum TableFault {
+    /// What is damaged.
+    Damage(String),
+    /// The system refused to read it, or has too little memory for it.
+    Refused(io::Error),
+}
+
+impl TableFault {
+    /// The error of the file at `path`.
+    pub(super) fn of_file(self, path: &Path) -> RecordingError {
+        match self {
+            TableFault::Damage(what) => RecordingError::damaged(path, what),
+            TableFault::Refused(error) => RecordingError::unreadable("read", path)(error),
+        }
+    }
+}
+
+impl From<String> for TableFault {
+    fn from(what: String) -> TableFault {
+        TableFault::Damage(what)
+    }
+}
+
+impl From<&str> for TableFault {
+    fn from(what: &str) -> TableFault {
+        TableFault::Damage(what.into())
+    }
+}
+
+/// An end before the due bytes is damage, as is invalid data.
+impl From<io::Error> for TableFault {
+    fn from(error: io::Error) -> TableFault {
+        match error.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => TableFault::Damage(error.to_string()),
+            _ => TableFault::Refused(error),
+        }
     }
 }
 
@@ -266,7 +308,7 @@ impl PageReader for TablePages {
 
 /// The result of `decode`; a panic in it is an error, and prints nothing. Sound files cause none; damaged ones without
 /// checksums do.
-pub(super) fn contained<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+pub(super) fn contained<T, E: From<&'static str>>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     thread_local!(static CONTAINED: Cell<bool> = const { Cell::new(false) });
     static SILENCED: Once = Once::new();
     SILENCED.call_once(|| {
@@ -291,4 +333,21 @@ pub(super) fn cause_of(error: &ParquetError) -> String {
     }
     let text = error.to_string();
     text.strip_prefix("Parquet error: ").unwrap_or(&text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostics::Explain;
+
+    #[test]
+    fn a_read_that_the_system_refuses_is_not_damage() {
+        let exit_code =
+            |error: io::Error| TableFault::from(error).of_file(Path::new("/r/probes.parquet")).explain().exit_code;
+        for kind in [io::ErrorKind::UnexpectedEof, io::ErrorKind::InvalidData] {
+            assert_eq!(exit_code(kind.into()), 2, "{kind}");
+        }
+        assert_eq!(exit_code(io::ErrorKind::OutOfMemory.into()), 3);
+        assert_eq!(exit_code(io::Error::from_raw_os_error(5)), 3, "EIO");
+    }
 }

@@ -8,7 +8,7 @@ use super::column::ColumnType::{Flag, I32, I64, U16, U32, U64, Word};
 use super::column::{ColumnSpec, IntColumn, WordColumn};
 use super::decode::{GroupReader, TableReader};
 use super::encode::TableWriter;
-use super::file::TableFile;
+use super::file::{TableFault, TableFile};
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::recording::error::RecordingError;
 use crate::units::Stamp;
@@ -234,7 +234,7 @@ pub(crate) fn batches(
     table.groups(move |group| batch(group, &columns))
 }
 
-fn batch(group: &GroupReader<'_>, columns: &[ProbeColumn]) -> Result<ProbeBatch, String> {
+fn batch(group: &GroupReader<'_>, columns: &[ProbeColumn]) -> Result<ProbeBatch, TableFault> {
     let mut batch = ProbeBatch { rows: group.rows, ..ProbeBatch::default() };
     for column in columns {
         match batch.ints_mut(*column) {
