@@ -99,10 +99,13 @@ pub fn wait_for_end(agent: u32, input: BorrowedFd<'_>) -> io::Result<()> {
         let _ = kill_process(parent, Signal::KILL);
     }
     let deadline = Instant::now() + END_TIMEOUT;
-    // A process that waits for a device does not end at once.
-    while is_readable(input, deadline.saturating_duration_since(Instant::now()))?
-        && rustix::io::read(input, &mut [0; READ_BYTES][..]) != Ok(0)
-    {}
+    // A process that waits for a device does not end at once. What can be read is read, up to the end.
+    while is_readable(input, deadline.saturating_duration_since(Instant::now()))? {
+        match rustix::io::read(input, &mut [0; READ_BYTES][..]) {
+            Ok(1..) | Err(Errno::INTR) if Instant::now() < deadline => {}
+            _ => break,
+        }
+    }
     silence.map(drop)
 }
 

@@ -133,8 +133,10 @@ fn a_watchdog_that_cannot_read_its_input_kills_the_process_that_started_it() {
     let host = three_knobs();
     let script = "\"$0\" watchdog $$ < /; true";
     let binary = command().get_program().to_owned();
-    let status = Command::new("sh").args(["-c", script]).arg(binary).envs(host.environment()).status();
-    assert_eq!(status.expect("sh runs").signal(), Some(Signal::KILL.as_raw()));
+    // Returns when the watchdog has ended too: it holds the standard output.
+    let ended = Command::new("sh").args(["-c", script]).arg(binary).envs(host.environment()).output().expect("sh runs");
+    assert_eq!(ended.status.signal(), Some(Signal::KILL.as_raw()));
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("cannot watch standard input"), "{ended:?}");
 }
 
 #[test]
