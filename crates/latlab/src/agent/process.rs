@@ -23,6 +23,8 @@ const TERMINATION_TIMEOUT: Duration = Duration::from_secs(1);
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 /// The time for a program to name the addresses of a host.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time for the rest of its output to arrive after its end.
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time for the rest of standard error to arrive after the end of the process.
 const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
 
@@ -61,14 +63,24 @@ fn ssh_command_line(host: &str, family: Option<Family>) -> Vec<String> {
 pub(super) fn addresses_of(host: &str) -> Vec<IpAddr> {
     let Some(configured) = output_of(&["ssh", "-G", "--", host]) else { return Vec::new() };
     let Some(name) = configured.lines().find_map(|line| line.strip_prefix("hostname ")) else { return Vec::new() };
-    let resolved = (name, 0).to_socket_addrs().into_iter().flatten().map(|address| address.ip());
     let listed = output_of(&["getent", "ahosts", "--", name]).unwrap_or_default();
     // An address of the link has its zone behind a percent sign.
     let listed = listed.lines().filter_map(|line| line.split([' ', '%']).next()?.parse().ok());
-    let mut known: Vec<_> = resolved.chain(listed).map(|address| address.to_canonical()).collect();
+    let mut known: Vec<_> = resolve(name).into_iter().chain(listed).map(|address| address.to_canonical()).collect();
     known.sort_unstable();
     known.dedup();
     known
+}
+
+/// The addresses of `name` that this program resolves within [`LOOKUP_TIMEOUT`].
+fn resolve(name: &str) -> Vec<IpAddr> {
+    let (name, (sender, resolved)) = (name.to_owned(), mpsc::channel());
+    // Not joined: the resolver has no limit.
+    thread::spawn(move || {
+        let addresses = (name.as_str(), 0).to_socket_addrs().into_iter().flatten().map(|address| address.ip());
+        let _ = sender.send(addresses.collect());
+    });
+    resolved.recv_timeout(LOOKUP_TIMEOUT).unwrap_or_default()
 }
 
 /// The standard output of a program; `None` if it cannot be started, fails, or does not end within [`LOOKUP_TIMEOUT`].
@@ -84,8 +96,9 @@ fn output_of(words: &[&str]) -> Option<String> {
         let _ = sender.send(text);
     });
     let status = process.wait(LOOKUP_TIMEOUT);
+    // What it has left in its group may keep the pipe open.
     process.signal(Signal::KILL);
-    let text = read.recv_timeout(STDERR_TIMEOUT).ok()?;
+    let text = read.recv_timeout(OUTPUT_TIMEOUT).ok()?;
     status.filter(ExitStatus::success).map(|_| String::from_utf8_lossy(&text).into_owned())
 }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Signal, kill_process};
 
 use crate::host::process::as_parent;
@@ -147,11 +147,8 @@ fn wait_for_silence(input: BorrowedFd<'_>) -> io::Result<Silence> {
 fn is_readable(input: BorrowedFd<'_>, time: Duration) -> io::Result<bool> {
     let time = Timespec::try_from(time).map_err(|_| io::ErrorKind::InvalidInput)?;
     let mut waiting = [PollFd::from_borrowed_fd(input, PollFlags::IN)];
-    match poll(&mut waiting, Some(&time)) {
-        Ok(ready) => Ok(ready > 0),
-        Err(Errno::INTR) => Ok(true),
-        Err(error) => Err(error.into()),
-    }
+    // Not readable after a signal: a read would sleep.
+    Ok(retry_on_intr(|| poll(&mut waiting, Some(&time)))? > 0)
 }
 
 /// The silence in the last complete line, which is removed with those before it; `None` without one.

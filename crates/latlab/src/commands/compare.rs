@@ -8,7 +8,7 @@ use super::observation_groups::{self, PathGroup};
 use super::run::settle_directory;
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, Look, NumberFiles, QuestionScope, RunFigure, compare,
-    default_estimands, independence_caveat, parse_estimand,
+    default_estimands, independence_caveat, missing_runs, parse_estimand,
 };
 use crate::analysis::experiment::add_contrasts;
 use crate::analysis::{
@@ -222,7 +222,7 @@ fn observations(
     let statistic = job.statistic.as_deref().unwrap_or("mean");
     let estimand = parse_estimand(metric, statistic)?;
     let groups = observation_groups::of_recordings(found, &job.sources, &[estimand], console)?;
-    let caveats = [groups.missing_caveat(), groups.exclusion_caveat()];
+    let caveats = [missing_runs(&groups.missing), groups.exclusion_caveat()];
     caveats.iter().flatten().for_each(|caveat| console.caveat(caveat));
     if let Some(run) = groups.groups.iter().flat_map(|group| &group.runs).find(|run| run.figures[0].value().is_none()) {
         let cause = match run.figures[0] {

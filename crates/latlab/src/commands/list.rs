@@ -6,7 +6,7 @@ use super::Outcome;
 use super::run::settle_directory;
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure};
-use crate::experiment::{in_store, read_state_with_runner, runs_of};
+use crate::experiment::{ExperimentState, in_store, is_edited, read_state_with_runner, runs_of};
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{Listing, ListingState, Store};
 use crate::report::list::{ListedExperiment, ListingView, StoreView, render_json, render_text};
@@ -51,7 +51,9 @@ fn show(listing: &Listing) -> ListingView {
 
 /// The experiment in `directory`, whatever its state.
 fn listed(directory: &Path) -> ListedExperiment {
-    let experiment = settle_directory(directory).ok().map(|job| job.experiment);
+    let settled = settle_directory(directory).map(|job| job.experiment);
+    let lost_file = settled.as_ref().err().map(in_full);
+    let experiment = settled.ok();
     let mut view = ListedExperiment {
         experiment: directory.display().to_string(),
         name: experiment.as_ref().map(|experiment| experiment.name.clone()),
@@ -61,13 +63,13 @@ fn listed(directory: &Path) -> ListedExperiment {
         reason: None,
     };
     match read_state_with_runner(directory) {
-        Err(error) => view.reason = Some(in_full(&error)),
+        Err(error) => view.reason = Some(in_full(&error.explain())),
         Ok((state, runner)) => {
             view.runs_done = Some(state.runs_done());
             let process = |pid: Option<u32>| pid.map_or("by another process".into(), |pid| format!("by process {pid}"));
             (view.state, view.reason) = match runner {
                 Some(runner) => ("measuring".into(), Some(process(runner.pid))),
-                None if state.finished => ("finished".into(), None),
+                None if state.finished => ("finished".into(), lost_file.or_else(|| edited(directory, &state))),
                 None => ("unfinished".into(), Some("`latlab run` with its directory goes on with it".into())),
             };
         }
@@ -75,9 +77,13 @@ fn listed(directory: &Path) -> ListedExperiment {
     view
 }
 
-fn in_full(error: &impl Explain) -> String {
-    let Failure { message, cause, .. } = error.explain();
-    cause.map_or_else(|| message.clone(), |cause| format!("{message}: {cause}"))
+/// Why the file of a finished experiment is not the one that its runs were measured by.
+fn edited(directory: &Path, state: &ExperimentState) -> Option<String> {
+    is_edited(directory, state).is_ok_and(|is_edited| is_edited).then(|| "its file was edited".into())
+}
+
+fn in_full(Failure { message, cause, .. }: &Failure) -> String {
+    cause.as_ref().map_or_else(|| message.clone(), |cause| format!("{message}: {cause}"))
 }
 
 fn heading(manifest: &Manifest) -> String {
@@ -99,7 +105,7 @@ fn state(listing: &Listing) -> (&'static str, Option<String>) {
         ListingState::Unfinished => {
             ("unfinished", Some("its process ended; the next command that opens it finishes it".into()))
         }
-        ListingState::Damaged(error) => ("damaged", Some(in_full(error))),
+        ListingState::Damaged(error) => ("damaged", Some(in_full(&error.explain()))),
         ListingState::Finished => {
             (listing.manifest.as_ref().map_or("damaged", |manifest| ending(manifest.ending)), reason)
         }

@@ -152,7 +152,7 @@ fn recipe_source(asked: &AskedRecipe, job: &RunJob) -> Result<ExperimentSource, 
     let AskedRecipe { recipe, target, scale, .. } = asked;
     let source = asked.source();
     let facts = RecipeFacts { name: recipe.name.into(), scale: scale.word().into(), target: target.clone() };
-    let directory = unfinished(job, &source);
+    let directory = unfinished(job, &source, &asked.file())?;
     // Another version may have another file: an experiment continues with the one that it was begun with.
     let text = match &directory {
         Some(directory) => experiment::file_text(directory)?,
@@ -191,14 +191,21 @@ fn file_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
         _ => Failure { exit_code: 2, ..input_file::failure(format!("cannot read `{shown}`"), &error) },
     })?;
     let source = path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string();
-    let directory = unfinished(job, &source);
+    let directory = unfinished(job, &source, &text)?;
     let origin = Some(ExperimentOrigin { source, recipe: None });
     Ok(ExperimentSource { file: shown.to_string(), text, origin, directory, distrust })
 }
 
-/// The experiment of `source` to continue.
-fn unfinished(job: &RunJob, source: &str) -> Option<PathBuf> {
-    (!job.going_on.new).then(|| experiment::newest_unfinished(&job.store, source)).flatten()
+/// The experiment of `source`, whose file has `text`, to continue; `None` if another is to begin.
+fn unfinished(job: &RunJob, source: &str, text: &str) -> Result<Option<PathBuf>, ExperimentError> {
+    if job.going_on.new {
+        return Ok(None);
+    }
+    let newest = experiment::newest_unfinished(&job.store, source);
+    if newest.is_none() {
+        experiment::expect_readable(&job.store, text)?;
+    }
+    Ok(newest)
 }
 
 /// Refuses to continue if the file in `directory` was edited, or `source` differs from it.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::observation_groups::{FoundRuns, gone, runs_in};
 use super::{Outcome, measure_and_report};
+use crate::analysis::comparison::MISSING;
 use crate::analysis::{AvailableFigures, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates};
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
@@ -67,6 +68,9 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     with_gates(Ok(summary_outcome(&summaries)), gated)
 }
 
+/// The hint where runs of an experiment are missing.
+const REPEAT: &str = "restore them, or measure again: `latlab run FILE --new`";
+
 /// What `summary` was asked for.
 struct Recordings {
     paths: Vec<PathBuf>,
@@ -85,18 +89,21 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
             continue;
         }
         let FoundRuns { runs, damaged } = runs_in(path, console)?;
+        let missing: Vec<String> = damaged.into_iter().chain(gone(path)).collect();
         if runs.is_empty() {
-            return Err(Failure::request(format!("the experiment `{}` has no run to be summarised", path.display()))
-                .hint(format!("`latlab run {}` measures them", path.display())));
+            let failure = Failure::request(format!("the experiment `{}` has no run to be summarised", path.display()));
+            return Err(match missing.is_empty() {
+                true => failure.hint(format!("`latlab run {}` measures them", path.display())),
+                false => failure.because(format!("{MISSING}: {}", missing.join(", "))).hint(REPEAT),
+            });
         }
         found.of_experiments.extend(runs.iter().map(|run| (run.path.clone(), path.clone())));
         found.paths.extend(runs.into_iter().map(|run| run.path));
-        found.missing.extend(damaged.into_iter().chain(gone(path)));
+        found.missing.extend(missing);
     }
     if !found.missing.is_empty() {
         let names = found.missing.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        let hint = "no gate is kept: restore them, or repeat the experiment";
-        console.warning(&format!("gone, damaged or edited: {names}"), Some(hint));
+        console.warning(&format!("{MISSING}: {names}: no gate is kept"), Some(REPEAT));
     }
     Ok(found)
 }

@@ -16,7 +16,7 @@ use crate::clock;
 use crate::facts::{ExperimentFormat, RecipeFacts, RunOutcome, RunState};
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
 use crate::platform::input_file;
-use crate::recording::manifest::{RunEnding, Software};
+use crate::recording::manifest::{Manifest, RunEnding, Software};
 use crate::recording::{Recording, Store, fresh_run_id, started_at};
 
 /// The file of an experiment: the one it was begun with, or the last changed one.
@@ -67,9 +67,19 @@ impl StoreLock {
 }
 
 /// Whether `path` is an experiment's directory: it has a file, a journal and a store of runs, of which one may be lost.
+/// Without the journal the runs say that they are those of an experiment: a person may have a file of that name.
 pub(crate) fn is_experiment(path: &Path) -> bool {
-    let parts = [path.join(FILE).is_file(), path.join(JOURNAL).is_file(), path.join(RUNS).is_dir()];
-    parts.into_iter().filter(|is_there| *is_there).count() > 1
+    let (has_file, has_runs) = (path.join(FILE).is_file(), path.join(RUNS).is_dir());
+    match path.join(JOURNAL).is_file() {
+        true => has_file || has_runs,
+        false => has_file && has_runs && has_run_of_experiment(&path.join(RUNS)),
+    }
+}
+
+fn has_run_of_experiment(runs: &Path) -> bool {
+    let is_of_experiment = |manifest: &Manifest| manifest.experiment.is_some();
+    let listings = Store::at(runs).list().unwrap_or_default();
+    listings.iter().any(|listing| listing.manifest.as_ref().is_some_and(is_of_experiment))
 }
 
 /// The store of the runs of the experiment in `directory`.
@@ -163,6 +173,12 @@ pub(crate) fn newest_unfinished(store: &Path, source: &str) -> Option<PathBuf> {
         (state.source == source && !state.finished).then_some((state.number, path))
     });
     own.max().map(|(_, path)| path)
+}
+
+/// Refuses if an experiment of `text` in `store` has a journal that cannot be read, which may be that of an unfinished one.
+pub(crate) fn expect_readable(store: &Path, text: &str) -> Result<(), ExperimentError> {
+    let is_of_text = |path: &PathBuf| file_text(path).is_ok_and(|own| own == text);
+    in_store(store).into_iter().filter(is_of_text).try_for_each(|path| read_state(&path).map(drop))
 }
 
 /// Refuses while a process runs an experiment in `store` that came from `source`.

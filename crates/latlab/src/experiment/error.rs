@@ -106,6 +106,11 @@ impl ExperimentError {
     }
 }
 
+/// Whether a file is gone, or something else is in its place.
+fn is_lost(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData) || input_file::unfit(error).is_some()
+}
+
 impl Explain for ExperimentError {
     fn explain(&self) -> Failure {
         match self {
@@ -115,7 +120,10 @@ impl Explain for ExperimentError {
                     io::ErrorKind::StorageFull => {
                         failure.hint("free some space, then run the same command again: no run that ended is lost")
                     }
-                    io::ErrorKind::NotFound if *action == READ => Failure { exit_code: 2, ..failure }
+                    io::ErrorKind::PermissionDenied if failure.hint.is_none() => {
+                        failure.hint("see with `ls -ld` who may read it")
+                    }
+                    _ if *action == READ && is_lost(source) => Failure { exit_code: 2, ..failure }
                         .hint("put it back as it was; `latlab run FILE --new` begins another experiment"),
                     _ if action.ends_with("the store") => failure.hint("name a writable place with `--store`"),
                     _ => failure,

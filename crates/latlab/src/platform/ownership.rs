@@ -18,13 +18,14 @@ const STICKY: u32 = 0o1000;
 pub(crate) struct Untrusted {
     /// The file, or the directory that holds it.
     pub(crate) path: PathBuf,
+    owner: u32,
     fault: OwnershipFault,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OwnershipFault {
-    /// It belongs to this user, who is neither the user of this process, nor the one who called sudo, nor root.
-    Owner(u32),
+    /// It belongs to a user who is neither the user of this process, nor the one who called sudo, nor root.
+    Owner,
     /// Others may write it: its mode.
     Mode(u32),
 }
@@ -34,7 +35,7 @@ impl Untrusted {
     pub(crate) fn cause(&self) -> String {
         let path = self.path.display();
         match self.fault {
-            OwnershipFault::Owner(uid) => format!("`{path}` belongs to the user {uid}"),
+            OwnershipFault::Owner => format!("`{path}` belongs to the user {}", self.owner),
             OwnershipFault::Mode(mode) => format!("others than its owner may write `{path}`: its mode is `{mode:04o}`"),
         }
     }
@@ -43,9 +44,12 @@ impl Untrusted {
     pub(crate) fn remedy(&self) -> String {
         let path = quoted(&self.path);
         match (self.fault, geteuid()) {
-            (OwnershipFault::Owner(_), uid) if uid.is_root() => format!("chown root {path}"),
-            (OwnershipFault::Owner(_), uid) => format!("sudo chown {} {path}", uid.as_raw()),
-            (OwnershipFault::Mode(_), _) => format!("chmod go-w {path}"),
+            (OwnershipFault::Owner, uid) if uid.is_root() => format!("chown root {path}"),
+            (OwnershipFault::Owner, uid) => format!("sudo chown {} {path}", uid.as_raw()),
+            (OwnershipFault::Mode(_), uid) if uid.is_root() || self.owner == uid.as_raw() => {
+                format!("chmod go-w {path}")
+            }
+            (OwnershipFault::Mode(_), _) => format!("sudo chmod go-w {path}"),
         }
     }
 }
@@ -86,13 +90,13 @@ pub(crate) fn expect_own(path: &Path, file: &File) -> io::Result<()> {
 fn expect(path: &Path, facts: &Metadata, is_directory: bool) -> io::Result<()> {
     let (uid, mode) = (facts.uid(), facts.mode() & 0o7777);
     let fault = if uid != 0 && uid != geteuid().as_raw() && Some(uid) != sudo_user() {
-        OwnershipFault::Owner(uid)
+        OwnershipFault::Owner
     } else if mode & OTHERS_WRITE != 0 && !(is_directory && mode & STICKY != 0) {
         OwnershipFault::Mode(mode)
     } else {
         return Ok(());
     };
-    Err(Untrusted { path: path.to_owned(), fault }.into())
+    Err(Untrusted { path: path.to_owned(), owner: uid, fault }.into())
 }
 
 /// The user who called sudo(8), if this process is root: files of this user are as trusted as the command line.

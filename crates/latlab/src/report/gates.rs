@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::comparison::figure_beside;
 use super::heading::names;
 use super::quantiles::ShownQuantile;
-use crate::analysis::comparison::Quantity;
+use crate::analysis::comparison::{MISSING, Quantity};
 use crate::analysis::{ExperimentGateResult, GateReason, GateState, Kind, Summary, ValueGateResult, WorstRun};
 use crate::units::human::grouped;
 
@@ -36,7 +36,7 @@ fn line_over_runs(result: &ExperimentGateResult) -> String {
         GateState::Kept => format!("in each of {runs} runs"),
         GateState::Undecided => of_runs(result.undecided),
         GateState::Broken if result.gone > 0 && result.broken == 0 => {
-            format!("without {} gone or damaged", runs_that_are(result.gone))
+            format!("without {} {MISSING}", runs_that_are(result.gone))
         }
         GateState::Broken if result.worst.is_none() || (result.missing > 0 && result.broken == 0) => {
             format!("without a judged run of {}", conditions(result.missing))

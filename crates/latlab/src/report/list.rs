@@ -110,7 +110,7 @@ fn experiments_of(experiments: &[ListedExperiment]) -> Lines {
         columns: vec![
             ("runs", experiments.iter().map(runs).collect()),
             ("state", each(|one| one.state.clone())),
-            ("what", each(|one| one.name.clone().unwrap_or_else(|| ABSENT.into()))),
+            ("what", each(|one| one.name.clone().or_else(|| one.reason.clone()).unwrap_or_else(|| ABSENT.into()))),
         ],
     }
 }

@@ -9,16 +9,19 @@ use serde_json::{Value, json};
 
 use crate::compare::document;
 use crate::harness::{Latlab, contains, empty, lacks};
-use crate::hostile::in_place_of;
+use crate::hostile::{copy_directory, in_place_of, testdata};
 use crate::sealed::{write_journal, write_manifest};
 use crate::store::recordings_in;
+
+/// Copies the finished experiment `name` of the test data to `to`.
+fn copy_of(name: &str, to: &Path) {
+    copy_directory(&testdata("experiments/finished").join(name), to);
+}
 
 /// A copy of a finished experiment in `E`, and the names of its judged runs.
 fn finished_experiment() -> (Latlab, Vec<String>) {
     let lab = Latlab::new();
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/experiments/finished/factors");
-    let copied = Command::new("cp").arg("-r").arg(from).arg(lab.path("E")).status().expect("cp runs");
-    assert!(copied.success());
+    copy_of("factors", &lab.path("E"));
     let journal = fs::read_to_string(lab.path("E/journal.jsonl")).expect("a journal");
     let entries = journal.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let ended: Vec<Value> = entries.filter(|entry| entry["outcome"] == "completed").collect();
@@ -74,7 +77,7 @@ fn the_report_of_an_experiment_names_runs_that_are_gone_and_keeps_no_gate() {
     let (lab, runs) = finished_experiment();
     let gone = runs.last().expect("runs");
     fs::remove_dir_all(lab.path("E/runs").join(gone)).expect("removed");
-    let ran = lab.line("run E --json --gate p50<=10s").stderr(contains("gone or damaged")).failure(1);
+    let ran = lab.line("run E --json --gate p50<=10s").stderr(contains("gone, damaged or edited")).failure(1);
     let document = document(&ran);
     let caveats = document["caveats"].as_array().expect("caveats").iter();
     let missing = caveats.clone().find(|caveat| caveat["code"] == "missing-runs").expect("a run is gone");
@@ -85,7 +88,7 @@ fn the_report_of_an_experiment_names_runs_that_are_gone_and_keeps_no_gate() {
         Latlab::at(ran.directory()).line(form).stdout(contains(gone)).stderr(contains(gone)).failure(4);
     }
     let text = Latlab::at(ran.directory()).line("run E --gate p50<=10s").failure(1).stdout;
-    assert!(text.contains("broken without 1 run that is gone or damaged"), "{text}");
+    assert!(text.contains("broken without 1 run that is gone, damaged or edited"), "{text}");
 }
 
 #[test]
@@ -314,7 +317,70 @@ fn an_experiment_whose_judged_runs_are_all_gone_names_them() {
     }
     let none = Latlab::at(ran.directory()).line("compare --by size E/runs").stderr(contains("gone, damaged or edited"));
     none.failure(2);
-    Latlab::at(ran.directory()).line("run E").stderr(lacks("one condition")).stderr(contains(last.as_str())).failure(4);
+    let none = Latlab::at(ran.directory()).line("summary E").stderr(contains("cause: gone, damaged or edited"));
+    none.stderr(contains(last.as_str())).failure(2);
+    Latlab::at(ran.directory()).line("run E").stderr(lacks("one condition")).stderr(contains(last.as_str())).failure(2);
+}
+
+#[test]
+fn the_report_of_an_experiment_without_a_comparison_names_runs_that_are_gone() {
+    for name in ["alone", "until"] {
+        let lab = Latlab::new();
+        copy_of(name, &lab.path("E"));
+        let runs = recordings_in(&lab.path("E/runs"));
+        let gone = runs.iter().rfind(|run| !is_warmup(run)).expect("a judged run");
+        fs::remove_dir_all(gone).expect("removed");
+        let gone = gone.file_name().and_then(|name| name.to_str()).expect("UTF-8");
+        let ran = lab.line("run E --json").stderr(contains(gone)).start().exits_with_one_of(&[0, 4]);
+        let caveats = document(&ran)["caveats"].clone();
+        let missing = caveats.as_array().and_then(|all| all.iter().find(|caveat| caveat["code"] == "missing-runs"));
+        assert!(
+            missing.is_some_and(|it| it["message"].as_str().is_some_and(|it| it.contains(gone))),
+            "{name}: {caveats}"
+        );
+    }
+}
+
+#[test]
+fn an_experiment_that_has_lost_its_journal_or_its_runs_keeps_no_gate() {
+    let (lab, runs) = finished_experiment();
+    let shared = lab.line("list --store E").success();
+    let at = |line: &str| Latlab::at(shared.directory()).line(line);
+    let lost = |name: &str| fs::rename(shared.directory().join("E").join(name), shared.directory().join(name));
+    lost("journal.jsonl").expect("moved");
+    for line in ["compare --by size E --statistic p50 --gate p50<=+900%", "summary E --gate p50<=10s"] {
+        let ran = at(line).arg("--json").stderr(contains("the journal of `")).failure(1).json();
+        assert_eq!(first_gate(&ran)["reason"], "missing-runs", "{line}");
+    }
+    fs::rename(shared.directory().join("journal.jsonl"), shared.directory().join("E/journal.jsonl")).expect("moved");
+    lost("runs").expect("moved");
+    for line in ["compare E --gate p50<=+900%", "summary E --gate p50<=10s", "run E --gate p50<=10s"] {
+        let ran = at(line).stderr(contains(runs.last().expect("runs").as_str())).stdout(lacks("kept"));
+        ran.start().exits_with_one_of(&[1, 2]);
+    }
+}
+
+#[test]
+fn a_directory_with_a_file_and_a_store_of_these_names_is_not_an_experiment() {
+    let lab = Latlab::new().file("experiment.toml", "# mine");
+    fs::create_dir(lab.path("runs")).expect("made");
+    copy_directory(&testdata("recordings/good/closed"), &lab.path("runs/20261122T020000Z-ping-aaaa"));
+    copy_directory(&testdata("recordings/good/closed"), &lab.path("runs/20261122T020001Z-ping-bbbb"));
+    let form = "compare runs/20261122T020000Z-ping-aaaa runs/20261122T020001Z-ping-bbbb --statistic p50 --json";
+    let compared = lab.line(form).stderr(lacks("gone")).start().exits_with_one_of(&[0, 4]);
+    assert!(compared.json()["caveats"].as_array().expect("caveats").iter().all(|it| it["code"] != "missing-runs"));
+}
+
+#[test]
+fn an_experiment_whose_journal_is_damaged_is_not_begun_again_unasked() {
+    let (lab, _) = finished_experiment();
+    let journal = lab.path("E/journal.jsonl");
+    let text = fs::read_to_string(&journal).expect("a journal");
+    fs::write(&journal, text.replacen("block_began", "", 1).replacen('{', "", 3)).expect("written");
+    fs::copy(lab.path("E/experiment.toml"), lab.path("same.toml")).expect("copied");
+    let refused = lab.line("run same.toml --store . --dry-run").stderr(contains("the journal of the experiment"));
+    let refused = refused.stderr(contains("--new")).failure(2);
+    Latlab::at(refused.directory()).line("run same.toml --store . --dry-run --new").success();
 }
 
 /// The journal says which runs count. A directory that a killed start left does not count.

@@ -23,7 +23,7 @@ pub(super) fn of(
     options: &ComparisonOptions,
 ) -> Vec<Caveat> {
     let mut caveats: Vec<Caveat> = Vec::new();
-    caveats.extend(groups.missing_caveat());
+    caveats.extend(missing_runs(&groups.missing));
     caveats.extend(looked_before(options));
     caveats.extend(untrusted_runs(groups));
     caveats.extend(line_caveats(groups));
@@ -419,20 +419,24 @@ fn unsupported_quantiles(groups: &RunGroups, quantities: &[Quantity]) -> Option<
     })
 }
 
-impl RunGroups {
-    /// The caveat of runs that are gone or damaged, if there are any.
-    pub fn missing_caveat(&self) -> Option<Caveat> {
-        (!self.missing.is_empty()).then(|| {
-            Caveat::new(
-                Severity::Warning,
-                "missing-runs",
-                format!("gone, damaged or edited: {}", self.missing.join(", ")),
-                "verdicts are about the others, which may be the better ones; no gate is kept",
-                "restore them, or measure again; a start that was killed leaves an empty directory, which you can remove",
-            )
-        })
-    }
+/// What is said of judged runs, or files of an experiment, that cannot be read as they were written.
+pub const MISSING: &str = "gone, damaged or edited";
 
+/// The caveat of what is [`MISSING`]; `None` if nothing is.
+pub fn missing_runs<'a>(names: impl IntoIterator<Item = &'a String>) -> Option<Caveat> {
+    let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+    (!names.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "missing-runs",
+            format!("{MISSING}: {}", names.join(", ")),
+            "results are about the others, which may be the better ones; no gate is kept",
+            "restore them, or measure again; a start that was killed leaves an empty directory, which you can remove",
+        )
+    })
+}
+
+impl RunGroups {
     /// The caveat of excluded runs, if there are any.
     pub fn exclusion_caveat(&self) -> Option<Caveat> {
         let word = |(reason, count): (&ExclusionReason, &usize)| match (reason, count) {

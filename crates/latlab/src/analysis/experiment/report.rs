@@ -7,7 +7,7 @@ use super::published::{PublishedResults, RunSpread};
 use super::single_condition::ConditionRow;
 use super::timeout_slack::TimeoutSlack;
 use crate::analysis::ExperimentGateResult;
-use crate::analysis::comparison::Comparisons;
+use crate::analysis::comparison::{Comparisons, MISSING};
 use crate::diagnostics::{Failure, Outcome};
 use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome, RunState};
 use crate::plan::Kind;
@@ -82,7 +82,7 @@ impl ExperimentReport {
             Some(format!("{count} {words}; the first: {name}"))
         };
         let names = self.missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let missing = (!names.is_empty()).then(|| format!("recordings are gone or damaged: {names}"));
+        let missing = (!names.is_empty()).then(|| format!("{MISSING}: {names}"));
         let changed = "the file was changed on the way: this is no longer one experiment".to_owned();
         counted.into_iter().filter_map(line).chain((self.changes > 0).then_some(changed)).chain(missing).collect()
     }
@@ -95,6 +95,12 @@ impl ExperimentReport {
         let judged = || self.runs.iter().filter(|run| run.judged().is_some());
         if !self.is_judged() {
             return Err(self.nothing_judged());
+        }
+        let is_left = |run: &RunState| run.recording.as_ref().is_none_or(|name| !self.missing.contains(name));
+        if !judged().any(is_left) {
+            return Err(Failure::request("no run of the experiment can be judged")
+                .because(format!("each one is {MISSING}"))
+                .hint("restore them, or measure again: `latlab run FILE --new`"));
         }
         if judged().all(RunState::is_unanswered) {
             let reason = judged().find_map(|run| run.reason.clone()).unwrap_or_default();

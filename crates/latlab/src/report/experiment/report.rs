@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{aa_test, published, single_condition, spread, timeout_slack};
+use crate::analysis::comparison::missing_runs;
 use crate::analysis::experiment::ExperimentReport;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
 use crate::report::text::wrap;
@@ -65,9 +66,11 @@ pub fn json(report: &ExperimentReport) -> String {
             comparison::json(comparisons, &[], Companions { experiment: Some(experiment), runs: Some(runs) })
         }
         None => {
+            let names: Vec<String> = report.missing.iter().map(|name| format!("`{name}`")).collect();
+            let caveats: Vec<_> = missing_runs(&names).into_iter().collect();
             let document = json!({
                 "schema": "latlab.compare/1", "baseline": null, "factor": null, "over": "blocks", "interleaved": true,
-                "groups": [], "comparisons": [], "experiment": experiment, "runs": runs, "caveats": [],
+                "groups": [], "comparisons": [], "experiment": experiment, "runs": runs, "caveats": caveats,
             });
             format!("{document:#}\n")
         }
