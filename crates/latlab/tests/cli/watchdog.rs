@@ -123,7 +123,7 @@ fn a_healthy_armed_run_keeps_its_settings_and_the_end_restores_them() {
 fn a_watchdog_of_a_process_that_did_not_start_it_is_refused() {
     let host = three_knobs();
     let agent = SettingAgent::start(&host, Some(3_600_000_000_000));
-    let typed = host.latlab("watchdog").arg(&agent.pid().to_string());
+    let typed = host.latlab("watchdog").arg(agent.pid().to_string());
     typed.stderr(contains("did not start this watchdog")).failure(2);
     assert!(is_set(&host) && is_alive(agent.pid()) && is_alive(agent.watchdog));
 }
