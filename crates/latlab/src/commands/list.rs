@@ -67,17 +67,19 @@ fn listed(directory: &Path) -> ListedExperiment {
         Ok((state, runner)) => {
             view.runs_done = Some(state.runs_done());
             let process = |pid: Option<u32>| pid.map_or("by another process".into(), |pid| format!("by process {pid}"));
+            let other_file = lost_file.or_else(|| edited(directory, &state));
+            let goes_on = || "`latlab run` with its directory goes on with it".to_owned();
             (view.state, view.reason) = match runner {
                 Some(runner) => ("measuring".into(), Some(process(runner.pid))),
-                None if state.finished => ("finished".into(), lost_file.or_else(|| edited(directory, &state))),
-                None => ("unfinished".into(), Some("`latlab run` with its directory goes on with it".into())),
+                None if state.finished => ("finished".into(), other_file),
+                None => ("unfinished".into(), Some(other_file.unwrap_or_else(goes_on))),
             };
         }
     }
     view
 }
 
-/// Why the file of a finished experiment is not the one that its runs were measured by.
+/// Why the file of an experiment is not the one that its runs were measured by.
 fn edited(directory: &Path, state: &ExperimentState) -> Option<String> {
     is_edited(directory, state).is_ok_and(|is_edited| is_edited).then(|| "its file was edited".into())
 }

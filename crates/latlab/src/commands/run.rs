@@ -201,11 +201,8 @@ fn unfinished(job: &RunJob, source: &str, text: &str) -> Result<Option<PathBuf>,
     if job.going_on.new {
         return Ok(None);
     }
-    let newest = experiment::newest_unfinished(&job.store, source);
-    if newest.is_none() {
-        experiment::expect_readable(&job.store, text)?;
-    }
-    Ok(newest)
+    experiment::expect_readable(&job.store, source, text)?;
+    Ok(experiment::newest_unfinished(&job.store, source))
 }
 
 /// Refuses to continue if the file in `directory` was edited, or `source` differs from it.
@@ -382,7 +379,7 @@ impl Reporter<'_> {
         if let Some(failure) = failure {
             return Err(failure.clone());
         }
-        if !self.json && (report.is_judged() || !report.gates.is_empty()) {
+        if !self.json && report.is_any_left() && (report.is_judged() || !report.gates.is_empty()) {
             if report.single_condition.is_some() {
                 self.console.note(&format!("one condition: `latlab summary {}` shows each run", report.directory));
             }

@@ -10,7 +10,7 @@ use crate::analysis::{AvailableFigures, SummaryOptions, ValueGateResult, summari
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
-use crate::experiment::is_experiment;
+use crate::experiment::{is_experiment, read_state};
 use crate::recording::Recording;
 use crate::report::view::Showing;
 
@@ -92,9 +92,13 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
         let missing: Vec<String> = damaged.into_iter().chain(gone(path)).collect();
         if runs.is_empty() {
             let failure = Failure::request(format!("the experiment `{}` has no run to be summarised", path.display()));
-            return Err(match missing.is_empty() {
+            let failure = match missing.is_empty() {
+                true => failure,
+                false => failure.because(format!("{MISSING}: {}", missing.join(", "))),
+            };
+            return Err(match read_state(path).is_ok_and(|state| !state.finished) {
                 true => failure.hint(format!("`latlab run {}` measures them", path.display())),
-                false => failure.because(format!("{MISSING}: {}", missing.join(", "))).hint(REPEAT),
+                false => failure.hint(REPEAT),
             });
         }
         found.of_experiments.extend(runs.iter().map(|run| (run.path.clone(), path.clone())));

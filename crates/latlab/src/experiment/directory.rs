@@ -72,14 +72,11 @@ pub(crate) fn is_experiment(path: &Path) -> bool {
     let (has_file, has_runs) = (path.join(FILE).is_file(), path.join(RUNS).is_dir());
     match path.join(JOURNAL).is_file() {
         true => has_file || has_runs,
-        false => has_file && has_runs && has_run_of_experiment(&path.join(RUNS)),
+        false => {
+            let is_run = |manifest: Manifest| manifest.experiment.is_some();
+            has_file && has_runs && runs_in(path).any_manifest().is_some_and(is_run)
+        }
     }
-}
-
-fn has_run_of_experiment(runs: &Path) -> bool {
-    let is_of_experiment = |manifest: &Manifest| manifest.experiment.is_some();
-    let listings = Store::at(runs).list().unwrap_or_default();
-    listings.iter().any(|listing| listing.manifest.as_ref().is_some_and(is_of_experiment))
 }
 
 /// The store of the runs of the experiment in `directory`.
@@ -175,10 +172,26 @@ pub(crate) fn newest_unfinished(store: &Path, source: &str) -> Option<PathBuf> {
     own.max().map(|(_, path)| path)
 }
 
-/// Refuses if an experiment of `text` in `store` has a journal that cannot be read, which may be that of an unfinished one.
-pub(crate) fn expect_readable(store: &Path, text: &str) -> Result<(), ExperimentError> {
+/// Refuses if the newest experiment in `store` that can be of `source`, whose file has `text`, has runs and a journal that
+/// does not say what they are: they would be repeated.
+pub(crate) fn expect_readable(store: &Path, source: &str, text: &str) -> Result<(), ExperimentError> {
     let is_of_text = |path: &PathBuf| file_text(path).is_ok_and(|own| own == text);
-    in_store(store).into_iter().filter(is_of_text).try_for_each(|path| read_state(&path).map(drop))
+    for path in in_store(store).into_iter().filter(is_of_text) {
+        match read_state(&path) {
+            Ok(state) if state.source == source => break,
+            Err(error @ (ExperimentError::Damaged { .. } | ExperimentError::NotAnExperiment { .. }))
+                if runs_in(&path).any_manifest().is_some() =>
+            {
+                return Err(ExperimentError::Unreadable { path, source: Box::new(error) });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn runs_in(directory: &Path) -> Store {
+    Store::at(&runs_directory(directory))
 }
 
 /// Refuses while a process runs an experiment in `store` that came from `source`.

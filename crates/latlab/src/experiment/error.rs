@@ -37,6 +37,14 @@ pub enum ExperimentError {
         /// Where and how.
         cause: String,
     },
+    /// It has runs of the file to measure, and its journal does not say which.
+    #[error("the journal of the experiment `{}` cannot be read, and it has runs of the same file", path.display())]
+    Unreadable {
+        /// The experiment's directory.
+        path: PathBuf,
+        /// The error of its journal.
+        source: Box<ExperimentError>,
+    },
     /// A later version wrote it in a form that this one would misread.
     #[error("the experiment `{}` has format {}.{}", path.display(), found.major, found.minor)]
     NewerVersion {
@@ -120,12 +128,12 @@ impl Explain for ExperimentError {
                     io::ErrorKind::StorageFull => {
                         failure.hint("free some space, then run the same command again: no run that ended is lost")
                     }
-                    io::ErrorKind::PermissionDenied if failure.hint.is_none() => {
-                        failure.hint("see with `ls -ld` who may read it")
-                    }
                     _ if *action == READ && is_lost(source) => Failure { exit_code: 2, ..failure }
                         .hint("put it back as it was; `latlab run FILE --new` begins another experiment"),
                     _ if action.ends_with("the store") => failure.hint("name a writable place with `--store`"),
+                    io::ErrorKind::PermissionDenied if action.starts_with(READ) && failure.hint.is_none() => {
+                        failure.hint("see with `ls -ld` who may read it")
+                    }
                     _ => failure,
                 }
             }
@@ -135,6 +143,9 @@ impl Explain for ExperimentError {
             ExperimentError::Damaged { cause, .. } => Failure::request(self).because(cause).hint(
                 "its recordings in `runs/` are whole: `latlab compare` reads them; `latlab run FILE --new` begins again",
             ),
+            ExperimentError::Unreadable { source, .. } => Failure::request(self)
+                .because(source.explain().cause.unwrap_or_default())
+                .hint("`--new` begins another experiment; or put the journal back, or move that directory away"),
             ExperimentError::NewerVersion { .. } => {
                 let ExperimentFormat { major, minor } = ExperimentFormat::CURRENT;
                 Failure::request(self)

@@ -181,6 +181,14 @@ impl Store {
     }
 }
 
+impl Store {
+    /// The manifest of one of the recordings, whichever the system names first; `None` if none can be read.
+    pub fn any_manifest(&self) -> Option<Manifest> {
+        let paths = fs::read_dir(&self.path).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+        paths.filter(|path| is_recording(path)).find_map(|path| look_at(path).manifest)
+    }
+}
+
 impl Drop for Store {
     fn drop(&mut self) {
         // An error cannot be reported here; the system clears its temporary files as well.

@@ -332,6 +332,10 @@ fn the_report_of_an_experiment_without_a_comparison_names_runs_that_are_gone() {
         fs::remove_dir_all(gone).expect("removed");
         let gone = gone.file_name().and_then(|name| name.to_str()).expect("UTF-8");
         let ran = lab.line("run E --json").stderr(contains(gone)).start().exits_with_one_of(&[0, 4]);
+        for form in ["run E", "run E --format markdown"] {
+            let shown = Latlab::at(ran.directory()).line(form).stdout(contains(gone));
+            shown.start().exits_with_one_of(&[0, 4]);
+        }
         let caveats = document(&ran)["caveats"].clone();
         let missing = caveats.as_array().and_then(|all| all.iter().find(|caveat| caveat["code"] == "missing-runs"));
         assert!(
@@ -378,9 +382,17 @@ fn an_experiment_whose_journal_is_damaged_is_not_begun_again_unasked() {
     let text = fs::read_to_string(&journal).expect("a journal");
     fs::write(&journal, text.replacen("block_began", "", 1).replacen('{', "", 3)).expect("written");
     fs::copy(lab.path("E/experiment.toml"), lab.path("same.toml")).expect("copied");
-    let refused = lab.line("run same.toml --store . --dry-run").stderr(contains("the journal of the experiment"));
-    let refused = refused.stderr(contains("--new")).failure(2);
-    Latlab::at(refused.directory()).line("run same.toml --store . --dry-run --new").success();
+    let shared = lab.line("list --store .").success();
+    let at = |line: &str| Latlab::at(shared.directory()).line(line);
+    let journal = shared.directory().join("E/journal.jsonl");
+    let refused = "run same.toml --store . --dry-run";
+    at(refused).stderr(contains("the journal of the experiment `./E`")).stderr(contains("`--new`")).failure(2);
+    at("run same.toml --store . --dry-run --new").success();
+    fs::write(&journal, "").expect("written");
+    at(refused).stderr(contains("cause: it has no `journal.jsonl` that begins one")).failure(2);
+    // A start that a full disk ended has nothing to repeat.
+    recordings_in(&shared.directory().join("E/runs")).iter().for_each(|run| fs::remove_dir_all(run).expect("removed"));
+    at(refused).success();
 }
 
 /// The journal says which runs count. A directory that a killed start left does not count.

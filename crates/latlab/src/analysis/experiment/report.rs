@@ -7,8 +7,8 @@ use super::published::{PublishedResults, RunSpread};
 use super::single_condition::ConditionRow;
 use super::timeout_slack::TimeoutSlack;
 use crate::analysis::ExperimentGateResult;
-use crate::analysis::comparison::{Comparisons, MISSING};
-use crate::diagnostics::{Failure, Outcome};
+use crate::analysis::comparison::{Comparisons, MISSING, missing_runs};
+use crate::diagnostics::{Caveat, Failure, Outcome};
 use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome, RunState};
 use crate::plan::Kind;
 
@@ -65,6 +65,19 @@ impl ExperimentReport {
         self.runs.iter().any(|run| run.judged().is_some())
     }
 
+    /// Whether the recording of any judged run can be read, or none is judged.
+    pub fn is_any_left(&self) -> bool {
+        let is_left = |run: &RunState| run.recording.as_ref().is_none_or(|name| !self.missing.contains(name));
+        let mut judged = self.runs.iter().filter(|run| run.judged().is_some()).peekable();
+        judged.peek().is_none() || judged.any(is_left)
+    }
+
+    /// The caveat of recordings that cannot be read; `None` if there are none.
+    pub fn missing_caveat(&self) -> Option<Caveat> {
+        let names: Vec<String> = self.missing.iter().map(|name| format!("`{name}`")).collect();
+        missing_runs(&names)
+    }
+
     /// Reasons to trust the report less, one line each: failed, unanswered, untrusted and missing runs, and a changed
     /// file.
     pub fn warnings(&self) -> Vec<String> {
@@ -96,8 +109,7 @@ impl ExperimentReport {
         if !self.is_judged() {
             return Err(self.nothing_judged());
         }
-        let is_left = |run: &RunState| run.recording.as_ref().is_none_or(|name| !self.missing.contains(name));
-        if !judged().any(is_left) {
+        if !self.is_any_left() {
             return Err(Failure::request("no run of the experiment can be judged")
                 .because(format!("each one is {MISSING}"))
                 .hint("restore them, or measure again: `latlab run FILE --new`"));

@@ -387,6 +387,19 @@ mod tests {
     }
 
     #[test]
+    fn a_column_that_the_system_refuses_to_read_is_not_damage() {
+        let directory = tempfile::tempdir().expect("temporary directory");
+        let path = directory.path().join("table");
+        std::fs::write(&path, table()).expect("written");
+        let open = TableFile::open(&Directory::open(directory.path()).expect("opens"), "table", None).expect("sound");
+        // A descriptor that is open for writing only: EBADF.
+        let refused = open.reading(std::fs::OpenOptions::new().append(true).open(&path).expect("opens"));
+        let read = TableReader::new(refused, &COLUMNS).expect("sound").groups(|group| group.ints(0)).next();
+        let failure = read.expect("a row group").expect_err("refused").explain();
+        assert_eq!(failure.exit_code, 3, "{failure:?}");
+    }
+
+    #[test]
     fn runs_and_bit_packed_groups_decode() {
         // Width 2; a run of 3 × index 1; one group of 8: 0 1 2 0 1 2 0 1.
         let bytes = [2, 3 << 1, 1, (1 << 1) | 1, 0b0010_0100, 0b0100_1001];

@@ -115,6 +115,12 @@ impl TableFile {
         Ok(TableChunk { start, file_bytes: self.length, bytes: bytes.into() })
     }
 
+    /// The same table, read from `file`.
+    #[cfg(test)]
+    pub(super) fn reading(self, file: File) -> TableFile {
+        TableFile { file, ..self }
+    }
+
     /// The checksums of the file as it is on disk.
     ///
     /// # Errors
@@ -333,21 +339,4 @@ pub(super) fn cause_of(error: &ParquetError) -> String {
     }
     let text = error.to_string();
     text.strip_prefix("Parquet error: ").unwrap_or(&text).to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::diagnostics::Explain;
-
-    #[test]
-    fn a_read_that_the_system_refuses_is_not_damage() {
-        let exit_code =
-            |error: io::Error| TableFault::from(error).of_file(Path::new("/r/probes.parquet")).explain().exit_code;
-        for kind in [io::ErrorKind::UnexpectedEof, io::ErrorKind::InvalidData] {
-            assert_eq!(exit_code(kind.into()), 2, "{kind}");
-        }
-        assert_eq!(exit_code(io::ErrorKind::OutOfMemory.into()), 3);
-        assert_eq!(exit_code(io::Error::from_raw_os_error(5)), 3, "EIO");
-    }
 }

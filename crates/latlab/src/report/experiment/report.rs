@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{aa_test, published, single_condition, spread, timeout_slack};
-use crate::analysis::comparison::missing_runs;
 use crate::analysis::experiment::ExperimentReport;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
-use crate::report::text::wrap;
+use crate::report::summary_view::numbered;
+use crate::report::text::{caveat_lines, wrap};
 use crate::report::{Style, gates};
 
 /// The report as text; plots in the form of ministat are `plot_width` characters wide.
@@ -46,9 +46,17 @@ fn sections(report: &ExperimentReport, plot_width: usize, style: Style) -> impl 
         columns(report.timeout_slack.as_ref().map(|slack| timeout_slack::text(slack.as_ref(), style))),
         report.comparisons.as_ref().map(|comparisons| Section::Comparisons(view(comparisons))),
         columns(report.single_condition.as_ref().map(|rows| single_condition::text(rows, style))),
+        columns(missing_lines(report, style)),
         columns(gate_lines(report, style)),
     ];
     sections.into_iter().flatten()
+}
+
+/// The caveat of recordings that cannot be read, which a comparison has itself.
+fn missing_lines(report: &ExperimentReport, style: Style) -> Option<String> {
+    let caveats: Vec<_> = report.missing_caveat().filter(|_| report.comparisons.is_none()).into_iter().collect();
+    let lines: Vec<String> = numbered(&caveats).iter().flat_map(|caveat| caveat_lines(caveat, style)).collect();
+    (!lines.is_empty()).then(|| lines.join("\n") + "\n")
 }
 
 /// A line for each gate; `None` without gates.
@@ -66,8 +74,7 @@ pub fn json(report: &ExperimentReport) -> String {
             comparison::json(comparisons, &[], Companions { experiment: Some(experiment), runs: Some(runs) })
         }
         None => {
-            let names: Vec<String> = report.missing.iter().map(|name| format!("`{name}`")).collect();
-            let caveats: Vec<_> = missing_runs(&names).into_iter().collect();
+            let caveats: Vec<_> = report.missing_caveat().into_iter().collect();
             let document = json!({
                 "schema": "latlab.compare/1", "baseline": null, "factor": null, "over": "blocks", "interleaved": true,
                 "groups": [], "comparisons": [], "experiment": experiment, "runs": runs, "caveats": caveats,
