@@ -23,7 +23,7 @@ const TERMINATION_TIMEOUT: Duration = Duration::from_secs(1);
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 /// The time for a program to name the addresses of a host.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time for the rest of its output to arrive after its end.
+/// The time for the rest of the output to arrive after the end of that program.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time for the rest of standard error to arrive after the end of the process.
 const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
@@ -96,7 +96,7 @@ fn output_of(words: &[&str]) -> Option<String> {
         let _ = sender.send(text);
     });
     let status = process.wait(LOOKUP_TIMEOUT);
-    // What it has left in its group may keep the pipe open.
+    // A process that the program has started may keep the pipe open.
     process.signal(Signal::KILL);
     let text = read.recv_timeout(OUTPUT_TIMEOUT).ok()?;
     status.filter(ExitStatus::success).map(|_| String::from_utf8_lossy(&text).into_owned())

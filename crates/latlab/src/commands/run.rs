@@ -379,7 +379,7 @@ impl Reporter<'_> {
         if let Some(failure) = failure {
             return Err(failure.clone());
         }
-        if !self.json && report.is_any_left() && (report.is_judged() || !report.gates.is_empty()) {
+        if !self.json && !report.is_all_missing() && (report.is_judged() || !report.gates.is_empty()) {
             if report.single_condition.is_some() {
                 self.console.note(&format!("one condition: `latlab summary {}` shows each run", report.directory));
             }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::observation_groups::{FoundRuns, gone, runs_in};
 use super::{Outcome, measure_and_report};
-use crate::analysis::comparison::MISSING;
+use crate::analysis::comparison::{MISSING, RESTORE};
 use crate::analysis::{AvailableFigures, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates};
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
@@ -68,9 +68,6 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     with_gates(Ok(summary_outcome(&summaries)), gated)
 }
 
-/// The hint where runs of an experiment are missing.
-const REPEAT: &str = "restore them, or measure again: `latlab run FILE --new`";
-
 /// What `summary` was asked for.
 struct Recordings {
     paths: Vec<PathBuf>,
@@ -92,14 +89,11 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
         let missing: Vec<String> = damaged.into_iter().chain(gone(path)).collect();
         if runs.is_empty() {
             let failure = Failure::request(format!("the experiment `{}` has no run to be summarised", path.display()));
-            let failure = match missing.is_empty() {
-                true => failure,
-                false => failure.because(format!("{MISSING}: {}", missing.join(", "))),
-            };
-            return Err(match read_state(path).is_ok_and(|state| !state.finished) {
-                true => failure.hint(format!("`latlab run {}` measures them", path.display())),
-                false => failure.hint(REPEAT),
-            });
+            let cause = (!missing.is_empty()).then(|| format!("{MISSING}: {}", missing.join(", ")));
+            let goes_on = read_state(path).is_ok_and(|state| !state.finished);
+            let measures = || format!("`latlab run {}` measures them", path.display());
+            let hint = if goes_on { measures() } else { RESTORE.into() };
+            return Err(Failure { cause, ..failure.hint(hint) });
         }
         found.of_experiments.extend(runs.iter().map(|run| (run.path.clone(), path.clone())));
         found.paths.extend(runs.into_iter().map(|run| run.path));
@@ -107,7 +101,7 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
     }
     if !found.missing.is_empty() {
         let names = found.missing.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        console.warning(&format!("{MISSING}: {names}: no gate is kept"), Some(REPEAT));
+        console.warning(&format!("{MISSING}: {names}: no gate is kept"), Some(RESTORE));
     }
     Ok(found)
 }

@@ -74,7 +74,7 @@ pub(crate) fn is_experiment(path: &Path) -> bool {
         true => has_file || has_runs,
         false => {
             let is_run = |manifest: Manifest| manifest.experiment.is_some();
-            has_file && has_runs && runs_in(path).any_manifest().is_some_and(is_run)
+            has_file && has_runs && store_of(path).any_manifest().is_some_and(is_run)
         }
     }
 }
@@ -180,7 +180,7 @@ pub(crate) fn expect_readable(store: &Path, source: &str, text: &str) -> Result<
         match read_state(&path) {
             Ok(state) if state.source == source => break,
             Err(error @ (ExperimentError::Damaged { .. } | ExperimentError::NotAnExperiment { .. }))
-                if runs_in(&path).any_manifest().is_some() =>
+                if store_of(&path).any_manifest().is_some() =>
             {
                 return Err(ExperimentError::Unreadable { path, source: Box::new(error) });
             }
@@ -190,7 +190,8 @@ pub(crate) fn expect_readable(store: &Path, source: &str, text: &str) -> Result<
     Ok(())
 }
 
-fn runs_in(directory: &Path) -> Store {
+/// The runs of the experiment in `directory`.
+fn store_of(directory: &Path) -> Store {
     Store::at(&runs_directory(directory))
 }
 

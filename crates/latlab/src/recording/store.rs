@@ -179,9 +179,7 @@ impl Store {
         listings.sort_by_cached_key(|listing| Reverse((second(listing), instant(listing), listing.name())));
         Ok(listings)
     }
-}
 
-impl Store {
     /// The manifest of one of the recordings, whichever the system names first; `None` if none can be read.
     pub fn any_manifest(&self) -> Option<Manifest> {
         let paths = fs::read_dir(&self.path).ok()?.filter_map(|entry| Some(entry.ok()?.path()));

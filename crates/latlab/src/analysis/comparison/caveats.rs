@@ -421,6 +421,8 @@ fn unsupported_quantiles(groups: &RunGroups, quantities: &[Quantity]) -> Option<
 
 /// What is said of judged runs, or files of an experiment, that cannot be read as they were written.
 pub const MISSING: &str = "gone, damaged or edited";
+/// The hint where runs of an experiment are [`MISSING`].
+pub const RESTORE: &str = "restore them, or measure again: `latlab run FILE --new`";
 
 /// The caveat of what is [`MISSING`]; `None` if nothing is.
 pub fn missing_runs<'a>(names: impl IntoIterator<Item = &'a String>) -> Option<Caveat> {

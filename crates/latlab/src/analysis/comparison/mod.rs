@@ -13,7 +13,7 @@ mod verdict;
 
 pub use super::estimand::{EstimandError, RunFigure, default_estimands, parse_estimand};
 pub use crate::stats::Look;
-pub use caveats::{MISSING, missing_runs};
+pub use caveats::{MISSING, RESTORE, missing_runs};
 pub use compare::{Comparisons, compare, is_precise};
 pub use groups::{GroupingError, NumberFacts, RunGroup, RunGroups, expect_one_kind};
 pub use numbers::{NumberFiles, independence_caveat};

@@ -7,7 +7,7 @@ use super::published::{PublishedResults, RunSpread};
 use super::single_condition::ConditionRow;
 use super::timeout_slack::TimeoutSlack;
 use crate::analysis::ExperimentGateResult;
-use crate::analysis::comparison::{Comparisons, MISSING, missing_runs};
+use crate::analysis::comparison::{Comparisons, MISSING, RESTORE, missing_runs};
 use crate::diagnostics::{Caveat, Failure, Outcome};
 use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome, RunState};
 use crate::plan::Kind;
@@ -65,11 +65,10 @@ impl ExperimentReport {
         self.runs.iter().any(|run| run.judged().is_some())
     }
 
-    /// Whether the recording of any judged run can be read, or none is judged.
-    pub fn is_any_left(&self) -> bool {
-        let is_left = |run: &RunState| run.recording.as_ref().is_none_or(|name| !self.missing.contains(name));
-        let mut judged = self.runs.iter().filter(|run| run.judged().is_some()).peekable();
-        judged.peek().is_none() || judged.any(is_left)
+    /// Whether runs are judged, and the recordings of all of them are missing.
+    pub fn is_all_missing(&self) -> bool {
+        let mut judged = self.runs.iter().filter_map(RunState::judged).peekable();
+        judged.peek().is_some() && judged.all(|name| self.missing.contains(name))
     }
 
     /// The caveat of recordings that cannot be read; `None` if there are none.
@@ -94,8 +93,7 @@ impl ExperimentReport {
             let count = if runs.len() == 1 { "1 run".into() } else { format!("{} runs", runs.len()) };
             Some(format!("{count} {words}; the first: {name}"))
         };
-        let names = self.missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let missing = (!names.is_empty()).then(|| format!("{MISSING}: {names}"));
+        let missing = self.missing_caveat().map(|caveat| caveat.message);
         let changed = "the file was changed on the way: this is no longer one experiment".to_owned();
         counted.into_iter().filter_map(line).chain((self.changes > 0).then_some(changed)).chain(missing).collect()
     }
@@ -109,10 +107,10 @@ impl ExperimentReport {
         if !self.is_judged() {
             return Err(self.nothing_judged());
         }
-        if !self.is_any_left() {
+        if self.is_all_missing() {
             return Err(Failure::request("no run of the experiment can be judged")
                 .because(format!("each one is {MISSING}"))
-                .hint("restore them, or measure again: `latlab run FILE --new`"));
+                .hint(RESTORE));
         }
         if judged().all(RunState::is_unanswered) {
             let reason = judged().find_map(|run| run.reason.clone()).unwrap_or_default();
