@@ -400,6 +400,23 @@ mod tests {
     }
 
     #[test]
+    fn a_file_has_its_values_and_a_missing_one_is_a_request_to_mend() {
+        let directory = tempfile::tempdir().expect("temporary directory");
+        let path = directory.path().join("numbers");
+        std::fs::write(&path, "4\n2.5\n").expect("written");
+        assert_eq!(read_file(&path, &first()).expect("numbers"), [4.0, 2.5]);
+        let failure = read_file(&directory.path().join("missing"), &first()).expect_err("no file").explain();
+        assert_eq!((failure.exit_code, failure.hint.as_deref()), (2, Some("see the path; `-` is standard input")));
+    }
+
+    #[test]
+    fn more_numbers_than_memory_for_their_comparison_are_refused() {
+        assert!(expect_memory("x", 1_000).is_ok());
+        let failure = expect_memory("x", usize::MAX / COMPARED_BYTES).expect_err("too many").explain();
+        assert_eq!(failure.exit_code, 3);
+    }
+
+    #[test]
     fn the_error_of_an_invalid_value_has_its_line_and_text() {
         for (text, line, value) in
             [("1\n2\nabc\n", 3, "abc"), ("1\n\n# c\nNaN", 4, "NaN"), ("inf\n", 1, "inf"), ("1\n5\0\n", 2, "5\0")]

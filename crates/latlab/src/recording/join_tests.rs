@@ -184,6 +184,14 @@ fn spool_of(events: &[SpoolEvent]) -> Arc<Spool> {
     Arc::new(Spool::open(&directory).expect("opens").expect("is there"))
 }
 
+#[test]
+fn gaps_between_wakeups_are_added() {
+    let gap = |events| SpoolEvent::Gap { since: Stamp::from_nanos(1), events };
+    let mut wakeups = SpooledWakeups::new(spool_of(&[gap(3), gap(4)]));
+    assert!(wakeups.by_ref().next().is_none(), "a gap has no row");
+    assert_eq!(wakeups.counts().gap_events, 7);
+}
+
 fn joined(events: &[SpoolEvent], limits: JoinLimits, horizon: Horizon) -> (Vec<ProbeRecord>, JoinCounts) {
     let spool = spool_of(events);
     let rules = JoinRules { timeout: TIMEOUT, size_bytes: SIZE, horizon, limits };

@@ -363,7 +363,7 @@ mod tests {
     }
 
     fn header() -> SpoolHeader {
-        SpoolHeader::new(MAGIC, EVENT_BYTES, 77, "0123456789abcdef")
+        SpoolHeader::new(MAGIC, EVENT_BYTES, 0x0102_0304, "0123456789abcdef")
     }
 
     #[test]

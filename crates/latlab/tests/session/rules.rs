@@ -34,6 +34,17 @@ fn a_set_stop_flag_ends_the_handshake_at_once() {
     assert_eq!(stage.clock.now(), Stamp::from_nanos(0), "not a moment was waited");
 }
 
+#[test]
+fn failed_system_calls_of_the_reflector_are_counted() {
+    let mut stage = keyed();
+    stage.reflector.count_failed_reply();
+    stage.reflector.count_failed_reply();
+    stage.reflector.count_failed_receive();
+    let now = stage.clock.reflector();
+    let counters = stage.reflector.counters(now);
+    assert_eq!((counters.reply_failed, counters.receive_failed), (2, 1));
+}
+
 /// The number of datagrams that the reflector dropped for `reason`.
 fn dropped(stage: &mut Stage, reason: DropReason) -> u64 {
     let now = stage.clock.reflector();

@@ -365,6 +365,7 @@ mod tests {
             ("1.5", "`1.5` is no CPU number"),
             ("3-1", "goes down"),
             ("0-2,1", "CPU 1 stands in it twice"),
+            ("+1023", "`+1023` is no CPU number"),
             ("1024", "highest CPU number is 1023"),
             ("99999", "`99999` is no CPU number"),
         ] {

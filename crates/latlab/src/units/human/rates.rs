@@ -170,6 +170,7 @@ mod tests {
             assert_eq!((read, typed.as_str()), (rate, again));
             assert_eq!(parse_network_rate(again), Ok(rate));
         }
+        assert_eq!(BitRateUnit::suiting(98_340_000.0).bps(), 1e6);
         for (bps, shown) in [(98_340_000.0, "98.3 Mbit/s"), (999_900.0, "1.00 Mbit/s"), (5.0, "5.00 bit/s")] {
             assert_eq!(bit_rate(bps), shown);
         }
