@@ -163,7 +163,7 @@ fn recipe_source(asked: &AskedRecipe, job: &RunJob) -> Result<ExperimentSource, 
 }
 
 fn directory_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
-    experiment::read_state(path)?;
+    experiment::read_named_state(path)?;
     if job.going_on.new {
         return Err(Failure::request(format!("`{}` cannot begin again", path.display()))
             .because("a directory is one experiment")

@@ -90,8 +90,8 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
         if runs.is_empty() {
             let failure = Failure::request(format!("the experiment `{}` has no run to be summarised", path.display()));
             let cause = (!missing.is_empty()).then(|| format!("{MISSING}: {}", missing.join(", ")));
-            let goes_on = read_state(path).is_ok_and(|state| !state.finished);
-            let measures = || format!("`latlab run {}` measures them", path.display());
+            let goes_on = missing.is_empty() && read_state(path).is_ok_and(|state| !state.finished);
+            let measures = || format!("`latlab run {}` measures its runs", path.display());
             let hint = if goes_on { measures() } else { RESTORE.into() };
             return Err(Failure { cause, ..failure.hint(hint) });
         }

@@ -173,21 +173,33 @@ pub(crate) fn newest_unfinished(store: &Path, source: &str) -> Option<PathBuf> {
 }
 
 /// Refuses if the newest experiment in `store` that can be of `source`, whose file has `text`, has runs and a journal that
-/// does not say what they are: they would be repeated.
+/// does not say what they are: they would be repeated. A journal that cannot be read has no number, so that the newest one
+/// is that with the latest name.
 pub(crate) fn expect_readable(store: &Path, source: &str, text: &str) -> Result<(), ExperimentError> {
     let is_of_text = |path: &PathBuf| file_text(path).is_ok_and(|own| own == text);
     for path in in_store(store).into_iter().filter(is_of_text) {
         match read_state(&path) {
             Ok(state) if state.source == source => break,
-            Err(error @ (ExperimentError::Damaged { .. } | ExperimentError::NotAnExperiment { .. }))
-                if store_of(&path).any_manifest().is_some() =>
-            {
-                return Err(ExperimentError::Unreadable { path, source: Box::new(error) });
-            }
-            _ => {}
+            Err(error) if store_of(&path).has_recordings() => return Err(unreadable(&path, error)),
+            Ok(_) | Err(_) => {}
         }
     }
     Ok(())
+}
+
+/// The state of the experiment in `directory`, which a person named to go on with it.
+///
+/// # Errors
+/// As [`read_state`]; the error of an experiment without its journal says so.
+pub(crate) fn read_named_state(directory: &Path) -> Result<ExperimentState, ExperimentError> {
+    read_state(directory).map_err(|error| match error {
+        ExperimentError::NotAnExperiment { .. } if is_experiment(directory) => unreadable(directory, error),
+        other => other,
+    })
+}
+
+fn unreadable(directory: &Path, error: ExperimentError) -> ExperimentError {
+    ExperimentError::Unreadable { path: directory.to_owned(), source: Box::new(error) }
 }
 
 /// The runs of the experiment in `directory`.

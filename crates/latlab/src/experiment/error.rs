@@ -37,8 +37,8 @@ pub enum ExperimentError {
         /// Where and how.
         cause: String,
     },
-    /// It has runs of the file to measure, and its journal does not say which.
-    #[error("the journal of the experiment `{}` cannot be read, and it has runs of the same file", path.display())]
+    /// It has runs, and its journal does not say which: they would be repeated.
+    #[error("the experiment `{}` has runs, but its journal cannot be read", path.display())]
     Unreadable {
         /// The experiment's directory.
         path: PathBuf,
@@ -143,9 +143,12 @@ impl Explain for ExperimentError {
             ExperimentError::Damaged { cause, .. } => Failure::request(self).because(cause).hint(
                 "its recordings in `runs/` are whole: `latlab compare` reads them; `latlab run FILE --new` begins again",
             ),
-            ExperimentError::Unreadable { source, .. } => Failure::request(self)
-                .because(source.explain().cause.unwrap_or_default())
-                .hint("`--new` begins another experiment; or put the journal back, or move that directory away"),
+            ExperimentError::Unreadable { source, .. } => {
+                let Failure { cause, exit_code, .. } = source.explain();
+                Failure { cause, exit_code, ..Failure::request(self) }.hint(
+                    "put the journal back; or move that directory away; `latlab run FILE --new` begins another experiment",
+                )
+            }
             ExperimentError::NewerVersion { .. } => {
                 let ExperimentFormat { major, minor } = ExperimentFormat::CURRENT;
                 Failure::request(self)

@@ -174,22 +174,36 @@ fn take(row: &mut ProbeRecord, event: SpoolEvent, out_of_order: bool) {
 }
 
 fn spool_of(events: &[SpoolEvent]) -> Arc<Spool> {
+    spool_with(&checked(events))
+}
+
+fn spool_with(checked: &[u8]) -> Arc<Spool> {
     let above = tempfile::tempdir().expect("temporary directory");
     let directory = Directory::open(above.path()).expect("opens");
+    spool::create(&directory, "0123456789abcdef").and_then(|mut file| file.write_all(checked)).expect("written");
+    Arc::new(Spool::open(&directory).expect("opens").expect("is there"))
+}
+
+fn checked(events: &[SpoolEvent]) -> Vec<u8> {
     let mut bytes = Vec::new();
     events.iter().for_each(|event| spool::append(event.to_words(), &mut bytes));
     let mut checked = Vec::new();
     spool::append_with_checksums(&bytes, &mut 0, &mut checked);
-    spool::create(&directory, "0123456789abcdef").and_then(|mut file| file.write_all(&checked)).expect("written");
-    Arc::new(Spool::open(&directory).expect("opens").expect("is there"))
+    checked
 }
 
 #[test]
-fn gaps_between_wakeups_are_added() {
+fn gaps_and_holes_between_wakeups_are_counted() {
     let gap = |events| SpoolEvent::Gap { since: Stamp::from_nanos(1), events };
     let mut wakeups = SpooledWakeups::new(spool_of(&[gap(3), gap(4)]));
     assert!(wakeups.by_ref().next().is_none(), "a gap has no row");
     assert_eq!(wakeups.counts().gap_events, 7);
+    let mut damaged = checked(&[gap(3), gap(4)]);
+    damaged[1] ^= 1;
+    let mut wakeups = SpooledWakeups::new(spool_with(&damaged));
+    assert!(wakeups.by_ref().next().is_none(), "a hole has no row");
+    // The checksum of the damaged part is a third place.
+    assert_eq!((wakeups.counts().gap_events, wakeups.counts().holes), (0, 3));
 }
 
 fn joined(events: &[SpoolEvent], limits: JoinLimits, horizon: Horizon) -> (Vec<ProbeRecord>, JoinCounts) {

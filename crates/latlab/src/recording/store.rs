@@ -182,8 +182,17 @@ impl Store {
 
     /// The manifest of one of the recordings, whichever the system names first; `None` if none can be read.
     pub fn any_manifest(&self) -> Option<Manifest> {
-        let paths = fs::read_dir(&self.path).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-        paths.filter(|path| is_recording(path)).find_map(|path| look_at(path).manifest)
+        self.recordings().find_map(|path| look_at(path).manifest)
+    }
+
+    /// Whether there are recordings, sound or damaged; not if the directory cannot be read.
+    pub fn has_recordings(&self) -> bool {
+        self.recordings().next().is_some()
+    }
+
+    fn recordings(&self) -> impl Iterator<Item = PathBuf> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten();
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| is_recording(path))
     }
 }
 

@@ -422,7 +422,7 @@ fn unsupported_quantiles(groups: &RunGroups, quantities: &[Quantity]) -> Option<
 /// What is said of judged runs, or files of an experiment, that cannot be read as they were written.
 pub const MISSING: &str = "gone, damaged or edited";
 /// The hint where runs of an experiment are [`MISSING`].
-pub const RESTORE: &str = "restore them, or measure again: `latlab run FILE --new`";
+pub const RESTORE: &str = "restore what is missing, or measure again: `latlab run FILE --new`";
 
 /// The caveat of what is [`MISSING`]; `None` if nothing is.
 pub fn missing_runs<'a>(names: impl IntoIterator<Item = &'a String>) -> Option<Caveat> {
@@ -432,8 +432,8 @@ pub fn missing_runs<'a>(names: impl IntoIterator<Item = &'a String>) -> Option<C
             Severity::Warning,
             "missing-runs",
             format!("{MISSING}: {}", names.join(", ")),
-            "results are about the others, which may be the better ones; no gate is kept",
-            "restore them, or measure again; a start that was killed leaves an empty directory, which you can remove",
+            "results are about what is left, which may be the better runs; no gate is kept",
+            "restore what is missing, or measure again; a start that was killed leaves an empty directory, which you can remove",
         )
     })
 }

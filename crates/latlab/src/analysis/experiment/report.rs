@@ -73,8 +73,11 @@ impl ExperimentReport {
 
     /// The caveat of recordings that cannot be read; `None` if there are none.
     pub fn missing_caveat(&self) -> Option<Caveat> {
-        let names: Vec<String> = self.missing.iter().map(|name| format!("`{name}`")).collect();
-        missing_runs(&names)
+        missing_runs(&self.missing_names())
+    }
+
+    fn missing_names(&self) -> Vec<String> {
+        self.missing.iter().map(|name| format!("`{name}`")).collect()
     }
 
     /// Reasons to trust the report less, one line each: failed, unanswered, untrusted and missing runs, and a changed
@@ -109,7 +112,7 @@ impl ExperimentReport {
         }
         if self.is_all_missing() {
             return Err(Failure::request("no run of the experiment can be judged")
-                .because(format!("each one is {MISSING}"))
+                .because(format!("{MISSING}: {}", self.missing_names().join(", ")))
                 .hint(RESTORE));
         }
         if judged().all(RunState::is_unanswered) {
