@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::experiment_executor::ExperimentExecutor;
 use super::{Outcome, measure_and_report};
+use crate::analysis::comparison::{MISSING, RESTORE};
 use crate::analysis::{ExperimentGateResult, ValueGates, with_gates};
 use crate::cli::args::ReportFormat;
 use crate::cli::resolve::{self, AskedRecipe, ConditionSelection, Environment, ExperimentJob, RunJob, RunSource};
@@ -32,6 +33,7 @@ use crate::report::experiment::{
 pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let gates = measure_and_report::gates(&job.gates)?;
     let settled = settle(job)?;
+    warn_of_gone_runs(&settled, console);
     gates.expect_judgeable(settled.job.experiment.conditions.iter().flat_map(|condition| &condition.plan.runs))?;
     if job.going_on.print_unit {
         return print_unit(&settled, job.going_on.keep_going, console);
@@ -134,6 +136,16 @@ fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
             .hint("another target may do: `local`, `lab`, `ssh:HOST`"));
     }
     Ok(SettledExperiment { source, job, state, is_edited })
+}
+
+/// Warns of judged runs of an experiment to continue that are gone: its gates are broken at the end, however long it takes.
+fn warn_of_gone_runs(settled: &SettledExperiment, console: &Console) {
+    let (Some(directory), Some(state)) = (&settled.source.directory, &settled.state) else { return };
+    let gone = experiment::gone_runs(directory, state);
+    if !gone.is_empty() && !state.finished {
+        let names = gone.into_iter().collect::<Vec<_>>().join(", ");
+        console.warning(&format!("{MISSING}: {names}: no gate will be kept"), Some(RESTORE));
+    }
 }
 
 /// Refuses a file with commands that another user can write or exchange.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::observation_groups::{FoundRuns, gone, runs_in};
 use super::{Outcome, measure_and_report};
-use crate::analysis::comparison::{MISSING, RESTORE};
+use crate::analysis::comparison::{MISSING, RESTORE, missing_runs};
 use crate::analysis::{AvailableFigures, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates};
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
@@ -48,6 +48,10 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
                 experiment.into_iter().for_each(|experiment| _ = unjudged.remove(experiment));
                 gates.judge(&mut summary);
             }
+        }
+        if spec.json {
+            // In text the warning on stderr stands beside the summaries.
+            summary.caveats.extend(missing_runs(&missing));
         }
         if !missing.is_empty() {
             summary.gates.iter_mut().for_each(ValueGateResult::break_over_missing_runs);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::error::{ExperimentError, READ};
-use super::journal::{ExperimentJournal, JOURNAL, JournalEntry, RunnerProcess};
+use super::journal::{ExperimentJournal, JOURNAL, JournalEntry, RunnerProcess, begun_source};
 use super::results::outcome_of_recording;
 use super::runner::RunJournal;
 use super::state::ExperimentState;
@@ -72,11 +72,18 @@ pub(crate) fn is_experiment(path: &Path) -> bool {
     let (has_file, has_runs) = (path.join(FILE).is_file(), path.join(RUNS).is_dir());
     match path.join(JOURNAL).is_file() {
         true => has_file || has_runs,
-        false => {
-            let is_run = |manifest: Manifest| manifest.experiment.is_some();
-            has_file && has_runs && store_of(path).any_manifest().is_some_and(is_run)
-        }
+        false => has_file && has_runs && may_have_runs(&store_of(path)),
     }
+}
+
+/// Whether `store` has a run of an experiment, or recordings of which no manifest can be read.
+fn may_have_runs(store: &Store) -> bool {
+    let mut readable = false;
+    let mut is_run = |manifest: Manifest| {
+        readable = true;
+        manifest.experiment.is_some()
+    };
+    store.manifests().any(&mut is_run) || (!readable && store.has_recordings())
 }
 
 /// The store of the runs of the experiment in `directory`.
@@ -173,11 +180,15 @@ pub(crate) fn newest_unfinished(store: &Path, source: &str) -> Option<PathBuf> {
 }
 
 /// Refuses if the newest experiment in `store` that can be of `source`, whose file has `text`, has runs and a journal that
-/// does not say what they are: they would be repeated. A journal that cannot be read has no number, so that the newest one
+/// does not say what they are: they would be repeated. Its file has this text, or its journal begins with this source. A
+/// journal that cannot be read has no number, so that the newest one
 /// is that with the latest name.
 pub(crate) fn expect_readable(store: &Path, source: &str, text: &str) -> Result<(), ExperimentError> {
-    let is_of_text = |path: &PathBuf| file_text(path).is_ok_and(|own| own == text);
-    for path in in_store(store).into_iter().filter(is_of_text) {
+    let can_be_own = |path: &PathBuf| {
+        let is_named = || begun_source(path).is_some_and(|own| own == source);
+        file_text(path).is_ok_and(|own| own == text) || is_named()
+    };
+    for path in in_store(store).into_iter().filter(can_be_own) {
         match read_state(&path) {
             Ok(state) if state.source == source => break,
             Err(error) if store_of(&path).has_recordings() => return Err(unreadable(&path, error)),
@@ -190,10 +201,14 @@ pub(crate) fn expect_readable(store: &Path, source: &str, text: &str) -> Result<
 /// The state of the experiment in `directory`, which a person named to go on with it.
 ///
 /// # Errors
-/// As [`read_state`]; the error of an experiment without its journal says so.
+/// As [`read_state`]; that of an experiment with runs whose journal is gone says so.
 pub(crate) fn read_named_state(directory: &Path) -> Result<ExperimentState, ExperimentError> {
     read_state(directory).map_err(|error| match error {
-        ExperimentError::NotAnExperiment { .. } if is_experiment(directory) => unreadable(directory, error),
+        ExperimentError::NotAnExperiment { .. } | ExperimentError::Refused { .. }
+            if is_experiment(directory) && store_of(directory).has_recordings() =>
+        {
+            unreadable(directory, error)
+        }
         other => other,
     })
 }

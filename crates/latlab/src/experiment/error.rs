@@ -141,13 +141,20 @@ impl Explain for ExperimentError {
                 .because("it has no `journal.jsonl` that begins one")
                 .hint("`latlab run FILE` begins one; `latlab recipes` lists the built-in ones"),
             ExperimentError::Damaged { cause, .. } => Failure::request(self).because(cause).hint(
-                "its recordings in `runs/` are whole: `latlab compare` reads them; `latlab run FILE --new` begins again",
+                "put the journal back; `latlab compare` reads the recordings that are in `runs/`; `latlab run FILE --new` \
+                 begins another experiment",
             ),
             ExperimentError::Unreadable { source, .. } => {
-                let Failure { cause, exit_code, .. } = source.explain();
-                Failure { cause, exit_code, ..Failure::request(self) }.hint(
-                    "put the journal back; or move that directory away; `latlab run FILE --new` begins another experiment",
-                )
+                let Failure { message, cause, hint, exit_code, .. } = source.explain();
+                let another = "`latlab run FILE --new` begins another experiment";
+                // A newer or a protected journal is whole: its own hint says how it is read.
+                let (cause, remedy) = match **source {
+                    ExperimentError::NewerVersion { .. } => (Some(message), hint),
+                    ExperimentError::Refused { source: ref error, .. } if !is_lost(error) => (cause, hint),
+                    _ => (cause, None),
+                };
+                let remedy = remedy.unwrap_or_else(|| "put the journal back, or move that directory away".into());
+                Failure { cause, exit_code, ..Failure::request(self) }.hint(format!("{remedy}; {another}"))
             }
             ExperimentError::NewerVersion { .. } => {
                 let ExperimentFormat { major, minor } = ExperimentFormat::CURRENT;

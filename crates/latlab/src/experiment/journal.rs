@@ -297,6 +297,20 @@ fn parse(directory: &Path, text: &[u8]) -> Result<(Vec<JournalEntry>, Option<Jou
     }
 }
 
+/// The file that the first line of the journal in `directory` names, which may be readable where later lines are not, and
+/// in every version; `None` otherwise.
+pub(super) fn begun_source(directory: &Path) -> Option<String> {
+    let text = input_file::read(&directory.join(JOURNAL), JOURNAL_MAX_BYTES).ok()?;
+    let first: SourceLine = serde_json::from_slice(text.split(|byte| *byte == b'\n').next()?).ok()?;
+    Some(first.source)
+}
+
+/// What the first line says of the file.
+#[derive(Deserialize)]
+struct SourceLine {
+    source: String,
+}
+
 /// The part of the first line that every version keeps.
 #[derive(Deserialize)]
 struct VersionedLine {

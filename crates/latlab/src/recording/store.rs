@@ -180,14 +180,15 @@ impl Store {
         Ok(listings)
     }
 
-    /// The manifest of one of the recordings, whichever the system names first; `None` if none can be read.
-    pub fn any_manifest(&self) -> Option<Manifest> {
-        self.recordings().find_map(|path| look_at(path).manifest)
+    /// The manifests of the recordings that can be read, in the order in which the system names them.
+    pub fn manifests(&self) -> impl Iterator<Item = Manifest> {
+        self.recordings().filter_map(|path| look_at(path).manifest)
     }
 
-    /// Whether there are recordings, sound or damaged; not if the directory cannot be read.
+    /// Whether there are recordings, sound or damaged. A directory that cannot be read may have some.
     pub fn has_recordings(&self) -> bool {
-        self.recordings().next().is_some()
+        let is_unreadable = || fs::read_dir(&self.path).is_err_and(|error| error.kind() != io::ErrorKind::NotFound);
+        self.recordings().next().is_some() || is_unreadable()
     }
 
     fn recordings(&self) -> impl Iterator<Item = PathBuf> {

@@ -395,16 +395,29 @@ fn an_experiment_whose_journal_is_damaged_is_not_begun_again_unasked() {
     at("run E").stderr(contains("the experiment `E` has runs, but its journal")).failure(2);
     // Of a later version, and in place of a file.
     fs::write(&journal, text.replacen("\"major\":1,", "\"major\":9,", 1)).expect("written");
-    at(refused).stderr(contains("cause: this latlab reads formats up to 1.x")).failure(2);
+    at(refused).stderr(contains("has format 9.")).stderr(contains("use the latlab that wrote it")).failure(2);
+    // In the same words for a file that was changed meanwhile: the first line of the journal names it.
+    let file = shared.directory().join("same.toml");
+    let own = fs::read_to_string(&file).expect("a file");
+    fs::write(&file, format!("{own}# changed\n")).expect("written");
+    let mut first: serde_json::Value = serde_json::from_str(text.lines().next().expect("a line")).expect("JSON");
+    first["source"] = fs::canonicalize(&file).expect("a path").display().to_string().into();
+    fs::write(&journal, format!("{first}\nno line\n")).expect("written");
+    at(refused).stderr(contains("has runs, but its journal")).failure(2);
+    fs::write(&file, own).expect("written");
     fs::remove_file(&journal).expect("removed");
     fs::create_dir(&journal).expect("made");
     at(refused).stderr(contains("the experiment `./E` has runs, but its journal")).failure(2);
+    at("run E").stderr(contains("has runs, but its journal")).stderr(contains("put the journal back")).failure(2);
     fs::remove_dir(&journal).expect("removed");
     // Runs whose manifests cannot be read either are runs.
     fs::write(&journal, text.replacen('{', "", 3)).expect("written");
     let runs = recordings_in(&shared.directory().join("E/runs"));
     runs.iter().for_each(|run| fs::write(run.join("manifest.json"), "\n").expect("written"));
     at(refused).stderr(contains("the experiment `./E` has runs, but its journal")).failure(2);
+    fs::rename(&journal, shared.directory().join("lost")).expect("moved");
+    at(refused).stderr(contains("the experiment `./E` has runs, but its journal")).failure(2);
+    fs::rename(shared.directory().join("lost"), &journal).expect("moved");
     // A start that a full disk ended has nothing to repeat.
     runs.iter().for_each(|run| fs::remove_dir_all(run).expect("removed"));
     at(refused).success();

@@ -163,7 +163,8 @@ impl GroupingError {
     #[must_use]
     pub fn beside_missing(self, missing: &[String]) -> GroupingError {
         match self {
-            GroupingError::TooFewGroups { groups, cause, hint } if !missing.is_empty() => {
+            GroupingError::TooFewGroups { groups, cause, .. } if !missing.is_empty() => {
+                let hint = super::RESTORE.into();
                 let cause = format!("{cause}; gone, damaged or edited: {}", missing.join(", "));
                 GroupingError::TooFewGroups { groups, cause, hint }
             }
