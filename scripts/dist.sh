@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Static binaries for x86_64 and aarch64, with man pages and completions, in dist/.
 #
-# No C cross compiler: Rust ships musl and its start files for these targets, and rust-lld links for
-# every architecture. Nothing in the tree compiles C (deny.toml keeps the crates out that would).
+# Rust ships musl and its start files for these targets, and rust-lld links for every architecture. The C sources of
+# the DDS library are compiled by zig, which has the headers of musl: `pip install ziglang` (scripts/readers.txt).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +19,8 @@ die() {
 for tool in cargo rustc file readelf; do
     command -v "$tool" >/dev/null || die "\`$tool\` is missing"
 done
+export ZIG_PYTHON="${ZIG_PYTHON:-$target_dir/readers/bin/python}"
+"$ZIG_PYTHON" -m ziglang version >/dev/null || die "\`$ZIG_PYTHON\` has no ziglang: scripts/bench_setup.sh installs it"
 
 # A wrong answer of any of these means that the binary would need something of its host.
 check_static() {
@@ -44,12 +46,16 @@ build() {
     variable="CARGO_TARGET_$(echo "$target" | tr 'a-z-' 'A-Z_')"
     # Function names stay for backtraces; line tables would triple the size.
     env CARGO_PROFILE_RELEASE_STRIP=debuginfo \
+        ZIG_TARGET="${target%%-*}-linux-musl" \
+        "CC_$(echo "$target" | tr - _)=$PWD/scripts/zig_cc" \
+        "AR_$(echo "$target" | tr - _)=$PWD/scripts/zig_ar" \
         "${variable}_LINKER=rust-lld" \
         "${variable}_RUSTFLAGS=-C link-self-contained=yes -C target-feature=+crt-static" \
         cargo build --release --locked --package latlab --bin latlab --target "$target"
     folder="dist/latlab-$version-$target"
     mkdir -p "$folder"
-    cp "$target_dir/$target/release/latlab" README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$folder/"
+    cp "$target_dir/$target/release/latlab" README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE \
+        crates/latlab-dds/LICENSE-cyclonedds "$folder/"
     check_static "$folder/latlab"
 }
 

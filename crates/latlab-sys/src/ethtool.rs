@@ -6,6 +6,7 @@
 //! with its answer.
 
 use std::io;
+use std::net::Ipv4Addr;
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
 use std::os::fd::BorrowedFd;
@@ -242,6 +243,11 @@ pub fn set_mtu_bytes(socket: BorrowedFd<'_>, interface: &str, bytes: u32) -> io:
     mtu(socket, interface, Some(bytes)).map(drop)
 }
 
+/// The first IPv4 address of the interface. SIOCGIFADDR.
+pub fn ipv4_address(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Ipv4Addr> {
+    first_address(socket, interface)
+}
+
 /// Sends `command` to the driver. `words` must be as long as the structure of the command, including the entries of a
 /// list whose count the structure has.
 fn ask_words(socket: BorrowedFd<'_>, interface: &str, command: u32, words: &mut [u32]) -> io::Result<()> {
@@ -280,6 +286,17 @@ fn mtu(socket: BorrowedFd<'_>, interface: &str, wanted: Option<u32>) -> io::Resu
     Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as u32)
 }
 
+/// [netdevice(7)](https://man7.org/linux/man-pages/man7/netdevice.7.html)
+#[cfg(target_os = "linux")]
+fn first_address(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Ipv4Addr> {
+    let mut request = request_about(interface)?;
+    // SAFETY: the request is exclusive and of the type that the command reads and writes.
+    crate::done(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFADDR as _, &raw mut request) })?;
+    // SAFETY: the kernel has written an IPv4 address, whose layout is that of a `sockaddr_in`; any bits are valid.
+    let address: libc::sockaddr_in = unsafe { std::mem::transmute(request.ifr_ifru.ifru_addr) };
+    Ok(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)))
+}
+
 #[cfg(target_os = "linux")]
 fn request_about(interface: &str) -> io::Result<libc::ifreq> {
     // SAFETY: an interface request is a name and a union of plain values, for which zero bytes are valid.
@@ -305,6 +322,11 @@ fn mtu(_: BorrowedFd<'_>, _: &str, _: Option<u32>) -> io::Result<u32> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+#[cfg(not(target_os = "linux"))]
+fn first_address(_: BorrowedFd<'_>, _: &str) -> io::Result<Ipv4Addr> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::os::fd::AsFd;
@@ -323,6 +345,7 @@ mod tests {
         assert!(named("tx-tcp-segmentation").changeable, "{features:?}");
         assert!(features.len() > 30 && features.iter().any(|feature| !feature.active), "{features:?}");
         assert!(mtu_bytes(socket.as_fd(), "lo").expect("a size") >= 1_280);
+        assert_eq!(ipv4_address(socket.as_fd(), "lo").expect("an address"), Ipv4Addr::LOCALHOST);
         assert!(stamping(socket.as_fd(), "lo").expect("every interface reports it").receive_software);
         let error = ring(socket.as_fd(), "lo").expect_err("no device, no ring");
         assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));

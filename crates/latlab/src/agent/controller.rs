@@ -14,7 +14,7 @@ use super::message::{Greeting, LoadsRequest, LoadsStatus, Reply, Request, Settin
 use super::process::{self, AgentProcess};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{ClockAnchor, ClockExchange, HostFacts, HostSample, SettingFacts};
-use crate::plan::{PathSpec, Target};
+use crate::plan::{PathSpec, Target, TransportKind};
 use crate::session::ReflectorRequest;
 use crate::units::Nanos;
 
@@ -141,9 +141,10 @@ impl Agent {
     /// [`AgentError`].
     pub fn start_reflector(&mut self, request: ReflectorRequest) -> Result<SocketAddr, AgentError> {
         // Bare loops run on one host, and the agent is the parent of its processes.
-        let ReflectorRequest { bind, end, key, sessions, down_bps, transport, bare: _, bare_stream: _, parent: _ } =
+        let ReflectorRequest { bind, end, key, sessions, down_bps, transport, dds, bare: _, bare_stream: _, parent: _ } =
             request;
-        let request = Request::StartReflector { bind: bind.ip(), end, key, sessions, down_bps, transport };
+        let dds = (transport == TransportKind::Dds).then_some(dds);
+        let request = Request::StartReflector { bind: bind.ip(), end, key, sessions, down_bps, transport, dds };
         match self.ask(&request)? {
             Reply::Reflector { address } => self.expect_asked(bind.ip(), address),
             other => Err(self.unexpected(&other)),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::frame;
 use crate::diagnostics::Failure;
 use crate::facts::{ClockAnchor, HostFacts, HostSample, LoadReport, SettingFacts};
-use crate::plan::{EndSpec, LoadSpec, PathSpec, SettingSpec, TransportKind};
+use crate::plan::{DdsSpec, EndSpec, LoadSpec, PathSpec, SettingSpec, TransportKind};
 use crate::units::Nanos;
 
 /// A request to an agent. A new one is a variant here, a row in the document and a handler in [`super::RequestHandler`].
@@ -33,6 +33,9 @@ pub enum Request {
         /// How probes travel; UDP is not written.
         #[serde(default, skip_serializing_if = "TransportKind::is_default")]
         transport: TransportKind,
+        /// Domain and policies over DDS; not written over another transport.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dds: Option<DdsSpec>,
     },
     /// Find, change or restore settings of the agent's host.
     Settings(SettingsRequest),
@@ -211,6 +214,7 @@ mod tests {
             sessions: 2,
             down_bps: 0,
             transport,
+            dds: (transport == TransportKind::Dds).then(DdsSpec::default),
         };
         let end = r#"{"wait":"block","cpu":null,"fifo":null,"mlock":false}"#;
         assert_eq!(
@@ -219,6 +223,10 @@ mod tests {
         );
         let with_tcp = format!(r#""end":{end},"key":"k","sessions":2,"transport":"tcp"}}}}"#);
         assert!(text(&start(TransportKind::Tcp)).ends_with(&with_tcp), "{}", text(&start(TransportKind::Tcp)));
+        let policies =
+            r#""domain":0,"reliability":"best_effort","history":{"keep_last":16},"keyed":false,"multicast":false"#;
+        let with_dds = format!(r#""sessions":2,"transport":"dds","dds":{{{policies}}}}}}}"#);
+        assert!(text(&start(TransportKind::Dds)).ends_with(&with_dds), "{}", text(&start(TransportKind::Dds)));
         let setting = SettingSpec { setting: Setting::RtRuntime(-1), interface: None, side: None };
         let towards = "10.0.0.2".parse().expect("an address");
         let load = LoadSpec { kind: LoadKind::Heaters { workers: 2, cpus: vec![] }, at: Side::Peer };

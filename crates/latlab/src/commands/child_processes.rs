@@ -22,7 +22,7 @@ use crate::host::{HostRoot, KnobJournal, placement, process};
 use crate::load::{StressorEvent, StressorRequest, Workers};
 use crate::measure::MeasureError;
 use crate::measure::baseline::{
-    BareSpec, BareTransport, BareWakeupSpec, bare, bare_receiver, bare_stream, calibrate, sleep_bare,
+    BareEnd, BareSpec, BareWakeupSpec, bare, bare_receiver, bare_stream, calibrate, sleep_bare,
 };
 use crate::measure::stream::{NetLoadCommands, run_net_load};
 use crate::plan::{BareReceiver, EndSpec};
@@ -51,11 +51,14 @@ pub(super) fn reflector(console: &Console) -> Result<Outcome, Failure> {
 /// Binds the socket and applies pin and priority.
 fn prepare_reflector(request: &ReflectorRequest, stop: &Arc<AtomicBool>) -> Result<ReflectorService, Failure> {
     tie_to_parent(request.parent)?;
+    // Started before this thread is pinned: on the same CPU a spinning SCHED_FIFO thread would never let it run.
+    stop_when_stdin_closes(stop, request.end.cpu).map_err(refused("watch standard input"))?;
+    // Before the socket is opened: the threads of a library inherit pin and priority.
+    placement::place(&request.end)?;
     let wait = request.end.wait.into();
-    let service = if let Some(size_bytes) = request.bare {
-        let bare = BareTransport::of(request.transport);
-        let socket = (bare.bind)(request.bind, wait).map_err(refused("open the bare reflector"))?;
-        ReflectorService::Bare { socket, bare, wait, size_bytes }
+    Ok(if let Some(size_bytes) = request.bare {
+        let end = BareEnd::bind(request.transport, request.bind, wait, request.dds);
+        ReflectorService::Bare { end: end.map_err(refused("open the bare reflector"))?, wait, size_bytes }
     } else if let Some(receiver) = request.bare_stream {
         let socket = bare_receiver::bind(request.bind, wait, receiver).map_err(refused("open the bare receiver"))?;
         ReflectorService::BareStream(socket, wait, receiver)
@@ -69,13 +72,10 @@ fn prepare_reflector(request: &ReflectorRequest, stop: &Arc<AtomicBool>) -> Resu
             wait: request.end.wait,
             caps: limits.connections(),
             single_sender: request.sessions == 1,
+            dds: request.dds,
         };
         ReflectorService::Sessions(listen(request.transport, options)?, Box::new(sessions))
-    };
-    // Started before this thread is pinned: on the same CPU a spinning SCHED_FIFO thread would never let it run.
-    stop_when_stdin_closes(stop, request.end.cpu).map_err(refused("watch standard input"))?;
-    placement::place(&request.end)?;
-    Ok(service)
+    })
 }
 
 fn stop_when_stdin_closes(stop: &Arc<AtomicBool>, measuring: Option<u16>) -> io::Result<()> {
@@ -207,7 +207,7 @@ enum ReflectorService {
     /// Sessions.
     Sessions(Box<dyn Listener>, Box<SessionReflector>),
     /// Every message of this size, unparsed.
-    Bare { socket: OwnedFd, bare: BareTransport, wait: bare::Wait, size_bytes: u32 },
+    Bare { end: BareEnd, wait: bare::Wait, size_bytes: u32 },
     /// No answers: counts what arrives, with this many buffers a call.
     BareStream(OwnedFd, bare::Wait, BareReceiver),
 }
@@ -217,7 +217,7 @@ impl ReflectorService {
     fn ready(&self) -> Result<ReflectorEvent, Failure> {
         let (address, receive_buffer_bytes) = match self {
             ReflectorService::Sessions(listener, _) => (Ok(listener.address()), listener.receive_buffer_bytes()),
-            ReflectorService::Bare { socket, bare, .. } => ((bare.local_address)(socket.as_fd()), None),
+            ReflectorService::Bare { end, .. } => (end.address(), None),
             ReflectorService::BareStream(socket, ..) => (latlab_sys::socket::local_address(socket.as_fd()), None),
         };
         let address = address.map_err(refused("ask for the address"))?;
@@ -231,8 +231,8 @@ impl ReflectorService {
                 let never = AtomicBool::new(false);
                 listener.serve(&mut sessions, pin, Requests { stop, counters: &never }, &mut |_| {})?;
             }
-            ReflectorService::Bare { socket, bare, wait, size_bytes } => {
-                (bare.reflect)(&socket, size_bytes as usize, wait, stop).map_err(refused("reflect"))?;
+            ReflectorService::Bare { mut end, wait, size_bytes } => {
+                end.reflect(size_bytes as usize, wait, stop).map_err(refused("reflect"))?;
             }
             ReflectorService::BareStream(socket, wait, receiver) => {
                 bare_receiver::count(&socket, wait, receiver, stop).map_err(refused("receive"))?;

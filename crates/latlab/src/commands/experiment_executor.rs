@@ -48,7 +48,7 @@ impl<'a> ExperimentExecutor<'a> {
     ) -> Result<Option<PlanOutcome>, Failure> {
         let plan = &self.job.experiment.conditions[due.condition].plan;
         let key = keys::find(&self.job.keys[due.condition])?;
-        keys::require_key_for_other_hosts(plan)?;
+        keys::check_other_host(plan)?;
         let target = RecordingTarget { store: &self.store, directory: None, experiment: Some(facts), live: None };
         let progress = self.console.progress(&self.job.experiment.name, Some(self.remaining.steps()));
         let (start, condition) = (Instant::now(), condition_words(&due.key.factors));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Outcome;
-use crate::cli::resolve::{KeySource, key_needed};
+use crate::cli::resolve::{KeySource, interface_needed, key_needed};
 use crate::console::Console;
 use crate::diagnostics::Failure;
 use crate::plan::{Plan, Protocol, Target};
@@ -37,12 +37,20 @@ pub(super) fn find(source: &KeySource) -> Result<Option<PreSharedKey>, Failure> 
     })
 }
 
-/// Refuses a plan without a key whose target resolves to another host.
-pub(super) fn require_key_for_other_hosts(plan: &Plan) -> Result<(), Failure> {
-    let Some(run) = plan.runs.first().filter(|run| !run.authenticated) else { return Ok(()) };
+/// Refuses a plan whose target resolves to another host, without a key, or over DDS without an interface.
+pub(super) fn check_other_host(plan: &Plan) -> Result<(), Failure> {
+    let Some(run) = plan.runs.first() else { return Ok(()) };
     let Target::Host { host, port } = &run.target else { return Ok(()) };
-    if run.ping().is_none_or(|ping| ping.protocol == Protocol::Native) {
-        key_needed(&run.target, resolve(host, *port, run.expect_path().family)?.ip())?;
+    let path = run.expect_path();
+    let needs_key = !run.authenticated && run.ping().is_none_or(|ping| ping.protocol == Protocol::Native);
+    if needs_key || path.dds.is_some() {
+        let address = resolve(host, *port, path.family)?.ip();
+        if needs_key {
+            key_needed(&run.target, address)?;
+        }
+        if path.dds.is_some() {
+            interface_needed(&run.target, Some(address), path)?;
+        }
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ use crate::units::human::{bit_rate, percent, span};
 pub(super) fn ping(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
     let gates = gates_of(&job.gates, &job.plan)?;
     let key = keys::find(&job.key)?;
-    keys::require_key_for_other_hosts(&job.plan)?;
+    keys::check_other_host(&job.plan)?;
     warn_of_real_time([&job.plan], console);
     let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), gates, output: &job.output, json: job.json };
     measure_and_report(&measured, &LiveView { rates: &Arc::default(), text: &String::new }, console)
@@ -49,7 +49,7 @@ pub(super) fn wakeup(job: &WakeupJob, console: &Console) -> Result<Outcome, Fail
 pub(super) fn stream(job: &StreamJob, console: &Console) -> Result<Outcome, Failure> {
     let gates = gates_of(&job.gates, &job.plan)?;
     let key = keys::find(&job.key)?;
-    keys::require_key_for_other_hosts(&job.plan)?;
+    keys::check_other_host(&job.plan)?;
     announce_duration(job, console);
     let live = Arc::new(LiveRates::default());
     let progress = StreamProgress::of(&live);

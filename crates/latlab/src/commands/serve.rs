@@ -18,15 +18,17 @@ use crate::platform::SignalWatch;
 use crate::session::{
     Listener, ReflectorCounters, ReflectorLimits, Requests, SessionReflector, check_address, listen, random_bytes,
 };
-use crate::transport::{ListenAddress, ListenOptions, TransportError};
+use crate::transport::{ListenAddress, ListenOptions, TransportError, interface_address};
 use crate::units::Stamp;
 
 /// Serves until a signal ends it with success; SIGUSR1 and the end print the counters.
 pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failure> {
     let key = keys::find(&spec.key)?;
+    let spec = &at_interface(spec)?;
+    // A DDS participant answers strangers from the moment at which it has its sockets.
+    spec.listen.iter().try_for_each(|address| check_address(*address, key.as_ref()))?;
     let mut sockets = Vec::new();
     for listener in bind(spec)? {
-        check_address(listener.address(), key.as_ref())?;
         let limits = match listener.kind().is_connection_oriented() {
             false => spec.limits,
             // A reflector sends no down-stream over a connection.
@@ -44,6 +46,13 @@ pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failur
     }
     serve_all(sockets, spec, interrupt.stop(), console)?;
     Ok(Outcome::Done)
+}
+
+/// `spec` with the address of its interface, if it names one.
+fn at_interface(spec: &ServeSpec) -> Result<ServeSpec, TransportError> {
+    let Some(interface) = &spec.interface else { return Ok(spec.clone()) };
+    let address = SocketAddr::new(interface_address(interface)?, defaults::PORT);
+    Ok(ServeSpec { interface: None, listen: vec![address], chosen: true, ..spec.clone() })
 }
 
 /// One bound address and the sessions that it serves.
@@ -140,8 +149,22 @@ fn bind_one(
     address: ListenAddress,
     spec: &ServeSpec,
 ) -> Result<Box<dyn Listener>, TransportError> {
-    let options = ListenOptions { address, wait: spec.end.wait, caps: spec.limits.connections(), single_sender: false };
-    listen(transport, options)
+    let options = ListenOptions {
+        address,
+        wait: spec.end.wait,
+        caps: spec.limits.connections(),
+        single_sender: false,
+        dds: spec.dds,
+    };
+    if !transport.properties().has_own_threads {
+        return listen(transport, options);
+    }
+    // Its threads inherit pin and priority from this one. A refusal is reported when the answering thread is placed.
+    let placed = || {
+        _ = placement::place(&spec.end);
+        listen(transport, options)
+    };
+    thread::scope(|scope| scope.spawn(placed).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
 /// The note if several threads spin on one CPU and so keep each other from it.

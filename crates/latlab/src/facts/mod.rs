@@ -23,7 +23,9 @@ pub use kernel::{
     Capability, CounterFacts, InterruptSource, InterruptUse, KernelFacts, MemoryFacts, RealTimePause, Rights,
 };
 pub use load::{LoadReport, StreamReport, WindowedRate};
-pub use network::{Channels, Coalescing, ConnectionFacts, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping};
+pub use network::{
+    Channels, Coalescing, ConnectionFacts, DdsFacts, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping,
+};
 pub use processor::{
     Activity, ByCpu, CpuShare, CpuTicks, CpuTopology, FirmwareThrottling, Frequency, HeatFacts, IdleState, IdleUse,
     ProcessorFacts, Ticks,

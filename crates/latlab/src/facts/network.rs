@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::Nanos;
+
 /// The network. Null: [`super::HostFacts::unknown`] has the reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -123,6 +125,24 @@ pub struct Stamping {
     pub transmit_hardware: bool,
     /// By the device, when a packet arrives.
     pub receive_hardware: bool,
+}
+
+/// The DDS participant of the sender.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DdsFacts {
+    /// Name and version of the DDS library.
+    pub implementation: String,
+    /// The time from joining the domain until the writers and readers of both ends knew each other.
+    pub discovery_ns: Nanos,
+    /// The value of `CYCLONEDDS_URI`; null if it is not set.
+    pub environment: Option<String>,
+    /// The effective settings of the library that are not its defaults, in its own words.
+    pub configuration: Vec<String>,
+    /// Samples that the library reported lost (SAMPLE_LOST): of both directions those of answers.
+    pub samples_lost: u64,
+    /// What the library warned of, 100 messages at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// The TCP connection of the sender (TCP_INFO), read at the end of a run.

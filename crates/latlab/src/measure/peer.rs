@@ -51,8 +51,11 @@ impl Peer {
     ) -> Result<Peer, MeasureError> {
         let end = spec.peer.unwrap_or(spec.here);
         let (down_bps, transport) = (down_bps(spec), spec.transport().unwrap_or_default());
-        let request =
-            |address| ReflectorRequest { down_bps, transport, ..ReflectorRequest::new(address, end, key, sessions) };
+        let dds = spec.path().and_then(|path| path.dds).unwrap_or_default();
+        let request = |address| {
+            let request = ReflectorRequest::new(address, end, key, sessions);
+            ReflectorRequest { down_bps, transport, dds, ..request }
+        };
         match &spec.target {
             Target::Local => Peer::on_loopback(spec, request),
             Target::Lab => Peer::in_lab(spec, request),

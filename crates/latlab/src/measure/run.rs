@@ -10,12 +10,13 @@ use super::stop_signal::StopSignal;
 use super::{MeasureError, Peer};
 use crate::clock::Monotonic;
 use crate::facts::{ExperimentFacts, IntervalCounts, SettingFacts, StreamInterval};
-use crate::plan::{PingSpec, RunSpec, Schedule, StopWhen, Warmup, defaults};
+use crate::host::placement;
+use crate::plan::{EndSpec, PingSpec, RunSpec, Schedule, StopWhen, Warmup, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{EventLog, Finished, RecordingError, RecordingWriter, Store};
 use crate::session::{self, NativeSession, PreSharedKey, SessionParams, random_bytes};
-use crate::transport::PathTransport;
+use crate::transport::{PathTransport, TransportError, TransportFamily};
 use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::StreamTerms;
 
@@ -303,6 +304,21 @@ pub(crate) fn on_own_thread<T: Send>(
         let thread = thread::Builder::new().name(name.into()).spawn_scoped(scope, work);
         thread.map_err(MeasureError::Thread)?.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
+}
+
+/// Opens a path over `F` for a sender placed as `here`: a thread with that pin and priority opens it, if the threads of a
+/// library inherit these.
+pub(crate) fn open_placed<F: TransportFamily, T: Send>(
+    here: &EndSpec,
+    open: impl FnOnce() -> Result<T, TransportError> + Send,
+) -> Result<T, MeasureError> {
+    match F::KIND.properties().has_own_threads {
+        false => Ok(open()?),
+        true => on_own_thread("open", || {
+            placement::place(here)?;
+            Ok(open()?)
+        }),
+    }
 }
 
 #[cfg(test)]

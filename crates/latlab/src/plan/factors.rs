@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::dds::{History, Reliability};
 use super::defaults;
 use super::path::Family;
 use super::ping::Protocol;
@@ -22,9 +23,18 @@ use crate::units::human::{bytes, span};
 pub struct Condition {
     /// `local`, `lab`, `HOST:PORT`, `ssh:HOST` or `cmd:COMMAND`.
     pub target: String,
-    /// `udp` or `tcp`.
+    /// `udp`, `tcp` or `dds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
+    /// Over DDS: RELIABILITY, `best_effort` or `reliable`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reliability: Option<Reliability>,
+    /// Over DDS: whether the type has a key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyed: Option<bool>,
+    /// Over DDS: HISTORY as typed, `keep-last:16` or `keep-all`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<String>,
     /// `native` or `echo`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
@@ -88,9 +98,13 @@ impl Condition {
     /// The condition that `spec` asks for.
     pub fn of(spec: &RunSpec) -> Condition {
         let (ping, wakeup, stream) = (spec.ping(), spec.wakeup(), spec.stream());
+        let dds = spec.path().and_then(|path| path.dds);
         Condition {
             target: spec.target.to_string(),
             transport: spec.transport().map(|transport| transport.word().into()),
+            reliability: dds.map(|dds| dds.reliability),
+            keyed: dds.map(|dds| dds.keyed),
+            history: dds.map(|dds| dds.history.to_string()),
             protocol: ping.map(|ping| match ping.protocol {
                 Protocol::Native => "native".into(),
                 Protocol::Echo => "echo".into(),
@@ -212,12 +226,17 @@ static FACTORS: [&[Factor]; 12] = [
             ..Factor::new("fifo")
         },
     ],
-    &[Factor {
-        level: |run| run.transport.clone(),
-        heading: |run| run.transport.clone(),
-        unusual: |run| run.transport.clone().filter(|transport| transport != "udp"),
-        ..Factor::new(TRANSPORT)
-    }],
+    &[
+        Factor {
+            level: |run| run.transport.clone(),
+            heading: |run| run.transport.clone(),
+            unusual: |run| run.transport.clone().filter(|transport| transport != "udp"),
+            ..Factor::new(TRANSPORT)
+        },
+        Factor { level: reliability, heading: reliability, unusual: reliability, ..Factor::new("reliability") },
+        Factor { level: |run| on_or_off(run.keyed), heading: keyed, unusual: keyed, ..Factor::new("keyed") },
+        Factor { level: |run| run.history.clone(), heading: history, unusual: history, ..Factor::new("history") },
+    ],
     &[Factor {
         level: |run| run.protocol.clone(),
         heading: |run| run.protocol.clone().filter(|protocol| protocol != "native"),
@@ -300,6 +319,18 @@ fn number<T: ToString>(value: Option<T>) -> Option<String> {
 
 fn on_or_off(on: Option<bool>) -> Option<String> {
     on.map(|on| if on { "on" } else { "off" }.into())
+}
+
+fn reliability(run: &Condition) -> Option<String> {
+    run.reliability.map(|reliability| reliability.word().into())
+}
+
+fn keyed(run: &Condition) -> Option<String> {
+    (run.keyed == Some(true)).then(|| "keyed".into())
+}
+
+fn history(run: &Condition) -> Option<String> {
+    run.history.clone().filter(|history| *history != History::default().to_string())
 }
 
 fn via(run: &Condition) -> Option<String> {

@@ -1,6 +1,7 @@
 //! Settled requests: every default is filled in, and every limit is checked. An `Option` in a plan never stands for a
 //! default.
 
+mod dds;
 pub mod defaults;
 mod experiment;
 mod factors;
@@ -15,6 +16,7 @@ mod stream;
 mod transport;
 mod wakeup;
 
+pub use dds::{DdsSpec, History, Reliability};
 pub use experiment::{
     BetweenBlocks, Contrast, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, ScheduledRun,
     condition_words,

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::dds::DdsSpec;
+
 /// The far end, as asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -99,6 +101,9 @@ pub struct PathSpec {
     pub dscp: Option<u8>,
     /// Whether fragmentation is forbidden (IP_PMTUDISC_DO).
     pub dont_fragment: bool,
+    /// Domain and policies; `None` unless the transport is DDS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dds: Option<DdsSpec>,
 }
 
 impl PathSpec {
@@ -111,6 +116,7 @@ impl PathSpec {
         source_port: None,
         dscp: None,
         dont_fragment: false,
+        dds: None,
     };
 
     /// The path of packets in the other direction, which leave from `address`: what marks these marks those, and the other
@@ -125,6 +131,8 @@ impl PathSpec {
             source_port: _,
             dscp,
             dont_fragment,
+            // Network loads are UDP.
+            dds: _,
         } = *self;
         PathSpec { bind_address: Some(address), dscp, dont_fragment, ..PathSpec::SYSTEM }
     }
@@ -144,6 +152,7 @@ mod tests {
             source_port: Some(5_000),
             dscp: Some(46),
             dont_fragment: true,
+            dds: Some(DdsSpec::default()),
         };
         let address = "192.0.2.9".parse().expect("an address");
         let expected =

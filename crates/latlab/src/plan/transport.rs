@@ -14,6 +14,8 @@ pub enum TransportKind {
     Udp,
     /// Kernel TCP connections.
     Tcp,
+    /// Samples of DDS topics.
+    Dds,
 }
 
 /// The properties of a kind of transport. Code outside of `transport/` reads these properties instead of the kind.
@@ -26,13 +28,15 @@ pub struct TransportProperties {
     /// Messages travel in a connection, not in packets of their own: loss delays them, fragments do not occur, a slow
     /// receiver slows the sender down, and a reflector sends nothing on its own. Listening for it is an option of `serve`.
     pub connection_oriented: bool,
+    /// A library receives in threads of its own, which inherit pin and priority from the thread that opens the path.
+    pub has_own_threads: bool,
     /// The longest time in which both ends of a stream agree on what arrived, before and after each slice together.
     pub stream_settles: Nanos,
 }
 
 impl TransportKind {
     /// Every transport, the default first.
-    pub const ALL: [TransportKind; 2] = [TransportKind::Udp, TransportKind::Tcp];
+    pub const ALL: [TransportKind; 3] = [TransportKind::Udp, TransportKind::Tcp, TransportKind::Dds];
 
     /// The properties of this kind.
     pub const fn properties(self) -> &'static TransportProperties {
@@ -41,13 +45,22 @@ impl TransportKind {
                 word: "udp",
                 name: "UDP",
                 connection_oriented: false,
+                has_own_threads: false,
                 stream_settles: defaults::STREAM_SETTLES,
             },
             TransportKind::Tcp => &TransportProperties {
                 word: "tcp",
                 name: "TCP",
                 connection_oriented: true,
+                has_own_threads: false,
                 stream_settles: Nanos(defaults::STREAM_SETTLES_CONNECTED.0 * 2),
+            },
+            TransportKind::Dds => &TransportProperties {
+                word: "dds",
+                name: "DDS",
+                connection_oriented: false,
+                has_own_threads: true,
+                stream_settles: defaults::STREAM_SETTLES,
             },
         }
     }
@@ -60,6 +73,11 @@ impl TransportKind {
     /// The value of `--transport`.
     pub const fn word(self) -> &'static str {
         self.properties().word
+    }
+
+    /// Whether this program has the transport: DDS needs the feature `dds`.
+    pub const fn is_built(self) -> bool {
+        !matches!(self, TransportKind::Dds) || cfg!(feature = "dds")
     }
 
     /// Whether messages travel in a connection.

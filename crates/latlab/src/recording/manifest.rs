@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::checksums::TableChecksums;
 use crate::diagnostics::{Caveat, names_full_disk};
 use crate::facts::{
-    ClockAnchor, ClockRelation, ConnectionFacts, ExperimentFacts, HostFacts, Instrument, LoadReport, RateSearchFacts,
-    ReflectorReport, SettingFacts, StageFacts, StreamFacts, WakeupFacts,
+    ClockAnchor, ClockRelation, ConnectionFacts, DdsFacts, ExperimentFacts, HostFacts, Instrument, LoadReport,
+    RateSearchFacts, ReflectorReport, SettingFacts, StageFacts, StreamFacts, WakeupFacts,
 };
 use crate::plan::{Condition, Kind, RunSpec};
 use crate::units::Nanos;
@@ -24,7 +24,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// The version that this latlab writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 6 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 7 };
 
     /// The last version without checksums.
     pub(super) const WITHOUT_CHECKSUMS: FormatVersion = FormatVersion { major: 1, minor: 5 };
@@ -115,6 +115,9 @@ pub struct RunFacts {
     /// The sender's TCP connection (TCP_INFO); null without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<ConnectionFacts>,
+    /// The DDS participant; null unless the run was over DDS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dds: Option<DdsFacts>,
     /// Timer slack of the thread that sent, read back before its first slice; null if it is not known, and in runs that
     /// send nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]

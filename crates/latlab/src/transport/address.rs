@@ -2,6 +2,10 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::os::fd::AsFd;
+
+use latlab_sys::address::AddressFamily;
+use latlab_sys::{ethtool, socket};
 
 use super::error::TransportError;
 use crate::plan::{Family, PathSpec};
@@ -27,6 +31,19 @@ pub fn resolve(host: &str, port: u16, family: Option<Family>) -> Result<SocketAd
         // Without a family the first address was taken above.
         family: family.unwrap_or(Family::Ipv4),
     })
+}
+
+/// The address that `interface` is, or has: a name stands for its first IPv4 address.
+///
+/// # Errors
+/// No interface has the name, or it has no IPv4 address.
+pub fn interface_address(interface: &str) -> Result<IpAddr, TransportError> {
+    if let Ok(address) = interface.parse() {
+        return Ok(address);
+    }
+    let socket = socket::udp(AddressFamily::Ipv4);
+    let found = socket.and_then(|socket| ethtool::ipv4_address(socket.as_fd(), interface));
+    found.map(IpAddr::V4).map_err(|source| TransportError::Interface { interface: interface.into(), source })
 }
 
 /// The /24 (IPv4) or /64 (IPv6) of `address` as a number, for limits per network (rule R4); `None` for loopback, which

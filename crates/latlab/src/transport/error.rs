@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::diagnostics::{Explain, Failure};
 use crate::plan::{Family, SendMode, SenderSocketOptions};
+use crate::units::{Nanos, human};
 
 /// Why a path could not be opened. Nothing was sent.
 #[derive(Debug, Error)]
@@ -82,6 +83,29 @@ pub enum TransportError {
     Interrupted {
         /// Address to connect to.
         peer: SocketAddr,
+    },
+    /// This program was built without DDS.
+    #[error("this latlab has no DDS")]
+    NotBuilt,
+    /// The DDS library refused to join a domain, or to make a reader or writer.
+    #[error("cannot open a path over DDS in domain {domain}")]
+    Dds {
+        /// The requested domain.
+        domain: u16,
+        /// The library's words.
+        cause: String,
+    },
+    /// No readers and writers at the peer fitted those of this end.
+    #[error("found no partner at `{peer}` in DDS domain {domain} within {}", human::typed_span(*.within))]
+    Unmatched {
+        /// The address that was asked.
+        peer: SocketAddr,
+        /// The domain.
+        domain: u16,
+        /// The policy that did not fit, if one end was found and refused.
+        policy: Option<&'static str>,
+        /// How long it was searched.
+        within: Nanos,
     },
     /// A socket option was refused.
     #[error("cannot set {option} to `{value}` on the socket")]
@@ -173,10 +197,35 @@ impl Explain for TransportError {
                 failure.because(cause).hint(connection_hint(*peer, source)).of_silence(is_silence)
             }
             TransportError::Interrupted { .. } => failure,
+            TransportError::NotBuilt => Failure::request(self)
+                .because("it was built without the feature `dds`, which needs a C compiler")
+                .hint("`cargo build --release` builds it with DDS; `--transport udp` and `--transport tcp` need none"),
+            TransportError::Dds { cause, .. } => failure
+                .because(cause)
+                .hint("see that the interface has the address, and what `CYCLONEDDS_URI` says, if it is set"),
+            TransportError::Unmatched { peer, domain, policy, .. } => unmatched(failure, *peer, *domain, *policy),
             TransportError::Setting { option, source, .. } => {
                 hinted(failure.because(explain(source)), setting_hint(option, source))
             }
         }
+    }
+}
+
+/// Cause and hint of a search over DDS that found no partner.
+fn unmatched(failure: Failure, peer: SocketAddr, domain: u16, policy: Option<&str>) -> Failure {
+    match policy {
+        Some(policy) => failure
+            .because(format!("what the other end offers or asks for of the policy {policy} does not fit"))
+            .hint("give both ends the same policies: docs/dds.md lists those of latlab"),
+        None => failure
+            .because("nothing there reads and writes latlab's topics")
+            .hint(format!(
+                "see that `latlab serve --transport dds --domain {domain}` runs there, and that firewalls let the UDP ports \
+                 from {} on through to {}",
+                7_400 + 250 * u32::from(domain),
+                peer.ip()
+            ))
+            .of_silence(true),
     }
 }
 

@@ -10,8 +10,8 @@ use latlab_sys::batch::ReceiveBatch;
 
 use super::address::canonical;
 use super::connection_slot::ConnectionTally;
-use crate::facts::ConnectionFacts;
-use crate::units::Nanos;
+use crate::facts::{ConnectionFacts, DdsFacts};
+use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::StreamTerms;
 
 /// An open path to one peer. What it can carry, and how it waits, was fixed when it was opened.
@@ -25,6 +25,12 @@ pub trait Transport {
     /// one when the signal came, a blocking one after its receive time-out), never much later; callers read the clock
     /// and call again.
     fn receive(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>>;
+
+    /// When the last received message came, if a thread of the transport received it: this thread was then woken later.
+    #[inline]
+    fn received_at(&self) -> Option<Stamp<SenderClock>> {
+        None
+    }
 
     /// Counters of the path besides its messages. Not for loops: the call may need system calls and memory.
     fn report(&self) -> PathReport {
@@ -40,6 +46,10 @@ impl<T: Transport + ?Sized> Transport for &mut T {
 
     fn receive(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>> {
         (**self).receive(buffer, max_wait)
+    }
+
+    fn received_at(&self) -> Option<Stamp<SenderClock>> {
+        (**self).received_at()
     }
 
     fn report(&self) -> PathReport {
@@ -58,6 +68,8 @@ pub struct PathReport {
     pub socket_drops: Option<u64>,
     /// The kernel's figures of the connection; `None` without a connection, or if unknown.
     pub connection: Option<ConnectionFacts>,
+    /// The participant; `None` unless the path is over DDS.
+    pub dds: Option<DdsFacts>,
 }
 
 /// A path between two addresses, which a manifest names.
@@ -266,6 +278,12 @@ pub trait ReflectorSocket {
         SocketReport::default()
     }
 
+    /// The threads that receive for the socket, if these should answer too: [`ReflectorSocket::receive`] then does not
+    /// wait.
+    fn receiving_threads(&self) -> Option<Box<dyn ReceivingThreads>> {
+        None
+    }
+
     /// Whether [`ReflectorSocket::next_closed`] or [`ReflectorSocket::close_idle`] has work. Called before every receive
     /// call.
     fn has_connection_work(&self) -> bool {
@@ -281,6 +299,12 @@ pub trait ReflectorSocket {
     fn close_idle(&mut self, has_session: impl Fn(SocketAddr) -> bool) {
         _ = has_session;
     }
+}
+
+/// Threads that receive for a socket.
+pub trait ReceivingThreads {
+    /// Calls `work` at once, and then each time that messages came, in the thread that received them, for about `span`.
+    fn run_within(&self, span: Nanos, work: &mut (dyn FnMut() + Send));
 }
 
 /// Counters of a reflector's socket.

@@ -4,6 +4,10 @@
 
 mod address;
 mod connection_slot;
+#[cfg(feature = "dds")]
+pub(crate) mod dds;
+#[cfg(feature = "dds")]
+mod dds_reflector;
 mod error;
 mod frame;
 mod interface;
@@ -15,15 +19,17 @@ mod udp;
 mod udp_reflector;
 mod wait;
 
-pub use address::{prefix_of, resolve};
+pub use address::{interface_address, prefix_of, resolve};
 pub use connection_slot::{ConnectionCaps, ConnectionTally};
 pub use error::{SendModeError, TransportError, explain_broken};
 pub use frame::{InvalidLength, MessageDecoder, MessageEncoder};
 pub use interface::{
-    BatchBuffer, BurstTransport, ConnectionBytes, OpenPath, Packets, PathReport, PathTransport, ReflectorSocket,
-    SenderBatch, SocketReport, Transport,
+    BatchBuffer, BurstTransport, ConnectionBytes, OpenPath, Packets, PathReport, PathTransport, ReceivingThreads,
+    ReflectorSocket, SenderBatch, SocketReport, Transport,
 };
-pub use open::{Bound, FamilyVisitor, ListenAddress, ListenOptions, PathOptions, Tcp, TransportFamily, Udp, visit};
+pub use open::{
+    Bound, Dds, FamilyVisitor, ListenAddress, ListenOptions, PathOptions, Tcp, TransportFamily, Udp, visit,
+};
 pub use tcp::TcpTransport;
 pub use tcp_reflector::TcpReflector;
 pub use udp::{UdpStream, UdpTransport, local_address_towards};

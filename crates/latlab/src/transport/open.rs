@@ -4,6 +4,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
 use super::connection_slot::ConnectionCaps;
+#[cfg(feature = "dds")]
+use super::dds::DdsTransport;
+#[cfg(feature = "dds")]
+use super::dds_reflector::DdsReflector;
 use super::error::TransportError;
 use super::interface::{PathTransport, ReflectorSocket};
 use super::tcp::TcpTransport;
@@ -12,7 +16,7 @@ use super::udp::UdpStream;
 use super::udp::UdpTransport;
 use super::udp_reflector::UdpReflector;
 use super::wait::WaitStrategy;
-use crate::plan::{PathSpec, SenderSocketOptions, TransportKind, WaitMode};
+use crate::plan::{DdsSpec, PathSpec, SenderSocketOptions, TransportKind, WaitMode};
 
 /// The types that implement one kind of transport. Loops are generic over them and compiled once for each kind.
 pub trait TransportFamily: 'static {
@@ -94,6 +98,8 @@ pub struct ListenOptions {
     pub caps: ConnectionCaps,
     /// The reflector answers one sender in its lifetime.
     pub single_sender: bool,
+    /// Domain and policies of a reflector over DDS.
+    pub dds: DdsSpec,
 }
 
 /// A reflector's socket and its address.
@@ -121,6 +127,7 @@ pub fn visit<V: FamilyVisitor>(kind: TransportKind, visitor: V) -> V::Output {
     match kind {
         TransportKind::Udp => visitor.visit::<Udp>(),
         TransportKind::Tcp => visitor.visit::<Tcp>(),
+        TransportKind::Dds => visitor.visit::<Dds>(),
     }
 }
 
@@ -174,5 +181,52 @@ impl TransportFamily for Tcp {
         let socket = TcpReflector::bind(local, options.wait, options.caps)?;
         let socket = if options.single_sender { socket.for_single_sender() } else { socket };
         Ok(Bound { address: socket.local_address(), socket, receive_buffer_bytes: None })
+    }
+}
+
+/// Samples of DDS topics.
+#[derive(Debug)]
+pub enum Dds {}
+
+#[cfg(feature = "dds")]
+impl TransportFamily for Dds {
+    const KIND: TransportKind = TransportKind::Dds;
+    type Path = DdsTransport;
+    type Stream = DdsTransport;
+    type Listener = DdsReflector;
+
+    fn open(options: &PathOptions<'_>) -> Result<DdsTransport, TransportError> {
+        DdsTransport::open(options.path, options.peer, options.wait, options.stop)
+    }
+
+    /// The library sends one sample at a time: the socket options for streams do not apply.
+    fn open_stream(options: &PathOptions<'_>, _: SenderSocketOptions) -> Result<DdsTransport, TransportError> {
+        Dds::open(options)
+    }
+
+    fn bind(local: SocketAddr, options: &ListenOptions) -> Result<Bound<DdsReflector>, TransportError> {
+        let socket = DdsReflector::bind(local, options.wait, options.dds)?;
+        Ok(Bound { address: socket.local_address(), socket, receive_buffer_bytes: None })
+    }
+}
+
+/// Without the feature `dds` the library is missing: the types of another transport stand in, and are never opened.
+#[cfg(not(feature = "dds"))]
+impl TransportFamily for Dds {
+    const KIND: TransportKind = TransportKind::Dds;
+    type Path = UdpTransport;
+    type Stream = UdpTransport;
+    type Listener = UdpReflector;
+
+    fn open(_: &PathOptions<'_>) -> Result<UdpTransport, TransportError> {
+        Err(TransportError::NotBuilt)
+    }
+
+    fn open_stream(_: &PathOptions<'_>, _: SenderSocketOptions) -> Result<UdpTransport, TransportError> {
+        Err(TransportError::NotBuilt)
+    }
+
+    fn bind(_: SocketAddr, _: &ListenOptions) -> Result<Bound<UdpReflector>, TransportError> {
+        Err(TransportError::NotBuilt)
     }
 }

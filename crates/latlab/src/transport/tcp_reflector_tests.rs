@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::diagnostics::Explain;
+use crate::plan::DdsSpec;
 use crate::transport::{ListenAddress, ListenOptions, Tcp, TransportFamily};
 
 const CAPS: ConnectionCaps = ConnectionCaps { connections: 4, per_prefix: 4, per_second: 1_000 };
@@ -87,7 +88,8 @@ fn a_single_connection_and_several_get_their_own_answers() {
 #[test]
 fn a_listener_on_every_address_accepts_both_families() {
     let address = ListenAddress::All { port: 0 };
-    let options = ListenOptions { address, wait: WaitMode::Block, caps: CAPS, single_sender: false };
+    let options =
+        ListenOptions { address, wait: WaitMode::Block, caps: CAPS, single_sender: false, dds: DdsSpec::default() };
     let mut reflector = Tcp::listen(&options).expect("a port").socket;
     let port = reflector.local_address().port();
     let mut addresses = vec![SocketAddr::from(([127, 0, 0, 1], port)), ([127, 0, 0, 77], port).into()];

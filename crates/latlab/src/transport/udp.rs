@@ -232,6 +232,7 @@ pub(super) fn set_path_options(
         source_port: _,
         dscp,
         dont_fragment: _,
+        dds: _,
     } = path;
     if let Some(interface) = bind_interface {
         socket::bind_to_device(fd, interface)

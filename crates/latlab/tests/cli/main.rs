@@ -9,6 +9,7 @@ mod compare_groups;
 mod compare_numbers;
 mod crash_safety;
 mod damaged_experiments;
+mod dds;
 mod echo;
 mod escapes;
 mod experiment;

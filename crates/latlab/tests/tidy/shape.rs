@@ -23,8 +23,8 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 68_530),
-    (Measure::Files, 378),
+    (Measure::ShippedLines, 70_050),
+    (Measure::Files, 383),
     (Measure::SmallFiles, 95),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
@@ -40,7 +40,7 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("(files of the root)", 8),
     ("agent", 11),
     ("analysis", 55),
-    ("cli", 34),
+    ("cli", 35),
     ("commands", 17),
     ("experiment", 8),
     ("facts", 12),
@@ -48,15 +48,15 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("host", 38),
     ("latlab-sys", 15),
     ("load", 6),
-    ("measure", 40),
-    ("plan", 14),
+    ("measure", 41),
+    ("plan", 15),
     ("platform", 7),
     ("recipe", 6),
     ("recording", 27),
     ("report", 34),
     ("session", 15),
     ("stats", 17),
-    ("transport", 13),
+    ("transport", 15),
     ("units", 6),
     ("wire", 8),
 ];

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::groups::{GroupPair, RunGroup, RunGroups};
+use super::groups::{GroupPair, MISSING, RunGroup, RunGroups};
 use super::numbers::line_caveats;
 use super::observed_run::{ExclusionReason, ObservedRun};
 use super::request::{ComparisonOptions, Quantity};
@@ -418,11 +418,6 @@ fn unsupported_quantiles(groups: &RunGroups, quantities: &[Quantity]) -> Option<
         )
     })
 }
-
-/// What is said of judged runs, or files of an experiment, that cannot be read as they were written.
-pub const MISSING: &str = "gone, damaged or edited";
-/// The hint where runs of an experiment are [`MISSING`].
-pub const RESTORE: &str = "restore what is missing, or measure again: `latlab run FILE --new`";
 
 /// The caveat of what is [`MISSING`]; `None` if nothing is.
 pub fn missing_runs<'a>(names: impl IntoIterator<Item = &'a String>) -> Option<Caveat> {

@@ -158,15 +158,19 @@ impl Explain for GroupingError {
     }
 }
 
+/// What is said of judged runs, or files of an experiment, that cannot be read as they were written.
+pub const MISSING: &str = "gone, damaged or edited";
+/// The hint where runs of an experiment are [`MISSING`].
+pub const RESTORE: &str = "restore what is missing, or measure again: `latlab run FILE --new`";
+
 impl GroupingError {
     /// The same, which names the `missing` recordings as a cause of too few groups.
     #[must_use]
     pub fn beside_missing(self, missing: &[String]) -> GroupingError {
         match self {
             GroupingError::TooFewGroups { groups, cause, .. } if !missing.is_empty() => {
-                let hint = super::RESTORE.into();
-                let cause = format!("{cause}; gone, damaged or edited: {}", missing.join(", "));
-                GroupingError::TooFewGroups { groups, cause, hint }
+                let cause = format!("{cause}; {MISSING}: {}", missing.join(", "));
+                GroupingError::TooFewGroups { groups, cause, hint: RESTORE.into() }
             }
             GroupingError::NoFactor { known, .. } if known.is_empty() => {
                 too_few(0, "no run was found", "name recordings, a store or an experiment").beside_missing(missing)

@@ -13,9 +13,9 @@ mod verdict;
 
 pub use super::estimand::{EstimandError, RunFigure, default_estimands, parse_estimand};
 pub use crate::stats::Look;
-pub use caveats::{MISSING, RESTORE, missing_runs};
+pub use caveats::missing_runs;
 pub use compare::{Comparisons, compare, is_precise};
-pub use groups::{GroupingError, NumberFacts, RunGroup, RunGroups, expect_one_kind};
+pub use groups::{GroupingError, MISSING, NumberFacts, RESTORE, RunGroup, RunGroups, expect_one_kind};
 pub use numbers::{NumberFiles, independence_caveat};
 pub use observed_run::{ExclusionReason, ObservedRun, RunLosses, RunOrigin};
 pub use request::{ComparisonOptions, ComparisonRequest, Quantity, QuestionScope};

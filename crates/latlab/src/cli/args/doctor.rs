@@ -2,7 +2,9 @@
 
 use clap::Args;
 
+use super::measuring::reliability_words;
 use super::{EndArgs, JsonArgs, PeerArgs, VerbosityArgs};
+use crate::plan::Reliability;
 
 /// `latlab doctor`.
 #[derive(Clone, Debug, Args)]
@@ -51,6 +53,9 @@ pub struct BareArgs {
     /// Over one TCP connection
     #[arg(long)]
     pub tcp: bool,
+    /// Over DDS, best-effort or reliable
+    #[arg(long, value_name = "WORD", value_parser = reliability_words(), conflicts_with_all = ["tcp", "interval"])]
+    pub dds: Option<Reliability>,
     /// This end.
     #[command(flatten)]
     pub ends: EndArgs,

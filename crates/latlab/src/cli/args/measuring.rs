@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::plan::{CompatOutput, Protocol, TransportKind, WaitMode};
+use crate::plan::{CompatOutput, Protocol, Reliability, TransportKind, WaitMode};
 
 /// How long a run lasts.
 #[derive(Clone, Debug, Default, Args)]
@@ -65,12 +65,15 @@ pub struct ProbeArgs {
         verbatim_doc_comment, hide_possible_values = true
     )]
     pub protocol: Option<Protocol>,
-    /// How probes travel: udp or tcp [default: udp]
+    /// How probes travel: udp, tcp or dds [default: udp]
     ///
-    /// tcp: one connection for each run, TCP_NODELAY at both ends; a running `latlab serve` needs --tcp.
+    /// tcp: one connection for each run, TCP_NODELAY at both ends; a
+    /// running `latlab serve` needs --tcp.
+    /// dds: samples of DDS topics; a running `latlab serve` needs
+    /// --transport dds.
     #[arg(
         long, value_name = "WORD", value_parser = transport_words(), hide_short_help = true,
-        hide_possible_values = true
+        verbatim_doc_comment, hide_possible_values = true
     )]
     pub transport: Option<String>,
 }
@@ -85,7 +88,7 @@ fn protocol_words() -> impl TypedValueParser<Value = Protocol> {
 /// The words of the contract; those of later versions are known, so that their refusal can say so.
 pub(super) fn transport_words() -> impl TypedValueParser<Value = String> {
     let now = TransportKind::ALL.map(|transport| PossibleValue::new(transport.word()));
-    let later = ["xdp", "dds"].map(|word| PossibleValue::new(word).hide(true));
+    let later = ["xdp"].map(|word| PossibleValue::new(word).hide(true));
     PossibleValuesParser::new(now.into_iter().chain(later))
 }
 
@@ -131,6 +134,58 @@ pub struct AddressArgs {
     /// Forbid fragmentation: what does not fit the path is refused
     #[arg(long, hide_short_help = true)]
     pub df: bool,
+}
+
+/// How samples travel over DDS.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Over DDS")]
+pub struct DdsArgs {
+    /// Send lost samples again, or not: best-effort or reliable [default: best-effort]
+    #[arg(
+        long, value_name = "WORD", value_parser = reliability_words(), hide_short_help = true,
+        hide_possible_values = true
+    )]
+    pub reliability: Option<Reliability>,
+    /// Use topics whose type has a key
+    #[arg(long, hide_short_help = true)]
+    pub keyed: bool,
+    /// Where, and what is kept.
+    #[command(flatten)]
+    pub at: DdsDomainArgs,
+}
+
+/// The domain, and what is kept there.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Over DDS")]
+pub struct DdsDomainArgs {
+    /// Join DDS domain N, 0 to 230 [default: 0]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
+    pub domain: Option<String>,
+    /// Keep so many samples: keep-last:N or keep-all [default: keep-last:16]
+    #[arg(long, value_name = "POLICY", hide_short_help = true)]
+    pub history: Option<String>,
+    /// Find participants by multicast, on or off [default: off]
+    ///
+    /// off: only the addressed host is asked.
+    #[arg(
+        long, value_name = "WORD", value_parser = switch_words(), hide_short_help = true,
+        hide_possible_values = true
+    )]
+    pub multicast: Option<bool>,
+    /// Use this interface, by name or address [default: loopback, or the way to an agent]
+    #[arg(long, value_name = "INTERFACE|ADDR", hide_short_help = true)]
+    pub interface: Option<String>,
+}
+
+pub(super) fn reliability_words() -> impl TypedValueParser<Value = Reliability> {
+    PossibleValuesParser::new(Reliability::ALL.map(Reliability::word)).map(|word| match word.as_str() {
+        "reliable" => Reliability::Reliable,
+        _ => Reliability::BestEffort,
+    })
+}
+
+fn switch_words() -> impl TypedValueParser<Value = bool> {
+    PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
 }
 
 /// Where the pre-shared key is.

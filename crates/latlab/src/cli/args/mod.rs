@@ -11,8 +11,9 @@ pub use compare::{
 };
 pub use doctor::{BareArgs, DoctorArgs};
 pub use measuring::{
-    AddressArgs, CompatOutputArgs, EndArgs, GateArgs, HoldArgs, JsonArgs, JudgingArgs, KeyFileArgs, LoadArgs,
-    OutputArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs, StopArgs, StoreArgs, VerbosityArgs,
+    AddressArgs, CompatOutputArgs, DdsArgs, DdsDomainArgs, EndArgs, GateArgs, HoldArgs, JsonArgs, JudgingArgs,
+    KeyFileArgs, LoadArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs, StopArgs, StoreArgs,
+    VerbosityArgs,
 };
 pub use ping::PingArgs;
 pub use run::{AmountArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};
@@ -48,7 +49,7 @@ pub enum Command {
     /// Measure how late a timer wakes this host's user code, and why
     Wakeup(Box<WakeupArgs>),
     /// Answer authenticated sessions; changes nothing on this host
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Write a fresh pre-shared key to a new file, mode 0600
     Keygen(KeygenArgs),
     /// Print the statistics of recordings

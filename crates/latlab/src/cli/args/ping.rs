@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::{
-    EndArgs, GateArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs,
-    SettingArgs, StopArgs, VerbosityArgs,
+    DdsArgs, EndArgs, GateArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs,
+    ScheduleArgs, SettingArgs, StopArgs, VerbosityArgs,
 };
 
 /// `latlab ping`.
@@ -55,6 +55,9 @@ pub struct PingArgs {
     /// The way there.
     #[command(flatten)]
     pub path: PathArgs,
+    /// Over DDS.
+    #[command(flatten)]
+    pub dds: DdsArgs,
     /// What is set on the hosts meanwhile.
     #[command(flatten)]
     pub settings: SettingArgs,

@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::{EndArgs, KeyFileArgs, VerbosityArgs};
+use super::measuring::transport_words;
+use super::{DdsDomainArgs, EndArgs, KeyFileArgs, VerbosityArgs};
 
 /// `latlab serve`.
 #[derive(Clone, Debug, Args)]
@@ -21,6 +22,9 @@ pub struct ServeArgs {
     /// The key.
     #[command(flatten)]
     pub key: ServeKeyArgs,
+    /// Over DDS.
+    #[command(flatten)]
+    pub dds: DdsDomainArgs,
     /// How this end runs.
     #[command(flatten)]
     pub end: EndArgs,
@@ -46,6 +50,14 @@ pub struct ServeKeyArgs {
     /// Each address then has a second thread with sessions and caps of its own.
     #[arg(long)]
     pub tcp: bool,
+    /// Listen over this transport alone: udp, tcp or dds [default: udp]
+    ///
+    /// dds: answer senders in a DDS domain; one address, loopback unless --interface names another.
+    #[arg(
+        long, value_name = "WORD", value_parser = transport_words(), conflicts_with = "tcp",
+        hide_possible_values = true
+    )]
+    pub transport: Option<String>,
     /// The key in a file.
     #[command(flatten)]
     pub file: KeyFileArgs,

@@ -5,7 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::measuring::transport_words;
 use super::{
-    AddressArgs, CompatOutputArgs, EndArgs, GateArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PeerArgs,
+    AddressArgs, CompatOutputArgs, DdsArgs, EndArgs, GateArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PeerArgs,
     SettingArgs, VerbosityArgs,
 };
 use crate::plan::{Direction, ReceiveMode, SendMode};
@@ -42,6 +42,9 @@ pub struct StreamArgs {
     /// Send the first flow from UDP port N, the next from N + 1, … [default: the system's choice]
     #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, help_heading = "Which way")]
     pub source_port: Option<String>,
+    /// Over DDS.
+    #[command(flatten)]
+    pub dds: DdsArgs,
     /// What is set on the hosts meanwhile.
     #[command(flatten)]
     pub settings: SettingArgs,

@@ -37,6 +37,7 @@ pub fn doctor(typed: &DoctorArgs) -> Result<DoctorSpec, RequestError> {
         count: None,
         size: typed.size.clone(),
         interval: None,
+        dds: None,
         tcp: false,
         ends: typed.ends.clone(),
         peer: typed.peer.clone(),

@@ -4,6 +4,7 @@
 //! the plan is executed.
 
 mod compare;
+mod dds;
 mod doctor;
 mod environment;
 mod experiment;
@@ -21,6 +22,7 @@ mod value;
 mod wakeup;
 
 pub use compare::{CompareJob, Confidence, Grouping, MinistatJob, NamedGlob, Sources, VerdictJob, compare};
+pub use dds::interface_needed;
 pub use doctor::{DoctorSpec, doctor};
 pub use environment::{Environment, KeySource, OutputSpec, store};
 pub use experiment::{ConditionSelection, ExperimentJob, FileError, experiment, experiment_from};

@@ -18,7 +18,7 @@ pub(super) fn path(typed: &AddressArgs, target: &Target) -> Result<PathSpec, Req
         (_, true) => Some(Family::Ipv6),
         _ => None,
     };
-    let (bind_address, bind_interface) = bind(local.as_deref())?;
+    let (bind_address, bind_interface) = bind("--bind", local.as_deref())?;
     let peer_address = peer_address(peer_addr.as_deref(), target)?;
     agree(family, bind_address, target, peer_address)?;
     let dscp = dscp.as_deref().map(|dscp| value::whole("--dscp", dscp, 0..=u64::from(defaults::DSCP_MAX)));
@@ -30,6 +30,7 @@ pub(super) fn path(typed: &AddressArgs, target: &Target) -> Result<PathSpec, Req
         source_port: None,
         dscp: dscp.transpose()?.map(|dscp| dscp as u8),
         dont_fragment: *df,
+        dds: None,
     })
 }
 
@@ -96,8 +97,11 @@ fn address(host: &str) -> Option<IpAddr> {
     host.split('%').next().and_then(|address| address.parse().ok())
 }
 
-/// Parses an address or else the name of an interface.
-fn bind(typed: Option<&str>) -> Result<(Option<IpAddr>, Option<String>), RequestError> {
+/// Parses the value of `option`, an address or else the name of an interface.
+pub(super) fn bind(
+    option: &'static str,
+    typed: Option<&str>,
+) -> Result<(Option<IpAddr>, Option<String>), RequestError> {
     let Some(typed) = typed else { return Ok((None, None)) };
     let plain = typed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(typed);
     if let Ok(address) = plain.parse() {
@@ -105,7 +109,7 @@ fn bind(typed: Option<&str>) -> Result<(Option<IpAddr>, Option<String>), Request
     }
     if !is_interface_name(typed) {
         let cause = "it is no address, and no interface can have that name";
-        return Err(value::unusable("--bind", typed, cause, "such as `192.0.2.1`, `2001:db8::1` or `eth0`"));
+        return Err(value::unusable(option, typed, cause, "such as `192.0.2.1`, `2001:db8::1` or `eth0`"));
     }
     Ok((None, Some(typed.to_owned())))
 }
@@ -276,11 +280,12 @@ mod tests {
     #[test]
     fn bind_accepts_an_address_or_an_interface() {
         let address = |text: &str| Ok((text.parse().ok(), None));
-        assert_eq!(bind(Some("192.0.2.1")), address("192.0.2.1"));
-        assert_eq!(bind(Some("[2001:db8::1]")), address("2001:db8::1"));
-        assert_eq!(bind(Some("eth0.7")), Ok((None, Some("eth0.7".into()))));
+        let bind = |typed| bind("--bind", Some(typed));
+        assert_eq!(bind("192.0.2.1"), address("192.0.2.1"));
+        assert_eq!(bind("[2001:db8::1]"), address("2001:db8::1"));
+        assert_eq!(bind("eth0.7"), Ok((None, Some("eth0.7".into()))));
         for typed in ["", "sixteen-letters-", "a/b", "a b", "192.0.2.1:5"] {
-            assert!(bind(Some(typed)).is_err(), "{typed}");
+            assert!(bind(typed).is_err(), "{typed}");
         }
     }
 

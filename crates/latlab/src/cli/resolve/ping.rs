@@ -2,7 +2,7 @@
 
 use super::environment::verbosity;
 use super::{
-    Environment, KeySource, OutputSpec, RequestError, environment, load, path, schedule, setting, summary, target,
+    Environment, KeySource, OutputSpec, RequestError, dds, environment, load, path, schedule, setting, summary, target,
     value,
 };
 use crate::cli::args::{BareArgs, GateArgs, PingArgs, ProbeArgs};
@@ -10,8 +10,8 @@ use crate::console::Verbosity;
 use crate::diagnostics::Explain;
 use crate::measure::baseline::BareSpec;
 use crate::plan::{
-    ConcurrentWakeups, EndSpec, LoadKind, LoadSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target, TransportKind,
-    WaitMode, WakeupCpus, Work, defaults,
+    ConcurrentWakeups, DdsSpec, EndSpec, LoadKind, LoadSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target,
+    TransportKind, WaitMode, WakeupCpus, Work, defaults,
 };
 use crate::units::Nanos;
 
@@ -36,7 +36,7 @@ pub struct PingJob {
 pub fn ping(typed: &PingArgs, environment: &Environment) -> Result<PingJob, RequestError> {
     let protocol = typed.probes.protocol.unwrap_or(Protocol::Native);
     let transport = transport(typed.probes.transport.as_deref())?;
-    let target = target::target(typed.target.as_deref(), protocol)?;
+    let target = dds::target(target::target(typed.target.as_deref(), protocol)?, transport, protocol);
     echo_has_a_host(protocol, &target)?;
     let path = path::path(&typed.path.way, &target)?;
     path::address_needed(&path, &target)?;
@@ -45,6 +45,7 @@ pub fn ping(typed: &PingArgs, environment: &Environment) -> Result<PingJob, Requ
     let loads = load::loads(&typed.loads, &target)?;
     echo_counts_nothing(protocol, &loads)?;
     let here = path::local_end(&typed.ends)?;
+    let path = dds::path(&typed.dds, transport, path, here, &target)?;
     let base = RunSpec {
         work: Work::Ping(PingSpec {
             transport,
@@ -67,7 +68,9 @@ pub fn ping(typed: &PingArgs, environment: &Environment) -> Result<PingJob, Requ
         judging: summary::judging(&typed.judging)?,
         target,
     };
-    let runs = runs(&base, &sizes(&typed.probes)?, &path::source_ports(&typed.path)?)?;
+    let ports = path::source_ports(&typed.path)?;
+    dds::no_ports(transport, typed.path.source_port.is_some())?;
+    let runs = runs(&base, &sizes(&typed.probes)?, &ports)?;
     let output = environment::output_spec(&typed.output, runs.len(), environment);
     let rounds = rounds(&runs);
     Ok(PingJob {
@@ -123,14 +126,24 @@ fn sizes(typed: &ProbeArgs) -> Result<Vec<u32>, RequestError> {
 /// Resolves `--transport`.
 pub(super) fn transport(typed: Option<&str>) -> Result<TransportKind, RequestError> {
     let Some(word) = typed else { return Ok(TransportKind::default()) };
-    TransportKind::ALL.into_iter().find(|transport| transport.word() == word).ok_or_else(|| {
+    let known = TransportKind::ALL.into_iter().find(|transport| transport.word() == word);
+    let transport = known.ok_or_else(|| {
         let known = TransportKind::ALL.map(|kind| {
             let is_default = if kind.is_default() { ", the default," } else { "" };
             format!("`--transport {}`{is_default}", kind.word())
         });
         let instead = format!("{} are what this version measures", known.join(" and "));
         RequestError::Later { what: format!("--transport {word}"), instead }
-    })
+    })?;
+    match transport.is_built() {
+        true => Ok(transport),
+        false => Err(value::unusable(
+            "--transport",
+            word,
+            "this latlab was built without the feature `dds`, which needs a C compiler",
+            "`cargo build --release` builds it with DDS",
+        )),
+    }
 }
 
 /// Refuses options that do not apply to a connection.
@@ -192,7 +205,12 @@ pub fn bare(typed: &BareArgs) -> Result<BareSpec, RequestError> {
     let size = typed.size.as_deref().map(|size| value::size("--size", size)).transpose()?;
     let interval = |typed: &String| value::span("--interval", typed, defaults::INTERVAL_MAX);
     Ok(BareSpec {
-        transport: if typed.tcp { TransportKind::Tcp } else { TransportKind::Udp },
+        transport: match typed.dds {
+            Some(_) => TransportKind::Dds,
+            None if typed.tcp => TransportKind::Tcp,
+            None => TransportKind::Udp,
+        },
+        dds: DdsSpec { reliability: typed.dds.unwrap_or_default(), ..DdsSpec::default() },
         interval_ns: typed.interval.as_ref().map(interval).transpose()?,
         count: count.unwrap_or(defaults::BARE_COUNT) as usize,
         size_bytes: size.unwrap_or(defaults::SIZE_BYTES),

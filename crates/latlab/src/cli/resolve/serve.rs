@@ -3,10 +3,10 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::environment::verbosity;
-use super::{KeySource, RequestError, path, value};
+use super::{KeySource, RequestError, dds, path, ping, value};
 use crate::cli::args::{AgentArgs, CapArgs, ServeArgs};
 use crate::console::Verbosity;
-use crate::plan::{EndSpec, TransportKind, defaults};
+use crate::plan::{DdsSpec, EndSpec, TransportKind, defaults};
 use crate::session::ReflectorLimits;
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate};
@@ -16,10 +16,14 @@ use crate::units::human::{self, NetworkRate};
 pub struct ServeSpec {
     /// Distinct addresses to listen on.
     pub listen: Vec<SocketAddr>,
+    /// The interface of a reflector over DDS, by name or address, instead of these addresses.
+    pub interface: Option<String>,
     /// True if the addresses were typed: each must then succeed. Otherwise one family may be unavailable.
     pub chosen: bool,
     /// Transports to listen on, each at every address.
     pub transports: Vec<TransportKind>,
+    /// Domain and policies over DDS.
+    pub dds: DdsSpec,
     /// Source of the pre-shared key.
     pub key: KeySource,
     /// CPU, priority and wait mode of the reflector.
@@ -37,12 +41,20 @@ pub fn serve(typed: &ServeArgs) -> Result<ServeSpec, RequestError> {
         let hint = "`latlab keygen lab.key`, then `latlab serve --psk-file lab.key --allow-down RATE`";
         return Err(value::unusable("--allow-down", rate, "without a key anybody could ask for it", hint));
     }
+    let end = path::local_end(&typed.end)?;
+    let transport = ping::transport(typed.key.transport.as_deref())?;
+    dds::fits_a_reflector(&typed.dds, transport, end, &typed.key.bind)?;
     Ok(ServeSpec {
-        listen: listen(&typed.key.bind, &key)?,
+        listen: match transport {
+            TransportKind::Dds if typed.key.bind.is_empty() => vec![(Ipv4Addr::LOCALHOST, defaults::PORT).into()],
+            _ => listen(&typed.key.bind, &key)?,
+        },
+        interface: typed.dds.interface.clone(),
         chosen: !typed.key.bind.is_empty(),
-        transports: if typed.key.tcp { vec![TransportKind::Udp, TransportKind::Tcp] } else { vec![TransportKind::Udp] },
+        transports: if typed.key.tcp { vec![TransportKind::Udp, TransportKind::Tcp] } else { vec![transport] },
+        dds: dds::domain(&typed.dds)?,
         key,
-        end: path::local_end(&typed.end)?,
+        end,
         limits: limits(&typed.caps)?,
         verbosity: verbosity(&typed.verbosity),
     })

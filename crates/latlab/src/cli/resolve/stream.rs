@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::environment::verbosity;
 use super::{
-    Environment, KeySource, OutputSpec, RequestError, environment, load, path, ping, schedule, setting, summary,
+    Environment, KeySource, OutputSpec, RequestError, dds, environment, load, path, ping, schedule, setting, summary,
     target, value,
 };
 use crate::cli::args::{
@@ -51,6 +51,8 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<StreamJob
     let key = key(typed, &target, direction)?;
     let here = path::local_end(&typed.ends)?;
     let flows = flows(&typed.packets)?;
+    dds::no_ports(transport, typed.source_port.is_some())?;
+    let way = dds::path(&typed.dds, transport, way, here, &target)?;
     let path = PathSpec { source_port: first_port(typed.source_port.as_deref(), flows)?, ..way };
     let sizes = sizes(&typed.packets)?;
     let search = search(&typed.search, &typed.lasting, direction, sizes.len())?;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
@@ -10,13 +10,15 @@ use latlab_sys::socket;
 use serde::Serialize;
 
 use super::bare::{self, Wait};
+#[cfg(feature = "dds")]
+use super::bare_dds::BareDds;
 use super::{bare_schedule, bare_tcp};
 use crate::clock;
 use crate::facts::{BareConditions, BareLoop};
 use crate::host::{HostRoot, facts, placement};
 use crate::measure::MeasureError;
 use crate::metric::Metric;
-use crate::plan::{EndSpec, TransportKind};
+use crate::plan::{DdsSpec, EndSpec, TransportKind};
 use crate::recording::started_at;
 use crate::sample::Sample;
 use crate::session::{ReflectorProcess, ReflectorRequest};
@@ -31,6 +33,8 @@ const WARMUP: usize = 1_000;
 pub struct BareSpec {
     /// Transport of the messages.
     pub transport: TransportKind,
+    /// Domain and policies over DDS.
+    pub dds: DdsSpec,
     /// The time between two messages, over UDP only; `None`: each follows the answer to the one before.
     pub interval_ns: Option<Nanos>,
     /// Number of round trips.
@@ -58,7 +62,8 @@ pub struct BareRoundTrips {
 /// # Errors
 /// The reflector or the sender could not be started or placed, or the socket failed.
 pub fn calibrate(spec: &BareSpec) -> Result<BareRoundTrips, MeasureError> {
-    let process = ReflectorProcess::start(&ReflectorRequest::bare(spec.transport, spec.size_bytes, spec.peer))?;
+    let request = ReflectorRequest::bare(spec.transport, spec.dds, spec.size_bytes, spec.peer);
+    let process = ReflectorProcess::start(&request)?;
     let (address, spec) = (process.address(), *spec);
     let measuring = thread::Builder::new().name("measure".into()).spawn(move || -> Result<Vec<u32>, MeasureError> {
         placement::place(&spec.here)?;
@@ -72,51 +77,105 @@ pub fn calibrate(spec: &BareSpec) -> Result<BareRoundTrips, MeasureError> {
     Ok(figures(&round_trips_ns, &spec))
 }
 
-/// The bare loop over one kind of transport: both ends, with messages of a given size. Each function is called once for
-/// many round trips.
-#[derive(Clone, Copy, Debug)]
-pub struct BareTransport {
-    /// Opens the sender's socket.
-    pub connect: fn(SocketAddr, Wait) -> io::Result<OwnedFd>,
-    /// Sends so many messages of that size, each after the answer to the last; their round trips in ns.
-    pub ping: fn(&OwnedFd, usize, Wait, usize) -> io::Result<Vec<u32>>,
-    /// Opens the reflector's socket; port 0: the kernel's choice.
-    pub bind: fn(SocketAddr, Wait) -> io::Result<OwnedFd>,
-    /// The address of the reflector's socket.
-    pub local_address: fn(BorrowedFd<'_>) -> io::Result<SocketAddr>,
-    /// Returns messages of that size until the flag is set.
-    pub reflect: fn(&OwnedFd, usize, Wait, &AtomicBool) -> io::Result<()>,
+/// One end of the bare loop.
+#[derive(Debug)]
+pub enum BareEnd {
+    /// A UDP socket.
+    Udp(OwnedFd),
+    /// A TCP connection, or a listener.
+    Tcp(OwnedFd),
+    /// A writer and a reader of DDS.
+    #[cfg(feature = "dds")]
+    Dds(Box<BareDds>),
 }
 
-impl BareTransport {
-    /// The bare loop over `kind`.
-    pub fn of(kind: TransportKind) -> BareTransport {
+impl BareEnd {
+    /// Opens the sender's end.
+    ///
+    /// # Errors
+    /// The kernel or the library refused.
+    pub fn connect(kind: TransportKind, peer: SocketAddr, wait: Wait, dds: DdsSpec) -> io::Result<BareEnd> {
         match kind {
-            TransportKind::Udp => BareTransport {
-                connect: bare::connect,
-                ping: bare::ping,
-                bind: bare::bind,
-                local_address: socket::local_address,
-                reflect: |socket, _, wait, stop| bare::reflect(socket, wait, stop),
-            },
-            TransportKind::Tcp => BareTransport {
-                connect: bare_tcp::connect,
-                ping: bare_tcp::ping,
-                bind: |local, _| bare_tcp::bind(local),
-                local_address: socket::local_address,
-                reflect: bare_tcp::reflect,
-            },
+            TransportKind::Udp => bare::connect(peer, wait).map(BareEnd::Udp),
+            TransportKind::Tcp => bare_tcp::connect(peer, wait).map(BareEnd::Tcp),
+            #[cfg(feature = "dds")]
+            TransportKind::Dds => BareDds::connect(peer, dds).map(Box::new).map(BareEnd::Dds),
+            #[cfg(not(feature = "dds"))]
+            TransportKind::Dds => Err(unsupported(dds)),
+        }
+    }
+
+    /// Opens the reflector's end; port 0: the kernel's choice.
+    ///
+    /// # Errors
+    /// As [`BareEnd::connect`].
+    pub fn bind(kind: TransportKind, local: SocketAddr, wait: Wait, dds: DdsSpec) -> io::Result<BareEnd> {
+        match kind {
+            TransportKind::Udp => bare::bind(local, wait).map(BareEnd::Udp),
+            TransportKind::Tcp => bare_tcp::bind(local).map(BareEnd::Tcp),
+            #[cfg(feature = "dds")]
+            TransportKind::Dds => BareDds::bind(local, dds).map(Box::new).map(BareEnd::Dds),
+            #[cfg(not(feature = "dds"))]
+            TransportKind::Dds => Err(unsupported(dds)),
+        }
+    }
+
+    /// The address of the reflector's end.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        match self {
+            BareEnd::Udp(socket) | BareEnd::Tcp(socket) => socket::local_address(socket.as_fd()),
+            #[cfg(feature = "dds")]
+            BareEnd::Dds(end) => Ok(end.address()),
+        }
+    }
+
+    /// Sends `count` messages of `size` bytes, each after the answer to the last; their round trips in ns.
+    fn ping(&mut self, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
+        match self {
+            BareEnd::Udp(socket) => bare::ping(socket, size, wait, count),
+            BareEnd::Tcp(socket) => bare_tcp::ping(socket, size, wait, count),
+            #[cfg(feature = "dds")]
+            BareEnd::Dds(end) => end.ping(size, wait, count),
+        }
+    }
+
+    /// The same, one every `interval`, over UDP.
+    fn ping_every(&self, interval: Nanos, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
+        match self {
+            BareEnd::Udp(socket) => bare_schedule::ping(socket, size, wait, count, interval.0),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Returns messages of `size` bytes until `stop` is set.
+    ///
+    /// # Errors
+    /// The socket or the library failed.
+    pub fn reflect(&mut self, size: usize, wait: Wait, stop: &AtomicBool) -> io::Result<()> {
+        match self {
+            BareEnd::Udp(socket) => bare::reflect(socket, wait, stop),
+            BareEnd::Tcp(socket) => bare_tcp::reflect(socket, size, wait, stop),
+            #[cfg(feature = "dds")]
+            BareEnd::Dds(end) => end.reflect(size, wait, stop),
         }
     }
 }
 
+#[cfg(not(feature = "dds"))]
+fn unsupported(_: DdsSpec) -> io::Error {
+    io::ErrorKind::Unsupported.into()
+}
+
 fn measure(spec: &BareSpec, peer: SocketAddr) -> io::Result<Vec<u32>> {
-    let (bare, size, wait) = (BareTransport::of(spec.transport), spec.size_bytes as usize, spec.here.wait.into());
-    let socket = (bare.connect)(peer, wait)?;
-    (bare.ping)(&socket, size, wait, WARMUP)?;
+    let (size, wait) = (spec.size_bytes as usize, spec.here.wait.into());
+    let mut end = BareEnd::connect(spec.transport, peer, wait, spec.dds)?;
+    end.ping(size, wait, WARMUP)?;
     match spec.interval_ns {
-        Some(interval) => bare_schedule::ping(&socket, size, wait, spec.count, interval.0),
-        None => (bare.ping)(&socket, size, wait, spec.count),
+        Some(interval) => end.ping_every(interval, size, wait, spec.count),
+        None => end.ping(size, wait, spec.count),
     }
 }
 

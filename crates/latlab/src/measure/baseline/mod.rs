@@ -1,6 +1,8 @@
 //! The bare loops: only the system calls of a run, measured to determine the cost that latlab adds to them.
 
 pub mod bare;
+#[cfg(feature = "dds")]
+mod bare_dds;
 pub mod bare_receiver;
 mod bare_schedule;
 pub mod bare_stream;
@@ -9,4 +11,4 @@ mod bare_wakeup;
 mod calibrate;
 
 pub use bare_wakeup::{BareWakeupSpec, BareWakeups, sleep_bare};
-pub use calibrate::{BareRoundTrips, BareSpec, BareTransport, calibrate};
+pub use calibrate::{BareEnd, BareRoundTrips, BareSpec, calibrate};

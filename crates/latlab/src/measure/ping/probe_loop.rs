@@ -228,7 +228,7 @@ impl<'a, T: Transport, C: Clock, D: ProbeCodec> SessionSender<'a, T, C, D> {
     #[inline]
     pub(crate) fn receive(&mut self, patience: Nanos) -> io::Result<Option<(Seq, Stamp<SenderClock>)>> {
         let Some(length) = self.transport.receive(&mut self.buffer, patience)? else { return Ok(None) };
-        let received = self.clock.now();
+        let received = self.transport.received_at().unwrap_or_else(|| self.clock.now());
         let Some(answer) = self.codec.decode(&self.buffer[..length], received) else { return Ok(None) };
         self.log.push(self.arrival(answer, received));
         Ok(Some((answer.seq, received)))

@@ -9,7 +9,7 @@ use super::sequence::ProbeSequence;
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{ReflectorReport, WakeupFacts};
 use crate::measure::manifest::{add_closing_facts, opening_manifest};
-use crate::measure::run::{MeasuredRun, RunContext, RunEnd, SessionOptions, SessionTraffic};
+use crate::measure::run::{MeasuredRun, RunContext, RunEnd, SessionOptions, SessionTraffic, open_placed};
 use crate::measure::stop_signal::StopSignal;
 use crate::measure::wakeup::{TimerThread, measure_wakeups_during};
 use crate::measure::{CpuSource, MeasureError, Slice};
@@ -66,7 +66,8 @@ impl<F: TransportFamily> MeasuredRun for PingRun<F> {
         let ping = spec.expect_ping();
         let wait = WaitStrategy::new(spec.here.wait, ping.schedule, ping.timeout_ns);
         let (path, peer, stop) = (&ping.path, context.peer().address(), context.stop);
-        let mut transport = F::open(&PathOptions { path, peer, wait, stop })?;
+        let options = PathOptions { path, peer, wait, stop };
+        let mut transport = open_placed::<F, _>(&spec.here, || F::open(&options))?;
         let codec = SenderCodec::open(ping, &mut transport, &context.sessions())?;
         let recording = opening_manifest(spec, context, Some(transport.path())).and_then(|manifest| {
             let wakeups = spec.concurrent_wakeups().map(ConcurrentWakeups::spec);
@@ -134,7 +135,7 @@ impl<F: TransportFamily> MeasuredRun for PingRun<F> {
         add_closing_facts(writer.manifest_mut(), Some(transport.path()));
         let (run, report) = (&mut writer.manifest_mut().run, transport.report());
         (run.reflector, run.strays, run.socket_errors) = (reflector, strays, socket_errors);
-        (run.socket_drops, run.connection) = (report.socket_drops, report.connection);
+        (run.socket_drops, run.connection, run.dds) = (report.socket_drops, report.connection, report.dds);
         run.listened_until_ns = listened_until.map(Stamp::as_nanos);
         run.reflector_died = end.reflector_died.map(str::to_owned);
         run.wakeup = (!timers.is_empty()).then(|| wakeup.into_inner().unwrap_or_else(PoisonError::into_inner));

@@ -11,7 +11,7 @@ use super::sender::StreamSender;
 use crate::clock::{Clock, Monotonic};
 use crate::host::placement::AffinityGuard;
 use crate::measure::ping::{ProbeSequence, SessionSender, run_slice};
-use crate::measure::run::{RunContext, SessionOptions, SessionTraffic};
+use crate::measure::run::{RunContext, SessionOptions, SessionTraffic, open_placed};
 use crate::measure::{CpuSource, MeasureError, Slice};
 use crate::plan::{Direction, PathSpec, PingSpec, RunSpec, SenderSocketOptions, StreamRunSpec, WaitMode, defaults};
 use crate::recording::EventLog;
@@ -93,8 +93,11 @@ impl FlowOptions<'_> {
         let (wait, stop) = (WaitStrategy::of_stream(self.spec.here.wait), self.sessions.stop);
         let options = PathOptions { path, peer: self.peer, wait, stop };
         Ok(match self.spec.stream().map(|stream| stream.direction) {
-            Some(Direction::Down) => FlowPath::Down(F::open(&options)?),
-            _ => FlowPath::Up(F::open_stream(&options, self.sending())?),
+            Some(Direction::Down) => FlowPath::Down(open_placed::<F, _>(&self.spec.here, || F::open(&options))?),
+            _ => {
+                let open = || F::open_stream(&options, self.sending());
+                FlowPath::Up(open_placed::<F, _>(&self.spec.here, open)?)
+            }
         })
     }
 

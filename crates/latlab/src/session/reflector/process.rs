@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use latlab_sys::errno::explain;
 
 use crate::diagnostics::{Explain, Failure};
-use crate::plan::{BareReceiver, EndSpec, TransportKind};
+use crate::plan::{BareReceiver, DdsSpec, EndSpec, TransportKind};
 use crate::platform::ChildProcess;
 use crate::session::key::PreSharedKey;
 
@@ -39,6 +39,9 @@ pub struct ReflectorRequest {
     /// How messages travel.
     #[serde(default)]
     pub transport: TransportKind,
+    /// Domain and policies over DDS.
+    #[serde(default)]
+    pub dds: DdsSpec,
     /// The permitted rate of a down-stream, in bits a second; 0: no down-streams.
     #[serde(default)]
     pub down_bps: u64,
@@ -61,6 +64,7 @@ impl ReflectorRequest {
             key: key.map(PreSharedKey::line),
             sessions,
             transport: TransportKind::default(),
+            dds: DdsSpec::default(),
             down_bps: 0,
             bare: None,
             bare_stream: None,
@@ -69,9 +73,9 @@ impl ReflectorRequest {
     }
 
     /// Be the far end of a bare loop on loopback, with messages of `size_bytes`.
-    pub(crate) fn bare(transport: TransportKind, size_bytes: u32, end: EndSpec) -> ReflectorRequest {
+    pub(crate) fn bare(transport: TransportKind, dds: DdsSpec, size_bytes: u32, end: EndSpec) -> ReflectorRequest {
         let request = ReflectorRequest::new(Ipv4Addr::LOCALHOST.into(), end, None, 0);
-        ReflectorRequest { transport, bare: Some(size_bytes), ..request }
+        ReflectorRequest { transport, dds, bare: Some(size_bytes), ..request }
     }
 
     /// Be the far end of a bare stream on the loopback `address`.

@@ -44,14 +44,15 @@ pub struct Requests<'a> {
 /// # Errors
 /// [`ServeError::Broken`] if the receive call keeps failing.
 pub fn serve(
-    socket: &mut impl ReflectorSocket,
+    socket: &mut (impl ReflectorSocket + Send),
     reflector: &mut SessionReflector,
-    clock: &impl Clock,
+    clock: &(impl Clock + Sync),
     requests: Requests<'_>,
-    cpu: impl Fn() -> Option<u16>,
+    cpu: impl Fn() -> Option<u16> + Send,
     mut show: impl FnMut(&ReflectorCounters),
 ) -> Result<(), ServeError> {
     reflector.set_supported_terms(socket.supported_terms());
+    let threads = socket.receiving_threads();
     let mut receiver = Receiver { socket, reflector, clock, cpu, batched: false, may_pause: false, down_from: None };
     // Neither has resident pages before something is received.
     let (mut buffer, mut batch) = (vec![0; BUFFER_BYTES], BatchBuffer::new());
@@ -64,10 +65,15 @@ pub fn serve(
         if receiver.socket.has_connection_work() {
             receiver.check_connections();
         }
-        let received = match receiver.batched {
+        let received = match (&threads, receiver.batched) {
             _ if receiver.reflector.down_peer().is_some() => receiver.send_down_and_receive(&mut buffer),
-            false => receiver.receive_one(&mut buffer),
-            true => receiver.receive_batch(&mut batch).map(|at| {
+            (Some(threads), _) => {
+                let mut received = Ok(());
+                threads.run_within(WAIT_MAX, &mut || received = receiver.receive_all(&mut buffer));
+                received
+            }
+            (None, false) => receiver.receive_one(&mut buffer),
+            (None, true) => receiver.receive_batch(&mut batch).map(|at| {
                 if at >= configure_at {
                     receiver.configure(at);
                     configure_at = at + CONFIGURE_EVERY;
@@ -109,6 +115,16 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
     #[inline]
     fn receive_one(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         if let Some((bytes, from)) = self.socket.receive(buffer)? {
+            let received = now(self.clock);
+            self.handle(&mut buffer[..bytes], from, received);
+        }
+        Ok(())
+    }
+
+    /// Handles the datagrams that are there.
+    #[inline]
+    fn receive_all(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        while let Some((bytes, from)) = self.socket.receive(buffer)? {
             let received = now(self.clock);
             self.handle(&mut buffer[..bytes], from, received);
         }

@@ -1,0 +1,106 @@
+//! The policies of readers and writers.
+
+use std::ffi::c_int;
+use std::time::Duration;
+
+use crate::error::{DdsError, c_string};
+use crate::ffi;
+
+/// RELIABILITY: whether samples that were lost are sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reliability {
+    /// They are not.
+    BestEffort,
+    /// They are, as long as the writer keeps them.
+    Reliable {
+        /// The longest wait of a write for the acknowledgements of earlier samples, if the writer keeps all.
+        max_blocking: Duration,
+    },
+}
+
+/// HISTORY: the samples of each key that a writer keeps for its readers, and a reader until they are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum History {
+    /// The last ones, so many.
+    KeepLast(u32),
+    /// All.
+    KeepAll,
+}
+
+/// RESOURCE_LIMITS of a reader that keeps all: it refuses more samples, and a reliable writer then waits.
+const MOST_SAMPLES: i32 = 1_024;
+
+/// The policies of a reader or writer. Other policies have the defaults of the DDS specification, but for these: the
+/// representation is XCDR1, and a writer does not dispose of its instances when it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Qos {
+    /// RELIABILITY.
+    pub reliability: Reliability,
+    /// HISTORY.
+    pub history: History,
+}
+
+/// A set of policies of the library, freed when this is dropped.
+pub(crate) struct QosSet(*mut ffi::Qos);
+
+impl QosSet {
+    /// `partition`: the PARTITION of the publisher or subscriber; empty: the default one.
+    pub(crate) fn new(qos: Qos, partition: &str) -> Result<QosSet, DdsError> {
+        let partition = c_string("name a partition", partition)?;
+        let (reliability, blocking) = match qos.reliability {
+            Reliability::BestEffort => (ffi::BEST_EFFORT, 0),
+            Reliability::Reliable { max_blocking } => (ffi::RELIABLE, nanos(max_blocking)),
+        };
+        let (history, depth): (c_int, i32) = match qos.history {
+            History::KeepLast(depth) => (ffi::KEEP_LAST, i32::try_from(depth).unwrap_or(i32::MAX)),
+            History::KeepAll => (ffi::KEEP_ALL, 0),
+        };
+        // SAFETY: the set was just created, and the calls copy their arguments.
+        unsafe {
+            let set = ffi::dds_create_qos();
+            ffi::dds_qset_reliability(set, reliability, blocking);
+            ffi::dds_qset_history(set, history, depth);
+            if qos.history == History::KeepAll {
+                ffi::dds_qset_resource_limits(set, MOST_SAMPLES, -1, MOST_SAMPLES);
+            }
+            ffi::dds_qset_writer_data_lifecycle(set, false);
+            ffi::dds_qset_data_representation(set, 1, &ffi::XCDR1);
+            if !partition.is_empty() {
+                ffi::dds_qset_partition1(set, partition.as_ptr());
+            }
+            Ok(QosSet(set))
+        }
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const ffi::Qos {
+        self.0
+    }
+}
+
+impl Drop for QosSet {
+    fn drop(&mut self) {
+        // SAFETY: it was created and is freed once.
+        unsafe { ffi::dds_delete_qos(self.0) };
+    }
+}
+
+fn nanos(span: Duration) -> i64 {
+    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// The name of the policy with `id` (DDS 1.4, section 2.2.3); `None` if it is another one.
+pub fn policy_name(id: u32) -> Option<&'static str> {
+    Some(match id {
+        2 => "DURABILITY",
+        3 => "PRESENTATION",
+        4 => "DEADLINE",
+        5 => "LATENCY_BUDGET",
+        6 => "OWNERSHIP",
+        8 => "LIVELINESS",
+        10 => "PARTITION",
+        11 => "RELIABILITY",
+        12 => "DESTINATION_ORDER",
+        23 => "DATA_REPRESENTATION",
+        _ => return None,
+    })
+}

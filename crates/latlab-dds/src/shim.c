@@ -1,0 +1,143 @@
+/* The types of latlab's topics, as idl/latlab.idl states them; the address of receiving sockets; and checks of the layouts
+   and values that src/ffi.rs declares. */
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "dds/dds.h"
+
+typedef struct latlab_octets {
+  uint32_t maximum;
+  uint32_t length;
+  uint8_t *buffer;
+  bool release;
+} latlab_octets;
+
+typedef struct message {
+  latlab_octets bytes;
+} message;
+
+typedef struct keyed_message {
+  uint32_t key;
+  latlab_octets bytes;
+} keyed_message;
+
+static const uint32_t message_ops[] = {
+  DDS_OP_ADR | DDS_OP_TYPE_SEQ | DDS_OP_SUBTYPE_1BY, offsetof (message, bytes),
+  DDS_OP_RTS
+};
+
+static const uint32_t keyed_message_ops[] = {
+  DDS_OP_ADR | DDS_OP_FLAG_KEY | DDS_OP_FLAG_MU | DDS_OP_TYPE_4BY, offsetof (keyed_message, key),
+  DDS_OP_ADR | DDS_OP_TYPE_SEQ | DDS_OP_SUBTYPE_1BY, offsetof (keyed_message, bytes),
+  DDS_OP_RTS,
+  DDS_OP_KOF | 1, 0u
+};
+
+/* The offset of the operation DDS_OP_KOF. */
+static const dds_key_descriptor_t keyed_message_keys[] = { { "key", 5, 0 } };
+
+const dds_topic_descriptor_t latlab_message = {
+  .m_size = sizeof (message),
+  .m_align = _Alignof (message),
+  .m_flagset = 0,
+  .m_nkeys = 0,
+  .m_typename = "latlab::Message",
+  .m_keys = NULL,
+  .m_nops = 2,
+  .m_ops = message_ops,
+  .m_meta = ""
+};
+
+const dds_topic_descriptor_t latlab_keyed_message = {
+  .m_size = sizeof (keyed_message),
+  .m_align = _Alignof (keyed_message),
+  .m_flagset = DDS_TOPIC_FIXED_KEY | DDS_TOPIC_FIXED_KEY_XCDR2,
+  .m_nkeys = 1,
+  .m_typename = "latlab::KeyedMessage",
+  .m_keys = keyed_message_keys,
+  .m_nops = 3,
+  .m_ops = keyed_message_ops,
+  .m_meta = ""
+};
+
+/* Sockets that the calling thread binds to every address are bound to this one; AF_UNSPEC: as the library asks. */
+static _Thread_local struct sockaddr_storage latlab_address = { .ss_family = AF_UNSPEC };
+
+/* Sets that address: `bytes` are the 4 of an IPv4 or the 16 of an IPv6 address; 0 bytes unset it. */
+void latlab_set_address (const uint8_t *bytes, size_t count, uint32_t scope)
+{
+  memset (&latlab_address, 0, sizeof (latlab_address));
+  latlab_address.ss_family = AF_UNSPEC;
+  if (count == 4) {
+    struct sockaddr_in *v4 = (struct sockaddr_in *) &latlab_address;
+    v4->sin_family = AF_INET;
+    memcpy (&v4->sin_addr, bytes, 4);
+  } else if (count == 16) {
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *) &latlab_address;
+    v6->sin6_family = AF_INET6;
+    v6->sin6_scope_id = scope;
+    memcpy (&v6->sin6_addr, bytes, 16);
+  }
+}
+
+/* bind(2) of the library: build.rs renames the call in its file of sockets. */
+int latlab_bind (int socket, const struct sockaddr *asked, socklen_t bytes)
+{
+  struct sockaddr_storage address;
+  if (asked->sa_family != latlab_address.ss_family)
+    return bind (socket, asked, bytes);
+  memcpy (&address, asked, bytes);
+  if (asked->sa_family == AF_INET) {
+    struct sockaddr_in *v4 = (struct sockaddr_in *) &address;
+    if (v4->sin_addr.s_addr == htonl (INADDR_ANY))
+      v4->sin_addr = ((struct sockaddr_in *) &latlab_address)->sin_addr;
+  } else {
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *) &address;
+    const struct sockaddr_in6 *own = (struct sockaddr_in6 *) &latlab_address;
+    if (IN6_IS_ADDR_UNSPECIFIED (&v6->sin6_addr)) {
+      v6->sin6_addr = own->sin6_addr;
+      v6->sin6_scope_id = own->sin6_scope_id;
+    }
+  }
+  return bind (socket, (struct sockaddr *) &address, bytes);
+}
+
+#define SAME(name, value) _Static_assert ((name) == (value), #name)
+#define AT(type, member, offset) _Static_assert (offsetof (type, member) == (offset), #type "." #member)
+
+_Static_assert (sizeof (latlab_octets) == sizeof (dds_sequence_t), "dds_sequence_t");
+AT (dds_sequence_t, _maximum, 0);
+AT (dds_sequence_t, _length, 4);
+AT (dds_sequence_t, _buffer, offsetof (latlab_octets, buffer));
+AT (dds_sequence_t, _release, offsetof (latlab_octets, release));
+SAME (sizeof (dds_entity_t), 4);
+SAME (sizeof (dds_return_t), 4);
+SAME (sizeof (dds_instance_handle_t), 8);
+SAME (sizeof (dds_data_representation_id_t), 2);
+SAME (DDS_RETCODE_TIMEOUT, -10);
+SAME (DDS_RELIABILITY_BEST_EFFORT, 0);
+SAME (DDS_RELIABILITY_RELIABLE, 1);
+SAME (DDS_HISTORY_KEEP_LAST, 0);
+SAME (DDS_HISTORY_KEEP_ALL, 1);
+SAME (DDS_DATA_REPRESENTATION_XCDR1, 0);
+SAME (sizeof (dds_sample_info_t), 64);
+AT (dds_sample_info_t, valid_data, 12);
+AT (dds_sample_info_t, source_timestamp, 16);
+AT (dds_sample_info_t, publication_handle, 32);
+SAME (sizeof (dds_publication_matched_status_t), 24);
+AT (dds_publication_matched_status_t, current_count, 8);
+SAME (sizeof (dds_subscription_matched_status_t), 24);
+AT (dds_subscription_matched_status_t, current_count, 8);
+SAME (sizeof (dds_offered_incompatible_qos_status_t), 12);
+AT (dds_offered_incompatible_qos_status_t, last_policy_id, 8);
+SAME (sizeof (dds_requested_incompatible_qos_status_t), 12);
+AT (dds_requested_incompatible_qos_status_t, last_policy_id, 8);
+SAME (sizeof (dds_sample_lost_status_t), 8);
+SAME (sizeof (dds_builtintopic_endpoint_t), 64);
+AT (dds_builtintopic_endpoint_t, qos, 56);
+AT (dds_log_data_t, message, 32);
+AT (dds_log_data_t, size, 40);
+AT (dds_log_data_t, hdrsize, 48);

@@ -1,0 +1,190 @@
+//! Resolution of the options over DDS: domain, policies and interface.
+
+use std::net::IpAddr;
+
+use super::path::bind;
+use super::{RequestError, value};
+use crate::cli::args::{DdsArgs, DdsDomainArgs};
+use crate::plan::{DdsSpec, EndSpec, History, PathSpec, Protocol, Reliability, Target, TransportKind, WaitMode};
+
+const INTERFACE: &str = "--interface";
+const OWN_SOCKETS: &str = "the DDS library makes its sockets itself, and has no such option";
+/// The most samples that a reader or writer keeps.
+const DEPTH_MAX: u64 = 10_000;
+
+/// Adds the domain and the policies to `path`, if `transport` is DDS; refuses options that cannot go with it, or only go
+/// with it.
+pub(super) fn path(
+    typed: &DdsArgs,
+    transport: TransportKind,
+    path: PathSpec,
+    here: EndSpec,
+    target: &Target,
+) -> Result<PathSpec, RequestError> {
+    if transport != TransportKind::Dds {
+        return match first_of(typed) {
+            Some(option) => Err(only_over_dds(option, transport)),
+            None => Ok(path),
+        };
+    }
+    let with = || "--transport dds".to_owned();
+    let refuse = |option, cause, hint| Err(RequestError::OutOfPlace { option, with: with(), cause, hint });
+    match () {
+        () if path.dont_fragment => refuse("--df", OWN_SOCKETS, "leave it out"),
+        () if path.dscp.is_some() => refuse("--dscp", OWN_SOCKETS, "leave it out"),
+        () if here.wait == WaitMode::BusyPoll => {
+            refuse("--wait busy-poll", OWN_SOCKETS, "use `--wait block` or `--wait spin`")
+        }
+        () => {
+            let path = through(typed.at.interface.as_deref(), path)?;
+            interface_needed(target, literal(target), &path)?;
+            Ok(PathSpec { dds: Some(spec(typed)?), ..path })
+        }
+    }
+}
+
+/// Refuses `--source-port`.
+pub(super) fn no_ports(transport: TransportKind, given: bool) -> Result<(), RequestError> {
+    match transport == TransportKind::Dds && given {
+        true => Err(RequestError::OutOfPlace {
+            option: "--source-port",
+            with: "--transport dds".into(),
+            cause: OWN_SOCKETS,
+            hint: "leave it out",
+        }),
+        false => Ok(()),
+    }
+}
+
+fn spec(typed: &DdsArgs) -> Result<DdsSpec, RequestError> {
+    Ok(DdsSpec { reliability: typed.reliability.unwrap_or_default(), keyed: typed.keyed, ..domain(&typed.at)? })
+}
+
+/// The domain of a reflector, which serves senders of every reliability and type.
+pub(super) fn domain(typed: &DdsDomainArgs) -> Result<DdsSpec, RequestError> {
+    let most = u64::from(DdsSpec::DOMAIN_MAX);
+    let domain = typed.domain.as_deref().map(|domain| value::whole("--domain", domain, 0..=most)).transpose()?;
+    Ok(DdsSpec {
+        domain: domain.unwrap_or(0) as u16,
+        history: typed.history.as_deref().map(history).transpose()?.unwrap_or_default(),
+        multicast: typed.multicast.unwrap_or(false),
+        reliability: Reliability::default(),
+        keyed: false,
+    })
+}
+
+/// Refuses options of a reflector that cannot go with DDS, or only go with it.
+pub(super) fn fits_a_reflector(
+    typed: &DdsDomainArgs,
+    transport: TransportKind,
+    end: EndSpec,
+    addresses: &[String],
+) -> Result<(), RequestError> {
+    match first_of_domain(typed) {
+        Some(option) if transport != TransportKind::Dds => return Err(only_over_dds(option, transport)),
+        _ if transport != TransportKind::Dds => return Ok(()),
+        _ => {}
+    }
+    let refuse =
+        |option, with: &str, cause, hint| Err(RequestError::OutOfPlace { option, with: with.into(), cause, hint });
+    match addresses {
+        _ if end.wait == WaitMode::BusyPoll => {
+            refuse("--wait busy-poll", "--transport dds", OWN_SOCKETS, "use `--wait block` or `--wait spin`")
+        }
+        [_, _, ..] => {
+            refuse("--bind", "--transport dds", "a process joins a domain on one interface", "give one address")
+        }
+        [_] if typed.interface.is_some() => {
+            refuse(INTERFACE, "--bind", "over DDS both name the interface of the participant", "leave one of them out")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn history(typed: &str) -> Result<History, RequestError> {
+    match typed.split_once(':') {
+        None if typed == "keep-all" => Ok(History::KeepAll),
+        Some(("keep-last", depth)) => {
+            value::whole("--history", depth, 1..=DEPTH_MAX).map(|depth| History::KeepLast(depth as u16))
+        }
+        _ => {
+            let hint = "`keep-all`, or a number of samples such as `keep-last:16`";
+            Err(value::unusable("--history", typed, "it is no HISTORY policy", hint))
+        }
+    }
+}
+
+/// `path` through `interface`, which is an address or a name as of `--bind`.
+fn through(interface: Option<&str>, path: PathSpec) -> Result<PathSpec, RequestError> {
+    let Some(typed) = interface else { return Ok(path) };
+    if path.bind_address.is_some() || path.bind_interface.is_some() {
+        return Err(RequestError::OutOfPlace {
+            option: INTERFACE,
+            with: "--bind".into(),
+            cause: "over DDS both name the interface of the participant",
+            hint: "leave one of them out",
+        });
+    }
+    let (bind_address, bind_interface) = bind(INTERFACE, Some(typed))?;
+    Ok(PathSpec { bind_address, bind_interface, ..path })
+}
+
+/// Refuses a host at `address`, unless it is loopback or the interface is named: a participant answers strangers there.
+pub fn interface_needed(target: &Target, address: Option<IpAddr>, path: &PathSpec) -> Result<(), RequestError> {
+    let is_named = path.bind_address.is_some() || path.bind_interface.is_some();
+    match (target, address) {
+        (Target::Host { .. }, Some(address)) if !is_named && !address.to_canonical().is_loopback() => {
+            Err(RequestError::Alone {
+                option: "--transport dds",
+                needed: INTERFACE,
+                cause: "a DDS participant answers everybody who reaches its interface, so latlab chooses none by itself",
+                hint: "add `--interface eth0`, or the address of this host on the path; docs/dds.md says what is exposed",
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The address of `target`, if it is not a name.
+fn literal(target: &Target) -> Option<IpAddr> {
+    let Target::Host { host, .. } = target else { return None };
+    host.split('%').next().and_then(|address| address.parse().ok())
+}
+
+/// `target` as DDS knows it: a plain echo has no port, and is in the default partition.
+pub(super) fn target(target: Target, transport: TransportKind, protocol: Protocol) -> Target {
+    match target {
+        Target::Host { host, .. } if transport == TransportKind::Dds && protocol == Protocol::Echo => {
+            Target::Host { host, port: 0 }
+        }
+        other => other,
+    }
+}
+
+/// The first option in `typed` that was given.
+fn first_of(typed: &DdsArgs) -> Option<&'static str> {
+    let given = [("--reliability", typed.reliability.is_some()), ("--keyed", typed.keyed)];
+    given.into_iter().find(|(_, given)| *given).map(|(option, _)| option).or_else(|| first_of_domain(&typed.at))
+}
+
+/// The first option in `typed` that was given.
+pub(super) fn first_of_domain(typed: &DdsDomainArgs) -> Option<&'static str> {
+    let DdsDomainArgs { domain, history, multicast, interface } = typed;
+    let given = [
+        ("--domain", domain.is_some()),
+        ("--history", history.is_some()),
+        ("--multicast", multicast.is_some()),
+        (INTERFACE, interface.is_some()),
+    ];
+    given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+}
+
+/// The error of an option over another transport.
+pub(super) fn only_over_dds(option: &'static str, transport: TransportKind) -> RequestError {
+    RequestError::OutOfPlace {
+        option,
+        with: format!("--transport {}", transport.word()),
+        cause: "it is about DDS",
+        hint: "add `--transport dds`, or leave it out",
+    }
+}

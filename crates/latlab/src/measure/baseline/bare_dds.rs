@@ -1,0 +1,150 @@
+//! The bare loop over DDS: a round trip with the calls of the library that latlab makes, and clock reads. No session, no
+//! transport trait, no recording; only the round-trip times are kept.
+//!
+//! The difference between latlab's round trips and those of this loop is latlab's own cost.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use latlab_dds::{Reader, Receiving, Writer, are_matched};
+use latlab_sys::clock::monotonic_ns;
+
+use super::bare::Wait;
+use crate::plan::DdsSpec;
+use crate::transport::dds;
+
+/// The time after which a missing answer is an error, and a missing partner.
+const GIVE_UP: Duration = Duration::from_secs(3);
+
+/// A writer and a reader of one end.
+#[derive(Debug)]
+pub struct BareDds {
+    writer: Writer,
+    reader: Reader,
+    receiving: Receiving,
+    address: SocketAddr,
+}
+
+impl BareDds {
+    /// The sender of a reflector at `peer`.
+    ///
+    /// # Errors
+    /// The library refused, or no partner was found.
+    pub fn connect(peer: SocketAddr, spec: DdsSpec) -> io::Result<BareDds> {
+        let end = BareDds::open(peer, spec, [0, 1])?;
+        let start = Instant::now();
+        while !are_matched(&end.writer, &end.reader).map_err(io::Error::other)? {
+            if start.elapsed() > GIVE_UP {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        end.receiving.take_matched();
+        Ok(end)
+    }
+
+    /// The reflector at `local`. Its port only names the partition: 0 is this process's own number.
+    ///
+    /// # Errors
+    /// The library refused.
+    pub fn bind(local: SocketAddr, spec: DdsSpec) -> io::Result<BareDds> {
+        let port = if local.port() == 0 { (std::process::id() % 65_535) as u16 + 1 } else { local.port() };
+        BareDds::open(SocketAddr::new(local.ip(), port), spec, [1, 0])
+    }
+
+    /// `topics`: which one is written, and which one is read.
+    fn open(address: SocketAddr, spec: DdsSpec, topics: [usize; 2]) -> io::Result<BareDds> {
+        let participant = dds::join(spec, address.ip(), None).map_err(io::Error::other)?;
+        let (names, kind) = (dds::topics(spec.keyed), dds::topic_type(spec.keyed));
+        let (qos, partition) = (dds::qos(spec.reliability, spec.history), format!("latlab-bare/{}", address.port()));
+        let receiving = Receiving::default();
+        let [written, read] = topics.map(|index| names[index]);
+        let reader = participant.reader(read, kind, qos, &partition, &receiving).map_err(io::Error::other)?;
+        let writer = participant.writer(written, kind, qos, &partition).map_err(io::Error::other)?;
+        Ok(BareDds { writer, reader, receiving, address })
+    }
+
+    /// The address, whose port names the partition.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Sends `count` messages of `size` bytes, each after the answer to the one before. Returns the round-trip times in ns.
+    ///
+    /// # Errors
+    /// The library failed, or an answer did not arrive in time.
+    pub fn ping(&mut self, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
+        let probe = vec![0x5a; size];
+        let mut answer = vec![0; size + 1];
+        // Written before the loop, so that the loop causes no page faults.
+        let mut round_trips_ns = vec![u32::MAX; count];
+        for round_trip_ns in &mut round_trips_ns {
+            let sent = monotonic_ns();
+            self.writer.write(&probe, dds::KEY).map_err(io::Error::other)?;
+            let received = match wait {
+                Wait::Spin => self.poll(&mut answer)?,
+                Wait::Block | Wait::BusyPoll => self.listen(&mut answer)?,
+            };
+            *round_trip_ns = u32::try_from(received - sent).unwrap_or(u32::MAX);
+        }
+        Ok(round_trips_ns)
+    }
+
+    /// When the next sample came, by the thread that received it.
+    fn listen(&mut self, answer: &mut [u8]) -> io::Result<i64> {
+        let BareDds { reader, receiving, .. } = self;
+        let (mut taken, mut received) = (Ok(None), 0);
+        receiving.run_within(GIVE_UP, &mut || {
+            taken = reader.take(answer);
+            received = monotonic_ns();
+            !matches!(taken, Ok(None))
+        });
+        taken.map_err(io::Error::other)?.map(|_| received).ok_or_else(|| io::ErrorKind::TimedOut.into())
+    }
+
+    /// When the next sample came, by this thread.
+    fn poll(&mut self, answer: &mut [u8]) -> io::Result<i64> {
+        let start = Instant::now();
+        loop {
+            if self.reader.take(answer).map_err(io::Error::other)?.is_some() {
+                return Ok(monotonic_ns());
+            }
+            if start.elapsed() > GIVE_UP {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// Returns every message until `stop` is set.
+    ///
+    /// # Errors
+    /// The library failed.
+    pub fn reflect(&mut self, size: usize, wait: Wait, stop: &AtomicBool) -> io::Result<()> {
+        let BareDds { writer, reader, receiving, .. } = self;
+        let mut buffer = vec![0; size + 1];
+        let mut failed = Ok(());
+        let mut answer_all = || {
+            while let Some(sample) = reader.take(&mut buffer)? {
+                writer.write(&buffer[..sample.bytes], sample.key)?;
+            }
+            Ok::<(), latlab_dds::DdsError>(())
+        };
+        while !stop.load(Ordering::Relaxed) && failed.is_ok() {
+            if wait == Wait::Spin {
+                failed = answer_all();
+                thread::yield_now();
+                continue;
+            }
+            receiving.run_within(Duration::from_millis(100), &mut || {
+                failed = answer_all();
+                failed.is_err()
+            });
+            receiving.take_matched();
+        }
+        failed.map_err(io::Error::other)
+    }
+}

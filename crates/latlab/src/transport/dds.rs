@@ -1,0 +1,310 @@
+//! DDS: the domain of both ends, and the path of a sender. Each message is one sample (docs/dds.md).
+
+use std::env;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use latlab_dds::{
+    DdsError, IMPLEMENTATION, Participant, Qos, Reader, Receiving, TopicType, Writer, are_matched, policy_name,
+};
+use rustix::io::Errno;
+
+use super::error::TransportError;
+use super::interface::{BurstTransport, OpenPath, PathReport, PathTransport, Transport};
+use super::udp::local_address_towards;
+use super::wait::WaitStrategy;
+use crate::clock::{Clock, Monotonic};
+use crate::facts::DdsFacts;
+use crate::plan::{DdsSpec, History, PathSpec, Reliability, defaults};
+use crate::units::{Nanos, SenderClock, Stamp};
+
+/// A partner is searched for as long as HELLOs are sent over UDP.
+const DISCOVERY_TIMEOUT: Nanos = Nanos::from_secs(3);
+/// How often the search looks whether a partner was found.
+const DISCOVERY_STEP: Duration = Duration::from_millis(2);
+/// A reliable writer that keeps all waits for acknowledgements as long as a full socket.
+const MAX_BLOCKING: Duration = Duration::from_millis(100);
+/// Participants of one host that are found without multicast: ROS 2 starts one for each process.
+const PARTICIPANTS: u32 = 100;
+/// The instance of every message whose type has a key.
+pub(crate) const KEY: u32 = 1;
+
+/// How a thread gets the samples of its reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// A thread of the library takes them as they come: no thread has to be woken first.
+    Listener,
+    /// The thread itself takes them, after the library has woken it. A writer that keeps all may wait for acknowledgements,
+    /// for which the threads of the library must be free.
+    WaitSet,
+    /// The thread itself takes them again and again.
+    Poll,
+}
+
+impl Delivery {
+    pub(super) fn new(spins: bool, history: History) -> Delivery {
+        match (spins, history) {
+            (true, _) => Delivery::Poll,
+            (false, History::KeepAll) => Delivery::WaitSet,
+            (false, History::KeepLast(_)) => Delivery::Listener,
+        }
+    }
+}
+
+/// The names of the two topics, by type: probes and answers.
+pub(crate) const fn topics(keyed: bool) -> [&'static str; 2] {
+    match keyed {
+        false => ["latlab_probes", "latlab_answers"],
+        true => ["latlab_keyed_probes", "latlab_keyed_answers"],
+    }
+}
+
+pub(crate) const fn topic_type(keyed: bool) -> TopicType {
+    if keyed { TopicType::KeyedMessage } else { TopicType::Message }
+}
+
+pub(crate) fn qos(reliability: Reliability, history: History) -> Qos {
+    Qos {
+        reliability: match reliability {
+            Reliability::BestEffort => latlab_dds::Reliability::BestEffort,
+            Reliability::Reliable => latlab_dds::Reliability::Reliable { max_blocking: MAX_BLOCKING },
+        },
+        history: match history {
+            History::KeepLast(depth) => latlab_dds::History::KeepLast(u32::from(depth)),
+            History::KeepAll => latlab_dds::History::KeepAll,
+        },
+    }
+}
+
+/// The partition of a sender with a number of its own, or `*`, for a reflector at `port`. The reliability is a part of it,
+/// since a reader with best effort would also get the samples of reliable writers.
+pub(super) fn partition(port: u16, reliability: Reliability, sender: &str) -> String {
+    format!("latlab/{port}/{}/{sender}", reliability.word())
+}
+
+/// Joins the domain of `spec` at `local`. `peer`: a host to be asked for its participants.
+pub(crate) fn join(spec: DdsSpec, local: IpAddr, peer: Option<IpAddr>) -> Result<Participant, TransportError> {
+    let configuration = configuration(spec, local, peer);
+    // With multicast a socket must receive what is sent to the group.
+    let address = (!spec.multicast).then_some((local, 0));
+    let joined = Participant::join(u32::from(spec.domain), &configuration, address);
+    joined.map_err(dds_error(spec.domain))
+}
+
+pub(super) fn dds_error(domain: u16) -> impl Fn(DdsError) -> TransportError {
+    move |error| TransportError::Dds { domain, cause: error.to_string() }
+}
+
+/// The configuration of the library: that of the environment, and what the options say.
+fn configuration(spec: DdsSpec, local: IpAddr, peer: Option<IpAddr>) -> String {
+    let transport = if local.is_ipv6() { "<Transport>udp6</Transport>" } else { "" };
+    let peers: String =
+        [Some(local), peer].into_iter().flatten().map(|host| format!("<Peer address=\"{host}\"/>")).collect();
+    let multicast = spec.multicast;
+    let own = format!(
+        "<General>{transport}<Interfaces><NetworkInterface address=\"{local}\"/></Interfaces>\
+         <AllowMulticast>{multicast}</AllowMulticast></General>\
+         <Discovery><ParticipantIndex>auto</ParticipantIndex>\
+         <MaxAutoParticipantIndex>{PARTICIPANTS}</MaxAutoParticipantIndex><Peers>{peers}</Peers></Discovery>\
+         <Tracing><Category>config</Category><OutputFile>stderr</OutputFile></Tracing>"
+    );
+    match environment() {
+        Some(others) => format!("{others},{own}"),
+        None => own,
+    }
+}
+
+fn environment() -> Option<String> {
+    env::var("CYCLONEDDS_URI").ok().filter(|value| !value.trim().is_empty())
+}
+
+/// The kernel's word for a refusal of the library.
+pub(super) fn io_error(error: DdsError) -> io::Error {
+    match error.is_timeout {
+        true => Errno::AGAIN.into(),
+        false => io::Error::other(error),
+    }
+}
+
+/// A participant with a writer of probes and a reader of answers.
+#[derive(Debug)]
+pub struct DdsTransport {
+    // Fields are dropped in this order.
+    writer: Writer,
+    reader: Reader,
+    participant: Participant,
+    receiving: Receiving,
+    delivery: Delivery,
+    received_at: Option<Stamp<SenderClock>>,
+    local: SocketAddr,
+    peer: SocketAddr,
+    discovery: Nanos,
+}
+
+impl DdsTransport {
+    /// Joins the domain and waits until the readers and writers at `peer` are known; with port 0 these are of a plain echo
+    /// in the default partition. When `stop` is set the attempt ends at once.
+    ///
+    /// # Errors
+    /// The library refuses the configuration or the address, or no partner is found within 3 s.
+    pub fn open(
+        path: &PathSpec,
+        peer: SocketAddr,
+        wait: WaitStrategy,
+        stop: &AtomicBool,
+    ) -> Result<DdsTransport, TransportError> {
+        let spec = path.dds.unwrap_or_default();
+        let start = Monotonic.now();
+        let local = local_address_towards(path, peer.ip())?;
+        let participant = join(spec, local, Some(peer.ip()))?;
+        let partition = match peer.port() {
+            0 => String::new(),
+            port => partition(port, spec.reliability, &format!("{:016x}", fresh_number())),
+        };
+        let ([probes, answers], kind, qos) =
+            (topics(spec.keyed), topic_type(spec.keyed), qos(spec.reliability, spec.history));
+        let (receiving, refused) = (Receiving::default(), dds_error(spec.domain));
+        let reader = participant.reader(answers, kind, qos, &partition, &receiving).map_err(&refused)?;
+        let writer = participant.writer(probes, kind, qos, &partition).map_err(&refused)?;
+        let mut transport = DdsTransport {
+            writer,
+            reader,
+            participant,
+            receiving,
+            delivery: Delivery::new(wait == WaitStrategy::Spin, spec.history),
+            received_at: None,
+            local: SocketAddr::new(local, 0),
+            peer,
+            discovery: Nanos::ZERO,
+        };
+        transport.await_partner(spec, start, stop)?;
+        Ok(transport)
+    }
+
+    /// Waits until both directions are known.
+    fn await_partner(
+        &mut self,
+        spec: DdsSpec,
+        start: Stamp<SenderClock>,
+        stop: &AtomicBool,
+    ) -> Result<(), TransportError> {
+        let refused = dds_error(spec.domain);
+        while !are_matched(&self.writer, &self.reader).map_err(&refused)? {
+            if stop.load(Ordering::Relaxed) {
+                return Err(TransportError::Interrupted { peer: self.peer });
+            }
+            if Monotonic.now() - start > DISCOVERY_TIMEOUT {
+                return Err(self.unmatched(spec.domain));
+            }
+            thread::sleep(DISCOVERY_STEP);
+        }
+        self.receiving.take_matched();
+        self.discovery = Monotonic.now() - start;
+        Ok(())
+    }
+
+    fn unmatched(&self, domain: u16) -> TransportError {
+        let refused = [self.writer.refused_policy(), self.reader.refused_policy()];
+        let id = refused.into_iter().flatten().flatten().next();
+        let policy = id.map(|id| policy_name(id).unwrap_or("policy"));
+        TransportError::Unmatched { peer: self.peer, domain, policy, within: DISCOVERY_TIMEOUT }
+    }
+
+    fn facts(&self) -> DdsFacts {
+        DdsFacts {
+            implementation: IMPLEMENTATION.into(),
+            discovery_ns: self.discovery,
+            environment: environment(),
+            configuration: self.participant.configuration().to_vec(),
+            samples_lost: self.reader.lost().map_or(0, u64::from),
+            warnings: self.participant.take_warnings(),
+        }
+    }
+
+    /// Takes a sample in the thread of the library that receives it, and reads the clock there.
+    #[inline]
+    fn listen(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>> {
+        let (reader, receiving) = (&mut self.reader, &self.receiving);
+        let mut taken = Ok(None);
+        let mut received_at = None;
+        receiving.run_within(nap(max_wait), &mut || {
+            taken = reader.take(buffer);
+            received_at = Some(Monotonic.now());
+            !matches!(taken, Ok(None))
+        });
+        self.received_at = received_at;
+        match taken.map_err(io_error)? {
+            Some(sample) => Ok(Some(sample.bytes)),
+            None => {
+                // Otherwise the next wait would end at once.
+                receiving.take_matched();
+                Ok(None)
+            }
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        Ok(self.reader.take(buffer).map_err(io_error)?.map(|sample| sample.bytes))
+    }
+}
+
+/// The longest wait that still notices a stop in time.
+pub(super) fn nap(max_wait: Nanos) -> Duration {
+    Duration::from_nanos(max_wait.min(defaults::NAP).0.max(0) as u64)
+}
+
+/// A number for the partition of a sender, other than those of other processes and runs.
+fn fresh_number() -> u64 {
+    RandomState::new().hash_one(Monotonic.now().as_nanos())
+}
+
+impl Transport for DdsTransport {
+    #[inline]
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        self.writer.write(message, KEY).map_err(io_error)
+    }
+
+    #[inline]
+    fn receive(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>> {
+        match self.delivery {
+            Delivery::Listener if max_wait > Nanos::ZERO => return self.listen(buffer, max_wait),
+            Delivery::WaitSet if max_wait > Nanos::ZERO => {
+                if let Some(bytes) = self.take(buffer)? {
+                    return Ok(Some(bytes));
+                }
+                self.receiving.wait(nap(max_wait));
+            }
+            _ => {}
+        }
+        self.received_at = None;
+        let taken = self.take(buffer)?;
+        if taken.is_none() && self.delivery == Delivery::Poll {
+            // The threads of the library may be pinned to the same CPU.
+            thread::yield_now();
+        }
+        Ok(taken)
+    }
+
+    #[inline]
+    fn received_at(&self) -> Option<Stamp<SenderClock>> {
+        self.received_at
+    }
+
+    fn report(&self) -> PathReport {
+        PathReport { dds: Some(self.facts()), ..PathReport::default() }
+    }
+}
+
+/// One sample at a time.
+impl BurstTransport for DdsTransport {}
+
+impl PathTransport for DdsTransport {
+    fn path(&self) -> OpenPath {
+        OpenPath { local: self.local, peer: self.peer, unfragmented_bytes: None, send_buffer_bytes: None }
+    }
+}

@@ -1,0 +1,357 @@
+//! `--transport dds`: sessions over a real DDS, its policies, and what is refused.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::far_end::local_agent;
+use crate::harness::{BINARY, Latlab, Running, contains, empty};
+use crate::lab::privileged;
+use crate::serve::free_port;
+use crate::skip::skip;
+use crate::store::{manifest, only_recording};
+
+const CELLS: [&str; 4] = ["", "--keyed", "--reliability reliable", "--reliability reliable --keyed"];
+
+/// A reflector in `domain`, and its address.
+fn serve(directory: &Path, domain: u16, options: &str) -> (Running, String) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let domain = domain.to_string();
+    let serve = ["serve", "--transport", "dds", "--bind", &address, "--domain", &domain];
+    let running = Latlab::at(directory).args(serve).line(options).stdout(empty()).start();
+    running.wait_for_stderr(&format!("answering on `{address}` over DDS"));
+    (running, address)
+}
+
+/// The counters that a reflector prints at its end.
+fn counters(running: Running) -> String {
+    running.signal(Signal::TERM);
+    running.exits(0).stderr
+}
+
+fn ping(directory: &Path, target: &str, domain: u16, options: &str) -> Latlab {
+    let domain = domain.to_string();
+    let ping = ["ping", target, "--transport", "dds", "--domain", &domain, "--json", "--no-record"];
+    Latlab::at(directory).args(ping).line(options)
+}
+
+#[track_caller]
+fn refused(line: &str, code: i32, message: &str, hint: &str) {
+    Latlab::new().line(line).stdout(empty()).stderr(contains(message)).stderr(contains(hint)).failure(code);
+}
+
+#[track_caller]
+fn expect_answered(document: &Value, answered: u64) {
+    let losses: Vec<&Value> = ["lost", "late", "duplicates", "reordered"].map(|name| &document[name]).to_vec();
+    assert_eq!((&document["answered"], &losses[..]), (&answered.into(), &vec![&Value::from(0); 4][..]), "{document}");
+}
+
+#[test]
+fn samples_return_whatever_their_policies() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let waits = ["", "--wait spin", "--history keep-all", "--history keep-all --wait spin", "-i 1ms"];
+    for (number, cell) in CELLS.into_iter().enumerate() {
+        for options in waits {
+            let line = format!("{cell} {options} -n 200 --warmup 10 --timeout 5s");
+            let measured = ping(home.path(), "local", 40 + number as u16, &line).measured();
+            expect_answered(&measured.json(), 200);
+        }
+    }
+}
+
+#[test]
+fn long_samples_are_interleaved_with_short_ones() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let line = "-s 32,63000,65507 -n 60 --warmup 5 --timeout 5s --reliability reliable";
+    let document = ping(home.path(), "local", 44, line).measured().json();
+    let runs = document["summaries"].as_array().expect("several runs");
+    assert_eq!(runs.len(), 3);
+    runs.iter().for_each(|run| expect_answered(run, 60));
+}
+
+#[test]
+fn a_recording_says_what_was_asked_for_and_what_the_library_did() {
+    let lab = Latlab::new().environment("CYCLONEDDS_URI", "<General><FragmentSize>4000B</FragmentSize></General>");
+    let line = "ping --transport dds --domain 45 --reliability reliable --keyed --history keep-last:4 -n 50";
+    let measured = lab.line(line).stdout(contains("dds ipv4, reliable, keyed, keep-last:4")).measured();
+    let manifest = manifest(&only_recording(measured.directory()));
+    let spec = &manifest["spec"]["work"]["path"]["dds"];
+    let expected = serde_json::json!({
+        "domain": 45, "reliability": "reliable", "history": {"keep_last": 4}, "keyed": true, "multicast": false
+    });
+    assert_eq!(spec, &expected);
+    let facts = &manifest["run"]["dds"];
+    assert!(facts["implementation"].as_str().expect("a name").contains("Cyclone DDS 11"), "{facts}");
+    assert!(facts["discovery_ns"].as_i64().expect("a time") > 0, "{facts}");
+    assert!(facts["environment"].as_str().expect("a value").contains("4000B"), "{facts}");
+    let settings: Vec<&str> =
+        facts["configuration"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    for (name, value) in [("FragmentSize", "4000"), ("AllowMulticast", "false"), ("ParticipantIndex", "auto")] {
+        let is_set = |line: &&str| line.contains(name) && line.contains(value);
+        assert!(settings.iter().any(|line| is_set(&line)), "{name} is not {value} in {settings:?}");
+    }
+    assert_eq!((&facts["samples_lost"], &facts["warnings"]), (&0.into(), &Value::Null), "{facts}");
+}
+
+#[test]
+fn a_reflector_answers_each_sender_alone() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (reflector, address) = serve(home.path(), 46, "");
+    let pings: Vec<Running> = CELLS
+        .iter()
+        .map(|cell| ping(home.path(), &address, 46, &format!("{cell} -n 300 -i 2ms --timeout 5s")).start())
+        .collect();
+    for running in pings {
+        let measured = running.finishes_measured();
+        expect_answered(&measured.json(), 300);
+    }
+    let counted = counters(reflector);
+    assert!(!counted.contains("drop-") && !counted.contains("reply-failed"), "{counted}");
+}
+
+#[test]
+fn a_reflector_on_loopback_receives_nothing_else() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (reflector, _) = serve(home.path(), 47, "");
+    let ports = 7_400 + 250 * 47..7_400 + 250 * 48;
+    let table = fs::read_to_string(format!("/proc/{}/net/udp", reflector.pid().as_raw_pid())).expect("a table");
+    let sockets: Vec<(u32, u16)> = table
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(1)?.split_once(':'))
+        .filter_map(|(ip, port)| Some((u32::from_str_radix(ip, 16).ok()?, u16::from_str_radix(port, 16).ok()?)))
+        .filter(|(_, port)| ports.contains(port))
+        .collect();
+    assert!(sockets.len() >= 2, "discovery and data: {sockets:?}");
+    let loopback = u32::from_ne_bytes(Ipv4Addr::LOCALHOST.octets());
+    assert!(sockets.iter().all(|(ip, _)| *ip == loopback), "{sockets:?}");
+    counters(reflector);
+}
+
+#[test]
+fn only_senders_with_the_key_are_answered() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    for name in ["key", "other"] {
+        Latlab::at(home.path()).args(["keygen", name]).success();
+    }
+    let (reflector, address) = serve(home.path(), 48, "--psk-file key");
+    let measured = ping(home.path(), &address, 48, "--psk-file key -n 100 --timeout 5s").measured();
+    expect_answered(&measured.json(), 100);
+    let wrong = ping(home.path(), &address, 48, "--psk-file other -n 5");
+    wrong.stdout(empty()).stderr(contains("hint: ")).failure(3);
+    let without = ping(home.path(), &address, 48, "-n 5");
+    without.stdout(empty()).stderr(contains("asks for a pre-shared key")).failure(3);
+    counters(reflector);
+}
+
+#[test]
+fn an_agent_starts_a_reflector_over_dds() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let agent = local_agent();
+    let ping = ["ping", &agent, "--peer-addr", "127.0.0.1", "--transport", "dds", "--domain", "49"];
+    let line = "-n 100 --keyed --reliability reliable --timeout 5s --json --no-record";
+    expect_answered(&Latlab::at(home.path()).args(ping).line(line).measured().json(), 100);
+}
+
+#[test]
+fn probes_cross_a_veth_pair_over_dds() {
+    if !privileged() {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary directory");
+    for options in ["--reliability reliable", "-6", "--multicast on"] {
+        let line = format!("-n 100 --timeout 5s {options}");
+        expect_answered(&ping(home.path(), "lab", 50, &line).measured().json(), 100);
+    }
+}
+
+#[test]
+fn what_dds_cannot_do_is_refused() {
+    let dds = "ping --transport dds";
+    for (options, message, hint) in [
+        ("--domain 233", "`--domain`", "230"),
+        ("--domain -1", "`--domain`", "a whole number"),
+        ("-s 65508", "`--size`", "65507"),
+        ("--wait busy-poll", "`--wait busy-poll` cannot go with `--transport dds`", "`--wait spin`"),
+        ("--df", "`--df` cannot go with `--transport dds`", "leave it out"),
+        ("--dscp 46", "`--dscp` cannot go with `--transport dds`", "leave it out"),
+        ("--source-port 5000", "`--source-port` cannot go with `--transport dds`", "leave it out"),
+        ("--history keep-some", "`--history` cannot be `keep-some`", "keep-last:16"),
+        ("--history keep-last:0", "`--history`", "hint: "),
+    ] {
+        refused(&format!("{dds} {options} -n 5"), 2, message, hint);
+    }
+    refused("ping 192.0.2.7 --transport dds --psk-file k -n 5", 2, "needs `--interface`", "docs/dds.md");
+    refused("ping --keyed -n 5", 2, "`--keyed` cannot go with `--transport udp`", "`--transport dds`");
+    refused("serve --domain 3", 2, "`--domain` cannot go with `--transport udp`", "`--transport dds`");
+    refused("serve --transport dds --interface 192.0.2.7", 2, "without a key", "`--psk-file lab.key`");
+    refused("serve --transport dds --interface absent0", 3, "absent0", "hint: ");
+    refused("ping --transport dds --domain 51 --interface absent0 -n 5", 3, "absent0", "hint: ");
+}
+
+#[test]
+fn a_silent_address_ends_the_search() {
+    let start = Instant::now();
+    let line = format!("ping 127.0.0.1:{} --transport dds --domain 52 -n 5", free_port());
+    refused(&line, 3, "found no partner at `127.0.0.1:", "`latlab serve --transport dds --domain 52` runs there");
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_reflector_that_is_killed_does_not_stop_a_reliable_sender() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    for history in ["keep-last:16", "keep-all"] {
+        let (reflector, address) = serve(home.path(), 53, &format!("--history {history}"));
+        let line = format!("--reliability reliable --history {history} -i 1ms -d 3s --warmup 0 --timeout 500ms");
+        let sender = ping(home.path(), &address, 53, &line).start();
+        // Half of the run.
+        std::thread::sleep(Duration::from_millis(1_500));
+        reflector.signal(Signal::KILL);
+        reflector.killed_by(Signal::KILL);
+        let measured = sender.exits_with_one_of(&[0, 4]);
+        let document = measured.json();
+        let count = |name: &str| document[name].as_u64().expect("a count");
+        assert!(count("answered") > 100, "{document}");
+        assert!(count("lost") + count("send_failed") + count("not_sent") > 100, "{document}");
+    }
+}
+
+/// The Python that `.ci/run` gives the package of Cyclone DDS. Without it the test is skipped.
+#[track_caller]
+fn python_with_dds() -> Option<PathBuf> {
+    let target = Path::new(BINARY).parent().and_then(Path::parent).expect("target/debug/latlab");
+    let python = target.join("readers/bin/python");
+    let has_dds =
+        Command::new(&python).args(["-c", "import cyclonedds"]).output().is_ok_and(|ran| ran.status.success());
+    if !has_dds {
+        skip(format_args!("{} lacks cyclonedds: `scripts/bench_setup.sh` installs it", python.display()));
+    }
+    has_dds.then_some(python)
+}
+
+/// A Python program that ends with the value.
+struct Script(Child);
+
+impl Script {
+    /// Starts `program` in a domain on loopback, and waits until it prints a line.
+    fn start(python: &Path, program: &str, domain: u16) -> Script {
+        let configuration = "<General><Interfaces><NetworkInterface address=\"127.0.0.1\"/></Interfaces>\
+            <AllowMulticast>false</AllowMulticast></General><Discovery><ParticipantIndex>auto</ParticipantIndex>\
+            <Peers><Peer address=\"127.0.0.1\"/></Peers></Discovery>";
+        let program = program.replace("DomainParticipant(0)", &format!("DomainParticipant({domain})"));
+        let mut child = Command::new(python)
+            .args(["-u", "-"])
+            .env("CYCLONEDDS_URI", configuration)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python starts");
+        let mut input = child.stdin.take().expect("piped");
+        input.write_all(program.as_bytes()).expect("taken");
+        drop(input);
+        let first = BufReader::new(child.stdout.take().expect("piped")).lines().next();
+        assert!(first.is_some_and(|line| line.is_ok()), "the program is ready");
+        Script(child)
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        self.0.kill().and_then(|()| self.0.wait()).expect("killed");
+    }
+}
+
+/// The echo that docs/dds.md shows, which says when it is ready.
+fn documented_echo() -> String {
+    let text = include_str!("../../../../docs/dds.md");
+    let (_, rest) = text.split_once("```python\n").expect("a program");
+    let (program, _) = rest.split_once("```").expect("its end");
+    program.replace("for sample in", "print('ready')\nfor sample in")
+}
+
+#[test]
+fn the_documented_echo_reflects_probes() {
+    let Some(python) = python_with_dds() else { return };
+    let _echo = Script::start(&python, &documented_echo(), 54);
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let measured = ping(home.path(), "127.0.0.1", 54, "--protocol echo -n 200 --warmup 10 --timeout 5s").measured();
+    expect_answered(&measured.json(), 200);
+    // With a reader that asks for more than this writer offers, and the other way round.
+    let refused =
+        Latlab::new().line("ping 127.0.0.1 --protocol echo --transport dds --domain 54 --reliability reliable -n 5");
+    refused.stdout(empty()).stderr(contains("RELIABILITY")).stderr(contains("hint: ")).failure(3);
+}
+
+#[test]
+fn the_echo_sees_the_topics_and_policies_of_latlab() {
+    let Some(python) = python_with_dds() else { return };
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (reflector, _) = serve(home.path(), 55, "");
+    let program = "\
+import time
+from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsSubscription
+from cyclonedds.domain import DomainParticipant
+participant = DomainParticipant(0)
+reader = BuiltinDataReader(participant, BuiltinTopicDcpsSubscription)
+for _ in range(200):
+    for found in reader.take(N=100):
+        if found.topic_name.startswith('latlab'):
+            print(found.topic_name, found.type_name, found.qos)
+    time.sleep(0.02)
+";
+    let ran = Command::new(&python)
+        .args(["-c", &program.replace("DomainParticipant(0)", "DomainParticipant(55)")])
+        .env(
+            "CYCLONEDDS_URI",
+            "<General><Interfaces><NetworkInterface address=\"127.0.0.1\"/></Interfaces>\
+            <AllowMulticast>false</AllowMulticast></General><Discovery><ParticipantIndex>auto</ParticipantIndex>\
+            <Peers><Peer address=\"127.0.0.1\"/></Peers></Discovery>",
+        )
+        .output()
+        .expect("python starts");
+    let seen = String::from_utf8_lossy(&ran.stdout).into_owned();
+    for part in [
+        "latlab_probes latlab::Message",
+        "latlab_keyed_probes latlab::KeyedMessage",
+        "Reliable",
+        "BestEffort",
+        "KeepLast(depth=16)",
+    ] {
+        assert!(seen.contains(part), "`{part}` in {seen} {}", String::from_utf8_lossy(&ran.stderr));
+    }
+    counters(reflector);
+}
+
+#[test]
+fn a_foreign_writer_is_counted_and_disturbs_no_sender() {
+    let Some(python) = python_with_dds() else { return };
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (reflector, address) = serve(home.path(), 56, "");
+    let port = address.rsplit(':').next().expect("a port");
+    let echo = documented_echo();
+    let (types, _) = echo.split_once("participant = ").expect("types and policies first");
+    let program = format!(
+        "{types}
+import random, time
+from cyclonedds.pub import Publisher
+participant = DomainParticipant(0)
+publisher = Publisher(participant, qos=Qos(Policy.Partition(['latlab/{port}/best-effort/junk'])))
+writer = DataWriter(publisher, Topic(participant, 'latlab_probes', Message), qos=qos)
+print('ready')
+end = time.time() + 20
+while time.time() < end:
+    writer.write(Message(bytes=[random.randrange(256) for _ in range(random.randrange(100))]))
+    time.sleep(0.001)
+"
+    );
+    let _junk = Script::start(&python, &program, 56);
+    let measured = ping(home.path(), &address, 56, "-n 500 -i 2ms --timeout 5s").measured();
+    expect_answered(&measured.json(), 500);
+    let counted = counters(reflector);
+    assert!(counted.contains("drop-magic") && counted.contains("drop-type"), "{counted}");
+}
