@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the benches compare with: sockperf, iperf3, stress-ng, ministat, cyclictest (rt-tests), and DuckDB in a virtual
-# environment below target/.
+# Installs what the benches compare with: sockperf, iperf3, stress-ng, ministat, cyclictest (rt-tests), ddsperf
+# (cyclonedds-tools), and DuckDB in a virtual environment below target/. The tests and scripts/dist.sh use the latter too.
 # A bench whose peer is missing fails; this is where peers come from.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,6 +12,7 @@ command -v iperf3 >/dev/null || missing+=(iperf3)
 command -v stress-ng >/dev/null || missing+=(stress-ng)
 command -v ministat >/dev/null || missing+=(ministat)
 command -v cyclictest >/dev/null || missing+=(rt-tests)
+command -v ddsperf >/dev/null || missing+=(cyclonedds-tools)
 python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
 if [ ${#missing[@]} -gt 0 ]; then
     [ "$(id -u)" = 0 ] || { echo "error: missing: ${missing[*]}; as root: apt-get install ${missing[*]}" >&2; exit 1; }

@@ -122,9 +122,12 @@ impl Reader {
     /// # Errors
     /// The library's.
     pub fn take(&mut self, buffer: &mut [u8]) -> Result<Option<Sample>, DdsError> {
-        let maximum = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
+        // The library would replace an empty buffer.
+        let mut one = [0];
+        let place = if buffer.is_empty() { &mut one[..] } else { &mut *buffer };
+        let (maximum, start) = (u32::try_from(place.len()).unwrap_or(u32::MAX), place.as_mut_ptr());
         loop {
-            let bytes = Octets { maximum, length: 0, buffer: buffer.as_mut_ptr(), release: false };
+            let bytes = Octets { maximum, length: 0, buffer: start, release: false };
             let mut sample = KeyedSample { key: 0, bytes };
             let mut info = SampleInfo::default();
             let place: *mut c_void = match self.kind {
@@ -133,7 +136,7 @@ impl Reader {
             };
             let mut places = [place];
             // SAFETY: there is one place, whose layout is that of the reader's type. The library writes at most `maximum`
-            // bytes to the buffer and does not free it.
+            // bytes to the buffer, which is not empty, and does not free it.
             let taken = unsafe { ffi::dds_take(self.reader.0, places.as_mut_ptr(), &raw mut info, 1, 1) };
             match checked("take a sample", taken)? {
                 0 => return Ok(None),

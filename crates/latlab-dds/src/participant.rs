@@ -77,9 +77,9 @@ impl Participant {
         &self.0.configuration
     }
 
-    /// What the library warned of since the last call or join: 100 messages at most.
-    pub fn take_warnings(&self) -> Vec<String> {
-        std::mem::take(&mut Messages::lock().warnings)
+    /// What the library has warned of in this process: the first 100 messages.
+    pub fn warnings(&self) -> Vec<String> {
+        Messages::lock().warnings.clone()
     }
 
     /// A writer of the topic `name` in `partition`; an empty one is the default partition.

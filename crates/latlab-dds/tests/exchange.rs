@@ -212,4 +212,7 @@ fn a_longer_message_than_the_buffer_fills_it() {
     let mut buffer = [0; 64];
     let sample = ends.reader.take(&mut buffer).expect("takes").expect("a sample");
     assert_eq!((sample.bytes, buffer), (64, [7; 64]));
+    ends.writer.write(&[7; 100], 0).expect("written");
+    assert!(ends.receiving.wait(Duration::from_secs(5)));
+    assert_eq!(ends.reader.take(&mut []).expect("takes").expect("a sample").bytes, 0);
 }

@@ -1,4 +1,4 @@
-//! Compares `latlab ping` with the bare loop and sockperf in paired rounds on the same CPUs. The bare loop runs twice
+//! Compares `latlab ping` with the bare loop and sockperf, over DDS with ddsperf, in paired rounds on the same CPUs. The bare loop runs twice
 //! in each round, so that its ratio to itself shows the noise. On a schedule the bare loop sleeps as latlab does, and the
 //! closed bare loop shows what sleeping costs.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
@@ -21,6 +21,12 @@ use judge::readings::{self, Reading};
 use judge::results;
 
 const SIZES: [u32; 4] = [24, 64, 1024, 8192];
+/// Those of DDS: the published ones at which a fragment, a packet or a datagram is full.
+const DDS_SIZES: [u32; 4] = [32, 1024, 8192, 63_000];
+/// ddsperf on loopback, without multicast, with the sizes of fragments that latlab has.
+const DDS_CONFIGURATION: &str = "<General><Interfaces><NetworkInterface address=\"127.0.0.1\"/></Interfaces>\
+    <AllowMulticast>false</AllowMulticast></General><Discovery><ParticipantIndex>auto</ParticipantIndex>\
+    <Peers><Peer address=\"127.0.0.1\"/></Peers></Discovery>";
 /// The default port of sockperf, at which other programs are unlikely to listen.
 const SOCKPERF_PORT: &str = "11111";
 
@@ -28,6 +34,8 @@ const SOCKPERF_PORT: &str = "11111";
 struct WaitMode {
     title: &'static str,
     transport: &'static str,
+    /// Over DDS: `best-effort` or `reliable`.
+    reliability: Option<&'static str>,
     wait: &'static str,
     same_core: bool,
     p50_target: f64,
@@ -37,24 +45,33 @@ struct WaitMode {
     interval: Option<&'static str>,
 }
 
-const WAIT_MODES: [WaitMode; 8] = [
+const WAIT_MODES: [WaitMode; 12] = [
     udp("blocking, one core", "block", true, 1.03, 50_000),
     udp("blocking, across cores", "block", false, 1.03, 12_000),
     udp("spinning, across cores", "spin", false, 1.05, 100_000),
     tcp("tcp, blocking, one core", "block", true, 1.03, 40_000),
     tcp("tcp, blocking, across cores", "block", false, 1.03, 12_000),
     tcp("tcp, spinning, across cores", "spin", false, 1.05, 80_000),
+    dds("dds best effort, blocking, across cores", "block", "best-effort"),
+    dds("dds reliable, blocking, across cores", "block", "reliable"),
+    dds("dds best effort, spinning, across cores", "spin", "best-effort"),
+    dds("dds reliable, spinning, across cores", "spin", "reliable"),
     WaitMode { interval: Some("1ms"), ..udp("blocking, every 1 ms, one core", "block", true, 1.05, 500) },
     WaitMode { interval: Some("1ms"), ..udp("blocking, every 1 ms, across cores", "block", false, 1.05, 500) },
 ];
 
 const fn udp(title: &'static str, wait: &'static str, same_core: bool, p50_target: f64, count: u32) -> WaitMode {
-    WaitMode { title, transport: "udp", wait, same_core, p50_target, count, interval: None }
+    WaitMode { title, transport: "udp", reliability: None, wait, same_core, p50_target, count, interval: None }
 }
 
 const fn tcp(title: &'static str, wait: &'static str, same_core: bool, p50_target: f64, count: u32) -> WaitMode {
-    WaitMode { title, transport: "tcp", wait, same_core, p50_target, count, interval: None }
+    WaitMode { transport: "tcp", ..udp(title, wait, same_core, p50_target, count) }
 }
+
+const fn dds(title: &'static str, wait: &'static str, reliability: &'static str) -> WaitMode {
+    WaitMode { transport: "dds", reliability: Some(reliability), ..udp(title, wait, false, 1.03, 10_000) }
+}
+
 const P99_TARGET: f64 = 1.10;
 const PEER_TARGET: f64 = 1.00;
 /// Of a schedule on one core, whose sender sleeps between two probes.
@@ -76,6 +93,7 @@ enum Contender {
     Bare,
     BareAgain,
     Sockperf,
+    Ddsperf,
     /// The bare loop without a schedule.
     BareClosed,
 }
@@ -90,7 +108,11 @@ fn run(options: &Options) -> Result<(), String> {
     for mode in &WAIT_MODES {
         // Over TCP one size shows the cost of length prefixes and of copying messages, and on a schedule that of sleeping.
         let is_short = options.quick || mode.transport == "tcp" || mode.interval.is_some();
-        let sizes = if is_short { &SIZES[1..2] } else { &SIZES[..] };
+        let sizes = match mode.transport {
+            "dds" => &DDS_SIZES[..],
+            _ if is_short => &SIZES[1..2],
+            _ => &SIZES[..],
+        };
         for size in sizes.iter().filter(|size| options.wants(&format!("{}, {size} B", mode.title))) {
             let rounds = measure(mode, *size, options, &mut rng)?;
             table.extend(judged(mode, *size, &rounds));
@@ -111,7 +133,11 @@ fn measure(mode: &WaitMode, size: u32, options: &Options, rng: &mut Pcg64Mcg) ->
     let row = Row { mode, size, cpu, peer_cpu, count, store: &store };
     let bare = [Contender::Bare, Contender::BareAgain];
     let title = format!("{}, {size} B", mode.title);
-    let other = if mode.interval.is_some() { Contender::BareClosed } else { Contender::Sockperf };
+    let other = match mode {
+        WaitMode { interval: Some(_), .. } => Contender::BareClosed,
+        WaitMode { reliability: Some(_), .. } => Contender::Ddsperf,
+        _ => Contender::Sockperf,
+    };
     let contenders = [Contender::Latlab, Contender::Bare, Contender::BareAgain, other];
     Rounds::run(&title, (&contenders, bare), options, rng, |contender| run_once(contender, &row))
 }
@@ -126,6 +152,7 @@ fn run_once(contender: Contender, row: &Row) -> Result<Reading, String> {
         }
         Contender::BareClosed => readings::bare(&programs::output(&mut latlab_bare(row))?),
         Contender::Sockperf => race_sockperf(row),
+        Contender::Ddsperf => race_ddsperf(row),
     }
 }
 
@@ -138,6 +165,7 @@ fn latlab_ping(row: &Row) -> Command {
     let mut command = programs::latlab();
     add_end_options(command.args(["ping", "local"]), row);
     command.args(["--transport", row.mode.transport]);
+    command.args(row.mode.reliability.iter().flat_map(|reliability| ["--reliability", *reliability]));
     command.args(["--json", "--quantiles", "0.5,0.99,0.999", "--store", row.store]);
     // The default warm-up of a schedule takes a second.
     command.args(row.mode.interval.iter().flat_map(|interval| ["-i", *interval, "--warmup", "100"]));
@@ -150,7 +178,22 @@ fn latlab_bare(row: &Row) -> Command {
     if row.mode.transport == "tcp" {
         command.arg("--tcp");
     }
+    command.args(row.mode.reliability.iter().flat_map(|reliability| ["--dds", *reliability]));
     command
+}
+
+/// ddsperf receives in a listener. It prints a line each second, of which the last one counts.
+fn race_ddsperf(row: &Row) -> Result<Reading, String> {
+    let pinned = |cpu: u16, words: &[&str]| {
+        let mut command = Command::new("taskset");
+        command.args(["--cpu-list", &cpu.to_string(), "ddsperf"]).env("CYCLONEDDS_URI", DDS_CONFIGURATION);
+        command.args((row.mode.reliability == Some("best-effort")).then_some("-u")).args(words);
+        command
+    };
+    let _reflector = BackgroundProcess::start(&mut pinned(row.peer_cpu, &["-D", "30", "pong"]))?;
+    sleep(Duration::from_millis(150));
+    let mut sender = pinned(row.cpu, &["-D", "2.2", "ping", "size", &row.size.to_string()]);
+    readings::ddsperf(&programs::output(&mut sender)?)
 }
 
 /// sockperf measures for a whole number of seconds, and discards 0.45 s of it.
@@ -177,9 +220,12 @@ fn race_sockperf(row: &Row) -> Result<Reading, String> {
 /// The lines of a row: quantiles relative to the bare loop, the median relative to the other contender.
 fn judged(mode: &WaitMode, size: u32, rounds: &Rounds<Contender>) -> Vec<Vec<String>> {
     type Line = (&'static str, f64, Contender, Figure, f64);
-    let last: Line = match mode.interval {
-        None => ("p50 / sockperf", PEER_TARGET, Contender::Sockperf, p50, P50_TOLERANCE),
-        Some(_) => ("p50 / closed bare loop", CLOSED_TARGET, Contender::BareClosed, p50, P50_TOLERANCE),
+    let last: Line = match mode {
+        WaitMode { interval: Some(_), .. } => {
+            ("p50 / closed bare loop", CLOSED_TARGET, Contender::BareClosed, p50, P50_TOLERANCE)
+        }
+        WaitMode { reliability: Some(_), .. } => ("p50 / ddsperf", PEER_TARGET, Contender::Ddsperf, p50, P50_TOLERANCE),
+        _ => ("p50 / sockperf", PEER_TARGET, Contender::Sockperf, p50, P50_TOLERANCE),
     };
     let lines: [Line; 4] = [
         ("p50 / bare loop", mode.p50_target, Contender::Bare, p50, P50_TOLERANCE),

@@ -1,6 +1,6 @@
 //! Makes recordings of the current format for `testdata/recordings/`: `cargo run --example make_recordings DIRECTORY`.
 //!
-//! For a new format version, add `finished`, `tcp`, `wakeup`, `stream`, `search` and `died` to `old/`, and do not
+//! For a new format version, add `finished`, `tcp`, `dds`, `wakeup`, `stream`, `search` and `died` to `old/`, and do not
 //! change those of earlier versions. `closed` and `scheduled` are for `good/`.
 //!
 //! `cargo run --example make_recordings refill RUNS` puts made-up rows into the recordings in `RUNS`, of an experiment for
@@ -13,13 +13,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use latlab::facts::{
-    ConnectionFacts, CpuReadings, HostReadings, HostSample, IntervalCounts, RateSearchFacts, SearchEnding, StageFacts,
-    StreamFacts, StreamInterval, TrialFacts, WakeupFacts,
+    ConnectionFacts, CpuReadings, DdsFacts, HostReadings, HostSample, IntervalCounts, RateSearchFacts, SearchEnding,
+    StageFacts, StreamFacts, StreamInterval, TrialFacts, WakeupFacts,
 };
 use latlab::plan::Schedule;
 use latlab::plan::{
-    Condition, Pace, PacketSize, PingSpec, RateSearchSpec, RunSpec, Side, StopWhen, StreamRunSpec, TransportKind, Via,
-    WakeupCpus, WakeupSpec, Work,
+    Condition, DdsSpec, History, Pace, PacketSize, PingSpec, RateSearchSpec, Reliability, RunSpec, Side, StopWhen,
+    StreamRunSpec, TransportKind, Via, WakeupCpus, WakeupSpec, Work,
 };
 use latlab::probe::{Phase, Seq};
 use latlab::recording::SpoolEvent;
@@ -48,6 +48,7 @@ fn main() {
     make(target, "closed", closed("00000000000c105e"), fill_closed, finish);
     make(target, "scheduled", scheduled("000000000005c4ed"), fill_scheduled, finish);
     make(target, "tcp", tcp("0000000000007c90"), |log| runs::fill(log, 0..300), finish);
+    make(target, "dds", dds("0000000000000dd5"), |log| runs::fill(log, 0..300), finish);
     make(target, "stream", stream("000000000057e4a0"), fill_stream, finish);
     make(target, "search", searched("000000000005ea4c"), fill_searched, finish);
     make(target, "wakeup", wakeup("0000000000003a6e"), fill_wakeup, finish);
@@ -103,6 +104,25 @@ fn tcp(run_id: &str) -> Manifest {
     manifest.condition = Condition::of(&manifest.spec);
     let congestion_control = Some("cubic".into());
     manifest.run.connection = Some(ConnectionFacts { congestion_control, send_segment_bytes: 1_448, retransmitted: 2 });
+    manifest
+}
+
+/// The run of `finished` over DDS.
+fn dds(run_id: &str) -> Manifest {
+    let mut manifest = runs::manifest(run_id);
+    let Work::Ping(ping) = &mut manifest.spec.work else { unreachable!("a run of round trips") };
+    ping.transport = TransportKind::Dds;
+    let (reliability, history) = (Reliability::Reliable, History::KeepLast(4));
+    ping.path.dds = Some(DdsSpec { domain: 7, reliability, history, keyed: true, multicast: false });
+    manifest.condition = Condition::of(&manifest.spec);
+    manifest.run.dds = Some(DdsFacts {
+        implementation: "Eclipse Cyclone DDS 11.0.0".into(),
+        discovery_ns: Nanos(23_400_000),
+        environment: Some("<General><FragmentSize>4000B</FragmentSize></General>".into()),
+        configuration: vec!["Domain/General/FragmentSize/#text: 4000 B".into()],
+        samples_lost: 3,
+        warnings: Vec::new(),
+    });
     manifest
 }
 

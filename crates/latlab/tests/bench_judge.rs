@@ -131,6 +131,12 @@ fn readings_that_mean_something_else_are_refused() {
     assert!(readings::bare("{}").is_err());
     assert!(readings::sockperf("Summary: Latency is 8.604 usec\npercentile 50.000 = 5.593").is_err());
     assert!(readings::sockperf("Summary: Round trip is 8 usec").is_err());
+    let ddsperf = "[7] 1.001  vm:8 size 32 mean 40.1us min 12.7us 50% 39.4us 90% 46.3us 99% 55.9us max 1391.9us cnt 16256\n\
+                   [7] 2.001  vm:8 size 32 mean 30.7us min 12.7us 50% 29.4us 90% 36.3us 99% 45.9us max 1391.9us cnt 16256\n\
+                   [7] 2.001  rss:3.1MB vcsw:16248 ivcsw:31 recv:8%+31%\n";
+    let read = readings::ddsperf(ddsperf).expect("readable");
+    assert_eq!((read.p50_ns.round(), read.p99_ns.round(), read.p999_ns), (58_800.0, 91_800.0, None));
+    assert!(readings::ddsperf("[7] 2.001  rss:3.1MB").is_err());
 }
 
 #[test]

@@ -13,6 +13,7 @@ use latlab::facts::RunOutcome;
 use latlab::facts::{IntervalCounts, StreamInterval};
 use latlab::plan::Kind;
 use latlab::probe::{Fate, Phase};
+use latlab::recording::manifest::Manifest;
 use latlab::recording::{ProbeColumn, Recording, RecordingError};
 use serde_json::{Value, json};
 
@@ -48,6 +49,13 @@ fn expected(recording: &Path, extension: &str, actual: &str) -> String {
         fs::write(&path, actual).expect("blessed");
     }
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Since format 1.7.
+fn add_dds(manifest: &Manifest, facts: &mut Value) {
+    if manifest.run.dds.is_some() {
+        facts["dds"] = json!([manifest.run.dds, manifest.spec.path().and_then(|path| path.dds)]);
+    }
 }
 
 /// Facts of a recording that every later version can compute.
@@ -104,6 +112,7 @@ fn facts(recording: &Recording) -> Value {
             _ => 0,
         }));
     }
+    add_dds(manifest, &mut facts);
     // Since format 1.5.
     if let (Some(facts_of_search), Some(stream)) = (&manifest.run.search, manifest.spec.stream()) {
         let goals = stream.search.as_ref().map(|search| search.goals.as_slice()).unwrap_or_default();

@@ -91,6 +91,18 @@ pub(crate) fn bare(text: &str) -> Result<Reading, String> {
     Ok(Reading { p50_ns: number(&document, "/p50_ns")?, p99_ns: number(&document, "/p99_ns")?, p999_ns })
 }
 
+/// The last line of `ddsperf ping`: percentiles of half round trips in microseconds, which are doubled.
+pub(crate) fn ddsperf(text: &str) -> Result<Reading, String> {
+    let line =
+        text.lines().rfind(|line| line.contains(" 50% ")).ok_or_else(|| format!("no percentiles in:\n{text}"))?;
+    let percentile = |name: &str| {
+        let value =
+            line.split_once(&format!(" {name} ")).and_then(|(_, rest)| rest.split_once("us")?.0.parse::<f64>().ok());
+        value.map(|half| 2e3 * half).ok_or_else(|| format!("no percentile {name} in: {line}"))
+    };
+    Ok(Reading { p50_ns: percentile("50%")?, p99_ns: percentile("99%")?, p999_ns: None })
+}
+
 /// The output of `sockperf ping-pong --full-rtt`: percentiles of whole round trips, in microseconds.
 pub(crate) fn sockperf(text: &str) -> Result<Reading, String> {
     if !text.contains("Round trip is") {

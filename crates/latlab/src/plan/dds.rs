@@ -21,7 +21,8 @@ pub struct DdsSpec {
 }
 
 impl DdsSpec {
-    /// The highest domain whose ports exist (RTPS 2.5, section 9.6.1.1): 7400 + 250·domain and up to 250 more.
+    /// The highest domain that the library accepts: its ports are 7400 + 250·domain and up to 250 more (RTPS 2.5,
+    /// section 9.6.1.1).
     pub const DOMAIN_MAX: u16 = 230;
 }
 

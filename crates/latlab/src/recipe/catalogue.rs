@@ -1,12 +1,12 @@
 //! The list of built-in experiments, and the definition of one: the A/A test, which reproduces no publication.
 
 use super::definition::{Recipe, no_words};
-use super::{loopback, raspberry_pi, wakeup};
+use super::{dds, loopback, raspberry_pi, wakeup};
 use crate::units::human::nearest;
 
 /// Every recipe.
-pub const RECIPES: [&Recipe; 5] =
-    [&raspberry_pi::UDP_LOAD, &loopback::MATRIX, &raspberry_pi::ROUND_TRIP, &wakeup::GOVERNOR, &AA];
+pub const RECIPES: [&Recipe; 6] =
+    [&raspberry_pi::UDP_LOAD, &loopback::MATRIX, &raspberry_pi::ROUND_TRIP, &dds::PING_PONG, &wakeup::GOVERNOR, &AA];
 
 /// The recipe of that name.
 pub fn find(name: &str) -> Option<&'static Recipe> {

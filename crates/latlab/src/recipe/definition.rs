@@ -109,6 +109,10 @@ pub struct Published {
     pub decimals: usize,
     /// Whether its figures are half of the metric.
     pub half: bool,
+    /// What the two lines of known figures of a row are: `published` and `recomputed`.
+    pub sources: [&'static str; 2],
+    /// The label of a further line with the metric itself, where the figures are half of it.
+    pub whole: Option<&'static str>,
     /// The sample that the figures describe.
     pub figures_of: FiguresOf,
     /// Its columns, and others that can be computed from its raw data.
@@ -154,13 +158,16 @@ pub struct PublishedRow {
     pub factors: &'static [(&'static str, &'static str)],
     /// Published figures, column by column; empty if the publication has no such row.
     pub published: &'static [Option<f64>],
-    /// Figures computed from the publication's raw data; empty if these are not published.
+    /// Figures computed from the publication's raw data, or on its second test system; empty if these are not published.
     pub recomputed: &'static [Option<f64>],
     /// The published difference to the first row at 95 % confidence, if there is one.
     pub against_first: Option<MeanDifference>,
 }
 
 impl Published {
+    /// The sources of most publications.
+    pub(super) const FROM_RAW_DATA: [&'static str; 2] = ["published", "raw data"];
+
     /// The kind of its runs.
     pub fn kind(&self) -> Kind {
         Kind::of_metric(self.metric)

@@ -58,6 +58,8 @@ const PUBLISHED: Published = Published {
     unit: "10⁶ bit/s",
     decimals: 1,
     half: false,
+    sources: Published::FROM_RAW_DATA,
+    whole: None,
     figures_of: FiguresOf::Runs,
     columns: &[Column::Min, Column::Max, Column::Median, Column::Mean, Column::Stddev],
     rows: &[

@@ -1,6 +1,7 @@
 //! Built-in experiments: published ones, to be reproduced and compared with their figures, and the A/A test.
 
 mod catalogue;
+mod dds;
 mod definition;
 mod loopback;
 mod raspberry_pi;

@@ -31,6 +31,8 @@ const UDP_LOAD_FIGURES: Published = Published {
     unit: "ms",
     decimals: 3,
     half: true,
+    sources: Published::FROM_RAW_DATA,
+    whole: None,
     figures_of: FiguresOf::Singletons,
     columns: &[
         Column::Min,
@@ -118,6 +120,8 @@ const ROUND_TRIP_FIGURES: Published = Published {
     unit: "µs",
     decimals: 1,
     half: false,
+    sources: Published::FROM_RAW_DATA,
+    whole: None,
     figures_of: FiguresOf::Singletons,
     columns: &[
         Column::Min,

@@ -72,6 +72,8 @@ const PUBLISHED: Published = Published {
     unit: "µs",
     decimals: 1,
     half: false,
+    sources: Published::FROM_RAW_DATA,
+    whole: None,
     figures_of: FiguresOf::Singletons,
     columns: &[Column::Mean, Column::Stddev],
     rows: &[

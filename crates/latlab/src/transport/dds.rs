@@ -30,6 +30,8 @@ const DISCOVERY_STEP: Duration = Duration::from_millis(2);
 const MAX_BLOCKING: Duration = Duration::from_millis(100);
 /// Participants of one host that are found without multicast: ROS 2 starts one for each process.
 const PARTICIPANTS: u32 = 100;
+/// Longer samples than those of latlab are dropped by the library: others could fill the memory with them.
+const SAMPLE_BYTES: u32 = 66_000;
 /// The instance of every message whose type has a key.
 pub(crate) const KEY: u32 = 1;
 
@@ -80,19 +82,30 @@ pub(crate) fn qos(reliability: Reliability, history: History) -> Qos {
     }
 }
 
-/// The partition of a sender with a number of its own, or `*`, for a reflector at `port`. The reliability is a part of it,
-/// since a reader with best effort would also get the samples of reliable writers.
-pub(super) fn partition(port: u16, reliability: Reliability, sender: &str) -> String {
-    format!("latlab/{port}/{}/{sender}", reliability.word())
+/// The partition of a sender with a number of its own, or `*`, for the reflector at `address`: another host's reflector
+/// with the same port must not answer. The reliability is a part of it, since a reader with best effort would also get the
+/// samples of reliable writers.
+pub(super) fn partition(address: SocketAddr, reliability: Reliability, sender: &str) -> String {
+    let (ip, port) = (address.ip().to_canonical(), address.port());
+    format!("latlab/{ip}/{port}/{}/{sender}", reliability.word())
 }
 
-/// Joins the domain of `spec` at `local`. `peer`: a host to be asked for its participants.
-pub(crate) fn join(spec: DdsSpec, local: IpAddr, peer: Option<IpAddr>) -> Result<Participant, TransportError> {
+/// Joins the domain of `spec` at `local`. `peer`: the host that is asked for its participants, which may be this one.
+pub(crate) fn join(spec: DdsSpec, local: IpAddr, peer: IpAddr) -> Result<Participant, TransportError> {
+    if spec.multicast && local.is_loopback() {
+        // Its sockets receive at every address.
+        return Err(TransportError::LoopbackMulticast);
+    }
     let configuration = configuration(spec, local, peer);
     // With multicast a socket must receive what is sent to the group.
     let address = (!spec.multicast).then_some((local, 0));
     let joined = Participant::join(u32::from(spec.domain), &configuration, address);
-    joined.map_err(dds_error(spec.domain))
+    let participant = joined.map_err(dds_error(spec.domain))?;
+    let interfaces = participant.configuration().iter().filter(|line| line.contains("/NetworkInterface[@"));
+    match interfaces.count() {
+        0 | 1 => Ok(participant),
+        _ => Err(TransportError::OtherInterfaces { local }),
+    }
 }
 
 pub(super) fn dds_error(domain: u16) -> impl Fn(DdsError) -> TransportError {
@@ -100,16 +113,15 @@ pub(super) fn dds_error(domain: u16) -> impl Fn(DdsError) -> TransportError {
 }
 
 /// The configuration of the library: that of the environment, and what the options say.
-fn configuration(spec: DdsSpec, local: IpAddr, peer: Option<IpAddr>) -> String {
+fn configuration(spec: DdsSpec, local: IpAddr, peer: IpAddr) -> String {
     let transport = if local.is_ipv6() { "<Transport>udp6</Transport>" } else { "" };
-    let peers: String =
-        [Some(local), peer].into_iter().flatten().map(|host| format!("<Peer address=\"{host}\"/>")).collect();
     let multicast = spec.multicast;
     let own = format!(
         "<General>{transport}<Interfaces><NetworkInterface address=\"{local}\"/></Interfaces>\
          <AllowMulticast>{multicast}</AllowMulticast></General>\
          <Discovery><ParticipantIndex>auto</ParticipantIndex>\
-         <MaxAutoParticipantIndex>{PARTICIPANTS}</MaxAutoParticipantIndex><Peers>{peers}</Peers></Discovery>\
+         <MaxAutoParticipantIndex>{PARTICIPANTS}</MaxAutoParticipantIndex><Peers><Peer address=\"{peer}\"/></Peers></Discovery>\
+         <Internal><MaxSampleSize>{SAMPLE_BYTES}B</MaxSampleSize></Internal>\
          <Tracing><Category>config</Category><OutputFile>stderr</OutputFile></Tracing>"
     );
     match environment() {
@@ -160,10 +172,10 @@ impl DdsTransport {
         let spec = path.dds.unwrap_or_default();
         let start = Monotonic.now();
         let local = local_address_towards(path, peer.ip())?;
-        let participant = join(spec, local, Some(peer.ip()))?;
+        let participant = join(spec, local, peer.ip())?;
         let partition = match peer.port() {
             0 => String::new(),
-            port => partition(port, spec.reliability, &format!("{:016x}", fresh_number())),
+            _ => partition(peer, spec.reliability, &format!("{:016x}", fresh_number())),
         };
         let ([probes, answers], kind, qos) =
             (topics(spec.keyed), topic_type(spec.keyed), qos(spec.reliability, spec.history));
@@ -221,7 +233,7 @@ impl DdsTransport {
             environment: environment(),
             configuration: self.participant.configuration().to_vec(),
             samples_lost: self.reader.lost().map_or(0, u64::from),
-            warnings: self.participant.take_warnings(),
+            warnings: self.participant.warnings(),
         }
     }
 

@@ -8,12 +8,14 @@ use latlab_dds::{MatchedWriter, Participant, Reader, Receiving, Writer};
 
 use super::dds::{Delivery, KEY, dds_error, io_error, join, nap, partition, qos, topic_type, topics};
 use super::error::TransportError;
-use super::interface::{ReceivingThreads, ReflectorSocket};
+use super::interface::{ReceivingThreads, ReflectorSocket, SocketReport};
 use crate::plan::{DdsSpec, Reliability, WaitMode};
 use crate::units::Nanos;
 
 /// The most senders at a time, and the most that one reader lists.
 const SENDERS_MAX: usize = 1_024;
+/// A thread that polls looks at readers without a sender this seldom.
+const POLLS_BETWEEN_CHECKS: u32 = 1_024;
 
 /// A participant that answers senders in partitions of one port.
 #[derive(Debug)]
@@ -35,6 +37,9 @@ pub struct DdsReflector {
     turn: usize,
     /// The sender of the last sample.
     newest: usize,
+    /// Samples of writers that are not senders.
+    ignored: u64,
+    empty_polls: u32,
     closed: Vec<SocketAddr>,
 }
 
@@ -51,6 +56,7 @@ struct Sender {
     handle: u64,
     reader: usize,
     address: SocketAddr,
+    partition: String,
     answers: Writer,
 }
 
@@ -62,12 +68,12 @@ impl DdsReflector {
     pub fn bind(local: SocketAddr, wait: WaitMode, spec: DdsSpec) -> Result<DdsReflector, TransportError> {
         let bound = UdpSocket::bind(local).and_then(|port| Ok((port.local_addr()?, port)));
         let (address, port) = bound.map_err(|source| TransportError::Bind { local, source })?;
-        let participant = join(spec, address.ip(), None)?;
+        let participant = join(spec, address.ip(), address.ip())?;
         let receiving = Receiving::default();
         let mut readers = Vec::new();
         for reliability in Reliability::ALL {
             for keyed in [false, true] {
-                let partition = partition(address.port(), reliability, "*");
+                let partition = partition(address, reliability, "*");
                 let (kind, qos) = (topic_type(keyed), qos(reliability, spec.history));
                 let reader = participant.reader(topics(keyed)[0], kind, qos, &partition, &receiving);
                 readers.push(ProbeReader { reader: reader.map_err(dds_error(spec.domain))?, reliability, keyed });
@@ -86,6 +92,8 @@ impl DdsReflector {
             active: Vec::new(),
             turn: 0,
             newest: 0,
+            ignored: 0,
+            empty_polls: 0,
             closed: Vec::new(),
         })
     }
@@ -105,9 +113,26 @@ impl DdsReflector {
                     (self.newest, self.turn) = (newest, place + 1);
                     return Ok(Some((sample.bytes, self.senders[newest].address)));
                 }
+                self.ignored += 1;
             }
         }
+        self.empty_polls = self.empty_polls.wrapping_add(1);
+        if self.delivery != Delivery::Poll || self.empty_polls.is_multiple_of(POLLS_BETWEEN_CHECKS) {
+            self.drop_foreign(buffer)?;
+        }
         Ok(None)
+    }
+
+    /// Takes the samples of readers without a sender, which would stay in memory.
+    #[cold]
+    fn drop_foreign(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        for index in 0..self.readers.len() {
+            while !self.active.contains(&index) && self.readers[index].reader.take(buffer).map_err(io_error)?.is_some()
+            {
+                self.ignored += 1;
+            }
+        }
+        Ok(())
     }
 
     /// The position of a sender, the newest one first.
@@ -123,13 +148,16 @@ impl DdsReflector {
         let refused = dds_error(self.spec.domain);
         for index in 0..self.readers.len() {
             let found = self.readers[index].reader.writers(SENDERS_MAX).map_err(&refused)?;
-            let gone = |sender: &Sender| sender.reader == index && !found.contains(&sender.handle);
+            let reader = &self.readers[index].reader;
+            // Not by the list, which has a limit.
+            let gone = |sender: &Sender| sender.reader == index && reader.writer(sender.handle).is_none();
             self.closed.extend(self.senders.iter().filter(|sender| gone(sender)).map(|sender| sender.address));
             self.senders.retain(|sender| !gone(sender));
             for handle in found {
                 let is_known = self.senders.iter().any(|sender| sender.handle == handle);
                 if !is_known && self.senders.len() < SENDERS_MAX {
-                    self.add(index, handle)?;
+                    // One that cannot be answered is not a sender: its samples are counted as ignored.
+                    _ = self.add(index, handle);
                 }
             }
         }
@@ -139,20 +167,21 @@ impl DdsReflector {
         Ok(())
     }
 
-    /// Makes the writer of answers to a new sender, unless it is in several partitions or in a pattern of them: then others
-    /// would get its answers.
+    /// Makes the writer of answers to a new sender, unless it is in several partitions, in a pattern of them or in that of
+    /// another sender: then others would get its answers.
     fn add(&mut self, reader: usize, handle: u64) -> Result<(), TransportError> {
         let ProbeReader { reader: probes, reliability, keyed } = &self.readers[reader];
         let Some(matched) = probes.writer(handle) else { return Ok(()) };
         let [partition] = &matched.partitions[..] else { return Ok(()) };
-        if partition.contains(['*', '?', '[']) {
+        let is_taken = self.senders.iter().any(|sender| sender.partition == *partition);
+        if is_taken || partition.contains(['*', '?', '[']) {
             return Ok(());
         }
         let qos = qos(*reliability, self.spec.history);
         let answers = self.participant.writer(topics(*keyed)[1], topic_type(*keyed), qos, partition);
         let answers = answers.map_err(dds_error(self.spec.domain))?;
         let address = self.next_address(&matched);
-        self.senders.push(Sender { handle, reader, address, answers });
+        self.senders.push(Sender { handle, reader, address, partition: partition.clone(), answers });
         Ok(())
     }
 
@@ -201,6 +230,12 @@ impl ReflectorSocket for DdsReflector {
     fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
         let position = self.position(|sender| sender.address == to).ok_or(io::ErrorKind::NotConnected)?;
         self.senders[position].answers.write(datagram, KEY).map_err(io_error)
+    }
+
+    /// Samples that the library lost, and those of writers that are not senders.
+    fn report(&self) -> SocketReport {
+        let lost = self.readers.iter().map(|it| it.reader.lost().map_or(0, u64::from)).sum::<u64>();
+        SocketReport { drops: Some(self.ignored + lost), ..SocketReport::default() }
     }
 
     fn receiving_threads(&self) -> Option<Box<dyn ReceivingThreads>> {

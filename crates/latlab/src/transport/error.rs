@@ -95,6 +95,15 @@ pub enum TransportError {
         /// The library's words.
         cause: String,
     },
+    /// With multicast the sockets of the library receive at every address.
+    #[error("cannot use multicast over DDS on loopback")]
+    LoopbackMulticast,
+    /// The configuration in the environment adds interfaces.
+    #[error("cannot join a DDS domain at `{local}` alone")]
+    OtherInterfaces {
+        /// The address of latlab's interface.
+        local: IpAddr,
+    },
     /// No readers and writers at the peer fitted those of this end.
     #[error("found no partner at `{peer}` in DDS domain {domain} within {}", human::typed_span(*.within))]
     Unmatched {
@@ -132,6 +141,26 @@ pub(super) fn setting_error(option: &'static str, value: impl ToString) -> impl 
 }
 
 impl TransportError {
+    /// Cause and hint of an error over DDS, of which `failure` is one of the host or the other end.
+    fn explain_dds(&self, failure: Failure) -> Failure {
+        match self {
+            TransportError::NotBuilt => Failure::request(self)
+                .because("it was built without the feature `dds`, which needs a C compiler")
+                .hint("`cargo build --release` builds it with DDS; `--transport udp` and `--transport tcp` need none"),
+            TransportError::Dds { cause, .. } => failure
+                .because(cause)
+                .hint("see that the interface has the address, and what `CYCLONEDDS_URI` says, if it is set"),
+            TransportError::LoopbackMulticast => Failure::request(self)
+                .because("its sockets would receive at every address of this host")
+                .hint("leave `--multicast` out, or name another host and `--interface`"),
+            TransportError::OtherInterfaces { .. } => Failure::request(self)
+                .because("`CYCLONEDDS_URI` names interfaces, which are added to this one")
+                .hint("leave `Interfaces` out of it, and name the interface with `--interface`"),
+            TransportError::Unmatched { peer, domain, policy, .. } => unmatched(failure, *peer, *domain, *policy),
+            _ => failure,
+        }
+    }
+
     /// Whether this host has no support for the address family at all.
     pub fn lacks_family(&self) -> bool {
         match self {
@@ -197,13 +226,11 @@ impl Explain for TransportError {
                 failure.because(cause).hint(connection_hint(*peer, source)).of_silence(is_silence)
             }
             TransportError::Interrupted { .. } => failure,
-            TransportError::NotBuilt => Failure::request(self)
-                .because("it was built without the feature `dds`, which needs a C compiler")
-                .hint("`cargo build --release` builds it with DDS; `--transport udp` and `--transport tcp` need none"),
-            TransportError::Dds { cause, .. } => failure
-                .because(cause)
-                .hint("see that the interface has the address, and what `CYCLONEDDS_URI` says, if it is set"),
-            TransportError::Unmatched { peer, domain, policy, .. } => unmatched(failure, *peer, *domain, *policy),
+            TransportError::NotBuilt
+            | TransportError::Dds { .. }
+            | TransportError::LoopbackMulticast
+            | TransportError::OtherInterfaces { .. }
+            | TransportError::Unmatched { .. } => self.explain_dds(failure),
             TransportError::Setting { option, source, .. } => {
                 hinted(failure.because(explain(source)), setting_hint(option, source))
             }

@@ -28,7 +28,7 @@ fn quick(recipe: &str) -> (String, Value) {
 #[test]
 fn recipes_are_listed_and_shown_as_valid_files() {
     let list = Latlab::new().line("recipes").stderr(empty()).success().stdout;
-    for name in ["pi-udp-load", "pi-roundtrip", "aa"] {
+    for name in ["pi-udp-load", "pi-roundtrip", "dds-pingpong", "aa"] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
         for scale in ["", " --quick", " --full"] {
             let file = Latlab::new().line(&format!("recipes show {name}{scale} --target lab")).success().stdout;
@@ -49,7 +49,7 @@ fn recipes_are_listed_and_shown_as_valid_files() {
 fn every_recipe_is_planned_for_a_minute_with_quick() {
     let list = Latlab::new().line("recipes").success().stdout;
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names.len(), 5, "{list}");
+    assert_eq!(names.len(), 6, "{list}");
     for name in names {
         let plan = Latlab::new().args(["run", name, "--quick", "--dry-run"]).success().stdout;
         // `expected     about 35 s; about 1.7 MB`; from 90 s on in minutes.
@@ -189,6 +189,29 @@ fn governors_that_the_host_does_not_offer_are_failed_runs_with_the_reason() {
     let reason = runs.iter().find_map(|run| run["reason"].as_str()).expect("a reason");
     assert!(reason.contains("`policy0` offers `performance powersave`"), "{reason}");
     assert_eq!(host.governor(0), "powersave");
+}
+
+#[test]
+fn dds_stands_beside_its_publication_and_beside_udp() {
+    let (printed, document) = quick("dds-pingpong");
+    for words in
+        ["round trip / 2, µs", "Xeon, 1 GbE", "Pi 4, 1 GbE", "  round trip ", "UDP, 32 B", "reliable, keyed, 63,000 B"]
+    {
+        assert!(printed.contains(words), "{words} is not in\n{printed}");
+    }
+    let published = &document["experiment"]["published"];
+    assert_eq!(published["sources"], serde_json::json!(["Xeon, 1 GbE", "Pi 4, 1 GbE"]));
+    let rows = published["rows"].as_array().expect("rows");
+    // UDP and four cells, of two sizes.
+    let measured: Vec<&Value> = rows.iter().filter(|row| !row["measured"].is_null()).collect();
+    assert_eq!((rows.len(), measured.len()), (45, 10), "{published:#}");
+    assert!(measured.iter().all(|row| row["measured"]["n"] == 1_000 && row["measured"]["lost"] == 0), "{measured:#?}");
+    let compared = document["comparisons"].as_array().expect("comparisons");
+    assert_eq!(compared.len(), 8, "{compared:#?}");
+    assert!(
+        compared.iter().all(|row| row["baseline"].as_str().is_some_and(|name| name.contains("udp"))),
+        "{compared:#?}"
+    );
 }
 
 #[test]

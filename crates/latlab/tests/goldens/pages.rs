@@ -3,7 +3,8 @@
 use crate::commands::{HIDDEN, LISTED};
 use crate::{Case, case};
 
-const RECIPES: [&str; 5] = ["pi-udp-load", "pi-roundtrip", "aa", "wakeup-governor", "udp-loopback-matrix"];
+const RECIPES: [&str; 6] =
+    ["pi-udp-load", "pi-roundtrip", "aa", "wakeup-governor", "udp-loopback-matrix", "dds-pingpong"];
 
 pub(crate) fn cases() -> Vec<Case> {
     let help = LISTED.into_iter().chain(HIDDEN).map(|command| {

@@ -119,7 +119,11 @@ ping -6 127.0.0.1
 ping 127.0.0.1 --peer-cpu 1
 ping --protocol echo
 ping 127.0.0.1 --protocol echo --psk-file k
-ping --transport dds
+ping --transport dds --domain 300
+ping --transport dds --df
+ping 192.0.2.1 --transport dds --psk-file k
+ping --keyed
+serve --domain 7
 ping --transport tcp --df
 ping pi3 --transport tcp --protocol echo
 ping -s 24,25,26,27,28 --source-port sweep

@@ -23,8 +23,8 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 70_050),
-    (Measure::Files, 383),
+    (Measure::ShippedLines, 70_600),
+    (Measure::Files, 384),
     (Measure::SmallFiles, 95),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
@@ -51,7 +51,7 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("measure", 41),
     ("plan", 15),
     ("platform", 7),
-    ("recipe", 6),
+    ("recipe", 7),
     ("recording", 27),
     ("report", 34),
     ("session", 15),

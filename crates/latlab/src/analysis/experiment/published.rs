@@ -49,6 +49,19 @@ impl ColumnFigure {
         }
     }
 
+    /// Twice the figure.
+    #[must_use]
+    pub fn doubled(self) -> ColumnFigure {
+        let twice = |value: Option<f64>| value.map(|value| 2.0 * value);
+        match self {
+            ColumnFigure::Known(value) => ColumnFigure::Known(2.0 * value),
+            ColumnFigure::Unsupported { value, bound } => {
+                ColumnFigure::Unsupported { value: twice(value), bound: twice(bound) }
+            }
+            other => other,
+        }
+    }
+
     /// The figure of `column` for observations that are runs.
     pub fn of_runs(column: Column, outline: &Outline) -> ColumnFigure {
         ColumnFigure::Known(match column {

@@ -27,33 +27,39 @@ pub(super) fn path(
             None => Ok(path),
         };
     }
-    let with = || "--transport dds".to_owned();
-    let refuse = |option, cause, hint| Err(RequestError::OutOfPlace { option, with: with(), cause, hint });
-    match () {
-        () if path.dont_fragment => refuse("--df", OWN_SOCKETS, "leave it out"),
-        () if path.dscp.is_some() => refuse("--dscp", OWN_SOCKETS, "leave it out"),
-        () if here.wait == WaitMode::BusyPoll => {
-            refuse("--wait busy-poll", OWN_SOCKETS, "use `--wait block` or `--wait spin`")
-        }
-        () => {
-            let path = through(typed.at.interface.as_deref(), path)?;
-            interface_needed(target, literal(target), &path)?;
-            Ok(PathSpec { dds: Some(spec(typed)?), ..path })
-        }
+    let refused = [("--df", path.dont_fragment), ("--dscp", path.dscp.is_some())];
+    if let Some((option, _)) = refused.into_iter().find(|(_, given)| *given) {
+        return Err(own_sockets(option));
+    }
+    refuse_busy_poll(here)?;
+    let path = through(typed.at.interface.as_deref(), path)?;
+    interface_needed(target, literal(target), &path)?;
+    Ok(PathSpec { dds: Some(spec(typed)?), ..path })
+}
+
+fn refuse_busy_poll(end: EndSpec) -> Result<(), RequestError> {
+    match end.wait {
+        WaitMode::BusyPoll => Err(RequestError::OutOfPlace {
+            option: "--wait busy-poll",
+            with: "--transport dds".into(),
+            cause: OWN_SOCKETS,
+            hint: "use `--wait block` or `--wait spin`",
+        }),
+        _ => Ok(()),
     }
 }
 
 /// Refuses `--source-port`.
 pub(super) fn no_ports(transport: TransportKind, given: bool) -> Result<(), RequestError> {
     match transport == TransportKind::Dds && given {
-        true => Err(RequestError::OutOfPlace {
-            option: "--source-port",
-            with: "--transport dds".into(),
-            cause: OWN_SOCKETS,
-            hint: "leave it out",
-        }),
+        true => Err(own_sockets("--source-port")),
         false => Ok(()),
     }
+}
+
+/// The error of an `option` on sockets.
+pub(super) fn own_sockets(option: &'static str) -> RequestError {
+    RequestError::OutOfPlace { option, with: "--transport dds".into(), cause: OWN_SOCKETS, hint: "leave it out" }
 }
 
 fn spec(typed: &DdsArgs) -> Result<DdsSpec, RequestError> {
@@ -85,12 +91,10 @@ pub(super) fn fits_a_reflector(
         _ if transport != TransportKind::Dds => return Ok(()),
         _ => {}
     }
+    refuse_busy_poll(end)?;
     let refuse =
         |option, with: &str, cause, hint| Err(RequestError::OutOfPlace { option, with: with.into(), cause, hint });
     match addresses {
-        _ if end.wait == WaitMode::BusyPoll => {
-            refuse("--wait busy-poll", "--transport dds", OWN_SOCKETS, "use `--wait block` or `--wait spin`")
-        }
         [_, _, ..] => {
             refuse("--bind", "--transport dds", "a process joins a domain on one interface", "give one address")
         }
@@ -137,7 +141,7 @@ pub fn interface_needed(target: &Target, address: Option<IpAddr>, path: &PathSpe
             Err(RequestError::Alone {
                 option: "--transport dds",
                 needed: INTERFACE,
-                cause: "a DDS participant answers everybody who reaches its interface, so latlab chooses none by itself",
+                cause: "a DDS participant answers every host that reaches its interface, so latlab chooses none by itself",
                 hint: "add `--interface eth0`, or the address of this host on the path; docs/dds.md says what is exposed",
             })
         }

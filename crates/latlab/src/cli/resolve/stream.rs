@@ -47,6 +47,7 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<StreamJob
     let transport = ping::transport(typed.packets.transport.as_deref())?;
     ping::fits_a_connection(transport, Protocol::Native, &way)?;
     fits_a_connection(transport, typed)?;
+    fits_dds(transport, typed)?;
     let direction = direction(&typed.packets)?;
     let key = key(typed, &target, direction)?;
     let here = path::local_end(&typed.ends)?;
@@ -163,6 +164,21 @@ fn first_port(typed: Option<&str>, flows: u16) -> Result<Option<u16>, RequestErr
             Err(value::unusable("--source-port", typed, cause, format!("up to {}", u16::MAX - (flows - 1))))
         }
     }
+}
+
+/// Refuses options on sockets, which the DDS library makes itself.
+fn fits_dds(transport: TransportKind, typed: &StreamArgs) -> Result<(), RequestError> {
+    let packets = &typed.packets;
+    let options = [
+        ("--mode sendmmsg", packets.mode == Some(SendMode::Sendmmsg)),
+        ("--mode gso", packets.mode == Some(SendMode::Gso)),
+        ("--batch", packets.batch.is_some()),
+        ("--checksum off", packets.checksum == Some(false)),
+        ("--connect", packets.connect),
+        ("--like netperf-udp-stream", typed.like.like.is_some()),
+    ];
+    let given = options.into_iter().find(|(_, given)| *given && transport == TransportKind::Dds);
+    given.map_or(Ok(()), |(option, _)| Err(dds::own_sockets(option)))
 }
 
 /// Refuses options that do not apply to a connection.

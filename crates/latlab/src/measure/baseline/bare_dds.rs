@@ -57,7 +57,7 @@ impl BareDds {
 
     /// `topics`: which one is written, and which one is read.
     fn open(address: SocketAddr, spec: DdsSpec, topics: [usize; 2]) -> io::Result<BareDds> {
-        let participant = dds::join(spec, address.ip(), None).map_err(io::Error::other)?;
+        let participant = dds::join(spec, address.ip(), address.ip()).map_err(io::Error::other)?;
         let (names, kind) = (dds::topics(spec.keyed), dds::topic_type(spec.keyed));
         let (qos, partition) = (dds::qos(spec.reliability, spec.history), format!("latlab-bare/{}", address.port()));
         let receiving = Receiving::default();

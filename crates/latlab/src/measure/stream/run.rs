@@ -252,12 +252,14 @@ impl MeasuredRun for StreamRun {
     fn close(self, end: &RunEnd<'_>) -> Result<Finished, MeasureError> {
         let StreamRun { flows, probes, mut writer, path, settled, .. } = self;
         let drops_are_merged = flows.iter().any(|flow| flow.drops_are_merged());
-        let (mut errors, mut logs, mut connection) = (BTreeMap::new(), Vec::new(), None);
+        let (mut errors, mut logs, mut connection, mut dds) = (BTreeMap::new(), Vec::new(), None, None);
         for flow in flows.into_iter().map(|flow| flow.close(end.peer_is_silent)) {
             for (kind, count) in flow.errors {
                 *errors.entry(kind).or_default() += count;
             }
             connection = ConnectionFacts::together(connection, flow.connection);
+            // All flows have one participant.
+            dds = dds.or(flow.dds);
             logs.push(flow.log);
         }
         if let Some(probes) = probes {
@@ -267,7 +269,7 @@ impl MeasuredRun for StreamRun {
         add_closing_facts(writer.manifest_mut(), Some(path));
         let run = &mut writer.manifest_mut().run;
         run.reflector_died = end.reflector_died.map(str::to_owned);
-        (run.socket_errors, run.connection) = (errors, connection);
+        (run.socket_errors, run.connection, run.dds) = (errors, connection, dds);
         if let Some(facts) = &mut run.stream {
             (facts.settled, facts.drops_are_merged) = (settled, drops_are_merged);
         }

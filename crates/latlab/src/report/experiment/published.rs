@@ -29,7 +29,11 @@ pub(super) fn publication(published: &Published, style: Style) -> String {
 fn table<'a>(published: &Published, measured: impl Fn(usize) -> Measured<'a>, style: Style) -> String {
     let decimals = published.decimals;
     let rows = || published.rows.iter().enumerate().map(|(place, row)| (row, measured(place)));
-    let lines: Vec<Vec<String>> = rows().flat_map(|(row, measured)| figures(row, measured, decimals)).collect();
+    let known = rows().flat_map(|(row, measured)| figures(row, measured, decimals));
+    let wholes = rows().filter_map(|(_, measured)| {
+        published.whole.and(measured)?.as_ref().ok().map(|measured| whole_figures(measured, decimals))
+    });
+    let lines: Vec<Vec<String>> = known.chain(wholes).collect();
     let of_bounds =
         |(_, measured): (&PublishedRow, Measured<'a>)| measured?.as_ref().ok().map(|one| bounds(one, decimals));
     let all_bounds: Vec<Vec<String>> = rows().filter_map(of_bounds).collect();
@@ -56,11 +60,12 @@ fn table<'a>(published: &Published, measured: impl Fn(usize) -> Measured<'a>, st
         text.push(style.strong(row.label));
         let mut cells = figures(row, measured, decimals).into_iter();
         let mut push = |label: &str| text.extend(cells.next().map(|cells| line(label, &cells)));
+        let [first, second] = published.sources.map(|source| format!("  {source}"));
         if !row.published.is_empty() {
-            push("  published");
+            push(&first);
         }
         if !row.recomputed.is_empty() {
-            push("  raw data");
+            push(&second);
         }
         match measured {
             None => {}
@@ -70,6 +75,9 @@ fn table<'a>(published: &Published, measured: impl Fn(usize) -> Measured<'a>, st
                 let bounds = bounds(measured, decimals);
                 if bounds.iter().any(|bound| !bound.is_empty()) {
                     text.push(style.quiet(&line("", &bounds)));
+                }
+                if let Some(whole) = published.whole {
+                    text.push(line(&format!("  {whole}"), &whole_figures(measured, decimals)));
                 }
                 text.push(style.quiet(&format!("  {:<12}  {}", "", basis(measured, published))));
             }
@@ -129,6 +137,15 @@ fn figures(row: &PublishedRow, measured: Measured<'_>, decimals: usize) -> Vec<V
     lines
 }
 
+/// The measured figures of a publication of halves, doubled.
+fn whole_figures(measured: &MeasuredRow, decimals: usize) -> Vec<String> {
+    let whole = |figure: &ColumnFigure| {
+        let [figure, _] = cells(figure.doubled(), decimals);
+        figure
+    };
+    measured.figures.iter().map(whole).collect()
+}
+
 /// `−39.6 % ± 6.8 %` or `none proven`.
 fn against_first(difference: MeanDifference) -> String {
     match difference {
@@ -166,6 +183,7 @@ pub(super) fn document(results: &PublishedResults) -> Value {
     json!({
         "heading": published.heading,
         "unit": published.unit,
+        "sources": published.sources,
         "columns": published.columns.iter().map(|column| column.heading()).collect::<Vec<_>>(),
         "rows": rows.collect::<Vec<_>>(),
     })
@@ -230,6 +248,8 @@ mod tests {
         unit: "ms",
         decimals: 3,
         half: true,
+        sources: ["published", "raw data"],
+        whole: None,
         figures_of: FiguresOf::Singletons,
         columns: &[Column::Mean, Column::Quantile(0.99), Column::Max],
         rows: &[],

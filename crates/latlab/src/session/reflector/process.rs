@@ -174,8 +174,8 @@ impl Explain for ReflectorProcessError {
             ReflectorProcessError::Start(source) => failure
                 .because(explain(source))
                 .hint("the latlab binary starts itself again: it must stay where it is and be executable"),
-            ReflectorProcessError::Refused(Failure { cause, hint, .. }) => {
-                Failure { cause: cause.clone(), hint: hint.clone(), ..failure }
+            ReflectorProcessError::Refused(Failure { cause, hint, exit_code, .. }) => {
+                Failure { cause: cause.clone(), hint: hint.clone(), exit_code: *exit_code, ..failure }
             }
         }
     }
