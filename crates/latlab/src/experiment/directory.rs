@@ -181,8 +181,7 @@ pub(crate) fn newest_unfinished(store: &Path, source: &str) -> Option<PathBuf> {
 
 /// Refuses if the newest experiment in `store` that can be of `source`, whose file has `text`, has runs and a journal that
 /// does not say what they are: they would be repeated. Its file has this text, or its journal begins with this source. A
-/// journal that cannot be read has no number, so that the newest one
-/// is that with the latest name.
+/// journal that cannot be read has no number, so that the newest one is that with the latest name.
 pub(crate) fn expect_readable(store: &Path, source: &str, text: &str) -> Result<(), ExperimentError> {
     let can_be_own = |path: &PathBuf| {
         let is_named = || begun_source(path).is_some_and(|own| own == source);

@@ -113,7 +113,7 @@ fn history(typed: &str) -> Result<History, RequestError> {
         }
         _ => {
             let hint = "`keep-all`, or a number of samples such as `keep-last:16`";
-            Err(value::unusable("--history", typed, "it is no HISTORY policy", hint))
+            Err(value::unusable("--history", typed, "it is not a HISTORY policy", hint))
         }
     }
 }

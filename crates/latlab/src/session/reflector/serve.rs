@@ -69,7 +69,12 @@ pub fn serve(
             _ if receiver.reflector.down_peer().is_some() => receiver.send_down_and_receive(&mut buffer),
             (Some(threads), _) => {
                 let mut received = Ok(());
-                threads.run_within(WAIT_MAX, &mut || received = receiver.receive_all(&mut buffer));
+                threads.run_within(WAIT_MAX, &mut || {
+                    // The first error is kept: the loop counts it.
+                    if received.is_ok() {
+                        received = receiver.receive_all(&mut buffer);
+                    }
+                });
                 received
             }
             (None, false) => receiver.receive_one(&mut buffer),
