@@ -47,6 +47,15 @@ impl Writer {
         checked("write a sample", written).map(drop)
     }
 
+    /// Sends what a writer that batches has collected.
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn flush(&mut self) -> Result<(), DdsError> {
+        // SAFETY: the writer lives.
+        checked("send a batch", unsafe { ffi::dds_write_flush(self.writer.0) }).map(drop)
+    }
+
     fn write_sample<T>(&self, sample: &T) -> DdsReturn {
         // SAFETY: the sample has the layout of the writer's type, and is copied before the call returns.
         unsafe { ffi::dds_write(self.writer.0, ptr::from_ref(sample).cast()) }

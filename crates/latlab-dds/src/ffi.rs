@@ -123,6 +123,8 @@ unsafe extern "C" {
     pub(crate) static latlab_keyed_message: TopicDescriptor;
 
     pub(crate) fn latlab_set_address(bytes: *const u8, count: usize, scope: u32);
+    pub(crate) fn latlab_take_sockets(place: *mut c_int, capacity: usize) -> usize;
+    pub(crate) fn latlab_drops(socket: c_int) -> i64;
     pub(crate) fn dds_create_domain(domain: u32, configuration: *const c_char) -> DdsEntity;
     pub(crate) fn dds_create_participant(domain: u32, qos: *const Qos, listener: *const Listener) -> DdsEntity;
     pub(crate) fn dds_create_topic(
@@ -146,6 +148,7 @@ unsafe extern "C" {
     ) -> DdsEntity;
     pub(crate) fn dds_delete(entity: DdsEntity) -> DdsReturn;
     pub(crate) fn dds_write(writer: DdsEntity, sample: *const c_void) -> DdsReturn;
+    pub(crate) fn dds_write_flush(writer: DdsEntity) -> DdsReturn;
     pub(crate) fn dds_take(
         reader: DdsEntity,
         samples: *mut *mut c_void,
@@ -174,6 +177,7 @@ unsafe extern "C" {
     pub(crate) fn dds_qset_history(qos: *mut Qos, kind: c_int, depth: i32);
     pub(crate) fn dds_qset_resource_limits(qos: *mut Qos, samples: i32, instances: i32, per_instance: i32);
     pub(crate) fn dds_qset_writer_data_lifecycle(qos: *mut Qos, dispose: bool);
+    pub(crate) fn dds_qset_writer_batching(qos: *mut Qos, batches: bool);
     pub(crate) fn dds_qset_data_representation(qos: *mut Qos, count: u32, values: *const i16);
     pub(crate) fn dds_qset_partition1(qos: *mut Qos, name: *const c_char);
     pub(crate) fn dds_qget_partition(qos: *const Qos, count: *mut u32, names: *mut *mut *mut c_char) -> bool;

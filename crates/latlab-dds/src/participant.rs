@@ -1,7 +1,7 @@
 //! Participants in a domain, and the configuration of the library.
 
 use std::collections::BTreeMap;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::net::IpAddr;
 use std::ptr;
 use std::slice;
@@ -43,6 +43,8 @@ struct Joined {
     participant: Entity,
     _domain: Entity,
     configuration: Vec<String>,
+    /// Those of the library in this domain.
+    sockets: Vec<c_int>,
 }
 
 /// The participants of this process by domain, each with its configuration: the library permits one domain of a number.
@@ -75,6 +77,16 @@ impl Participant {
     /// The effective configuration that is not a default: one setting each, if the configuration traces `config`.
     pub fn configuration(&self) -> &[String] {
         &self.0.configuration
+    }
+
+    /// Datagrams that the kernel dropped at the sockets of the library because a buffer was full, since it joined; `None` if
+    /// the kernel does not count them.
+    pub fn socket_drops(&self) -> Option<u64> {
+        let of = |socket: &c_int| {
+            // SAFETY: takes a number, which is a socket of the library as long as the domain lives.
+            u64::try_from(unsafe { ffi::latlab_drops(*socket) }).ok()
+        };
+        self.0.sockets.iter().map(of).sum::<Option<u64>>().filter(|_| !self.0.sockets.is_empty())
     }
 
     /// What the library has warned of in this process: the first 100 messages.
@@ -134,7 +146,7 @@ impl Participant {
 impl Joined {
     fn new(domain: u32, configuration: &str, address: Option<(IpAddr, u32)>) -> Result<Joined, DdsError> {
         let text = c_string("configure the domain", configuration)?;
-        let _bound = BoundAddress::set(address);
+        let bound = BoundAddress::set(address);
         Messages::collect();
         // SAFETY: the string ends with a zero and is copied.
         let created = unsafe { ffi::dds_create_domain(domain, text.as_ptr()) };
@@ -143,7 +155,7 @@ impl Joined {
         let created = unsafe { ffi::dds_create_participant(domain, ptr::null(), ptr::null()) };
         let participant = Messages::explain(Entity::new("join the domain", created))?;
         let configuration = std::mem::take(&mut Messages::lock().settings);
-        Ok(Joined { participant, _domain: owner, configuration })
+        Ok(Joined { participant, _domain: owner, configuration, sockets: bound.sockets() })
     }
 }
 
@@ -157,7 +169,19 @@ impl BoundAddress {
             Some((IpAddr::V4(address), _)) => set_address(&address.octets(), 0),
             Some((IpAddr::V6(address), scope)) => set_address(&address.octets(), scope),
         }
-        BoundAddress
+        let bound = BoundAddress;
+        // Sockets of an earlier domain are not of this one.
+        bound.sockets();
+        bound
+    }
+
+    /// The sockets since the last call.
+    fn sockets(&self) -> Vec<c_int> {
+        let mut sockets = vec![0; 16];
+        // SAFETY: the function writes at most that many numbers.
+        let count = unsafe { ffi::latlab_take_sockets(sockets.as_mut_ptr(), sockets.len()) };
+        sockets.truncate(count);
+        sockets
     }
 }
 

@@ -38,6 +38,9 @@ pub struct Qos {
     pub reliability: Reliability,
     /// HISTORY.
     pub history: History,
+    /// Of a writer, an extension of the library: samples are collected until [`Writer::flush`](crate::Writer::flush), or
+    /// until a message is full.
+    pub batches: bool,
 }
 
 /// A set of policies of the library, freed when this is dropped.
@@ -64,6 +67,7 @@ impl QosSet {
                 ffi::dds_qset_resource_limits(set, MOST_SAMPLES, -1, MOST_SAMPLES);
             }
             ffi::dds_qset_writer_data_lifecycle(set, false);
+            ffi::dds_qset_writer_batching(set, qos.batches);
             ffi::dds_qset_data_representation(set, 1, &ffi::XCDR1);
             if !partition.is_empty() {
                 ffi::dds_qset_partition1(set, partition.as_ptr());

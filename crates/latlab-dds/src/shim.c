@@ -1,5 +1,6 @@
 /* The types of latlab's topics, as idl/latlab.idl states them; the address of receiving sockets; and checks of the layouts
    and values that src/ffi.rs declares. */
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -83,12 +84,46 @@ void latlab_set_address (const uint8_t *bytes, size_t count, uint32_t scope)
   }
 }
 
+/* The sockets that the calling thread bound since they were last taken; a participant has about three. */
+#define MOST_SOCKETS 16
+static _Thread_local int latlab_sockets[MOST_SOCKETS];
+static _Thread_local size_t latlab_socket_count;
+
+/* Copies them to `place` and forgets them; returns how many there are. */
+size_t latlab_take_sockets (int *place, size_t capacity)
+{
+  const size_t count = latlab_socket_count < capacity ? latlab_socket_count : capacity;
+  memcpy (place, latlab_sockets, count * sizeof (int));
+  latlab_socket_count = 0;
+  return count;
+}
+
+/* Datagrams that the kernel dropped at the socket because its buffer was full, modulo 2^32; -1: unknown (before Linux
+   4.12). */
+int64_t latlab_drops (int socket)
+{
+  uint32_t numbers[SK_MEMINFO_VARS];
+  socklen_t bytes = sizeof (numbers);
+  if (getsockopt (socket, SOL_SOCKET, SO_MEMINFO, numbers, &bytes) != 0 || bytes != sizeof (numbers))
+    return -1;
+  return numbers[SK_MEMINFO_DROPS];
+}
+
+/* One whose port is in use is closed by the library, and is not kept. */
+static int bound (int socket, const struct sockaddr *address, socklen_t bytes)
+{
+  const int code = bind (socket, address, bytes);
+  if (code == 0 && latlab_socket_count < MOST_SOCKETS)
+    latlab_sockets[latlab_socket_count++] = socket;
+  return code;
+}
+
 /* bind(2) of the library: build.rs renames the call in its file of sockets. */
 int latlab_bind (int socket, const struct sockaddr *asked, socklen_t bytes)
 {
   struct sockaddr_storage address;
   if (asked->sa_family != latlab_address.ss_family)
-    return bind (socket, asked, bytes);
+    return bound (socket, asked, bytes);
   memcpy (&address, asked, bytes);
   if (asked->sa_family == AF_INET) {
     struct sockaddr_in *v4 = (struct sockaddr_in *) &address;
@@ -102,7 +137,7 @@ int latlab_bind (int socket, const struct sockaddr *asked, socklen_t bytes)
       v6->sin6_scope_id = own->sin6_scope_id;
     }
   }
-  return bind (socket, (struct sockaddr *) &address, bytes);
+  return bound (socket, (struct sockaddr *) &address, bytes);
 }
 
 #define SAME(name, value) _Static_assert ((name) == (value), #name)

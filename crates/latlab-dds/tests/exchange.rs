@@ -20,7 +20,7 @@ const ROLE: &str = "LATLAB_DDS_TEST_ECHO";
 const RELIABLE: Reliability = Reliability::Reliable { max_blocking: Duration::from_secs(1) };
 
 fn qos(reliability: Reliability) -> Qos {
-    Qos { reliability, history: History::KeepLast(16) }
+    Qos { reliability, history: History::KeepLast(16), batches: false }
 }
 
 fn join(domain: u32) -> Participant {
@@ -46,6 +46,18 @@ impl Ends {
             self.writer.readers().expect("a count") > 0 && self.reader.writer_count().expect("a count") > 0
         });
         self.receiving.take_matched();
+    }
+
+    /// Waits until a message has returned. A writer knows the reader of its peer before that reader knows the writer, and
+    /// until then samples with best effort are lost.
+    fn await_echo(&mut self) {
+        let first = b"first";
+        let returned = (0..100).any(|_| {
+            self.writer.write(first, 7).expect("written");
+            self.next(Duration::from_millis(100)).is_some()
+        });
+        assert!(returned, "the peer returns messages");
+        while self.next(Duration::from_millis(300)).is_some() {}
     }
 
     /// The next message, which a thread of the library takes.
@@ -129,6 +141,7 @@ fn messages_return_whatever_their_type_and_reliability() {
         let participant = join(domain);
         let mut ends = Ends::new(&participant, ("probes", "answers"), kind, qos(reliability), "");
         ends.await_match();
+        ends.await_echo();
         for (number, size) in [0usize, 1, 32, 1_472, 8_192, 63_000].into_iter().enumerate() {
             let message: Vec<u8> = (0..size).map(|index| (index * 7 + number) as u8).collect();
             ends.writer.write(&message, 7).expect("written");
@@ -200,6 +213,21 @@ fn writers_are_known_by_partition_and_participant() {
     drop(writer);
     wait_until("its end is noticed", || reader.writer_count() == Ok(0));
     assert_eq!(reader.writer(found[0]), None);
+}
+
+#[test]
+fn a_batch_is_sent_when_it_is_flushed() {
+    let participant = join(31);
+    let batching = Qos { batches: true, ..qos(RELIABLE) };
+    let mut ends = Ends::new(&participant, ("t", "t"), TopicType::Message, batching, "");
+    ends.await_match();
+    for number in 0..3 {
+        ends.writer.write(&[number], 0).expect("written");
+    }
+    ends.writer.flush().expect("sent");
+    for number in 0..3 {
+        assert_eq!(ends.next(Duration::from_secs(5)), Some(vec![number]));
+    }
 }
 
 #[test]

@@ -5,36 +5,64 @@ use std::io;
 
 use crate::done;
 
+const CALLING_THREAD: c_int = 0;
+
 /// Puts the calling thread under SCHED_FIFO. Threads and processes that it starts have normal scheduling
 /// (SCHED_RESET_ON_FORK), so that only the measuring thread has priority.
+pub fn set_fifo(priority: u8) -> io::Result<()> {
+    set_policy(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
+}
+
+/// Puts the calling thread under SCHED_FIFO, and threads and processes that it starts too.
+pub fn set_inherited_fifo(priority: u8) -> io::Result<()> {
+    set_policy(libc::SCHED_FIFO, priority)
+}
+
+/// Puts the calling thread under SCHED_BATCH, and threads and processes that it starts too: when one is woken, it does not
+/// preempt a thread with normal scheduling. Needs no privilege.
+/// [sched(7)](https://man7.org/linux/man-pages/man7/sched.7.html)
+pub fn set_inherited_batch() -> io::Result<()> {
+    set_policy(libc::SCHED_BATCH, 0)
+}
+
 /// [sched_setscheduler(2)](https://man7.org/linux/man-pages/man2/sched_setscheduler.2.html) as a raw system call: musl's
 /// function of that name always fails, since POSIX defines it for processes and Linux implements it for threads.
-pub fn set_fifo(priority: u8) -> io::Result<()> {
+fn set_policy(policy: c_int, priority: u8) -> io::Result<()> {
     // The kernel's struct sched_param has one field; musl's is larger.
     let parameter: c_int = priority.into();
-    const CALLING_THREAD: c_int = 0;
-    const POLICY: c_int = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the kernel reads one int through the pointer, and `parameter` is one.
-    let answer = unsafe { libc::syscall(libc::SYS_sched_setscheduler, CALLING_THREAD, POLICY, &raw const parameter) };
+    let answer = unsafe { libc::syscall(libc::SYS_sched_setscheduler, CALLING_THREAD, policy, &raw const parameter) };
     done(answer as c_int)
+}
+
+/// The policy of the calling thread, without flags.
+fn policy() -> io::Result<c_int> {
+    // SAFETY: takes a number and returns one.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, CALLING_THREAD) };
+    done(policy.min(0) as c_int)?;
+    Ok(policy as c_int & !libc::SCHED_RESET_ON_FORK)
+}
+
+/// The priority of the calling thread under SCHED_FIFO; `None` under another policy.
+/// [sched_getparam(2)](https://man7.org/linux/man-pages/man2/sched_getparam.2.html)
+pub fn fifo_priority() -> io::Result<Option<u8>> {
+    if policy()? != libc::SCHED_FIFO {
+        return Ok(None);
+    }
+    let mut parameter: c_int = 0;
+    // SAFETY: the kernel writes one int through the pointer, and `parameter` is one.
+    let answer = unsafe { libc::syscall(libc::SYS_sched_getparam, CALLING_THREAD, &raw mut parameter) };
+    done(answer as c_int)?;
+    Ok(u8::try_from(parameter).ok())
 }
 
 /// Puts the calling thread under normal scheduling if it has a real-time policy; other policies stay. Needs no privilege.
 /// [sched_setscheduler(2)](https://man7.org/linux/man-pages/man2/sched_setscheduler.2.html)
 pub fn leave_real_time() -> io::Result<()> {
-    const CALLING_THREAD: c_int = 0;
-    // SAFETY: takes a number and returns one.
-    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, CALLING_THREAD) };
-    done(policy.min(0) as c_int)?;
-    if !matches!(policy as c_int & !libc::SCHED_RESET_ON_FORK, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE)
-    {
-        return Ok(());
+    match policy()? {
+        libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE => set_policy(libc::SCHED_OTHER, 0),
+        _ => Ok(()),
     }
-    let parameter: c_int = 0;
-    // SAFETY: the kernel reads one int through the pointer, and `parameter` is one.
-    let answer =
-        unsafe { libc::syscall(libc::SYS_sched_setscheduler, CALLING_THREAD, libc::SCHED_OTHER, &raw const parameter) };
-    done(answer as c_int)
 }
 
 /// The CPU of the calling thread; `None` if reading it would enter the kernel.

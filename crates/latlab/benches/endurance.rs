@@ -1,4 +1,4 @@
-//! Memory use with ten million probes, a schedule of 100,000 probes a second, wake-ups of eight threads, a stream of
+//! Memory use with ten million probes over UDP and one million long ones over DDS, a schedule of 100,000 probes a second, wake-ups of eight threads, a stream of
 //! one minute, and a summary compared with that of DuckDB.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
@@ -57,6 +57,9 @@ fn measure(options: &Options, mut add: impl FnMut(&str, (Vec<Line>, Value))) -> 
         let (recording, outcome) = memory::run(options, store.path())?;
         add("memory", outcome);
         add("summary", summary::run(options, &recording)?);
+    }
+    if options.wants("dds") {
+        add("dds", memory::run_dds(options)?);
     }
     Ok(())
 }

@@ -2,8 +2,9 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ffi::{c_char, c_int, c_ulong};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use latlab::recording::manifest::RunEnding;
 use latlab::recording::{RecordingWriter, Store};
@@ -12,6 +13,9 @@ use latlab::recording::{RecordingWriter, Store};
 mod armed;
 #[path = "alloc/connected.rs"]
 mod connected;
+#[cfg(feature = "dds")]
+#[path = "alloc/dds.rs"]
+mod dds;
 mod runs;
 #[path = "alloc/sleeping.rs"]
 mod sleeping;
@@ -23,9 +27,38 @@ struct Counting;
 
 thread_local! {
     static COUNT: Cell<Option<u64>> = const { Cell::new(None) };
+    /// Whether this thread is one in which the DDS library receives, once that was asked.
+    static RECEIVES: Cell<Option<bool>> = const { Cell::new(None) };
+}
+
+/// Calls of all threads.
+static OF_ALL_THREADS: AtomicU64 = AtomicU64::new(0);
+/// Calls of the threads in which the DDS library receives.
+static OF_LIBRARY_THREADS: AtomicU64 = AtomicU64::new(0);
+
+unsafe extern "C" {
+    /// prctl(2).
+    fn prctl(option: c_int, name: *mut c_char, ...) -> c_int;
+}
+
+/// Whether this thread has the name of one in which Cyclone DDS receives (`recv…`) or passes samples on (`dq.…`).
+fn receives() -> bool {
+    const GET_NAME: c_int = 16;
+    let mut name = [0u8; 16];
+    // SAFETY: the name of a thread has at most 16 bytes; the other arguments are not used.
+    unsafe { prctl(GET_NAME, name.as_mut_ptr().cast(), 0 as c_ulong, 0 as c_ulong, 0 as c_ulong) };
+    name.starts_with(b"recv") || name.starts_with(b"dq.")
 }
 
 fn count() {
+    OF_ALL_THREADS.fetch_add(1, Ordering::Relaxed);
+    let known = RECEIVES.try_with(|receives| receives.get()).ok().flatten();
+    if known.unwrap_or_else(receives) {
+        OF_LIBRARY_THREADS.fetch_add(1, Ordering::Relaxed);
+    }
+    if known.is_none() {
+        _ = RECEIVES.try_with(|known| known.set(Some(receives())));
+    }
     // A thread that ends has no counter any more.
     _ = COUNT.try_with(|count| count.set(count.get().map(|calls| calls + 1)));
 }
@@ -61,6 +94,18 @@ fn calls_so_far() -> u64 {
         COUNT.set(Some(0));
         0
     })
+}
+
+/// Calls to the allocator by all threads of this process.
+#[cfg(feature = "dds")]
+fn calls_of_all_threads() -> u64 {
+    OF_ALL_THREADS.load(Ordering::Relaxed)
+}
+
+/// Calls to the allocator by the threads in which the DDS library receives.
+#[cfg(feature = "dds")]
+fn calls_of_library_threads() -> u64 {
+    OF_LIBRARY_THREADS.load(Ordering::Relaxed)
 }
 
 /// Calls to the allocator that `work` makes on this thread.

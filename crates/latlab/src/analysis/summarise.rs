@@ -186,6 +186,7 @@ fn of_manifest<S: ProbeSource>(source: &S, counts: &RunCounts) -> Summary {
         duration_ns: counts.duration(),
         timed_out_ns: manifest.run.timed_out_ns,
         refused_pause_ns: manifest.run.refused_pause_ns,
+        discovery_ns: manifest.run.dds.as_ref().map(|dds| dds.discovery_ns),
         strays: manifest.run.strays.clone(),
         socket_errors: manifest.run.socket_errors.clone(),
         ratios: Ratios::default(),

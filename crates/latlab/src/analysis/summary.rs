@@ -77,6 +77,8 @@ pub struct Summary {
     pub timed_out_ns: Nanos,
     /// Time that a closed loop paused after refused sends, after the warm-up.
     pub refused_pause_ns: Nanos,
+    /// From joining the DDS domain until both ends were known, before the warm-up; `None` over other transports.
+    pub discovery_ns: Option<Nanos>,
     /// Datagrams that were not valid answers: reason → count.
     pub strays: BTreeMap<String, u64>,
     /// ICMP errors about measured probes: name of the errno → count.

@@ -293,7 +293,7 @@ impl StreamRunSpec {
     }
 }
 
-/// The system call that passes the packets of a stream to the kernel.
+/// How the packets of a stream are passed on: by a system call, or by the writer of a DDS topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SendMode {
@@ -304,11 +304,16 @@ pub enum SendMode {
     /// One call for a buffer that the kernel or the NIC cuts into packets: generic segmentation offload (UDP_SEGMENT,
     /// udp(7)).
     Gso,
+    /// Over DDS: the writer collects a batch of samples (writer batching) and sends them in as few RTPS messages as hold them.
+    Batch,
 }
 
 impl SendMode {
     /// Every mode, the default first.
-    pub const ALL: [SendMode; 3] = [SendMode::Send, SendMode::Sendmmsg, SendMode::Gso];
+    pub const ALL: [SendMode; 4] = [SendMode::Send, SendMode::Sendmmsg, SendMode::Gso, SendMode::Batch];
+
+    /// Those of UDP sockets, the default first.
+    pub const OF_SOCKETS: [SendMode; 3] = [SendMode::Send, SendMode::Sendmmsg, SendMode::Gso];
 
     /// The word of `--mode`.
     pub const fn word(self) -> &'static str {
@@ -316,6 +321,7 @@ impl SendMode {
             SendMode::Send => "send",
             SendMode::Sendmmsg => "sendmmsg",
             SendMode::Gso => "gso",
+            SendMode::Batch => "batch",
         }
     }
 
@@ -323,7 +329,7 @@ impl SendMode {
     pub fn packets_per_call(self, size_bytes: u32, batch: u16) -> u16 {
         let most = match self {
             SendMode::Send => 1,
-            SendMode::Sendmmsg => batch,
+            SendMode::Sendmmsg | SendMode::Batch => batch,
             // The buffer is limited to the size of one datagram.
             SendMode::Gso => {
                 let fitting = defaults::SIZE_MAX_BYTES / size_bytes.max(1);
@@ -522,6 +528,7 @@ mod tests {
             (SendMode::Gso, 32_768, 64, 1),
             (SendMode::Gso, 65_507, 64, 1),
             (SendMode::Sendmmsg, 64, 0, 1),
+            (SendMode::Batch, 65_507, 1_024, 1_024),
         ];
         for (mode, size_bytes, batch, expected) in rows {
             assert_eq!(mode.packets_per_call(size_bytes, batch), expected, "{mode:?} {size_bytes} × {batch}");

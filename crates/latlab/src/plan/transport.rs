@@ -25,6 +25,8 @@ pub struct TransportProperties {
     pub word: &'static str,
     /// The name in messages.
     pub name: &'static str,
+    /// A message of a stream.
+    pub message: &'static str,
     /// Messages travel in a connection, not in packets of their own: loss delays them, fragments do not occur, a slow
     /// receiver slows the sender down, and a reflector sends nothing on its own. Listening for it is an option of `serve`.
     pub connection_oriented: bool,
@@ -44,6 +46,7 @@ impl TransportKind {
             TransportKind::Udp => &TransportProperties {
                 word: "udp",
                 name: "UDP",
+                message: "packet",
                 connection_oriented: false,
                 has_own_threads: false,
                 stream_settles: defaults::STREAM_SETTLES,
@@ -51,6 +54,7 @@ impl TransportKind {
             TransportKind::Tcp => &TransportProperties {
                 word: "tcp",
                 name: "TCP",
+                message: "packet",
                 connection_oriented: true,
                 has_own_threads: false,
                 stream_settles: Nanos(defaults::STREAM_SETTLES_CONNECTED.0 * 2),
@@ -58,6 +62,7 @@ impl TransportKind {
             TransportKind::Dds => &TransportProperties {
                 word: "dds",
                 name: "DDS",
+                message: "sample",
                 connection_oriented: false,
                 has_own_threads: true,
                 stream_settles: defaults::STREAM_SETTLES,

@@ -49,8 +49,17 @@ pub(super) fn remarks(summaries: &[Summary]) -> Vec<RemarkView> {
     let coincidences = summaries.iter().zip(&names).flat_map(|(summary, name)| coincidence_remarks(summary, name));
     let alike = summaries.iter().all(|summary| summary.loads == first.loads);
     let loads = if alike { load_remarks(&first.loads) } else { Vec::new() };
+    let discovery = discovery(summaries).map(|text| RemarkView { label: "discovery".into(), text });
     let instrument = RemarkView { label: "instrument".into(), text: instrument(summaries) };
-    loads.into_iter().chain(common).chain(coincidences).chain([instrument]).collect()
+    loads.into_iter().chain(common).chain(coincidences).chain(discovery).chain([instrument]).collect()
+}
+
+/// Formats the time in which DDS ends found each other: of one run, or the range over several.
+fn discovery(summaries: &[Summary]) -> Option<String> {
+    let spans = || summaries.iter().filter_map(|summary| summary.discovery_ns);
+    let (least, most) = (spans().min()?, spans().max()?);
+    let range = if least == most { span(most) } else { format!("{} to {}", span(least), span(most)) };
+    Some(format!("{range} until both ends were known, before the warm-up"))
 }
 
 /// Formats the known causes of the median lateness and possible causes of the remainder.
@@ -265,6 +274,10 @@ pub(super) fn packets(summary: &Summary) -> Option<String> {
     let drops = match (stream.socket_drops, stream.drops_are_merged) {
         (Some(drops), true) if drops > 0 => {
             Some(format!("at the receiver's socket at least {} buffers", grouped(drops)))
+        }
+        // One sample is several datagrams, or one datagram several samples.
+        (Some(drops), false) if total.lost() > 0 && summary.discovery_ns.is_some() => {
+            (drops > 0).then(|| format!("datagrams dropped at the receiver's sockets {}", grouped(drops)))
         }
         (Some(drops), false) if total.lost() > 0 => {
             Some(format!("at the receiver's socket {}", grouped(drops.min(total.lost()))))

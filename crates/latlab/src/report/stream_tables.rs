@@ -9,6 +9,7 @@ use crate::analysis::{
     StreamTotals, Summary,
 };
 use crate::metric::Metric;
+use crate::plan::TransportKind;
 use crate::stats::Description;
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, BitRateUnit, TimeUnit, bit_rate, grouped, percent, quantile, significant, span};
@@ -34,6 +35,21 @@ pub(super) fn or_absent(value: Option<String>) -> String {
     value.unwrap_or_else(|| ABSENT.into())
 }
 
+/// A message of these streams: a packet, or over DDS a sample.
+fn message(summaries: &[Summary]) -> &'static str {
+    let word = summaries.first().and_then(|summary| summary.condition.transport.as_deref());
+    let of_first = TransportKind::ALL.into_iter().find(|kind| Some(kind.word()) == word).unwrap_or_default();
+    let is_shared = summaries.iter().all(|summary| summary.condition.transport.as_deref() == word);
+    if is_shared { of_first.properties().message } else { TransportKind::default().properties().message }
+}
+
+fn message_rate(message: &str, per_second: f64) -> String {
+    match message {
+        "packet" => packet_rate(per_second),
+        message => format!("{} {message}s/s", grouped(per_second.round() as u64)),
+    }
+}
+
 pub(super) fn packet_rate(pps: f64) -> String {
     match pps {
         pps if pps >= 999_500.0 => format!("{} Mpps", significant(pps / 1e6)),
@@ -57,13 +73,14 @@ fn both_ends(stream: &StreamFigures, summary: &Summary) -> TableView {
         (rates.offered_bps, rates.offered_pps, total.sent, stream.sender_cpu),
         (rates.delivered_bps, rates.delivered_pps, total.delivered, stream.receiver_cpu),
     ];
+    let message = message(std::slice::from_ref(summary));
     let cpu = |of: fn(&CpuCost) -> String| ends.map(|end| or_absent(end.3.as_ref().map(of)));
     let columns = vec![
         column("rate", ends.map(|end| or_absent(end.0.map(bit_rate)))),
-        column("", ends.map(|end| or_absent(end.1.map(packet_rate)))),
-        column("packets", ends.map(|end| grouped(end.2))),
+        column("", ends.map(|end| or_absent(end.1.map(|rate| message_rate(message, rate))))),
+        column(&format!("{message}s"), ends.map(|end| grouped(end.2))),
         column("CPU", cpu(|cost| or_absent(cost.share.map(percent)))),
-        column("a packet", cpu(|cost| nanos(cost.per_packet_ns))),
+        column(&format!("a {message}"), cpu(|cost| nanos(cost.per_packet_ns))),
         column("a byte", cpu(|cost| nanos(cost.per_byte_ns))),
     ];
     TableView {
@@ -83,17 +100,18 @@ fn rows_of_runs(summaries: &[Summary], names: &[String]) -> TableView {
             summaries.iter().map(|summary| or_absent(summary.stream.as_ref().map(|stream| of(summary, stream))));
         cells.collect::<Vec<_>>()
     };
+    let message = message(summaries);
     let per_packet = |cost: Option<CpuCost>| nanos(cost.and_then(|cost| cost.per_packet_ns));
     let columns = vec![
         column("offered", all(&|_, stream| or_absent(stream.rates.offered_bps.map(bit_rate)))),
         column("delivered", all(&|_, stream| or_absent(stream.rates.delivered_bps.map(bit_rate)))),
-        column("", all(&|_, stream| or_absent(stream.rates.delivered_pps.map(packet_rate)))),
+        column("", all(&|_, stream| or_absent(stream.rates.delivered_pps.map(|rate| message_rate(message, rate))))),
         column("lost", all(&|summary, _| or_absent(summary.ratios.loss.map(percent)))),
         column("sending", all(&|_, stream| per_packet(stream.sender_cpu))),
         column("receiving", all(&|_, stream| per_packet(stream.receiver_cpu))),
     ];
     TableView {
-        title: "rates of payload; CPU time of a packet".into(),
+        title: format!("rates of payload; CPU time of a {message}"),
         note: String::new(),
         corner: String::new(),
         rows: names.iter().map(|label| RowView { label: label.clone(), quiet: false }).collect(),
@@ -167,7 +185,7 @@ fn by_flow(summary: &Summary, name: &str) -> Option<TableView> {
     let columns = vec![
         column("offered", all(&|flow| rate(flow.sent, flow.sending))),
         column("delivered", all(&|flow| rate(flow.delivered, flow.counting))),
-        column("packets", all(&|flow| grouped(flow.decided))),
+        column(&format!("{}s", message(std::slice::from_ref(summary))), all(&|flow| grouped(flow.decided))),
         column("lost", all(&|flow| grouped(flow.lost()))),
         column("reordered", all(&|flow| grouped(flow.reordered))),
         column("duplicates", all(&|flow| grouped(flow.duplicates))),

@@ -50,7 +50,7 @@ impl UpStream {
         let stride = match options.mode {
             // The kernel segments a contiguous buffer.
             SendMode::Gso => size,
-            SendMode::Send | SendMode::Sendmmsg => size.min(STRIDE_BYTES_MAX),
+            SendMode::Send | SendMode::Sendmmsg | SendMode::Batch => size.min(STRIDE_BYTES_MAX),
         };
         let mut packets = PacketBuffer::new((usize::from(packets_per_call) - 1) * stride + size);
         let buffer = packets.bytes();

@@ -4,6 +4,7 @@ use std::env;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -11,15 +12,16 @@ use std::time::Duration;
 use latlab_dds::{
     DdsError, IMPLEMENTATION, Participant, Qos, Reader, Receiving, TopicType, Writer, are_matched, policy_name,
 };
+use latlab_sys::scheduler;
 use rustix::io::Errno;
 
 use super::error::TransportError;
-use super::interface::{BurstTransport, OpenPath, PathReport, PathTransport, Transport};
+use super::interface::{BurstTransport, OpenPath, Packets, PathReport, PathTransport, Transport, send_each};
 use super::udp::local_address_towards;
 use super::wait::WaitStrategy;
 use crate::clock::{Clock, Monotonic};
 use crate::facts::DdsFacts;
-use crate::plan::{DdsSpec, History, PathSpec, Reliability, defaults};
+use crate::plan::{DdsSpec, History, PathSpec, Reliability, SendMode, SenderSocketOptions, defaults};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// A partner is searched for as long as HELLOs are sent over UDP.
@@ -71,6 +73,7 @@ pub(crate) const fn topic_type(keyed: bool) -> TopicType {
 
 pub(crate) fn qos(reliability: Reliability, history: History) -> Qos {
     Qos {
+        batches: false,
         reliability: match reliability {
             Reliability::BestEffort => latlab_dds::Reliability::BestEffort,
             Reliability::Reliable => latlab_dds::Reliability::Reliable { max_blocking: MAX_BLOCKING },
@@ -90,8 +93,10 @@ pub(super) fn partition(address: SocketAddr, reliability: Reliability, sender: &
     format!("latlab/{ip}/{port}/{}/{sender}", reliability.word())
 }
 
-/// Joins the domain of `spec` at `local`. `peer`: the host that is asked for its participants, which may be this one.
-pub(crate) fn join(spec: DdsSpec, local: IpAddr, peer: IpAddr) -> Result<Participant, TransportError> {
+/// Joins the domain of `spec` at `local`. `peer`: the host that is asked for its participants, which may be this one. The
+/// threads of the library get the pin and the priority of the calling thread; if that `spins`, see
+/// [`set_policy_of_library`].
+pub(crate) fn join(spec: DdsSpec, local: IpAddr, peer: IpAddr, spins: bool) -> Result<Participant, TransportError> {
     if spec.multicast && local.is_loopback() {
         // Its sockets receive at every address.
         return Err(TransportError::LoopbackMulticast);
@@ -99,12 +104,34 @@ pub(crate) fn join(spec: DdsSpec, local: IpAddr, peer: IpAddr) -> Result<Partici
     let configuration = configuration(spec, local, peer);
     // With multicast a socket must receive what is sent to the group.
     let address = (!spec.multicast).then_some((local, 0));
-    let joined = Participant::join(u32::from(spec.domain), &configuration, address);
-    let participant = joined.map_err(dds_error(spec.domain))?;
+    let refused = |error: io::Error| TransportError::Dds { domain: spec.domain, cause: error.to_string() };
+    let priority = scheduler::fifo_priority().map_err(refused)?;
+    // Its threads inherit from the one that joins.
+    let joined = thread::scope(|scope| {
+        let join = || {
+            set_policy_of_library(priority, spins).map_err(refused)?;
+            let joined = Participant::join(u32::from(spec.domain), &configuration, address);
+            joined.map_err(dds_error(spec.domain))
+        };
+        let joining = thread::Builder::new().name("join".into()).spawn_scoped(scope, join).map_err(refused)?;
+        joining.join().unwrap_or_else(|panic| resume_unwind(panic))
+    });
+    let participant = joined?;
     let interfaces = participant.configuration().iter().filter(|line| line.contains("/NetworkInterface[@"));
     match interfaces.count() {
         0 | 1 => Ok(participant),
         _ => Err(TransportError::OtherInterfaces { local }),
+    }
+}
+
+/// Sets the policy of the calling thread, which is to start those of the library. With a real-time priority they have the
+/// same. Beside a thread that polls they have SCHED_BATCH: a receiving thread that is woken on the CPU of the poller then
+/// runs at its next `sched_yield`, and not after an interrupt that has to preempt it, which takes longer.
+fn set_policy_of_library(priority: Option<u8>, spins: bool) -> io::Result<()> {
+    match priority {
+        Some(priority) => scheduler::set_inherited_fifo(priority),
+        None if spins => scheduler::set_inherited_batch(),
+        None => Ok(()),
     }
 }
 
@@ -151,6 +178,8 @@ pub struct DdsTransport {
     participant: Participant,
     receiving: Receiving,
     delivery: Delivery,
+    /// The writer collects samples until it is flushed.
+    batches: bool,
     received_at: Option<Stamp<SenderClock>>,
     local: SocketAddr,
     peer: SocketAddr,
@@ -159,7 +188,8 @@ pub struct DdsTransport {
 
 impl DdsTransport {
     /// Joins the domain and waits until the readers and writers at `peer` are known; with port 0 these are of a plain echo
-    /// in the default partition. When `stop` is set the attempt ends at once.
+    /// in the default partition. When `stop` is set the attempt ends at once. Samples leave as `sending` says: one by one, or
+    /// in batches.
     ///
     /// # Errors
     /// The library refuses the configuration or the address, or no partner is found within 3 s.
@@ -168,11 +198,14 @@ impl DdsTransport {
         peer: SocketAddr,
         wait: WaitStrategy,
         stop: &AtomicBool,
+        sending: SenderSocketOptions,
     ) -> Result<DdsTransport, TransportError> {
+        let batches = sending.mode == SendMode::Batch;
         let spec = path.dds.unwrap_or_default();
         let start = Monotonic.now();
         let local = local_address_towards(path, peer.ip())?;
-        let participant = join(spec, local, peer.ip())?;
+        let delivery = Delivery::new(wait == WaitStrategy::Spin, spec.history);
+        let participant = join(spec, local, peer.ip(), delivery == Delivery::Poll)?;
         let partition = match peer.port() {
             0 => String::new(),
             _ => partition(peer, spec.reliability, &format!("{:016x}", fresh_number())),
@@ -181,13 +214,14 @@ impl DdsTransport {
             (topics(spec.keyed), topic_type(spec.keyed), qos(spec.reliability, spec.history));
         let (receiving, refused) = (Receiving::default(), dds_error(spec.domain));
         let reader = participant.reader(answers, kind, qos, &partition, &receiving).map_err(&refused)?;
-        let writer = participant.writer(probes, kind, qos, &partition).map_err(&refused)?;
+        let writer = participant.writer(probes, kind, Qos { batches, ..qos }, &partition).map_err(&refused)?;
         let mut transport = DdsTransport {
             writer,
             reader,
             participant,
             receiving,
-            delivery: Delivery::new(wait == WaitStrategy::Spin, spec.history),
+            delivery,
+            batches,
             received_at: None,
             local: SocketAddr::new(local, 0),
             peer,
@@ -260,6 +294,11 @@ impl DdsTransport {
     }
 
     #[inline]
+    fn flush(&mut self) -> Result<(), DdsError> {
+        if self.batches { self.writer.flush() } else { Ok(()) }
+    }
+
+    #[inline]
     fn take(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         Ok(self.reader.take(buffer).map_err(io_error)?.map(|sample| sample.bytes))
     }
@@ -278,7 +317,7 @@ fn fresh_number() -> u64 {
 impl Transport for DdsTransport {
     #[inline]
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
-        self.writer.write(message, KEY).map_err(io_error)
+        self.writer.write(message, KEY).and_then(|()| self.flush()).map_err(io_error)
     }
 
     #[inline]
@@ -308,12 +347,29 @@ impl Transport for DdsTransport {
     }
 
     fn report(&self) -> PathReport {
-        PathReport { dds: Some(self.facts()), ..PathReport::default() }
+        PathReport { socket_drops: self.participant.socket_drops(), dds: Some(self.facts()), ..PathReport::default() }
     }
 }
 
-/// One sample at a time.
-impl BurstTransport for DdsTransport {}
+impl BurstTransport for DdsTransport {
+    #[inline]
+    fn burst(&mut self, packets: Packets<'_>) -> io::Result<usize> {
+        if !self.batches {
+            return send_each(self, packets);
+        }
+        let mut written = 0;
+        for packet in packets.iter() {
+            match self.writer.write(packet, KEY).map_err(io_error) {
+                Err(error) if written == 0 => return Err(error),
+                // The next burst begins with it.
+                Err(_) => break,
+                Ok(()) => written += 1,
+            }
+        }
+        self.flush().map_err(io_error)?;
+        Ok(written)
+    }
+}
 
 impl PathTransport for DdsTransport {
     fn path(&self) -> OpenPath {

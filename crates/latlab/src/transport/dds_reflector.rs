@@ -68,7 +68,8 @@ impl DdsReflector {
     pub fn bind(local: SocketAddr, wait: WaitMode, spec: DdsSpec) -> Result<DdsReflector, TransportError> {
         let bound = UdpSocket::bind(local).and_then(|port| Ok((port.local_addr()?, port)));
         let (address, port) = bound.map_err(|source| TransportError::Bind { local, source })?;
-        let participant = join(spec, address.ip(), address.ip())?;
+        let delivery = Delivery::new(wait == WaitMode::Spin, spec.history);
+        let participant = join(spec, address.ip(), address.ip(), delivery == Delivery::Poll)?;
         let receiving = Receiving::default();
         let mut readers = Vec::new();
         for reliability in Reliability::ALL {
@@ -84,7 +85,7 @@ impl DdsReflector {
             readers,
             participant,
             receiving,
-            delivery: Delivery::new(wait == WaitMode::Spin, spec.history),
+            delivery,
             spec,
             address,
             _port: port,
@@ -232,10 +233,10 @@ impl ReflectorSocket for DdsReflector {
         self.senders[position].answers.write(datagram, KEY).map_err(io_error)
     }
 
-    /// Samples that the library lost, and those of writers that are not senders.
+    /// Datagrams dropped at the sockets of the library, and samples of writers that are not senders.
     fn report(&self) -> SocketReport {
-        let lost = self.readers.iter().map(|it| it.reader.lost().map_or(0, u64::from)).sum::<u64>();
-        SocketReport { drops: Some(self.ignored + lost), ..SocketReport::default() }
+        let drops = self.participant.socket_drops().map(|drops| drops + self.ignored);
+        SocketReport { drops, ..SocketReport::default() }
     }
 
     fn receiving_threads(&self) -> Option<Box<dyn ReceivingThreads>> {

@@ -196,12 +196,12 @@ impl TransportFamily for Dds {
     type Listener = DdsReflector;
 
     fn open(options: &PathOptions<'_>) -> Result<DdsTransport, TransportError> {
-        DdsTransport::open(options.path, options.peer, options.wait, options.stop)
+        Dds::open_stream(options, SenderSocketOptions::PLAIN)
     }
 
-    /// The library sends one sample at a time: the socket options for streams do not apply.
-    fn open_stream(options: &PathOptions<'_>, _: SenderSocketOptions) -> Result<DdsTransport, TransportError> {
-        Dds::open(options)
+    /// Of the options for streams, batches apply.
+    fn open_stream(options: &PathOptions<'_>, sending: SenderSocketOptions) -> Result<DdsTransport, TransportError> {
+        DdsTransport::open(options.path, options.peer, options.wait, options.stop, sending)
     }
 
     fn bind(local: SocketAddr, options: &ListenOptions) -> Result<Bound<DdsReflector>, TransportError> {

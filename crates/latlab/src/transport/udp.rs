@@ -359,7 +359,7 @@ impl BurstTransport for UdpStream {
     fn burst(&mut self, packets: Packets<'_>) -> io::Result<usize> {
         let (size, stride) = (packets.size_bytes(), packets.stride_bytes());
         match self.options.mode {
-            SendMode::Send => send_each(self, packets),
+            SendMode::Send | SendMode::Batch => send_each(self, packets),
             SendMode::Sendmmsg => {
                 let UdpStream { socket, batch, .. } = self;
                 match batch.send(socket.as_fd(), packets.bytes(), size, stride) {
@@ -516,7 +516,7 @@ mod tests {
     }
 
     fn all_options() -> impl Iterator<Item = SenderSocketOptions> {
-        let modes = SendMode::ALL.into_iter();
+        let modes = SendMode::OF_SOCKETS.into_iter();
         modes.flat_map(|mode| {
             [true, false].map(|connect| SenderSocketOptions { mode, connect, ..SenderSocketOptions::PLAIN })
         })

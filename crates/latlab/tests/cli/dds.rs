@@ -133,6 +133,75 @@ fn a_reflector_on_loopback_receives_nothing_else() {
     counters(reflector);
 }
 
+/// Policy and real-time priority of each thread in which the library of `process` receives.
+fn receiving_policies(process: u32) -> Vec<(i32, u32)> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).expect("a process");
+    let of = |thread: std::io::Result<fs::DirEntry>| {
+        let stat = fs::read_to_string(thread.ok()?.path().join("stat")).ok()?;
+        // Fields 40 and 41 of proc_pid_stat(5); the name stands in brackets before the third.
+        let (name, others) = stat.split_once('(')?.1.rsplit_once(')')?;
+        let fields: Vec<&str> = others.split_whitespace().collect();
+        name.starts_with("recv").then(|| (fields[38].parse().expect("a number"), fields[37].parse().expect("a number")))
+    };
+    threads.filter_map(of).collect()
+}
+
+#[test]
+fn receiving_threads_have_the_priority_of_the_reflector_or_do_not_preempt_one_that_spins() {
+    let [other, fifo, batch] = [0, 1, 3];
+    if !privileged() {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary directory");
+    for (domain, options, expected) in
+        [(62, "", (other, 0)), (63, "--fifo 10", (fifo, 10)), (64, "--wait spin", (batch, 0))]
+    {
+        let (reflector, address) = serve(home.path(), domain, options);
+        let policies = receiving_policies(reflector.pid().as_raw_pid() as u32);
+        assert!(!policies.is_empty() && policies.iter().all(|policy| *policy == expected), "{options}: {policies:?}");
+        let measured = ping(home.path(), &address, domain, &format!("{options} -n 100 --timeout 5s")).measured();
+        expect_answered(&measured.json(), 100);
+        counters(reflector);
+    }
+}
+
+/// The sum of a count over the flows of a stream.
+fn of_flows(document: &Value, name: &str) -> u64 {
+    let flows = document["stream"]["flows"].as_array().expect("flows");
+    flows.iter().map(|flow| flow[name].as_u64().expect("a number")).sum()
+}
+
+#[test]
+fn samples_are_streamed_one_by_one_or_in_batches() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    for (options, mode) in [
+        ("", "send"),
+        ("--wait spin", "send"),
+        ("--mode batch", "batch"),
+        ("--mode batch --batch 8 --keyed --reliability reliable --history keep-all", "batch"),
+    ] {
+        let line = format!("{options} -s 256 -d 500ms --warmup 50ms");
+        let stream = ["stream", "local", "--transport", "dds", "--domain", "65", "--json", "--no-record"];
+        let document = Latlab::at(home.path()).args(stream).line(&line).measured().json();
+        let counts = ["sent", "delivered"].map(|name| of_flows(&document, name));
+        assert_eq!(document["condition"]["mode"], mode, "{options}");
+        assert!(counts[0] > 1_000 && counts[1] > 0 && counts[1] <= counts[0], "{options}: {counts:?}");
+    }
+}
+
+#[test]
+fn a_paced_stream_of_samples_arrives_whole() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let stream = ["stream", "local", "--transport", "dds", "--domain", "66"];
+    let line = "--rate 2kpps -s 1024 -d 1s --warmup 100ms --flows 2 --reliability reliable --history keep-all";
+    let measured = Latlab::at(home.path()).args(stream).line(line).stdout(contains("samples/s")).measured();
+    let recording = only_recording(measured.directory()).display().to_string();
+    let document = Latlab::at(home.path()).args(["summary", &recording, "--json"]).measured().json();
+    let counts = ["sent", "delivered", "lost"].map(|name| of_flows(&document, name));
+    assert!((1_600..=2_400).contains(&counts[0]), "{counts:?}");
+    assert_eq!((counts[1], counts[2]), (counts[0], 0), "{counts:?}");
+}
+
 #[test]
 fn only_senders_with_the_key_are_answered() {
     let home = tempfile::tempdir().expect("a temporary directory");

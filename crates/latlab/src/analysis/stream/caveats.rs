@@ -17,11 +17,16 @@ pub(in crate::analysis) fn caveats(
     stream: &StreamFigures,
     delivered: Option<&Description>,
 ) -> Vec<Caveat> {
+    let by_library = manifest.spec.transport().is_some_and(|transport| transport.properties().has_own_threads);
+    let (slow_receiver, lost) = match by_library {
+        false => (slow_receiver(stream), lost(stream)),
+        true => (None, lost_by_library(stream)),
+    };
     let of_packets = [
         nothing(stream),
         beyond_reach(manifest, stream),
-        slow_receiver(stream),
-        lost(stream),
+        slow_receiver,
+        lost,
         undecided(&stream.total),
         refused(&stream.total),
         reordered(&stream.total),
@@ -105,8 +110,10 @@ fn faster_options(manifest: &Manifest, asked_pps: f64) -> String {
     let takes_gso = stream.sending.checksum && size_bytes <= max_bytes;
     let mode = match stream.sending.mode {
         _ if is_connection => None,
+        SendMode::Send if stream.transport.properties().has_own_threads => Some("`--mode batch`"),
         SendMode::Send if takes_gso => Some("`--mode sendmmsg` or `gso`"),
         SendMode::Send => Some("`--mode sendmmsg`"),
+        SendMode::Batch => None,
         SendMode::Sendmmsg => takes_gso.then_some("`--mode gso`"),
         SendMode::Gso => None,
     };
@@ -151,14 +158,29 @@ fn slow_receiver(stream: &StreamFigures) -> Option<Caveat> {
     ))
 }
 
+/// Samples that were lost between a writer and a reader: one is several datagrams, or one datagram several samples.
+fn lost_by_library(stream: &StreamFigures) -> Option<Caveat> {
+    let total = &stream.total;
+    let drops = match stream.socket_drops {
+        Some(drops) if drops > 0 => format!("; the sockets of its library dropped {} datagrams", grouped(drops)),
+        _ => String::new(),
+    };
+    let message = format!("{} did not reach the receiver{drops}", of_packets(total.lost(), total.decided));
+    let hint = "`--reliability reliable --history keep-all` lets the writer wait; else a larger `--history`, a larger buffer (`sysctl \
+                net.core.rmem_max` and SocketReceiveBufferSize in CYCLONEDDS_URI), or a lower `--rate`";
+    (total.lost() > 0).then(|| lost_caveat(total, message, hint))
+}
+
+fn lost_caveat(total: &StreamTotals, message: String, hint: &str) -> Caveat {
+    let share = total.lost() as f64 / total.decided.max(1) as f64;
+    let severity = if share >= 0.01 { Severity::Warning } else { Severity::Note };
+    Caveat::new(severity, "lost", message, "the delivered rate is without them", hint)
+}
+
 fn lost(stream: &StreamFigures) -> Option<Caveat> {
     let total = &stream.total;
     let (lost, all) = (total.lost(), total.decided);
-    let share = lost as f64 / all.max(1) as f64;
-    let severity = if share >= 0.01 { Severity::Warning } else { Severity::Note };
-    let caveat = |message: String, hint: &str| {
-        Some(Caveat::new(severity, "lost", message, "the delivered rate is without them", hint))
-    };
+    let caveat = |message: String, hint: &str| Some(lost_caveat(total, message, hint));
     let look = "look for drops on the way: `ip -s link`, `nstat -az UdpRcvbufErrors`, `tc -s qdisc`";
     match stream.socket_drops {
         _ if lost == 0 => None,

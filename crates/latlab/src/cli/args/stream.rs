@@ -101,20 +101,22 @@ pub struct PacketArgs {
     /// Send N flows, each from a port and a thread of its own, 1 to 64 [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub flows: Option<String>,
-    /// Hand packets over by send, sendmmsg or gso [default: send]
+    /// Hand packets over by send, sendmmsg, gso or batch [default: send]
     ///
     /// send: one call for each packet.
     /// sendmmsg: one call for a batch of them.
     /// gso: one call for a buffer that the kernel cuts (UDP_SEGMENT).
+    /// batch: over DDS, the writer collects a batch of samples.
     #[arg(
         long, value_name = "WORD", value_parser = mode_words(), verbatim_doc_comment,
         hide_possible_values = true
     )]
     pub mode: Option<SendMode>,
-    /// How packets travel: udp or tcp [default: udp]
+    /// How packets travel: udp, tcp or dds [default: udp]
     ///
     /// tcp: each flow is a connection, each packet a message in it, and what is
     /// counted arrived; --mode send only. A running `latlab serve` needs --tcp.
+    /// dds: each packet is a sample; `latlab serve` needs --transport dds.
     #[arg(
         long, value_name = "WORD", value_parser = transport_words(), verbatim_doc_comment,
         hide_possible_values = true, hide_short_help = true
@@ -144,8 +146,11 @@ pub struct PacketArgs {
 }
 
 fn mode_words() -> impl TypedValueParser<Value = SendMode> {
-    let of = |word: String| SendMode::ALL.into_iter().find(|mode| mode.word() == word).unwrap_or(SendMode::Send);
-    PossibleValuesParser::new(SendMode::ALL.map(SendMode::word)).map(of)
+    PossibleValuesParser::new(SendMode::ALL.map(SendMode::word)).map(|word| send_mode(&word))
+}
+
+fn send_mode(word: &str) -> SendMode {
+    SendMode::ALL.into_iter().find(|mode| mode.word() == word).unwrap_or(SendMode::Send)
 }
 
 fn on_or_off() -> impl TypedValueParser<Value = bool> {
@@ -216,8 +221,7 @@ pub struct BareStreamArgs {
 }
 
 fn modes() -> impl TypedValueParser<Value = SendMode> {
-    PossibleValuesParser::new(SendMode::ALL.map(SendMode::word))
-        .map(|word| SendMode::ALL.into_iter().find(|mode| mode.word() == word).unwrap_or(SendMode::Send))
+    PossibleValuesParser::new(SendMode::OF_SOCKETS.map(SendMode::word)).map(|word| send_mode(&word))
 }
 
 fn receive_modes() -> impl TypedValueParser<Value = ReceiveMode> {

@@ -166,19 +166,27 @@ fn first_port(typed: Option<&str>, flows: u16) -> Result<Option<u16>, RequestErr
     }
 }
 
-/// Refuses options on sockets, which the DDS library makes itself.
+/// Refuses options on sockets, which the DDS library makes itself, and over other transports that on its writers.
 fn fits_dds(transport: TransportKind, typed: &StreamArgs) -> Result<(), RequestError> {
     let packets = &typed.packets;
     let options = [
         ("--mode sendmmsg", packets.mode == Some(SendMode::Sendmmsg)),
         ("--mode gso", packets.mode == Some(SendMode::Gso)),
-        ("--batch", packets.batch.is_some()),
         ("--checksum off", packets.checksum == Some(false)),
         ("--connect", packets.connect),
         ("--like netperf-udp-stream", typed.like.like.is_some()),
     ];
-    let given = options.into_iter().find(|(_, given)| *given && transport == TransportKind::Dds);
-    given.map_or(Ok(()), |(option, _)| Err(dds::own_sockets(option)))
+    let batches = packets.mode == Some(SendMode::Batch);
+    match options.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) if transport == TransportKind::Dds => Err(dds::own_sockets(option)),
+        _ if batches && transport != TransportKind::Dds => Err(RequestError::OutOfPlace {
+            option: "--mode batch",
+            with: format!("--transport {}", transport.word()),
+            cause: "it is about writers of DDS topics",
+            hint: "`--mode sendmmsg` or `gso` over UDP, or `--transport dds`",
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses options that do not apply to a connection.
@@ -567,6 +575,10 @@ mod tests {
             ("--transport tcp --search", "`--search`", "--rate max"),
             ("--transport tcp --like netperf-udp-stream", "`--transport tcp`", "over UDP"),
             ("--transport tcp --df", "`--df`", "leave it out"),
+            ("--mode batch", "`--mode batch`", "--transport dds"),
+            ("--transport tcp --mode batch", "`--mode batch`", "--transport dds"),
+            ("--transport dds --mode gso", "`--mode gso`", "leave it out"),
+            ("--transport dds --checksum off", "`--checksum off`", "leave it out"),
             ("--transport xdp", "`--transport xdp`", "--transport tcp"),
             ("--direction down --flows 2", "`--flows`", "leave one"),
             ("--direction down --mode gso", "`--mode`", "leave one"),

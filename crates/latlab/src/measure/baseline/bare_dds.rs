@@ -33,8 +33,8 @@ impl BareDds {
     ///
     /// # Errors
     /// The library refused, or no partner was found.
-    pub fn connect(peer: SocketAddr, spec: DdsSpec) -> io::Result<BareDds> {
-        let end = BareDds::open(peer, spec, [0, 1])?;
+    pub fn connect(peer: SocketAddr, spec: DdsSpec, wait: Wait) -> io::Result<BareDds> {
+        let end = BareDds::open(peer, spec, wait, [0, 1])?;
         let start = Instant::now();
         while !are_matched(&end.writer, &end.reader).map_err(io::Error::other)? {
             if start.elapsed() > GIVE_UP {
@@ -50,14 +50,14 @@ impl BareDds {
     ///
     /// # Errors
     /// The library refused.
-    pub fn bind(local: SocketAddr, spec: DdsSpec) -> io::Result<BareDds> {
+    pub fn bind(local: SocketAddr, spec: DdsSpec, wait: Wait) -> io::Result<BareDds> {
         let port = if local.port() == 0 { (std::process::id() % 65_535) as u16 + 1 } else { local.port() };
-        BareDds::open(SocketAddr::new(local.ip(), port), spec, [1, 0])
+        BareDds::open(SocketAddr::new(local.ip(), port), spec, wait, [1, 0])
     }
 
     /// `topics`: which one is written, and which one is read.
-    fn open(address: SocketAddr, spec: DdsSpec, topics: [usize; 2]) -> io::Result<BareDds> {
-        let participant = dds::join(spec, address.ip(), address.ip()).map_err(io::Error::other)?;
+    fn open(address: SocketAddr, spec: DdsSpec, wait: Wait, topics: [usize; 2]) -> io::Result<BareDds> {
+        let participant = dds::join(spec, address.ip(), address.ip(), wait == Wait::Spin).map_err(io::Error::other)?;
         let (names, kind) = (dds::topics(spec.keyed), dds::topic_type(spec.keyed));
         let (qos, partition) = (dds::qos(spec.reliability, spec.history), format!("latlab-bare/{}", address.port()));
         let receiving = Receiving::default();

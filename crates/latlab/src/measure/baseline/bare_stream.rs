@@ -62,8 +62,8 @@ pub fn send(peer: SocketAddr, sending: SenderSocketOptions, size: u32, span_ns: 
     while monotonic_ns() < end {
         for _ in 0..usize::from(sending.burst_packets(size as u32)) / per_call {
             sent_packets += match (sending.mode, &to) {
-                (SendMode::Send, None) => datagram::send(fd, &packets).map(|_| 1)?,
-                (SendMode::Send, Some(to)) => datagram::send_to(fd, &packets, to).map(|_| 1)?,
+                (SendMode::Send | SendMode::Batch, None) => datagram::send(fd, &packets).map(|_| 1)?,
+                (SendMode::Send | SendMode::Batch, Some(to)) => datagram::send_to(fd, &packets, to).map(|_| 1)?,
                 (SendMode::Sendmmsg, _) => batch.send(fd, &packets, size, stride)?,
                 (SendMode::Gso, to) => send_segmented(fd, &packets, size as u16, to.as_ref()).map(|_| per_call)?,
             } as u64;

@@ -99,7 +99,7 @@ impl BareEnd {
             TransportKind::Udp => bare::connect(peer, wait).map(BareEnd::Udp),
             TransportKind::Tcp => bare_tcp::connect(peer, wait).map(BareEnd::Tcp),
             #[cfg(feature = "dds")]
-            TransportKind::Dds => BareDds::connect(peer, dds).map(Box::new).map(BareEnd::Dds),
+            TransportKind::Dds => BareDds::connect(peer, dds, wait).map(Box::new).map(BareEnd::Dds),
             #[cfg(not(feature = "dds"))]
             TransportKind::Dds => Err(unsupported(dds)),
         }
@@ -114,7 +114,7 @@ impl BareEnd {
             TransportKind::Udp => bare::bind(local, wait).map(BareEnd::Udp),
             TransportKind::Tcp => bare_tcp::bind(local).map(BareEnd::Tcp),
             #[cfg(feature = "dds")]
-            TransportKind::Dds => BareDds::bind(local, dds).map(Box::new).map(BareEnd::Dds),
+            TransportKind::Dds => BareDds::bind(local, dds, wait).map(Box::new).map(BareEnd::Dds),
             #[cfg(not(feature = "dds"))]
             TransportKind::Dds => Err(unsupported(dds)),
         }

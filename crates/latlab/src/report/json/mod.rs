@@ -58,6 +58,8 @@ struct SummaryDocument<'a> {
     duration_ns: Nanos,
     timed_out_ns: Nanos,
     refused_pause_ns: Nanos,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    discovery_ns: Option<Nanos>,
     ratios: RatiosDocument,
     metrics: BTreeMap<&'static str, MetricDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,6 +140,7 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
         duration_ns: summary.duration_ns,
         timed_out_ns: summary.timed_out_ns,
         refused_pause_ns: summary.refused_pause_ns,
+        discovery_ns: summary.discovery_ns,
         ratios: ratios(&summary.ratios),
         metrics: summary
             .metrics

@@ -1,6 +1,7 @@
 //! The reflector's loop over a socket: receive, read the clock, handle, read the clock, reply. [`listen`] opens the
 //! socket of a transport as a [`Listener`], whose loop is compiled for its type.
 
+use std::cell::Cell;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,6 +54,7 @@ pub fn serve(
 ) -> Result<(), ServeError> {
     reflector.set_supported_terms(socket.supported_terms());
     let threads = socket.receiving_threads();
+    WAITS_FOR_THREADS.set(threads.is_some());
     let mut receiver = Receiver { socket, reflector, clock, cpu, batched: false, may_pause: false, down_from: None };
     // Neither has resident pages before something is received.
     let (mut buffer, mut batch) = (vec![0; BUFFER_BYTES], BatchBuffer::new());
@@ -99,6 +101,11 @@ pub fn serve(
     receiver.check_connections();
     receiver.update_state();
     Ok(())
+}
+
+thread_local! {
+    /// Whether this thread waits while others receive.
+    static WAITS_FOR_THREADS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The state of the loop.
@@ -241,7 +248,8 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
         self.reflector.set_receiver_state(ReceiverState {
             socket_drops: report.drops,
             drops_merged: report.drops_merged,
-            thread_cpu: Some(Nanos(latlab_sys::clock::thread_cpu_ns())),
+            // A thread that waits for receiving threads handles a message now and then, and its time is not theirs.
+            thread_cpu: (!WAITS_FOR_THREADS.get()).then(|| Nanos(latlab_sys::clock::thread_cpu_ns())),
         });
     }
 }
