@@ -57,9 +57,10 @@ impl Receiving {
         state.done
     }
 
-    /// Waits until samples came since the last call, or `span` has passed; returns whether they did.
+    /// Waits until samples came since the last call, writers have come or gone since [`Receiving::take_matched`], or `span`
+    /// has passed; returns whether samples came.
     pub fn wait(&self, span: Duration) -> bool {
-        let waited = self.0.changed.wait_timeout_while(self.0.lock(), span, |state| !state.arrived);
+        let waited = self.0.changed.wait_timeout_while(self.0.lock(), span, |state| !state.arrived && !state.matched);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut state.arrived)
     }

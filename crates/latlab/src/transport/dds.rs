@@ -328,7 +328,10 @@ impl Transport for DdsTransport {
                 if let Some(bytes) = self.take(buffer)? {
                     return Ok(Some(bytes));
                 }
-                self.receiving.wait(nap(max_wait));
+                if !self.receiving.wait(nap(max_wait)) {
+                    // Otherwise the next wait would end at once.
+                    self.receiving.take_matched();
+                }
             }
             _ => {}
         }

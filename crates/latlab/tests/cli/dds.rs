@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use latlab::host::Lab;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -237,6 +238,37 @@ fn probes_cross_a_veth_pair_over_dds() {
         let line = format!("-n 100 --timeout 5s {options}");
         expect_answered(&ping(home.path(), "lab", 50, &line).measured().json(), 100);
     }
+}
+
+/// With multicast both reflectors are found, and the one on the sender's host answers sooner.
+#[test]
+fn of_two_hosts_with_one_port_the_named_one_answers() {
+    if !privileged() {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary directory");
+    Latlab::at(home.path()).args(["keygen", "key"]).success();
+    let lab = Lab::set_up().expect("root");
+    let options = |address: IpAddr| format!("--interface {address} --multicast on --domain 67 --psk-file key");
+    let serve = |address: IpAddr| {
+        let reflector = Latlab::at(home.path())
+            .line(&format!("serve --transport dds {}", options(address)))
+            .stdout(empty())
+            .start();
+        reflector.wait_for_stderr(&format!("answering on `{address}:9862` over DDS"));
+        reflector
+    };
+    let (here, there) = (lab.sender_ipv4(), lab.reflector_ipv4());
+    let inside = lab.enter_reflector().expect("the namespace is there");
+    let named = serve(there);
+    drop(inside);
+    let _inside = lab.enter_sender().expect("the namespace is there");
+    let other = serve(here);
+    let line = format!("ping {there} --transport dds {} -n 100 --timeout 5s --json --no-record", options(here));
+    expect_answered(&Latlab::at(home.path()).line(&line).measured().json(), 100);
+    let (named, other) = (counters(named), counters(other));
+    assert!(named.contains("answered 1"), "{named}");
+    assert!(!other.contains("answered "), "{other}");
 }
 
 #[test]

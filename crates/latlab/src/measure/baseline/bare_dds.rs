@@ -4,7 +4,7 @@
 //! The difference between latlab's round trips and those of this loop is latlab's own cost.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +18,8 @@ use crate::transport::dds;
 
 /// The time after which a missing answer is an error, and a missing partner.
 const GIVE_UP: Duration = Duration::from_secs(3);
+/// The time in which the answer to the first message comes.
+const ECHO_WAIT: Duration = Duration::from_millis(50);
 
 /// A writer and a reader of one end.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub struct BareDds {
     reader: Reader,
     receiving: Receiving,
     address: SocketAddr,
+    /// Of a reflector.
+    _port: Option<UdpSocket>,
 }
 
 impl BareDds {
@@ -34,9 +38,9 @@ impl BareDds {
     /// # Errors
     /// The library refused, or no partner was found.
     pub fn connect(peer: SocketAddr, spec: DdsSpec, wait: Wait) -> io::Result<BareDds> {
-        let end = BareDds::open(peer, spec, wait, [0, 1])?;
+        let mut end = BareDds::open(peer, spec, wait, [0, 1])?;
         let start = Instant::now();
-        while !are_matched(&end.writer, &end.reader).map_err(io::Error::other)? {
+        while !are_matched(&end.writer, &end.reader).map_err(io::Error::other)? || !end.is_echoed()? {
             if start.elapsed() > GIVE_UP {
                 return Err(io::ErrorKind::TimedOut.into());
             }
@@ -46,13 +50,30 @@ impl BareDds {
         Ok(end)
     }
 
-    /// The reflector at `local`. Its port only names the partition: 0 is this process's own number.
+    /// Whether a message returns: this writer knows the reader of its peer before that reader knows the writer, and until
+    /// then samples with best effort are lost.
+    fn is_echoed(&mut self) -> io::Result<bool> {
+        let mut answer = [0; 1];
+        self.writer.write(&[0], dds::KEY).map_err(io::Error::other)?;
+        let mut is_echoed = false;
+        // Answers to earlier attempts come too.
+        while self.receiving.wait(ECHO_WAIT) {
+            while self.reader.take(&mut answer).map_err(io::Error::other)?.is_some() {
+                is_echoed = true;
+            }
+        }
+        self.receiving.take_matched();
+        Ok(is_echoed)
+    }
+
+    /// The reflector at `local`; port 0: a free one. The port only names the partition, and is reserved by a socket.
     ///
     /// # Errors
-    /// The library refused.
+    /// The port is in use, or the library refused.
     pub fn bind(local: SocketAddr, spec: DdsSpec, wait: Wait) -> io::Result<BareDds> {
-        let port = if local.port() == 0 { (std::process::id() % 65_535) as u16 + 1 } else { local.port() };
-        BareDds::open(SocketAddr::new(local.ip(), port), spec, wait, [1, 0])
+        let port = UdpSocket::bind(local)?;
+        let address = port.local_addr()?;
+        Ok(BareDds { _port: Some(port), ..BareDds::open(address, spec, wait, [1, 0])? })
     }
 
     /// `topics`: which one is written, and which one is read.
@@ -64,7 +85,7 @@ impl BareDds {
         let [written, read] = topics.map(|index| names[index]);
         let reader = participant.reader(read, kind, qos, &partition, &receiving).map_err(io::Error::other)?;
         let writer = participant.writer(written, kind, qos, &partition).map_err(io::Error::other)?;
-        Ok(BareDds { writer, reader, receiving, address })
+        Ok(BareDds { writer, reader, receiving, address, _port: None })
     }
 
     /// The address, whose port names the partition.
