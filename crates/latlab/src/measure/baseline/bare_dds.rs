@@ -1,7 +1,5 @@
 //! The bare loop over DDS: a round trip with the calls of the library that latlab makes, and clock reads. No session, no
 //! transport trait, no recording; only the round-trip times are kept.
-//!
-//! The difference between latlab's round trips and those of this loop is latlab's own cost.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -18,8 +16,9 @@ use crate::transport::dds;
 
 /// The time after which a missing answer is an error, and a missing partner.
 const GIVE_UP: Duration = Duration::from_secs(3);
-/// The time in which the answer to the first message comes.
-const ECHO_WAIT: Duration = Duration::from_millis(50);
+const STEP: Duration = Duration::from_millis(2);
+/// This writer knows the reader of its peer before that knows the writer, and until then samples with best effort are lost.
+const SETTLING: Duration = Duration::from_millis(200);
 
 /// A writer and a reader of one end.
 #[derive(Debug)]
@@ -28,7 +27,6 @@ pub struct BareDds {
     reader: Reader,
     receiving: Receiving,
     address: SocketAddr,
-    /// Of a reflector.
     _port: Option<UdpSocket>,
 }
 
@@ -38,32 +36,16 @@ impl BareDds {
     /// # Errors
     /// The library refused, or no partner was found.
     pub fn connect(peer: SocketAddr, spec: DdsSpec, wait: Wait) -> io::Result<BareDds> {
-        let mut end = BareDds::open(peer, spec, wait, [0, 1])?;
-        let start = Instant::now();
-        while !are_matched(&end.writer, &end.reader).map_err(io::Error::other)? || !end.is_echoed()? {
-            if start.elapsed() > GIVE_UP {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            thread::sleep(Duration::from_millis(2));
-        }
-        end.receiving.take_matched();
-        Ok(end)
-    }
-
-    /// Whether a message returns: this writer knows the reader of its peer before that reader knows the writer, and until
-    /// then samples with best effort are lost.
-    fn is_echoed(&mut self) -> io::Result<bool> {
-        let mut answer = [0; 1];
-        self.writer.write(&[0], dds::KEY).map_err(io::Error::other)?;
-        let mut is_echoed = false;
-        // Answers to earlier attempts come too.
-        while self.receiving.wait(ECHO_WAIT) {
-            while self.reader.take(&mut answer).map_err(io::Error::other)?.is_some() {
-                is_echoed = true;
+        let end = BareDds::open(peer, spec, wait, [0, 1])?;
+        for _ in 0..GIVE_UP.as_millis() / STEP.as_millis() {
+            thread::sleep(STEP);
+            if are_matched(&end.writer, &end.reader).map_err(io::Error::other)? {
+                thread::sleep(SETTLING);
+                end.receiving.take_matched();
+                return Ok(end);
             }
         }
-        self.receiving.take_matched();
-        Ok(is_echoed)
+        Err(io::ErrorKind::TimedOut.into())
     }
 
     /// The reflector at `local`; port 0: a free one. The port only names the partition, and is reserved by a socket.
@@ -72,8 +54,7 @@ impl BareDds {
     /// The port is in use, or the library refused.
     pub fn bind(local: SocketAddr, spec: DdsSpec, wait: Wait) -> io::Result<BareDds> {
         let port = UdpSocket::bind(local)?;
-        let address = port.local_addr()?;
-        Ok(BareDds { _port: Some(port), ..BareDds::open(address, spec, wait, [1, 0])? })
+        Ok(BareDds { _port: Some(port.try_clone()?), ..BareDds::open(port.local_addr()?, spec, wait, [1, 0])? })
     }
 
     /// `topics`: which one is written, and which one is read.
@@ -82,9 +63,9 @@ impl BareDds {
         let (names, kind) = (dds::topics(spec.keyed), dds::topic_type(spec.keyed));
         let (qos, partition) = (dds::qos(spec.reliability, spec.history), format!("latlab-bare/{}", address.port()));
         let receiving = Receiving::default();
-        let [written, read] = topics.map(|index| names[index]);
-        let reader = participant.reader(read, kind, qos, &partition, &receiving).map_err(io::Error::other)?;
-        let writer = participant.writer(written, kind, qos, &partition).map_err(io::Error::other)?;
+        let [to, from] = topics.map(|index| names[index]);
+        let reader = participant.reader(from, kind, qos, &partition, &receiving).map_err(io::Error::other)?;
+        let writer = participant.writer(to, kind, qos, &partition).map_err(io::Error::other)?;
         Ok(BareDds { writer, reader, receiving, address, _port: None })
     }
 
@@ -129,15 +110,13 @@ impl BareDds {
     /// When the next sample came, by this thread.
     fn poll(&mut self, answer: &mut [u8]) -> io::Result<i64> {
         let start = Instant::now();
-        loop {
+        while start.elapsed() < GIVE_UP {
             if self.reader.take(answer).map_err(io::Error::other)?.is_some() {
                 return Ok(monotonic_ns());
             }
-            if start.elapsed() > GIVE_UP {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
             thread::yield_now();
         }
+        Err(io::ErrorKind::TimedOut.into())
     }
 
     /// Returns every message until `stop` is set.
