@@ -20,7 +20,7 @@ const RUNTIME_POSIX: [&str; 13] = [
     "threads/posix/threads.c",
     "time/posix/time.c",
 ];
-/// The file whose calls of bind(2) go through `src/shim.c`.
+/// The file whose calls of bind(2) and close(2) go through `src/shim.c`.
 const SOCKETS: &str = "sockets/posix/socket.c";
 /// Files of features that `include/dds/features.h` leaves out.
 const LEFT_OUT: [&str; 15] = [
@@ -56,7 +56,11 @@ fn main() {
         .file(core.join("ddsi/defconfig.c"))
         .file(core.join("cdr/src/dds_cdrstream.c"))
         .file("src/shim.c");
-    let sockets = compiler(&sources).define("bind", "latlab_bind").file(runtime.join(SOCKETS)).compile_intermediates();
+    let sockets = compiler(&sources)
+        .define("bind", "latlab_bind")
+        .define("close", "latlab_close")
+        .file(runtime.join(SOCKETS))
+        .compile_intermediates();
     library.objects(sockets).compile("latlab_ddsc");
 }
 

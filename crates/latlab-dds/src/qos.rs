@@ -29,6 +29,9 @@ pub enum History {
 
 /// RESOURCE_LIMITS of a reader that keeps all: it refuses more samples, and a reliable writer then waits.
 const MOST_SAMPLES: i32 = 1_024;
+/// RESOURCE_LIMITS of every reader: it refuses samples of further keys, which foreign writers choose.
+const MOST_INSTANCES: i32 = 1_024;
+const UNLIMITED: i32 = -1;
 
 /// The policies of a reader or writer. Other policies have the defaults of the DDS specification, but for these: the
 /// representation is XCDR1, and a writer does not dispose of its instances when it ends.
@@ -63,9 +66,8 @@ impl QosSet {
             let set = ffi::dds_create_qos();
             ffi::dds_qset_reliability(set, reliability, blocking);
             ffi::dds_qset_history(set, history, depth);
-            if qos.history == History::KeepAll {
-                ffi::dds_qset_resource_limits(set, MOST_SAMPLES, -1, MOST_SAMPLES);
-            }
+            let samples = if qos.history == History::KeepAll { MOST_SAMPLES } else { UNLIMITED };
+            ffi::dds_qset_resource_limits(set, samples, MOST_INSTANCES, samples);
             ffi::dds_qset_writer_data_lifecycle(set, false);
             ffi::dds_qset_writer_batching(set, qos.batches);
             ffi::dds_qset_data_representation(set, 1, &ffi::XCDR1);

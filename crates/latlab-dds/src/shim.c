@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "dds/dds.h"
 
@@ -109,7 +110,16 @@ int64_t latlab_drops (int socket)
   return numbers[SK_MEMINFO_DROPS];
 }
 
-/* One whose port is in use is closed by the library, and is not kept. */
+/* close(2) of the library: it closes sockets whose partners found their port in use. */
+int latlab_close (int socket)
+{
+  for (size_t i = 0; i < latlab_socket_count; i++)
+    if (latlab_sockets[i] == socket)
+      latlab_sockets[i--] = latlab_sockets[--latlab_socket_count];
+  return close (socket);
+}
+
+/* bind(2), and the socket is kept if that succeeds. */
 static int bound (int socket, const struct sockaddr *address, socklen_t bytes)
 {
   const int code = bind (socket, address, bytes);

@@ -216,6 +216,22 @@ fn writers_are_known_by_partition_and_participant() {
 }
 
 #[test]
+fn samples_of_further_keys_are_refused() {
+    let participant = join(32);
+    let mut ends = Ends::new(&participant, ("t", "t"), TopicType::KeyedMessage, qos(Reliability::BestEffort), "");
+    ends.await_match();
+    let mut taken = 0;
+    for key in 0..3_000 {
+        ends.writer.write(&[7], key).expect("written");
+        let mut buffer = [0; 8];
+        while ends.reader.take(&mut buffer).expect("takes").is_some() {
+            taken += 1;
+        }
+    }
+    assert!((1_000..=1_024).contains(&taken), "{taken}");
+}
+
+#[test]
 fn a_batch_is_sent_when_it_is_flushed() {
     let participant = join(31);
     let batching = Qos { batches: true, ..qos(RELIABLE) };

@@ -43,6 +43,11 @@ fn policy() -> io::Result<c_int> {
     Ok(policy as c_int & !libc::SCHED_RESET_ON_FORK)
 }
 
+/// Whether the calling thread has normal scheduling (SCHED_OTHER).
+pub fn is_normal() -> io::Result<bool> {
+    Ok(policy()? == libc::SCHED_OTHER)
+}
+
 /// The priority of the calling thread under SCHED_FIFO; `None` under another policy.
 /// [sched_getparam(2)](https://man7.org/linux/man-pages/man2/sched_getparam.2.html)
 pub fn fifo_priority() -> io::Result<Option<u8>> {

@@ -125,12 +125,12 @@ pub(crate) fn join(spec: DdsSpec, local: IpAddr, peer: IpAddr, spins: bool) -> R
 }
 
 /// Sets the policy of the calling thread, which is to start those of the library. With a real-time priority they have the
-/// same. Beside a thread that polls they have SCHED_BATCH: a receiving thread that is woken on the CPU of the poller then
+/// same. Beside a thread that polls with normal scheduling they have SCHED_BATCH: a receiving thread that is woken on the CPU of the poller then
 /// runs at its next `sched_yield`, and not after an interrupt that has to preempt it, which takes longer.
 fn set_policy_of_library(priority: Option<u8>, spins: bool) -> io::Result<()> {
     match priority {
         Some(priority) => scheduler::set_inherited_fifo(priority),
-        None if spins => scheduler::set_inherited_batch(),
+        None if spins && scheduler::is_normal()? => scheduler::set_inherited_batch(),
         None => Ok(()),
     }
 }
@@ -184,6 +184,8 @@ pub struct DdsTransport {
     local: SocketAddr,
     peer: SocketAddr,
     discovery: Nanos,
+    /// Drops at the sockets of the participant, which other paths may have used, when this one was opened.
+    drops_before: u64,
 }
 
 impl DdsTransport {
@@ -226,7 +228,9 @@ impl DdsTransport {
             local: SocketAddr::new(local, 0),
             peer,
             discovery: Nanos::ZERO,
+            drops_before: 0,
         };
+        transport.drops_before = transport.participant.socket_drops().unwrap_or_default();
         transport.await_partner(spec, start, stop)?;
         Ok(transport)
     }
@@ -350,7 +354,11 @@ impl Transport for DdsTransport {
     }
 
     fn report(&self) -> PathReport {
-        PathReport { socket_drops: self.participant.socket_drops(), dds: Some(self.facts()), ..PathReport::default() }
+        PathReport {
+            socket_drops: self.participant.socket_drops().map(|drops| drops.saturating_sub(self.drops_before)),
+            dds: Some(self.facts()),
+            ..PathReport::default()
+        }
     }
 }
 

@@ -243,6 +243,10 @@ impl ReflectorSocket for DdsReflector {
         (self.delivery == Delivery::Listener).then(|| Box::new(self.receiving.clone()) as _)
     }
 
+    fn is_of_library(&self) -> bool {
+        true
+    }
+
     fn has_connection_work(&self) -> bool {
         self.receiving.is_matched() || !self.closed.is_empty()
     }

@@ -244,13 +244,17 @@ fn unmatched(failure: Failure, peer: SocketAddr, domain: u16, policy: Option<&st
         Some(policy) => failure
             .because(format!("what the other end offers or asks for of the policy {policy} does not fit"))
             .hint("give both ends the same policies: docs/dds.md lists those of latlab"),
+        None if peer.port() == 0 => failure
+            .because("nothing there reads `latlab_probes` and writes `latlab_answers` in the default partition")
+            .hint("docs/dds.md has an echo that does; it must be in the same domain")
+            .of_silence(true),
         None => failure
             .because("nothing there reads and writes latlab's topics")
             .hint(format!(
-                "see that `latlab serve --transport dds --domain {domain}` runs there, and that firewalls let the UDP ports \
-                 from {} on through to {}",
+                "see that `latlab serve --transport dds --domain {domain}` runs there on that port, and that no firewall drops \
+                 UDP to its ports {} to {}",
                 7_400 + 250 * u32::from(domain),
-                peer.ip()
+                7_649 + 250 * u32::from(domain),
             ))
             .of_silence(true),
     }

@@ -284,6 +284,11 @@ pub trait ReflectorSocket {
         None
     }
 
+    /// Whether a library receives in threads of its own: their CPU time is not that of the thread that calls.
+    fn is_of_library(&self) -> bool {
+        false
+    }
+
     /// Whether [`ReflectorSocket::next_closed`] or [`ReflectorSocket::close_idle`] has work. Called before every receive
     /// call.
     fn has_connection_work(&self) -> bool {

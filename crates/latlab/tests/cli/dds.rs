@@ -187,6 +187,7 @@ fn samples_are_streamed_one_by_one_or_in_batches() {
         let counts = ["sent", "delivered"].map(|name| of_flows(&document, name));
         assert_eq!(document["condition"]["mode"], mode, "{options}");
         assert!(counts[0] > 1_000 && counts[1] > 0 && counts[1] <= counts[0], "{options}: {counts:?}");
+        assert!(!options.contains("keep-all") || counts[1] == counts[0], "the writer waits: {counts:?}");
     }
 }
 

@@ -331,7 +331,15 @@ fn too_few_beyond(weak: &[f64]) -> String {
     }
 }
 
+/// Whether a datagram is a message; not over DDS, where a sample may be several datagrams that are sent again.
+fn is_of_datagrams(manifest: &Manifest) -> bool {
+    !manifest.spec.transport().is_some_and(|transport| transport.properties().has_own_threads)
+}
+
 fn own_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
+    if !is_of_datagrams(manifest) {
+        return None;
+    }
     let drops = manifest.run.socket_drops.filter(|drops| *drops > 0)?;
     let share = drops as f64 / counts.sent.max(1) as f64;
     Some(Caveat::new(
@@ -346,6 +354,9 @@ fn own_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
 /// The reflector's socket may also receive from other senders, and it received the warm-up. Of the datagrams that it
 /// dropped, the number of measured probes of this run is at most the number of lost ones.
 fn reflector_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
+    if !is_of_datagrams(manifest) {
+        return None;
+    }
     let drops = manifest.run.reflector.as_ref()?.socket_drops.filter(|drops| *drops > 0)?;
     let ours = drops.min(counts.lost);
     let share = ours as f64 / counts.sent.max(1) as f64;

@@ -165,7 +165,8 @@ fn lost_by_library(stream: &StreamFigures) -> Option<Caveat> {
         Some(drops) if drops > 0 => format!("; the sockets of its library dropped {} datagrams", grouped(drops)),
         _ => String::new(),
     };
-    let message = format!("{} did not reach the receiver{drops}", of_packets(total.lost(), total.decided));
+    let of_samples = of_packets(total.lost(), total.decided).replace("packets", "samples");
+    let message = format!("{of_samples} did not reach the receiver{drops}");
     let hint = "`--reliability reliable --history keep-all` lets the writer wait; else a larger `--history`, a larger buffer (`sysctl \
                 net.core.rmem_max` and SocketReceiveBufferSize in CYCLONEDDS_URI), or a lower `--rate`";
     (total.lost() > 0).then(|| lost_caveat(total, message, hint))

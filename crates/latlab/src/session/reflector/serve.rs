@@ -54,7 +54,7 @@ pub fn serve(
 ) -> Result<(), ServeError> {
     reflector.set_supported_terms(socket.supported_terms());
     let threads = socket.receiving_threads();
-    WAITS_FOR_THREADS.set(threads.is_some());
+    IS_BESIDE_LIBRARY.set(socket.is_of_library());
     let mut receiver = Receiver { socket, reflector, clock, cpu, batched: false, may_pause: false, down_from: None };
     // Neither has resident pages before something is received.
     let (mut buffer, mut batch) = (vec![0; BUFFER_BYTES], BatchBuffer::new());
@@ -104,8 +104,8 @@ pub fn serve(
 }
 
 thread_local! {
-    /// Whether this thread waits while others receive.
-    static WAITS_FOR_THREADS: Cell<bool> = const { Cell::new(false) };
+    /// Whether threads of a library receive for this one.
+    static IS_BESIDE_LIBRARY: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The state of the loop.
@@ -248,8 +248,8 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
         self.reflector.set_receiver_state(ReceiverState {
             socket_drops: report.drops,
             drops_merged: report.drops_merged,
-            // A thread that waits for receiving threads handles a message now and then, and its time is not theirs.
-            thread_cpu: (!WAITS_FOR_THREADS.get()).then(|| Nanos(latlab_sys::clock::thread_cpu_ns())),
+            // Such a thread does a part of the work, or handles a message now and then while it waits for the others.
+            thread_cpu: (!IS_BESIDE_LIBRARY.get()).then(|| Nanos(latlab_sys::clock::thread_cpu_ns())),
         });
     }
 }
