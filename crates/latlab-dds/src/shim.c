@@ -113,9 +113,11 @@ int64_t latlab_drops (int socket)
 /* close(2) of the library: it closes sockets whose partners found their port in use. */
 int latlab_close (int socket)
 {
+  size_t kept = 0;
   for (size_t i = 0; i < latlab_socket_count; i++)
-    if (latlab_sockets[i] == socket)
-      latlab_sockets[i--] = latlab_sockets[--latlab_socket_count];
+    if (latlab_sockets[i] != socket)
+      latlab_sockets[kept++] = latlab_sockets[i];
+  latlab_socket_count = kept;
   return close (socket);
 }
 

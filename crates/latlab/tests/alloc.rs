@@ -52,13 +52,9 @@ fn receives() -> bool {
 
 fn count() {
     OF_ALL_THREADS.fetch_add(1, Ordering::Relaxed);
-    let known = RECEIVES.try_with(|receives| receives.get()).ok().flatten();
-    if known.unwrap_or_else(receives) {
-        OF_LIBRARY_THREADS.fetch_add(1, Ordering::Relaxed);
-    }
-    if known.is_none() {
-        _ = RECEIVES.try_with(|known| known.set(Some(receives())));
-    }
+    let receives = RECEIVES.try_with(Cell::get).ok().flatten().unwrap_or_else(receives);
+    _ = RECEIVES.try_with(|known| known.set(Some(receives)));
+    OF_LIBRARY_THREADS.fetch_add(receives.into(), Ordering::Relaxed);
     // A thread that ends has no counter any more.
     _ = COUNT.try_with(|count| count.set(count.get().map(|calls| calls + 1)));
 }

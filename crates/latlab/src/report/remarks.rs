@@ -2,6 +2,7 @@
 
 use super::figures::sure;
 use super::heading::names;
+use super::stream_tables::message;
 use super::view::RemarkView;
 use super::wakeup_remarks::{coincidence_remarks, cpu_activity};
 use crate::analysis::{Kind, Lateness, NoBareLoop, Summary, UnexplainedDelay, Via};
@@ -276,7 +277,7 @@ pub(super) fn packets(summary: &Summary) -> Option<String> {
             Some(format!("at the receiver's socket at least {} buffers", grouped(drops)))
         }
         // One sample is several datagrams, or one datagram several samples.
-        (Some(drops), false) if total.lost() > 0 && summary.discovery_ns.is_some() => {
+        (Some(drops), false) if total.lost() > 0 && message(std::slice::from_ref(summary)) == "sample" => {
             (drops > 0).then(|| format!("datagrams dropped at the receiver's sockets {}", grouped(drops)))
         }
         (Some(drops), false) if total.lost() > 0 => {

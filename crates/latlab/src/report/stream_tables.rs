@@ -36,7 +36,7 @@ pub(super) fn or_absent(value: Option<String>) -> String {
 }
 
 /// A message of these streams: a packet, or over DDS a sample.
-fn message(summaries: &[Summary]) -> &'static str {
+pub(super) fn message(summaries: &[Summary]) -> &'static str {
     let word = summaries.first().and_then(|summary| summary.condition.transport.as_deref());
     let of_first = TransportKind::ALL.into_iter().find(|kind| Some(kind.word()) == word).unwrap_or_default();
     let is_shared = summaries.iter().all(|summary| summary.condition.transport.as_deref() == word);

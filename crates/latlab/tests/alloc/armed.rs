@@ -18,7 +18,7 @@ use latlab::session::{
     EchoCodec, PreSharedKey, ProbeCodec, ReflectorLimits, Requests, SessionParams, SessionReflector, open, serve,
 };
 use latlab::transport::{
-    BatchBuffer, ReflectorSocket, SocketReport, Transport, UdpReflector, UdpTransport, WaitStrategy,
+    BatchBuffer, ReceivingThreads, ReflectorSocket, SocketReport, Transport, UdpReflector, UdpTransport, WaitStrategy,
 };
 use latlab::units::Nanos;
 use latlab::wire::StreamTerms;
@@ -94,6 +94,66 @@ impl ReflectorSocket for Lossy {
 
 /// Calls to the allocator while reflecting; probes answered.
 pub(crate) type Reflected = (u64, u64);
+
+/// A socket of a reflector that counts allocations from the first to the last probe. Those up to the end of the set-up do not
+/// count: a connection gets its buffer when it is accepted, a sender over DDS its writer when it is found.
+pub(crate) struct Watched<S> {
+    socket: S,
+    /// The calls to the allocator so far that count.
+    calls_so_far: fn() -> u64,
+    pub(crate) received: u64,
+    setup_calls: u64,
+    pub(crate) calls: u64,
+}
+
+impl<S> Watched<S> {
+    pub(crate) fn new(socket: S, calls_so_far: fn() -> u64) -> Watched<S> {
+        Watched { socket, calls_so_far, received: 0, setup_calls: 0, calls: 0 }
+    }
+}
+
+impl<S: ReflectorSocket> ReflectorSocket for Watched<S> {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
+        // The reply to the last message of the set-up was sent before the next call.
+        if self.received == SETUP_DATAGRAMS {
+            self.setup_calls = (self.calls_so_far)();
+        }
+        let received = self.socket.receive(buffer)?;
+        if received.is_some() {
+            self.received += 1;
+            self.calls = (self.calls_so_far)().saturating_sub(self.setup_calls);
+        }
+        Ok(received)
+    }
+
+    fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+        self.socket.reply(datagram, to)
+    }
+
+    fn dedicate_to(&mut self, peer: SocketAddr) {
+        self.socket.dedicate_to(peer);
+    }
+
+    fn receiving_threads(&self) -> Option<Box<dyn ReceivingThreads>> {
+        self.socket.receiving_threads()
+    }
+
+    fn is_of_library(&self) -> bool {
+        self.socket.is_of_library()
+    }
+
+    fn has_connection_work(&self) -> bool {
+        self.socket.has_connection_work()
+    }
+
+    fn next_closed(&mut self) -> Option<SocketAddr> {
+        self.socket.next_closed()
+    }
+
+    fn close_idle(&mut self, has_session: impl Fn(SocketAddr) -> bool) {
+        self.socket.close_idle(has_session);
+    }
+}
 
 pub(crate) fn reflect<'scope>(
     scope: &'scope Scope<'scope, '_>,

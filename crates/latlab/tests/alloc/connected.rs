@@ -1,7 +1,6 @@
 //! Armed loops over a connection, to a listener with one connection or several.
 
-use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 
@@ -9,55 +8,11 @@ use latlab::clock::Monotonic;
 use latlab::plan::Schedule;
 use latlab::plan::{PingSpec, WaitMode};
 use latlab::session::{PreSharedKey, ReflectorLimits, Requests, SessionParams, SessionReflector, open, serve};
-use latlab::transport::{ReflectorSocket, TcpReflector, TcpTransport, WaitStrategy};
+use latlab::transport::{TcpReflector, TcpTransport, WaitStrategy};
 use latlab::units::Nanos;
 
-use crate::armed::{PROBES, Reflected, SCHEDULES, SETUP_DATAGRAMS, logged, ping_spec, slices};
+use crate::armed::{PROBES, Reflected, SCHEDULES, SETUP_DATAGRAMS, Watched, logged, ping_spec, slices};
 use crate::calls_so_far;
-
-/// A listener that counts the allocations of the thread that uses it. Those up to the end of the set-up do not count: a
-/// connection gets its buffer when it is accepted.
-struct Watched {
-    listener: TcpReflector,
-    received: u64,
-    setup_calls: u64,
-    calls: u64,
-}
-
-impl ReflectorSocket for Watched {
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        // The reply to the last message of the set-up was sent before the next call.
-        if self.received == SETUP_DATAGRAMS {
-            self.setup_calls = calls_so_far();
-        }
-        let received = self.listener.receive(buffer)?;
-        if received.is_some() {
-            self.received += 1;
-            self.calls = calls_so_far().saturating_sub(self.setup_calls);
-        }
-        Ok(received)
-    }
-
-    fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
-        self.listener.reply(datagram, to)
-    }
-
-    fn dedicate_to(&mut self, peer: SocketAddr) {
-        self.listener.dedicate_to(peer);
-    }
-
-    fn has_connection_work(&self) -> bool {
-        self.listener.has_connection_work()
-    }
-
-    fn next_closed(&mut self) -> Option<SocketAddr> {
-        self.listener.next_closed()
-    }
-
-    fn close_idle(&mut self, has_session: impl Fn(SocketAddr) -> bool) {
-        self.listener.close_idle(has_session);
-    }
-}
 
 fn reflect<'scope>(
     scope: &'scope Scope<'scope, '_>,
@@ -66,7 +21,7 @@ fn reflect<'scope>(
     stop: &'scope AtomicBool,
 ) -> ScopedJoinHandle<'scope, Reflected> {
     scope.spawn(move || {
-        let mut socket = Watched { listener, received: 0, setup_calls: 0, calls: 0 };
+        let mut socket = Watched::new(listener, calls_so_far);
         let mut reflector = SessionReflector::new(ReflectorLimits::own(1), key, [7; 32]);
         let never = AtomicBool::new(false);
         let requests = Requests { stop, counters: &never };

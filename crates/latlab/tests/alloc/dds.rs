@@ -10,12 +10,10 @@ use std::thread;
 use latlab::clock::Monotonic;
 use latlab::plan::{DdsSpec, History, PathSpec, PingSpec, Reliability, Schedule, WaitMode};
 use latlab::session::{ReflectorLimits, Requests, SessionParams, SessionReflector, open, serve};
-use latlab::transport::{
-    Dds, ListenAddress, ListenOptions, PathOptions, ReceivingThreads, ReflectorSocket, TransportFamily, WaitStrategy,
-};
+use latlab::transport::{Dds, ListenAddress, ListenOptions, PathOptions, TransportFamily, WaitStrategy};
 use latlab::units::Nanos;
 
-use crate::armed::{PROBES, SCHEDULES, SETUP_DATAGRAMS, logged, ping_spec, slices};
+use crate::armed::{PROBES, SCHEDULES, Watched, logged, ping_spec, slices};
 use crate::{calls_of_all_threads, calls_of_library_threads};
 
 /// Set for a copy of this test binary that reflects: its wait mode and history.
@@ -24,45 +22,6 @@ const DOMAIN: u16 = 61;
 
 fn spec(history: History) -> DdsSpec {
     DdsSpec { domain: DOMAIN, reliability: Reliability::Reliable, history, ..DdsSpec::default() }
-}
-
-/// A reflector's socket that counts the allocations of its process from the first to the last probe.
-struct Watched<S> {
-    socket: S,
-    received: u64,
-    setup_calls: u64,
-    calls: u64,
-}
-
-impl<S: ReflectorSocket> ReflectorSocket for Watched<S> {
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        // The reply to the last message of the set-up was sent before the next call.
-        if self.received == SETUP_DATAGRAMS {
-            self.setup_calls = calls_of_all_threads();
-        }
-        let received = self.socket.receive(buffer)?;
-        if received.is_some() {
-            self.received += 1;
-            self.calls = calls_of_all_threads().saturating_sub(self.setup_calls);
-        }
-        Ok(received)
-    }
-
-    fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
-        self.socket.reply(datagram, to)
-    }
-
-    fn receiving_threads(&self) -> Option<Box<dyn ReceivingThreads>> {
-        self.socket.receiving_threads()
-    }
-
-    fn has_connection_work(&self) -> bool {
-        self.socket.has_connection_work()
-    }
-
-    fn next_closed(&mut self) -> Option<SocketAddr> {
-        self.socket.next_closed()
-    }
 }
 
 /// The reflector of [`Reflector`]: prints its address, and at the end of its input its allocations and received samples.
@@ -81,7 +40,7 @@ fn play_the_reflector() {
     let bound = Dds::listen(&options).expect("a port");
     let mut out = io::stdout();
     writeln!(out, "\nat {}", bound.address).and_then(|()| out.flush()).expect("a reader");
-    let mut socket = Watched { socket: bound.socket, received: 0, setup_calls: 0, calls: 0 };
+    let mut socket = Watched::new(bound.socket, calls_of_all_threads);
     let mut reflector = SessionReflector::new(ReflectorLimits::own(1), None, [7; 32]);
     let (stop, never) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {

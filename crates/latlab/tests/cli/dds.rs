@@ -179,6 +179,7 @@ fn samples_are_streamed_one_by_one_or_in_batches() {
         ("", "send"),
         ("--wait spin", "send"),
         ("--mode batch", "batch"),
+        ("--direction down --rate 20Mbit/s", "send"),
         ("--mode batch --batch 8 --keyed --reliability reliable --history keep-all", "batch"),
     ] {
         let line = format!("{options} -s 256 -d 500ms --warmup 50ms");

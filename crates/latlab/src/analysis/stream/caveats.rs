@@ -42,7 +42,11 @@ pub(in crate::analysis) fn caveats(
 
 /// `412 of 60,000 packets (0.687 %)`
 fn of_packets(some: u64, all: u64) -> String {
-    format!("{} of {} packets ({})", grouped(some), grouped(all), percent(some as f64 / all.max(1) as f64))
+    of_messages(some, all, "packets")
+}
+
+fn of_messages(some: u64, all: u64, messages: &str) -> String {
+    format!("{} of {} {messages} ({})", grouped(some), grouped(all), percent(some as f64 / all.max(1) as f64))
 }
 
 fn nothing(stream: &StreamFigures) -> Option<Caveat> {
@@ -165,7 +169,7 @@ fn lost_by_library(stream: &StreamFigures) -> Option<Caveat> {
         Some(drops) if drops > 0 => format!("; the sockets of its library dropped {} datagrams", grouped(drops)),
         _ => String::new(),
     };
-    let of_samples = of_packets(total.lost(), total.decided).replace("packets", "samples");
+    let of_samples = of_messages(total.lost(), total.decided, "samples");
     let message = format!("{of_samples} did not reach the receiver{drops}");
     let hint = "`--reliability reliable --history keep-all` lets the writer wait; else a larger `--history`, a larger buffer (`sysctl \
                 net.core.rmem_max` and SocketReceiveBufferSize in CYCLONEDDS_URI), or a lower `--rate`";

@@ -54,7 +54,8 @@ impl BareDds {
     /// The port is in use, or the library refused.
     pub fn bind(local: SocketAddr, spec: DdsSpec, wait: Wait) -> io::Result<BareDds> {
         let port = UdpSocket::bind(local)?;
-        Ok(BareDds { _port: Some(port.try_clone()?), ..BareDds::open(port.local_addr()?, spec, wait, [1, 0])? })
+        let end = BareDds::open(port.local_addr()?, spec, wait, [1, 0])?;
+        Ok(BareDds { _port: Some(port), ..end })
     }
 
     /// `topics`: which one is written, and which one is read.
@@ -62,8 +63,7 @@ impl BareDds {
         let participant = dds::join(spec, address.ip(), address.ip(), wait == Wait::Spin).map_err(io::Error::other)?;
         let (names, kind) = (dds::topics(spec.keyed), dds::topic_type(spec.keyed));
         let (qos, partition) = (dds::qos(spec.reliability, spec.history), format!("latlab-bare/{}", address.port()));
-        let receiving = Receiving::default();
-        let [to, from] = topics.map(|index| names[index]);
+        let (receiving, [to, from]) = (Receiving::default(), topics.map(|index| names[index]));
         let reader = participant.reader(from, kind, qos, &partition, &receiving).map_err(io::Error::other)?;
         let writer = participant.writer(to, kind, qos, &partition).map_err(io::Error::other)?;
         Ok(BareDds { writer, reader, receiving, address, _port: None })
