@@ -127,22 +127,38 @@ pub struct Stamping {
     pub receive_hardware: bool,
 }
 
-/// The DDS participant of the sender.
+/// The DDS participant of the sender, and what several flows of a run found together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DdsFacts {
     /// Name and version of the DDS library.
     pub implementation: String,
-    /// The time from joining the domain until the writers and readers of both ends knew each other.
+    /// The time from joining the domain until the writers and readers of both ends knew each other, of the flow that took
+    /// longest.
     pub discovery_ns: Nanos,
     /// The value of `CYCLONEDDS_URI`; null if it is not set.
     pub environment: Option<String>,
     /// The effective settings of the library that are not its defaults, in its own words.
     pub configuration: Vec<String>,
-    /// Samples that the library reported lost (SAMPLE_LOST): of both directions those of answers.
+    /// Samples that the library reported lost (SAMPLE_LOST), over all flows: of both directions those of answers.
     pub samples_lost: u64,
     /// What the library warned of, 100 messages at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+impl DdsFacts {
+    /// The facts of several flows, which have one participant.
+    pub fn together(first: Option<DdsFacts>, next: Option<DdsFacts>) -> Option<DdsFacts> {
+        match (first, next) {
+            (Some(first), Some(next)) => Some(DdsFacts {
+                discovery_ns: first.discovery_ns.max(next.discovery_ns),
+                samples_lost: first.samples_lost + next.samples_lost,
+                // Those of the process: the last flow has read all of them.
+                ..next
+            }),
+            (first, next) => first.or(next),
+        }
+    }
 }
 
 /// The TCP connection of the sender (TCP_INFO), read at the end of a run.

@@ -22,8 +22,9 @@ const OF_EACH: [&str; 1] = ["lateness"];
 /// Returns the labelled lines; for several runs, lines common to all of them and the range of instrument costs.
 pub(super) fn remarks(summaries: &[Summary]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
+    let packets_or_samples = format!("{}s", message(summaries));
     let lines: [(&str, Line); 10] = [
-        ("packets", packets),
+        (&packets_or_samples, packets),
         ("sending", sending),
         ("lateness", lateness),
         ("remedies", remedies),
@@ -302,9 +303,10 @@ pub(super) fn packets(summary: &Summary) -> Option<String> {
 /// Formats burst and buffer sizes of the sender.
 pub(super) fn sending(summary: &Summary) -> Option<String> {
     let stream = summary.stream.as_ref()?;
+    let message = message(std::slice::from_ref(summary));
     let bursts = (stream.burst_packets > 0).then(|| match stream.burst_packets {
-        1 => "one packet at a time".to_owned(),
-        burst => format!("bursts of at most {} packets", grouped(burst)),
+        1 => format!("one {message} at a time"),
+        burst => format!("bursts of at most {} {message}s", grouped(burst)),
     });
     let buffer =
         |what: &str, granted: Option<u32>| granted.map(|granted| format!("{what} buffer {}", typed_size(granted)));

@@ -44,7 +44,7 @@ pub(super) enum Delivery {
     Listener,
     /// The thread itself takes them, after the library has woken it. A writer that keeps all may wait for acknowledgements,
     /// for which the threads of the library must be free.
-    WaitSet,
+    Wakeup,
     /// The thread itself takes them again and again.
     Poll,
 }
@@ -53,7 +53,7 @@ impl Delivery {
     pub(super) fn new(spins: bool, history: History) -> Delivery {
         match (spins, history) {
             (true, _) => Delivery::Poll,
-            (false, History::KeepAll) => Delivery::WaitSet,
+            (false, History::KeepAll) => Delivery::Wakeup,
             (false, History::KeepLast(_)) => Delivery::Listener,
         }
     }
@@ -328,7 +328,7 @@ impl Transport for DdsTransport {
     fn receive(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>> {
         match self.delivery {
             Delivery::Listener if max_wait > Nanos::ZERO => return self.listen(buffer, max_wait),
-            Delivery::WaitSet if max_wait > Nanos::ZERO => {
+            Delivery::Wakeup if max_wait > Nanos::ZERO => {
                 if let Some(bytes) = self.take(buffer)? {
                     return Ok(Some(bytes));
                 }

@@ -14,6 +14,8 @@ use crate::units::Nanos;
 
 /// The most senders at a time, and the most that one reader lists.
 const SENDERS_MAX: usize = 1_024;
+/// The most samples of one reader that one call ignores: it returns however fast others write.
+const IGNORED_PER_CALL: usize = 1_024;
 /// A thread that polls looks at readers without a sender this seldom.
 const POLLS_BETWEEN_CHECKS: u32 = 1_024;
 
@@ -109,7 +111,8 @@ impl DdsReflector {
         for step in 0..self.active.len() {
             let place = (self.turn + step) % self.active.len();
             let index = self.active[place];
-            while let Some(sample) = self.readers[index].reader.take(buffer).map_err(io_error)? {
+            for _ in 0..IGNORED_PER_CALL {
+                let Some(sample) = self.readers[index].reader.take(buffer).map_err(io_error)? else { break };
                 if let Some(newest) = self.position(|sender| sender.handle == sample.writer) {
                     (self.newest, self.turn) = (newest, place + 1);
                     return Ok(Some((sample.bytes, self.senders[newest].address)));
@@ -127,9 +130,11 @@ impl DdsReflector {
     /// Takes the samples of readers without a sender, which would stay in memory.
     #[cold]
     fn drop_foreign(&mut self, buffer: &mut [u8]) -> io::Result<()> {
-        for index in 0..self.readers.len() {
-            while !self.active.contains(&index) && self.readers[index].reader.take(buffer).map_err(io_error)?.is_some()
-            {
+        for index in (0..self.readers.len()).filter(|index| !self.active.contains(index)) {
+            for _ in 0..IGNORED_PER_CALL {
+                if self.readers[index].reader.take(buffer).map_err(io_error)?.is_none() {
+                    break;
+                }
                 self.ignored += 1;
             }
         }
@@ -210,7 +215,7 @@ impl ReflectorSocket for DdsReflector {
         if received.is_none() {
             match self.delivery {
                 Delivery::Listener => {}
-                Delivery::WaitSet => _ = self.receiving.wait(nap(Nanos::MAX)),
+                Delivery::Wakeup => _ = self.receiving.wait(nap(Nanos::MAX)),
                 Delivery::Poll => thread::yield_now(),
             }
         }

@@ -149,7 +149,7 @@ fn receiving_policies(process: u32) -> Vec<(i32, u32)> {
 
 #[test]
 fn receiving_threads_have_the_priority_of_the_reflector_or_do_not_preempt_one_that_spins() {
-    let [other, fifo, batch] = [0, 1, 3];
+    let [other, fifo, round_robin, batch] = [0, 1, 2, 3];
     if !privileged() {
         return;
     }
@@ -164,6 +164,31 @@ fn receiving_threads_have_the_priority_of_the_reflector_or_do_not_preempt_one_th
         expect_answered(&measured.json(), 100);
         counters(reflector);
     }
+    // SCHED_RR, which is inherited, is kept beside a thread that spins.
+    let address = format!("127.0.0.1:{}", free_port());
+    let mut reflector = Command::new("chrt")
+        .args([
+            "--rr",
+            "5",
+            BINARY,
+            "serve",
+            "--transport",
+            "dds",
+            "--domain",
+            "69",
+            "--wait",
+            "spin",
+            "--bind",
+            &address,
+        ])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("util-linux");
+    let first = BufReader::new(reflector.stderr.take().expect("piped")).lines().next();
+    let policies = receiving_policies(reflector.id());
+    reflector.kill().and_then(|()| reflector.wait()).expect("killed");
+    assert!(first.is_some_and(|line| line.is_ok_and(|line| line.contains("over DDS"))), "it answers");
+    assert!(!policies.is_empty() && policies.iter().all(|policy| *policy == (round_robin, 5)), "{policies:?}");
 }
 
 /// The sum of a count over the flows of a stream.
@@ -203,6 +228,34 @@ fn a_paced_stream_of_samples_arrives_whole() {
     let counts = ["sent", "delivered", "lost"].map(|name| of_flows(&document, name));
     assert!((1_600..=2_400).contains(&counts[0]), "{counts:?}");
     assert_eq!((counts[1], counts[2]), (counts[0], 0), "{counts:?}");
+}
+
+/// Each sample is one datagram, which the kernel drops while the process that has to read it is stopped.
+#[test]
+fn drops_at_the_sockets_of_the_library_are_counted_within_a_run() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (reflector, address) = serve(home.path(), 68, "");
+    for flows in [1, 2] {
+        let stream = ["stream", &address, "--transport", "dds", "--domain", "68", "--json", "--no-record"];
+        let paced = format!("-s 1024 --warmup 0 --flows {flows}");
+        let stopped = Latlab::at(home.path()).args(stream).line(&paced).line("--rate 16kpps -d 2s").start();
+        std::thread::sleep(Duration::from_millis(1_000));
+        reflector.signal(Signal::STOP);
+        std::thread::sleep(Duration::from_millis(500));
+        reflector.signal(Signal::CONT);
+        let document = stopped.finishes_measured().json();
+        let (lost, drops) =
+            (of_flows(&document, "lost"), document["stream"]["socket_drops"].as_u64().expect("a count"));
+        assert!(lost > 1_000, "{document}");
+        // Those of discovery and of POLLs are dropped too.
+        assert!((lost * 9 / 10..=lost * 11 / 10).contains(&drops), "{flows}: {drops} drops, {lost} lost");
+        let caveats = document["caveats"].to_string();
+        assert!(caveats.contains("did not reach the receiver; the sockets of its library dropped"), "{caveats}");
+        let after = Latlab::at(home.path()).args(stream).line(&paced).line("--rate 500pps -d 500ms").measured().json();
+        let counts = (of_flows(&after, "lost"), &after["stream"]["socket_drops"]);
+        assert_eq!(counts, (0, &0.into()), "drops before the run do not count: {after}");
+    }
+    counters(reflector);
 }
 
 #[test]

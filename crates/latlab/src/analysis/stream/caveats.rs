@@ -17,20 +17,21 @@ pub(in crate::analysis) fn caveats(
     stream: &StreamFigures,
     delivered: Option<&Description>,
 ) -> Vec<Caveat> {
-    let by_library = manifest.spec.transport().is_some_and(|transport| transport.properties().has_own_threads);
-    let (slow_receiver, lost) = match by_library {
-        false => (slow_receiver(stream), lost(stream)),
-        true => (None, lost_by_library(stream)),
+    let transport = manifest.spec.transport().unwrap_or_default().properties();
+    let (slow_receiver, lost, refused) = match transport.has_own_threads {
+        false => (slow_receiver(stream), lost(stream), refused(&stream.total)),
+        true => (None, lost_by_library(stream), refused_by_library(&stream.total)),
     };
+    let message = transport.message;
     let of_packets = [
-        nothing(stream),
+        nothing(stream, message),
         beyond_reach(manifest, stream),
         slow_receiver,
         lost,
-        undecided(&stream.total),
-        refused(&stream.total),
-        reordered(&stream.total),
-        duplicates(&stream.total),
+        undecided(&stream.total, message),
+        refused,
+        reordered(&stream.total, message),
+        duplicates(&stream.total, message),
         small_buffers(stream),
         unchecked(manifest),
         software_checksums(manifest),
@@ -42,14 +43,14 @@ pub(in crate::analysis) fn caveats(
 
 /// `412 of 60,000 packets (0.687 %)`
 fn of_packets(some: u64, all: u64) -> String {
-    of_messages(some, all, "packets")
+    of_messages(some, all, "packet")
 }
 
-fn of_messages(some: u64, all: u64, messages: &str) -> String {
-    format!("{} of {} {messages} ({})", grouped(some), grouped(all), percent(some as f64 / all.max(1) as f64))
+fn of_messages(some: u64, all: u64, message: &str) -> String {
+    format!("{} of {} {message}s ({})", grouped(some), grouped(all), percent(some as f64 / all.max(1) as f64))
 }
 
-fn nothing(stream: &StreamFigures) -> Option<Caveat> {
+fn nothing(stream: &StreamFigures, message: &str) -> Option<Caveat> {
     let total = &stream.total;
     // A search without a rate has a caveat of its own; one with a rate has sent packets, and if it ended before its last
     // stage, that has a caveat too.
@@ -59,10 +60,10 @@ fn nothing(stream: &StreamFigures) -> Option<Caveat> {
     let effect = "there are no rates to show";
     if total.sent == 0 {
         let hint = "a longer `--duration`, or a shorter `--warmup`";
-        return Some(Caveat::new(Severity::Warning, "no-packet-sent", "no packet was sent", effect, hint));
+        return Some(Caveat::new(Severity::Warning, "no-packet-sent", format!("no {message} was sent"), effect, hint));
     }
     (total.delivered == 0 && total.decided > 0).then(|| {
-        let message = format!("none of {} packets arrived", grouped(total.decided));
+        let message = format!("of {} {message}s, 0 arrived", grouped(total.decided));
         let hint = "check the path, or offer less with `--rate`";
         Caveat::new(Severity::Warning, "none-delivered", message, effect, hint)
     })
@@ -169,10 +170,10 @@ fn lost_by_library(stream: &StreamFigures) -> Option<Caveat> {
         Some(drops) if drops > 0 => format!("; the sockets of its library dropped {} datagrams", grouped(drops)),
         _ => String::new(),
     };
-    let of_samples = of_messages(total.lost(), total.decided, "samples");
+    let of_samples = of_messages(total.lost(), total.decided, "sample");
     let message = format!("{of_samples} did not reach the receiver{drops}");
-    let hint = "`--reliability reliable --history keep-all` lets the writer wait; else a larger `--history`, a larger buffer (`sysctl \
-                net.core.rmem_max` and SocketReceiveBufferSize in CYCLONEDDS_URI), or a lower `--rate`";
+    let hint = "`--reliability reliable --history keep-all` lets the writer wait; else a larger buffer (`sysctl net.core.rmem_max` and \
+                SocketReceiveBufferSize in CYCLONEDDS_URI), or a lower `--rate`";
     (total.lost() > 0).then(|| lost_caveat(total, message, hint))
 }
 
@@ -208,14 +209,14 @@ fn lost(stream: &StreamFigures) -> Option<Caveat> {
     }
 }
 
-fn undecided(total: &StreamTotals) -> Option<Caveat> {
+fn undecided(total: &StreamTotals, message: &str) -> Option<Caveat> {
     let undecided = total.sent.saturating_sub(total.decided);
     (undecided > 0).then(|| {
         Caveat::new(
             Severity::Warning,
             "undecided-packets",
-            format!("{} were sent after the receiver was last heard", of_packets(undecided, total.sent)),
-            "nobody knows whether they arrived: they are neither delivered nor lost",
+            format!("{} were sent after the receiver was last heard", of_messages(undecided, total.sent, message)),
+            "whether they arrived is unknown: they are neither delivered nor lost",
             "see whether the target still runs",
         )
     })
@@ -226,31 +227,43 @@ fn refused(total: &StreamTotals) -> Option<Caveat> {
         Caveat::new(
             Severity::Note,
             "send-refused",
-            format!("the kernel had no room for a packet {} times", grouped(total.refused)),
+            format!("the kernel had no space for a packet {} times", grouped(total.refused)),
             "such a packet is offered again: a queue of this host sets the rate",
-            "a lower `--rate` leaves room; `tc -s qdisc` and `ip -s link` show the queue",
+            "a lower `--rate` leaves space; `tc -s qdisc` and `ip -s link` show the queue",
         )
     })
 }
 
-fn reordered(total: &StreamTotals) -> Option<Caveat> {
+fn refused_by_library(total: &StreamTotals) -> Option<Caveat> {
+    (total.refused > 0).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "send-refused",
+            format!("the writer waited 100 ms for acknowledgements in vain {} times", grouped(total.refused)),
+            "such a sample is offered again: the reader sets the rate",
+            "a CPU of its own for the receiver (`--peer-cpu`, `serve --cpu`), or a lower `--rate`",
+        )
+    })
+}
+
+fn reordered(total: &StreamTotals, message: &str) -> Option<Caveat> {
     (total.reordered > 0).then(|| {
         Caveat::new(
             Severity::Note,
             "reordered",
-            format!("{} came after one that was sent later", of_packets(total.reordered, total.delivered)),
+            format!("{} came after one that was sent later", of_messages(total.reordered, total.delivered, message)),
             "the path is not one queue",
             "several queues or CPUs on the way reorder: pin them, or look for multipath",
         )
     })
 }
 
-fn duplicates(total: &StreamTotals) -> Option<Caveat> {
+fn duplicates(total: &StreamTotals, message: &str) -> Option<Caveat> {
     (total.duplicates > 0).then(|| {
         Caveat::new(
             Severity::Note,
             "duplicates",
-            format!("{} packets came more than once", grouped(total.duplicates)),
+            format!("{} {message}s came more than once", grouped(total.duplicates)),
             "each counts once",
             "look for a bridge loop or a mirroring port on the path",
         )

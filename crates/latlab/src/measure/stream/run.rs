@@ -14,7 +14,7 @@ use super::meter::FlowCounts;
 use super::sender::{Awaiting, StreamError};
 use super::sessions::{ConcurrentProbes, FlowOptions, ProbeSession, ReadyFlow};
 use crate::clock::{Clock, Monotonic};
-use crate::facts::{ConnectionFacts, StageFacts, StreamFacts};
+use crate::facts::{ConnectionFacts, DdsFacts, StageFacts, StreamFacts};
 use crate::measure::manifest::{add_closing_facts, opening_manifest};
 use crate::measure::run::{MeasuredRun, RunContext, RunEnd};
 use crate::measure::stop_signal::StopSignal;
@@ -258,8 +258,7 @@ impl MeasuredRun for StreamRun {
                 *errors.entry(kind).or_default() += count;
             }
             connection = ConnectionFacts::together(connection, flow.connection);
-            // All flows have one participant.
-            dds = dds.or(flow.dds);
+            dds = DdsFacts::together(dds, flow.dds);
             logs.push(flow.log);
         }
         if let Some(probes) = probes {
