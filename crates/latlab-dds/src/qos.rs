@@ -29,7 +29,8 @@ pub enum History {
 
 /// RESOURCE_LIMITS of a reader that keeps all: it refuses more samples, and a reliable writer then waits.
 const MOST_SAMPLES: i32 = 1_024;
-/// RESOURCE_LIMITS of every reader: it refuses samples of further keys, which foreign writers choose.
+/// RESOURCE_LIMITS of a reader with best effort: it refuses samples of further keys, which foreign writers choose. A reliable
+/// reader has no such limit: the receiving thread of the library would offer it the sample again and again.
 const MOST_INSTANCES: i32 = 1_024;
 const UNLIMITED: i32 = -1;
 
@@ -67,7 +68,8 @@ impl QosSet {
             ffi::dds_qset_reliability(set, reliability, blocking);
             ffi::dds_qset_history(set, history, depth);
             let samples = if qos.history == History::KeepAll { MOST_SAMPLES } else { UNLIMITED };
-            ffi::dds_qset_resource_limits(set, samples, MOST_INSTANCES, samples);
+            let instances = if qos.reliability == Reliability::BestEffort { MOST_INSTANCES } else { UNLIMITED };
+            ffi::dds_qset_resource_limits(set, samples, instances, samples);
             ffi::dds_qset_writer_data_lifecycle(set, false);
             ffi::dds_qset_writer_batching(set, qos.batches);
             ffi::dds_qset_data_representation(set, 1, &ffi::XCDR1);

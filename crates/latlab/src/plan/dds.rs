@@ -24,6 +24,11 @@ impl DdsSpec {
     /// The highest domain that the library accepts: its ports are 7400 + 250·domain and up to 250 more (RTPS 2.5,
     /// section 9.6.1.1).
     pub const DOMAIN_MAX: u16 = 230;
+
+    /// Whether a writer waits for acknowledgements, so that no sample is replaced before every reader has it.
+    pub fn waits_for_readers(self) -> bool {
+        self.reliability == Reliability::Reliable && self.history == History::KeepAll
+    }
 }
 
 /// RELIABILITY.

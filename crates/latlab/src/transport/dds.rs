@@ -106,10 +106,11 @@ pub(crate) fn join(spec: DdsSpec, local: IpAddr, peer: IpAddr, spins: bool) -> R
     let address = (!spec.multicast).then_some((local, 0));
     let refused = |error: io::Error| TransportError::Dds { domain: spec.domain, cause: error.to_string() };
     let priority = scheduler::fifo_priority().map_err(refused)?;
+    let yields = spins && scheduler::is_normal().map_err(refused)?;
     // Its threads inherit from the one that joins.
     let joined = thread::scope(|scope| {
         let join = || {
-            set_policy_of_library(priority, spins).map_err(refused)?;
+            set_policy_of_library(priority, yields).map_err(refused)?;
             let joined = Participant::join(u32::from(spec.domain), &configuration, address);
             joined.map_err(dds_error(spec.domain))
         };
@@ -125,12 +126,12 @@ pub(crate) fn join(spec: DdsSpec, local: IpAddr, peer: IpAddr, spins: bool) -> R
 }
 
 /// Sets the policy of the calling thread, which is to start those of the library. With a real-time priority they have the
-/// same. Beside a thread that polls with normal scheduling they have SCHED_BATCH: a receiving thread that is woken on the CPU of the poller then
+/// same. Beside a thread that `yields`, polling with normal scheduling, they have SCHED_BATCH: a receiving thread that is woken on the CPU of the poller then
 /// runs at its next `sched_yield`, and not after an interrupt that has to preempt it, which takes longer.
-fn set_policy_of_library(priority: Option<u8>, spins: bool) -> io::Result<()> {
+fn set_policy_of_library(priority: Option<u8>, yields: bool) -> io::Result<()> {
     match priority {
         Some(priority) => scheduler::set_inherited_fifo(priority),
-        None if spins && scheduler::is_normal()? => scheduler::set_inherited_batch(),
+        None if yields => scheduler::set_inherited_batch(),
         None => Ok(()),
     }
 }
@@ -355,7 +356,11 @@ impl Transport for DdsTransport {
 
     fn report(&self) -> PathReport {
         PathReport {
-            socket_drops: self.participant.socket_drops().map(|drops| drops.saturating_sub(self.drops_before)),
+            // Each count is modulo 2^32.
+            socket_drops: self
+                .participant
+                .socket_drops()
+                .map(|drops| u64::from((drops as u32).wrapping_sub(self.drops_before as u32))),
             dds: Some(self.facts()),
             ..PathReport::default()
         }

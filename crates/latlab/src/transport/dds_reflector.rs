@@ -14,7 +14,8 @@ use crate::units::Nanos;
 
 /// The most senders at a time, and the most that one reader lists.
 const SENDERS_MAX: usize = 1_024;
-/// The most samples of one reader that one call ignores: it returns however fast others write.
+/// The most samples of one reader that one call ignores: it returns however fast others write. A listener has no limit: while
+/// it runs no sample is added, and the next call may come late.
 const IGNORED_PER_CALL: usize = 1_024;
 /// A thread that polls looks at readers without a sender this seldom.
 const POLLS_BETWEEN_CHECKS: u32 = 1_024;
@@ -108,10 +109,11 @@ impl DdsReflector {
 
     /// Takes the oldest sample of a known sender from each reader in turn.
     fn take(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
+        let most = if self.delivery == Delivery::Listener { usize::MAX } else { IGNORED_PER_CALL };
         for step in 0..self.active.len() {
             let place = (self.turn + step) % self.active.len();
             let index = self.active[place];
-            for _ in 0..IGNORED_PER_CALL {
+            for _ in 0..most {
                 let Some(sample) = self.readers[index].reader.take(buffer).map_err(io_error)? else { break };
                 if let Some(newest) = self.position(|sender| sender.handle == sample.writer) {
                     (self.newest, self.turn) = (newest, place + 1);
@@ -238,10 +240,9 @@ impl ReflectorSocket for DdsReflector {
         self.senders[position].answers.write(datagram, KEY).map_err(io_error)
     }
 
-    /// Datagrams dropped at the sockets of the library, and samples of writers that are not senders.
     fn report(&self) -> SocketReport {
-        let drops = self.participant.socket_drops().map(|drops| drops + self.ignored);
-        SocketReport { drops, ..SocketReport::default() }
+        let (drops, ignored_samples) = (self.participant.socket_drops(), Some(self.ignored));
+        SocketReport { drops, ignored_samples, ..SocketReport::default() }
     }
 
     fn receiving_threads(&self) -> Option<Box<dyn ReceivingThreads>> {

@@ -322,6 +322,8 @@ pub struct SocketReport {
     pub drops_merged: bool,
     /// Counts of connections; `None` if the socket has none.
     pub connections: Option<ConnectionTally>,
+    /// Samples over DDS whose writer is not a sender; `None` over other transports.
+    pub ignored_samples: Option<u64>,
 }
 
 /// The most buffers that one call receives, each one datagram or several merged ones: the burst of a stream.

@@ -204,7 +204,7 @@ impl ReflectorSocket for UdpReflector {
 
     fn report(&self) -> SocketReport {
         let drops = socket::drops(self.socket.as_fd()).ok().map(u64::from);
-        SocketReport { drops, drops_merged: self.merged, connections: None }
+        SocketReport { drops, drops_merged: self.merged, ..SocketReport::default() }
     }
 }
 

@@ -208,6 +208,11 @@ fn lost(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
                 _ if manifest.run.connection.is_some() => {
                     "over TCP only the end of the connection loses probes: see how the run ended".to_owned()
                 }
+                _ if !is_of_datagrams(manifest) => {
+                    "`--reliability reliable` sends lost samples again; else a larger `--history`, and see `socket-drops` of the \
+                     reflector (docs/dds.md)"
+                        .to_owned()
+                }
                 Some(0) => {
                     "look for drops on the way: `ip -s link`; the reflector's socket had room for all".to_owned()
                 }

@@ -5,7 +5,7 @@ use super::figures::{StreamFigures, StreamTotals};
 use super::search_caveats::search_caveats;
 use crate::analysis::limits::RATE_REACHED;
 use crate::diagnostics::{Caveat, Severity};
-use crate::plan::{Direction, SendMode, WaitMode, defaults};
+use crate::plan::{DdsSpec, Direction, SendMode, WaitMode, defaults};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
 use crate::units::Nanos;
@@ -20,12 +20,12 @@ pub(in crate::analysis) fn caveats(
     let transport = manifest.spec.transport().unwrap_or_default().properties();
     let (slow_receiver, lost, refused) = match transport.has_own_threads {
         false => (slow_receiver(stream), lost(stream), refused(&stream.total)),
-        true => (None, lost_by_library(stream), refused_by_library(&stream.total)),
+        true => (None, lost_by_library(manifest, stream), refused_by_library(&stream.total)),
     };
     let message = transport.message;
     let of_packets = [
         nothing(stream, message),
-        beyond_reach(manifest, stream),
+        beyond_reach(manifest, stream, message),
         slow_receiver,
         lost,
         undecided(&stream.total, message),
@@ -69,7 +69,7 @@ fn nothing(stream: &StreamFigures, message: &str) -> Option<Caveat> {
     })
 }
 
-fn beyond_reach(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
+fn beyond_reach(manifest: &Manifest, stream: &StreamFigures, message: &str) -> Option<Caveat> {
     let (asked, reached) = stream.asked_pps.zip(offered_by_flows(stream))?;
     // If the receiver stopped counting, packets were held back, which is not a limit of this end.
     if manifest.run.stream.as_ref().is_some_and(|facts| !facts.settled) {
@@ -80,7 +80,7 @@ fn beyond_reach(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
         let rate = |pps: f64| bit_rate(pps * f64::from(stream.size_bytes) * 8.0);
         let skipped = match stream.total.skipped {
             0 => String::new(),
-            skipped => format!("; {} packets were given up, being more than 100 ms late", grouped(skipped)),
+            skipped => format!("; {} {message}s were given up, being more than 100 ms late", grouped(skipped)),
         };
         Caveat::new(
             Severity::Warning,
@@ -164,17 +164,27 @@ fn slow_receiver(stream: &StreamFigures) -> Option<Caveat> {
 }
 
 /// Samples that were lost between a writer and a reader: one is several datagrams, or one datagram several samples.
-fn lost_by_library(stream: &StreamFigures) -> Option<Caveat> {
+fn lost_by_library(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
     let total = &stream.total;
     let drops = match stream.socket_drops {
-        Some(drops) if drops > 0 => format!("; the sockets of its library dropped {} datagrams", grouped(drops)),
+        Some(drops) if drops > 0 => {
+            format!("; the sockets of the receiver's library dropped {} datagrams", grouped(drops))
+        }
         _ => String::new(),
     };
     let of_samples = of_messages(total.lost(), total.decided, "sample");
     let message = format!("{of_samples} did not reach the receiver{drops}");
-    let hint = "`--reliability reliable --history keep-all` lets the writer wait; else a larger buffer (`sysctl net.core.rmem_max` and \
-                SocketReceiveBufferSize in CYCLONEDDS_URI), or a lower `--rate`";
-    (total.lost() > 0).then(|| lost_caveat(total, message, hint))
+    let mut hint = "a larger buffer (`sysctl net.core.rmem_max` and SocketReceiveBufferSize in CYCLONEDDS_URI), or a lower `--rate`"
+        .to_owned();
+    let waits = manifest.spec.path().and_then(|path| path.dds).is_some_and(DdsSpec::waits_for_readers);
+    match manifest.spec.stream().map(|spec| spec.direction) {
+        Some(Direction::Down) => {
+            hint.push_str("; its writer gives a sample up after 100 ms (`reply-failed` of the reflector)")
+        }
+        _ if !waits => hint.insert_str(0, "`--reliability reliable --history keep-all` lets the writer wait; else "),
+        _ => {}
+    }
+    (total.lost() > 0).then(|| lost_caveat(total, message, &hint))
 }
 
 fn lost_caveat(total: &StreamTotals, message: String, hint: &str) -> Caveat {

@@ -191,7 +191,11 @@ impl StreamAccumulator {
         // The rate that a search found is held in the last stage.
         let held = manifest.run.stages.last().filter(|_| manifest.run.search.is_some());
         let asked = held.map_or_else(asked, |stage| stage.stream?.asked_pps);
-        let cpu = |of: &FlowIntervals| of.values().flatten().filter_map(|row| row.cpu).reduce(|sum, cpu| sum + cpu);
+        // Of the flows whose thread reports it; unknown if it was unknown for a part of the time.
+        let cpu = |of: &FlowIntervals| {
+            let known = of.values().filter(|rows| rows.iter().any(|row| row.cpu.is_some())).flatten();
+            known.map(|row| row.cpu).reduce(|sum, cpu| Some(sum? + cpu?)).flatten()
+        };
         StreamFigures {
             rates: total.rates(size_bytes),
             intervals: self.series(Metric::DeliveredRate, size_bytes).spans(),

@@ -149,6 +149,8 @@ pub struct ReflectorCounters {
     /// Datagrams that the kernel dropped because the receive buffer was full, since the socket was made, modulo 2^32;
     /// `None` if unknown.
     pub socket_drops: Option<u64>,
+    /// Samples over DDS whose writer is not a sender; `None` over other transports.
+    pub ignored_samples: Option<u64>,
     refused: [u64; RefuseReason::ALL.len()],
     dropped: [u64; DropReason::ALL.len()],
 }
@@ -189,8 +191,9 @@ impl ReflectorCounters {
         let refused = RefuseReason::ALL.into_iter().map(|reason| (refusal_name(reason), self.refused(reason)));
         let dropped = DropReason::ALL.into_iter().map(|reason| (reason.name(), self.dropped(reason)));
         let socket_drops = self.socket_drops.map(|drops| ("socket-drops", drops));
+        let ignored = self.ignored_samples.map(|samples| ("ignored-samples", samples));
         let connections = self.connections.into_iter().flat_map(connection_rows);
-        plain.into_iter().chain(socket_drops).chain(connections).chain(refused).chain(dropped)
+        plain.into_iter().chain(socket_drops).chain(ignored).chain(connections).chain(refused).chain(dropped)
     }
 
     pub(super) fn drop_for(&mut self, reason: DropReason) {

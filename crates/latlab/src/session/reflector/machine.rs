@@ -238,6 +238,11 @@ impl SessionReflector {
         self.counters.connections = Some(tally);
     }
 
+    /// Sets the count of ignored samples, before the counters are read.
+    pub fn set_ignored_samples(&mut self, ignored: Option<u64>) {
+        self.counters.ignored_samples = ignored;
+    }
+
     /// The connection of `peer` was closed: its sessions end.
     pub fn disconnect(&mut self, peer: SocketAddr) {
         self.counters.disconnected += self.table.close_all_of(peer);

@@ -245,6 +245,7 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
         if let Some(tally) = report.connections {
             self.reflector.set_connections(tally);
         }
+        self.reflector.set_ignored_samples(report.ignored_samples);
         self.reflector.set_receiver_state(ReceiverState {
             socket_drops: report.drops,
             drops_merged: report.drops_merged,
