@@ -27,7 +27,8 @@ pub enum History {
     KeepAll,
 }
 
-/// RESOURCE_LIMITS of a reader that keeps all: it refuses more samples, and a reliable writer then waits.
+/// RESOURCE_LIMITS of a reader that keeps all: it refuses more samples. A reliable one is offered them again, every 10 ms, by the
+/// receiving thread of the library, until samples were taken; its writer then waits.
 const MOST_SAMPLES: i32 = 1_024;
 /// RESOURCE_LIMITS of a reader with best effort: it refuses samples of further keys, which foreign writers choose. A reliable
 /// reader has no such limit: the receiving thread of the library would offer it the sample again and again.

@@ -216,7 +216,7 @@ fn writers_are_known_by_partition_and_participant() {
 }
 
 #[test]
-fn samples_of_further_keys_are_refused_unless_that_would_stop_the_receiving_thread() {
+fn samples_of_further_keys_are_refused_by_a_reader_with_best_effort_alone() {
     let participant = join(32);
     for (reliability, expected) in [(Reliability::BestEffort, 1_000..=1_024), (RELIABLE, 3_000..=3_000)] {
         let topic = format!("{reliability:?}").chars().filter(char::is_ascii_alphanumeric).collect::<String>();

@@ -126,8 +126,9 @@ pub(crate) fn join(spec: DdsSpec, local: IpAddr, peer: IpAddr, spins: bool) -> R
 }
 
 /// Sets the policy of the calling thread, which is to start those of the library. With a real-time priority they have the
-/// same. Beside a thread that `yields`, polling with normal scheduling, they have SCHED_BATCH: a receiving thread that is woken on the CPU of the poller then
-/// runs at its next `sched_yield`, and not after an interrupt that has to preempt it, which takes longer.
+/// same. Beside a thread that `yields`, polling with normal scheduling, they have SCHED_BATCH: a receiving thread that is
+/// woken on the CPU of the poller then runs at the poller's next `sched_yield`, and not after an interrupt that has to
+/// preempt it, which takes longer.
 fn set_policy_of_library(priority: Option<u8>, yields: bool) -> io::Result<()> {
     match priority {
         Some(priority) => scheduler::set_inherited_fifo(priority),

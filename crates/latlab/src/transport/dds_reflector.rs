@@ -14,8 +14,8 @@ use crate::units::Nanos;
 
 /// The most senders at a time, and the most that one reader lists.
 const SENDERS_MAX: usize = 1_024;
-/// The most samples of one reader that one call ignores: it returns however fast others write. A listener has no limit: while
-/// it runs no sample is added, and the next call may come late.
+/// The most samples of one reader that one call ignores: it returns however fast others write. A listener ignores any
+/// number: no sample is added while it runs, and the next call may come late.
 const IGNORED_PER_CALL: usize = 1_024;
 /// A thread that polls looks at readers without a sender this seldom.
 const POLLS_BETWEEN_CHECKS: u32 = 1_024;
@@ -107,9 +107,8 @@ impl DdsReflector {
         self.address
     }
 
-    /// Takes the oldest sample of a known sender from each reader in turn.
-    fn take(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        let most = if self.delivery == Delivery::Listener { usize::MAX } else { IGNORED_PER_CALL };
+    /// Takes the oldest sample of a known sender from each reader in turn, and ignores `most` samples of a reader.
+    fn take(&mut self, buffer: &mut [u8], most: usize) -> io::Result<Option<(usize, SocketAddr)>> {
         for step in 0..self.active.len() {
             let place = (self.turn + step) % self.active.len();
             let index = self.active[place];
@@ -213,7 +212,8 @@ impl DdsReflector {
 
 impl ReflectorSocket for DdsReflector {
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        let received = self.take(buffer)?;
+        let most = if self.delivery == Delivery::Listener { usize::MAX } else { IGNORED_PER_CALL };
+        let received = self.take(buffer, most)?;
         if received.is_none() {
             match self.delivery {
                 Delivery::Listener => {}
@@ -225,14 +225,14 @@ impl ReflectorSocket for DdsReflector {
     }
 
     fn receive_within(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<(usize, SocketAddr)>> {
-        if let Some(received) = self.take(buffer)? {
+        if let Some(received) = self.take(buffer, IGNORED_PER_CALL)? {
             return Ok(Some(received));
         }
         match self.delivery {
             Delivery::Poll => thread::yield_now(),
             _ => _ = self.receiving.wait(nap(max_wait)),
         }
-        self.take(buffer)
+        self.take(buffer, IGNORED_PER_CALL)
     }
 
     fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {

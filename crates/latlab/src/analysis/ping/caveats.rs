@@ -7,7 +7,7 @@ use crate::analysis::counts::{Counts, RunCounts, SendErrors};
 use crate::analysis::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, OWN_DROPS, SCHEDULE_LOST, SLIPPED};
 use crate::analysis::wakeup::overrun_slots;
 use crate::diagnostics::{Caveat, Severity};
-use crate::plan::WaitMode;
+use crate::plan::{Reliability, WaitMode};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
 use crate::units::Nanos;
@@ -208,11 +208,7 @@ fn lost(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
                 _ if manifest.run.connection.is_some() => {
                     "over TCP only the end of the connection loses probes: see how the run ended".to_owned()
                 }
-                _ if !is_of_datagrams(manifest) => {
-                    "`--reliability reliable` sends lost samples again; else a larger `--history`, and see `socket-drops` of the \
-                     reflector (docs/dds.md)"
-                        .to_owned()
-                }
+                drops if !is_of_datagrams(manifest) => lost_samples(manifest, drops),
                 Some(0) => {
                     "look for drops on the way: `ip -s link`; the reflector's socket had room for all".to_owned()
                 }
@@ -225,6 +221,21 @@ fn lost(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
             },
         )
     })
+}
+
+/// A hint about lost samples; `drops`: datagrams dropped at the sockets of the reflector's library.
+fn lost_samples(manifest: &Manifest, drops: Option<u64>) -> String {
+    let path = manifest.spec.path().and_then(|path| path.dds).unwrap_or_default();
+    let way = match path.reliability {
+        Reliability::BestEffort => "`--reliability reliable` sends lost samples again",
+        Reliability::Reliable => "a larger `--history`, or `keep-all`, at both ends",
+    };
+    match drops {
+        Some(drops) if drops > 0 => {
+            format!("{way}; the sockets of the reflector's library dropped {} datagrams", grouped(drops))
+        }
+        _ => way.into(),
+    }
 }
 
 fn late(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {

@@ -174,17 +174,21 @@ fn lost_by_library(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat
     };
     let of_samples = of_messages(total.lost(), total.decided, "sample");
     let message = format!("{of_samples} did not reach the receiver{drops}");
-    let mut hint = "a larger buffer (`sysctl net.core.rmem_max` and SocketReceiveBufferSize in CYCLONEDDS_URI), or a lower `--rate`"
-        .to_owned();
     let waits = manifest.spec.path().and_then(|path| path.dds).is_some_and(DdsSpec::waits_for_readers);
-    match manifest.spec.stream().map(|spec| spec.direction) {
-        Some(Direction::Down) => {
-            hint.push_str("; its writer gives a sample up after 100 ms (`reply-failed` of the reflector)")
+    let hint = match (manifest.spec.stream().map(|spec| spec.direction), waits) {
+        (Some(Direction::Down), true) => {
+            "the reflector gives a sample up that finds no space within 100 ms (its counter `reply-failed`): a lower `--rate`"
         }
-        _ if !waits => hint.insert_str(0, "`--reliability reliable --history keep-all` lets the writer wait; else "),
-        _ => {}
-    }
-    (total.lost() > 0).then(|| lost_caveat(total, message, &hint))
+        (Some(Direction::Down), false) => {
+            "a larger `--history` at this end, `--reliability reliable --history keep-all` at both, or a lower `--rate`"
+        }
+        (_, true) => "`serve --history keep-all`, or a lower `--rate`",
+        (_, false) => {
+            "`--reliability reliable --history keep-all` at both ends lets the writer wait; else a larger buffer (`sysctl \
+             net.core.rmem_max` and SocketReceiveBufferSize in CYCLONEDDS_URI), or a lower `--rate`"
+        }
+    };
+    (total.lost() > 0).then(|| lost_caveat(total, message, hint))
 }
 
 fn lost_caveat(total: &StreamTotals, message: String, hint: &str) -> Caveat {

@@ -191,16 +191,11 @@ impl StreamAccumulator {
         // The rate that a search found is held in the last stage.
         let held = manifest.run.stages.last().filter(|_| manifest.run.search.is_some());
         let asked = held.map_or_else(asked, |stage| stage.stream?.asked_pps);
-        // Of the flows whose thread reports it; unknown if it was unknown for a part of the time.
-        let cpu = |of: &FlowIntervals| {
-            let known = of.values().filter(|rows| rows.iter().any(|row| row.cpu.is_some())).flatten();
-            known.map(|row| row.cpu).reduce(|sum, cpu| Some(sum? + cpu?)).flatten()
-        };
         StreamFigures {
             rates: total.rates(size_bytes),
             intervals: self.series(Metric::DeliveredRate, size_bytes).spans(),
-            sender_cpu: cpu(&self.sent).map(|used| cost(used, total.sending, total.sent, size_bytes)),
-            receiver_cpu: cpu(&self.counted).map(|used| cost(used, total.counting, total.delivered, size_bytes)),
+            sender_cpu: cpu_time(&self.sent).map(|used| cost(used, total.sending, total.sent, size_bytes)),
+            receiver_cpu: cpu_time(&self.counted).map(|used| cost(used, total.counting, total.delivered, size_bytes)),
             socket_drops: self.counted.values().flatten().filter_map(drops).reduce(|sum, drops| sum + drops),
             drops_are_merged: facts.drops_are_merged,
             burst_packets: facts.burst_packets,
@@ -303,6 +298,25 @@ fn cost(used: Nanos, span: Nanos, packets: u64, size_bytes: u32) -> CpuCost {
     }
 }
 
+/// The share of the time for which the CPU time must be known.
+const CPU_KNOWN: f64 = 0.9;
+
+/// The CPU time of the flows whose thread reports it. Intervals without it count as the others; `None` if these are less than
+/// [`CPU_KNOWN`] of the time.
+fn cpu_time(of: &FlowIntervals) -> Option<Nanos> {
+    let reporting = of.values().filter(|rows| rows.iter().any(|row| row.cpu.is_some())).flatten();
+    let (mut used, mut known_ns, mut all_ns) = (Nanos::ZERO, 0, 0);
+    for row in reporting {
+        let span_ns = row.end_ns - row.start_ns;
+        all_ns += span_ns;
+        if let Some(cpu) = row.cpu {
+            (used, known_ns) = (used + cpu, known_ns + span_ns);
+        }
+    }
+    let known = known_ns as f64 / all_ns as f64;
+    (known >= CPU_KNOWN).then(|| Nanos((used.0 as f64 / known).round() as i64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -371,6 +385,17 @@ mod tests {
         let rows = [row(0, 0, 100, offered(1_000)), row(0, 0, 100, counted(400, 395))];
         let total = accumulated(&rows).figures(&manifest(125, 1)).total;
         assert_eq!((total.sent - total.decided, total.lost()), (600, 0));
+    }
+
+    #[test]
+    fn intervals_without_cpu_time_count_as_the_others_if_they_are_few() {
+        for (unknown, expected) in [(1, Some(Nanos::from_millis(500))), (2, None)] {
+            let rows = (0..10).map(|number| row(0, number * 100, (number + 1) * 100, counted(100, 100)));
+            let rows =
+                rows.zip(0..).map(|(row, number)| StreamInterval { cpu: row.cpu.filter(|_| number >= unknown), ..row });
+            let figures = accumulated(&rows.collect::<Vec<_>>()).figures(&manifest(125, 1));
+            assert_eq!(figures.receiver_cpu.map(|cost| cost.used), expected);
+        }
     }
 
     #[test]

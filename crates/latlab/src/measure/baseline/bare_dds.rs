@@ -17,7 +17,7 @@ use crate::transport::dds;
 /// The time after which a missing answer is an error, and a missing partner.
 const GIVE_UP: Duration = Duration::from_secs(3);
 const STEP: Duration = Duration::from_millis(2);
-/// This writer knows the reader of its peer before the reader of the peer knows this writer, and until then samples with best effort are lost.
+/// This writer knows the peer's reader before that reader knows this writer: until then samples with best effort are lost.
 const SETTLING: Duration = Duration::from_millis(200);
 
 /// A writer and a reader of one end.
