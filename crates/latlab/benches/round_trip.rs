@@ -27,6 +27,8 @@ const DDS_SIZES: [u32; 4] = [32, 1024, 8192, 63_000];
 const DDS_CONFIGURATION: &str = "<General><Interfaces><NetworkInterface address=\"127.0.0.1\"/></Interfaces>\
     <AllowMulticast>false</AllowMulticast></General><Discovery><ParticipantIndex>auto</ParticipantIndex>\
     <Peers><Peer address=\"127.0.0.1\"/></Peers></Discovery>";
+/// The HISTORY with which ddsperf sends pings and pongs: a reliable writer keeps so many samples until they are acknowledged.
+const DDS_HISTORY: [&str; 2] = ["--history", "keep-last:1"];
 /// The default port of sockperf, at which other programs are unlikely to listen.
 const SOCKPERF_PORT: &str = "11111";
 
@@ -165,7 +167,9 @@ fn latlab_ping(row: &Row) -> Command {
     let mut command = programs::latlab();
     add_end_options(command.args(["ping", "local"]), row);
     command.args(["--transport", row.mode.transport]);
-    command.args(row.mode.reliability.iter().flat_map(|reliability| ["--reliability", *reliability]));
+    if let Some(reliability) = row.mode.reliability {
+        command.args(["--reliability", reliability]).args(DDS_HISTORY);
+    }
     command.args(["--json", "--quantiles", "0.5,0.99,0.999", "--store", row.store]);
     // The default warm-up of a schedule takes a second.
     command.args(row.mode.interval.iter().flat_map(|interval| ["-i", *interval, "--warmup", "100"]));
@@ -178,7 +182,9 @@ fn latlab_bare(row: &Row) -> Command {
     if row.mode.transport == "tcp" {
         command.arg("--tcp");
     }
-    command.args(row.mode.reliability.iter().flat_map(|reliability| ["--dds", *reliability]));
+    if let Some(reliability) = row.mode.reliability {
+        command.args(["--dds", reliability]).args(DDS_HISTORY);
+    }
     command
 }
 

@@ -56,6 +56,9 @@ pub struct BareArgs {
     /// Over DDS, best-effort or reliable
     #[arg(long, value_name = "WORD", value_parser = reliability_words(), conflicts_with_all = ["tcp", "interval"])]
     pub dds: Option<Reliability>,
+    /// HISTORY over DDS: keep-last:N or keep-all [default: keep-last:16]
+    #[arg(long, value_name = "POLICY", requires = "dds")]
+    pub history: Option<String>,
     /// This end.
     #[command(flatten)]
     pub ends: EndArgs,

@@ -105,7 +105,7 @@ pub(super) fn fits_a_reflector(
     }
 }
 
-fn history(typed: &str) -> Result<History, RequestError> {
+pub(super) fn history(typed: &str) -> Result<History, RequestError> {
     match typed.split_once(':') {
         None if typed == "keep-all" => Ok(History::KeepAll),
         Some(("keep-last", depth)) => {

@@ -38,6 +38,7 @@ pub fn doctor(typed: &DoctorArgs) -> Result<DoctorSpec, RequestError> {
         size: typed.size.clone(),
         interval: None,
         dds: None,
+        history: None,
         tcp: false,
         ends: typed.ends.clone(),
         peer: typed.peer.clone(),

@@ -210,7 +210,11 @@ pub fn bare(typed: &BareArgs) -> Result<BareSpec, RequestError> {
             None if typed.tcp => TransportKind::Tcp,
             None => TransportKind::Udp,
         },
-        dds: DdsSpec { reliability: typed.dds.unwrap_or_default(), ..DdsSpec::default() },
+        dds: DdsSpec {
+            reliability: typed.dds.unwrap_or_default(),
+            history: typed.history.as_deref().map(dds::history).transpose()?.unwrap_or_default(),
+            ..DdsSpec::default()
+        },
         interval_ns: typed.interval.as_ref().map(interval).transpose()?,
         count: count.unwrap_or(defaults::BARE_COUNT) as usize,
         size_bytes: size.unwrap_or(defaults::SIZE_BYTES),
