@@ -18,9 +18,9 @@ pub(in crate::analysis) fn caveats(
     delivered: Option<&Description>,
 ) -> Vec<Caveat> {
     let transport = manifest.spec.transport().unwrap_or_default().properties();
-    let (slow_receiver, lost, refused) = match transport.has_own_threads {
-        false => (slow_receiver(stream), lost(stream), refused(&stream.total)),
-        true => (None, lost_by_library(manifest, stream), refused_by_library(&stream.total)),
+    let (slow_receiver, lost) = match transport.has_own_threads {
+        false => (slow_receiver(stream), lost(stream)),
+        true => (None, lost_by_library(manifest, stream)),
     };
     let message = transport.message;
     let of_packets = [
@@ -29,7 +29,7 @@ pub(in crate::analysis) fn caveats(
         slow_receiver,
         lost,
         undecided(&stream.total, message),
-        refused,
+        refused(&stream.total, transport.has_own_threads),
         reordered(&stream.total, message),
         duplicates(&stream.total, message),
         small_buffers(stream),
@@ -236,28 +236,21 @@ fn undecided(total: &StreamTotals, message: &str) -> Option<Caveat> {
     })
 }
 
-fn refused(total: &StreamTotals) -> Option<Caveat> {
-    (total.refused > 0).then(|| {
-        Caveat::new(
-            Severity::Note,
-            "send-refused",
-            format!("the kernel had no space for a packet {} times", grouped(total.refused)),
-            "such a packet is offered again: a queue of this host sets the rate",
-            "a lower `--rate` leaves space; `tc -s qdisc` and `ip -s link` show the queue",
-        )
-    })
-}
-
-fn refused_by_library(total: &StreamTotals) -> Option<Caveat> {
-    (total.refused > 0).then(|| {
-        Caveat::new(
-            Severity::Note,
-            "send-refused",
-            format!("the writer waited 100 ms for acknowledgements in vain {} times", grouped(total.refused)),
-            "such a sample is offered again: the reader sets the rate",
-            "a CPU of its own for the receiver (`--peer-cpu`, `serve --cpu`), or a lower `--rate`",
-        )
-    })
+fn refused(total: &StreamTotals, by_library: bool) -> Option<Caveat> {
+    let times = grouped(total.refused);
+    let [message, effect, hint] = match by_library {
+        false => [
+            format!("the kernel had no space for a packet {times} times"),
+            "such a packet is offered again: a queue of this host sets the rate".into(),
+            "a lower `--rate` leaves space; `tc -s qdisc` and `ip -s link` show the queue".into(),
+        ],
+        true => [
+            format!("the writer waited 100 ms for acknowledgements in vain {times} times"),
+            "such a sample is offered again: the reader sets the rate".into(),
+            "a CPU of its own for the receiver (`--peer-cpu`, `serve --cpu`), or a lower `--rate`".into(),
+        ],
+    };
+    (total.refused > 0).then(|| Caveat::new(Severity::Note, "send-refused", message, effect, hint))
 }
 
 fn reordered(total: &StreamTotals, message: &str) -> Option<Caveat> {
