@@ -2,7 +2,7 @@
 
 use super::figures::sure;
 use super::heading::names;
-use super::stream_tables::message;
+use super::stream_tables::properties;
 use super::view::RemarkView;
 use super::wakeup_remarks::{coincidence_remarks, cpu_activity};
 use crate::analysis::{Kind, Lateness, NoBareLoop, Summary, UnexplainedDelay, Via};
@@ -22,7 +22,7 @@ const OF_EACH: [&str; 1] = ["lateness"];
 /// Returns the labelled lines; for several runs, lines common to all of them and the range of instrument costs.
 pub(super) fn remarks(summaries: &[Summary]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
-    let packets_or_samples = format!("{}s", message(summaries));
+    let packets_or_samples = format!("{}s", properties(summaries).message);
     let lines: [(&str, Line); 10] = [
         (&packets_or_samples, packets),
         ("sending", sending),
@@ -278,7 +278,7 @@ pub(super) fn packets(summary: &Summary) -> Option<String> {
             Some(format!("at the receiver's socket at least {} buffers", grouped(drops)))
         }
         // One sample is several datagrams, or one datagram several samples.
-        (Some(drops), false) if total.lost() > 0 && message(std::slice::from_ref(summary)) == "sample" => {
+        (Some(drops), false) if total.lost() > 0 && properties(std::slice::from_ref(summary)).has_own_threads => {
             (drops > 0).then(|| format!("datagrams dropped at the receiver's sockets {}", grouped(drops)))
         }
         (Some(drops), false) if total.lost() > 0 => {
@@ -303,7 +303,7 @@ pub(super) fn packets(summary: &Summary) -> Option<String> {
 /// Formats burst and buffer sizes of the sender.
 pub(super) fn sending(summary: &Summary) -> Option<String> {
     let stream = summary.stream.as_ref()?;
-    let message = message(std::slice::from_ref(summary));
+    let message = properties(std::slice::from_ref(summary)).message;
     let bursts = (stream.burst_packets > 0).then(|| match stream.burst_packets {
         1 => format!("one {message} at a time"),
         burst => format!("bursts of at most {} {message}s", grouped(burst)),

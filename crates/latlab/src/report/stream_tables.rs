@@ -9,7 +9,7 @@ use crate::analysis::{
     StreamTotals, Summary,
 };
 use crate::metric::Metric;
-use crate::plan::TransportKind;
+use crate::plan::{TransportKind, TransportProperties};
 use crate::stats::Description;
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, BitRateUnit, TimeUnit, bit_rate, grouped, percent, quantile, significant, span};
@@ -36,11 +36,16 @@ pub(super) fn or_absent(value: Option<String>) -> String {
 }
 
 /// A message of these streams: a packet, or over DDS a sample.
-pub(super) fn message(summaries: &[Summary]) -> &'static str {
+fn message(summaries: &[Summary]) -> &'static str {
+    properties(summaries).message
+}
+
+/// Those of the transport of these streams; of the default one if they differ.
+pub(super) fn properties(summaries: &[Summary]) -> &'static TransportProperties {
     let word = summaries.first().and_then(|summary| summary.condition.transport.as_deref());
     let of_first = TransportKind::ALL.into_iter().find(|kind| Some(kind.word()) == word).unwrap_or_default();
     let is_shared = summaries.iter().all(|summary| summary.condition.transport.as_deref() == word);
-    if is_shared { of_first.properties().message } else { TransportKind::default().properties().message }
+    if is_shared { of_first.properties() } else { TransportKind::default().properties() }
 }
 
 fn message_rate(message: &str, per_second: f64) -> String {
