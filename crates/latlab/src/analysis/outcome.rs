@@ -115,9 +115,9 @@ fn no_probe_answered(summaries: &[Summary], failure: Failure) -> Failure {
         return failure.because("the run ended before one could be sent").hint("measure again, for longer");
     }
     if sent == 0 {
-        return failure.because(format!("the kernel refused to send all {} of them", grouped(refused))).hint(
-            "the warning `send-failed` names the kernel's reason; check route, `--size` with `--df`, and the send buffer",
-        );
+        return failure
+            .because(format!("all {} of them were refused on sending", grouped(refused)))
+            .hint("the warning `send-failed` names the reason, and what helps");
     }
     let errors = added(summaries, |summary| &summary.socket_errors);
     let strays = added(summaries, |summary| &summary.strays);
@@ -241,7 +241,7 @@ mod tests {
         type Change = fn(&mut InMemory);
         let table: [(Vec<ProbeRecord>, Change, &str, &str); 7] = [
             (Vec::new(), |_| {}, "before one could be sent", "for longer"),
-            (unanswered(Fate::SendFailed), |_| {}, "refused to send all 7", "`send-failed`"),
+            (unanswered(Fate::SendFailed), |_| {}, "all 7 of them were refused on sending", "`send-failed`"),
             (unanswered(Fate::Lost), |_| {}, "7 probes were sent, nothing valid came back in time", "`--timeout`"),
             (unanswered(Fate::Lost), |source| strays(source, "foreign"), "in time, but foreign 3", "`--timeout`"),
             (unanswered(Fate::Lost), |source| strays(source, "altered"), "3 answers came back altered", "unchanged"),

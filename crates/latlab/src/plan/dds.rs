@@ -25,6 +25,14 @@ impl DdsSpec {
     /// section 9.6.1.1).
     pub const DOMAIN_MAX: u16 = 230;
 
+    /// What RTPS adds to a sample in its UDP datagram, in bytes: the headers of message and sample, the time of the source and
+    /// the encoding (64), the key, and a HEARTBEAT that a reliable writer may append.
+    pub fn framing_bytes(self) -> u32 {
+        let key = if self.keyed { 4 } else { 0 };
+        let heartbeat = if self.reliability == Reliability::Reliable { 32 } else { 0 };
+        64 + key + heartbeat
+    }
+
     /// Whether a writer waits for acknowledgements, so that no sample is replaced before every reader has it.
     pub fn waits_for_readers(self) -> bool {
         self.reliability == Reliability::Reliable && self.history == History::KeepAll

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use super::error::TransportError;
 use super::interface::{BurstTransport, OpenPath, Packets, PathReport, PathTransport, Transport, send_each};
-use super::udp::local_address_towards;
+use super::udp::path_towards;
 use super::wait::WaitStrategy;
 use crate::clock::{Clock, Monotonic};
 use crate::facts::DdsFacts;
@@ -183,8 +183,7 @@ pub struct DdsTransport {
     /// The writer collects samples until it is flushed.
     batches: bool,
     received_at: Option<Stamp<SenderClock>>,
-    local: SocketAddr,
-    peer: SocketAddr,
+    path: OpenPath,
     discovery: Nanos,
     /// Drops at the sockets of the participant, which other paths may have used, when this one was opened.
     drops_before: u64,
@@ -207,7 +206,8 @@ impl DdsTransport {
         let batches = sending.mode == SendMode::Batch;
         let spec = path.dds.unwrap_or_default();
         let start = Monotonic.now();
-        let local = local_address_towards(path, peer.ip())?;
+        let OpenPath { local, unfragmented_bytes, .. } = path_towards(path, peer)?;
+        let local = local.ip();
         let delivery = Delivery::new(wait == WaitStrategy::Spin, spec.history);
         let participant = join(spec, local, peer.ip(), delivery == Delivery::Poll)?;
         let partition = match peer.port() {
@@ -227,8 +227,12 @@ impl DdsTransport {
             delivery,
             batches,
             received_at: None,
-            local: SocketAddr::new(local, 0),
-            peer,
+            path: OpenPath {
+                local: SocketAddr::new(local, 0),
+                peer,
+                unfragmented_bytes: unfragmented_bytes.map(|bytes| bytes.saturating_sub(spec.framing_bytes())),
+                send_buffer_bytes: None,
+            },
             discovery: Nanos::ZERO,
             drops_before: 0,
         };
@@ -247,7 +251,7 @@ impl DdsTransport {
         let refused = dds_error(spec.domain);
         while !are_matched(&self.writer, &self.reader).map_err(&refused)? {
             if stop.load(Ordering::Relaxed) {
-                return Err(TransportError::Interrupted { peer: self.peer });
+                return Err(TransportError::Interrupted { peer: self.path.peer });
             }
             if Monotonic.now() - start > DISCOVERY_TIMEOUT {
                 return Err(self.unmatched(spec.domain));
@@ -263,7 +267,7 @@ impl DdsTransport {
         let refused = [self.writer.refused_policy(), self.reader.refused_policy()];
         let id = refused.into_iter().flatten().flatten().next();
         let policy = id.map(|id| policy_name(id).unwrap_or("policy"));
-        TransportError::Unmatched { peer: self.peer, domain, policy, within: DISCOVERY_TIMEOUT }
+        TransportError::Unmatched { peer: self.path.peer, domain, policy, within: DISCOVERY_TIMEOUT }
     }
 
     fn facts(&self) -> DdsFacts {
@@ -390,6 +394,6 @@ impl BurstTransport for DdsTransport {
 
 impl PathTransport for DdsTransport {
     fn path(&self) -> OpenPath {
-        OpenPath { local: self.local, peer: self.peer, unfragmented_bytes: None, send_buffer_bytes: None }
+        self.path
     }
 }

@@ -197,8 +197,12 @@ impl AsFd for UdpTransport {
 /// # Errors
 /// As [`UdpTransport::open`].
 pub fn local_address_towards(path: &PathSpec, peer: IpAddr) -> Result<IpAddr, TransportError> {
-    let peer = SocketAddr::new(peer, DISCARD_PORT);
-    Ok(UdpTransport::open(path, peer, WaitStrategy::Spin)?.local.ip())
+    path_towards(path, SocketAddr::new(peer, DISCARD_PORT)).map(|open| open.local.ip())
+}
+
+/// The ends and limits of a UDP path to `peer`, as [`local_address_towards`].
+pub(super) fn path_towards(path: &PathSpec, peer: SocketAddr) -> Result<OpenPath, TransportError> {
+    Ok(UdpTransport::open(path, peer, WaitStrategy::Spin)?.path())
 }
 
 /// A socket for the path to `peer`, with its options but without addresses.

@@ -257,6 +257,7 @@ fn drops_at_the_sockets_of_the_library_are_counted_within_a_run() {
         );
         let after = Latlab::at(home.path()).args(stream).line(&paced).line("--rate 500pps -d 500ms").measured().json();
         assert_eq!(after["stream"]["socket_drops"], 0, "drops before the run do not count: {after}");
+        assert!(of_flows(&after, "delivered") > 0, "{after}");
     }
     counters(reflector);
 }
@@ -341,7 +342,9 @@ fn what_dds_cannot_do_is_refused() {
         ("--dscp 46", "`--dscp` cannot go with `--transport dds`", "leave it out"),
         ("--source-port 5000", "`--source-port` cannot go with `--transport dds`", "leave it out"),
         ("--history keep-some", "`--history` cannot be `keep-some`", "keep-last:16"),
-        ("--history keep-last:0", "`--history`", "hint: "),
+        ("--history keep-last:0", "`--history` cannot be `keep-last:0`", "keep-last:16"),
+        ("--history keep-last:10001", "`--history` cannot be `keep-last:10001`", "keep-last:16"),
+        ("--interface fe80::1%lo", "`--interface` cannot be `fe80::1`", "another IPv6 address"),
     ] {
         refused(&format!("{dds} {options} -n 5"), 2, message, hint);
     }
@@ -351,6 +354,18 @@ fn what_dds_cannot_do_is_refused() {
     refused("ping --keyed -n 5", 2, "`--keyed` cannot go with `--transport udp`", "`--transport dds`");
     refused("serve --domain 3", 2, "`--domain` cannot go with `--transport udp`", "`--transport dds`");
     refused("serve --transport dds --interface 192.0.2.7", 2, "without a key", "`--psk-file lab.key`");
+    refused(
+        "ping fe80::1%lo --transport dds --psk-file k -n 5",
+        2,
+        "`TARGET` cannot be `fe80::1`",
+        "another IPv6 address",
+    );
+    refused(
+        "serve --transport dds --interface fe80::1",
+        2,
+        "`--interface` cannot be `fe80::1`",
+        "another IPv6 address",
+    );
     refused("serve --transport dds --interface absent0", 3, "absent0", "hint: ");
     refused("ping --transport dds --domain 51 --interface absent0 -n 5", 3, "absent0", "hint: ");
 }

@@ -23,7 +23,7 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 70_860),
+    (Measure::ShippedLines, 70_950),
     (Measure::Files, 384),
     (Measure::SmallFiles, 95),
     (Measure::Circles, 0),

@@ -5,7 +5,7 @@ use super::wording::Wording;
 use crate::analysis::limits::STEAL;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause, Restoration, SettingFacts};
-use crate::plan::{EndSpec, Kind, Plan, RunSpec, Setting, Side, Target, TransportKind, WaitMode, defaults};
+use crate::plan::{DdsSpec, EndSpec, Kind, Plan, RunSpec, SendMode, Setting, Side, Target, WaitMode, defaults};
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, percent};
 
@@ -217,31 +217,48 @@ pub(super) fn steal(kind: Kind, name: &str, end: &EndFacts) -> Option<Caveat> {
     })
 }
 
+/// The longest message of the DDS library unless its configuration says otherwise.
+const DDS_MESSAGE_BYTES: u32 = 14_720;
+
 fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
     let path = manifest.spec.path()?;
     let size_bytes = manifest.spec.size_bytes()?;
-    let is_connection = manifest.spec.transport().is_some_and(TransportKind::is_connection_oriented);
+    let transport = manifest.spec.transport().unwrap_or_default().properties();
     let known: Option<u32> = manifest.run.conditions.get(UNFRAGMENTED_BYTES).and_then(|bytes| bytes.parse().ok());
     // Loopback is not Ethernet: if its MTU is unknown, it is usually 65,536.
     let is_loopback = known.is_none() && manifest.spec.target == Target::Local;
-    if path.dont_fragment || is_connection || is_loopback {
+    if path.dont_fragment || transport.connection_oriented || is_loopback {
         return None;
     }
     let version_6 = manifest.run.peer_address.as_deref().is_some_and(|address| address.starts_with('['));
     let headers = if version_6 { 48 } else { 28 };
-    let max_bytes: u32 = known.unwrap_or(USUAL_MTU - headers);
-    (size_bytes > max_bytes).then(|| {
+    let framing_bytes = path.dds.map_or(0, DdsSpec::framing_bytes);
+    let max_bytes: u32 = known.unwrap_or(USUAL_MTU - headers - framing_bytes);
+    let is_batched = manifest.spec.stream().is_some_and(|stream| stream.sending.mode == SendMode::Batch);
+    (size_bytes > max_bytes || (is_batched && max_bytes < DDS_MESSAGE_BYTES)).then(|| {
         let surely = if known.is_some() { "are" } else { "are probably" };
+        let (message, loss, hint) = match transport.has_own_threads {
+            true => (
+                if is_batched { "datagrams with sample" } else { "sample" },
+                "one lost fragment loses its samples, or delays reliable ones",
+                format!("`--size {max_bytes}` without batches, or a smaller MaxMessageSize in `CYCLONEDDS_URI` (docs/dds.md)"),
+            ),
+            false => (
+                "datagram",
+                "one lost fragment loses the datagram",
+                format!("`--size {max_bytes}`, or `--df` to forbid fragments"),
+            ),
+        };
         Caveat::new(
             Severity::Warning,
             "fragmentation",
             format!(
-                "datagrams of {} {surely} cut into fragments: {} fit into one packet",
+                "{message}s of {} {surely} cut into fragments: {} fit into one packet",
                 bytes(size_bytes.into()),
                 bytes(max_bytes.into())
             ),
-            "one lost fragment loses the datagram, and putting it together takes time",
-            format!("`--size {max_bytes}`, or `--df` to forbid fragments"),
+            format!("{loss}, and putting it together takes time"),
+            hint,
         )
     })
 }

@@ -6,7 +6,7 @@ use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, schedu
 use crate::analysis::{SummaryOptions, summarise};
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{ClockAnchor, ConnectionFacts, HostFacts, KernelFacts, SettingFacts};
-use crate::plan::{PingSpec, Schedule, Target, TransportKind, WaitMode, Work};
+use crate::plan::{DdsSpec, History, PingSpec, Reliability, Schedule, Target, TransportKind, WaitMode, Work};
 use crate::probe::{Fate, ProbeRecord};
 use crate::recording::manifest::{Manifest, RunEnding, UNFRAGMENTED_BYTES};
 use crate::units::Nanos;
@@ -399,8 +399,51 @@ fn over_tcp_datagrams_are_not_fragmented_and_few_retransmissions_are_a_note() {
     assert_eq!(find(&source, "tcp-retransmits").map(|caveat| caveat.severity), Some(Severity::Warning));
 }
 
+/// The hint of a caveat with `code` of a run over DDS, with the policies `dds`.
+fn hint_over_dds(code: &str, fate: Fate, dds: DdsSpec) -> String {
+    let mut rows: Vec<_> = (0..200).map(|seq| closed(seq, seq as i64 * 60, 50)).collect();
+    rows.push(but(closed(200, 200 * 60, 50), fate));
+    let mut source = quiet(CLOSED, rows);
+    ping(&mut source.manifest).transport = TransportKind::Dds;
+    ping(&mut source.manifest).path.dds = Some(dds);
+    find(&source, code).expect("one failed").hint
+}
+
+#[test]
+fn hints_over_dds_name_what_can_help() {
+    let of = |reliability, history| DdsSpec { reliability, history, ..DdsSpec::default() };
+    let (best_effort, reliable) = (Reliability::BestEffort, Reliability::Reliable);
+    for (dds, expected) in [
+        (of(best_effort, History::KeepAll), "`--reliability reliable` sends lost samples again"),
+        (of(reliable, History::KeepLast(16)), "a larger `--history`, or `keep-all`, at both ends"),
+        (of(reliable, History::KeepAll), "see whether the reflector still runs, and has `--history keep-all` too"),
+    ] {
+        assert_eq!(hint_over_dds("lost", Fate::Lost, dds), expected);
+    }
+    let refused = hint_over_dds("send-failed", Fate::SendFailed, of(reliable, History::KeepAll));
+    assert!(refused.starts_with("see whether the reflector still runs"), "{refused}");
+}
+
 fn unfragmented(bytes: Option<&str>) -> Option<(String, String)> {
     bytes.map(|bytes| (UNFRAGMENTED_BYTES.into(), bytes.into()))
+}
+
+#[test]
+fn the_hint_about_fragments_of_samples_names_no_option_that_dds_refuses() {
+    let mut source = quiet(CLOSED, closed_loop());
+    source.manifest.spec.target = Target::Host { host: "h".into(), port: 9862 };
+    ping(&mut source.manifest).transport = TransportKind::Dds;
+    // RTPS adds 64 bytes, with a key and reliability 100.
+    for (reliability, keyed, most) in [(Reliability::BestEffort, false, 1_408), (Reliability::Reliable, true, 1_372)] {
+        ping(&mut source.manifest).path.dds = Some(DdsSpec { reliability, keyed, ..DdsSpec::default() });
+        ping(&mut source.manifest).size_bytes = most;
+        assert_eq!(find(&source, "fragmentation"), None);
+        ping(&mut source.manifest).size_bytes = most + 1;
+        let found = find(&source, "fragmentation").expect("it is longer than a packet");
+        assert!(found.message.starts_with("samples of 1,"), "{found:?}");
+        assert!(found.hint.contains(&format!("`--size {most}`")) && found.hint.contains("MaxMessageSize"), "{found:?}");
+        assert!(!found.hint.contains("--df"), "{found:?}");
+    }
 }
 
 #[test]

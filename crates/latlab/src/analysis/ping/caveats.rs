@@ -34,7 +34,7 @@ pub(in crate::analysis) fn caveats(
         send_failed(manifest, counts, errors),
         lost(manifest, counts),
         late(manifest, counts),
-        reordered(counts),
+        reordered(manifest, counts),
         duplicates(counts),
         strays(manifest),
         socket_errors(manifest),
@@ -85,8 +85,12 @@ fn nothing(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
 }
 
 /// The remedies for a sender that cannot keep its schedule.
-const fn schedule_hint(may_spin: bool) -> &'static str {
+fn schedule_hint(manifest: &Manifest, counts: &Counts, may_spin: bool) -> &'static str {
     match may_spin {
+        // A writer waited for its reader.
+        _ if !is_of_datagrams(manifest) && counts.send_failed > 0 => {
+            "see whether the reflector still runs; a CPU of its own for it (`--peer-cpu`, `serve --cpu`), or a longer `--interval`"
+        }
         true => "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`",
         false => "a longer `--interval`, or a CPU of its own with `--cpu`",
     }
@@ -104,7 +108,7 @@ fn not_sent(manifest: &Manifest, counts: &Counts, may_spin: bool) -> Option<Cave
         span(manifest.spec.ping().map_or(Nanos::ZERO, |ping| ping.max_backlog_ns))
     );
     let effect = "the round trips are those of another schedule; response time counts them as infinite";
-    let hint = schedule_hint(may_spin);
+    let hint = schedule_hint(manifest, counts, may_spin);
     Some(if share >= SCHEDULE_LOST {
         Caveat::new(Severity::Fatal, "schedule-lost", message, effect, hint)
     } else {
@@ -129,7 +133,7 @@ fn behind(manifest: &Manifest, run: &RunCounts, may_spin: bool) -> Option<Caveat
                 span(BEHIND_SPAN.max(interval.saturating_mul(BEHIND_INTERVALS)))
             ),
             "the sender set the pace, not the schedule: the round trips are those of another one",
-            schedule_hint(may_spin),
+            schedule_hint(manifest, counts, may_spin),
         )
     })
 }
@@ -149,6 +153,9 @@ fn send_slip(manifest: &Manifest, run: &RunCounts, may_spin: bool) -> Option<Cav
             format!("{} left more than {} after they were due", of_probes(run.slipped, run.counts.sent), span(SLIPPED)),
             format!("{hiding} may hide what was not sent in time; response time does not"),
             match (may_spin, manifest.spec.concurrent_wakeups()) {
+                _ if !is_of_datagrams(manifest) && run.counts.send_failed > 0 => {
+                    schedule_hint(manifest, &run.counts, may_spin)
+                }
                 (true, None) => "`--wait spin` keeps the schedule at the cost of one core",
                 (true, Some(_)) => {
                     "`--wait spin` without `--with-wakeup` keeps the schedule; or a longer interval of both"
@@ -174,19 +181,28 @@ fn send_failed(manifest: &Manifest, counts: &Counts, errors: &SendErrors) -> Opt
     let (number, _) = errors.0.iter().max_by_key(|(_, count)| **count)?;
     let paused = manifest.run.refused_pause_ns;
     let cost = if paused.0 > 0 { format!("; pausing after them took {}", span(paused)) } else { String::new() };
+    let (probes, reason) = (of_probes(counts.send_failed, counts.due()), errno(*number as i32));
+    let (message, hint) = match is_of_datagrams(manifest) {
+        true => (
+            format!("the kernel refused {probes}, mostly with: {reason}{cost}"),
+            "check route, `--size` with `--df`, and the send buffer",
+        ),
+        false => (
+            format!(
+                "the writer gave up {probes}, mostly with: {reason}{cost}; it waits 100 ms for acknowledgements of earlier ones"
+            ),
+            "see whether the reflector still runs; a CPU of its own for it (`--peer-cpu`, `serve --cpu`)",
+        ),
+    };
     Some(Caveat::new(
         Severity::Warning,
         "send-failed",
-        format!(
-            "the kernel refused {}, mostly with: {}{cost}",
-            of_probes(counts.send_failed, counts.due()),
-            errno(*number as i32)
-        ),
+        message,
         match manifest.spec.schedule().interval() {
             Some(_) => "they are in no round trip; response time counts them as infinite",
             None => "they are in no round trip",
         },
-        "check route, `--size` with `--df`, and the send buffer",
+        hint,
     ))
 }
 
@@ -228,6 +244,9 @@ fn lost_samples(manifest: &Manifest, drops: Option<u64>) -> String {
     let path = manifest.spec.path().and_then(|path| path.dds).unwrap_or_default();
     let way = match path.reliability {
         Reliability::BestEffort => "`--reliability reliable` sends lost samples again",
+        Reliability::Reliable if path.waits_for_readers() => {
+            "see whether the reflector still runs, and has `--history keep-all` too"
+        }
         Reliability::Reliable => "a larger `--history`, or `keep-all`, at both ends",
     };
     match drops {
@@ -251,14 +270,17 @@ fn late(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     })
 }
 
-fn reordered(counts: &Counts) -> Option<Caveat> {
+fn reordered(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     (counts.reordered > 0).then(|| {
         Caveat::new(
             Severity::Note,
             "reordered",
             format!("{} were overtaken by a later one", of_probes(counts.reordered, counts.sent)),
             "the path is not one queue; variation between neighbours is not that of one path",
-            "`--source-port sweep` shows whether there are several paths",
+            match is_of_datagrams(manifest) {
+                true => "`--source-port sweep` shows whether there are several paths",
+                false => "several queues or CPUs on the way reorder: pin them, or look for multipath",
+            },
         )
     })
 }

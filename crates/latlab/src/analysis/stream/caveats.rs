@@ -369,10 +369,14 @@ fn retransmissions(manifest: &Manifest) -> Option<Caveat> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::figures::StreamAccumulator;
     use super::*;
     use crate::analysis::in_memory::InMemory;
     use crate::facts::StreamFacts;
-    use crate::plan::{Pace, PacketSize, RunSpec, Schedule, SenderSocketOptions, StreamRunSpec, TransportKind, Work};
+    use crate::plan::{
+        History, Pace, PacketSize, PathSpec, Reliability, RunSpec, Schedule, SenderSocketOptions, StreamRunSpec,
+        TransportKind, Work,
+    };
     use crate::units::Nanos;
 
     #[test]
@@ -412,5 +416,41 @@ mod tests {
         let granted_gap_ns = Some(Nanos::from_millis(2));
         manifest.run.stream = Some(StreamFacts { granted_gap_ns, ..StreamFacts::default() });
         assert!(faster_options(&manifest, 2_000.0).contains("`serve --allow-down RATE`"));
+    }
+
+    #[test]
+    fn the_hint_about_lost_samples_names_the_end_that_lost_them() {
+        let usual = StreamRunSpec::at(Pace::Packets { pps: 1_000 });
+        let (up, down) = (Direction::Up, Direction::Down);
+        let keeps_all = |reliability| DdsSpec { reliability, history: History::KeepAll, ..DdsSpec::default() };
+        let (reliable, best_effort) = (keeps_all(Reliability::Reliable), keeps_all(Reliability::BestEffort));
+        let keeps_last = DdsSpec { history: History::default(), ..reliable };
+        for (dds, direction, drops, dropped, named) in [
+            (reliable, up, Some(0), "", "`serve --history keep-all`"),
+            (reliable, up, None, "", "`serve --history keep-all`"),
+            (reliable, down, None, "", "`reply-failed`"),
+            (
+                keeps_last,
+                up,
+                Some(7),
+                "; the sockets of the receiver's library dropped 7 datagrams",
+                "lets the writer wait",
+            ),
+            (keeps_last, down, None, "", "a larger `--history` at this end"),
+            (best_effort, up, None, "", "SocketReceiveBufferSize"),
+            (best_effort, down, None, "", "at both, or a lower `--rate`"),
+        ] {
+            let path = PathSpec { dds: Some(dds), ..PathSpec::SYSTEM };
+            let stream = StreamRunSpec { path, direction, transport: TransportKind::Dds, ..usual.clone() };
+            let mut manifest = InMemory::of(Schedule::Closed, Vec::new()).manifest;
+            manifest.spec = RunSpec::here(Work::Stream(stream));
+            let mut figures = StreamAccumulator::default().figures(&manifest);
+            figures.socket_drops = drops;
+            assert_eq!(lost_by_library(&manifest, &figures), None);
+            figures.total = StreamTotals { sent: 1_000, decided: 1_000, delivered: 900, ..StreamTotals::default() };
+            let caveat = lost_by_library(&manifest, &figures).expect("samples were lost");
+            assert_eq!(caveat.message, format!("100 of 1,000 samples (10 %) did not reach the receiver{dropped}"));
+            assert!(caveat.hint.contains(named), "{dds:?} {direction:?}: {}", caveat.hint);
+        }
     }
 }

@@ -178,7 +178,7 @@ impl StreamAccumulator {
     }
 
     /// The figures of the intervals, without search and stages.
-    fn figures(&self, manifest: &Manifest) -> StreamFigures {
+    pub(super) fn figures(&self, manifest: &Manifest) -> StreamFigures {
         let flows = self.flows();
         let total = self.all(&flows);
         let size_bytes = size_bytes(manifest);

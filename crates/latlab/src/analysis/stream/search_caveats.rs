@@ -5,7 +5,7 @@ use super::figures::StreamFigures;
 use super::stages::{GoalEnd, GoalFigures, SearchFigures, StageFigures};
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::SearchEnding;
-use crate::plan::{Pace, RateSearchSpec, Schedule, StreamSpec, defaults};
+use crate::plan::{Pace, RateSearchSpec, Schedule, StreamSpec, TransportProperties, defaults};
 use crate::recording::manifest::Manifest;
 use crate::units::Nanos;
 use crate::units::human::{bit_rate, grouped, percent, span, typed_span};
@@ -18,11 +18,13 @@ const SAME: f64 = 1e-9;
 /// The caveats of a search, if there was one, of stages and of concurrent probes.
 pub(super) fn search_caveats(manifest: &Manifest, stream: &StreamFigures) -> Vec<Caveat> {
     let stages = stream.stages.as_slice();
+    let TransportProperties { message, has_own_threads, .. } =
+        *manifest.spec.transport().unwrap_or_default().properties();
     let of_search = stream.search.iter().flat_map(|search| {
-        let rates = [none_found(search), undecided(search), at_ceiling(search)];
+        let rates = [none_found(search, message), undecided(search), at_ceiling(search, has_own_threads)];
         rates.into_iter().chain([not_held(search, stages), left_out(search, stages)]).flatten()
     });
-    of_search.chain(not_offered(stages)).chain(unsent(stages)).chain(probes_load(manifest, stream)).collect()
+    of_search.chain(not_offered(stages, message)).chain(unsent(stages)).chain(probes_load(manifest, stream)).collect()
 }
 
 /// `0 %`, `0 % and 0.5 %`
@@ -31,25 +33,27 @@ fn losses(search: &SearchFigures, is_meant: impl Fn(&GoalFigures) -> bool) -> Op
     meant.reduce(|all, one| format!("{all} and {one}"))
 }
 
-fn none_found(search: &SearchFigures) -> Option<Caveat> {
+fn none_found(search: &SearchFigures, message: &str) -> Option<Caveat> {
     let trials = || grouped(search.trials as u64);
-    let (message, hint) = match search.ending {
+    let (text, hint): (_, String) = match search.ending {
         _ if search.found_pps.is_some() => return None,
         SearchEnding::Silent => (
             format!("the target fell silent after {} trials of the search, and no rate had been found", trials()),
-            "see whether the target still runs; `--rate` limits what is tried",
+            "see whether the target still runs; `--rate` limits what is tried".into(),
         ),
         SearchEnding::CutShort if search.trials == 0 => (
             "the run ended while it searched for a rate, and no trial was kept".into(),
-            "let the search end: it says beforehand how long it takes",
+            "let the search end: it says beforehand how long it takes".into(),
         ),
         SearchEnding::CutShort => (
             format!("the run ended after {} trials of the search, and no rate had been found", trials()),
-            "let the search end: it says beforehand how long it takes",
+            "let the search end: it says beforehand how long it takes".into(),
         ),
         SearchEnding::Settled | SearchEnding::TimeUp if search.late_at_least.is_some() => (
-            late_at_least(search)?,
-            "packets of fewer bytes (`-s`), or more time (`-d`): the least rate is ten packets in a trial",
+            late_at_least(search, message)?,
+            format!(
+                "{message}s of fewer bytes (`-s`), or more time (`-d`): the least rate is ten {message}s in a trial"
+            ),
         ),
         SearchEnding::Settled | SearchEnding::TimeUp => (
             format!(
@@ -57,18 +61,20 @@ fn none_found(search: &SearchFigures) -> Option<Caveat> {
                 losses(search, |_| true).unwrap_or_default(),
                 trials()
             ),
-            "allow more (`--search 1%`), or look for what loses packets at every rate: `ip -s link`, `tc -s qdisc`",
+            format!(
+                "allow more (`--search 1%`), or look for what loses {message}s at every rate: `ip -s link`, `tc -s qdisc`"
+            ),
         ),
     };
     let effect = "there is no rate to hold, and no delay beside it";
-    Some(Caveat::new(Severity::Warning, "no-rate-found", message, effect, hint))
+    Some(Caveat::new(Severity::Warning, "no-rate-found", text, effect, hint))
 }
 
 /// Packets held in a queue are late, not lost.
-fn late_at_least(search: &SearchFigures) -> Option<String> {
+fn late_at_least(search: &SearchFigures, message: &str) -> Option<String> {
     let late = search.late_at_least?;
     Some(format!(
-        "no rate was found that is carried in time, in {} trials: of {} packets/s, the least that was tried, none was lost, but what \
+        "no rate was found that is carried in time, in {} trials: of {} {message}s/s, the least that was tried, none was lost, but what \
          was sent in {} arrived within {}",
         grouped(search.trials as u64),
         grouped(late.asked_pps.unwrap_or_default() as u64),
@@ -96,14 +102,17 @@ fn undecided(search: &SearchFigures) -> Option<Caveat> {
 }
 
 /// The highest rate is limited by this end, not by the path.
-fn at_ceiling(search: &SearchFigures) -> Option<Caveat> {
+fn at_ceiling(search: &SearchFigures, by_library: bool) -> Option<Caveat> {
     let goals = losses(search, |goal| goal.end == GoalEnd::AtCeiling)?;
     Some(Caveat::new(
         Severity::Note,
         "search-ceiling",
         format!("for a loss of up to {goals} even the highest rate that was tried is not too much"),
         "the rate is what this end can send, or `--rate`; the path may carry more",
-        "`--mode sendmmsg` or `gso`, more `--flows`, or a higher `--rate`",
+        match by_library {
+            true => "`--mode batch`, more `--flows`, or a higher `--rate`",
+            false => "`--mode sendmmsg` or `gso`, more `--flows`, or a higher `--rate`",
+        },
     ))
 }
 
@@ -130,11 +139,11 @@ fn not_held(search: &SearchFigures, stages: &[StageFigures]) -> Option<Caveat> {
 }
 
 /// The last stage is the run, and has the caveat `rate-unreached`.
-fn not_offered(stages: &[StageFigures]) -> Option<Caveat> {
+fn not_offered(stages: &[StageFigures], message: &str) -> Option<Caveat> {
     let short = stages.iter().filter(|stage| stage.is_short && stage.share.is_some_and(|share| share < 1.0));
     let words = short.filter_map(|stage| {
         let (share, asked, sent) = (stage.share?, stage.asked_pps?, stage.offered_pps?);
-        Some(format!("{} of {} packets/s at {}", grouped(sent as u64), grouped(asked as u64), percent(share)))
+        Some(format!("{} of {} {message}s/s at {}", grouped(sent as u64), grouped(asked as u64), percent(share)))
     });
     let words = words.reduce(|all, one| format!("{all}, {one}"))?;
     Some(Caveat::new(

@@ -10,7 +10,7 @@ use crate::plan::{DdsSpec, EndSpec, History, PathSpec, Protocol, Reliability, Ta
 const INTERFACE: &str = "--interface";
 const OWN_SOCKETS: &str = "the DDS library makes its sockets itself, and has no such option";
 /// The most samples that a reader or writer keeps.
-const DEPTH_MAX: u64 = 10_000;
+const DEPTH_MAX: u16 = 10_000;
 
 /// Adds the domain and the policies to `path`, if `transport` is DDS; refuses options that cannot go with it, or only go
 /// with it.
@@ -32,9 +32,11 @@ pub(super) fn path(
         return Err(own_sockets(option));
     }
     refuse_busy_poll(here)?;
+    refuse_link_local("TARGET", literal(target))?;
+    let dds = spec(typed)?;
     let path = through(typed.at.interface.as_deref(), path)?;
     interface_needed(target, literal(target), &path)?;
-    Ok(PathSpec { dds: Some(spec(typed)?), ..path })
+    Ok(PathSpec { dds: Some(dds), ..path })
 }
 
 fn refuse_busy_poll(end: EndSpec) -> Result<(), RequestError> {
@@ -68,6 +70,7 @@ fn spec(typed: &DdsArgs) -> Result<DdsSpec, RequestError> {
 
 /// The domain of a reflector, which serves senders of every reliability and type.
 pub(super) fn domain(typed: &DdsDomainArgs) -> Result<DdsSpec, RequestError> {
+    refuse_link_local(INTERFACE, typed.interface.as_deref().and_then(literal_address))?;
     let most = u64::from(DdsSpec::DOMAIN_MAX);
     let domain = typed.domain.as_deref().map(|domain| value::whole("--domain", domain, 0..=most)).transpose()?;
     Ok(DdsSpec {
@@ -106,15 +109,15 @@ pub(super) fn fits_a_reflector(
 }
 
 pub(super) fn history(typed: &str) -> Result<History, RequestError> {
+    let hint = "`keep-all`, or a number of samples such as `keep-last:16`";
+    let unusable = |cause| value::unusable("--history", typed, cause, hint);
     match typed.split_once(':') {
         None if typed == "keep-all" => Ok(History::KeepAll),
-        Some(("keep-last", depth)) => {
-            value::whole("--history", depth, 1..=DEPTH_MAX).map(|depth| History::KeepLast(depth as u16))
-        }
-        _ => {
-            let hint = "`keep-all`, or a number of samples such as `keep-last:16`";
-            Err(value::unusable("--history", typed, "it is not a HISTORY policy", hint))
-        }
+        Some(("keep-last", depth)) => match depth.parse() {
+            Ok(depth) if (1..=DEPTH_MAX).contains(&depth) => Ok(History::KeepLast(depth)),
+            _ => Err(unusable("its depth is a whole number from 1 to 10000")),
+        },
+        _ => Err(unusable("it is not a HISTORY policy")),
     }
 }
 
@@ -152,7 +155,25 @@ pub fn interface_needed(target: &Target, address: Option<IpAddr>, path: &PathSpe
 /// The address of `target`, if it is not a name.
 fn literal(target: &Target) -> Option<IpAddr> {
     let Target::Host { host, .. } = target else { return None };
-    host.split('%').next().and_then(|address| address.parse().ok())
+    literal_address(host)
+}
+
+/// The address that `typed` is, with or without a zone.
+fn literal_address(typed: &str) -> Option<IpAddr> {
+    typed.split('%').next().and_then(|address| address.parse().ok())
+}
+
+/// The library's own sockets and discovery name addresses without a zone.
+fn refuse_link_local(option: &'static str, address: Option<IpAddr>) -> Result<(), RequestError> {
+    match address {
+        Some(IpAddr::V6(address)) if address.is_unicast_link_local() => Err(value::unusable(
+            option,
+            address,
+            "the DDS library takes no link-local address over IPv6",
+            "use an IPv4 address or another IPv6 address of that interface: `ip address`",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// `target` as DDS knows it: a plain echo has no port, and is in the default partition.

@@ -4,7 +4,7 @@ use super::*;
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed, scheduled};
 use crate::analysis::{StreamFigures, SummaryOptions, summarise};
 use crate::facts::{RateSearchFacts, TrialFacts};
-use crate::plan::{Pace, PacketSize, PingSpec, RateSearchSpec, RunSpec, StreamRunSpec, Work};
+use crate::plan::{Pace, PacketSize, PingSpec, RateSearchSpec, RunSpec, StreamRunSpec, TransportKind, Work};
 use crate::probe::ProbeRecord;
 
 fn trial(pps: f64, sent: u64, delivered: u64) -> TrialFacts {
@@ -160,6 +160,24 @@ fn a_search_without_a_rate_gives_the_reason() {
         assert_eq!(undecided, ending == SearchEnding::TimeUp, "{found:?}");
         assert!(found.iter().all(|(code, _)| code != "no-packet-sent"), "{found:?}");
     }
+}
+
+#[test]
+fn a_search_over_dds_is_about_samples_and_its_modes() {
+    let over_dds = |trials, stages| {
+        let mut source = searched(trials, stages, Vec::new());
+        if let Work::Stream(stream) = &mut source.manifest.spec.work {
+            stream.transport = TransportKind::Dds;
+        }
+        summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("rows in memory").caveats
+    };
+    let starved = stage(Some(0.5), 1_000, Some(trial(1_000.0, 300, 300)));
+    let short = over_dds(thrice(trial(2_000.0, 1_000, 1_000)).into(), vec![starved]);
+    assert!(short.iter().any(|caveat| caveat.message.contains("600 of 1,000 samples/s at 50 %")), "{short:?}");
+    let lossy = over_dds(thrice(trial(20.0, 10, 1)).into(), Vec::new());
+    assert!(lossy.iter().any(|caveat| caveat.hint.contains("what loses samples at every rate")), "{lossy:?}");
+    let fastest = over_dds(thrice(trial(4_000.0, 2_000, 2_000)).into(), Vec::new());
+    assert!(fastest.iter().any(|caveat| caveat.hint.starts_with("`--mode batch`")), "{fastest:?}");
 }
 
 #[test]
