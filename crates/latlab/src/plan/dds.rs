@@ -25,12 +25,13 @@ impl DdsSpec {
     /// section 9.6.1.1).
     pub const DOMAIN_MAX: u16 = 230;
 
-    /// What RTPS adds to a sample in its UDP datagram, in bytes: the headers of message and sample, the time of the source and
-    /// the encoding (64), the key, and a HEARTBEAT that a reliable writer may append.
-    pub fn framing_bytes(self) -> u32 {
+    /// The longest sample, in bytes, in a UDP datagram with a payload of `datagram_bytes`. RTPS adds the headers of message and
+    /// sample, the time of the source and the encoding (64 bytes), the key, and a HEARTBEAT that a reliable writer may append;
+    /// it fills a sample up to a multiple of 4 bytes.
+    pub fn sample_bytes(self, datagram_bytes: u32) -> u32 {
         let key = if self.keyed { 4 } else { 0 };
         let heartbeat = if self.reliability == Reliability::Reliable { 32 } else { 0 };
-        64 + key + heartbeat
+        datagram_bytes.saturating_sub(64 + key + heartbeat) & !3
     }
 
     /// Whether a writer waits for acknowledgements, so that no sample is replaced before every reader has it.

@@ -230,7 +230,7 @@ impl DdsTransport {
             path: OpenPath {
                 local: SocketAddr::new(local, 0),
                 peer,
-                unfragmented_bytes: unfragmented_bytes.map(|bytes| bytes.saturating_sub(spec.framing_bytes())),
+                unfragmented_bytes: unfragmented_bytes.map(|bytes| spec.sample_bytes(bytes)),
                 send_buffer_bytes: None,
             },
             discovery: Nanos::ZERO,

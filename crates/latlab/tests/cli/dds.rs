@@ -552,3 +552,22 @@ while time.time() < end:
     }
     assert!(!counted.contains("socket-drops"), "ignored samples were not dropped at a socket: {counted}");
 }
+
+/// What IP cuts has a caveat, and the default size of a stream is not cut.
+#[test]
+fn the_size_of_samples_that_fit_is_known() {
+    if !privileged() {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let run =
+        |line: &str| Latlab::at(home.path()).line(line).line("--transport dds --json --no-record").measured().json();
+    for (options, most) in [("", 1_408), ("--reliability reliable --keyed", 1_372)] {
+        let stream = run(&format!("stream lab -d 500ms --rate 1kpps --domain 70 {options}"));
+        assert_eq!(stream["condition"]["size_bytes"], most, "{stream}");
+        for (size, is_cut) in [(most, false), (most + 1, true)] {
+            let ping = run(&format!("ping lab -s {size} -n 100 --domain 70 {options}"));
+            assert_eq!(ping["caveats"].to_string().contains("\"fragmentation\""), is_cut, "{size}: {ping}");
+        }
+    }
+}

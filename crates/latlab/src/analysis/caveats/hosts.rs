@@ -5,7 +5,7 @@ use super::wording::Wording;
 use crate::analysis::limits::STEAL;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause, Restoration, SettingFacts};
-use crate::plan::{DdsSpec, EndSpec, Kind, Plan, RunSpec, SendMode, Setting, Side, Target, WaitMode, defaults};
+use crate::plan::{EndSpec, Kind, Plan, RunSpec, SendMode, Setting, Side, Target, WaitMode, defaults};
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, percent};
 
@@ -231,36 +231,51 @@ fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
         return None;
     }
     let version_6 = manifest.run.peer_address.as_deref().is_some_and(|address| address.starts_with('['));
-    let headers = if version_6 { 48 } else { 28 };
-    let framing_bytes = path.dds.map_or(0, DdsSpec::framing_bytes);
-    let max_bytes: u32 = known.unwrap_or(USUAL_MTU - headers - framing_bytes);
-    let is_batched = manifest.spec.stream().is_some_and(|stream| stream.sending.mode == SendMode::Batch);
-    (size_bytes > max_bytes || (is_batched && max_bytes < DDS_MESSAGE_BYTES)).then(|| {
-        let surely = if known.is_some() { "are" } else { "are probably" };
-        let (message, loss, hint) = match transport.has_own_threads {
-            true => (
-                if is_batched { "datagrams with sample" } else { "sample" },
-                "one lost fragment loses its samples, or delays reliable ones",
-                format!("`--size {max_bytes}` without batches, or a smaller MaxMessageSize in `CYCLONEDDS_URI` (docs/dds.md)"),
-            ),
-            false => (
-                "datagram",
-                "one lost fragment loses the datagram",
-                format!("`--size {max_bytes}`, or `--df` to forbid fragments"),
-            ),
-        };
+    let datagram_bytes = USUAL_MTU - if version_6 { 48 } else { 28 };
+    let usual = path.dds.map_or(datagram_bytes, |dds| dds.sample_bytes(datagram_bytes));
+    let max_bytes: u32 = known.unwrap_or(usual);
+    let surely = if known.is_some() { "are" } else { "are probably" };
+    let fit = format!("cut into fragments: {} fit into one packet", bytes(max_bytes.into()));
+    if transport.has_own_threads {
+        return sample_fragmentation(manifest, max_bytes, surely, &fit);
+    }
+    (size_bytes > max_bytes).then(|| {
         Caveat::new(
             Severity::Warning,
             "fragmentation",
-            format!(
-                "{message}s of {} {surely} cut into fragments: {} fit into one packet",
-                bytes(size_bytes.into()),
-                bytes(max_bytes.into())
-            ),
-            format!("{loss}, and putting it together takes time"),
-            hint,
+            format!("datagrams of {} {surely} {fit}", bytes(size_bytes.into())),
+            "one lost fragment loses the datagram, and putting it together takes time",
+            format!("`--size {max_bytes}`, or `--df` to forbid fragments"),
         )
     })
+}
+
+/// Fragments of IP over DDS, whose library puts samples, or parts of long ones, into datagrams.
+fn sample_fragmentation(manifest: &Manifest, max_bytes: u32, surely: &str, fit: &str) -> Option<Caveat> {
+    let dds = manifest.run.dds.as_ref();
+    let is_configured = dds.is_some_and(|dds| {
+        dds.environment.iter().chain(&dds.configuration).any(|setting| setting.contains("MaxMessageSize"))
+    });
+    if is_configured || max_bytes >= DDS_MESSAGE_BYTES {
+        return None;
+    }
+    let size_bytes = manifest.spec.size_bytes()?;
+    let sending = manifest.spec.stream().map(|stream| stream.sending);
+    let batched = sending.filter(|sending| sending.mode == SendMode::Batch);
+    let is_long_batch = batched.is_some_and(|sending| u32::from(sending.batch) * size_bytes > max_bytes);
+    let (message, hint) = match size_bytes > max_bytes {
+        true => (
+            format!("samples of {} {surely} {fit}", bytes(size_bytes.into())),
+            format!("`--size {max_bytes}`, or a smaller MaxMessageSize in `CYCLONEDDS_URI` (docs/dds.md)"),
+        ),
+        false if is_long_batch => (
+            format!("batches of samples may be {fit}"),
+            "`--mode send`, a smaller `--batch`, or a smaller MaxMessageSize in `CYCLONEDDS_URI` (docs/dds.md)".into(),
+        ),
+        false => return None,
+    };
+    let effect = "one lost fragment loses its samples, or delays reliable ones, and putting it together takes time";
+    Some(Caveat::new(Severity::Warning, "fragmentation", message, effect, hint))
 }
 
 /// The caveats of settings that did not hold or were not restored.

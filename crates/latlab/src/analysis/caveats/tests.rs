@@ -5,8 +5,11 @@ mod host_samples;
 use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
 use crate::analysis::{SummaryOptions, summarise};
 use crate::diagnostics::{Caveat, Severity};
-use crate::facts::{ClockAnchor, ConnectionFacts, HostFacts, KernelFacts, SettingFacts};
-use crate::plan::{DdsSpec, History, PingSpec, Reliability, Schedule, Target, TransportKind, WaitMode, Work};
+use crate::facts::{ClockAnchor, ConnectionFacts, DdsFacts, HostFacts, KernelFacts, SettingFacts};
+use crate::plan::{
+    DdsSpec, History, Pace, PacketSize, PathSpec, PingSpec, Reliability, Schedule, SendMode, SenderSocketOptions,
+    StreamRunSpec, Target, TransportKind, WaitMode, Work,
+};
 use crate::probe::{Fate, ProbeRecord};
 use crate::recording::manifest::{Manifest, RunEnding, UNFRAGMENTED_BYTES};
 use crate::units::Nanos;
@@ -428,22 +431,51 @@ fn unfragmented(bytes: Option<&str>) -> Option<(String, String)> {
     bytes.map(|bytes| (UNFRAGMENTED_BYTES.into(), bytes.into()))
 }
 
-#[test]
-fn the_hint_about_fragments_of_samples_names_no_option_that_dds_refuses() {
+/// The caveat about fragments of samples of `size_bytes`, of a host with the MTU of Ethernet unless `known` is the most.
+fn cut_samples(dds: DdsSpec, size_bytes: u32, known: Option<&str>, environment: Option<&str>) -> Option<Caveat> {
     let mut source = quiet(CLOSED, closed_loop());
     source.manifest.spec.target = Target::Host { host: "h".into(), port: 9862 };
-    ping(&mut source.manifest).transport = TransportKind::Dds;
-    // RTPS adds 64 bytes, with a key and reliability 100.
-    for (reliability, keyed, most) in [(Reliability::BestEffort, false, 1_408), (Reliability::Reliable, true, 1_372)] {
-        ping(&mut source.manifest).path.dds = Some(DdsSpec { reliability, keyed, ..DdsSpec::default() });
-        ping(&mut source.manifest).size_bytes = most;
-        assert_eq!(find(&source, "fragmentation"), None);
-        ping(&mut source.manifest).size_bytes = most + 1;
-        let found = find(&source, "fragmentation").expect("it is longer than a packet");
+    source.manifest.run.conditions.extend(unfragmented(known));
+    source.manifest.run.dds = Some(DdsFacts { environment: environment.map(str::to_owned), ..DdsFacts::default() });
+    let ping = ping(&mut source.manifest);
+    (ping.transport, ping.path.dds, ping.size_bytes) = (TransportKind::Dds, Some(dds), size_bytes);
+    find(&source, "fragmentation")
+}
+
+#[test]
+fn samples_within_the_mtu_are_not_fragmented() {
+    let reliable = DdsSpec { reliability: Reliability::Reliable, keyed: true, ..DdsSpec::default() };
+    // RTPS adds 64 bytes, with a key and reliability 100, and fills a sample up to 4 bytes.
+    for (dds, most, known) in
+        [(DdsSpec::default(), 1_408, None), (reliable, 1_372, None), (DdsSpec::default(), 1_356, Some("1356"))]
+    {
+        assert_eq!(cut_samples(dds, most, known, None), None);
+        let found = cut_samples(dds, most + 1, known, None).expect("it is longer than a packet");
         assert!(found.message.starts_with("samples of 1,"), "{found:?}");
         assert!(found.hint.contains(&format!("`--size {most}`")) && found.hint.contains("MaxMessageSize"), "{found:?}");
         assert!(!found.hint.contains("--df"), "{found:?}");
+        let set = Some("<General><MaxMessageSize>1456B</MaxMessageSize></General>");
+        assert_eq!(cut_samples(dds, most + 1, known, set), None);
     }
+    assert_eq!(DdsSpec::default().sample_bytes(1_422), 1_356);
+    // The library cuts long samples itself.
+    assert_eq!(cut_samples(DdsSpec::default(), 65_507, Some("65440"), None), None);
+}
+
+#[test]
+fn long_batches_of_samples_may_be_fragmented() {
+    let cut = |batch, size_bytes| {
+        let mut source = quiet(CLOSED, closed_loop());
+        source.manifest.spec.target = Target::Host { host: "h".into(), port: 9862 };
+        let usual = StreamRunSpec::at(Pace::Max);
+        let sending = SenderSocketOptions { mode: SendMode::Batch, batch, ..usual.sending };
+        let path = PathSpec { dds: Some(DdsSpec::default()), ..PathSpec::SYSTEM };
+        let (size, transport) = (PacketSize::Bytes(size_bytes), TransportKind::Dds);
+        source.manifest.spec.work = Work::Stream(StreamRunSpec { sending, path, size, transport, ..usual });
+        find(&source, "fragmentation").map(|caveat| caveat.hint)
+    };
+    assert_eq!(cut(2, 64), None);
+    assert!(cut(64, 64).is_some_and(|hint| hint.starts_with("`--mode send`, a smaller `--batch`")));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::analysis::counts::{Counts, RunCounts, SendErrors};
 use crate::analysis::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, OWN_DROPS, SCHEDULE_LOST, SLIPPED};
 use crate::analysis::wakeup::overrun_slots;
 use crate::diagnostics::{Caveat, Severity};
-use crate::plan::{Reliability, WaitMode};
+use crate::plan::{DdsSpec, Reliability, WaitMode};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
 use crate::units::Nanos;
@@ -84,12 +84,21 @@ fn nothing(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     }
 }
 
+/// Whether sends may have waited for the other end: a writer of DDS for acknowledgements.
+fn may_wait(manifest: &Manifest, counts: &Counts) -> bool {
+    waits_for_readers(manifest) || (!is_of_datagrams(manifest) && counts.send_failed > 0)
+}
+
+fn waits_for_readers(manifest: &Manifest) -> bool {
+    manifest.spec.path().and_then(|path| path.dds).is_some_and(DdsSpec::waits_for_readers)
+}
+
 /// The remedies for a sender that cannot keep its schedule.
 fn schedule_hint(manifest: &Manifest, counts: &Counts, may_spin: bool) -> &'static str {
     match may_spin {
-        // A writer waited for its reader.
-        _ if !is_of_datagrams(manifest) && counts.send_failed > 0 => {
-            "see whether the reflector still runs; a CPU of its own for it (`--peer-cpu`, `serve --cpu`), or a longer `--interval`"
+        _ if may_wait(manifest, counts) => {
+            "a CPU of its own for each end (`--cpu`, `--peer-cpu`, `serve --cpu`), since a writer waits for its reader; see whether \
+             the reflector still runs"
         }
         true => "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`",
         false => "a longer `--interval`, or a CPU of its own with `--cpu`",
@@ -153,9 +162,7 @@ fn send_slip(manifest: &Manifest, run: &RunCounts, may_spin: bool) -> Option<Cav
             format!("{} left more than {} after they were due", of_probes(run.slipped, run.counts.sent), span(SLIPPED)),
             format!("{hiding} may hide what was not sent in time; response time does not"),
             match (may_spin, manifest.spec.concurrent_wakeups()) {
-                _ if !is_of_datagrams(manifest) && run.counts.send_failed > 0 => {
-                    schedule_hint(manifest, &run.counts, may_spin)
-                }
+                _ if may_wait(manifest, &run.counts) => schedule_hint(manifest, &run.counts, may_spin),
                 (true, None) => "`--wait spin` keeps the schedule at the cost of one core",
                 (true, Some(_)) => {
                     "`--wait spin` without `--with-wakeup` keeps the schedule; or a longer interval of both"
@@ -182,15 +189,17 @@ fn send_failed(manifest: &Manifest, counts: &Counts, errors: &SendErrors) -> Opt
     let paused = manifest.run.refused_pause_ns;
     let cost = if paused.0 > 0 { format!("; pausing after them took {}", span(paused)) } else { String::new() };
     let (probes, reason) = (of_probes(counts.send_failed, counts.due()), errno(*number as i32));
+    let waits = match waits_for_readers(manifest) {
+        true => "; it waits 100 ms for acknowledgements of earlier ones",
+        false => "",
+    };
     let (message, hint) = match is_of_datagrams(manifest) {
         true => (
             format!("the kernel refused {probes}, mostly with: {reason}{cost}"),
             "check route, `--size` with `--df`, and the send buffer",
         ),
         false => (
-            format!(
-                "the writer gave up {probes}, mostly with: {reason}{cost}; it waits 100 ms for acknowledgements of earlier ones"
-            ),
+            format!("the writer gave up {probes}, mostly with: {reason}{cost}{waits}"),
             "see whether the reflector still runs; a CPU of its own for it (`--peer-cpu`, `serve --cpu`)",
         ),
     };
