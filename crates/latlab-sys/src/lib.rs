@@ -12,6 +12,8 @@ pub mod address;
 #[cfg(target_os = "linux")]
 pub mod batch;
 #[cfg(target_os = "linux")]
+pub mod bpf;
+#[cfg(target_os = "linux")]
 pub mod connection;
 #[cfg(target_os = "linux")]
 pub mod cpu_time;
@@ -27,6 +29,8 @@ pub mod scheduler;
 pub mod sleep;
 #[cfg(target_os = "linux")]
 pub mod socket;
+#[cfg(target_os = "linux")]
+pub mod xdp;
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;

@@ -141,10 +141,22 @@ impl Agent {
     /// [`AgentError`].
     pub fn start_reflector(&mut self, request: ReflectorRequest) -> Result<SocketAddr, AgentError> {
         // Bare loops run on one host, and the agent is the parent of its processes.
-        let ReflectorRequest { bind, end, key, sessions, down_bps, transport, dds, bare: _, bare_stream: _, parent: _ } =
-            request;
+        let ReflectorRequest {
+            bind,
+            end,
+            key,
+            sessions,
+            down_bps,
+            transport,
+            dds,
+            queue,
+            bare: _,
+            bare_stream: _,
+            parent: _,
+        } = request;
         let dds = (transport == TransportKind::Dds).then_some(dds);
-        let request = Request::StartReflector { bind: bind.ip(), end, key, sessions, down_bps, transport, dds };
+        let queue = (transport == TransportKind::Xdp).then_some(queue);
+        let request = Request::StartReflector { bind: bind.ip(), end, key, sessions, down_bps, transport, dds, queue };
         match self.ask(&request)? {
             Reply::Reflector { address } => self.expect_asked(bind.ip(), address),
             other => Err(self.unexpected(&other)),

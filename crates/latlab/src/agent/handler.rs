@@ -40,9 +40,10 @@ impl RequestHandler {
     /// Carries out `request`. The timer of an armed run belongs to the agent's loop.
     pub(super) fn answer(&mut self, request: Request) -> Result<Reply, Failure> {
         match request {
-            Request::StartReflector { bind, end, key, sessions, down_bps, transport, dds } => {
+            Request::StartReflector { bind, end, key, sessions, down_bps, transport, dds, queue } => {
                 let request = ReflectorRequest::new(bind, end, None, sessions);
-                let request = ReflectorRequest { down_bps, transport, dds: dds.unwrap_or_default(), ..request };
+                let (dds, queue) = (dds.unwrap_or_default(), queue.unwrap_or_default());
+                let request = ReflectorRequest { down_bps, transport, dds, queue, ..request };
                 self.start_reflector(request, key.as_deref())
             }
             Request::Disarm => {

@@ -36,6 +36,9 @@ pub enum Request {
         /// Domain and policies over DDS; not written over another transport.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dds: Option<DdsSpec>,
+        /// The queue of an AF_XDP socket; not written over another transport.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        queue: Option<u32>,
     },
     /// Find, change or restore settings of the agent's host.
     Settings(SettingsRequest),
@@ -215,6 +218,7 @@ mod tests {
             down_bps: 0,
             transport,
             dds: (transport == TransportKind::Dds).then(DdsSpec::default),
+            queue: (transport == TransportKind::Xdp).then_some(3),
         };
         let end = r#"{"wait":"block","cpu":null,"fifo":null,"mlock":false}"#;
         assert_eq!(

@@ -73,6 +73,7 @@ fn prepare_reflector(request: &ReflectorRequest, stop: &Arc<AtomicBool>) -> Resu
             caps: limits.connections(),
             single_sender: request.sessions == 1,
             dds: request.dds,
+            queue: request.queue,
         };
         ReflectorService::Sessions(listen(request.transport, options)?, Box::new(sessions))
     })

@@ -155,6 +155,7 @@ fn bind_one(
         caps: spec.limits.connections(),
         single_sender: false,
         dds: spec.dds,
+        queue: 0,
     };
     if !transport.properties().has_own_threads {
         return listen(transport, options);

@@ -25,6 +25,7 @@ pub use kernel::{
 pub use load::{LoadReport, StreamReport, WindowedRate};
 pub use network::{
     Channels, Coalescing, ConnectionFacts, DdsFacts, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping,
+    XdpFacts,
 };
 pub use processor::{
     Activity, ByCpu, CpuShare, CpuTicks, CpuTopology, FirmwareThrottling, Frequency, HeatFacts, IdleState, IdleUse,

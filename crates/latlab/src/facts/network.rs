@@ -161,6 +161,19 @@ impl DdsFacts {
     }
 }
 
+/// How packets of the sender pass the network stack by (AF_XDP).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct XdpFacts {
+    /// The interface.
+    pub interface: String,
+    /// The number of its queue.
+    pub queue: u32,
+    /// Whether the program runs in the driver; if not, in the network stack (generic XDP).
+    pub native: bool,
+    /// Whether the device writes into the memory of the process; if not, packets are copied.
+    pub zero_copy: bool,
+}
+
 /// The TCP connection of the sender (TCP_INFO), read at the end of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionFacts {

@@ -50,11 +50,15 @@ impl Peer {
         stop: &Arc<AtomicBool>,
     ) -> Result<Peer, MeasureError> {
         let end = spec.peer.unwrap_or(spec.here);
-        let (down_bps, transport) = (down_bps(spec), spec.transport().unwrap_or_default());
+        let down_bps = down_bps(spec);
+        let xdp = spec.path().and_then(|path| path.xdp);
+        // Both are UDP on the wire.
+        let transport = xdp.map_or(spec.transport().unwrap_or_default(), |xdp| xdp.reflect.transport());
+        let queue = xdp.map_or(0, |xdp| xdp.peer_queue);
         let dds = spec.path().and_then(|path| path.dds).unwrap_or_default();
         let request = |address| {
             let request = ReflectorRequest::new(address, end, key, sessions);
-            ReflectorRequest { down_bps, transport, dds, ..request }
+            ReflectorRequest { down_bps, transport, dds, queue, ..request }
         };
         match &spec.target {
             Target::Local => Peer::on_loopback(spec, request),

@@ -15,6 +15,7 @@ mod setting;
 mod stream;
 mod transport;
 mod wakeup;
+mod xdp;
 
 pub use dds::{DdsSpec, History, Reliability};
 pub use experiment::{
@@ -37,3 +38,4 @@ pub use stream::{
 };
 pub use transport::{TransportKind, TransportProperties};
 pub use wakeup::{ConcurrentWakeups, Via, WakeupCpus, WakeupSpec};
+pub use xdp::{Reflect, XdpSpec};

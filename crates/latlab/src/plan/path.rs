@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::dds::DdsSpec;
+use super::xdp::XdpSpec;
 
 /// The far end, as asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +105,9 @@ pub struct PathSpec {
     /// Domain and policies; `None` unless the transport is DDS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dds: Option<DdsSpec>,
+    /// Queues, and what answers; `None` unless one of the ends passes the network stack by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xdp: Option<XdpSpec>,
 }
 
 impl PathSpec {
@@ -117,6 +121,7 @@ impl PathSpec {
         dscp: None,
         dont_fragment: false,
         dds: None,
+        xdp: None,
     };
 
     /// The path of packets in the other direction, which leave from `address`: what marks these marks those, and the other
@@ -133,6 +138,7 @@ impl PathSpec {
             dont_fragment,
             // Network loads are UDP.
             dds: _,
+            xdp: _,
         } = *self;
         PathSpec { bind_address: Some(address), dscp, dont_fragment, ..PathSpec::SYSTEM }
     }
@@ -153,6 +159,7 @@ mod tests {
             dscp: Some(46),
             dont_fragment: true,
             dds: Some(DdsSpec::default()),
+            xdp: Some(XdpSpec::default()),
         };
         let address = "192.0.2.9".parse().expect("an address");
         let expected =

@@ -16,6 +16,8 @@ pub enum TransportKind {
     Tcp,
     /// Samples of DDS topics.
     Dds,
+    /// UDP packets past the network stack (AF_XDP).
+    Xdp,
 }
 
 /// The properties of a kind of transport. Code outside of `transport/` reads these properties instead of the kind.
@@ -38,7 +40,8 @@ pub struct TransportProperties {
 
 impl TransportKind {
     /// Every transport, the default first.
-    pub const ALL: [TransportKind; 3] = [TransportKind::Udp, TransportKind::Tcp, TransportKind::Dds];
+    pub const ALL: [TransportKind; 4] =
+        [TransportKind::Udp, TransportKind::Tcp, TransportKind::Dds, TransportKind::Xdp];
 
     /// The properties of this kind.
     pub const fn properties(self) -> &'static TransportProperties {
@@ -65,6 +68,14 @@ impl TransportKind {
                 message: "sample",
                 connection_oriented: false,
                 has_own_threads: true,
+                stream_settles: defaults::STREAM_SETTLES,
+            },
+            TransportKind::Xdp => &TransportProperties {
+                word: "xdp",
+                name: "AF_XDP",
+                message: "packet",
+                connection_oriented: false,
+                has_own_threads: false,
                 stream_settles: defaults::STREAM_SETTLES,
             },
         }

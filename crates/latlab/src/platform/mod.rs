@@ -1,12 +1,15 @@
-//! This process, its children and its inputs: latlab's own child processes, parallel work, signals, input files.
+//! This process, its children and its inputs, and the kernel's network configuration: latlab's own child processes, parallel
+//! work, signals, input files, routes.
 
 mod child_process;
 mod directory;
 pub(crate) mod input_file;
 pub(crate) mod ownership;
 pub mod parallel_map;
+mod route_socket;
 pub(crate) mod signals;
 
 pub(crate) use child_process::ChildProcess;
 pub(crate) use directory::Directory;
+pub(crate) use route_socket::{LOOPBACK, RouteSocket, VethEnd};
 pub(crate) use signals::SignalWatch;

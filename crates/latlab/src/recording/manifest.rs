@@ -8,7 +8,7 @@ use super::checksums::TableChecksums;
 use crate::diagnostics::{Caveat, names_full_disk};
 use crate::facts::{
     ClockAnchor, ClockRelation, ConnectionFacts, DdsFacts, ExperimentFacts, HostFacts, Instrument, LoadReport,
-    RateSearchFacts, ReflectorReport, SettingFacts, StageFacts, StreamFacts, WakeupFacts,
+    RateSearchFacts, ReflectorReport, SettingFacts, StageFacts, StreamFacts, WakeupFacts, XdpFacts,
 };
 use crate::plan::{Condition, Kind, RunSpec};
 use crate::units::Nanos;
@@ -24,7 +24,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// The version that this latlab writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 7 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 8 };
 
     /// The last version without checksums.
     pub(super) const WITHOUT_CHECKSUMS: FormatVersion = FormatVersion { major: 1, minor: 5 };
@@ -118,6 +118,9 @@ pub struct RunFacts {
     /// The DDS participant; null unless the run was over DDS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dds: Option<DdsFacts>,
+    /// The socket of the sender, for a path past the network stack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xdp: Option<XdpFacts>,
     /// Timer slack of the thread that sent, read back before its first slice; null if it is not known, and in runs that
     /// send nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -116,6 +116,22 @@ pub enum TransportError {
         /// How long it was searched.
         within: Nanos,
     },
+    /// The kernel or the driver refused an AF_XDP socket, or its program.
+    #[error("cannot open an AF_XDP socket on `{interface}` queue {queue}")]
+    Xdp {
+        /// The interface.
+        interface: String,
+        /// The number of its queue.
+        queue: u32,
+        /// The kernel's error.
+        source: io::Error,
+    },
+    /// The kernel takes no packet from 127.0.0.0/8 that comes from a device.
+    #[error("cannot send from `{local}` past the network stack")]
+    XdpLoopback {
+        /// The address.
+        local: IpAddr,
+    },
     /// A socket option was refused.
     #[error("cannot set {option} to `{value}` on the socket")]
     Setting {
@@ -231,6 +247,12 @@ impl Explain for TransportError {
             | TransportError::LoopbackMulticast
             | TransportError::OtherInterfaces { .. }
             | TransportError::Unmatched { .. } => self.explain_dds(failure),
+            TransportError::Xdp { interface, queue, source } => {
+                failure.because(explain(source)).hint(xdp_hint(interface, *queue, source))
+            }
+            TransportError::XdpLoopback { .. } => Failure::request(self)
+                .because("the kernel drops packets from an IPv4 loopback address that do not come from its own stack")
+                .hint("`-6`, whose loopback it accepts, or `latlab ping lab --transport xdp`"),
             TransportError::Setting { option, source, .. } => {
                 hinted(failure.because(explain(source)), setting_hint(option, source))
             }
@@ -338,6 +360,25 @@ fn setting_hint(option: &str, source: &io::Error) -> Option<String> {
     })
 }
 
+fn xdp_hint(interface: &str, queue: u32, source: &io::Error) -> String {
+    match Errno::from_io_error(source) {
+        Some(Errno::PERM | Errno::ACCESS) => {
+            "grant the rights with `sudo setcap cap_net_raw,cap_net_admin,cap_bpf+ep $(command -v latlab)`".into()
+        }
+        Some(Errno::BUSY) => format!(
+            "another socket has that queue, or another program the interface: `ip link show {interface}` names it; one AF_XDP \
+             socket at a time can have a queue"
+        ),
+        Some(Errno::INVAL | Errno::RANGE) => {
+            format!(
+                "see that the interface has queue {queue}: `ethtool -l {interface}`, or `ls /sys/class/net/{interface}/queues`"
+            )
+        }
+        Some(Errno::NOBUFS) => "the memory of the packets exceeds RLIMIT_MEMLOCK: raise `ulimit -l` to 8192".into(),
+        _ => "the kernel needs CONFIG_XDP_SOCKETS, and Linux 5.9 or newer".into(),
+    }
+}
+
 /// Why a kernel cannot send packets in the requested [`SendMode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SendModeError {
@@ -353,6 +394,14 @@ pub enum SendModeError {
     /// Before Linux 6.11 the device must compute checksums.
     #[error("cannot send by `gso` through a device that computes no checksums")]
     NoChecksumOffload,
+    /// Packets past the network stack are not fragmented, and one exceeds what the interface carries.
+    #[error("cannot send packets of {size_bytes} bytes past the network stack")]
+    TooLongForXdp {
+        /// UDP payload of each packet.
+        size_bytes: u32,
+        /// The most that fits.
+        most_bytes: u32,
+    },
     /// Fragmentation is forbidden, and a packet exceeds the path MTU.
     #[error("cannot send packets of {size_bytes} bytes in one piece on this path")]
     TooLong {
@@ -396,6 +445,11 @@ impl Explain for SendModeError {
                     errno(Errno::IO)
                 ))
                 .hint("`ethtool -K DEV tx-checksum-ip-generic on` where the device can, or `--mode sendmmsg`"),
+            SendModeError::TooLongForXdp { most_bytes, .. } => Failure::request(self)
+                .because(format!(
+                    "the interface carries up to {most_bytes} bytes of payload in one piece, and AF_XDP cuts none"
+                ))
+                .hint(format!("`--size {most_bytes}`, or a larger MTU: a frame of AF_XDP has up to a page")),
             SendModeError::TooLong { .. } => {
                 Failure::request(self).because(too_long).hint("choose a smaller `--size`, or leave out `--df`")
             }

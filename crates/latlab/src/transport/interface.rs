@@ -10,7 +10,7 @@ use latlab_sys::batch::ReceiveBatch;
 
 use super::address::canonical;
 use super::connection_slot::ConnectionTally;
-use crate::facts::{ConnectionFacts, DdsFacts};
+use crate::facts::{ConnectionFacts, DdsFacts, XdpFacts};
 use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::StreamTerms;
 
@@ -70,6 +70,8 @@ pub struct PathReport {
     pub connection: Option<ConnectionFacts>,
     /// The participant; `None` unless the path is over DDS.
     pub dds: Option<DdsFacts>,
+    /// The AF_XDP socket; `None` over other transports.
+    pub xdp: Option<XdpFacts>,
 }
 
 /// A path between two addresses, which a manifest names.

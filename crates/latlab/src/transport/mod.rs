@@ -18,6 +18,7 @@ mod tcp_reflector;
 mod udp;
 mod udp_reflector;
 mod wait;
+mod xdp;
 
 pub use address::{interface_address, prefix_of, resolve};
 pub use connection_slot::{ConnectionCaps, ConnectionTally};
@@ -28,10 +29,11 @@ pub use interface::{
     ReflectorSocket, SenderBatch, SocketReport, Transport,
 };
 pub use open::{
-    Bound, Dds, FamilyVisitor, ListenAddress, ListenOptions, PathOptions, Tcp, TransportFamily, Udp, visit,
+    Bound, Dds, FamilyVisitor, ListenAddress, ListenOptions, PathOptions, Tcp, TransportFamily, Udp, Xdp, visit,
 };
 pub use tcp::TcpTransport;
 pub use tcp_reflector::TcpReflector;
 pub use udp::{UdpStream, UdpTransport, local_address_towards};
 pub use udp_reflector::UdpReflector;
 pub use wait::WaitStrategy;
+pub use xdp::{XdpReflector, XdpTransport};

@@ -16,6 +16,7 @@ use super::udp::UdpStream;
 use super::udp::UdpTransport;
 use super::udp_reflector::UdpReflector;
 use super::wait::WaitStrategy;
+use super::xdp::{XdpReflector, XdpTransport};
 use crate::plan::{DdsSpec, PathSpec, SenderSocketOptions, TransportKind, WaitMode};
 
 /// The types that implement one kind of transport. Loops are generic over them and compiled once for each kind.
@@ -100,6 +101,8 @@ pub struct ListenOptions {
     pub single_sender: bool,
     /// Domain and policies of a reflector over DDS.
     pub dds: DdsSpec,
+    /// The queue of a reflector with an AF_XDP socket.
+    pub queue: u32,
 }
 
 /// A reflector's socket and its address.
@@ -128,6 +131,7 @@ pub fn visit<V: FamilyVisitor>(kind: TransportKind, visitor: V) -> V::Output {
         TransportKind::Udp => visitor.visit::<Udp>(),
         TransportKind::Tcp => visitor.visit::<Tcp>(),
         TransportKind::Dds => visitor.visit::<Dds>(),
+        TransportKind::Xdp => visitor.visit::<Xdp>(),
     }
 }
 
@@ -228,5 +232,30 @@ impl TransportFamily for Dds {
 
     fn bind(_: SocketAddr, _: &ListenOptions) -> Result<Bound<UdpReflector>, TransportError> {
         Err(TransportError::NotBuilt)
+    }
+}
+
+/// UDP packets past the network stack.
+#[derive(Debug)]
+pub enum Xdp {}
+
+impl TransportFamily for Xdp {
+    const KIND: TransportKind = TransportKind::Xdp;
+    type Path = XdpTransport;
+    type Stream = XdpTransport;
+    type Listener = XdpReflector;
+
+    fn open(options: &PathOptions<'_>) -> Result<XdpTransport, TransportError> {
+        XdpTransport::open(options.path, options.peer, options.wait)
+    }
+
+    /// The options for streams are those of sockets.
+    fn open_stream(options: &PathOptions<'_>, _: SenderSocketOptions) -> Result<XdpTransport, TransportError> {
+        Xdp::open(options)
+    }
+
+    fn bind(local: SocketAddr, options: &ListenOptions) -> Result<Bound<XdpReflector>, TransportError> {
+        let socket = XdpReflector::bind(local, options.wait, options.queue)?;
+        Ok(Bound { address: socket.local_address(), socket, receive_buffer_bytes: None })
     }
 }

@@ -88,8 +88,14 @@ fn a_single_connection_and_several_get_their_own_answers() {
 #[test]
 fn a_listener_on_every_address_accepts_both_families() {
     let address = ListenAddress::All { port: 0 };
-    let options =
-        ListenOptions { address, wait: WaitMode::Block, caps: CAPS, single_sender: false, dds: DdsSpec::default() };
+    let options = ListenOptions {
+        address,
+        wait: WaitMode::Block,
+        caps: CAPS,
+        single_sender: false,
+        dds: DdsSpec::default(),
+        queue: 0,
+    };
     let mut reflector = Tcp::listen(&options).expect("a port").socket;
     let port = reflector.local_address().port();
     let mut addresses = vec![SocketAddr::from(([127, 0, 0, 1], port)), ([127, 0, 0, 77], port).into()];

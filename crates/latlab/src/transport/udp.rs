@@ -237,6 +237,7 @@ pub(super) fn set_path_options(
         dscp,
         dont_fragment: _,
         dds: _,
+        xdp: _,
     } = path;
     if let Some(interface) = bind_interface {
         socket::bind_to_device(fd, interface)

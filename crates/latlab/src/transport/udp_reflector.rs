@@ -298,7 +298,8 @@ mod tests {
         for wait in [WaitMode::Block, WaitMode::Spin] {
             let caps = ConnectionCaps { connections: 1, per_prefix: 1, per_second: 1 };
             let address = ListenAddress::All { port: 0 };
-            let options = ListenOptions { address, wait, caps, single_sender: false, dds: DdsSpec::default() };
+            let options =
+                ListenOptions { address, wait, caps, single_sender: false, dds: DdsSpec::default(), queue: 0 };
             let mut reflector = Udp::listen(&options).expect("a port").socket;
             let port = reflector.local_address().port();
             round_trip(&mut reflector, ([127, 0, 0, 1], port).into(), WaitStrategy::Spin);

@@ -36,6 +36,7 @@ fn play_the_reflector() {
         caps: ReflectorLimits::own(1).connections(),
         single_sender: false,
         dds: spec(history),
+        queue: 0,
     };
     let bound = Dds::listen(&options).expect("a port");
     let mut out = io::stdout();

@@ -85,7 +85,8 @@ fn invalid_targets_are_refused() {
     ] {
         refused(line, value, hint);
     }
-    refused("ping --transport xdp", "--transport xdp", "--transport udp");
+    refused("ping --queue 1", "--queue", "--transport xdp");
+    refused("serve --transport xdp", "xdp", "answers senders of");
     refused("ping --transport tcp --df", "--df", "leave it out");
     refused("ping pi3 --transport tcp --protocol echo", "--protocol echo", "latlab serve --tcp");
     let many = Latlab::new().line("ping -s 24,25,26,27,28 --source-port sweep").stdout(empty());

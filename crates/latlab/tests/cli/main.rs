@@ -54,3 +54,4 @@ mod wakeup;
 mod wakeup_remedies;
 mod wakeup_trace;
 mod watchdog;
+mod xdp;

@@ -33,7 +33,7 @@ const MODULES: [Module; 26] = [
     module("load", "system", &["terms", "intent", "clock", "platform"]),
     module("platform", "system", &["terms"]),
     module("recording", "system", &["terms", "intent", "clock", "platform"]),
-    module("transport", "system", &["terms", "intent", "clock"]),
+    module("transport", "system", &["terms", "intent", "clock", "platform"]),
     module("session", "measuring", &["terms", "intent", "system"]),
     module("agent", "measuring", &["terms", "intent", "system", "session"]),
     module("measure", "measuring", &["terms", "intent", "system", "session", "agent"]),

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::plan::{CompatOutput, Protocol, Reliability, TransportKind, WaitMode};
+use crate::plan::{CompatOutput, Protocol, Reflect, Reliability, TransportKind, WaitMode};
 
 /// How long a run lasts.
 #[derive(Clone, Debug, Default, Args)]
@@ -65,12 +65,14 @@ pub struct ProbeArgs {
         verbatim_doc_comment, hide_possible_values = true
     )]
     pub protocol: Option<Protocol>,
-    /// How probes travel: udp, tcp or dds [default: udp]
+    /// How probes travel: udp, tcp, dds or xdp [default: udp]
     ///
     /// tcp: one connection for each run, TCP_NODELAY at both ends; a
     /// running `latlab serve` needs --tcp.
     /// dds: samples of DDS topics; a running `latlab serve` needs
     /// --transport dds.
+    /// xdp: UDP past the network stack of this host (AF_XDP); needs root or
+    /// CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF.
     #[arg(
         long, value_name = "WORD", value_parser = transport_words(), hide_short_help = true,
         verbatim_doc_comment, hide_possible_values = true
@@ -85,11 +87,8 @@ fn protocol_words() -> impl TypedValueParser<Value = Protocol> {
     })
 }
 
-/// The words of the contract; those of later versions are known, so that their refusal can say so.
 pub(super) fn transport_words() -> impl TypedValueParser<Value = String> {
-    let now = TransportKind::ALL.map(|transport| PossibleValue::new(transport.word()));
-    let later = ["xdp"].map(|word| PossibleValue::new(word).hide(true));
-    PossibleValuesParser::new(now.into_iter().chain(later))
+    PossibleValuesParser::new(TransportKind::ALL.map(TransportKind::word))
 }
 
 /// How the datagrams of a measurement leave this host.
@@ -175,6 +174,34 @@ pub struct DdsDomainArgs {
     /// Use this interface, by name or address [default: loopback, or the way to an agent]
     #[arg(long, value_name = "INTERFACE|ADDR", hide_short_help = true)]
     pub interface: Option<String>,
+}
+
+/// How packets pass the network stack by.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Past the network stack")]
+pub struct XdpArgs {
+    /// Use queue N of the interface, with --transport xdp [default: 0]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
+    pub queue: Option<String>,
+    /// What answers where latlab starts the reflector: socket or xdp [default: as --transport]
+    ///
+    /// socket: a UDP socket.
+    /// xdp: an AF_XDP socket; not on loopback, which has one queue.
+    #[arg(
+        long, value_name = "WORD", value_parser = reflect_words(), hide_short_help = true,
+        verbatim_doc_comment, hide_possible_values = true
+    )]
+    pub reflect: Option<Reflect>,
+    /// Use queue N of the reflector's interface, with --reflect xdp [default: 0]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
+    pub peer_queue: Option<String>,
+}
+
+fn reflect_words() -> impl TypedValueParser<Value = Reflect> {
+    PossibleValuesParser::new(Reflect::ALL.map(Reflect::word)).map(|word| match word.as_str() {
+        "xdp" => Reflect::Xdp,
+        _ => Reflect::Socket,
+    })
 }
 
 pub(super) fn reliability_words() -> impl TypedValueParser<Value = Reliability> {

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::{
     DdsArgs, EndArgs, GateArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs,
-    ScheduleArgs, SettingArgs, StopArgs, VerbosityArgs,
+    ScheduleArgs, SettingArgs, StopArgs, VerbosityArgs, XdpArgs,
 };
 
 /// `latlab ping`.
@@ -58,6 +58,9 @@ pub struct PingArgs {
     /// Over DDS.
     #[command(flatten)]
     pub dds: DdsArgs,
+    /// Past the network stack.
+    #[command(flatten)]
+    pub xdp: XdpArgs,
     /// What is set on the hosts meanwhile.
     #[command(flatten)]
     pub settings: SettingArgs,

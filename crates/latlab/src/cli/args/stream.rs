@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::measuring::transport_words;
 use super::{
     AddressArgs, CompatOutputArgs, DdsArgs, EndArgs, GateArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PeerArgs,
-    SettingArgs, VerbosityArgs,
+    SettingArgs, VerbosityArgs, XdpArgs,
 };
 use crate::plan::{Direction, ReceiveMode, SendMode};
 
@@ -45,6 +45,9 @@ pub struct StreamArgs {
     /// Over DDS.
     #[command(flatten)]
     pub dds: DdsArgs,
+    /// Past the network stack.
+    #[command(flatten)]
+    pub xdp: XdpArgs,
     /// What is set on the hosts meanwhile.
     #[command(flatten)]
     pub settings: SettingArgs,
@@ -112,11 +115,12 @@ pub struct PacketArgs {
         hide_possible_values = true
     )]
     pub mode: Option<SendMode>,
-    /// How packets travel: udp, tcp or dds [default: udp]
+    /// How packets travel: udp, tcp, dds or xdp [default: udp]
     ///
     /// tcp: each flow is a connection, each packet a message in it, and what is
     /// counted arrived; --mode send only. A running `latlab serve` needs --tcp.
     /// dds: each packet is a sample; `latlab serve` needs --transport dds.
+    /// xdp: UDP past the network stack of this host (AF_XDP); --mode send only.
     #[arg(
         long, value_name = "WORD", value_parser = transport_words(), verbatim_doc_comment,
         hide_possible_values = true, hide_short_help = true

@@ -20,6 +20,7 @@ mod summary;
 mod target;
 mod value;
 mod wakeup;
+mod xdp;
 
 pub use compare::{CompareJob, Confidence, Grouping, MinistatJob, NamedGlob, Sources, VerdictJob, compare};
 pub use dds::interface_needed;

@@ -31,6 +31,7 @@ pub(super) fn path(typed: &AddressArgs, target: &Target) -> Result<PathSpec, Req
         dscp: dscp.transpose()?.map(|dscp| dscp as u8),
         dont_fragment: *df,
         dds: None,
+        xdp: None,
     })
 }
 

@@ -3,7 +3,7 @@
 use super::environment::verbosity;
 use super::{
     Environment, KeySource, OutputSpec, RequestError, dds, environment, load, path, schedule, setting, summary, target,
-    value,
+    value, xdp,
 };
 use crate::cli::args::{BareArgs, GateArgs, PingArgs, ProbeArgs};
 use crate::console::Verbosity;
@@ -46,6 +46,7 @@ pub fn ping(typed: &PingArgs, environment: &Environment) -> Result<PingJob, Requ
     echo_counts_nothing(protocol, &loads)?;
     let here = path::local_end(&typed.ends)?;
     let path = dds::path(&typed.dds, transport, path, here, &target)?;
+    let path = xdp::path(&typed.xdp, transport, path, &target)?;
     let base = RunSpec {
         work: Work::Ping(PingSpec {
             transport,
@@ -126,18 +127,10 @@ fn sizes(typed: &ProbeArgs) -> Result<Vec<u32>, RequestError> {
 /// Resolves `--transport`.
 pub(super) fn transport(typed: Option<&str>) -> Result<TransportKind, RequestError> {
     let Some(word) = typed else { return Ok(TransportKind::default()) };
-    let known = TransportKind::ALL.into_iter().find(|transport| transport.word() == word);
-    let transport = known.ok_or_else(|| {
-        let known = TransportKind::ALL.map(|kind| {
-            let is_default = if kind.is_default() { ", the default," } else { "" };
-            format!("`--transport {}`{is_default}", kind.word())
-        });
-        let instead = format!("{} are what this version measures", known.join(" and "));
-        RequestError::Later { what: format!("--transport {word}"), instead }
-    })?;
-    match transport.is_built() {
-        true => Ok(transport),
-        false => Err(value::unusable(
+    match TransportKind::ALL.into_iter().find(|transport| transport.word() == word) {
+        Some(transport) if transport.is_built() => Ok(transport),
+        // The words were checked when they were parsed.
+        _ => Err(value::unusable(
             "--transport",
             word,
             "this latlab was built without the feature `dds`, which needs a C compiler",
@@ -375,7 +368,11 @@ mod tests {
             ("ssh:pi3 --protocol echo", "`ssh:pi3`"),
             ("lab --peer-addr 10.0.0.1", "`lab`"),
             ("10.0.0.1 --peer-addr 10.0.0.1", "`10.0.0.1:9862`"),
-            ("--transport xdp", "`--transport xdp`"),
+            ("--queue 1", "`--queue`"),
+            ("--transport xdp --reflect xdp", "`--reflect`"),
+            ("127.0.0.1 --reflect xdp", "`--reflect`"),
+            ("lab --transport tcp --reflect xdp", "`--reflect`"),
+            ("lab --transport xdp --peer-queue 65536", "`65536`"),
             ("--transport tcp --df", "`--transport tcp`"),
             ("pi3 --transport tcp --protocol echo", "`--protocol echo`"),
             ("--protocol echo", "`local`"),

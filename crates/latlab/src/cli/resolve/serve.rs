@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::environment::verbosity;
-use super::{KeySource, RequestError, dds, path, ping, value};
+use super::{KeySource, RequestError, dds, path, ping, value, xdp};
 use crate::cli::args::{AgentArgs, CapArgs, ServeArgs};
 use crate::console::Verbosity;
 use crate::plan::{DdsSpec, EndSpec, TransportKind, defaults};
@@ -43,6 +43,7 @@ pub fn serve(typed: &ServeArgs) -> Result<ServeSpec, RequestError> {
     }
     let end = path::local_end(&typed.end)?;
     let transport = ping::transport(typed.key.transport.as_deref())?;
+    xdp::not_served(transport)?;
     dds::fits_a_reflector(&typed.dds, transport, end, &typed.key.bind)?;
     Ok(ServeSpec {
         listen: match transport {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::environment::verbosity;
 use super::{
     Environment, KeySource, OutputSpec, RequestError, dds, environment, load, path, ping, schedule, setting, summary,
-    target, value,
+    target, value, xdp,
 };
 use crate::cli::args::{
     BareStreamArgs, GateArgs, JudgingArgs, PacketArgs, SearchArgs, StopArgs, StreamArgs, StreamStopArgs,
@@ -47,13 +47,14 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<StreamJob
     let transport = ping::transport(typed.packets.transport.as_deref())?;
     ping::fits_a_connection(transport, Protocol::Native, &way)?;
     fits_a_connection(transport, typed)?;
-    fits_dds(transport, typed)?;
+    fits_sockets(transport, typed)?;
     let direction = direction(&typed.packets)?;
     let key = key(typed, &target, direction)?;
     let here = path::local_end(&typed.ends)?;
     let flows = flows(&typed.packets)?;
     dds::no_ports(transport, typed.source_port.is_some())?;
     let way = dds::path(&typed.dds, transport, way, here, &target)?;
+    let way = xdp::path(&typed.xdp, transport, way, &target)?;
     let path = PathSpec { source_port: first_port(typed.source_port.as_deref(), flows)?, ..way };
     let sizes = sizes(&typed.packets)?;
     let search = search(&typed.search, &typed.lasting, direction, sizes.len())?;
@@ -166,8 +167,8 @@ fn first_port(typed: Option<&str>, flows: u16) -> Result<Option<u16>, RequestErr
     }
 }
 
-/// Refuses options on sockets, which the DDS library makes itself, and over other transports that on its writers.
-fn fits_dds(transport: TransportKind, typed: &StreamArgs) -> Result<(), RequestError> {
+/// Refuses options on sockets of the kernel, where packets leave otherwise, and over other transports that on writers of DDS.
+fn fits_sockets(transport: TransportKind, typed: &StreamArgs) -> Result<(), RequestError> {
     let packets = &typed.packets;
     let options = [
         ("--mode sendmmsg", packets.mode == Some(SendMode::Sendmmsg)),
@@ -179,6 +180,7 @@ fn fits_dds(transport: TransportKind, typed: &StreamArgs) -> Result<(), RequestE
     let batches = packets.mode == Some(SendMode::Batch);
     match options.into_iter().find(|(_, given)| *given) {
         Some((option, _)) if transport == TransportKind::Dds => Err(dds::own_sockets(option)),
+        Some((option, _)) if transport == TransportKind::Xdp => Err(xdp::no_kernel_socket(option)),
         _ if batches && transport != TransportKind::Dds => Err(RequestError::OutOfPlace {
             option: "--mode batch",
             with: format!("--transport {}", transport.word()),
@@ -579,7 +581,7 @@ mod tests {
             ("--transport tcp --mode batch", "`--mode batch`", "--transport dds"),
             ("--transport dds --mode gso", "`--mode gso`", "leave it out"),
             ("--transport dds --checksum off", "`--checksum off`", "leave it out"),
-            ("--transport xdp", "`--transport xdp`", "--transport tcp"),
+            ("--transport xdp --mode gso", "`--mode gso`", "leave it out"),
             ("--direction down --flows 2", "`--flows`", "leave one"),
             ("--direction down --mode gso", "`--mode`", "leave one"),
             ("--direction down --batch 8", "`--batch`", "leave one"),

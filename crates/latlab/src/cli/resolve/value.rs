@@ -110,14 +110,6 @@ pub enum RequestError {
         /// The remedy.
         hint: String,
     },
-    /// A documented feature that this version lacks.
-    #[error("`{what}` is not in this version")]
-    Later {
-        /// The value as typed.
-        what: String,
-        /// The alternative in this version.
-        instead: String,
-    },
     /// An address other than loopback requires a key.
     #[error("`{target}` needs a key")]
     KeyNeeded {
@@ -172,9 +164,6 @@ impl Explain for RequestError {
         match self {
             RequestError::Unreadable { source, .. } => failure.because(&source.cause).hint(&source.hint),
             RequestError::Unusable { cause, hint, .. } => failure.because(cause).hint(hint),
-            RequestError::Later { instead, .. } => failure
-                .because(format!("this is latlab {}; it arrives in a later version", env!("CARGO_PKG_VERSION")))
-                .hint(instead),
             RequestError::KeyNeeded { hint, .. } => {
                 failure.because("without a key only loopback is measured and served").hint(*hint)
             }

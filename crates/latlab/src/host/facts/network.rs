@@ -11,8 +11,8 @@ use latlab_sys::{ethtool, socket};
 
 use super::reader::{FactReader, NOT_THIS_HOST};
 use crate::facts::{Channels, Coalescing, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping};
-use crate::host::namespaces::RouteSocket;
 use crate::host::root::HostRoot;
+use crate::platform::RouteSocket;
 
 /// The interface whose facts are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,8 @@ use rustix::net::netdevice::{index_to_name, name_to_index};
 use serde::{Deserialize, Serialize};
 
 use super::knob::Knob;
-use crate::host::namespaces::{RouteSocket, inside};
+use crate::host::namespaces::inside;
+use crate::platform::RouteSocket;
 
 /// The identity of a knob's network namespace and interface, part of an entry of the journal. A key that is absent there
 /// is not compared: the latlab that wrote the entry did not know it, or had no value for it.

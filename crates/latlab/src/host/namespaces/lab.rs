@@ -16,8 +16,8 @@ use latlab_sys::address::AddressFamily;
 use latlab_sys::{ethtool, socket};
 
 use super::netns::{EnteredNamespace, NetnsInterface, PathInterfaces, current_namespace, inside, new_namespace};
-use super::route_socket::{LOOPBACK, RouteSocket, VethEnd};
 use crate::host::error::HostError;
+use crate::platform::{LOOPBACK, RouteSocket, VethEnd};
 
 /// One end of the lab. Names, indexes and addresses are fixed: the namespaces have no other interfaces to collide with.
 struct End {

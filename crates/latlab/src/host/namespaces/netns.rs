@@ -14,8 +14,8 @@ use std::thread;
 use latlab_sys::process;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::route_socket::RouteSocket;
 use crate::plan::Side;
+use crate::platform::RouteSocket;
 
 /// The calling thread is in another namespace until this is dropped, so this cannot move to another thread. Of several,
 /// the last one must be dropped first.

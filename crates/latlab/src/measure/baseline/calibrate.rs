@@ -98,6 +98,7 @@ impl BareEnd {
         match kind {
             TransportKind::Udp => bare::connect(peer, wait).map(BareEnd::Udp),
             TransportKind::Tcp => bare_tcp::connect(peer, wait).map(BareEnd::Tcp),
+            TransportKind::Xdp => Err(io::ErrorKind::Unsupported.into()),
             #[cfg(feature = "dds")]
             TransportKind::Dds => BareDds::connect(peer, dds, wait).map(Box::new).map(BareEnd::Dds),
             #[cfg(not(feature = "dds"))]
@@ -113,6 +114,7 @@ impl BareEnd {
         match kind {
             TransportKind::Udp => bare::bind(local, wait).map(BareEnd::Udp),
             TransportKind::Tcp => bare_tcp::bind(local).map(BareEnd::Tcp),
+            TransportKind::Xdp => Err(io::ErrorKind::Unsupported.into()),
             #[cfg(feature = "dds")]
             TransportKind::Dds => BareDds::bind(local, dds, wait).map(Box::new).map(BareEnd::Dds),
             #[cfg(not(feature = "dds"))]

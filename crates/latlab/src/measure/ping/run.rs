@@ -13,10 +13,10 @@ use crate::measure::run::{MeasuredRun, RunContext, RunEnd, SessionOptions, Sessi
 use crate::measure::stop_signal::StopSignal;
 use crate::measure::wakeup::{TimerThread, measure_wakeups_during};
 use crate::measure::{CpuSource, MeasureError, Slice};
-use crate::plan::{ConcurrentWakeups, PingSpec, Protocol, RunSpec, defaults};
+use crate::plan::{ConcurrentWakeups, PingSpec, Protocol, RunSpec, TransportKind, defaults};
 use crate::recording::{EventLog, Finished, RecordingWriter};
 use crate::session::{EchoCodec, NativeSession, random_bytes};
-use crate::transport::{PathOptions, PathTransport, Transport, TransportFamily, WaitStrategy};
+use crate::transport::{PathOptions, PathTransport, SendModeError, Transport, TransportFamily, WaitStrategy};
 use crate::units::{SenderClock, Stamp};
 
 /// An open run of probes.
@@ -68,6 +68,12 @@ impl<F: TransportFamily> MeasuredRun for PingRun<F> {
         let (path, peer, stop) = (&ping.path, context.peer().address(), context.stop);
         let options = PathOptions { path, peer, wait, stop };
         let mut transport = open_placed::<F, _>(&spec.here, || F::open(&options))?;
+        match transport.path().unfragmented_bytes {
+            Some(most_bytes) if F::KIND == TransportKind::Xdp && ping.size_bytes > most_bytes => {
+                return Err(SendModeError::TooLongForXdp { size_bytes: ping.size_bytes, most_bytes }.into());
+            }
+            _ => {}
+        }
         let codec = SenderCodec::open(ping, &mut transport, &context.sessions())?;
         let recording = opening_manifest(spec, context, Some(transport.path())).and_then(|manifest| {
             let wakeups = spec.concurrent_wakeups().map(ConcurrentWakeups::spec);
@@ -135,7 +141,8 @@ impl<F: TransportFamily> MeasuredRun for PingRun<F> {
         add_closing_facts(writer.manifest_mut(), Some(transport.path()));
         let (run, report) = (&mut writer.manifest_mut().run, transport.report());
         (run.reflector, run.strays, run.socket_errors) = (reflector, strays, socket_errors);
-        (run.socket_drops, run.connection, run.dds) = (report.socket_drops, report.connection, report.dds);
+        (run.socket_drops, run.connection) = (report.socket_drops, report.connection);
+        (run.dds, run.xdp) = (report.dds, report.xdp);
         run.listened_until_ns = listened_until.map(Stamp::as_nanos);
         run.reflector_died = end.reflector_died.map(str::to_owned);
         run.wakeup = (!timers.is_empty()).then(|| wakeup.into_inner().unwrap_or_else(PoisonError::into_inner));

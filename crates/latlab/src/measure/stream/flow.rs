@@ -10,7 +10,7 @@ use super::meter::{FlowCounts, MeterPoint};
 use super::sender::{Awaiting, StreamError, StreamSender};
 use super::token_schedule::TokenSchedule;
 use crate::clock::{Clock, Monotonic, thread_cpu_time};
-use crate::facts::{ConnectionFacts, DdsFacts, IntervalCounts, StreamInterval};
+use crate::facts::{ConnectionFacts, DdsFacts, IntervalCounts, StreamInterval, XdpFacts};
 use crate::measure::LiveRates;
 use crate::plan::defaults;
 use crate::probe::Phase;
@@ -88,13 +88,14 @@ pub(crate) struct FlowEnd {
     pub(crate) connection: Option<ConnectionFacts>,
     /// Facts of its participant; `None` unless it is over DDS.
     pub(crate) dds: Option<DdsFacts>,
+    pub(crate) xdp: Option<XdpFacts>,
     pub(crate) log: EventLog,
 }
 
 impl FlowEnd {
     fn of(transport: Option<impl Transport>, log: EventLog) -> FlowEnd {
         let report = transport.map(|transport| transport.report()).unwrap_or_default();
-        FlowEnd { errors: report.socket_errors, connection: report.connection, dds: report.dds, log }
+        FlowEnd { errors: report.socket_errors, connection: report.connection, dds: report.dds, xdp: report.xdp, log }
     }
 }
 

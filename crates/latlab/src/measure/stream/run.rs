@@ -19,7 +19,7 @@ use crate::measure::manifest::{add_closing_facts, opening_manifest};
 use crate::measure::run::{MeasuredRun, RunContext, RunEnd};
 use crate::measure::stop_signal::StopSignal;
 use crate::measure::{LiveRates, MeasureError, Peer, Slice};
-use crate::plan::{Family, PacketSize, RunSpec, SendMode, StreamRunSpec, Work, defaults};
+use crate::plan::{Family, PacketSize, RunSpec, SendMode, StreamRunSpec, TransportKind, Work, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::RunFacts;
 use crate::recording::{Finished, RecordingWriter};
@@ -252,13 +252,14 @@ impl MeasuredRun for StreamRun {
     fn close(self, end: &RunEnd<'_>) -> Result<Finished, MeasureError> {
         let StreamRun { flows, probes, mut writer, path, settled, .. } = self;
         let drops_are_merged = flows.iter().any(|flow| flow.drops_are_merged());
-        let (mut errors, mut logs, mut connection, mut dds) = (BTreeMap::new(), Vec::new(), None, None);
+        let (mut errors, mut logs, mut connection, mut dds, mut xdp) = (BTreeMap::new(), Vec::new(), None, None, None);
         for flow in flows.into_iter().map(|flow| flow.close(end.peer_is_silent)) {
             for (kind, count) in flow.errors {
                 *errors.entry(kind).or_default() += count;
             }
             connection = ConnectionFacts::together(connection, flow.connection);
             dds = DdsFacts::together(dds, flow.dds);
+            xdp = flow.xdp;
             logs.push(flow.log);
         }
         if let Some(probes) = probes {
@@ -268,7 +269,7 @@ impl MeasuredRun for StreamRun {
         add_closing_facts(writer.manifest_mut(), Some(path));
         let run = &mut writer.manifest_mut().run;
         run.reflector_died = end.reflector_died.map(str::to_owned);
-        (run.socket_errors, run.connection, run.dds) = (errors, connection, dds);
+        (run.socket_errors, run.connection, run.dds, run.xdp) = (errors, connection, dds, xdp);
         if let Some(facts) = &mut run.stream {
             (facts.settled, facts.drops_are_merged) = (settled, drops_are_merged);
         }
@@ -334,6 +335,9 @@ fn with_known_size(spec: &RunSpec, path: OpenPath) -> Result<RunSpec, MeasureErr
     stream.size = PacketSize::Bytes(size_bytes);
     match (stream.sending.mode, path.unfragmented_bytes) {
         (SendMode::Gso, Some(most)) if size_bytes > most => Err(SendModeError::SegmentOverMtu { size_bytes }.into()),
+        (_, Some(most_bytes)) if size_bytes > most_bytes && stream.transport == TransportKind::Xdp => {
+            Err(SendModeError::TooLongForXdp { size_bytes, most_bytes }.into())
+        }
         (_, Some(most)) if size_bytes > most && stream.path.dont_fragment => {
             Err(SendModeError::TooLong { size_bytes }.into())
         }

@@ -42,6 +42,9 @@ pub struct ReflectorRequest {
     /// Domain and policies over DDS.
     #[serde(default)]
     pub dds: DdsSpec,
+    /// The queue of an AF_XDP socket.
+    #[serde(default)]
+    pub queue: u32,
     /// The permitted rate of a down-stream, in bits a second; 0: no down-streams.
     #[serde(default)]
     pub down_bps: u64,
@@ -65,6 +68,7 @@ impl ReflectorRequest {
             sessions,
             transport: TransportKind::default(),
             dds: DdsSpec::default(),
+            queue: 0,
             down_bps: 0,
             bare: None,
             bare_stream: None,

@@ -14,26 +14,26 @@ use netlink_packet_route::link::{
     AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo,
     LinkMessage, State,
 };
-use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage, NeighbourState};
-use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteType};
+use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState};
+use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteType};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 use crate::facts::InterfaceFacts;
 
 /// Loopback has this index in every namespace.
-pub(super) const LOOPBACK: u32 = 1;
+pub(crate) const LOOPBACK: u32 = 1;
 
 /// The header of each message of netlink(7).
 const NETLINK_HEADER_BYTES: usize = 16;
 
 /// The specification of one end of a virtual Ethernet pair.
-pub(super) struct VethEnd {
-    pub(super) name: &'static str,
+pub(crate) struct VethEnd {
+    pub(crate) name: &'static str,
     /// Given by the caller, which then need not look it up.
-    pub(super) index: u32,
+    pub(crate) index: u32,
     /// The hardware address.
-    pub(super) hardware: [u8; 6],
+    pub(crate) hardware: [u8; 6],
 }
 
 /// A netlink socket for requests to the kernel's network configuration.
@@ -51,7 +51,7 @@ impl RouteSocket {
     }
 
     /// Creates a virtual Ethernet pair: one end here, the other in the namespace `elsewhere`.
-    pub(super) fn make_veth(&mut self, here: &VethEnd, there: &VethEnd, elsewhere: BorrowedFd<'_>) -> io::Result<()> {
+    pub(crate) fn make_veth(&mut self, here: &VethEnd, there: &VethEnd, elsewhere: BorrowedFd<'_>) -> io::Result<()> {
         let mut far = link(there.index);
         far.attributes = vec![
             LinkAttribute::IfName(there.name.into()),
@@ -71,7 +71,7 @@ impl RouteSocket {
     }
 
     /// Disables the IPv6 address that the kernel would give the link and announce.
-    pub(super) fn disable_automatic_addresses(&mut self, index: u32) -> io::Result<()> {
+    pub(crate) fn disable_automatic_addresses(&mut self, index: u32) -> io::Result<()> {
         let mut message = link(index);
         let none = AfSpecInet6::AddrGenMode(In6AddrGenMode::None);
         message.attributes = vec![LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(vec![none])])];
@@ -79,7 +79,7 @@ impl RouteSocket {
     }
 
     /// Sets a link up.
-    pub(super) fn set_up(&mut self, index: u32) -> io::Result<()> {
+    pub(crate) fn set_up(&mut self, index: u32) -> io::Result<()> {
         let mut message = link(index);
         message.header.flags = LinkFlags::Up;
         message.header.change_mask = LinkFlags::Up;
@@ -87,7 +87,7 @@ impl RouteSocket {
     }
 
     /// Adds an address to a link, valid at once (no duplicate address detection).
-    pub(super) fn add_address(&mut self, index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
+    pub(crate) fn add_address(&mut self, index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = family(address);
         message.header.prefix_len = prefix;
@@ -101,25 +101,20 @@ impl RouteSocket {
     }
 
     /// Adds a permanent neighbour entry for `address`, so that no address resolution disturbs a run.
-    pub(super) fn add_neighbour(&mut self, index: u32, address: IpAddr, hardware: [u8; 6]) -> io::Result<()> {
-        let mut message = NeighbourMessage::default();
-        message.header.family = family(address);
-        message.header.ifindex = index;
+    pub(crate) fn add_neighbour(&mut self, index: u32, address: IpAddr, hardware: [u8; 6]) -> io::Result<()> {
+        let mut message = neighbour_of(index, address);
         message.header.state = NeighbourState::Permanent;
-        message.attributes = vec![
-            NeighbourAttribute::Destination(address.into()),
-            NeighbourAttribute::LinkLayerAddress(hardware.to_vec()),
-        ];
+        message.attributes.push(NeighbourAttribute::LinkLayerAddress(hardware.to_vec()));
         self.request(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE | NLM_F_REPLACE)
     }
 
     /// Whether the kernel has registered the carrier of the link.
-    pub(super) fn is_running(&mut self, index: u32) -> io::Result<bool> {
+    pub(crate) fn is_running(&mut self, index: u32) -> io::Result<bool> {
         Ok(self.get_link(link(index))?.attributes.contains(&LinkAttribute::OperState(State::Up)))
     }
 
     /// Whether `address` is local to this namespace.
-    pub(super) fn is_local(&mut self, address: IpAddr) -> io::Result<bool> {
+    pub(crate) fn is_local(&mut self, address: IpAddr) -> io::Result<bool> {
         match self.exchange(RouteNetlinkMessage::GetRoute(route_to(address)), 0)? {
             Some(RouteNetlinkMessage::NewRoute(answer)) => Ok(answer.header.kind == RouteType::Local),
             _ => Ok(false),
@@ -128,6 +123,11 @@ impl RouteSocket {
 
     /// The index of the interface through which datagrams to `peer` leave, from `local` if given.
     pub(crate) fn interface_towards(&mut self, local: Option<IpAddr>, peer: IpAddr) -> io::Result<u32> {
+        self.next_hop(local, peer).map(|(index, _)| index)
+    }
+
+    /// As [`RouteSocket::interface_towards`], with the address of the router, if there is one.
+    pub(crate) fn next_hop(&mut self, local: Option<IpAddr>, peer: IpAddr) -> io::Result<(u32, Option<IpAddr>)> {
         let mut message = route_to(peer);
         if let Some(local) = local.filter(|local| !local.is_unspecified() && local.is_ipv4() == peer.is_ipv4()) {
             message.header.source_prefix_length = bits(local);
@@ -141,7 +141,38 @@ impl RouteSocket {
             RouteAttribute::Oif(index) => Some(*index),
             _ => None,
         });
-        index.ok_or_else(|| io::Error::other("the route leads through no interface"))
+        let index = index.ok_or_else(|| io::Error::other("the route leads through no interface"))?;
+        let router = answer.attributes.iter().find_map(|attribute| match attribute {
+            RouteAttribute::Gateway(RouteAddress::Inet(router)) => Some(IpAddr::V4(*router)),
+            RouteAttribute::Gateway(RouteAddress::Inet6(router)) => Some(IpAddr::V6(*router)),
+            _ => None,
+        });
+        Ok((index, router))
+    }
+
+    /// The hardware address of `address` on the link `index`; `None` if the kernel does not know it (now).
+    pub(crate) fn neighbour(&mut self, index: u32, address: IpAddr) -> io::Result<Option<Vec<u8>>> {
+        let request = RouteNetlinkMessage::GetNeighbour(neighbour_of(index, address));
+        let found = match self.exchange(request, 0) {
+            Ok(Some(RouteNetlinkMessage::NewNeighbour(found))) => found,
+            Ok(_) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if matches!(found.header.state, NeighbourState::Incomplete | NeighbourState::Failed | NeighbourState::None) {
+            return Ok(None);
+        }
+        Ok(found.attributes.into_iter().find_map(|attribute| match attribute {
+            NeighbourAttribute::LinkLayerAddress(hardware) => Some(hardware),
+            _ => None,
+        }))
+    }
+
+    /// Makes the kernel ask for the hardware address of `address` on the link `index`.
+    pub(crate) fn resolve_neighbour(&mut self, index: u32, address: IpAddr) -> io::Result<()> {
+        let mut message = neighbour_of(index, address);
+        message.header.flags = NeighbourFlags::Use;
+        self.request(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE)
     }
 
     /// The index of the interface that has `address`; if none has it, as of all but one of 127.0.0.0/8, the one that leads
@@ -284,6 +315,14 @@ fn route_to(address: IpAddr) -> RouteMessage {
     message.header.address_family = family(address);
     message.header.destination_prefix_length = bits(address);
     message.attributes = vec![RouteAttribute::Destination(address.into())];
+    message
+}
+
+fn neighbour_of(index: u32, address: IpAddr) -> NeighbourMessage {
+    let mut message = NeighbourMessage::default();
+    message.header.family = family(address);
+    message.header.ifindex = index;
+    message.attributes = vec![NeighbourAttribute::Destination(address.into())];
     message
 }
 

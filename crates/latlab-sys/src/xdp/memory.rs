@@ -1,0 +1,192 @@
+//! Memory that is shared with the kernel, and the frames of packets in it (UMEM), of which each belongs to one owner at a
+//! time.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::{self, NonNull};
+use std::slice;
+
+/// Pages of memory, unmapped when this is dropped.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    begin: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the memory belongs to the process and not to a thread. Its users say who writes which part of it.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// New pages of zeros. [mmap(2)](https://man7.org/linux/man-pages/man2/mmap.2.html)
+    pub(super) fn anonymous(bytes: usize) -> io::Result<Mapping> {
+        // SAFETY: the kernel chooses the place, so no memory in use is replaced.
+        let place = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+            libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+        };
+        Mapping::of(place, bytes)
+    }
+
+    /// The pages of `socket` from `page_offset` on.
+    pub(super) fn of_socket(socket: BorrowedFd<'_>, page_offset: libc::off_t, bytes: usize) -> io::Result<Mapping> {
+        // SAFETY: as above.
+        let place = unsafe {
+            let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mmap(ptr::null_mut(), bytes, access, flags, socket.as_raw_fd(), page_offset)
+        };
+        Mapping::of(place, bytes)
+    }
+
+    fn of(place: *mut libc::c_void, bytes: usize) -> io::Result<Mapping> {
+        match NonNull::new(place.cast()) {
+            Some(begin) if place != libc::MAP_FAILED => Ok(Mapping { begin, bytes }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// The place of `count` values of `T`, `offset` bytes from the beginning.
+    ///
+    /// # Panics
+    /// They are not within the pages, or not aligned.
+    pub(super) fn place<T>(&self, offset: usize, count: usize) -> NonNull<T> {
+        let end = count.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(offset));
+        assert!(end.is_some_and(|end| end <= self.bytes), "{count} values at {offset} exceed {} bytes", self.bytes);
+        assert!(offset.is_multiple_of(align_of::<T>()), "values at {offset} are not aligned");
+        // SAFETY: the place is within the pages.
+        unsafe { self.begin.add(offset) }.cast()
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the pages were mapped with this length, and nothing refers to them any more.
+        unsafe { libc::munmap(self.begin.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// A frame that belongs to this process. It moves to the kernel when it is filled or transmitted, and comes back with a
+/// received packet or when it has been sent.
+#[derive(Debug)]
+pub struct Frame {
+    /// The offset of the frame in the memory.
+    address: u64,
+}
+
+impl Frame {
+    /// The frame leaves: the kernel owns the memory at this offset from now on.
+    pub(super) fn into_address(self) -> u64 {
+        self.address
+    }
+}
+
+/// A packet that the kernel has put into a frame.
+#[derive(Debug)]
+pub struct Received {
+    frame: Frame,
+    offset: usize,
+    bytes: usize,
+}
+
+impl Received {
+    /// The frame, whose bytes are not needed any more.
+    pub fn into_frame(self) -> Frame {
+        self.frame
+    }
+}
+
+/// Frames of one size.
+#[derive(Debug)]
+pub(super) struct Umem {
+    memory: Mapping,
+    frame_bytes: usize,
+    count: usize,
+}
+
+impl Umem {
+    /// `count` frames of `frame_bytes`, a power of two.
+    pub(super) fn new(frame_bytes: u32, count: u32) -> io::Result<(Umem, Vec<Frame>)> {
+        let (frame_bytes, count) = (frame_bytes as usize, count as usize);
+        assert!(frame_bytes.is_power_of_two(), "frames of {frame_bytes} bytes");
+        let memory = Mapping::anonymous(frame_bytes * count)?;
+        let frames = (0..count).map(|number| Frame { address: (number * frame_bytes) as u64 }).collect();
+        Ok((Umem { memory, frame_bytes, count }, frames))
+    }
+
+    pub(super) fn registration(&self) -> libc::xdp_umem_reg {
+        libc::xdp_umem_reg {
+            addr: self.memory.place::<u8>(0, 1).as_ptr() as u64,
+            len: (self.frame_bytes * self.count) as u64,
+            chunk_size: self.frame_bytes as u32,
+            headroom: 0,
+            flags: 0,
+            tx_metadata_len: 0,
+        }
+    }
+
+    /// The bytes of a frame.
+    pub(super) fn bytes_mut(&mut self, frame: &mut Frame) -> &mut [u8] {
+        let begin = self.memory.place::<u8>(frame.address as usize, self.frame_bytes);
+        // SAFETY: the place is within the memory, and the frame is the only one for it: the kernel does not own it.
+        unsafe { slice::from_raw_parts_mut(begin.as_ptr(), self.frame_bytes) }
+    }
+
+    /// The bytes of a packet.
+    pub(super) fn packet(&self, received: &Received) -> &[u8] {
+        let begin = self.memory.place::<u8>(received.frame.address as usize + received.offset, received.bytes);
+        // SAFETY: as above; the packet is within its frame, as `received` has checked.
+        unsafe { slice::from_raw_parts(begin.as_ptr(), received.bytes) }
+    }
+
+    /// The frame that the kernel has sent; `None` outside of the memory.
+    pub(super) fn completed(&self, address: u64) -> Option<Frame> {
+        Some(self.frame_of(address)?.0)
+    }
+
+    /// The packet that the kernel describes; `None` if it is not within one frame.
+    pub(super) fn received(&self, descriptor: &libc::xdp_desc) -> Option<Received> {
+        let (frame, offset) = self.frame_of(descriptor.addr)?;
+        let bytes = descriptor.len as usize;
+        (offset + bytes <= self.frame_bytes).then_some(Received { frame, offset, bytes })
+    }
+
+    /// The frame around `address`, and the offset in it. The kernel says that this process owns it now.
+    fn frame_of(&self, address: u64) -> Option<(Frame, usize)> {
+        let address = usize::try_from(address).ok()?;
+        let offset = address & (self.frame_bytes - 1);
+        (address / self.frame_bytes < self.count).then_some((Frame { address: (address - offset) as u64 }, offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn descriptor(addr: u64, len: u32) -> libc::xdp_desc {
+        libc::xdp_desc { addr, len, options: 0 }
+    }
+
+    #[test]
+    fn a_packet_is_read_where_it_was_written() {
+        let (mut umem, mut frames) = Umem::new(2_048, 4).expect("memory");
+        assert_eq!(frames.len(), 4);
+        let mut frame = frames.pop().expect("four");
+        umem.bytes_mut(&mut frame)[256..260].copy_from_slice(b"ping");
+        let address = frame.into_address();
+        let received = umem.received(&descriptor(address + 256, 4)).expect("within the frame");
+        assert_eq!(umem.packet(&received), b"ping");
+        assert_eq!(received.into_frame().into_address(), address);
+    }
+
+    #[test]
+    fn descriptors_outside_of_the_memory_are_refused() {
+        let (umem, _frames) = Umem::new(2_048, 4).expect("memory");
+        for (addr, len) in [(4 * 2_048, 1), (u64::MAX, 1), (2_048 + 2_000, 49), (0, u32::MAX)] {
+            assert!(umem.received(&descriptor(addr, len)).is_none(), "{len} at {addr}");
+        }
+        assert!(umem.completed(4 * 2_048).is_none());
+        assert_eq!(umem.completed(3 * 2_048 + 7).map(Frame::into_address), Some(3 * 2_048));
+    }
+}

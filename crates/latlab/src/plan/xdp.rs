@@ -1,0 +1,49 @@
+//! A run below the network stack: the queue of each end, and what answers there (docs/xdp.md).
+
+use serde::{Deserialize, Serialize};
+
+use super::transport::TransportKind;
+
+/// How packets pass the network stack by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct XdpSpec {
+    /// The queue of the sender's interface, if the sender has an AF_XDP socket.
+    pub queue: u32,
+    /// What answers, if latlab starts the reflector.
+    pub reflect: Reflect,
+    /// The queue of the reflector's interface, if the reflector has an AF_XDP socket.
+    pub peer_queue: u32,
+}
+
+/// What answers probes at the other end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reflect {
+    /// A UDP socket.
+    #[default]
+    Socket,
+    /// An AF_XDP socket.
+    Xdp,
+}
+
+impl Reflect {
+    /// Every kind, the default first.
+    pub const ALL: [Reflect; 2] = [Reflect::Socket, Reflect::Xdp];
+
+    /// The word on the command line.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Reflect::Socket => "socket",
+            Reflect::Xdp => "xdp",
+        }
+    }
+
+    /// The transport of the reflector: on the wire both are UDP.
+    pub const fn transport(self) -> TransportKind {
+        match self {
+            Reflect::Socket => TransportKind::Udp,
+            Reflect::Xdp => TransportKind::Xdp,
+        }
+    }
+}

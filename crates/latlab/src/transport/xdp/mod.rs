@@ -1,0 +1,12 @@
+//! UDP packets past the network stack: frames in the memory of this process, at one queue of an interface (AF_XDP;
+//! docs/design/0024-xdp.md). On the wire they are those of `udp.rs`.
+
+mod headers;
+mod program;
+mod queue;
+mod reflector;
+mod route;
+mod sender;
+
+pub use reflector::XdpReflector;
+pub use sender::XdpTransport;

@@ -1,0 +1,187 @@
+//! An AF_XDP socket at one queue of an interface, and the program that redirects one flow to it. Both end with the process.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use latlab_sys::bpf::{AttachMode, Link, Map, MapKind, Program};
+use latlab_sys::readiness;
+use latlab_sys::xdp::{CopyMode, XdpSocket};
+
+use super::headers::{Datagram, ETHERNET_BYTES, header_bytes, parse};
+use super::program::{Match, steering};
+use super::route::EthernetInterface;
+use crate::facts::XdpFacts;
+use crate::plan::defaults;
+use crate::transport::error::TransportError;
+use crate::transport::wait::{WaitStep, WaitStrategy};
+use crate::units::Nanos;
+
+/// The kernel keeps this space before each received packet (`XDP_PACKET_HEADROOM`).
+const HEADROOM: u32 = 256;
+/// Frames of half a page hold what an Ethernet with the usual MTU carries, those of a page are the longest.
+const FRAME_BYTES: [u32; 2] = [2_048, 4_096];
+/// Where the program runs, and whether packets are copied.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    attach: AttachMode,
+    copy: CopyMode,
+}
+
+/// Ways to receive, the fastest first.
+const WAYS: [Way; 3] = [
+    Way { attach: AttachMode::Native, copy: CopyMode::ZeroCopy },
+    Way { attach: AttachMode::Native, copy: CopyMode::Copy },
+    Way { attach: AttachMode::Generic, copy: CopyMode::Copy },
+];
+/// A packet that the kernel does not take is tried again so often: in copy mode one call takes 32 packets at most.
+const KICKS: usize = 64;
+
+/// The most bytes of an IP packet that a frame carries.
+pub(super) const PACKET_BYTES_MAX: u32 = FRAME_BYTES[1] - HEADROOM - ETHERNET_BYTES as u32;
+
+/// The socket, its program, and how it receives.
+#[derive(Debug)]
+pub(super) struct XdpQueue {
+    socket: XdpSocket,
+    facts: XdpFacts,
+    /// Of the program: the sockets by queue.
+    _sockets: Map,
+    _link: Link,
+    polls: bool,
+}
+
+impl XdpQueue {
+    /// Redirects `flow` from `queue` of `interface` to a socket of this process.
+    pub(super) fn open(
+        interface: &EthernetInterface,
+        queue: u32,
+        flow: &Match,
+        busy_polls: bool,
+    ) -> Result<XdpQueue, TransportError> {
+        let refused = |source| TransportError::Xdp { interface: interface.name.clone(), queue, source };
+        let frame_bytes = frame_bytes(interface.mtu_bytes);
+        let mut last = None;
+        for way in WAYS {
+            match attached(interface.index, queue, flow, way, frame_bytes) {
+                Ok((socket, sockets, link)) => {
+                    if busy_polls {
+                        socket.set_busy_poll(defaults::BUSY_POLL_US).map_err(refused)?;
+                    }
+                    let facts = facts(interface, queue, way);
+                    return Ok(XdpQueue { socket, facts, _sockets: sockets, _link: link, polls: busy_polls });
+                }
+                // Another way needs the same permission.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(refused(error)),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(refused(last.unwrap_or_else(|| io::ErrorKind::Unsupported.into())))
+    }
+
+    pub(super) const fn facts(&self) -> &XdpFacts {
+        &self.facts
+    }
+
+    /// Sends what `write` puts into a frame, whose length it returns.
+    ///
+    /// # Errors
+    /// ENOBUFS: the kernel has not sent the earlier packets. The interface is down or gone.
+    #[inline]
+    pub(super) fn send(&mut self, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
+        self.queue(write)?;
+        self.flush()
+    }
+
+    /// Puts a packet into the ring; it leaves at the next [`XdpQueue::flush`].
+    #[inline]
+    pub(super) fn queue(&mut self, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
+        let frame = self.socket.free_frame();
+        let mut frame = frame.ok_or_else(|| io::Error::from(rustix::io::Errno::NOBUFS))?;
+        let bytes = write(self.socket.bytes_mut(&mut frame));
+        self.socket.transmit(frame, bytes);
+        Ok(())
+    }
+
+    /// Makes the kernel take everything that was queued.
+    #[inline]
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        for _ in 0..KICKS {
+            self.socket.kick()?;
+            if self.socket.is_sent() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the oldest datagram and returns what `read` makes of it; `None`: nothing is there, or it was no datagram.
+    #[inline]
+    pub(super) fn receive<T>(&mut self, read: impl FnOnce(&Datagram<'_>) -> Option<T>) -> Option<T> {
+        let received = self.socket.receive()?;
+        let answer = parse(self.socket.packet(&received)).as_ref().and_then(read);
+        self.socket.give_back(received.into_frame());
+        answer
+    }
+
+    /// Waits as `wait` says, for at most `max_wait`; `true`: something may be there.
+    #[inline]
+    pub(super) fn wait(&mut self, wait: WaitStrategy, max_wait: Nanos) -> io::Result<bool> {
+        let span = match wait.step(max_wait) {
+            WaitStep::Receive => {
+                self.socket.wake(self.polls)?;
+                return Ok(false);
+            }
+            WaitStep::SleepInReceive => max_wait.min(defaults::NAP),
+            WaitStep::Poll(span) => span,
+        };
+        readiness::readable_within(self.socket.as_fd(), span.0)
+    }
+
+    /// Packets that were lost at the socket; `None` if the kernel does not say.
+    pub(super) fn drops(&self) -> Option<u64> {
+        self.socket.drops().ok().map(|drops| drops.ring_full + drops.no_frame + drops.other)
+    }
+}
+
+impl AsFd for XdpQueue {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Program, socket and map, in the order in which drivers accept them: a driver that copies nothing needs the program first.
+fn attached(
+    interface: u32,
+    queue: u32,
+    flow: &Match,
+    way: Way,
+    frame_bytes: u32,
+) -> io::Result<(XdpSocket, Map, Link)> {
+    let sockets = Map::new(MapKind::XdpSockets, 4, queue + 1)?;
+    let program = Program::load(&steering(flow, sockets.number()))?;
+    let link = program.attach(interface, way.attach)?;
+    let socket = XdpSocket::open(interface, queue, way.copy, frame_bytes)?;
+    sockets.set_socket(queue, socket.as_fd())?;
+    Ok((socket, sockets, link))
+}
+
+fn frame_bytes(mtu_bytes: u32) -> u32 {
+    let fits = |bytes: &u32| mtu_bytes + ETHERNET_BYTES as u32 + HEADROOM <= *bytes;
+    FRAME_BYTES.into_iter().find(fits).unwrap_or(FRAME_BYTES[1])
+}
+
+fn facts(interface: &EthernetInterface, queue: u32, way: Way) -> XdpFacts {
+    XdpFacts {
+        interface: interface.name.clone(),
+        queue,
+        native: way.attach == AttachMode::Native,
+        zero_copy: way.copy == CopyMode::ZeroCopy,
+    }
+}
+
+/// The most bytes of payload in one packet on `interface`.
+pub(super) fn payload_bytes_max(interface: &EthernetInterface, peer: SocketAddr) -> u32 {
+    let headers = header_bytes(peer.is_ipv6()) - ETHERNET_BYTES;
+    interface.mtu_bytes.min(PACKET_BYTES_MAX) - headers as u32
+}

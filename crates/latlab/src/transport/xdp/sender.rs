@@ -1,0 +1,110 @@
+//! The sender's end of a path below the network stack.
+
+use std::io;
+use std::net::SocketAddr;
+
+use super::headers::{Flow, HeaderTemplate};
+use super::program::Match;
+use super::queue::{XdpQueue, payload_bytes_max};
+use super::route;
+use crate::plan::PathSpec;
+use crate::transport::error::TransportError;
+use crate::transport::interface::{BurstTransport, OpenPath, Packets, PathReport, PathTransport, Transport};
+use crate::transport::udp::UdpTransport;
+use crate::transport::wait::WaitStrategy;
+use crate::units::Nanos;
+
+/// A UDP flow that passes the network stack by: its packets are written to and read from frames of an AF_XDP socket.
+#[derive(Debug)]
+pub struct XdpTransport {
+    queue: XdpQueue,
+    headers: HeaderTemplate,
+    wait: WaitStrategy,
+    path: OpenPath,
+    /// Reserves address and port, so that the kernel gives them to no other socket and refuses no packet to them.
+    reserved: UdpTransport,
+}
+
+impl XdpTransport {
+    /// Opens the path to `peer`.
+    ///
+    /// # Errors
+    /// As [`UdpTransport::open`]; a permission is missing, the queue does not exist or is in use, or the next hop has no
+    /// hardware address.
+    pub fn open(path: &PathSpec, peer: SocketAddr, wait: WaitStrategy) -> Result<XdpTransport, TransportError> {
+        let reserved = UdpTransport::open(path, peer, WaitStrategy::Spin)?;
+        let local = reserved.local_address();
+        if local.is_ipv4() && local.ip().is_loopback() {
+            return Err(TransportError::XdpLoopback { local: local.ip() });
+        }
+        let (interface, peer_hardware) = route::towards(local.ip(), peer)?;
+        let flow = Flow { local, peer, local_hardware: interface.hardware, peer_hardware };
+        let headers = HeaderTemplate::new(&flow, path.dscp.unwrap_or(0));
+        let spec = path.xdp.unwrap_or_default();
+        let steered = Match { to: local, from: Some(peer) };
+        let queue = XdpQueue::open(&interface, spec.queue, &steered, wait.busy_polls())?;
+        let unfragmented_bytes = Some(payload_bytes_max(&interface, peer));
+        let path = OpenPath { local, peer, unfragmented_bytes, send_buffer_bytes: None };
+        Ok(XdpTransport { queue, headers, wait, path, reserved })
+    }
+}
+
+impl Transport for XdpTransport {
+    #[inline]
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        let XdpTransport { queue, headers, .. } = self;
+        queue.send(|frame| headers.write(frame, message))
+    }
+
+    #[inline]
+    fn receive(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>> {
+        let XdpTransport { queue, wait, .. } = self;
+        let mut take = |queue: &mut XdpQueue| {
+            queue.receive(|datagram| {
+                let bytes = datagram.payload.len().min(buffer.len());
+                buffer[..bytes].copy_from_slice(&datagram.payload[..bytes]);
+                Some(bytes)
+            })
+        };
+        if let Some(bytes) = take(queue) {
+            return Ok(Some(bytes));
+        }
+        match queue.wait(*wait, max_wait) {
+            Ok(true) => Ok(take(queue)),
+            Ok(false) => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn report(&self) -> PathReport {
+        PathReport { socket_drops: self.queue.drops(), xdp: Some(self.queue.facts().clone()), ..self.reserved.report() }
+    }
+}
+
+impl BurstTransport for XdpTransport {
+    #[inline]
+    fn burst(&mut self, packets: Packets<'_>) -> io::Result<usize> {
+        let XdpTransport { queue, headers, .. } = self;
+        let mut taken = 0;
+        for packet in packets.iter() {
+            match queue.queue(|frame| headers.write(frame, packet)) {
+                Err(error) if taken == 0 => {
+                    // Frames come back when the kernel has sent what is queued.
+                    queue.flush()?;
+                    return Err(error);
+                }
+                Err(_) => break,
+                Ok(()) => taken += 1,
+            }
+        }
+        queue.flush()?;
+        Ok(taken)
+    }
+}
+
+impl PathTransport for XdpTransport {
+    fn path(&self) -> OpenPath {
+        self.path
+    }
+}
