@@ -25,13 +25,31 @@ impl DdsSpec {
     /// section 9.6.1.1).
     pub const DOMAIN_MAX: u16 = 230;
 
-    /// The longest sample, in bytes, in a UDP datagram with a payload of `datagram_bytes`. RTPS adds the headers of message and
-    /// sample, the time of the source and the encoding (64 bytes), the key, and a HEARTBEAT that a reliable writer may append;
-    /// it fills a sample up to a multiple of 4 bytes.
+    /// The longest sample, in bytes, in a UDP datagram with a payload of `datagram_bytes`. RTPS fills a sample up to a multiple
+    /// of 4 bytes.
     pub fn sample_bytes(self, datagram_bytes: u32) -> u32 {
+        datagram_bytes.saturating_sub(self.datagram_bytes(0)) & !3
+    }
+
+    /// The UDP payload that carries a sample of `sample_bytes`. RTPS adds the header of the message (20 bytes), for each sample
+    /// its time, header and encoding (44) and its key, and a HEARTBEAT that a reliable writer may append.
+    pub fn datagram_bytes(self, sample_bytes: u32) -> u32 {
+        20 + self.heartbeat_bytes() + self.part_bytes(sample_bytes)
+    }
+
+    /// The most samples of `sample_bytes` in a UDP datagram with a payload of `datagram_bytes`.
+    pub fn samples_in(self, datagram_bytes: u32, sample_bytes: u32) -> u32 {
+        datagram_bytes.saturating_sub(20 + self.heartbeat_bytes()) / self.part_bytes(sample_bytes)
+    }
+
+    /// The bytes of a HEARTBEAT that may follow a sample.
+    pub fn heartbeat_bytes(self) -> u32 {
+        if self.reliability == Reliability::Reliable { 32 } else { 0 }
+    }
+
+    fn part_bytes(self, sample_bytes: u32) -> u32 {
         let key = if self.keyed { 4 } else { 0 };
-        let heartbeat = if self.reliability == Reliability::Reliable { 32 } else { 0 };
-        datagram_bytes.saturating_sub(64 + key + heartbeat) & !3
+        44 + key + sample_bytes.next_multiple_of(4)
     }
 
     /// Whether a writer waits for acknowledgements, so that no sample is replaced before every reader has it.

@@ -344,7 +344,8 @@ fn what_dds_cannot_do_is_refused() {
         ("--history keep-some", "`--history` cannot be `keep-some`", "keep-last:16"),
         ("--history keep-last:0", "`--history` cannot be `keep-last:0`", "keep-last:16"),
         ("--history keep-last:10001", "`--history` cannot be `keep-last:10001`", "keep-last:16"),
-        ("--interface fe80::1%lo", "`--interface` cannot be `fe80::1`", "another IPv6 address"),
+        ("--interface fe80::1%lo", "`--interface` cannot be `fe80::1%lo`", "another IPv6 address"),
+        ("--bind fe80::1", "`--bind` cannot be `fe80::1`", "another IPv6 address"),
     ] {
         refused(&format!("{dds} {options} -n 5"), 2, message, hint);
     }
@@ -357,7 +358,7 @@ fn what_dds_cannot_do_is_refused() {
     refused(
         "ping fe80::1%lo --transport dds --psk-file k -n 5",
         2,
-        "`TARGET` cannot be `fe80::1`",
+        "`TARGET` cannot be `fe80::1%lo`",
         "another IPv6 address",
     );
     refused(
@@ -366,6 +367,7 @@ fn what_dds_cannot_do_is_refused() {
         "`--interface` cannot be `fe80::1`",
         "another IPv6 address",
     );
+    refused("serve --transport dds --bind [fe80::1]:9862", 2, "`--bind` cannot be `[fe80::1]:9862`", "another IPv6");
     refused("serve --transport dds --interface absent0", 3, "absent0", "hint: ");
     refused("ping --transport dds --domain 51 --interface absent0 -n 5", 3, "absent0", "hint: ");
 }
@@ -553,7 +555,7 @@ while time.time() < end:
     assert!(!counted.contains("socket-drops"), "ignored samples were not dropped at a socket: {counted}");
 }
 
-/// What IP cuts has a caveat, and the default size of a stream is not cut.
+/// What does not fit into one packet has a caveat, and the default size of a stream fits.
 #[test]
 fn the_size_of_samples_that_fit_is_known() {
     if !privileged() {

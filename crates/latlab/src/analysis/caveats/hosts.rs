@@ -5,7 +5,9 @@ use super::wording::Wording;
 use crate::analysis::limits::STEAL;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause, Restoration, SettingFacts};
-use crate::plan::{EndSpec, Kind, Plan, RunSpec, SendMode, Setting, Side, Target, WaitMode, defaults};
+use crate::plan::{
+    DdsSpec, Direction, EndSpec, Kind, Plan, RunSpec, SendMode, Setting, Side, Target, WaitMode, defaults,
+};
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, percent};
 
@@ -235,47 +237,81 @@ fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
     let usual = path.dds.map_or(datagram_bytes, |dds| dds.sample_bytes(datagram_bytes));
     let max_bytes: u32 = known.unwrap_or(usual);
     let surely = if known.is_some() { "are" } else { "are probably" };
-    let fit = format!("cut into fragments: {} fit into one packet", bytes(max_bytes.into()));
-    if transport.has_own_threads {
-        return sample_fragmentation(manifest, max_bytes, surely, &fit);
+    if let Some(dds) = path.dds {
+        return sample_fragmentation(manifest, dds, max_bytes, surely);
     }
     (size_bytes > max_bytes).then(|| {
         Caveat::new(
             Severity::Warning,
             "fragmentation",
-            format!("datagrams of {} {surely} {fit}", bytes(size_bytes.into())),
+            format!(
+                "datagrams of {} {surely} cut into fragments: {} fit into one packet",
+                bytes(size_bytes.into()),
+                bytes(max_bytes.into())
+            ),
             "one lost fragment loses the datagram, and putting it together takes time",
             format!("`--size {max_bytes}`, or `--df` to forbid fragments"),
         )
     })
 }
 
-/// Fragments of IP over DDS, whose library puts samples, or parts of long ones, into datagrams.
-fn sample_fragmentation(manifest: &Manifest, max_bytes: u32, surely: &str, fit: &str) -> Option<Caveat> {
-    let dds = manifest.run.dds.as_ref();
-    let is_configured = dds.is_some_and(|dds| {
-        dds.environment.iter().chain(&dds.configuration).any(|setting| setting.contains("MaxMessageSize"))
-    });
-    if is_configured || max_bytes >= DDS_MESSAGE_BYTES {
+/// Fragments of IP over DDS, whose library puts samples, or parts of long ones, into datagrams. `max_bytes`: the longest
+/// sample in one packet.
+fn sample_fragmentation(manifest: &Manifest, dds: DdsSpec, max_bytes: u32, surely: &str) -> Option<Caveat> {
+    const SETTING: &str = "a smaller MaxMessageSize in `CYCLONEDDS_URI` of both ends (docs/dds.md)";
+    let datagram_bytes = dds.datagram_bytes(max_bytes);
+    if longest_message(manifest).is_some_and(|message_bytes| message_bytes <= datagram_bytes) {
         return None;
     }
     let size_bytes = manifest.spec.size_bytes()?;
     let sending = manifest.spec.stream().map(|stream| stream.sending);
-    let batched = sending.filter(|sending| sending.mode == SendMode::Batch);
-    let is_long_batch = batched.is_some_and(|sending| u32::from(sending.batch) * size_bytes > max_bytes);
-    let (message, hint) = match size_bytes > max_bytes {
-        true => (
-            format!("samples of {} {surely} {fit}", bytes(size_bytes.into())),
-            format!("`--size {max_bytes}`, or a smaller MaxMessageSize in `CYCLONEDDS_URI` (docs/dds.md)"),
-        ),
-        false if is_long_batch => (
-            format!("batches of samples may be {fit}"),
-            "`--mode send`, a smaller `--batch`, or a smaller MaxMessageSize in `CYCLONEDDS_URI` (docs/dds.md)".into(),
-        ),
-        false => return None,
+    let batch = sending.filter(|sending| sending.mode == SendMode::Batch).map_or(1, |sending| u32::from(sending.batch));
+    let fit = dds.samples_in(datagram_bytes, size_bytes);
+    let (message, hint) = if size_bytes > max_bytes {
+        // A writer does not append a HEARTBEAT to every sample.
+        let surely = if size_bytes <= max_bytes + dds.heartbeat_bytes() { "may be" } else { surely };
+        let (size, most) = (bytes(size_bytes.into()), bytes(max_bytes.into()));
+        (
+            format!("samples of {size} {surely} cut into fragments: {most} fit into one packet"),
+            format!("`--size {max_bytes}`, or {SETTING}"),
+        )
+    } else if batch > fit {
+        (
+            format!("batches of {batch} samples {surely} cut into fragments: {fit} fit into one packet"),
+            format!("`--batch {fit}`, `--mode send`, or {SETTING}"),
+        )
+    } else {
+        return None;
     };
     let effect = "one lost fragment loses its samples, or delays reliable ones, and putting it together takes time";
     Some(Caveat::new(Severity::Warning, "fragmentation", message, effect, hint))
+}
+
+/// The longest UDP payload that the libraries of the ends that write send; `None` if a setting is not understood. What this
+/// end has set is known to hold at the other end on one host only.
+fn longest_message(manifest: &Manifest) -> Option<u32> {
+    let configuration = manifest.run.dds.as_ref().map_or(&[][..], |dds| &dds.configuration);
+    let set = |name: &str, usual| match configuration.iter().find(|line| line.contains(name)) {
+        Some(line) => memory_bytes(line),
+        None => Some(usual),
+    };
+    // A fragment that is longer than a message leaves as a message of its own.
+    let here = set("MaxMessageSize", DDS_MESSAGE_BYTES)?.max(set("FragmentSize", 0)?);
+    let is_up_stream = manifest.spec.stream().is_some_and(|stream| stream.direction == Direction::Up);
+    let writes_alone = manifest.spec.target.is_this_host() || is_up_stream;
+    Some(if writes_alone { here } else { here.max(DDS_MESSAGE_BYTES) })
+}
+
+/// The value in `Domain/General/MaxMessageSize/#text: 14720 B`.
+fn memory_bytes(line: &str) -> Option<u32> {
+    let (number, unit) = line.rsplit_once(": ")?.1.split_once(' ')?;
+    let scale = match unit {
+        "B" => 1,
+        "kB" | "KiB" => 1 << 10,
+        "MB" | "MiB" => 1 << 20,
+        _ => return None,
+    };
+    number.parse::<u32>().ok()?.checked_mul(scale)
 }
 
 /// The caveats of settings that did not hold or were not restored.

@@ -431,12 +431,14 @@ fn unfragmented(bytes: Option<&str>) -> Option<(String, String)> {
     bytes.map(|bytes| (UNFRAGMENTED_BYTES.into(), bytes.into()))
 }
 
-/// The caveat about fragments of samples of `size_bytes`, of a host with the MTU of Ethernet unless `known` is the most.
-fn cut_samples(dds: DdsSpec, size_bytes: u32, known: Option<&str>, environment: Option<&str>) -> Option<Caveat> {
+/// The caveat about fragments of samples of `size_bytes`, of a host with the MTU of Ethernet unless `known` is the most, and a
+/// library with these settings.
+fn cut_samples(dds: DdsSpec, size_bytes: u32, known: Option<&str>, set: &[&str]) -> Option<Caveat> {
     let mut source = quiet(CLOSED, closed_loop());
     source.manifest.spec.target = Target::Host { host: "h".into(), port: 9862 };
     source.manifest.run.conditions.extend(unfragmented(known));
-    source.manifest.run.dds = Some(DdsFacts { environment: environment.map(str::to_owned), ..DdsFacts::default() });
+    let configuration = set.iter().map(|line| (*line).to_owned()).collect();
+    source.manifest.run.dds = Some(DdsFacts { configuration, ..DdsFacts::default() });
     let ping = ping(&mut source.manifest);
     (ping.transport, ping.path.dds, ping.size_bytes) = (TransportKind::Dds, Some(dds), size_bytes);
     find(&source, "fragmentation")
@@ -449,21 +451,40 @@ fn samples_within_the_mtu_are_not_fragmented() {
     for (dds, most, known) in
         [(DdsSpec::default(), 1_408, None), (reliable, 1_372, None), (DdsSpec::default(), 1_356, Some("1356"))]
     {
-        assert_eq!(cut_samples(dds, most, known, None), None);
-        let found = cut_samples(dds, most + 1, known, None).expect("it is longer than a packet");
+        assert_eq!(cut_samples(dds, most, known, &[]), None);
+        let found = cut_samples(dds, most + 1, known, &[]).expect("it is longer than a packet");
         assert!(found.message.starts_with("samples of 1,"), "{found:?}");
         assert!(found.hint.contains(&format!("`--size {most}`")) && found.hint.contains("MaxMessageSize"), "{found:?}");
         assert!(!found.hint.contains("--df"), "{found:?}");
-        let set = Some("<General><MaxMessageSize>1456B</MaxMessageSize></General>");
-        assert_eq!(cut_samples(dds, most + 1, known, set), None);
     }
     assert_eq!(DdsSpec::default().sample_bytes(1_422), 1_356);
     // The library cuts long samples itself.
-    assert_eq!(cut_samples(DdsSpec::default(), 65_507, Some("65440"), None), None);
+    assert_eq!(cut_samples(DdsSpec::default(), 65_507, Some("65440"), &[]), None);
+}
+
+/// What this end has set is known of the writer at the other end on one host only.
+#[test]
+fn messages_within_the_mtu_are_not_fragmented() {
+    let cut = |target: Target, set: &[&str]| {
+        let mut source = quiet(CLOSED, closed_loop());
+        source.manifest.spec.target = target;
+        source.manifest.run.conditions.extend(unfragmented(Some("1408")));
+        let configuration = set.iter().map(|line| (*line).to_owned()).collect();
+        source.manifest.run.dds = Some(DdsFacts { configuration, ..DdsFacts::default() });
+        let ping = ping(&mut source.manifest);
+        (ping.transport, ping.path.dds, ping.size_bytes) = (TransportKind::Dds, Some(DdsSpec::default()), 8_000);
+        find(&source, "fragmentation").is_some()
+    };
+    let message = |value: &str| format!("Domain/General/MaxMessageSize/#text: {value}");
+    for (value, is_cut) in [("1456 B", false), ("1 kB", false), ("1476 B", true), ("65500 B", true), ("huge", true)] {
+        assert_eq!(cut(Target::Lab, &[&message(value)]), is_cut, "{value}");
+    }
+    assert!(cut(Target::Host { host: "h".into(), port: 9862 }, &[&message("1456 B")]));
+    assert!(cut(Target::Lab, &[&message("1456 B"), "Domain/General/FragmentSize/#text: 4000 B"]));
 }
 
 #[test]
-fn long_batches_of_samples_may_be_fragmented() {
+fn long_batches_of_samples_are_fragmented() {
     let cut = |batch, size_bytes| {
         let mut source = quiet(CLOSED, closed_loop());
         source.manifest.spec.target = Target::Host { host: "h".into(), port: 9862 };
@@ -474,8 +495,12 @@ fn long_batches_of_samples_may_be_fragmented() {
         source.manifest.spec.work = Work::Stream(StreamRunSpec { sending, path, size, transport, ..usual });
         find(&source, "fragmentation").map(|caveat| caveat.hint)
     };
-    assert_eq!(cut(2, 64), None);
-    assert!(cut(64, 64).is_some_and(|hint| hint.starts_with("`--mode send`, a smaller `--batch`")));
+    // 20 bytes of the message, and 44 more for each sample, within 1,472.
+    for (size_bytes, fit) in [(24, 21), (64, 13), (1_408, 1)] {
+        assert_eq!(cut(fit, size_bytes), None, "{fit} of {size_bytes} B");
+        let hint = cut(fit + 1, size_bytes).expect("a caveat");
+        assert!(hint.starts_with(&format!("`--batch {fit}`, `--mode send`")), "{hint}");
+    }
 }
 
 #[test]

@@ -84,11 +84,7 @@ fn nothing(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     }
 }
 
-/// Whether sends may have waited for the other end: a writer of DDS for acknowledgements.
-fn may_wait(manifest: &Manifest, counts: &Counts) -> bool {
-    waits_for_readers(manifest) || (!is_of_datagrams(manifest) && counts.send_failed > 0)
-}
-
+/// Whether the writer waits for acknowledgements before it overwrites a sample.
 fn waits_for_readers(manifest: &Manifest) -> bool {
     manifest.spec.path().and_then(|path| path.dds).is_some_and(DdsSpec::waits_for_readers)
 }
@@ -96,9 +92,9 @@ fn waits_for_readers(manifest: &Manifest) -> bool {
 /// The remedies for a sender that cannot keep its schedule.
 fn schedule_hint(manifest: &Manifest, counts: &Counts, may_spin: bool) -> &'static str {
     match may_spin {
-        _ if may_wait(manifest, counts) => {
-            "a CPU of its own for each end (`--cpu`, `--peer-cpu`, `serve --cpu`), since a writer waits for its reader; see whether \
-             the reflector still runs"
+        _ if waits_for_readers(manifest) && counts.send_failed > 0 => {
+            "a longer `--interval`, or a CPU of its own for each end (`--cpu`, `--peer-cpu`, `serve --cpu`): the writer waited for \
+             acknowledgements; see whether the reflector still runs"
         }
         true => "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`",
         false => "a longer `--interval`, or a CPU of its own with `--cpu`",
@@ -162,7 +158,6 @@ fn send_slip(manifest: &Manifest, run: &RunCounts, may_spin: bool) -> Option<Cav
             format!("{} left more than {} after they were due", of_probes(run.slipped, run.counts.sent), span(SLIPPED)),
             format!("{hiding} may hide what was not sent in time; response time does not"),
             match (may_spin, manifest.spec.concurrent_wakeups()) {
-                _ if may_wait(manifest, &run.counts) => schedule_hint(manifest, &run.counts, may_spin),
                 (true, None) => "`--wait spin` keeps the schedule at the cost of one core",
                 (true, Some(_)) => {
                     "`--wait spin` without `--with-wakeup` keeps the schedule; or a longer interval of both"
@@ -188,19 +183,21 @@ fn send_failed(manifest: &Manifest, counts: &Counts, errors: &SendErrors) -> Opt
     let (number, _) = errors.0.iter().max_by_key(|(_, count)| **count)?;
     let paused = manifest.run.refused_pause_ns;
     let cost = if paused.0 > 0 { format!("; pausing after them took {}", span(paused)) } else { String::new() };
-    let (probes, reason) = (of_probes(counts.send_failed, counts.due()), errno(*number as i32));
-    let waits = match waits_for_readers(manifest) {
-        true => "; it waits 100 ms for acknowledgements of earlier ones",
-        false => "",
-    };
+    let probes = of_probes(counts.send_failed, counts.due());
+    // The library has errors without a number of the kernel.
+    let reason = if *number == 0 { "an error without a number".to_owned() } else { errno(*number as i32) };
     let (message, hint) = match is_of_datagrams(manifest) {
         true => (
             format!("the kernel refused {probes}, mostly with: {reason}{cost}"),
             "check route, `--size` with `--df`, and the send buffer",
         ),
-        false => (
-            format!("the writer gave up {probes}, mostly with: {reason}{cost}{waits}"),
+        false if waits_for_readers(manifest) => (
+            format!("the writer waited 100 ms for acknowledgements, and gave up {probes}, mostly with: {reason}{cost}"),
             "see whether the reflector still runs; a CPU of its own for it (`--peer-cpu`, `serve --cpu`)",
+        ),
+        false => (
+            format!("the DDS library refused {probes}, mostly with: {reason}{cost}"),
+            "see what it warned of: `run.dds.warnings` in the recording",
         ),
     };
     Some(Caveat::new(

@@ -32,9 +32,12 @@ pub(super) fn path(
         return Err(own_sockets(option));
     }
     refuse_busy_poll(here)?;
-    refuse_link_local("TARGET", literal(target))?;
+    if let Target::Host { host, .. } = target {
+        refuse_link_local("TARGET", host)?;
+    }
     let dds = spec(typed)?;
     let path = through(typed.at.interface.as_deref(), path)?;
+    path.bind_address.map_or(Ok(()), |address| refuse_link_local("--bind", &address.to_string()))?;
     interface_needed(target, literal(target), &path)?;
     Ok(PathSpec { dds: Some(dds), ..path })
 }
@@ -70,7 +73,7 @@ fn spec(typed: &DdsArgs) -> Result<DdsSpec, RequestError> {
 
 /// The domain of a reflector, which serves senders of every reliability and type.
 pub(super) fn domain(typed: &DdsDomainArgs) -> Result<DdsSpec, RequestError> {
-    refuse_link_local(INTERFACE, typed.interface.as_deref().and_then(literal_address))?;
+    typed.interface.as_deref().map_or(Ok(()), |typed| refuse_link_local(INTERFACE, typed))?;
     let most = u64::from(DdsSpec::DOMAIN_MAX);
     let domain = typed.domain.as_deref().map(|domain| value::whole("--domain", domain, 0..=most)).transpose()?;
     Ok(DdsSpec {
@@ -95,6 +98,7 @@ pub(super) fn fits_a_reflector(
         _ => {}
     }
     refuse_busy_poll(end)?;
+    addresses.iter().try_for_each(|typed| refuse_link_local("--bind", typed))?;
     let refuse =
         |option, with: &str, cause, hint| Err(RequestError::OutOfPlace { option, with: with.into(), cause, hint });
     match addresses {
@@ -158,19 +162,20 @@ fn literal(target: &Target) -> Option<IpAddr> {
     literal_address(host)
 }
 
-/// The address that `typed` is, with or without a zone.
+/// The address that `typed` is, with or without a zone, alone or in `[ADDR]:PORT`.
 fn literal_address(typed: &str) -> Option<IpAddr> {
-    typed.split('%').next().and_then(|address| address.parse().ok())
+    let alone = typed.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(typed);
+    alone.split('%').next().and_then(|address| address.parse().ok())
 }
 
 /// The library's own sockets and discovery name addresses without a zone.
-fn refuse_link_local(option: &'static str, address: Option<IpAddr>) -> Result<(), RequestError> {
-    match address {
+fn refuse_link_local(option: &'static str, typed: &str) -> Result<(), RequestError> {
+    match literal_address(typed) {
         Some(IpAddr::V6(address)) if address.is_unicast_link_local() => Err(value::unusable(
             option,
-            address,
+            typed,
             "the DDS library takes no link-local address over IPv6",
-            "use an IPv4 address or another IPv6 address of that interface: `ip address`",
+            "use an IPv4 address or another IPv6 address of that host: `ip address` lists them there",
         )),
         _ => Ok(()),
     }
