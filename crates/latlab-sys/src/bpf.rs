@@ -12,6 +12,7 @@ const MAP_CREATE: c_int = 0;
 const MAP_LOOKUP_ELEM: c_int = 1;
 const MAP_UPDATE_ELEM: c_int = 2;
 const PROG_LOAD: c_int = 5;
+const PROG_TEST_RUN: c_int = 10;
 const LINK_CREATE: c_int = 28;
 /// `BPF_PROG_TYPE_XDP`.
 const PROGRAM_OF_XDP: u32 = 6;
@@ -96,6 +97,18 @@ struct LinkCreate {
     flags: u32,
 }
 
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct TestRun {
+    program: u32,
+    verdict: u32,
+    input_bytes: u32,
+    output_bytes: u32,
+    input: u64,
+    output: u64,
+}
+
+const _: () = assert!(size_of::<TestRun>() == 32);
 const _: () = assert!(size_of::<MapCreate>() == 16);
 const _: () = assert!(size_of::<MapElement>() == 32);
 const _: () = assert!(size_of::<ProgramLoad>() == 40);
@@ -106,6 +119,14 @@ const _: () = assert!(size_of::<Instruction>() == 8);
 fn bpf<T>(command: c_int, attributes: &T) -> io::Result<c_long> {
     let place: *const T = attributes;
     // SAFETY: pointer and length describe `attributes`. The pointers in it are to what its maker still borrows.
+    let answer = unsafe { libc::syscall(libc::SYS_bpf, command, place, size_of::<T>()) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
+/// As [`bpf`], for a command that writes its results into `attributes`.
+fn bpf_writing<T>(command: c_int, attributes: &mut T) -> io::Result<c_long> {
+    let place: *mut T = attributes;
+    // SAFETY: as above; the place is exclusive, and any bits are a valid value of these structures of numbers.
     let answer = unsafe { libc::syscall(libc::SYS_bpf, command, place, size_of::<T>()) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
@@ -211,6 +232,25 @@ impl Program {
         let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
         let words = String::from_utf8_lossy(&log[..end]);
         Err(if words.is_empty() { error } else { io::Error::new(error.kind(), format!("{error}: {words}")) })
+    }
+
+    /// Runs the program for `packet` once, without an interface: its verdict, and the packet that it leaves. Linux 4.12.
+    ///
+    /// # Errors
+    /// CAP_BPF or CAP_NET_ADMIN is missing, or the packet is shorter than an Ethernet header.
+    pub fn run_with(&self, packet: &[u8]) -> io::Result<(u32, Vec<u8>)> {
+        let mut output = vec![0; packet.len()];
+        let mut attributes = TestRun {
+            program: self.0.as_raw_fd() as u32,
+            verdict: 0,
+            input_bytes: packet.len() as u32,
+            output_bytes: output.len() as u32,
+            input: packet.as_ptr() as u64,
+            output: output.as_mut_ptr() as u64,
+        };
+        bpf_writing(PROG_TEST_RUN, &mut attributes)?;
+        output.truncate(attributes.output_bytes as usize);
+        Ok((attributes.verdict, output))
     }
 
     /// Runs the program for packets of the interface with the number `interface`, as long as the link lives: it goes with

@@ -1,4 +1,5 @@
-//! Compares `latlab ping` with the bare loop and sockperf, over DDS with ddsperf, in paired rounds on the same CPUs. The bare loop runs twice
+//! Compares `latlab ping` with the bare loop and sockperf, over DDS with ddsperf, past the network stack with UDP over the
+//! same virtual Ethernet pair, in paired rounds on the same CPUs. The bare loop runs twice
 //! in each round, so that its ratio to itself shows the noise. On a schedule the bare loop sleeps as latlab does, and the
 //! closed bare loop shows what sleeping costs.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
@@ -47,7 +48,7 @@ struct WaitMode {
     interval: Option<&'static str>,
 }
 
-const WAIT_MODES: [WaitMode; 12] = [
+const WAIT_MODES: [WaitMode; 13] = [
     udp("blocking, one core", "block", true, 1.03, 50_000),
     udp("blocking, across cores", "block", false, 1.03, 12_000),
     udp("spinning, across cores", "spin", false, 1.05, 100_000),
@@ -58,6 +59,7 @@ const WAIT_MODES: [WaitMode; 12] = [
     dds("dds reliable, blocking, across cores", "block", "reliable"),
     dds("dds best effort, spinning, across cores", "spin", "best-effort"),
     dds("dds reliable, spinning, across cores", "spin", "reliable"),
+    WaitMode { transport: "xdp", ..udp("xdp, spinning, across cores", "spin", false, 1.05, 50_000) },
     WaitMode { interval: Some("1ms"), ..udp("blocking, every 1 ms, one core", "block", true, 1.05, 500) },
     WaitMode { interval: Some("1ms"), ..udp("blocking, every 1 ms, across cores", "block", false, 1.05, 500) },
 ];
@@ -74,6 +76,8 @@ const fn dds(title: &'static str, wait: &'static str, reliability: &'static str)
     WaitMode { transport: "dds", reliability: Some(reliability), ..udp(title, wait, false, 1.03, 10_000) }
 }
 
+/// Of AF_XDP, relative to UDP sockets on the same pair.
+const UDP_TARGET: f64 = 0.60;
 const P99_TARGET: f64 = 1.10;
 const PEER_TARGET: f64 = 1.00;
 /// Of a schedule on one core, whose sender sleeps between two probes.
@@ -98,6 +102,12 @@ enum Contender {
     Ddsperf,
     /// The bare loop without a schedule.
     BareClosed,
+    /// UDP sockets at both ends, where AF_XDP is measured.
+    UdpSockets,
+    /// AF_XDP here, a UDP socket there.
+    SocketReflector,
+    /// AF_XDP here, a program in the driver there.
+    DriverReflector,
 }
 
 fn main() {
@@ -112,6 +122,7 @@ fn run(options: &Options) -> Result<(), String> {
         let is_short = options.quick || mode.transport == "tcp" || mode.interval.is_some();
         let sizes = match mode.transport {
             "dds" => &DDS_SIZES[..],
+            "xdp" => &[64, 1_024][..],
             _ if is_short => &SIZES[1..2],
             _ => &SIZES[..],
         };
@@ -140,13 +151,30 @@ fn measure(mode: &WaitMode, size: u32, options: &Options, rng: &mut Pcg64Mcg) ->
         WaitMode { reliability: Some(_), .. } => Contender::Ddsperf,
         _ => Contender::Sockperf,
     };
-    let contenders = [Contender::Latlab, Contender::Bare, Contender::BareAgain, other];
+    let contenders = match mode.transport {
+        "xdp" => vec![
+            Contender::Latlab,
+            Contender::Bare,
+            Contender::BareAgain,
+            Contender::UdpSockets,
+            Contender::SocketReflector,
+            Contender::DriverReflector,
+        ],
+        _ => vec![Contender::Latlab, Contender::Bare, Contender::BareAgain, other],
+    };
     Rounds::run(&title, (&contenders, bare), options, rng, |contender| run_once(contender, &row))
 }
 
 fn run_once(contender: Contender, row: &Row) -> Result<Reading, String> {
     match contender {
         Contender::Latlab => readings::latlab(&programs::output(&mut latlab_ping(row))?),
+        Contender::UdpSockets => readings::latlab(&programs::output(&mut latlab_over(row, "udp"))?),
+        Contender::SocketReflector => {
+            readings::latlab(&programs::output(latlab_ping(row).args(["--reflect", "socket"]))?)
+        }
+        Contender::DriverReflector => {
+            readings::latlab(&programs::output(latlab_ping(row).args(["--reflect", "xdp-tx"]))?)
+        }
         Contender::Bare | Contender::BareAgain => {
             let mut command = latlab_bare(row);
             command.args(row.mode.interval.iter().flat_map(|interval| ["-i", *interval]));
@@ -164,9 +192,14 @@ fn add_end_options(command: &mut Command, row: &Row) {
 }
 
 fn latlab_ping(row: &Row) -> Command {
+    latlab_over(row, row.mode.transport)
+}
+
+fn latlab_over(row: &Row, transport: &str) -> Command {
     let mut command = programs::latlab();
-    add_end_options(command.args(["ping", "local"]), row);
-    command.args(["--transport", row.mode.transport]);
+    let target = if row.mode.transport == "xdp" { "lab" } else { "local" };
+    add_end_options(command.args(["ping", target]), row);
+    command.args(["--transport", transport]);
     if let Some(reliability) = row.mode.reliability {
         command.args(["--reliability", reliability]).args(DDS_HISTORY);
     }
@@ -179,8 +212,8 @@ fn latlab_ping(row: &Row) -> Command {
 fn latlab_bare(row: &Row) -> Command {
     let mut command = programs::latlab();
     add_end_options(command.arg("bare"), row);
-    if row.mode.transport == "tcp" {
-        command.arg("--tcp");
+    if matches!(row.mode.transport, "tcp" | "xdp") {
+        command.arg(format!("--{}", row.mode.transport));
     }
     if let Some(reliability) = row.mode.reliability {
         command.args(["--dds", reliability]).args(DDS_HISTORY);
@@ -226,23 +259,32 @@ fn race_sockperf(row: &Row) -> Result<Reading, String> {
 /// The lines of a row: quantiles relative to the bare loop, the median relative to the other contender.
 fn judged(mode: &WaitMode, size: u32, rounds: &Rounds<Contender>) -> Vec<Vec<String>> {
     type Line = (&'static str, f64, Contender, Figure, f64);
-    let last: Line = match mode {
+    let (ours, bare) = (Contender::Latlab, Contender::Bare);
+    let mut lines: Vec<(Contender, Line)> = [
+        ("p50 / bare loop", mode.p50_target, bare, p50 as Figure, P50_TOLERANCE),
+        ("p99 / bare loop", P99_TARGET, bare, p99, P99_TOLERANCE),
+        ("p99.9 / bare loop", P99_TARGET, bare, p999, P99_TOLERANCE),
+    ]
+    .map(|line| (ours, line))
+    .into();
+    lines.extend(match mode {
+        WaitMode { transport: "xdp", .. } => vec![
+            (ours, ("p50 / udp", UDP_TARGET, Contender::UdpSockets, p50 as Figure, P50_TOLERANCE)),
+            (ours, ("p50 / reflector with a socket", PEER_TARGET, Contender::SocketReflector, p50, P50_TOLERANCE)),
+            (Contender::DriverReflector, ("reflector in the driver / p50", PEER_TARGET, ours, p50, P50_TOLERANCE)),
+        ],
         WaitMode { interval: Some(_), .. } => {
-            ("p50 / closed bare loop", CLOSED_TARGET, Contender::BareClosed, p50, P50_TOLERANCE)
+            vec![(ours, ("p50 / closed bare loop", CLOSED_TARGET, Contender::BareClosed, p50 as Figure, P50_TOLERANCE))]
         }
-        WaitMode { reliability: Some(_), .. } => ("p50 / ddsperf", PEER_TARGET, Contender::Ddsperf, p50, P50_TOLERANCE),
-        _ => ("p50 / sockperf", PEER_TARGET, Contender::Sockperf, p50, P50_TOLERANCE),
-    };
-    let lines: [Line; 4] = [
-        ("p50 / bare loop", mode.p50_target, Contender::Bare, p50, P50_TOLERANCE),
-        ("p99 / bare loop", P99_TARGET, Contender::Bare, p99, P99_TOLERANCE),
-        ("p99.9 / bare loop", P99_TARGET, Contender::Bare, p999, P99_TOLERANCE),
-        last,
-    ];
+        WaitMode { reliability: Some(_), .. } => {
+            vec![(ours, ("p50 / ddsperf", PEER_TARGET, Contender::Ddsperf, p50 as Figure, P50_TOLERANCE))]
+        }
+        _ => vec![(ours, ("p50 / sockperf", PEER_TARGET, Contender::Sockperf, p50 as Figure, P50_TOLERANCE))],
+    });
     lines
         .into_iter()
-        .map(|(title, target, peer, figure, tolerance)| {
-            let (ours, self_ratio) = (rounds.ratio(Contender::Latlab, peer, figure), rounds.self_ratio(figure));
+        .map(|(ours, (title, target, peer, figure, tolerance))| {
+            let (ours, self_ratio) = (rounds.ratio(ours, peer, figure), rounds.self_ratio(figure));
             vec![
                 mode.title.into(),
                 format!("{size} B"),

@@ -47,6 +47,7 @@ fn terms() -> impl Strategy<Value = Terms> {
         stream: StreamTerms { batched, unchecked },
         down: batched && !unchecked,
         confirms: unchecked,
+        in_driver: batched == unchecked,
     })
 }
 

@@ -140,6 +140,16 @@ impl Umem {
         unsafe { slice::from_raw_parts(begin.as_ptr(), received.bytes) }
     }
 
+    /// Copies a packet into a frame and returns its length.
+    pub(super) fn copy(&mut self, received: &Received, frame: &mut Frame) -> usize {
+        let packet = self.memory.place::<u8>(received.frame.address as usize + received.offset, received.bytes);
+        let to = self.memory.place::<u8>(frame.address as usize, self.frame_bytes);
+        // SAFETY: both places are within the memory and belong to this process; two frames do not overlap, and a packet is
+        // not longer than its frame.
+        unsafe { ptr::copy_nonoverlapping(packet.as_ptr(), to.as_ptr(), received.bytes) };
+        received.bytes
+    }
+
     /// The frame that the kernel has sent; `None` outside of the memory.
     pub(super) fn completed(&self, address: u64) -> Option<Frame> {
         Some(self.frame_of(address)?.0)

@@ -159,6 +159,12 @@ impl<T: Copy> Consumer<T> {
         self.ring.consumer().store(self.next, Ordering::Release);
         Some(entry)
     }
+
+    /// Entries that were there when the ring was last found empty, less those that were taken since.
+    #[inline]
+    pub(super) fn waiting(&self) -> u32 {
+        self.producer.wrapping_sub(self.next)
+    }
 }
 
 #[cfg(test)]
@@ -188,6 +194,7 @@ mod tests {
             assert!(!producer.push(8), "it is full");
             assert!(!producer.is_drained());
             assert_eq!((consumer.pop(), consumer.pop()), (Some(0), Some(1)));
+            assert_eq!(consumer.waiting(), 6);
             assert!(producer.push(8) && producer.push(9) && !producer.push(10));
             let rest: Vec<u64> = std::iter::from_fn(|| consumer.pop()).collect();
             assert_eq!(rest, [2, 3, 4, 5, 6, 7, 8, 9]);

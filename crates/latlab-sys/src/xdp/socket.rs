@@ -23,6 +23,9 @@ const BUSY_POLL_BUDGET: c_int = 70;
 const BUDGET_FRAMES: c_int = 64;
 /// Entries of a ring: half of the frames are for each direction.
 const RING_ENTRIES: u32 = 1_024;
+/// The frames that the kernel gets for receiving at first. The fewer are in use, the more of them stay in caches, which is a
+/// tenth of a round trip. A burst that uses half of them gets twice as many.
+const FIRST_FRAMES: u32 = 128;
 /// Of the ring that frames are given back by: the kernel passes a packet on before it counts its frame as taken from here.
 const FILL_ENTRIES: u32 = 2 * RING_ENTRIES;
 
@@ -55,6 +58,8 @@ pub struct XdpSocket {
     umem: Umem,
     /// Frames of this process.
     free: Vec<Frame>,
+    /// Frames that the kernel has for receiving, or that have arrived.
+    given: u32,
     fill: Producer<u64>,
     completion: Consumer<u64>,
     receive: Consumer<libc::xdp_desc>,
@@ -63,7 +68,7 @@ pub struct XdpSocket {
 
 impl XdpSocket {
     /// A socket at `queue` of the interface with the number `interface`, whose frames have `frame_bytes` (2,048 or 4,096).
-    /// Half of them belong to the kernel at once.
+    /// Up to half of them are for receiving.
     ///
     /// # Errors
     /// The kernel's: a permission is missing, the queue does not exist or has a socket, the driver cannot do it, or the
@@ -85,7 +90,7 @@ impl XdpSocket {
             set(fd.as_fd(), libc::SOL_XDP, ring, &entries)?;
         }
         let mut socket = XdpSocket::map_rings(fd, umem, free)?;
-        socket.fill_half();
+        socket.give(FIRST_FRAMES);
         socket.bind(interface, queue, mode)?;
         Ok(socket)
     }
@@ -114,13 +119,17 @@ impl XdpSocket {
             fd,
             umem,
             free,
+            given: 0,
         })
     }
 
-    fn fill_half(&mut self) {
-        for _ in 0..RING_ENTRIES {
+    /// Gives the kernel `count` more frames for receiving.
+    #[cold]
+    fn give(&mut self, count: u32) {
+        for _ in 0..count {
             if let Some(frame) = self.free.pop() {
                 self.give_back(frame);
+                self.given += 1;
             }
         }
     }
@@ -156,6 +165,9 @@ impl XdpSocket {
     #[inline]
     pub fn receive(&mut self) -> Option<Received> {
         let descriptor = self.receive.pop()?;
+        if self.given < RING_ENTRIES && 2 * self.receive.waiting() > self.given {
+            self.give(self.given);
+        }
         self.umem.received(&descriptor)
     }
 
@@ -163,6 +175,12 @@ impl XdpSocket {
     #[inline]
     pub fn packet(&self, received: &Received) -> &[u8] {
         self.umem.packet(received)
+    }
+
+    /// Copies a packet into a frame and returns its length.
+    #[inline]
+    pub fn copy_packet(&mut self, received: &Received, frame: &mut Frame) -> usize {
+        self.umem.copy(received, frame)
     }
 
     /// Gives a frame to the kernel for a packet to come.

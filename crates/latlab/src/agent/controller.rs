@@ -13,7 +13,7 @@ use super::frame::FrameError;
 use super::message::{Greeting, LoadsRequest, LoadsStatus, Reply, Request, SettingsRequest};
 use super::process::{self, AgentProcess};
 use crate::clock::{Clock, Monotonic};
-use crate::facts::{ClockAnchor, ClockExchange, HostFacts, HostSample, SettingFacts};
+use crate::facts::{ClockAnchor, ClockExchange, HostFacts, HostSample, SettingFacts, XdpFacts};
 use crate::plan::{PathSpec, Target, TransportKind};
 use crate::session::ReflectorRequest;
 use crate::units::Nanos;
@@ -135,11 +135,12 @@ impl Agent {
         &self.greeting
     }
 
-    /// Starts a reflector on a free port of the address in `request`, and returns that address with the port.
+    /// Starts a reflector on a free port of the address in `request`, and returns that address with the port, and its AF_XDP
+    /// socket or program.
     ///
     /// # Errors
     /// [`AgentError`].
-    pub fn start_reflector(&mut self, request: ReflectorRequest) -> Result<SocketAddr, AgentError> {
+    pub fn start_reflector(&mut self, request: ReflectorRequest) -> Result<(SocketAddr, Option<XdpFacts>), AgentError> {
         // Bare loops run on one host, and the agent is the parent of its processes.
         let ReflectorRequest {
             bind,
@@ -150,15 +151,27 @@ impl Agent {
             transport,
             dds,
             queue,
+            in_driver,
             bare: _,
             bare_stream: _,
             parent: _,
         } = request;
         let dds = (transport == TransportKind::Dds).then_some(dds);
         let queue = (transport == TransportKind::Xdp).then_some(queue);
-        let request = Request::StartReflector { bind: bind.ip(), end, key, sessions, down_bps, transport, dds, queue };
+        let bind_address = bind.ip();
+        let request = Request::StartReflector {
+            bind: bind_address,
+            end,
+            key,
+            sessions,
+            down_bps,
+            transport,
+            dds,
+            queue,
+            in_driver,
+        };
         match self.ask(&request)? {
-            Reply::Reflector { address } => self.expect_asked(bind.ip(), address),
+            Reply::Reflector { address, xdp } => Ok((self.expect_asked(bind_address, address)?, xdp)),
             other => Err(self.unexpected(&other)),
         }
     }

@@ -40,10 +40,10 @@ impl RequestHandler {
     /// Carries out `request`. The timer of an armed run belongs to the agent's loop.
     pub(super) fn answer(&mut self, request: Request) -> Result<Reply, Failure> {
         match request {
-            Request::StartReflector { bind, end, key, sessions, down_bps, transport, dds, queue } => {
+            Request::StartReflector { bind, end, key, sessions, down_bps, transport, dds, queue, in_driver } => {
                 let request = ReflectorRequest::new(bind, end, None, sessions);
                 let (dds, queue) = (dds.unwrap_or_default(), queue.unwrap_or_default());
-                let request = ReflectorRequest { down_bps, transport, dds, queue, ..request };
+                let request = ReflectorRequest { down_bps, transport, dds, queue, in_driver, ..request };
                 self.start_reflector(request, key.as_deref())
             }
             Request::Disarm => {
@@ -115,9 +115,9 @@ impl RequestHandler {
             }
             ReflectorProcessError::Start(_) => error.explain(),
         })?;
-        let address = reflector.address();
+        let (address, xdp) = (reflector.address(), reflector.xdp().cloned());
         self.reflectors.push(reflector);
-        Ok(Reply::Reflector { address })
+        Ok(Reply::Reflector { address, xdp })
     }
 
     fn loads(&mut self, request: LoadsRequest) -> Result<LoadsStatus, Failure> {

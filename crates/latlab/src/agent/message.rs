@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::frame;
 use crate::diagnostics::Failure;
-use crate::facts::{ClockAnchor, HostFacts, HostSample, LoadReport, SettingFacts};
+use crate::facts::{ClockAnchor, HostFacts, HostSample, LoadReport, SettingFacts, XdpFacts};
 use crate::plan::{DdsSpec, EndSpec, LoadSpec, PathSpec, SettingSpec, TransportKind};
 use crate::units::Nanos;
 
@@ -39,6 +39,9 @@ pub enum Request {
         /// The queue of an AF_XDP socket; not written over another transport.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         queue: Option<u32>,
+        /// A program in the network driver answers, in front of the socket; not written if not.
+        #[serde(default, skip_serializing_if = "is_false")]
+        in_driver: bool,
     },
     /// Find, change or restore settings of the agent's host.
     Settings(SettingsRequest),
@@ -149,6 +152,9 @@ pub enum Reply {
     Reflector {
         /// Address and port of the reflector.
         address: SocketAddr,
+        /// Its AF_XDP socket or its program; not written without either.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        xdp: Option<XdpFacts>,
     },
     /// The settings after the request.
     Settings(Vec<SettingFacts>),
@@ -200,6 +206,11 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,6 +230,7 @@ mod tests {
             transport,
             dds: (transport == TransportKind::Dds).then(DdsSpec::default),
             queue: (transport == TransportKind::Xdp).then_some(3),
+            in_driver: false,
         };
         let end = r#"{"wait":"block","cpu":null,"fifo":null,"mlock":false}"#;
         assert_eq!(

@@ -74,6 +74,7 @@ fn prepare_reflector(request: &ReflectorRequest, stop: &Arc<AtomicBool>) -> Resu
             single_sender: request.sessions == 1,
             dds: request.dds,
             queue: request.queue,
+            in_driver: request.in_driver,
         };
         ReflectorService::Sessions(listen(request.transport, options)?, Box::new(sessions))
     })
@@ -216,13 +217,15 @@ enum ReflectorService {
 impl ReflectorService {
     /// Address and receive buffer.
     fn ready(&self) -> Result<ReflectorEvent, Failure> {
-        let (address, receive_buffer_bytes) = match self {
-            ReflectorService::Sessions(listener, _) => (Ok(listener.address()), listener.receive_buffer_bytes()),
-            ReflectorService::Bare { end, .. } => (end.address(), None),
-            ReflectorService::BareStream(socket, ..) => (latlab_sys::socket::local_address(socket.as_fd()), None),
+        let (address, receive_buffer_bytes, xdp) = match self {
+            ReflectorService::Sessions(listener, _) => {
+                (Ok(listener.address()), listener.receive_buffer_bytes(), listener.xdp().cloned())
+            }
+            ReflectorService::Bare { end, .. } => (end.address(), None, None),
+            ReflectorService::BareStream(socket, ..) => (latlab_sys::socket::local_address(socket.as_fd()), None, None),
         };
         let address = address.map_err(refused("ask for the address"))?;
-        Ok(ReflectorEvent::Ready { address, receive_buffer_bytes })
+        Ok(ReflectorEvent::Ready { address, receive_buffer_bytes, xdp })
     }
 
     /// Answers until `stop`, on a thread that is pinned to `pin`.

@@ -156,6 +156,7 @@ fn bind_one(
         single_sender: false,
         dds: spec.dds,
         queue: 0,
+        in_driver: false,
     };
     if !transport.properties().has_own_threads {
         return listen(transport, options);

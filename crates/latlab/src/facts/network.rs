@@ -58,6 +58,19 @@ pub struct InterfaceFacts {
     pub stamping: Option<Stamping>,
     /// Offload features that are on or can be switched on, by the name that the kernel gives them.
     pub offloads: Option<BTreeMap<String, bool>>,
+    /// What its driver can do past the network stack.
+    pub xdp: Option<XdpAbilities>,
+    /// The number of the XDP program that is attached; null: none is.
+    pub xdp_program: Option<u32>,
+}
+
+/// What a driver can do for XDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct XdpAbilities {
+    /// It runs programs; if not, the network stack does (generic XDP).
+    pub native: bool,
+    /// Its device writes into the memory of AF_XDP sockets; if not, packets are copied.
+    pub zero_copy: bool,
 }
 
 /// The driver of an interface; a field that the driver does not report is empty.
@@ -161,13 +174,13 @@ impl DdsFacts {
     }
 }
 
-/// How packets of the sender pass the network stack by (AF_XDP).
+/// How packets of one end pass the network stack by (XDP).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct XdpFacts {
     /// The interface.
     pub interface: String,
-    /// The number of its queue.
-    pub queue: u32,
+    /// The queue of the AF_XDP socket; null if a program answers, which runs at every queue.
+    pub queue: Option<u32>,
     /// Whether the program runs in the driver; if not, in the network stack (generic XDP).
     pub native: bool,
     /// Whether the device writes into the memory of the process; if not, packets are copied.

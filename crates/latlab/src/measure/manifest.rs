@@ -37,6 +37,7 @@ pub(crate) fn opening_manifest(
             local_address: Some(path.local.to_string()),
             peer_address: Some(peer.address().to_string()),
             conditions: conditions(peer.conditions(), path),
+            xdp_reflector: peer.xdp().cloned(),
             ..RunFacts::default()
         };
         manifest.peer = peer_facts(&spec.target, &manifest.here, peer.remote_host().map(RemoteHost::facts));

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use super::MeasureError;
 use super::remote_host::{PeerSettings, RemoteHost, RemoteResults};
 use crate::agent::{Agent, LoadsRequest, LoadsStatus, NetLoadPath};
-use crate::facts::SettingFacts;
+use crate::facts::{SettingFacts, XdpFacts};
 use crate::host::{EnteredNamespace, Lab};
 use crate::host::{HostError, HostGuard, HostRoot, KnobJournal, PathInterfaces};
 use crate::plan::{Direction, EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, SettingSpec, Target, defaults};
@@ -21,6 +21,7 @@ use crate::units::Nanos;
 #[derive(Debug)]
 pub struct Peer {
     address: SocketAddr,
+    xdp: Option<XdpFacts>,
     process: Option<ReflectorProcess>,
     /// The reflector that counts network loads.
     sink: Option<ReflectorProcess>,
@@ -55,10 +56,11 @@ impl Peer {
         // Both are UDP on the wire.
         let transport = xdp.map_or(spec.transport().unwrap_or_default(), |xdp| xdp.reflect.transport());
         let queue = xdp.map_or(0, |xdp| xdp.peer_queue);
+        let in_driver = spec.answers_in_driver();
         let dds = spec.path().and_then(|path| path.dds).unwrap_or_default();
         let request = |address| {
             let request = ReflectorRequest::new(address, end, key, sessions);
-            ReflectorRequest { down_bps, transport, dds, queue, ..request }
+            ReflectorRequest { down_bps, transport, dds, queue, in_driver, ..request }
         };
         match &spec.target {
             Target::Local => Peer::on_loopback(spec, request),
@@ -103,8 +105,8 @@ impl Peer {
         let mut guard = apply_settings(&spec.settings, || Ok(PathInterfaces::loopback()))?;
         let process = ReflectorProcess::start(&request(loopback))?;
         guard.reflector_started().map_err(HostError::from)?;
-        let address = process.address();
-        Ok(Peer { process: Some(process), guard, ..Peer::at(address) })
+        let (address, xdp) = (process.address(), process.xdp().cloned());
+        Ok(Peer { xdp, process: Some(process), guard, ..Peer::at(address) })
     }
 
     fn through_agent(
@@ -124,17 +126,18 @@ impl Peer {
             guard.apply(KnobJournal::for_user().as_ref()).map_err(HostError::from)?;
             agent_settings.apply(&mut agent)?;
         }
-        let address = agent.start_reflector(request(bind))?;
+        let (address, xdp) = agent.start_reflector(request(bind))?;
         // After the settings, so that the facts are those of the run.
         let remote_host = Some(RemoteHost::before_run(&mut agent, bind)?);
         let remote_cpus = spec.peer.and_then(|end| end.cpu).into_iter().collect();
-        Ok(Peer { agent: Some(agent), remote_host, remote_cpus, guard, agent_settings, ..Peer::at(address) })
+        Ok(Peer { xdp, agent: Some(agent), remote_host, remote_cpus, guard, agent_settings, ..Peer::at(address) })
     }
 
     /// A reflector at `address`, without a process, an agent or settings.
     fn at(address: SocketAddr) -> Peer {
         Peer {
             address,
+            xdp: None,
             process: None,
             sink: None,
             probe_reflector: None,
@@ -151,6 +154,9 @@ impl Peer {
 
     fn in_lab(spec: &RunSpec, request: impl Fn(IpAddr) -> ReflectorRequest) -> Result<Peer, MeasureError> {
         let mut lab = Lab::set_up()?;
+        if spec.path().is_some_and(|path| path.xdp.is_some()) {
+            lab.finish_checksums()?;
+        }
         let address = match spec.expect_path().family {
             Some(Family::Ipv6) => lab.reflector_ipv6().ok_or(HostError::LabLacksIpv6)?,
             _ => lab.reflector_ipv4(),
@@ -163,8 +169,8 @@ impl Peer {
         };
         guard.reflector_started().map_err(HostError::from)?;
         let _sender_namespace = Some(lab.enter_sender()?);
-        let address = process.address();
-        Ok(Peer { process: Some(process), _sender_namespace, lab: Some(lab), guard, ..Peer::at(address) })
+        let (address, xdp) = (process.address(), process.xdp().cloned());
+        Ok(Peer { xdp, process: Some(process), _sender_namespace, lab: Some(lab), guard, ..Peer::at(address) })
     }
 
     /// The path of this end's network loads to the reflector that counts them; `None` without network loads. A reflector
@@ -221,7 +227,7 @@ impl Peer {
         let request = ReflectorRequest::new(self.address.ip(), EndSpec::SYSTEM, key, sessions);
         Ok(match (target, &mut self.agent) {
             (Target::Host { .. }, _) => (self.address, None),
-            (_, Some(agent)) => (agent.start_reflector(request)?, None),
+            (_, Some(agent)) => (agent.start_reflector(request)?.0, None),
             (_, None) => {
                 let _namespace = self.lab.as_ref().map(Lab::enter_reflector).transpose()?;
                 let process = ReflectorProcess::start(&request)?;
@@ -267,6 +273,11 @@ impl Peer {
     /// The address of its reflector.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The AF_XDP socket or the program of its reflector; `None` without either, or if latlab did not start it.
+    pub(crate) fn xdp(&self) -> Option<&XdpFacts> {
+        self.xdp.as_ref()
     }
 
     /// The receive buffer of its socket in bytes; `None` if this process did not start it.

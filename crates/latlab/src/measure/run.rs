@@ -198,6 +198,8 @@ pub(crate) struct SessionOptions<'a> {
     /// The pre-shared key, if there is one.
     pub(crate) key: Option<&'a PreSharedKey>,
     pub(crate) lifetime: SessionLifetime,
+    /// Probes are answered in the reflector's network driver.
+    pub(crate) in_driver: bool,
     /// Ends the handshake when it is set.
     pub(crate) stop: &'a AtomicBool,
 }
@@ -218,6 +220,9 @@ impl SessionOptions<'_> {
         let mut params = params.with_stream(stream);
         if let Some(gap) = down_gap {
             params = params.with_down_stream(gap);
+        }
+        if self.in_driver {
+            params = params.with_answers_in_driver();
         }
         params.terms.idle = params.terms.idle.max(self.lifetime.idle.unwrap_or_default());
         Ok(session::open(transport, &Monotonic, self.key, &params, self.stop)?)
@@ -249,7 +254,7 @@ impl<'a> RunContext<'a> {
 
     /// The options of sessions with the peer.
     pub(crate) fn sessions(&self) -> SessionOptions<'a> {
-        SessionOptions { key: self.key, lifetime: self.lifetime, stop: self.stop }
+        SessionOptions { key: self.key, lifetime: self.lifetime, in_driver: false, stop: self.stop }
     }
 
     /// Creates the recording, with an event log for each of these ring capacities (powers of two).

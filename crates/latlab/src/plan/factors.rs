@@ -23,9 +23,12 @@ use crate::units::human::{bytes, span};
 pub struct Condition {
     /// `local`, `lab`, `HOST:PORT`, `ssh:HOST` or `cmd:COMMAND`.
     pub target: String,
-    /// `udp`, `tcp` or `dds`.
+    /// `udp`, `tcp`, `dds` or `xdp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
+    /// Past the network stack: what answers, `socket`, `xdp` or `xdp-tx`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reflect: Option<String>,
     /// Over DDS: RELIABILITY, `best_effort` or `reliable`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reliability: Option<Reliability>,
@@ -102,6 +105,7 @@ impl Condition {
         Condition {
             target: spec.target.to_string(),
             transport: spec.transport().map(|transport| transport.word().into()),
+            reflect: spec.path().and_then(|path| path.xdp).map(|xdp| xdp.reflect.word().into()),
             reliability: dds.map(|dds| dds.reliability),
             keyed: dds.map(|dds| dds.keyed),
             history: dds.map(|dds| dds.history.to_string()),
@@ -233,6 +237,7 @@ static FACTORS: [&[Factor]; 12] = [
             unusual: |run| run.transport.clone().filter(|transport| transport != "udp"),
             ..Factor::new(TRANSPORT)
         },
+        Factor { level: |run| run.reflect.clone(), heading: reflect, unusual: reflect, ..Factor::new("reflect") },
         Factor { level: reliability, heading: reliability, unusual: reliability, ..Factor::new("reliability") },
         Factor { level: |run| on_or_off(run.keyed), heading: keyed, unusual: keyed, ..Factor::new("keyed") },
         Factor { level: |run| run.history.clone(), heading: history, unusual: history, ..Factor::new("history") },
@@ -319,6 +324,10 @@ fn number<T: ToString>(value: Option<T>) -> Option<String> {
 
 fn on_or_off(on: Option<bool>) -> Option<String> {
     on.map(|on| if on { "on" } else { "off" }.into())
+}
+
+fn reflect(run: &Condition) -> Option<String> {
+    run.reflect.as_ref().map(|word| format!("reflector {word}"))
 }
 
 fn reliability(run: &Condition) -> Option<String> {

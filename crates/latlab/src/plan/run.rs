@@ -13,6 +13,7 @@ use super::setting::{Setting, SettingSpec};
 use super::stream::StreamRunSpec;
 use super::transport::TransportKind;
 use super::wakeup::{ConcurrentWakeups, WakeupSpec};
+use super::xdp::Reflect;
 use crate::facts::BareConditions;
 use crate::metric::Metric;
 use crate::units::Nanos;
@@ -365,6 +366,11 @@ impl RunSpec {
     /// The probes that are sent during its stream.
     pub const fn concurrent_probes(&self) -> Option<&PingSpec> {
         if let Work::Stream(stream) = &self.work { stream.probes.as_ref() } else { None }
+    }
+
+    /// Whether its probes are answered in the reflector's network driver.
+    pub fn answers_in_driver(&self) -> bool {
+        self.path().and_then(|path| path.xdp).is_some_and(|xdp| xdp.reflect == Reflect::XdpTx)
     }
 
     /// The transport of its packets; `None` if it sends none.

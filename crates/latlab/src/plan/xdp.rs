@@ -25,24 +25,27 @@ pub enum Reflect {
     Socket,
     /// An AF_XDP socket.
     Xdp,
+    /// A program in the network driver, in front of a UDP socket.
+    XdpTx,
 }
 
 impl Reflect {
     /// Every kind, the default first.
-    pub const ALL: [Reflect; 2] = [Reflect::Socket, Reflect::Xdp];
+    pub const ALL: [Reflect; 3] = [Reflect::Socket, Reflect::Xdp, Reflect::XdpTx];
 
     /// The word on the command line.
     pub const fn word(self) -> &'static str {
         match self {
             Reflect::Socket => "socket",
             Reflect::Xdp => "xdp",
+            Reflect::XdpTx => "xdp-tx",
         }
     }
 
-    /// The transport of the reflector: on the wire both are UDP.
+    /// The transport of the reflector's socket: on the wire all are UDP.
     pub const fn transport(self) -> TransportKind {
         match self {
-            Reflect::Socket => TransportKind::Udp,
+            Reflect::Socket | Reflect::XdpTx => TransportKind::Udp,
             Reflect::Xdp => TransportKind::Xdp,
         }
     }

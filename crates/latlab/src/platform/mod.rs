@@ -2,6 +2,7 @@
 //! work, signals, input files, routes.
 
 mod child_process;
+mod device_abilities;
 mod directory;
 pub(crate) mod input_file;
 pub(crate) mod ownership;
@@ -10,6 +11,7 @@ mod route_socket;
 pub(crate) mod signals;
 
 pub(crate) use child_process::ChildProcess;
+pub(crate) use device_abilities::{XdpFeatures, xdp_features};
 pub(crate) use directory::Directory;
 pub(crate) use route_socket::{LOOPBACK, RouteSocket, VethEnd};
 pub(crate) use signals::SignalWatch;

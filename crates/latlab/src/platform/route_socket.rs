@@ -12,7 +12,7 @@ use netlink_packet_core::{
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
     AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo,
-    LinkMessage, State,
+    LinkMessage, LinkXdp, State,
 };
 use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState};
 use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteType};
@@ -304,10 +304,18 @@ fn interface_facts(link: LinkMessage) -> InterfaceFacts {
             LinkAttribute::TxQueueLen(packets) => facts.transmit_queue_packets = Some(packets),
             LinkAttribute::OperState(state) => facts.state = Some(word(state)),
             LinkAttribute::LinkInfo(about) => facts.kind = about.iter().find_map(kind),
+            LinkAttribute::Xdp(about) => facts.xdp_program = about.iter().find_map(program),
             _ => {}
         }
     }
     facts
+}
+
+fn program(about: &LinkXdp) -> Option<u32> {
+    match about {
+        LinkXdp::ProgId(number) => Some(*number),
+        _ => None,
+    }
 }
 
 fn route_to(address: IpAddr) -> RouteMessage {

@@ -118,9 +118,13 @@ pub struct RunFacts {
     /// The DDS participant; null unless the run was over DDS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dds: Option<DdsFacts>,
-    /// The socket of the sender, for a path past the network stack.
+    /// The AF_XDP socket of the sender; null without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xdp: Option<XdpFacts>,
+    /// The AF_XDP socket of the reflector, or its program that answers; null without either, or if latlab did not start the
+    /// reflector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xdp_reflector: Option<XdpFacts>,
     /// Timer slack of the thread that sent, read back before its first slice; null if it is not known, and in runs that
     /// send nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]

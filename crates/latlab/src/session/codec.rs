@@ -326,7 +326,7 @@ impl NativeSession {
 
     #[inline]
     fn answer_key(&self) -> Option<&TagKey> {
-        self.keys.as_ref().map(|keys| &keys.answers)
+        self.keys.as_ref().filter(|_| !self.terms.in_driver).map(|keys| &keys.answers)
     }
 }
 
@@ -334,7 +334,7 @@ impl ProbeCodec for NativeSession {
     #[inline]
     fn encode(&mut self, seq: Seq) -> &[u8] {
         self.newest = Some(self.newest.map_or(seq.0, |newest| newest.max(seq.0)));
-        let key = self.keys.as_ref().map(|keys| &keys.probes);
+        let key = self.keys.as_ref().filter(|_| !self.terms.in_driver).map(|keys| &keys.probes);
         ProbeHeader::write_probe(self.session, seq.0, key, &mut self.probe);
         &self.probe
     }
@@ -354,7 +354,7 @@ impl ProbeCodec for NativeSession {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Reflection, SetupKey, StreamTerms};
+    use crate::wire::{Reflection, SetupKey};
 
     #[test]
     fn only_a_sent_probe_that_returns_unchanged_is_an_answer() {
@@ -379,9 +379,7 @@ mod tests {
     const OFFSET_NS: i64 = 7_000_000_000_000_000;
 
     fn session(size_bytes: u32) -> NativeSession {
-        let (stream, zero) = (StreamTerms::NONE, Nanos::ZERO);
-        let terms =
-            Terms { size_bytes, interval: zero, duration: zero, idle: zero, stream, down: false, confirms: false };
+        let terms = Terms { size_bytes, ..Terms::default() };
         let accept = Accept {
             session: 7,
             nonce: [1; 16],

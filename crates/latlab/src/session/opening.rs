@@ -63,6 +63,7 @@ impl SessionParams {
             stream: StreamTerms::NONE,
             down: false,
             confirms: true,
+            in_driver: false,
         };
         SessionParams { peer: peer.into(), nonce, terms }
     }
@@ -71,6 +72,13 @@ impl SessionParams {
     #[must_use]
     pub fn with_stream(mut self, stream: StreamTerms) -> SessionParams {
         self.terms.stream = stream;
+        self
+    }
+
+    /// The same with probes that a program in the peer's network driver answers.
+    #[must_use]
+    pub fn with_answers_in_driver(mut self) -> SessionParams {
+        self.terms.in_driver = true;
         self
     }
 
@@ -111,6 +119,9 @@ fn handshake(
     let Some(session) = exchange(&mut handshake, transport, clock, &params.peer, stop)? else {
         return Err(handshake.timed_out());
     };
+    if params.terms.in_driver && !session.terms().in_driver {
+        return Err(SessionError::NotInDriver { peer: params.peer.clone() });
+    }
     if !session.terms().confirms {
         // An older reflector keeps the session for its idle time.
         return Ok(*session);
@@ -355,6 +366,12 @@ pub enum SessionError {
         /// POLLs sent.
         polls: u64,
     },
+    /// The reflector has no program in its network driver.
+    #[error("`{peer}` does not answer in its network driver")]
+    NotInDriver {
+        /// The peer.
+        peer: String,
+    },
     /// The reflector has a key, this end has none.
     #[error("`{peer}` asks for a pre-shared key")]
     KeyRequired {
@@ -433,6 +450,7 @@ impl SessionError {
             SessionError::NotConfirmed { polls, .. } => {
                 format!("{polls} POLL packets in 3 s, no TALLY came back: the path loses packets")
             }
+            SessionError::NotInDriver { .. } => "it has no program there, or is an older latlab".into(),
             SessionError::KeyRequired { .. } => "no key was given here".into(),
             SessionError::KeyUnknown { .. } => {
                 "a key was given here, and an unauthenticated session would betray it".into()
@@ -459,6 +477,7 @@ impl SessionError {
             SessionError::NotOpened { keyed: false, .. } | SessionError::NotConfirmed { .. } => {
                 "try again; see the counters of `latlab serve` there"
             }
+            SessionError::NotInDriver { .. } => "run the same version of latlab on both hosts, or `--reflect socket`",
             SessionError::KeyRequired { .. } => "`--psk-file FILE` with the key of that `latlab serve`",
             SessionError::KeyUnknown { .. } => "start it with the same `--psk-file`, or leave that out here too",
             SessionError::Version { .. } => "run the same version of latlab on both hosts",

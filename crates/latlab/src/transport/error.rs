@@ -126,6 +126,14 @@ pub enum TransportError {
         /// The kernel's error.
         source: io::Error,
     },
+    /// The program that answers in the network driver was refused.
+    #[error("cannot answer in the driver of `{interface}`")]
+    XdpProgram {
+        /// The interface.
+        interface: String,
+        /// The kernel's error.
+        source: io::Error,
+    },
     /// The kernel takes no packet from 127.0.0.0/8 that comes from a device.
     #[error("cannot send from `{local}` past the network stack")]
     XdpLoopback {
@@ -247,8 +255,8 @@ impl Explain for TransportError {
             | TransportError::LoopbackMulticast
             | TransportError::OtherInterfaces { .. }
             | TransportError::Unmatched { .. } => self.explain_dds(failure),
-            TransportError::Xdp { interface, queue, source } => {
-                failure.because(explain(source)).hint(xdp_hint(interface, *queue, source))
+            TransportError::Xdp { interface, source, .. } | TransportError::XdpProgram { interface, source } => {
+                failure.because(explain(source)).hint(xdp_hint(interface, source))
             }
             TransportError::XdpLoopback { .. } => Failure::request(self)
                 .because("the kernel drops packets from an IPv4 loopback address that do not come from its own stack")
@@ -360,7 +368,7 @@ fn setting_hint(option: &str, source: &io::Error) -> Option<String> {
     })
 }
 
-fn xdp_hint(interface: &str, queue: u32, source: &io::Error) -> String {
+fn xdp_hint(interface: &str, source: &io::Error) -> String {
     match Errno::from_io_error(source) {
         Some(Errno::PERM | Errno::ACCESS) => {
             "grant the rights with `sudo setcap cap_net_raw,cap_net_admin,cap_bpf+ep $(command -v latlab)`".into()
@@ -371,7 +379,7 @@ fn xdp_hint(interface: &str, queue: u32, source: &io::Error) -> String {
         ),
         Some(Errno::INVAL | Errno::RANGE) => {
             format!(
-                "see that the interface has queue {queue}: `ethtool -l {interface}`, or `ls /sys/class/net/{interface}/queues`"
+                "see that the interface has that queue: `ethtool -l {interface}`, or `ls /sys/class/net/{interface}/queues`"
             )
         }
         Some(Errno::NOBUFS) => "the memory of the packets exceeds RLIMIT_MEMLOCK: raise `ulimit -l` to 8192".into(),

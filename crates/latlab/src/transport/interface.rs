@@ -11,7 +11,7 @@ use latlab_sys::batch::ReceiveBatch;
 use super::address::canonical;
 use super::connection_slot::ConnectionTally;
 use crate::facts::{ConnectionFacts, DdsFacts, XdpFacts};
-use crate::units::{Nanos, SenderClock, Stamp};
+use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 use crate::wire::StreamTerms;
 
 /// An open path to one peer. What it can carry, and how it waits, was fixed when it was opened.
@@ -280,6 +280,22 @@ pub trait ReflectorSocket {
         SocketReport::default()
     }
 
+    /// Whether a program in the network driver can answer probes.
+    fn answers_in_driver(&self) -> bool {
+        false
+    }
+
+    /// Makes the program answer these sessions and no others. A session that it answers already goes on. Called after each
+    /// message of set-up or end.
+    fn offer(&mut self, sessions: &mut dyn Iterator<Item = DriverSession>) {
+        _ = sessions;
+    }
+
+    /// Calls `visit` with each session that the program has answered, and what it has counted there.
+    fn read_driver(&self, visit: &mut dyn FnMut(u16, DriverCounts)) {
+        _ = visit;
+    }
+
     /// The threads that receive for the socket, if these should answer too: [`ReflectorSocket::receive`] then does not
     /// wait.
     fn receiving_threads(&self) -> Option<Box<dyn ReceivingThreads>> {
@@ -306,6 +322,36 @@ pub trait ReflectorSocket {
     fn close_idle(&mut self, has_session: impl Fn(SocketAddr) -> bool) {
         _ = has_session;
     }
+}
+
+/// A session whose probes are answered in the network driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DriverSession {
+    /// Its number.
+    pub session: u16,
+    /// Its sender.
+    pub peer: SocketAddr,
+    /// The length of each probe.
+    pub size_bytes: u32,
+    /// The end of its duration.
+    pub ends_at: Stamp<ReflectorClock>,
+    /// It ends after this time without a probe.
+    pub idle: Nanos,
+    /// When the newest authentic message came.
+    pub newest_at: Stamp<ReflectorClock>,
+}
+
+/// What was counted in a session in the network driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DriverCounts {
+    /// Probes answered.
+    pub answered: u64,
+    /// Probes dropped: their counter had come before.
+    pub seen_before: u64,
+    /// Probes dropped: their counter is below the replay window of the driver.
+    pub left_window: u64,
+    /// When the newest probe came.
+    pub newest_at: Stamp<ReflectorClock>,
 }
 
 /// Threads that receive for a socket.

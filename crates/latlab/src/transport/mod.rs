@@ -25,8 +25,8 @@ pub use connection_slot::{ConnectionCaps, ConnectionTally};
 pub use error::{SendModeError, TransportError, explain_broken};
 pub use frame::{InvalidLength, MessageDecoder, MessageEncoder};
 pub use interface::{
-    BatchBuffer, BurstTransport, ConnectionBytes, OpenPath, Packets, PathReport, PathTransport, ReceivingThreads,
-    ReflectorSocket, SenderBatch, SocketReport, Transport,
+    BatchBuffer, BurstTransport, ConnectionBytes, DriverCounts, DriverSession, OpenPath, Packets, PathReport,
+    PathTransport, ReceivingThreads, ReflectorSocket, SenderBatch, SocketReport, Transport,
 };
 pub use open::{
     Bound, Dds, FamilyVisitor, ListenAddress, ListenOptions, PathOptions, Tcp, TransportFamily, Udp, Xdp, visit,

@@ -17,6 +17,7 @@ use super::udp::UdpTransport;
 use super::udp_reflector::UdpReflector;
 use super::wait::WaitStrategy;
 use super::xdp::{XdpReflector, XdpTransport};
+use crate::facts::XdpFacts;
 use crate::plan::{DdsSpec, PathSpec, SenderSocketOptions, TransportKind, WaitMode};
 
 /// The types that implement one kind of transport. Loops are generic over them and compiled once for each kind.
@@ -103,6 +104,8 @@ pub struct ListenOptions {
     pub dds: DdsSpec,
     /// The queue of a reflector with an AF_XDP socket.
     pub queue: u32,
+    /// A program in the network driver answers the sessions that ask for it, in front of a UDP socket.
+    pub in_driver: bool,
 }
 
 /// A reflector's socket and its address.
@@ -114,6 +117,8 @@ pub struct Bound<S> {
     pub address: SocketAddr,
     /// The granted receive buffer in bytes, the kernel's bookkeeping included; `None` if none was requested.
     pub receive_buffer_bytes: Option<u32>,
+    /// Its AF_XDP socket or its program.
+    pub xdp: Option<XdpFacts>,
 }
 
 /// Work that depends on the types of a transport kind.
@@ -156,8 +161,10 @@ impl TransportFamily for Udp {
     fn bind(local: SocketAddr, options: &ListenOptions) -> Result<Bound<UdpReflector>, TransportError> {
         let socket = UdpReflector::bind(local, options.wait)?;
         let socket = if options.single_sender { socket.for_single_sender() } else { socket };
+        let socket = if options.in_driver { socket.answering_in_driver()? } else { socket };
         let (address, receive_buffer_bytes) = (socket.local_address(), Some(socket.receive_buffer_bytes()));
-        Ok(Bound { socket, address, receive_buffer_bytes })
+        let xdp = socket.driver_facts().cloned();
+        Ok(Bound { socket, address, receive_buffer_bytes, xdp })
     }
 }
 
@@ -184,7 +191,7 @@ impl TransportFamily for Tcp {
     fn bind(local: SocketAddr, options: &ListenOptions) -> Result<Bound<TcpReflector>, TransportError> {
         let socket = TcpReflector::bind(local, options.wait, options.caps)?;
         let socket = if options.single_sender { socket.for_single_sender() } else { socket };
-        Ok(Bound { address: socket.local_address(), socket, receive_buffer_bytes: None })
+        Ok(Bound { address: socket.local_address(), socket, receive_buffer_bytes: None, xdp: None })
     }
 }
 
@@ -210,7 +217,7 @@ impl TransportFamily for Dds {
 
     fn bind(local: SocketAddr, options: &ListenOptions) -> Result<Bound<DdsReflector>, TransportError> {
         let socket = DdsReflector::bind(local, options.wait, options.dds)?;
-        Ok(Bound { address: socket.local_address(), socket, receive_buffer_bytes: None })
+        Ok(Bound { address: socket.local_address(), socket, receive_buffer_bytes: None, xdp: None })
     }
 }
 
@@ -256,6 +263,7 @@ impl TransportFamily for Xdp {
 
     fn bind(local: SocketAddr, options: &ListenOptions) -> Result<Bound<XdpReflector>, TransportError> {
         let socket = XdpReflector::bind(local, options.wait, options.queue)?;
-        Ok(Bound { address: socket.local_address(), socket, receive_buffer_bytes: None })
+        let xdp = Some(socket.facts().clone());
+        Ok(Bound { address: socket.local_address(), socket, receive_buffer_bytes: None, xdp })
     }
 }

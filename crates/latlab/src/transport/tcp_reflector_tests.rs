@@ -95,6 +95,7 @@ fn a_listener_on_every_address_accepts_both_families() {
         single_sender: false,
         dds: DdsSpec::default(),
         queue: 0,
+        in_driver: false,
     };
     let mut reflector = Tcp::listen(&options).expect("a port").socket;
     let port = reflector.local_address().port();

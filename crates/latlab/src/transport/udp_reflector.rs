@@ -11,8 +11,10 @@ use latlab_sys::{readiness, sleep, socket};
 use super::address::{canonical, family_of, mapped};
 use super::error::{TransportError, is_interrupted, setting_error};
 use super::interface::BatchBuffer;
-use super::interface::{ReflectorSocket, SocketReport};
+use super::interface::{DriverCounts, DriverSession, ReflectorSocket, SocketReport};
 use super::udp::set_receive_options;
+use super::xdp::DriverAnswers;
+use crate::facts::XdpFacts;
 use crate::plan::{WaitMode, defaults};
 use crate::units::Nanos;
 use crate::wire::StreamTerms;
@@ -35,6 +37,7 @@ pub struct UdpReflector {
     configured: StreamTerms,
     merged: bool,
     receive_buffer_bytes: u32,
+    driver: Option<DriverAnswers>,
 }
 
 /// The senders that datagrams are received from.
@@ -81,6 +84,7 @@ impl UdpReflector {
             configured: StreamTerms::NONE,
             merged: false,
             receive_buffer_bytes,
+            driver: None,
         })
     }
 
@@ -93,6 +97,20 @@ impl UdpReflector {
     #[must_use]
     pub fn for_single_sender(self) -> UdpReflector {
         UdpReflector { single_sender: true, ..self }
+    }
+
+    /// With a program in the network driver that answers probes in front of the socket.
+    ///
+    /// # Errors
+    /// A permission is missing, the interface has a program, or the kernel refuses ours.
+    pub fn answering_in_driver(self) -> Result<UdpReflector, TransportError> {
+        let driver = Some(DriverAnswers::open(self.local)?);
+        Ok(UdpReflector { driver, ..self })
+    }
+
+    /// Interface and mode of that program.
+    pub fn driver_facts(&self) -> Option<&XdpFacts> {
+        self.driver.as_ref().map(DriverAnswers::facts)
     }
 
     /// The granted receive buffer in bytes, the kernel's bookkeeping included.
@@ -202,6 +220,22 @@ impl ReflectorSocket for UdpReflector {
         self.configured = terms;
     }
 
+    fn answers_in_driver(&self) -> bool {
+        self.driver.is_some()
+    }
+
+    fn offer(&mut self, sessions: &mut dyn Iterator<Item = DriverSession>) {
+        if let Some(driver) = &mut self.driver {
+            driver.offer(sessions);
+        }
+    }
+
+    fn read_driver(&self, visit: &mut dyn FnMut(u16, DriverCounts)) {
+        if let Some(driver) = &self.driver {
+            driver.read(visit);
+        }
+    }
+
     fn report(&self) -> SocketReport {
         let drops = socket::drops(self.socket.as_fd()).ok().map(u64::from);
         SocketReport { drops, drops_merged: self.merged, ..SocketReport::default() }
@@ -298,8 +332,15 @@ mod tests {
         for wait in [WaitMode::Block, WaitMode::Spin] {
             let caps = ConnectionCaps { connections: 1, per_prefix: 1, per_second: 1 };
             let address = ListenAddress::All { port: 0 };
-            let options =
-                ListenOptions { address, wait, caps, single_sender: false, dds: DdsSpec::default(), queue: 0 };
+            let options = ListenOptions {
+                address,
+                wait,
+                caps,
+                single_sender: false,
+                dds: DdsSpec::default(),
+                queue: 0,
+                in_driver: false,
+            };
             let mut reflector = Udp::listen(&options).expect("a port").socket;
             let port = reflector.local_address().port();
             round_trip(&mut reflector, ([127, 0, 0, 1], port).into(), WaitStrategy::Spin);

@@ -135,6 +135,8 @@ pub struct Terms {
     /// The sender confirms the session by a POLL at once: the reflector ends it early if nothing authentic comes. A
     /// reflector that grants this knows the rule; an older one does not.
     pub confirms: bool,
+    /// A program in the reflector's network driver answers the probes, which have no tag; its socket answers none.
+    pub in_driver: bool,
 }
 
 /// How packets of a stream may be received. A reflector grants the terms that it supports, an older one none.
@@ -169,6 +171,7 @@ impl Terms {
     /// In the same byte as the flags of [`StreamTerms`].
     const FLAG_DOWN: u8 = 4;
     const FLAG_CONFIRMS: u8 = 8;
+    const FLAG_IN_DRIVER: u8 = 16;
 
     fn parse(from: &[u8], at: usize) -> Result<Terms, Malformed> {
         let [flags] = take(from, at + 4);
@@ -180,6 +183,7 @@ impl Terms {
             stream: StreamTerms::parse(flags),
             down: flags & Terms::FLAG_DOWN != 0,
             confirms: flags & Terms::FLAG_CONFIRMS != 0,
+            in_driver: flags & Terms::FLAG_IN_DRIVER != 0,
         };
         let spans = [terms.interval, terms.duration, terms.idle];
         let possible = terms.size_bytes >= PROBE_MIN_BYTES as u32 && spans.iter().all(|span| span.0 >= 0);
@@ -196,7 +200,10 @@ impl Terms {
 
     fn flags(&self) -> u8 {
         let of = |set, flag| u8::from(set) * flag;
-        self.stream.flags() + of(self.down, Terms::FLAG_DOWN) + of(self.confirms, Terms::FLAG_CONFIRMS)
+        self.stream.flags()
+            + of(self.down, Terms::FLAG_DOWN)
+            + of(self.confirms, Terms::FLAG_CONFIRMS)
+            + of(self.in_driver, Terms::FLAG_IN_DRIVER)
     }
 }
 
@@ -387,6 +394,7 @@ mod tests {
         stream: StreamTerms { batched: true, unchecked: false },
         down: false,
         confirms: false,
+        in_driver: true,
     };
 
     #[test]
@@ -415,13 +423,13 @@ mod tests {
 
     #[test]
     fn flags_follow_the_size_and_unknown_ones_are_ignored() {
-        for flags in 0..16 {
-            let [batched, unchecked, down, confirms] = [1, 2, 4, 8].map(|flag| flags & flag != 0);
-            let terms = Terms { stream: StreamTerms { batched, unchecked }, down, confirms, ..TERMS };
+        for flags in 0..32 {
+            let [batched, unchecked, down, confirms, in_driver] = [1, 2, 4, 8, 16].map(|flag| flags & flag != 0);
+            let terms = Terms { stream: StreamTerms { batched, unchecked }, down, confirms, in_driver, ..TERMS };
             let mut bytes = [0xee; OPEN_BYTES];
             Open { nonce: [1; 16], token: [2; 16], terms }.write(&Codes::None, &mut bytes);
             assert_eq!((bytes[43], bytes[44], &bytes[45..48]), (64, flags, &[0; 3][..]));
-            bytes[44] |= 0xf0;
+            bytes[44] |= 0xe0;
             assert_eq!(Open::parse(&bytes).map(|open| open.terms), Ok(terms));
         }
     }

@@ -17,7 +17,8 @@ pub use handshake::{
 pub use header::{MAC_BYTES, MessageHeader, MessageType, NONCE_BYTES, Nonce, SETUP_HEADER_BYTES, VERSION};
 pub use keys::{Codes, SessionKeys, SetupKey, TagKey, tags_equal};
 pub use probe::{
-    AnswerFacts, FULL_STAMP_MIN_BYTES, KERNEL_STAMP_MIN_BYTES, PROBE_MIN_BYTES, ProbeHeader, Reflection, SealedAnswer,
+    AnswerFacts, FLAG_CPU, FULL_STAMP_MIN_BYTES, KERNEL_STAMP_MIN_BYTES, PROBE_MIN_BYTES, ProbeHeader, Reflection,
+    SealedAnswer,
 };
 pub use replay::{
     REPLAY_WINDOW, ReplayVerdict, ReplayWindow, extend_receive_counter, extend_sent_counter, extend_stamp,

@@ -18,7 +18,8 @@ pub const KERNEL_STAMP_MIN_BYTES: usize = 40;
 const TAG_AT: usize = 16;
 pub(super) const FLAG_TAGGED: u8 = 0x80;
 const FLAG_KERNEL: u8 = 0x40;
-const FLAG_CPU: u8 = 0x20;
+/// In an answer: bytes 36 and 37 are the CPU that answered.
+pub const FLAG_CPU: u8 = 0x20;
 const FLAGS_STAMP: u8 = 0x0f;
 const SATURATED: u32 = u32::MAX;
 

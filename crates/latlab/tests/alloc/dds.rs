@@ -37,6 +37,7 @@ fn play_the_reflector() {
         single_sender: false,
         dds: spec(history),
         queue: 0,
+        in_driver: false,
     };
     let bound = Dds::listen(&options).expect("a port");
     let mut out = io::stdout();

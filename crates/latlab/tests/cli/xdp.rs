@@ -1,10 +1,19 @@
 //! Paths past the network stack, within the target `lab`.
 
+use std::net::UdpSocket;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use latlab::host::Lab;
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Latlab, contains, empty};
-use crate::lab::privileged;
-use crate::store::{manifest, only_recording};
+use crate::far_end::NamespacedAgent;
+use crate::harness::{Latlab, Running, contains, empty, wait_until};
+use crate::lab::{ip, privileged};
+use crate::processes::{below, signal};
+use crate::store::{manifest, only_recording, spool_bytes};
 
 #[track_caller]
 fn measured(line: &str) -> (Value, Value) {
@@ -37,7 +46,7 @@ fn probes_return_whatever_waits_and_whatever_answers() {
         expect_answered(&document, 200);
         let used = &recorded["run"]["xdp"];
         assert_eq!((&used["interface"], &used["queue"]), (&"lab0".into(), &0.into()), "{options}: {used}");
-        assert_eq!((&used["native"], &used["zero_copy"]), (&true.into(), &false.into()), "{options}: {used}");
+        assert_eq!((&used["native"], &used["zero_copy"]), (&false.into(), &false.into()), "{options}: {used}");
     }
     // A UDP socket here, an AF_XDP socket there.
     let (document, recorded) = measured("ping lab --reflect xdp -n 200 --wait spin");
@@ -55,6 +64,8 @@ fn loopback_is_measured_too() {
     expect_answered(&document, 200);
     let used = &recorded["run"]["xdp"];
     assert_eq!((&used["interface"], &used["native"]), (&"lo".into(), &false.into()), "{used}");
+    let (document, _) = measured("ping --reflect xdp -n 200");
+    expect_answered(&document, 200);
     let refused = Latlab::new().line("ping -4 --transport xdp -n 5").stdout(empty());
     refused.stderr(contains("cannot send from `127.0.0.1`")).stderr(contains("hint: `-6`")).failure(2);
 }
@@ -81,4 +92,172 @@ fn packets_past_the_network_stack_are_whole() {
         let ran = Latlab::new().line(line).stdout(empty()).stderr(contains("packets of 1473 bytes"));
         ran.stderr(contains("hint: `--size 1472`")).failure(2);
     }
+}
+
+/// Replies of the socket would have a dwell of the socket, and the CPU of its thread.
+#[test]
+fn probes_are_answered_in_the_driver() {
+    if !privileged() {
+        return;
+    }
+    for options in ["", "--transport xdp --wait spin", "-6 --transport xdp -s 24", "-i 1ms -s 36", "-6 -s 1452"] {
+        let (document, recorded) = measured(&format!("ping lab --reflect xdp-tx -n 200 --timeout 200ms {options}"));
+        expect_answered(&document, 200);
+        let used = &recorded["run"]["xdp_reflector"];
+        assert_eq!((&used["interface"], &used["queue"]), (&"lab0".into(), &Value::Null), "{options}: {used}");
+        assert_eq!(used["native"], false, "{options}: {used}");
+        let reported = recorded["run"]["reflector"]["answered"].as_u64().expect("a count");
+        assert!(reported > 200, "with the warm-up: {options}: {recorded}");
+    }
+}
+
+#[test]
+fn what_a_program_cannot_answer_is_refused() {
+    for (line, value, cause) in [
+        ("ping --reflect xdp-tx -n 5", "`--reflect` cannot be `xdp-tx`", "unfinished"),
+        ("stream lab --reflect xdp-tx -d 1s", "`--reflect` cannot be `xdp-tx`", "counted and not answered"),
+        ("ping 127.0.0.1 --reflect xdp-tx -n 5", "`--reflect`", "runs already"),
+        ("ping lab --reflect xdp-tx --peer-queue 1 -n 5", "`--peer-queue`", "no AF_XDP socket"),
+    ] {
+        let ran = Latlab::new().line(line).stdout(empty());
+        ran.stderr(contains(value)).stderr(contains(cause)).failure(2);
+    }
+}
+
+/// A lab of this test, whose ends outlive the processes of latlab.
+struct Ends {
+    lab: Lab,
+    agent: NamespacedAgent,
+    home: tempfile::TempDir,
+}
+
+impl Ends {
+    fn set_up() -> Ends {
+        let lab = Lab::set_up().expect("root");
+        Ends { agent: NamespacedAgent::of(&lab), lab, home: tempfile::tempdir().expect("a temporary directory") }
+    }
+
+    /// A ping between the ends that has begun to record.
+    fn measuring(&self, options: &str) -> Running {
+        let _here = self.lab.enter_sender().expect("the namespace is there");
+        let latlab = Latlab::at(self.home.path()).args(["ping", &self.agent.target()]);
+        let line = format!("--peer-addr {} --warmup 10 --transport xdp {options}", self.lab.reflector_ipv4());
+        let mut running = latlab.line(&line).start();
+        running.wait_until("the run was under way", || spool_bytes(self.home.path()) > 1_000);
+        running
+    }
+
+    /// Whether the interfaces of the sender and of the reflector have programs, as the kernel lists them.
+    fn attached(&self) -> [bool; 2] {
+        let shown = || Command::new("ip").args(["link", "show"]).output().expect("ip(8) is installed").stdout;
+        let has_program = |shown: Vec<u8>| String::from_utf8_lossy(&shown).contains("prog/xdp");
+        let here = {
+            let _here = self.lab.enter_sender().expect("the namespace is there");
+            has_program(shown())
+        };
+        let _there = self.lab.enter_reflector().expect("the namespace is there");
+        [here, has_program(shown())]
+    }
+
+    fn wait_for_detachment(&self) {
+        wait_until("no program was attached", || self.attached() == [false, false]);
+    }
+}
+
+#[test]
+fn a_killed_process_leaves_no_program_behind() {
+    if !privileged() {
+        return;
+    }
+    for (reflect, victim) in [
+        ("xdp", "sender"),
+        ("xdp", "agent"),
+        ("xdp", "reflector"),
+        ("xdp-tx", "sender"),
+        ("xdp-tx", "agent"),
+        ("xdp-tx", "reflector"),
+    ] {
+        let ends = Ends::set_up();
+        let running = ends.measuring(&format!("-d 50s -i 1ms --timeout 200ms --reflect {reflect}"));
+        assert_eq!(ends.attached(), [true, true], "{reflect}");
+        let pid = running.pid().as_raw_nonzero().get();
+        match victim {
+            "sender" => {
+                running.signal(Signal::KILL);
+                running.killed_by(Signal::KILL);
+            }
+            "agent" => {
+                signal(below(pid, &["agent", "--stdio"]).expect("it runs"), Signal::KILL);
+                running.exits_with_one_of(&[3, 4]);
+            }
+            _ => {
+                signal(below(pid, &["reflector"]).expect("it runs"), Signal::KILL);
+                wait_until("the reflector's program was detached", || !ends.attached()[1]);
+                running.signal(Signal::INT);
+                running.exits_with_one_of(&[3, 4, 130]);
+            }
+        }
+        ends.wait_for_detachment();
+    }
+}
+
+#[test]
+fn a_removed_interface_ends_the_run() {
+    if !privileged() {
+        return;
+    }
+    for options in ["-d 50s --wait spin", "-d 50s", "-d 50s -i 1ms --reflect socket", "-d 50s -i 1ms --reflect xdp-tx"]
+    {
+        let ends = Ends::set_up();
+        let running = ends.measuring(options);
+        let removed = Instant::now();
+        {
+            let _here = ends.lab.enter_sender().expect("the namespace is there");
+            ip("link del lab0");
+        }
+        running.exits(3);
+        assert!(removed.elapsed() < Duration::from_secs(20), "{options}: it went on for {:?}", removed.elapsed());
+        let recorded = manifest(&only_recording(ends.home.path()));
+        assert_eq!(recorded["ending"], "failed", "{options}: {recorded}");
+        assert_eq!(ends.attached(), [false, false]);
+        let summary = Latlab::at(ends.home.path()).line("summary --json").arg(only_recording(ends.home.path()));
+        let answered = summary.measured().json()["answered"].as_u64().expect("a count");
+        assert!(answered > 0, "{options}: what was measured before is kept");
+    }
+}
+
+/// Packets to another port, and to the run's own from another: the kernel gets both, the run neither.
+#[test]
+fn foreign_packets_at_the_queue_neither_disturb_nor_count() {
+    if !privileged() {
+        return;
+    }
+    let ends = Ends::set_up();
+    let running = ends.measuring("-d 3s -i 1ms --timeout 2s --source-port 5555 --json");
+    let sent = thread::scope(|scope| {
+        let flood = scope.spawn(|| {
+            let _there = ends.lab.enter_reflector().expect("the namespace is there");
+            let socket = UdpSocket::bind((ends.lab.reflector_ipv4(), 0)).expect("a port");
+            let end = Instant::now() + Duration::from_millis(1_500);
+            let mut sent = 0_u32;
+            while Instant::now() < end && sent < 300_000 {
+                for port in [9, 5_555] {
+                    // Refused by the kernel of the other end, which says so by ICMP.
+                    sent += u32::from(socket.send_to(&[0x12; 64], (ends.lab.sender_ipv4(), port)).is_ok());
+                }
+                // The reflector shares this CPU.
+                if sent.is_multiple_of(64) {
+                    thread::sleep(Duration::from_micros(200));
+                }
+            }
+            sent
+        });
+        flood.join().expect("no panic")
+    });
+    assert!(sent > 1_000, "{sent} packets are no flood");
+    let document = running.finishes_measured().json();
+    assert_eq!(document["answered"], document["sent"], "{document}");
+    let recorded = manifest(&only_recording(ends.home.path()));
+    let run = &recorded["run"];
+    assert_eq!((&run["socket_drops"], &run["strays"]), (&0.into(), &serde_json::json!({})), "{run}");
 }

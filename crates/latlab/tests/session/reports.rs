@@ -1,6 +1,9 @@
 //! The socket drops in REPORTs: those during the session, for older and newer senders.
 
-use latlab::session::{NativeSession, ReflectorLimits, open};
+use latlab::probe::Seq;
+use latlab::session::{DropReason, NativeSession, ProbeCodec, ReflectorLimits, SessionError, open};
+use latlab::transport::DriverCounts;
+use latlab::units::Nanos;
 use latlab::wire::{Accept, CLOSE_BYTES, Close, MessageType, REPORT_BYTES, Report, SHORT_REPORT_BYTES, SessionKeys};
 
 use super::stage::{NEVER, Stage, key, wishes};
@@ -81,4 +84,53 @@ fn a_newer_sender_reads_the_report_of_an_older_reflector() {
     let clock = stage.clock.clone();
     let report = session.close(&mut stage, &clock).expect("a report");
     assert_eq!((report.answered, report.socket_drops), (77, None));
+}
+
+/// Sessions whose probes a program in the network driver answers.
+#[test]
+fn what_the_driver_has_answered_is_reported() {
+    let params = wishes(1).with_answers_in_driver();
+    let mut stage = Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)));
+    let clock = stage.clock.clone();
+    let refused = open(&mut stage, &clock, Some(&key(1)), &params, &NEVER).expect_err("there is no program");
+    assert!(matches!(refused, SessionError::NotInDriver { .. }), "{refused:?}");
+
+    let mut stage = Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)));
+    stage.reflector.set_answers_in_driver(true);
+    let clock = stage.clock.clone();
+    let mut session = open(&mut stage, &clock, Some(&key(1)), &params, &NEVER).expect("a session");
+    let offered: Vec<_> = stage.reflector.in_driver(clock.reflector()).collect();
+    assert_eq!(offered.len(), 1, "{offered:?}");
+    assert_eq!((offered[0].session, offered[0].peer, offered[0].size_bytes), (session.number(), stage.from, 64));
+
+    let probe = session.encode(Seq(0)).to_vec();
+    assert_eq!(probe[1], 0, "a program checks no tag");
+    assert_eq!(stage.ask(&probe), None, "the socket answers none of them");
+    clock.advance(Nanos::from_secs(5));
+    let newest_at = clock.reflector();
+    let counts = DriverCounts { answered: 9, seen_before: 2, left_window: 1, newest_at };
+    stage.reflector.set_driver_counts(session.number(), &counts);
+    stage.reflector.set_driver_counts(session.number().wrapping_add(1), &counts);
+    let counters = *stage.reflector.counters(newest_at);
+    assert_eq!((counters.answered, counters.dropped(DropReason::NotInDriver)), (9, 1));
+
+    // The idle time counts from the newest probe that the driver has seen.
+    clock.advance(Nanos::from_secs(6));
+    assert_eq!(stage.reflector.in_driver(clock.reflector()).count(), 1);
+    let report = session.close(&mut stage, &clock).expect("a report");
+    assert_eq!(report.answered, 9);
+    assert_eq!(stage.reflector.in_driver(clock.reflector()).count(), 0, "it has ended");
+}
+
+/// The slot of an OPEN that nothing authentic has followed.
+#[test]
+fn an_unconfirmed_session_is_not_answered_in_the_driver() {
+    let mut stage = Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)));
+    stage.reflector.set_answers_in_driver(true);
+    let clock = stage.clock.clone();
+    // HELLO and OPEN arrive, the POLLs do not.
+    stage.lose_requests = (2..20).collect();
+    let params = wishes(1).with_answers_in_driver();
+    open(&mut stage, &clock, Some(&key(1)), &params, &NEVER).expect_err("no TALLY");
+    assert_eq!(stage.reflector.in_driver(clock.reflector()).count(), 0);
 }

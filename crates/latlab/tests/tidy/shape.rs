@@ -23,9 +23,9 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 72_300),
-    (Measure::Files, 393),
-    (Measure::SmallFiles, 97),
+    (Measure::ShippedLines, 73_900),
+    (Measure::Files, 398),
+    (Measure::SmallFiles, 98),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
     (Measure::RepeatedTypeNames, 0),
@@ -48,15 +48,15 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("host", 37),
     ("latlab-sys", 20),
     ("load", 6),
-    ("measure", 41),
+    ("measure", 42),
     ("plan", 16),
-    ("platform", 8),
+    ("platform", 9),
     ("recipe", 7),
     ("recording", 27),
     ("report", 34),
     ("session", 15),
     ("stats", 17),
-    ("transport", 22),
+    ("transport", 25),
     ("units", 6),
     ("wire", 8),
 ];

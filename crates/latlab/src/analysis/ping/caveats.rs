@@ -76,6 +76,10 @@ fn nothing(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         let message = format!("none of {} probes was answered in time", grouped(counts.due()));
         let hint = match counts.sent {
             0 => "see why none of them was sent",
+            _ if manifest.spec.answers_in_driver() => {
+                "see whether `--reflect socket` is answered; a program answers no packet with an unfinished checksum (virtual \
+                 interfaces: `ethtool -K IFACE tx off` at the sender), and some drivers send nothing back (docs/xdp.md)"
+            }
             _ => "check the path, or raise `--timeout`",
         };
         Some(Caveat::new(Severity::Warning, "none-answered", message, effect, hint))

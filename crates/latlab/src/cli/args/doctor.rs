@@ -53,6 +53,9 @@ pub struct BareArgs {
     /// Over one TCP connection
     #[arg(long)]
     pub tcp: bool,
+    /// Past the network stack (AF_XDP), between two private network namespaces
+    #[arg(long, conflicts_with_all = ["tcp", "interval"])]
+    pub xdp: bool,
     /// Over DDS, best-effort or reliable
     #[arg(long, value_name = "WORD", value_parser = reliability_words(), conflicts_with_all = ["tcp", "interval"])]
     pub dds: Option<Reliability>,

@@ -183,10 +183,11 @@ pub struct XdpArgs {
     /// Use queue N of the interface, with --transport xdp [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
     pub queue: Option<String>,
-    /// What answers where latlab starts the reflector: socket or xdp [default: as --transport]
+    /// What answers where latlab starts the reflector: socket, xdp or xdp-tx [default: as --transport]
     ///
     /// socket: a UDP socket.
-    /// xdp: an AF_XDP socket; not on loopback, which has one queue.
+    /// xdp: an AF_XDP socket.
+    /// xdp-tx: a program in the network driver, for ping; its probes have no tag.
     #[arg(
         long, value_name = "WORD", value_parser = reflect_words(), hide_short_help = true,
         verbatim_doc_comment, hide_possible_values = true
@@ -200,6 +201,7 @@ pub struct XdpArgs {
 fn reflect_words() -> impl TypedValueParser<Value = Reflect> {
     PossibleValuesParser::new(Reflect::ALL.map(Reflect::word)).map(|word| match word.as_str() {
         "xdp" => Reflect::Xdp,
+        "xdp-tx" => Reflect::XdpTx,
         _ => Reflect::Socket,
     })
 }

@@ -40,6 +40,7 @@ pub fn doctor(typed: &DoctorArgs) -> Result<DoctorSpec, RequestError> {
         dds: None,
         history: None,
         tcp: false,
+        xdp: false,
         ends: typed.ends.clone(),
         peer: typed.peer.clone(),
     })?;

@@ -201,6 +201,7 @@ pub fn bare(typed: &BareArgs) -> Result<BareSpec, RequestError> {
         transport: match typed.dds {
             Some(_) => TransportKind::Dds,
             None if typed.tcp => TransportKind::Tcp,
+            None if typed.xdp => TransportKind::Xdp,
             None => TransportKind::Udp,
         },
         dds: DdsSpec {

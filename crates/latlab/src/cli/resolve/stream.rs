@@ -54,6 +54,7 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<StreamJob
     let flows = flows(&typed.packets)?;
     dds::no_ports(transport, typed.source_port.is_some())?;
     let way = dds::path(&typed.dds, transport, way, here, &target)?;
+    xdp::not_in_driver(&typed.xdp)?;
     let way = xdp::path(&typed.xdp, transport, way, &target)?;
     let path = PathSpec { source_port: first_port(typed.source_port.as_deref(), flows)?, ..way };
     let sizes = sizes(&typed.packets)?;

@@ -10,17 +10,18 @@ const REFLECT: &str = "--reflect";
 /// Far more than devices have.
 const QUEUE_MAX: u64 = 65_535;
 
-/// Adds queues and what answers to `path`. On loopback packets are IPv6 unless IPv4 is asked for, which the kernel refuses there:
-/// it takes no packet from 127.0.0.0/8 that comes from a device.
+/// Adds queues and what answers to `path`. On loopback packets are IPv6 unless IPv4 is asked for, which the kernel refuses
+/// there: it takes no packet from 127.0.0.0/8 that comes from a device.
 pub(super) fn path(
     typed: &XdpArgs,
     transport: TransportKind,
     path: PathSpec,
     target: &Target,
 ) -> Result<PathSpec, RequestError> {
-    let is_on_loopback = transport == TransportKind::Xdp && *target == Target::Local;
+    let xdp = spec(typed, transport, target)?;
+    let is_on_loopback = xdp.is_some() && *target == Target::Local;
     let family = path.family.or(is_on_loopback.then_some(Family::Ipv6));
-    Ok(PathSpec { xdp: spec(typed, transport, target)?, family, ..path })
+    Ok(PathSpec { xdp, family, ..path })
 }
 
 /// `None` if both ends have sockets of the kernel.
@@ -61,13 +62,31 @@ fn fitting(reflect: Reflect, transport: TransportKind, target: &Target) -> Resul
             cause: "the reflector of this target runs already",
             hint: "`lab`, or `ssh:HOST`",
         }),
-        (Reflect::Xdp, Target::Local) => Err(value::unusable(
-            REFLECT,
-            reflect.word(),
-            "loopback has one queue for both ends, and a queue has one AF_XDP socket",
-            "`latlab ping lab`, or `--reflect socket`",
+        (Reflect::Xdp, Target::Local) if transport == TransportKind::Xdp => {
+            Err(not_on_loopback(reflect, "loopback has one queue for both ends, and a queue has one AF_XDP socket"))
+        }
+        (Reflect::XdpTx, Target::Local) => Err(not_on_loopback(
+            reflect,
+            "the kernel leaves checksums on loopback unfinished, and a program cannot finish them",
         )),
         _ => Ok(reflect),
+    }
+}
+
+fn not_on_loopback(reflect: Reflect, cause: &'static str) -> RequestError {
+    value::unusable(REFLECT, reflect.word(), cause, "`latlab ping lab`, or `--reflect socket`")
+}
+
+/// Refuses a program that answers for packets that nothing answers.
+pub(super) fn not_in_driver(typed: &XdpArgs) -> Result<(), RequestError> {
+    match typed.reflect {
+        Some(reflect @ Reflect::XdpTx) => Err(value::unusable(
+            REFLECT,
+            reflect.word(),
+            "packets of a stream are counted and not answered",
+            "`--reflect xdp`, or leave it out",
+        )),
+        _ => Ok(()),
     }
 }
 

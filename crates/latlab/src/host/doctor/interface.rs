@@ -1,7 +1,7 @@
 //! Findings on the interface of the path, and on the limits of sockets.
 
 use super::evidence::HostEvidence;
-use crate::facts::{Capability, Finding, FindingSeverity, InterfaceFacts};
+use crate::facts::{Capability, Finding, FindingSeverity, InterfaceFacts, XdpAbilities};
 use crate::plan::defaults;
 use crate::units::human;
 
@@ -15,7 +15,7 @@ const SHORT_RING: u32 = 256;
 pub(super) fn check(evidence: &HostEvidence<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> = socket_buffers(evidence).into_iter().collect();
     if let Some(interface) = &evidence.facts.network.interface {
-        let checks = [link, qdisc, coalescing, offloads, ring, stamps];
+        let checks = [link, qdisc, coalescing, offloads, ring, stamps, past_the_stack, xdp_program];
         found.extend(checks.into_iter().filter_map(|check| check(interface)));
     }
     found
@@ -96,6 +96,37 @@ fn stamps(interface: &InterfaceFacts) -> Option<Finding> {
     })
 }
 
+/// How AF_XDP sockets and programs would run.
+fn past_the_stack(interface: &InterfaceFacts) -> Option<Finding> {
+    const CODE: &str = "xdp";
+    let InterfaceFacts { name, driver, .. } = interface;
+    let queues = interface.channels.map_or(1, |channels| channels.combined.max(channels.receive)).max(1);
+    let driver = driver.as_ref().map_or("?", |driver| driver.name.as_str());
+    let at = format!("at {queues} {}", if queues == 1 { "queue" } else { "queues" });
+    Some(match interface.xdp? {
+        XdpAbilities { native: true, zero_copy: true } => {
+            Finding::fine(CODE, format!("{name} runs XDP programs in its driver, and AF_XDP without copies, {at}"))
+        }
+        XdpAbilities { native: true, zero_copy: false } => Finding::note(
+            CODE,
+            format!(
+                "{name} runs XDP programs in its driver, {at}; AF_XDP copies each packet: `{driver}` has no zero copy"
+            ),
+        ),
+        XdpAbilities { native: false, .. } => Finding::note(
+            CODE,
+            format!("{name} runs XDP programs in the network stack (generic), {at}: `{driver}` has none of its own"),
+        ),
+    })
+}
+
+fn xdp_program(interface: &InterfaceFacts) -> Option<Finding> {
+    let (name, number) = (&interface.name, interface.xdp_program?);
+    let message = format!("{name} has XDP program {number}: `--transport xdp` cannot attach its own");
+    let fix = format!("sudo ip link set dev {name} xdp off, if it is not needed: `sudo bpftool prog show id {number}`");
+    Some(Finding::new(FindingSeverity::Note, "xdp-program", message, fix))
+}
+
 /// A process with CAP_NET_ADMIN may exceed the limit.
 fn socket_buffers(evidence: &HostEvidence<'_>) -> Option<Finding> {
     /// What a small datagram takes with the kernel's overhead (`truesize`), for which the kernel doubles buffers.
@@ -119,7 +150,7 @@ fn socket_buffers(evidence: &HostEvidence<'_>) -> Option<Finding> {
 mod tests {
     use super::super::findings::tests::{BLOCKING, find, judged, message, severity};
     use super::*;
-    use crate::facts::{Coalescing, HostFacts, Rights, RingSizes, Stamping};
+    use crate::facts::{Channels, Coalescing, Driver, HostFacts, Rights, RingSizes, Stamping};
 
     const STAMPING: Stamping =
         Stamping { transmit_software: true, receive_software: true, transmit_hardware: true, receive_hardware: true };
@@ -186,6 +217,31 @@ mod tests {
             ..InterfaceFacts::default()
         };
         assert_eq!(on(virtual_one), [], "nobody expects a virtual interface to stamp");
+    }
+
+    #[test]
+    fn what_an_interface_can_do_past_the_stack_is_a_finding() {
+        let with = |native, zero_copy, queues| {
+            on(InterfaceFacts {
+                xdp: Some(XdpAbilities { native, zero_copy }),
+                channels: Some(Channels { receive: 0, transmit: 0, combined: queues }),
+                driver: Some(Driver { name: "ice".into(), ..Driver::default() }),
+                ..InterfaceFacts::default()
+            })
+        };
+        for (native, zero_copy, queues, expected, words) in [
+            (true, true, 8, FindingSeverity::Fine, "without copies, at 8 queues"),
+            (true, false, 1, FindingSeverity::Note, "at 1 queue; AF_XDP copies each packet: `ice`"),
+            (false, false, 0, FindingSeverity::Note, "network stack (generic), at 1 queue: `ice`"),
+        ] {
+            let found = with(native, zero_copy, queues);
+            assert_eq!(severity(&found, "xdp"), Some(expected));
+            assert!(message(&found, "xdp").contains(words), "{found:?}");
+        }
+        let busy = on(InterfaceFacts { xdp_program: Some(57), ..InterfaceFacts::default() });
+        assert!(message(&busy, "xdp-program").contains("program 57"), "{busy:?}");
+        assert!(fix(&busy, "xdp-program").is_some_and(|fix| fix.contains("eth0 xdp off")));
+        assert!(find(&busy, "xdp").is_none(), "older kernels do not list it");
     }
 
     #[test]

@@ -10,9 +10,9 @@ use latlab_sys::errno::explain;
 use latlab_sys::{ethtool, socket};
 
 use super::reader::{FactReader, NOT_THIS_HOST};
-use crate::facts::{Channels, Coalescing, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping};
+use crate::facts::{Channels, Coalescing, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping, XdpAbilities};
 use crate::host::root::HostRoot;
-use crate::platform::RouteSocket;
+use crate::platform::{RouteSocket, XdpFeatures, xdp_features};
 
 /// The interface whose facts are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +78,9 @@ fn add_driver_facts(facts: InterfaceFacts, known: &mut FactReader) -> InterfaceF
     if facts.kind.is_none() {
         known.lacks(field("kind"), "only virtual interfaces have one: this is a device, or loopback");
     }
+    if facts.xdp_program.is_none() {
+        known.lacks(field("xdp_program"), "no program is attached");
+    }
     // Any socket: it determines the namespace of the name.
     let opened = socket::udp(AddressFamily::Ipv4).or_else(|_| socket::udp(AddressFamily::Ipv6));
     let Some(socket) = known.fact(&field("driver"), || opened.map_err(|error| explain(&error))) else { return facts };
@@ -96,6 +99,7 @@ fn add_driver_facts(facts: InterfaceFacts, known: &mut FactReader) -> InterfaceF
         }),
         stamping: known.fact(&field("stamping"), || from.answer(ethtool::stamping).map(stamping)),
         offloads: known.fact(&field("offloads"), || from.answer(ethtool::features).map(offloads)),
+        xdp: known.fact(&field("xdp"), || xdp_abilities(from.socket, &name)),
         ..facts
     }
 }
@@ -109,6 +113,15 @@ struct DriverSource<'a> {
 impl DriverSource<'_> {
     fn answer<T>(&self, question: impl FnOnce(BorrowedFd<'_>, &str) -> io::Result<T>) -> Result<T, String> {
         question(self.socket, self.name).map_err(|error| explain(&error))
+    }
+}
+
+fn xdp_abilities(socket: BorrowedFd<'_>, name: &str) -> Result<XdpAbilities, String> {
+    let index = rustix::net::netdevice::name_to_index(socket, name).map_err(|error| explain(&error.into()))?;
+    match xdp_features(index) {
+        Ok(XdpFeatures { native, zero_copy }) => Ok(XdpAbilities { native, zero_copy }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err("the kernel lists it since Linux 6.3".into()),
+        Err(error) => Err(explain(&error)),
     }
 }
 

@@ -86,6 +86,23 @@ impl Lab {
         }
     }
 
+    /// Makes kernels compute the checksums of this pair, which its devices never do: programs and AF_XDP sockets see whole
+    /// packets.
+    ///
+    /// # Errors
+    /// The kernel refused.
+    pub fn finish_checksums(&mut self) -> Result<(), HostError> {
+        for (end, namespace) in [(&SENDER, &self.sender), (&REFLECTOR, &self.reflector)] {
+            let change = || {
+                let socket = socket::udp(AddressFamily::Ipv4)?;
+                ethtool::set_features(socket.as_fd(), end.link.name, &[("tx-checksum-ip-generic", false)])
+            };
+            inside(namespace, change).map_err(at("checksums of the virtual Ethernet pair"))?;
+        }
+        self.read_conditions();
+        Ok(())
+    }
+
     /// Reads the conditions again after the pair was changed, once its links are up.
     ///
     /// # Errors

@@ -12,10 +12,11 @@ use serde::Serialize;
 use super::bare::{self, Wait};
 #[cfg(feature = "dds")]
 use super::bare_dds::BareDds;
+use super::bare_xdp::BareXdp;
 use super::{bare_schedule, bare_tcp};
 use crate::clock;
 use crate::facts::{BareConditions, BareLoop};
-use crate::host::{HostRoot, facts, placement};
+use crate::host::{HostRoot, Lab, facts, placement};
 use crate::measure::MeasureError;
 use crate::metric::Metric;
 use crate::plan::{DdsSpec, EndSpec, TransportKind};
@@ -28,7 +29,7 @@ use crate::units::Nanos;
 /// Round trips of the warm-up.
 const WARMUP: usize = 1_000;
 
-/// A run of the bare loop on loopback.
+/// A run of the bare loop: on loopback, past the network stack between two private namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BareSpec {
     /// Transport of the messages.
@@ -62,10 +63,11 @@ pub struct BareRoundTrips {
 /// # Errors
 /// The reflector or the sender could not be started or placed, or the socket failed.
 pub fn calibrate(spec: &BareSpec) -> Result<BareRoundTrips, MeasureError> {
-    let request = ReflectorRequest::bare(spec.transport, spec.dds, spec.size_bytes, spec.peer);
-    let process = ReflectorProcess::start(&request)?;
+    let lab = (spec.transport == TransportKind::Xdp).then(Lab::set_up).transpose()?;
+    let process = start_reflector(spec, lab.as_ref())?;
     let (address, spec) = (process.address(), *spec);
     let measuring = thread::Builder::new().name("measure".into()).spawn(move || -> Result<Vec<u32>, MeasureError> {
+        let _namespace = lab.as_ref().map(Lab::enter_sender).transpose()?;
         placement::place(&spec.here)?;
         if spec.interval_ns.is_some() {
             placement::minimise_timer_slack();
@@ -77,6 +79,13 @@ pub fn calibrate(spec: &BareSpec) -> Result<BareRoundTrips, MeasureError> {
     Ok(figures(&round_trips_ns, &spec))
 }
 
+fn start_reflector(spec: &BareSpec, lab: Option<&Lab>) -> Result<ReflectorProcess, MeasureError> {
+    let request = ReflectorRequest::bare(spec.transport, spec.dds, spec.size_bytes, spec.peer);
+    let Some(lab) = lab else { return Ok(ReflectorProcess::start(&request)?) };
+    let _namespace = lab.enter_reflector()?;
+    Ok(ReflectorProcess::start(&ReflectorRequest { bind: SocketAddr::new(lab.reflector_ipv4(), 0), ..request })?)
+}
+
 /// One end of the bare loop.
 #[derive(Debug)]
 pub enum BareEnd {
@@ -84,6 +93,8 @@ pub enum BareEnd {
     Udp(OwnedFd),
     /// A TCP connection, or a listener.
     Tcp(OwnedFd),
+    /// An AF_XDP socket.
+    Xdp(Box<BareXdp>),
     /// A writer and a reader of DDS.
     #[cfg(feature = "dds")]
     Dds(Box<BareDds>),
@@ -98,7 +109,7 @@ impl BareEnd {
         match kind {
             TransportKind::Udp => bare::connect(peer, wait).map(BareEnd::Udp),
             TransportKind::Tcp => bare_tcp::connect(peer, wait).map(BareEnd::Tcp),
-            TransportKind::Xdp => Err(io::ErrorKind::Unsupported.into()),
+            TransportKind::Xdp => BareXdp::connect(peer).map(Box::new).map(BareEnd::Xdp).map_err(io::Error::other),
             #[cfg(feature = "dds")]
             TransportKind::Dds => BareDds::connect(peer, dds, wait).map(Box::new).map(BareEnd::Dds),
             #[cfg(not(feature = "dds"))]
@@ -114,7 +125,7 @@ impl BareEnd {
         match kind {
             TransportKind::Udp => bare::bind(local, wait).map(BareEnd::Udp),
             TransportKind::Tcp => bare_tcp::bind(local).map(BareEnd::Tcp),
-            TransportKind::Xdp => Err(io::ErrorKind::Unsupported.into()),
+            TransportKind::Xdp => BareXdp::bind(local).map(Box::new).map(BareEnd::Xdp).map_err(io::Error::other),
             #[cfg(feature = "dds")]
             TransportKind::Dds => BareDds::bind(local, dds, wait).map(Box::new).map(BareEnd::Dds),
             #[cfg(not(feature = "dds"))]
@@ -129,6 +140,7 @@ impl BareEnd {
     pub fn address(&self) -> io::Result<SocketAddr> {
         match self {
             BareEnd::Udp(socket) | BareEnd::Tcp(socket) => socket::local_address(socket.as_fd()),
+            BareEnd::Xdp(end) => Ok(end.address()),
             #[cfg(feature = "dds")]
             BareEnd::Dds(end) => Ok(end.address()),
         }
@@ -139,6 +151,7 @@ impl BareEnd {
         match self {
             BareEnd::Udp(socket) => bare::ping(socket, size, wait, count),
             BareEnd::Tcp(socket) => bare_tcp::ping(socket, size, wait, count),
+            BareEnd::Xdp(end) => end.ping(size, wait, count),
             #[cfg(feature = "dds")]
             BareEnd::Dds(end) => end.ping(size, wait, count),
         }
@@ -160,6 +173,7 @@ impl BareEnd {
         match self {
             BareEnd::Udp(socket) => bare::reflect(socket, wait, stop),
             BareEnd::Tcp(socket) => bare_tcp::reflect(socket, size, wait, stop),
+            BareEnd::Xdp(end) => end.reflect(wait, stop),
             #[cfg(feature = "dds")]
             BareEnd::Dds(end) => end.reflect(size, wait, stop),
         }

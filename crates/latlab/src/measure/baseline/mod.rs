@@ -8,6 +8,7 @@ mod bare_schedule;
 pub mod bare_stream;
 pub mod bare_tcp;
 mod bare_wakeup;
+mod bare_xdp;
 mod calibrate;
 
 pub use bare_wakeup::{BareWakeupSpec, BareWakeups, sleep_bare};

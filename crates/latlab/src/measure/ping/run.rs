@@ -74,7 +74,8 @@ impl<F: TransportFamily> MeasuredRun for PingRun<F> {
             }
             _ => {}
         }
-        let codec = SenderCodec::open(ping, &mut transport, &context.sessions())?;
+        let options = SessionOptions { in_driver: spec.answers_in_driver(), ..context.sessions() };
+        let codec = SenderCodec::open(ping, &mut transport, &options)?;
         let recording = opening_manifest(spec, context, Some(transport.path())).and_then(|manifest| {
             let wakeups = spec.concurrent_wakeups().map(ConcurrentWakeups::spec);
             let timer_rings = wakeups.iter().flat_map(TimerThread::rings);

@@ -43,11 +43,13 @@ pub enum DropReason {
     SeenBefore,
     /// PROBE or DATA: the counter is below the replay window.
     LeftWindow,
+    /// PROBE or DATA of a session whose probes are answered in the network driver, where this one could not be checked.
+    NotInDriver,
 }
 
 impl DropReason {
     /// All reasons in the order of the documentation.
-    pub const ALL: [DropReason; 18] = [
+    pub const ALL: [DropReason; 19] = [
         DropReason::Length,
         DropReason::Type,
         DropReason::Magic,
@@ -66,6 +68,7 @@ impl DropReason {
         DropReason::WrongSize,
         DropReason::SeenBefore,
         DropReason::LeftWindow,
+        DropReason::NotInDriver,
     ];
 
     /// The name of the counter.
@@ -89,6 +92,7 @@ impl DropReason {
             DropReason::WrongSize => "drop-wrong-size",
             DropReason::SeenBefore => "drop-seen-before",
             DropReason::LeftWindow => "drop-left-window",
+            DropReason::NotInDriver => "drop-not-in-driver",
         }
     }
 }
@@ -250,6 +254,6 @@ mod tests {
             Some(ConnectionTally { accepted: 1, over_caps: 1, malformed: 1, without_session: 1, stuck: 1 });
         let names: BTreeSet<_> = counters.rows().map(|(name, _)| name).collect();
         assert_eq!(names.len(), counters.rows().count());
-        assert_eq!(counters.rows().map(|(_, count)| count).sum::<u64>(), 18 + 7 + 5 + 5 + 5);
+        assert_eq!(counters.rows().map(|(_, count)| count).sum::<u64>(), 19 + 7 + 5 + 5 + 5);
     }
 }

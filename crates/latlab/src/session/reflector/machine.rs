@@ -11,7 +11,7 @@ use super::counters::{DropReason, ReflectorCounters};
 use super::down_source::{DownDue, DownSource};
 use super::sessions::{NewSession, ReceiverState, SessionSlot, SessionTable, SlotState};
 use crate::session::key::PreSharedKey;
-use crate::transport::{ConnectionTally, prefix_of};
+use crate::transport::{ConnectionTally, DriverCounts, DriverSession, prefix_of};
 use crate::units::{Nanos, ReflectorClock, Stamp};
 use crate::wire::{
     Accept, Close, Codes, Cookie, Hello, MessageType, Nonce, Open, Reflection, Refuse, RefuseReason, SetupKey,
@@ -61,6 +61,7 @@ pub struct SessionReflector {
     counters: ReflectorCounters,
     receiver: ReceiverState,
     supported_terms: StreamTerms,
+    answers_in_driver: bool,
     down: Option<DownSource>,
 }
 
@@ -94,6 +95,7 @@ impl SessionReflector {
             counters: ReflectorCounters::default(),
             receiver: ReceiverState::default(),
             supported_terms: StreamTerms::NONE,
+            answers_in_driver: false,
             down: None,
         }
     }
@@ -207,6 +209,26 @@ impl SessionReflector {
     /// Sets the stream terms that the socket supports: others are not granted. Before the first datagram.
     pub fn set_supported_terms(&mut self, terms: StreamTerms) {
         self.supported_terms = terms;
+    }
+
+    /// A program in the network driver can answer probes: such sessions are granted. Before the first datagram.
+    pub fn set_answers_in_driver(&mut self, answers: bool) {
+        self.answers_in_driver = answers;
+    }
+
+    /// The sessions that the program answers.
+    pub fn in_driver(&self, now: Stamp<ReflectorClock>) -> impl Iterator<Item = DriverSession> {
+        self.table.in_driver(now)
+    }
+
+    /// Takes over what the program has counted in `session`.
+    pub fn set_driver_counts(&mut self, session: u16, counts: &DriverCounts) {
+        let (answered, size_bytes) = self.table.set_driver_counts(session, counts);
+        let bytes = answered * u64::from(size_bytes);
+        let counters = &mut self.counters;
+        (counters.received, counters.received_bytes) = (counters.received + answered, counters.received_bytes + bytes);
+        (counters.replied, counters.replied_bytes) = (counters.replied + answered, counters.replied_bytes + bytes);
+        counters.answered += answered;
     }
 
     /// The stream terms that the socket has to fulfil for the open sessions.
@@ -359,7 +381,8 @@ impl SessionReflector {
             batched: requested.batched && supported.batched,
             unchecked: requested.unchecked && supported.unchecked,
         };
-        let terms = self.with_permitted_rate(Terms { duration, idle: limits.idle, stream, ..open.terms });
+        let in_driver = open.terms.in_driver && self.answers_in_driver;
+        let terms = self.with_permitted_rate(Terms { duration, idle: limits.idle, stream, in_driver, ..open.terms });
         let (nonce, at, receiver) = (open.nonce, received, self.receiver);
         let new = NewSession { address: from, nonce, reflector_nonce, terms, at, receiver };
         let keys = |session| self.setup.as_ref().map(|setup| setup.session(&open.nonce, &reflector_nonce, session));

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use latlab_sys::errno::explain;
 
 use crate::diagnostics::{Explain, Failure};
+use crate::facts::XdpFacts;
 use crate::plan::{BareReceiver, DdsSpec, EndSpec, TransportKind};
 use crate::platform::ChildProcess;
 use crate::session::key::PreSharedKey;
@@ -45,6 +46,9 @@ pub struct ReflectorRequest {
     /// The queue of an AF_XDP socket.
     #[serde(default)]
     pub queue: u32,
+    /// A program in the network driver answers, in front of the socket.
+    #[serde(default)]
+    pub in_driver: bool,
     /// The permitted rate of a down-stream, in bits a second; 0: no down-streams.
     #[serde(default)]
     pub down_bps: u64,
@@ -69,6 +73,7 @@ impl ReflectorRequest {
             transport: TransportKind::default(),
             dds: DdsSpec::default(),
             queue: 0,
+            in_driver: false,
             down_bps: 0,
             bare: None,
             bare_stream: None,
@@ -99,6 +104,9 @@ pub enum ReflectorEvent {
         /// The granted receive buffer in bytes; `None` if none was requested.
         #[serde(default)]
         receive_buffer_bytes: Option<u32>,
+        /// Its AF_XDP socket or its program; `None` without either.
+        #[serde(default)]
+        xdp: Option<XdpFacts>,
     },
     /// It cannot answer.
     Refused(Failure),
@@ -117,6 +125,7 @@ pub(crate) struct ReflectorProcess {
     process: ChildProcess,
     address: SocketAddr,
     receive_buffer_bytes: Option<u32>,
+    xdp: Option<XdpFacts>,
 }
 
 impl ReflectorProcess {
@@ -124,8 +133,8 @@ impl ReflectorProcess {
     pub(crate) fn start(request: &ReflectorRequest) -> Result<ReflectorProcess, ReflectorProcessError> {
         let (process, event) = Self::spawn(request).map_err(ReflectorProcessError::Start)?;
         match serde_json::from_str(&event) {
-            Ok(ReflectorEvent::Ready { address, receive_buffer_bytes }) => {
-                Ok(ReflectorProcess { process, address, receive_buffer_bytes })
+            Ok(ReflectorEvent::Ready { address, receive_buffer_bytes, xdp }) => {
+                Ok(ReflectorProcess { process, address, receive_buffer_bytes, xdp })
             }
             Ok(ReflectorEvent::Refused(failure)) => Err(ReflectorProcessError::Refused(failure)),
             Err(_) => Err(ReflectorProcessError::Start(io::Error::other("it ended before it was ready"))),
@@ -152,6 +161,11 @@ impl ReflectorProcess {
     /// The granted receive buffer in bytes, the kernel's bookkeeping included; `None` if unknown.
     pub(crate) fn receive_buffer_bytes(&self) -> Option<u32> {
         self.receive_buffer_bytes
+    }
+
+    /// Its AF_XDP socket, or its program in the network driver; `None` without either.
+    pub(crate) fn xdp(&self) -> Option<&XdpFacts> {
+        self.xdp.as_ref()
     }
 
     /// How it ended, if it has ended without a request.

@@ -12,6 +12,7 @@ use super::machine::{ReflectorAction, SessionReflector};
 use super::sessions::ReceiverState;
 use crate::clock::{Clock, Monotonic};
 use crate::diagnostics::{Explain, Failure};
+use crate::facts::XdpFacts;
 use crate::plan::TransportKind;
 use crate::session::key::PreSharedKey;
 use crate::transport::{
@@ -53,6 +54,7 @@ pub fn serve(
     mut show: impl FnMut(&ReflectorCounters),
 ) -> Result<(), ServeError> {
     reflector.set_supported_terms(socket.supported_terms());
+    reflector.set_answers_in_driver(socket.answers_in_driver());
     let threads = socket.receiving_threads();
     IS_BESIDE_LIBRARY.set(socket.is_of_library());
     let mut receiver = Receiver { socket, reflector, clock, cpu, batched: false, may_pause: false, down_from: None };
@@ -227,6 +229,7 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
         self.batched = terms.batched;
         self.may_pause = self.reflector.has_streams_only(at);
         self.socket.configure(terms);
+        self.socket.offer(&mut self.reflector.in_driver(at));
     }
 
     /// Ends the sessions of closed connections, and closes connections without a session.
@@ -246,6 +249,8 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
             self.reflector.set_connections(tally);
         }
         self.reflector.set_ignored_samples(report.ignored_samples);
+        let reflector = &mut *self.reflector;
+        self.socket.read_driver(&mut |session, counts| reflector.set_driver_counts(session, &counts));
         self.reflector.set_receiver_state(ReceiverState {
             socket_drops: report.drops,
             drops_merged: report.drops_merged,
@@ -271,6 +276,9 @@ pub trait Listener: Send {
 
     /// The granted receive buffer in bytes; `None` if none was requested.
     fn receive_buffer_bytes(&self) -> Option<u32>;
+
+    /// Its AF_XDP socket, or its program in the network driver; `None` without either.
+    fn xdp(&self) -> Option<&XdpFacts>;
 
     /// [`serve`] on this host's clock. `cpu`: the CPU to which the calling thread is pinned.
     ///
@@ -316,6 +324,10 @@ impl<F: TransportFamily> Listener for FamilyListener<F> {
 
     fn receive_buffer_bytes(&self) -> Option<u32> {
         self.0.receive_buffer_bytes
+    }
+
+    fn xdp(&self) -> Option<&XdpFacts> {
+        self.0.xdp.as_ref()
     }
 
     fn serve(

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::counters::DropReason;
-use crate::transport::prefix_of;
+use crate::transport::{DriverCounts, DriverSession, prefix_of};
 use crate::units::{Nanos, ReflectorClock, Stamp};
 use crate::wire::{
     Codes, MessageType, Nonce, ProbeHeader, REPLAY_WINDOW, Reflection, ReplayVerdict, ReplayWindow, Report,
@@ -158,6 +158,28 @@ impl SessionSlot {
         (self.last_probe, self.confirmed) = (received, true);
     }
 
+    /// The session as its program needs it; `None` if there is nothing to answer.
+    fn in_driver(&self, now: Stamp<ReflectorClock>) -> Option<DriverSession> {
+        let is_answered = self.terms.in_driver && self.is_open() && self.confirmed && !self.is_expired(now);
+        is_answered.then_some(DriverSession {
+            session: self.session,
+            peer: self.address,
+            size_bytes: self.terms.size_bytes,
+            ends_at: self.ends_at,
+            idle: self.terms.idle,
+            newest_at: self.last_probe,
+        })
+    }
+
+    /// Takes over what the program has counted, and returns the number of probes that it has answered since the last time.
+    fn set_driver_counts(&mut self, counts: &DriverCounts) -> u64 {
+        let before = self.counts.answered;
+        self.counts.answered = counts.answered;
+        (self.counts.seen_before, self.counts.left_window) = (counts.seen_before, counts.left_window);
+        self.last_probe = self.last_probe.max(counts.newest_at);
+        counts.answered.saturating_sub(before)
+    }
+
     fn is_unconfirmed(&self) -> bool {
         self.is_open() && !self.confirmed
     }
@@ -276,6 +298,9 @@ impl SessionSlot {
         if datagram.len() != self.terms.size_bytes as usize {
             self.counts.wrong_size += 1;
             return Err(DropReason::WrongSize);
+        }
+        if self.terms.in_driver {
+            return Err(DropReason::NotInDriver);
         }
         let counter = extend_receive_counter(self.window.newest(), REPLAY_WINDOW, header.counter_low);
         let keys = self.keys.as_ref();
@@ -396,6 +421,20 @@ impl SessionTable {
     /// The slot whose session, open or closed, was opened with `nonce` from `address`.
     pub(super) fn opened_by(&self, nonce: &Nonce, address: SocketAddr) -> Option<&SessionSlot> {
         self.slots.iter().find(|slot| slot.nonce == *nonce && slot.address == address)
+    }
+
+    /// The sessions whose probes are answered in the network driver.
+    pub(super) fn in_driver(&self, now: Stamp<ReflectorClock>) -> impl Iterator<Item = DriverSession> {
+        self.slots.iter().filter_map(move |slot| slot.in_driver(now))
+    }
+
+    /// Takes over what the program has counted in `session`, and returns the answers since the last time and the size of
+    /// each.
+    pub(super) fn set_driver_counts(&mut self, session: u16, counts: &DriverCounts) -> (u64, u32) {
+        let slot = self.slot_mut(session);
+        let is_current = slot.session == session && slot.terms.in_driver && slot.is_open();
+        let answered = if is_current { slot.set_driver_counts(counts) } else { 0 };
+        (answered, slot.terms.size_bytes)
     }
 
     /// Closes expired sessions and returns the number of those that were confirmed and of those that were not.

@@ -10,7 +10,7 @@ pub(super) const ETHERNET_BYTES: usize = 14;
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
 const UDP_BYTES: usize = 8;
-const MOST_HEADER_BYTES: usize = ETHERNET_BYTES + IPV6_BYTES + UDP_BYTES;
+pub(super) const MOST_HEADER_BYTES: usize = ETHERNET_BYTES + IPV6_BYTES + UDP_BYTES;
 pub(super) const ETHERTYPE_IPV4: u16 = 0x0800;
 pub(super) const ETHERTYPE_IPV6: u16 = 0x86dd;
 pub(super) const UDP: u8 = 17;
@@ -183,14 +183,14 @@ fn ipv6(packet: &[u8]) -> Option<Addressed<'_>> {
 
 /// The sum of 16-bit words, an odd last byte filled up with zero, not folded; of at most 64 KiB.
 #[inline]
-fn sum(bytes: &[u8]) -> u32 {
+pub(super) fn sum(bytes: &[u8]) -> u32 {
     let (words, rest) = bytes.as_chunks::<2>();
     let sum: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
     sum + rest.first().map_or(0, |byte| u32::from(*byte) << 8)
 }
 
 /// The one's complement sum in 16 bits.
-const fn folded(sum: u32) -> u16 {
+pub(super) const fn folded(sum: u32) -> u16 {
     let once = (sum & 0xffff) + (sum >> 16);
     ((once & 0xffff) + (once >> 16)) as u16
 }

@@ -3,10 +3,13 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
+use latlab_sys::xdp::XdpSocket;
+
 use super::headers::{Flow, Hardware, HeaderTemplate};
 use super::program::Match;
 use super::queue::XdpQueue;
 use super::route;
+use crate::facts::XdpFacts;
 use crate::plan::{WaitMode, defaults};
 use crate::transport::error::TransportError;
 use crate::transport::interface::{ReflectorSocket, SocketReport};
@@ -34,6 +37,9 @@ impl XdpReflector {
     /// is in use.
     pub fn bind(local: SocketAddr, wait: WaitMode, queue: u32) -> Result<XdpReflector, TransportError> {
         let bind_error = |source| TransportError::Bind { local, source };
+        if local.is_ipv4() && local.ip().is_loopback() {
+            return Err(TransportError::XdpLoopback { local: local.ip() });
+        }
         let reserved = UdpSocket::bind(local).map_err(bind_error)?;
         let local = reserved.local_addr().map_err(bind_error)?;
         let interface = route::holding(local.ip()).map_err(bind_error)?;
@@ -47,6 +53,16 @@ impl XdpReflector {
     /// The address, with the port that the kernel chose.
     pub const fn local_address(&self) -> SocketAddr {
         self.local
+    }
+
+    /// The socket, for the bare loop.
+    pub(crate) const fn socket_mut(&mut self) -> &mut XdpSocket {
+        self.queue.socket_mut()
+    }
+
+    /// Interface, queue and mode.
+    pub const fn facts(&self) -> &XdpFacts {
+        self.queue.facts()
     }
 
     #[inline]

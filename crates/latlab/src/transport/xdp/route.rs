@@ -21,6 +21,8 @@ pub(super) struct EthernetInterface {
     pub(super) index: u32,
     pub(super) hardware: Hardware,
     pub(super) mtu_bytes: u32,
+    /// One end of a virtual Ethernet pair.
+    pub(super) is_veth: bool,
 }
 
 /// The interface towards `peer` from `local`, and the hardware address of the next hop.
@@ -47,7 +49,8 @@ fn described(kernel: &mut RouteSocket, index: u32) -> io::Result<EthernetInterfa
     let hardware =
         Hardware::try_from(hardware).map_err(|_| io::Error::other("the interface has no Ethernet address"))?;
     let mtu_bytes = facts.mtu_bytes.ok_or_else(|| io::Error::other("the interface has no MTU"))?;
-    Ok(EthernetInterface { name: facts.name, index, hardware, mtu_bytes })
+    let is_veth = facts.kind.as_deref() == Some("veth");
+    Ok(EthernetInterface { name: facts.name, index, hardware, mtu_bytes, is_veth })
 }
 
 /// The hardware address of `hop`, which the kernel is made to ask for if it does not know it.

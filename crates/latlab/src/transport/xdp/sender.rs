@@ -3,7 +3,9 @@
 use std::io;
 use std::net::SocketAddr;
 
-use super::headers::{Flow, HeaderTemplate};
+use latlab_sys::xdp::XdpSocket;
+
+use super::headers::{Flow, HeaderTemplate, MOST_HEADER_BYTES};
 use super::program::Match;
 use super::queue::{XdpQueue, payload_bytes_max};
 use super::route;
@@ -46,6 +48,19 @@ impl XdpTransport {
         let unfragmented_bytes = Some(payload_bytes_max(&interface, peer));
         let path = OpenPath { local, peer, unfragmented_bytes, send_buffer_bytes: None };
         Ok(XdpTransport { queue, headers, wait, path, reserved })
+    }
+
+    /// The socket, for the bare loop.
+    pub(crate) const fn socket_mut(&mut self) -> &mut XdpSocket {
+        self.queue.socket_mut()
+    }
+
+    /// A whole packet with `payload`.
+    pub(crate) fn packet_of(&self, payload: &[u8]) -> Vec<u8> {
+        let mut packet = vec![0; MOST_HEADER_BYTES + payload.len()];
+        let bytes = self.headers.write(&mut packet, payload);
+        packet.truncate(bytes);
+        packet
     }
 }
 

@@ -1,0 +1,147 @@
+//! The bare loop past the network stack: a round trip with latlab's own system calls, rings and clock reads, between AF_XDP
+//! sockets that are opened as for a run. No session, no checksums, no parsing, no recording: the sender copies one packet
+//! into each frame, the reflector exchanges addresses in place. Only the round-trip times are kept.
+
+use std::hint::black_box;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use latlab_sys::clock::monotonic_ns;
+use latlab_sys::readiness;
+use latlab_sys::xdp::{Frame, Received, XdpSocket};
+
+use super::bare::Wait;
+use crate::plan::{PathSpec, WaitMode, defaults};
+use crate::transport::{TransportError, WaitStrategy};
+use crate::transport::{XdpReflector, XdpTransport};
+
+const GIVE_UP_NS: i64 = 1_000_000_000;
+/// Bytes of the addresses in an Ethernet frame, and what stands before them: exchanged in an answer.
+const HARDWARE: (usize, usize, usize) = (0, 6, 6);
+const IPV4: (usize, usize, usize) = (26, 30, 4);
+const PORTS: (usize, usize, usize) = (34, 36, 2);
+
+/// One end, over IPv4.
+#[derive(Debug)]
+pub enum BareXdp {
+    /// Sends.
+    Sender(XdpTransport),
+    /// Returns every packet.
+    Reflector(XdpReflector),
+}
+
+impl BareXdp {
+    /// The sender of a reflector at `peer`.
+    ///
+    /// # Errors
+    /// As [`XdpTransport::open`].
+    pub fn connect(peer: SocketAddr) -> Result<BareXdp, TransportError> {
+        XdpTransport::open(&PathSpec::SYSTEM, peer, WaitStrategy::Spin).map(BareXdp::Sender)
+    }
+
+    /// The reflector at `local`; port 0: the kernel's choice.
+    ///
+    /// # Errors
+    /// As [`XdpReflector::bind`].
+    pub fn bind(local: SocketAddr) -> Result<BareXdp, TransportError> {
+        XdpReflector::bind(local, WaitMode::Spin, 0).map(BareXdp::Reflector)
+    }
+
+    /// The address of this end.
+    pub fn address(&self) -> SocketAddr {
+        match self {
+            BareXdp::Sender(sender) => crate::transport::PathTransport::path(sender).local,
+            BareXdp::Reflector(reflector) => reflector.local_address(),
+        }
+    }
+
+    /// Sends `count` packets with `size` bytes of payload, each after the answer to the one before. Returns the round-trip
+    /// times in ns.
+    ///
+    /// # Errors
+    /// The socket failed, or an answer did not arrive within a second.
+    pub fn ping(&mut self, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
+        let BareXdp::Sender(sender) = self else { return Err(io::ErrorKind::Unsupported.into()) };
+        let packet = sender.packet_of(&vec![0x5a; size]);
+        let socket = sender.socket_mut();
+        let mut round_trips_ns = vec![u32::MAX; count];
+        for round_trip_ns in &mut round_trips_ns {
+            let mut frame = free_frame(socket)?;
+            let sent = monotonic_ns();
+            socket.bytes_mut(&mut frame)[..packet.len()].copy_from_slice(&packet);
+            send(socket, frame, packet.len())?;
+            let received = loop {
+                let received = receive(socket, wait)?;
+                let now = monotonic_ns();
+                match received {
+                    Some(received) => {
+                        *round_trip_ns = u32::try_from(now - sent).unwrap_or(u32::MAX);
+                        break received;
+                    }
+                    None if now - sent > GIVE_UP_NS => return Err(io::ErrorKind::TimedOut.into()),
+                    None => {}
+                }
+            };
+            socket.give_back(received.into_frame());
+        }
+        Ok(round_trips_ns)
+    }
+
+    /// Returns every packet to its sender until `stop` is set, which is read when no packet arrives.
+    ///
+    /// # Errors
+    /// The socket failed.
+    pub fn reflect(&mut self, wait: Wait, stop: &AtomicBool) -> io::Result<()> {
+        let BareXdp::Reflector(reflector) = self else { return Err(io::ErrorKind::Unsupported.into()) };
+        let socket = reflector.socket_mut();
+        loop {
+            match receive(socket, wait)? {
+                Some(received) => {
+                    let mut frame = free_frame(socket)?;
+                    // For the two stamps of every answer.
+                    black_box(monotonic_ns());
+                    let bytes = socket.copy_packet(&received, &mut frame);
+                    exchange_addresses(&mut socket.bytes_mut(&mut frame)[..bytes]);
+                    socket.give_back(received.into_frame());
+                    black_box(monotonic_ns());
+                    send(socket, frame, bytes)?;
+                }
+                None if stop.load(Ordering::Relaxed) => return Ok(()),
+                None => {}
+            }
+        }
+    }
+}
+
+fn free_frame(socket: &mut XdpSocket) -> io::Result<Frame> {
+    socket.free_frame().ok_or_else(|| rustix::io::Errno::NOBUFS.into())
+}
+
+fn send(socket: &mut XdpSocket, frame: Frame, bytes: usize) -> io::Result<()> {
+    socket.transmit(frame, bytes);
+    loop {
+        socket.kick()?;
+        if socket.is_sent() {
+            return Ok(());
+        }
+    }
+}
+
+fn receive(socket: &mut XdpSocket, wait: Wait) -> io::Result<Option<Received>> {
+    if let Some(received) = socket.receive() {
+        return Ok(Some(received));
+    }
+    if wait != Wait::Spin && readiness::readable_within(socket.as_fd(), defaults::NAP.0)? {
+        return Ok(socket.receive());
+    }
+    Ok(None)
+}
+
+fn exchange_addresses(packet: &mut [u8]) {
+    for (one, other, bytes) in [HARDWARE, IPV4, PORTS] {
+        let (first, second) = packet.split_at_mut(other);
+        first[one..one + bytes].swap_with_slice(&mut second[..bytes]);
+    }
+}
