@@ -6,7 +6,8 @@ use crate::analysis::limits::STEAL;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause, Restoration, SettingFacts};
 use crate::plan::{
-    DdsSpec, Direction, EndSpec, Kind, Plan, RunSpec, SendMode, Setting, Side, Target, WaitMode, defaults,
+    DdsSpec, Direction, EndSpec, Kind, Pace, Plan, Reliability, RunSpec, SendMode, Setting, Side, Target, WaitMode,
+    defaults,
 };
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, percent};
@@ -221,6 +222,8 @@ pub(super) fn steal(kind: Kind, name: &str, end: &EndFacts) -> Option<Caveat> {
 
 /// The longest message of the DDS library unless its configuration says otherwise.
 const DDS_MESSAGE_BYTES: u32 = 14_720;
+/// The default of FragmentSize.
+const DDS_FRAGMENT_BYTES: u32 = 1_344;
 
 fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
     let path = manifest.spec.path()?;
@@ -260,46 +263,78 @@ fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
 fn sample_fragmentation(manifest: &Manifest, dds: DdsSpec, max_bytes: u32, surely: &str) -> Option<Caveat> {
     const SETTING: &str = "a smaller MaxMessageSize in `CYCLONEDDS_URI` of both ends (docs/dds.md)";
     let datagram_bytes = dds.datagram_bytes(max_bytes);
-    if longest_message(manifest).is_some_and(|message_bytes| message_bytes <= datagram_bytes) {
+    let library = LibraryMessages::of(manifest, dds);
+    let fits_here = library.longest_bytes.is_some_and(|longest_bytes| longest_bytes & !3 <= datagram_bytes);
+    let is_up_stream = manifest.spec.stream().is_some_and(|stream| stream.direction == Direction::Up);
+    // The other end's library has its defaults, unless it was set there.
+    let fits_there = is_up_stream || manifest.spec.target.is_this_host() || DDS_MESSAGE_BYTES <= datagram_bytes;
+    if fits_here && fits_there {
         return None;
     }
+    let stream = manifest.spec.stream();
+    let batched = stream.filter(|stream| stream.sending.mode == SendMode::Batch);
+    let batch = batched.map_or(1, |stream| u32::from(stream.sending.batch));
     let size_bytes = manifest.spec.size_bytes()?;
-    let sending = manifest.spec.stream().map(|stream| stream.sending);
-    let batch = sending.filter(|sending| sending.mode == SendMode::Batch).map_or(1, |sending| u32::from(sending.batch));
     let fit = dds.samples_in(datagram_bytes, size_bytes);
-    let (message, hint) = if size_bytes > max_bytes {
-        // A writer does not append a HEARTBEAT to every sample.
-        let surely = if size_bytes <= max_bytes + dds.heartbeat_bytes() { "may be" } else { surely };
-        let (size, most) = (bytes(size_bytes.into()), bytes(max_bytes.into()));
-        (
-            format!("samples of {size} {surely} cut into fragments: {most} fit into one packet"),
-            format!("`--size {max_bytes}`, or {SETTING}"),
-        )
-    } else if batch > fit {
-        (
-            format!("batches of {batch} samples {surely} cut into fragments: {fit} fit into one packet"),
-            format!("`--batch {fit}`, `--mode send`, or {SETTING}"),
-        )
-    } else {
+    let is_long_batch = batch > fit;
+    if size_bytes <= max_bytes && !is_long_batch {
         return None;
+    }
+    // A writer does not append a HEARTBEAT to every message, and a paced sender fills few batches.
+    let without_heartbeat = datagram_bytes + dds.heartbeat_bytes();
+    let is_certain = !library.is_set
+        && match size_bytes > max_bytes {
+            true => dds.datagram_bytes(size_bytes) > without_heartbeat,
+            false => {
+                dds.samples_in(without_heartbeat, size_bytes) < batch
+                    && batched.is_some_and(|stream| stream.pace == Pace::Max)
+            }
+        };
+    let surely = if is_certain { surely } else { "may be" };
+    let (what, fit, remedy) = match size_bytes > max_bytes {
+        true => (
+            format!("samples of {}", bytes(size_bytes.into())),
+            bytes(max_bytes.into()),
+            format!("`--size {max_bytes}`"),
+        ),
+        false => {
+            (format!("batches of up to {batch} samples"), fit.to_string(), format!("`--batch {fit}`, `--mode send`"))
+        }
     };
-    let effect = "one lost fragment loses its samples, or delays reliable ones, and putting it together takes time";
-    Some(Caveat::new(Severity::Warning, "fragmentation", message, effect, hint))
+    let (severity, whose) = if fits_here { (Severity::Note, "at the reflector, ") } else { (Severity::Warning, "") };
+    Some(Caveat::new(
+        severity,
+        "fragmentation",
+        format!("{whose}{what} {surely} cut into fragments: {fit} fit into one packet"),
+        "one lost fragment loses its samples, or delays reliable ones, and putting it together takes time",
+        format!("{remedy}, or {SETTING}"),
+    ))
 }
 
-/// The longest UDP payload that the libraries of the ends that write send; `None` if a setting is not understood. What this
-/// end has set is known to hold at the other end on one host only.
-fn longest_message(manifest: &Manifest) -> Option<u32> {
-    let configuration = manifest.run.dds.as_ref().map_or(&[][..], |dds| &dds.configuration);
-    let set = |name: &str, usual| match configuration.iter().find(|line| line.contains(name)) {
-        Some(line) => memory_bytes(line),
-        None => Some(usual),
-    };
-    // A fragment that is longer than a message leaves as a message of its own.
-    let here = set("MaxMessageSize", DDS_MESSAGE_BYTES)?.max(set("FragmentSize", 0)?);
-    let is_up_stream = manifest.spec.stream().is_some_and(|stream| stream.direction == Direction::Up);
-    let writes_alone = manifest.spec.target.is_this_host() || is_up_stream;
-    Some(if writes_alone { here } else { here.max(DDS_MESSAGE_BYTES) })
+/// The datagrams that the library of this end sends, by its settings.
+struct LibraryMessages {
+    /// The longest UDP payload; `None` if a setting is not understood.
+    longest_bytes: Option<u32>,
+    /// A setting is not the default.
+    is_set: bool,
+}
+
+impl LibraryMessages {
+    /// A long sample leaves in messages of as many fragments as fit, or of one that does not; each with 68 bytes of headers,
+    /// and 16 more if a reliable writer repeats it. It is filled up to a multiple of 4 bytes.
+    fn of(manifest: &Manifest, dds: DdsSpec) -> LibraryMessages {
+        let configuration = manifest.run.dds.as_ref().map_or(&[][..], |dds| &dds.configuration);
+        let set = |name: &str| configuration.iter().find(|line| line.contains(name));
+        let value = |name: &str, usual| set(name).map_or(Some(usual), |line| memory_bytes(line));
+        let headers = if dds.reliability == Reliability::Reliable { 84 } else { 68 };
+        let message = value("/MaxMessageSize/", DDS_MESSAGE_BYTES);
+        let fragment = value("/FragmentSize/", DDS_FRAGMENT_BYTES).filter(|bytes| *bytes > 0);
+        let longest_bytes = message.zip(fragment).map(|(message, fragment)| {
+            let fragments = fragment.saturating_mul((message / fragment).max(1));
+            message.max(fragments.next_multiple_of(4).saturating_add(headers))
+        });
+        LibraryMessages { longest_bytes, is_set: set("/MaxMessageSize/").or(set("/FragmentSize/")).is_some() }
+    }
 }
 
 /// The value in `Domain/General/MaxMessageSize/#text: 14720 B`.

@@ -403,9 +403,9 @@ fn over_tcp_datagrams_are_not_fragmented_and_few_retransmissions_are_a_note() {
 }
 
 /// The hint of a caveat with `code` of a run over DDS, with the policies `dds`.
-fn hint_over_dds(code: &str, fate: Fate, dds: DdsSpec) -> String {
+fn hint_over_dds(code: &str, (fate, error): (Fate, Option<i32>), dds: DdsSpec) -> String {
     let mut rows: Vec<_> = (0..200).map(|seq| closed(seq, seq as i64 * 60, 50)).collect();
-    rows.push(but(closed(200, 200 * 60, 50), fate));
+    rows.push(ProbeRecord { error, ..but(closed(200, 200 * 60, 50), fate) });
     let mut source = quiet(CLOSED, rows);
     ping(&mut source.manifest).transport = TransportKind::Dds;
     ping(&mut source.manifest).path.dds = Some(dds);
@@ -421,10 +421,16 @@ fn hints_over_dds_name_what_can_help() {
         (of(reliable, History::KeepLast(16)), "a larger `--history`, or `keep-all`, at both ends"),
         (of(reliable, History::KeepAll), "see whether the reflector still runs, and has `--history keep-all` too"),
     ] {
-        assert_eq!(hint_over_dds("lost", Fate::Lost, dds), expected);
+        assert_eq!(hint_over_dds("lost", (Fate::Lost, None), dds), expected);
     }
-    let refused = hint_over_dds("send-failed", Fate::SendFailed, of(reliable, History::KeepAll));
-    assert!(refused.starts_with("see whether the reflector still runs"), "{refused}");
+    for (error, history, expected) in [
+        (11, History::KeepAll, "see whether the reflector still runs"),
+        (11, History::KeepLast(1), "see what it warned of"),
+        (0, History::KeepAll, "see what it warned of"),
+    ] {
+        let refused = hint_over_dds("send-failed", (Fate::SendFailed, Some(error)), of(reliable, history));
+        assert!(refused.starts_with(expected), "{refused}");
+    }
 }
 
 fn unfragmented(bytes: Option<&str>) -> Option<(String, String)> {
@@ -476,25 +482,39 @@ fn messages_within_the_mtu_are_not_fragmented() {
         find(&source, "fragmentation").is_some()
     };
     let message = |value: &str| format!("Domain/General/MaxMessageSize/#text: {value}");
-    for (value, is_cut) in [("1456 B", false), ("1 kB", false), ("1476 B", true), ("65500 B", true), ("huge", true)] {
+    for (value, is_cut) in [
+        ("1456 B", false),
+        ("1475 B", false),
+        ("1 kB", false),
+        ("1476 B", true),
+        ("2700 B", true),
+        ("65500 B", true),
+        ("huge", true),
+    ] {
         assert_eq!(cut(Target::Lab, &[&message(value)]), is_cut, "{value}");
     }
     assert!(cut(Target::Host { host: "h".into(), port: 9862 }, &[&message("1456 B")]));
-    assert!(cut(Target::Lab, &[&message("1456 B"), "Domain/General/FragmentSize/#text: 4000 B"]));
+    for (fragment, is_cut) in [("1404 B", false), ("1405 B", true), ("4000 B", true)] {
+        let set = [message("1456 B"), format!("Domain/General/FragmentSize/#text: {fragment}")];
+        assert_eq!(cut(Target::Lab, &[&set[0], &set[1]]), is_cut, "{fragment}");
+    }
 }
 
 #[test]
 fn long_batches_of_samples_are_fragmented() {
-    let cut = |batch, size_bytes| {
+    let cut_at = |pace, batch, size_bytes| {
         let mut source = quiet(CLOSED, closed_loop());
         source.manifest.spec.target = Target::Host { host: "h".into(), port: 9862 };
-        let usual = StreamRunSpec::at(Pace::Max);
+        let usual = StreamRunSpec::at(pace);
         let sending = SenderSocketOptions { mode: SendMode::Batch, batch, ..usual.sending };
         let path = PathSpec { dds: Some(DdsSpec::default()), ..PathSpec::SYSTEM };
         let (size, transport) = (PacketSize::Bytes(size_bytes), TransportKind::Dds);
         source.manifest.spec.work = Work::Stream(StreamRunSpec { sending, path, size, transport, ..usual });
-        find(&source, "fragmentation").map(|caveat| caveat.hint)
+        find(&source, "fragmentation")
     };
+    let cut = |batch, size_bytes| cut_at(Pace::Max, batch, size_bytes).map(|caveat| caveat.hint);
+    let paced = cut_at(Pace::Rate { bps: 1_000_000 }, 64, 64).expect("a caveat");
+    assert!(paced.message.contains("batches of up to 64 samples may be cut"), "{paced:?}");
     // 20 bytes of the message, and 44 more for each sample, within 1,472.
     for (size_bytes, fit) in [(24, 21), (64, 13), (1_408, 1)] {
         assert_eq!(cut(fit, size_bytes), None, "{fit} of {size_bytes} B");

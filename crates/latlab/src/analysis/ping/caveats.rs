@@ -13,6 +13,8 @@ use crate::stats::Description;
 use crate::units::Nanos;
 use crate::units::human::{errno, grouped, percent, quantile, span};
 
+/// The number of Linux for a time-out.
+const EAGAIN: i64 = 11;
 /// From this share of the probes on, the 99th percentile consists of retransmissions.
 const MANY_RETRANSMISSIONS: f64 = 0.01;
 
@@ -26,10 +28,11 @@ pub(in crate::analysis) fn caveats(
 ) -> Vec<Caveat> {
     let counts = &run.counts;
     let may_spin = manifest.spec.here.wait != WaitMode::Spin && !is_contended;
+    let schedule_hint = schedule_hint(manifest, errors, may_spin);
     [
         nothing(manifest, counts),
-        not_sent(manifest, counts, may_spin),
-        behind(manifest, run, may_spin),
+        not_sent(manifest, counts, schedule_hint),
+        behind(manifest, run, schedule_hint),
         send_slip(manifest, run, may_spin),
         send_failed(manifest, counts, errors),
         lost(manifest, counts),
@@ -88,15 +91,16 @@ fn nothing(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     }
 }
 
-/// Whether the writer waits for acknowledgements before it overwrites a sample.
-fn waits_for_readers(manifest: &Manifest) -> bool {
-    manifest.spec.path().and_then(|path| path.dds).is_some_and(DdsSpec::waits_for_readers)
+/// Whether a writer gave up waiting for acknowledgements: its time-out is EAGAIN.
+fn gave_up_waiting(manifest: &Manifest, errors: &SendErrors) -> bool {
+    let waits = manifest.spec.path().and_then(|path| path.dds).is_some_and(DdsSpec::waits_for_readers);
+    waits && errors.0.contains_key(&EAGAIN)
 }
 
 /// The remedies for a sender that cannot keep its schedule.
-fn schedule_hint(manifest: &Manifest, counts: &Counts, may_spin: bool) -> &'static str {
+fn schedule_hint(manifest: &Manifest, errors: &SendErrors, may_spin: bool) -> &'static str {
     match may_spin {
-        _ if waits_for_readers(manifest) && counts.send_failed > 0 => {
+        _ if gave_up_waiting(manifest, errors) => {
             "a longer `--interval`, or a CPU of its own for each end (`--cpu`, `--peer-cpu`, `serve --cpu`): the writer waited for \
              acknowledgements; see whether the reflector still runs"
         }
@@ -105,7 +109,7 @@ fn schedule_hint(manifest: &Manifest, counts: &Counts, may_spin: bool) -> &'stat
     }
 }
 
-fn not_sent(manifest: &Manifest, counts: &Counts, may_spin: bool) -> Option<Caveat> {
+fn not_sent(manifest: &Manifest, counts: &Counts, hint: &'static str) -> Option<Caveat> {
     if counts.not_sent == 0 {
         return None;
     }
@@ -117,7 +121,6 @@ fn not_sent(manifest: &Manifest, counts: &Counts, may_spin: bool) -> Option<Cave
         span(manifest.spec.ping().map_or(Nanos::ZERO, |ping| ping.max_backlog_ns))
     );
     let effect = "the round trips are those of another schedule; response time counts them as infinite";
-    let hint = schedule_hint(manifest, counts, may_spin);
     Some(if share >= SCHEDULE_LOST {
         Caveat::new(Severity::Fatal, "schedule-lost", message, effect, hint)
     } else {
@@ -126,7 +129,7 @@ fn not_sent(manifest: &Manifest, counts: &Counts, may_spin: bool) -> Option<Cave
 }
 
 /// A sender that stays behind its schedule sets the pace itself, even if it skips no probe.
-fn behind(manifest: &Manifest, run: &RunCounts, may_spin: bool) -> Option<Caveat> {
+fn behind(manifest: &Manifest, run: &RunCounts, hint: &'static str) -> Option<Caveat> {
     let counts = &run.counts;
     let is_not_sent = counts.not_sent as f64 >= SCHEDULE_LOST * counts.due() as f64 && counts.not_sent > 0;
     let share = run.behind as f64 / counts.sent.max(1) as f64;
@@ -142,7 +145,7 @@ fn behind(manifest: &Manifest, run: &RunCounts, may_spin: bool) -> Option<Caveat
                 span(BEHIND_SPAN.max(interval.saturating_mul(BEHIND_INTERVALS)))
             ),
             "the sender set the pace, not the schedule: the round trips are those of another one",
-            schedule_hint(manifest, counts, may_spin),
+            hint,
         )
     })
 }
@@ -195,7 +198,7 @@ fn send_failed(manifest: &Manifest, counts: &Counts, errors: &SendErrors) -> Opt
             format!("the kernel refused {probes}, mostly with: {reason}{cost}"),
             "check route, `--size` with `--df`, and the send buffer",
         ),
-        false if waits_for_readers(manifest) => (
+        false if gave_up_waiting(manifest, errors) => (
             format!("the writer waited 100 ms for acknowledgements, and gave up {probes}, mostly with: {reason}{cost}"),
             "see whether the reflector still runs; a CPU of its own for it (`--peer-cpu`, `serve --cpu`)",
         ),
