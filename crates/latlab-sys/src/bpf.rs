@@ -231,6 +231,8 @@ impl Program {
         _ = bpf(PROG_LOAD, &attributes);
         let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
         let words = String::from_utf8_lossy(&log[..end]);
+        // The reason is the last line but one; the last one has statistics.
+        let words = words.lines().rev().find(|line| !line.is_empty() && !line.starts_with("processed ")).unwrap_or("");
         Err(if words.is_empty() { error } else { io::Error::new(error.kind(), format!("{error}: {words}")) })
     }
 

@@ -17,10 +17,13 @@ mod connected;
 #[path = "alloc/dds.rs"]
 mod dds;
 mod runs;
+mod skip;
 #[path = "alloc/sleeping.rs"]
 mod sleeping;
 #[path = "alloc/streaming.rs"]
 mod streaming;
+#[path = "alloc/xdp.rs"]
+mod xdp;
 
 /// The allocator of the system, which counts the calls of threads that enabled counting.
 struct Counting;

@@ -292,3 +292,32 @@ fn a_stream_only_sends_receives_and_reads_clocks() {
         assert!(receiver.iter().all(|call| allowed.contains(&call.as_str())), "{mode}: {receiver:?}");
     }
 }
+
+/// Packets are received from memory, without a call.
+#[test]
+fn past_the_network_stack_both_ends_only_send_and_wait() {
+    if !can_trace() {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        return skip::skip("namespaces need root");
+    }
+    for (wait, waits) in [("spin", &[][..]), ("block", &["ppoll"][..])] {
+        let line = format!("ping lab --transport xdp -n 40 --warmup 10 --wait {wait} --timeout 9s --json");
+        let (trace, _) = traced(&line);
+        let sends = |call: &Call| call.name == "sendto" && call.text.contains("NULL, 0, MSG_DONTWAIT");
+        let measuring =
+            trace.thread_that(|call| call.name == "prctl" && call.text.contains("PR_SET_NAME, \"measure\""));
+        let reflecting = trace.thread_that(|call| call.name == "execve" && call.text.contains("\"reflector\"]"));
+        for (thread, least) in [(measuring, 50), (reflecting, 50)] {
+            let calls = between(thread, sends);
+            // After a million looks at an empty ring, and after a wait without a packet, the socket is asked for an error.
+            let usual = ["sendto", "clock_gettime", "getsockopt"].into_iter();
+            let allowed: BTreeSet<_> = usual.chain(waits.iter().copied()).collect();
+            let made = names(calls);
+            assert!(made.is_subset(&allowed), "{wait}: {:?}", made.difference(&allowed).collect::<Vec<_>>());
+            let sent = calls.iter().filter(|call| sends(call)).count();
+            assert!(sent >= least, "{wait}: {sent} of {least} send calls");
+        }
+    }
+}

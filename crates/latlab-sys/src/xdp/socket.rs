@@ -23,9 +23,6 @@ const BUSY_POLL_BUDGET: c_int = 70;
 const BUDGET_FRAMES: c_int = 64;
 /// Entries of a ring: half of the frames are for each direction.
 const RING_ENTRIES: u32 = 1_024;
-/// The frames that the kernel gets for receiving at first. The fewer are in use, the more of them stay in caches, which is a
-/// tenth of a round trip. A burst that uses half of them gets twice as many.
-const FIRST_FRAMES: u32 = 128;
 /// Of the ring that frames are given back by: the kernel passes a packet on before it counts its frame as taken from here.
 const FILL_ENTRIES: u32 = 2 * RING_ENTRIES;
 
@@ -56,8 +53,10 @@ pub struct XdpSocket {
     // Fields are dropped in this order: the kernel keeps the memory until the socket is closed.
     fd: OwnedFd,
     umem: Umem,
-    /// Frames of this process.
+    /// Frames of this process for sending: as many as the ring has entries.
     free: Vec<Frame>,
+    /// Frames that the kernel can get for receiving, if a burst needs them.
+    spare: Vec<Frame>,
     /// Frames that the kernel has for receiving, or that have arrived.
     given: u32,
     fill: Producer<u64>,
@@ -68,18 +67,26 @@ pub struct XdpSocket {
 
 impl XdpSocket {
     /// A socket at `queue` of the interface with the number `interface`, whose frames have `frame_bytes` (2,048 or 4,096).
-    /// Up to half of them are for receiving.
+    /// The kernel gets `first_frames` of them for receiving, and twice as many after a burst that has used half of them. The
+    /// fewer are in use, the more of them stay in caches.
     ///
     /// # Errors
     /// The kernel's: a permission is missing, the queue does not exist or has a socket, the driver cannot do it, or the
     /// memory exceeds RLIMIT_MEMLOCK.
-    pub fn open(interface: u32, queue: u32, mode: CopyMode, frame_bytes: u32) -> io::Result<XdpSocket> {
+    pub fn open(
+        interface: u32,
+        queue: u32,
+        mode: CopyMode,
+        frame_bytes: u32,
+        first_frames: u32,
+    ) -> io::Result<XdpSocket> {
         // SAFETY: takes no pointers.
         let fd = unsafe { libc::socket(AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         done(fd)?;
         // SAFETY: the call has just made this descriptor, which has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let (umem, free) = Umem::new(frame_bytes, 2 * RING_ENTRIES)?;
+        let (umem, mut free) = Umem::new(frame_bytes, 2 * RING_ENTRIES)?;
+        let spare = free.split_off(RING_ENTRIES as usize);
         set(fd.as_fd(), libc::SOL_XDP, libc::XDP_UMEM_REG, &umem.registration())?;
         for (ring, entries) in [
             (libc::XDP_UMEM_FILL_RING, FILL_ENTRIES),
@@ -89,13 +96,13 @@ impl XdpSocket {
         ] {
             set(fd.as_fd(), libc::SOL_XDP, ring, &entries)?;
         }
-        let mut socket = XdpSocket::map_rings(fd, umem, free)?;
-        socket.give(FIRST_FRAMES);
+        let mut socket = XdpSocket::map_rings(fd, umem, free, spare)?;
+        socket.give(first_frames);
         socket.bind(interface, queue, mode)?;
         Ok(socket)
     }
 
-    fn map_rings(fd: OwnedFd, umem: Umem, free: Vec<Frame>) -> io::Result<XdpSocket> {
+    fn map_rings(fd: OwnedFd, umem: Umem, free: Vec<Frame>, spare: Vec<Frame>) -> io::Result<XdpSocket> {
         let offsets = mmap_offsets(fd.as_fd())?;
         let map = |offsets: libc::xdp_ring_offset, page_offset: u64, entries: u32, entry_bytes: usize| {
             let bytes = offsets.desc as usize + entries as usize * entry_bytes;
@@ -119,6 +126,7 @@ impl XdpSocket {
             fd,
             umem,
             free,
+            spare,
             given: 0,
         })
     }
@@ -127,7 +135,7 @@ impl XdpSocket {
     #[cold]
     fn give(&mut self, count: u32) {
         for _ in 0..count {
-            if let Some(frame) = self.free.pop() {
+            if let Some(frame) = self.spare.pop() {
                 self.give_back(frame);
                 self.given += 1;
             }
@@ -165,7 +173,7 @@ impl XdpSocket {
     #[inline]
     pub fn receive(&mut self) -> Option<Received> {
         let descriptor = self.receive.pop()?;
-        if self.given < RING_ENTRIES && 2 * self.receive.waiting() > self.given {
+        if !self.spare.is_empty() && 2 * self.receive.waiting() > self.given {
             self.give(self.given);
         }
         self.umem.received(&descriptor)

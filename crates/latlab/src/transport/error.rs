@@ -373,7 +373,7 @@ fn xdp_hint(interface: &str, source: &io::Error) -> String {
         Some(Errno::PERM | Errno::ACCESS) => {
             "grant the rights with `sudo setcap cap_net_raw,cap_net_admin,cap_bpf+ep $(command -v latlab)`".into()
         }
-        Some(Errno::BUSY) => format!(
+        Some(Errno::BUSY | Errno::EXIST) => format!(
             "another socket has that queue, or another program the interface: `ip link show {interface}` names it; one AF_XDP \
              socket at a time can have a queue"
         ),

@@ -161,7 +161,7 @@ impl TransportFamily for Udp {
     fn bind(local: SocketAddr, options: &ListenOptions) -> Result<Bound<UdpReflector>, TransportError> {
         let socket = UdpReflector::bind(local, options.wait)?;
         let socket = if options.single_sender { socket.for_single_sender() } else { socket };
-        let socket = if options.in_driver { socket.answering_in_driver()? } else { socket };
+        let socket = if options.in_driver { socket.answering_in_driver(options.caps.connections)? } else { socket };
         let (address, receive_buffer_bytes) = (socket.local_address(), Some(socket.receive_buffer_bytes()));
         let xdp = socket.driver_facts().cloned();
         Ok(Bound { socket, address, receive_buffer_bytes, xdp })

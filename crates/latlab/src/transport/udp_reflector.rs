@@ -99,12 +99,12 @@ impl UdpReflector {
         UdpReflector { single_sender: true, ..self }
     }
 
-    /// With a program in the network driver that answers probes in front of the socket.
+    /// With a program in the network driver that answers probes in front of the socket, of so many sessions at a time.
     ///
     /// # Errors
     /// A permission is missing, the interface has a program, or the kernel refuses ours.
-    pub fn answering_in_driver(self) -> Result<UdpReflector, TransportError> {
-        let driver = Some(DriverAnswers::open(self.local)?);
+    pub fn answering_in_driver(self, sessions: u16) -> Result<UdpReflector, TransportError> {
+        let driver = Some(DriverAnswers::open(self.local, sessions)?);
         Ok(UdpReflector { driver, ..self })
     }
 

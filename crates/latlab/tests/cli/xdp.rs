@@ -88,7 +88,12 @@ fn packets_past_the_network_stack_are_whole() {
     if !privileged() {
         return;
     }
-    for line in ["ping lab --transport xdp -s 1473 -n 5", "stream lab --transport xdp -s 1473 -d 1s"] {
+    for line in [
+        "ping lab --transport xdp -s 1473 -n 5",
+        "ping lab --reflect xdp -s 1473 -n 5",
+        "ping lab --reflect xdp-tx -s 1473 -n 5",
+        "stream lab --transport xdp -s 1473 -d 1s",
+    ] {
         let ran = Latlab::new().line(line).stdout(empty()).stderr(contains("packets of 1473 bytes"));
         ran.stderr(contains("hint: `--size 1472`")).failure(2);
     }
@@ -101,7 +106,7 @@ fn probes_are_answered_in_the_driver() {
         return;
     }
     for options in ["", "--transport xdp --wait spin", "-6 --transport xdp -s 24", "-i 1ms -s 36", "-6 -s 1452"] {
-        let (document, recorded) = measured(&format!("ping lab --reflect xdp-tx -n 200 --timeout 200ms {options}"));
+        let (document, recorded) = measured(&format!("ping lab --reflect xdp-tx -n 200 {options}"));
         expect_answered(&document, 200);
         let used = &recorded["run"]["xdp_reflector"];
         assert_eq!((&used["interface"], &used["queue"]), (&"lab0".into(), &Value::Null), "{options}: {used}");

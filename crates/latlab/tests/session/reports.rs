@@ -118,7 +118,8 @@ fn what_the_driver_has_answered_is_reported() {
     clock.advance(Nanos::from_secs(6));
     assert_eq!(stage.reflector.in_driver(clock.reflector()).count(), 1);
     let report = session.close(&mut stage, &clock).expect("a report");
-    assert_eq!(report.answered, 9);
+    assert_eq!((report.answered, report.replayed), (9, 3));
+    assert_eq!(report.dropped.values().sum::<u64>(), 1, "the driver passed it on: {report:?}");
     assert_eq!(stage.reflector.in_driver(clock.reflector()).count(), 0, "it has ended");
 }
 

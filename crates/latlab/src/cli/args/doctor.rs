@@ -54,7 +54,7 @@ pub struct BareArgs {
     #[arg(long)]
     pub tcp: bool,
     /// Past the network stack (AF_XDP), between two private network namespaces
-    #[arg(long, conflicts_with_all = ["tcp", "interval"])]
+    #[arg(long, conflicts_with_all = ["tcp", "interval", "dds"])]
     pub xdp: bool,
     /// Over DDS, best-effort or reliable
     #[arg(long, value_name = "WORD", value_parser = reliability_words(), conflicts_with_all = ["tcp", "interval"])]

@@ -183,7 +183,7 @@ pub struct XdpArgs {
     /// Use queue N of the interface, with --transport xdp [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
     pub queue: Option<String>,
-    /// What answers where latlab starts the reflector: socket, xdp or xdp-tx [default: as --transport]
+    /// What answers where latlab starts the reflector: socket, xdp or xdp-tx [default: as --transport; on local socket]
     ///
     /// socket: a UDP socket.
     /// xdp: an AF_XDP socket.

@@ -13,7 +13,7 @@ use crate::measure::run::{MeasuredRun, RunContext, RunEnd, SessionOptions, Sessi
 use crate::measure::stop_signal::StopSignal;
 use crate::measure::wakeup::{TimerThread, measure_wakeups_during};
 use crate::measure::{CpuSource, MeasureError, Slice};
-use crate::plan::{ConcurrentWakeups, PingSpec, Protocol, RunSpec, TransportKind, defaults};
+use crate::plan::{ConcurrentWakeups, PingSpec, Protocol, RunSpec, defaults};
 use crate::recording::{EventLog, Finished, RecordingWriter};
 use crate::session::{EchoCodec, NativeSession, random_bytes};
 use crate::transport::{PathOptions, PathTransport, SendModeError, Transport, TransportFamily, WaitStrategy};
@@ -69,7 +69,7 @@ impl<F: TransportFamily> MeasuredRun for PingRun<F> {
         let options = PathOptions { path, peer, wait, stop };
         let mut transport = open_placed::<F, _>(&spec.here, || F::open(&options))?;
         match transport.path().unfragmented_bytes {
-            Some(most_bytes) if F::KIND == TransportKind::Xdp && ping.size_bytes > most_bytes => {
+            Some(most_bytes) if ping.path.xdp.is_some() && ping.size_bytes > most_bytes => {
                 return Err(SendModeError::TooLongForXdp { size_bytes: ping.size_bytes, most_bytes }.into());
             }
             _ => {}

@@ -19,7 +19,7 @@ use crate::measure::manifest::{add_closing_facts, opening_manifest};
 use crate::measure::run::{MeasuredRun, RunContext, RunEnd};
 use crate::measure::stop_signal::StopSignal;
 use crate::measure::{LiveRates, MeasureError, Peer, Slice};
-use crate::plan::{Family, PacketSize, RunSpec, SendMode, StreamRunSpec, TransportKind, Work, defaults};
+use crate::plan::{Family, PacketSize, RunSpec, SendMode, StreamRunSpec, Work, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::RunFacts;
 use crate::recording::{Finished, RecordingWriter};
@@ -335,7 +335,7 @@ fn with_known_size(spec: &RunSpec, path: OpenPath) -> Result<RunSpec, MeasureErr
     stream.size = PacketSize::Bytes(size_bytes);
     match (stream.sending.mode, path.unfragmented_bytes) {
         (SendMode::Gso, Some(most)) if size_bytes > most => Err(SendModeError::SegmentOverMtu { size_bytes }.into()),
-        (_, Some(most_bytes)) if size_bytes > most_bytes && stream.transport == TransportKind::Xdp => {
+        (_, Some(most_bytes)) if size_bytes > most_bytes && stream.path.xdp.is_some() => {
             Err(SendModeError::TooLongForXdp { size_bytes, most_bytes }.into())
         }
         (_, Some(most)) if size_bytes > most && stream.path.dont_fragment => {

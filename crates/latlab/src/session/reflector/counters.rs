@@ -200,6 +200,10 @@ impl ReflectorCounters {
         plain.into_iter().chain(socket_drops).chain(ignored).chain(connections).chain(refused).chain(dropped)
     }
 
+    pub(super) fn drop_many(&mut self, reason: DropReason, count: u64) {
+        self.dropped[reason as usize] += count;
+    }
+
     pub(super) fn drop_for(&mut self, reason: DropReason) {
         self.dropped[reason as usize] += 1;
     }

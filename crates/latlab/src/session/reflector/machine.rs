@@ -223,12 +223,15 @@ impl SessionReflector {
 
     /// Takes over what the program has counted in `session`.
     pub fn set_driver_counts(&mut self, session: u16, counts: &DriverCounts) {
-        let (answered, size_bytes) = self.table.set_driver_counts(session, counts);
-        let bytes = answered * u64::from(size_bytes);
-        let counters = &mut self.counters;
-        (counters.received, counters.received_bytes) = (counters.received + answered, counters.received_bytes + bytes);
-        (counters.replied, counters.replied_bytes) = (counters.replied + answered, counters.replied_bytes + bytes);
+        let ([answered, seen_before, left_window], size_bytes) = self.table.set_driver_counts(session, counts);
+        let (received, counters) = (answered + seen_before + left_window, &mut self.counters);
+        counters.received += received;
+        counters.received_bytes += received * u64::from(size_bytes);
+        counters.replied += answered;
+        counters.replied_bytes += answered * u64::from(size_bytes);
         counters.answered += answered;
+        counters.drop_many(DropReason::SeenBefore, seen_before);
+        counters.drop_many(DropReason::LeftWindow, left_window);
     }
 
     /// The stream terms that the socket has to fulfil for the open sessions.

@@ -229,6 +229,7 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
         self.batched = terms.batched;
         self.may_pause = self.reflector.has_streams_only(at);
         self.socket.configure(terms);
+        self.read_driver();
         self.socket.offer(&mut self.reflector.in_driver(at));
     }
 
@@ -242,6 +243,12 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
         self.socket.close_idle(|peer| reflector.has_session(peer, at));
     }
 
+    /// Takes over what a program in the network driver has counted.
+    fn read_driver(&mut self) {
+        let Receiver { socket, reflector, .. } = self;
+        socket.read_driver(&mut |session, counts| reflector.set_driver_counts(session, &counts));
+    }
+
     #[cold]
     fn update_state(&mut self) {
         let report = self.socket.report();
@@ -249,8 +256,7 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Receiver<'_, S, C, F>
             self.reflector.set_connections(tally);
         }
         self.reflector.set_ignored_samples(report.ignored_samples);
-        let reflector = &mut *self.reflector;
-        self.socket.read_driver(&mut |session, counts| reflector.set_driver_counts(session, &counts));
+        self.read_driver();
         self.reflector.set_receiver_state(ReceiverState {
             socket_drops: report.drops,
             drops_merged: report.drops_merged,

@@ -171,13 +171,14 @@ impl SessionSlot {
         })
     }
 
-    /// Takes over what the program has counted, and returns the number of probes that it has answered since the last time.
-    fn set_driver_counts(&mut self, counts: &DriverCounts) -> u64 {
-        let before = self.counts.answered;
-        self.counts.answered = counts.answered;
-        (self.counts.seen_before, self.counts.left_window) = (counts.seen_before, counts.left_window);
+    /// Takes over what the program has counted, and returns what is new: answers, probes seen before, probes below the window.
+    fn set_driver_counts(&mut self, counts: &DriverCounts) -> [u64; 3] {
+        let own = &mut self.counts;
+        let before = [own.answered, own.seen_before, own.left_window];
+        let now = [counts.answered, counts.seen_before, counts.left_window];
+        [own.answered, own.seen_before, own.left_window] = now;
         self.last_probe = self.last_probe.max(counts.newest_at);
-        counts.answered.saturating_sub(before)
+        std::array::from_fn(|at| now[at].saturating_sub(before[at]))
     }
 
     fn is_unconfirmed(&self) -> bool {
@@ -266,7 +267,8 @@ impl SessionSlot {
         self.stream.polled = poll.number;
         self.touch(received);
         let (stream, counts) = (self.stream, self.counts);
-        let any = stream.packets + counts.answered > 0;
+        // What the driver answers is not in the window.
+        let any = stream.packets + counts.answered > 0 && !self.terms.in_driver;
         let cpu = receiver.thread_cpu.zip(self.at_opening.thread_cpu).filter(|_| poll.wants_cpu);
         Some(StreamTally {
             session: self.session,
@@ -300,6 +302,7 @@ impl SessionSlot {
             return Err(DropReason::WrongSize);
         }
         if self.terms.in_driver {
+            self.counts.forged += 1;
             return Err(DropReason::NotInDriver);
         }
         let counter = extend_receive_counter(self.window.newest(), REPLAY_WINDOW, header.counter_low);
@@ -428,13 +431,13 @@ impl SessionTable {
         self.slots.iter().filter_map(move |slot| slot.in_driver(now))
     }
 
-    /// Takes over what the program has counted in `session`, and returns the answers since the last time and the size of
-    /// each.
-    pub(super) fn set_driver_counts(&mut self, session: u16, counts: &DriverCounts) -> (u64, u32) {
+    /// Takes over what the program has counted in `session`, and returns what is new (answers, probes seen before, probes
+    /// below the window) and the size of each probe.
+    pub(super) fn set_driver_counts(&mut self, session: u16, counts: &DriverCounts) -> ([u64; 3], u32) {
         let slot = self.slot_mut(session);
         let is_current = slot.session == session && slot.terms.in_driver && slot.is_open();
-        let answered = if is_current { slot.set_driver_counts(counts) } else { 0 };
-        (answered, slot.terms.size_bytes)
+        let new = if is_current { slot.set_driver_counts(counts) } else { [0; 3] };
+        (new, slot.terms.size_bytes)
     }
 
     /// Closes expired sessions and returns the number of those that were confirmed and of those that were not.

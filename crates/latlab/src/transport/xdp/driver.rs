@@ -14,33 +14,39 @@ use crate::facts::XdpFacts;
 use crate::transport::error::TransportError;
 use crate::transport::interface::{DriverCounts, DriverSession};
 
-/// As many as a reflector has sessions at most: a session number leads to its slot by a mask, as in the reflector's table.
-const SLOTS: u16 = 1 << 15;
+/// As many as a reflector has sessions at most.
+const SLOTS_MAX: u16 = 1 << 15;
 
 /// A program at the interface that has the reflector's address. It ends with the process.
 #[derive(Debug)]
 pub(in crate::transport) struct DriverAnswers {
     local: SocketAddr,
     slots: Map,
+    /// A power of two: a session number leads to its slot by a mask, as in the reflector's table.
+    count: u16,
     /// The sessions that are answered.
     offered: Vec<u16>,
+    /// Those that are to be answered; empty between two offers.
+    wanted: Vec<DriverSession>,
     facts: XdpFacts,
     _link: Link,
 }
 
 impl DriverAnswers {
-    /// Answers at `local`, an address with a port, where nothing is offered yet.
+    /// Answers at `local`, an address with a port, where nothing is offered yet, for `sessions` at a time.
     ///
     /// # Errors
     /// A permission is missing, the interface has a program, or the kernel refuses ours.
-    pub(in crate::transport) fn open(local: SocketAddr) -> Result<DriverAnswers, TransportError> {
+    pub(in crate::transport) fn open(local: SocketAddr, sessions: u16) -> Result<DriverAnswers, TransportError> {
+        let count = sessions.clamp(1, SLOTS_MAX).next_power_of_two();
         let interface = route::holding(local.ip()).map_err(|source| TransportError::Bind { local, source })?;
         let refused = |source| TransportError::XdpProgram { interface: interface.name.clone(), source };
-        let slots = Map::new(MapKind::Array, Slot::BYTES as u32, SLOTS.into()).map_err(refused)?;
-        let program = Program::load(&answering(local, slots.number(), SLOTS)).map_err(refused)?;
+        let slots = Map::new(MapKind::Array, Slot::BYTES as u32, count.into()).map_err(refused)?;
+        let program = Program::load(&answering(local, slots.number(), count)).map_err(refused)?;
         let (link, native) = attached(&program, &interface).map_err(refused)?;
         let facts = XdpFacts { interface: interface.name, queue: None, native, zero_copy: false };
-        Ok(DriverAnswers { local, slots, offered: Vec::new(), facts, _link: link })
+        let (offered, wanted) = (Vec::with_capacity(count.into()), Vec::with_capacity(count.into()));
+        Ok(DriverAnswers { local, slots, count, offered, wanted, facts, _link: link })
     }
 
     pub(in crate::transport) const fn facts(&self) -> &XdpFacts {
@@ -49,14 +55,15 @@ impl DriverAnswers {
 
     /// Answers `sessions` and no others. A slot that the kernel does not set stays as it is: its session has its own end.
     pub(in crate::transport) fn offer(&mut self, sessions: &mut dyn Iterator<Item = DriverSession>) {
-        let wanted: Vec<DriverSession> = sessions.collect();
-        let DriverAnswers { local, slots, offered, .. } = self;
+        let DriverAnswers { local, slots, count, offered, wanted, .. } = self;
+        wanted.extend(sessions);
         offered.retain(|number| {
             let is_wanted = wanted.iter().any(|session| session.session == *number);
-            is_wanted || slots.set(slot_of(*number), &Slot::EMPTY).is_err()
+            is_wanted || slots.set(slot_of(*number, *count), &Slot::EMPTY).is_err()
         });
-        for session in wanted.iter().filter(|session| !offered.contains(&session.session)).collect::<Vec<_>>() {
-            if slots.set(slot_of(session.session), &Slot::of(session, local.ip())).is_ok() {
+        for session in wanted.drain(..) {
+            let is_new = !offered.contains(&session.session);
+            if is_new && slots.set(slot_of(session.session, *count), &Slot::of(&session, local.ip())).is_ok() {
                 offered.push(session.session);
             }
         }
@@ -66,7 +73,7 @@ impl DriverAnswers {
     pub(in crate::transport) fn read(&self, visit: &mut dyn FnMut(u16, DriverCounts)) {
         for session in &self.offered {
             let mut slot = Slot::EMPTY;
-            if self.slots.get(slot_of(*session), &mut slot).is_ok()
+            if self.slots.get(slot_of(*session, self.count), &mut slot).is_ok()
                 && let Some(counts) = Slot::counts(&slot)
             {
                 visit(*session, counts);
@@ -75,8 +82,8 @@ impl DriverAnswers {
     }
 }
 
-fn slot_of(session: u16) -> u32 {
-    u32::from(session & (SLOTS - 1))
+fn slot_of(session: u16, count: u16) -> u32 {
+    u32::from(session & (count - 1))
 }
 
 /// The program where the interface runs programs fastest, and whether that is its driver.
@@ -91,7 +98,11 @@ fn attached(program: &Program, interface: &EthernetInterface) -> io::Result<(Lin
     Err(last.unwrap_or_else(|| io::ErrorKind::Unsupported.into()))
 }
 
-/// The kernel runs the program here without an interface. That needs root, which the tests of the command have too.
+#[cfg(test)]
+#[path = "../../../tests/skip/mod.rs"]
+mod skip;
+
+/// The kernel runs the program here without an interface, for root.
 #[cfg(test)]
 mod tests {
     use latlab_sys::bpf::Program;
@@ -105,6 +116,7 @@ mod tests {
     const PASS: u32 = 2;
     const SEND_BACK: u32 = 3;
     const SESSION: u16 = 0x8123;
+    const SLOTS: u16 = 16;
 
     struct Driver {
         slots: Map,
@@ -138,20 +150,22 @@ mod tests {
                 local_hardware: [2, 0, 0, 0, 0, 1],
                 peer_hardware: [2, 0, 0, 0, 0, 2],
             };
-            let slots = match Map::new(MapKind::Array, Slot::BYTES as u32, SLOTS.into()) {
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied && std::env::var("CI").is_err() => {
+            let loaded = Map::new(MapKind::Array, Slot::BYTES as u32, SLOTS.into())
+                .and_then(|slots| Ok((Program::load(&answering(flow.peer, slots.number(), SLOTS))?, slots)));
+            let (program, slots) = match loaded {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    skip::skip("programs need CAP_BPF and CAP_NET_ADMIN: run as root");
                     return None;
                 }
-                slots => slots.expect("a map"),
+                loaded => loaded.expect("a map and a program"),
             };
-            let program = Program::load(&answering(flow.peer, slots.number(), SLOTS)).expect("a program");
             let driver = Driver { slots, program, flow, size_bytes };
             driver.offer(&session(&flow, size_bytes));
             Some(driver)
         }
 
         fn offer(&self, session: &DriverSession) {
-            self.slots.set(slot_of(SESSION), &Slot::of(session, self.flow.peer.ip())).expect("a slot");
+            self.slots.set(slot_of(SESSION, SLOTS), &Slot::of(session, self.flow.peer.ip())).expect("a slot");
         }
 
         /// Both families, with probes of each form.
@@ -186,7 +200,7 @@ mod tests {
 
         fn counts(&self) -> Option<DriverCounts> {
             let mut slot = Slot::EMPTY;
-            self.slots.get(slot_of(SESSION), &mut slot).expect("a slot");
+            self.slots.get(slot_of(SESSION, SLOTS), &mut slot).expect("a slot");
             Slot::counts(&slot)
         }
     }
@@ -253,16 +267,17 @@ mod tests {
             assert_eq!(driver.verdict(&changed(23, 0x01)), PASS, "a tag without its flag");
             let longer = [payload, &[0]].concat();
             assert_eq!(driver.verdict(&driver.carrying(&longer)), PASS, "a byte more");
+            let mut unchecked = probe.clone();
+            unchecked[header - 2..header].fill(0);
+            assert_eq!(driver.verdict(&unchecked), PASS, "no checksum");
+            let head = [40, 32, 24].into_iter().find(|head| driver.size_bytes >= *head).expect("a form");
+            for cut in driver.size_bytes - head + 1..=probe.len() - 14 {
+                assert_eq!(driver.verdict(&probe[..probe.len() - cut]), PASS, "{cut} bytes less");
+            }
+            assert_eq!(driver.counts(), None);
             let stranger =
                 Driver { flow: Flow { local: with_port(driver.flow.local, 4_001), ..driver.flow }, ..driver };
             assert_eq!(stranger.verdict(&stranger.probe(0)), PASS, "another port");
-            let mut unchecked = probe.clone();
-            unchecked[header - 2..header].fill(0);
-            assert_eq!(stranger.verdict(&unchecked), PASS, "no checksum");
-            for cut in 1..=probe.len() - 14 {
-                assert_eq!(stranger.verdict(&probe[..probe.len() - cut]), PASS, "{cut} bytes less");
-            }
-            assert_eq!(stranger.counts(), None);
         }
     }
 
@@ -301,7 +316,7 @@ mod tests {
             }
             driver.offer(&fresh);
             assert_eq!(driver.verdict(&driver.probe(0)), SEND_BACK);
-            driver.slots.set(slot_of(SESSION), &Slot::EMPTY).expect("a slot");
+            driver.slots.set(slot_of(SESSION, SLOTS), &Slot::EMPTY).expect("a slot");
             assert_eq!(driver.verdict(&driver.probe(1)), PASS, "withdrawn");
         }
     }

@@ -38,11 +38,20 @@ const fn ways(is_veth: bool) -> &'static [Way] {
     if is_veth { &[GENERIC, NATIVE] } else { &[ZERO_COPY, NATIVE, GENERIC] }
 }
 
+/// A spinning end looks at the empty ring so often, some tens of milliseconds, before it looks for an error.
+const LOOKS: u32 = 1 << 20;
 /// A packet that the kernel does not take is tried again so often: in copy mode one call takes 32 packets at most.
 const KICKS: usize = 64;
 
 /// The most bytes of an IP packet that a frame carries.
 pub(super) const PACKET_BYTES_MAX: u32 = FRAME_BYTES[1] - HEADROOM - ETHERNET_BYTES as u32;
+
+/// The frames of a socket: the length of each, and how many are for receiving at first.
+#[derive(Clone, Copy, Debug)]
+struct Frames {
+    bytes: u32,
+    first: u32,
+}
 
 /// The socket, its program, and how it receives.
 #[derive(Debug)]
@@ -55,6 +64,10 @@ pub(super) struct XdpQueue {
     polls: bool,
     /// The interface is gone or down.
     is_gone: bool,
+    /// Packets that were redirected but are no whole datagram with the right checksum.
+    damaged: u64,
+    /// Looks at the empty ring since the last look for an error.
+    looks: u32,
 }
 
 impl XdpQueue {
@@ -64,12 +77,13 @@ impl XdpQueue {
         queue: u32,
         flow: &Match,
         busy_polls: bool,
+        first_frames: u32,
     ) -> Result<XdpQueue, TransportError> {
         let refused = |source| TransportError::Xdp { interface: interface.name.clone(), queue, source };
-        let frame_bytes = frame_bytes(interface.mtu_bytes);
+        let frames = Frames { bytes: frame_bytes(interface.mtu_bytes), first: first_frames };
         let mut last = None;
         for way in ways(interface.is_veth) {
-            match attached(interface.index, queue, flow, *way, frame_bytes) {
+            match attached(interface.index, queue, flow, *way, frames) {
                 Ok((socket, sockets, link)) => {
                     if busy_polls {
                         socket.set_busy_poll(defaults::BUSY_POLL_US).map_err(refused)?;
@@ -82,6 +96,8 @@ impl XdpQueue {
                         _link: link,
                         polls: busy_polls,
                         is_gone: false,
+                        damaged: 0,
+                        looks: 0,
                     });
                 }
                 // Another way needs the same permission.
@@ -106,8 +122,10 @@ impl XdpQueue {
     /// ENOBUFS: the kernel has not sent the earlier packets. The interface is down or gone.
     #[inline]
     pub(super) fn send(&mut self, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
-        self.queue(write)?;
-        self.flush()
+        let queued = self.queue(write);
+        // Frames come back when the kernel has sent what is queued.
+        self.flush()?;
+        queued
     }
 
     /// Puts a packet into the ring; it leaves at the next [`XdpQueue::flush`].
@@ -139,7 +157,9 @@ impl XdpQueue {
     #[inline]
     pub(super) fn receive<T>(&mut self, read: impl FnOnce(&Datagram<'_>) -> Option<T>) -> Option<T> {
         let received = self.socket.receive()?;
-        let answer = parse(self.socket.packet(&received)).as_ref().and_then(read);
+        let datagram = parse(self.socket.packet(&received));
+        self.damaged += u64::from(datagram.is_none());
+        let answer = datagram.as_ref().and_then(read);
         self.socket.give_back(received.into_frame());
         answer
     }
@@ -155,6 +175,10 @@ impl XdpQueue {
         }
         let span = match wait.step(max_wait) {
             WaitStep::Receive => {
+                self.looks = self.looks.wrapping_add(1);
+                if self.looks.is_multiple_of(LOOKS) {
+                    self.check()?;
+                }
                 self.socket.wake(self.polls)?;
                 return Ok(false);
             }
@@ -163,15 +187,22 @@ impl XdpQueue {
         };
         let is_readable = readiness::readable_within(self.socket.as_fd(), span.0)?;
         if !is_readable {
-            // The kernel wakes nothing up when it takes the interface away.
-            connection::take_error(self.socket.as_fd())?;
+            self.check()?;
         }
         Ok(is_readable)
     }
 
-    /// Packets that were lost at the socket; `None` if the kernel does not say.
+    /// Whether the interface is still there: the kernel wakes nothing up when it takes it away, and says so once.
+    #[cold]
+    fn check(&mut self) -> io::Result<()> {
+        let checked = connection::take_error(self.socket.as_fd());
+        self.is_gone |= checked.is_err();
+        checked
+    }
+
+    /// Packets that were lost at the socket, damaged ones among them; `None` if the kernel does not say.
     pub(super) fn drops(&self) -> Option<u64> {
-        self.socket.drops().ok().map(|drops| drops.ring_full + drops.no_frame + drops.other)
+        self.socket.drops().ok().map(|drops| drops.ring_full + drops.no_frame + drops.other + self.damaged)
     }
 }
 
@@ -193,17 +224,11 @@ pub(super) fn places(interface: &EthernetInterface) -> impl Iterator<Item = Atta
 }
 
 /// Program, socket and map, in the order in which drivers accept them: a driver that copies nothing needs the program first.
-fn attached(
-    interface: u32,
-    queue: u32,
-    flow: &Match,
-    way: Way,
-    frame_bytes: u32,
-) -> io::Result<(XdpSocket, Map, Link)> {
+fn attached(interface: u32, queue: u32, flow: &Match, way: Way, frames: Frames) -> io::Result<(XdpSocket, Map, Link)> {
     let sockets = Map::new(MapKind::XdpSockets, 4, queue + 1)?;
     let program = Program::load(&steering(flow, sockets.number()))?;
     let link = program.attach(interface, way.attach)?;
-    let socket = XdpSocket::open(interface, queue, way.copy, frame_bytes)?;
+    let socket = XdpSocket::open(interface, queue, way.copy, frames.bytes, frames.first)?;
     sockets.set_socket(queue, socket.as_fd())?;
     Ok((socket, sockets, link))
 }

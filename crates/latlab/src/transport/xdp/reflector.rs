@@ -16,6 +16,9 @@ use crate::transport::interface::{ReflectorSocket, SocketReport};
 use crate::transport::wait::WaitStrategy;
 use crate::units::Nanos;
 
+/// Frames for a tenth of a second of 5,000 packets a second.
+const FIRST_FRAMES: u32 = 512;
+
 /// Datagrams to one address and port, from any sender, that pass the network stack by.
 #[derive(Debug)]
 pub struct XdpReflector {
@@ -45,7 +48,7 @@ impl XdpReflector {
         let interface = route::holding(local.ip()).map_err(bind_error)?;
         let wait = WaitStrategy::of_stream(wait);
         let steered = Match { to: local, from: None };
-        let queue = XdpQueue::open(&interface, queue, &steered, wait.busy_polls())?;
+        let queue = XdpQueue::open(&interface, queue, &steered, wait.busy_polls(), FIRST_FRAMES)?;
         let local_hardware = interface.hardware;
         Ok(XdpReflector { queue, wait, local, local_hardware, newest: None, _reserved: reserved })
     }

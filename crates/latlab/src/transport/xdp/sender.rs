@@ -16,6 +16,9 @@ use crate::transport::udp::UdpTransport;
 use crate::transport::wait::WaitStrategy;
 use crate::units::Nanos;
 
+/// Frames for the answers to one sender.
+const FIRST_FRAMES: u32 = 256;
+
 /// A UDP flow that passes the network stack by: its packets are written to and read from frames of an AF_XDP socket.
 #[derive(Debug)]
 pub struct XdpTransport {
@@ -44,7 +47,7 @@ impl XdpTransport {
         let headers = HeaderTemplate::new(&flow, path.dscp.unwrap_or(0));
         let spec = path.xdp.unwrap_or_default();
         let steered = Match { to: local, from: Some(peer) };
-        let queue = XdpQueue::open(&interface, spec.queue, &steered, wait.busy_polls())?;
+        let queue = XdpQueue::open(&interface, spec.queue, &steered, wait.busy_polls(), FIRST_FRAMES)?;
         let unfragmented_bytes = Some(payload_bytes_max(&interface, peer));
         let path = OpenPath { local, peer, unfragmented_bytes, send_buffer_bytes: None };
         Ok(XdpTransport { queue, headers, wait, path, reserved })
