@@ -25,6 +25,8 @@ const BUDGET_FRAMES: c_int = 64;
 const RING_ENTRIES: u32 = 1_024;
 /// Of the ring that frames are given back by: the kernel passes a packet on before it counts its frame as taken from here.
 const FILL_ENTRIES: u32 = 2 * RING_ENTRIES;
+/// Likewise: older kernels return a sent frame before they count its entry as taken.
+const TRANSMIT_ENTRIES: u32 = 2 * RING_ENTRIES;
 
 /// How the kernel passes frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +42,7 @@ pub enum CopyMode {
 pub struct XdpDrops {
     /// The ring of received packets was full.
     pub ring_full: u64,
-    /// No frame was free.
-    pub no_frame: u64,
-    /// For other reasons.
+    /// No frame was free, or for other reasons.
     pub other: u64,
 }
 
@@ -92,7 +92,7 @@ impl XdpSocket {
             (libc::XDP_UMEM_FILL_RING, FILL_ENTRIES),
             (libc::XDP_UMEM_COMPLETION_RING, RING_ENTRIES),
             (libc::XDP_RX_RING, RING_ENTRIES),
-            (libc::XDP_TX_RING, RING_ENTRIES),
+            (libc::XDP_TX_RING, TRANSMIT_ENTRIES),
         ] {
             set(fd.as_fd(), libc::SOL_XDP, ring, &entries)?;
         }
@@ -110,19 +110,19 @@ impl XdpSocket {
             io::Result::Ok((Arc::new(mapping), Layout::from(offsets)))
         };
         let number = size_of::<u64>();
-        let map_descriptors = |offsets, page_offset: libc::off_t| {
-            map(offsets, page_offset as u64, RING_ENTRIES, size_of::<libc::xdp_desc>())
+        let map_descriptors = |offsets, page_offset: libc::off_t, entries| {
+            map(offsets, page_offset as u64, entries, size_of::<libc::xdp_desc>())
         };
         let (fill, fill_layout) = map(offsets.fr, libc::XDP_UMEM_PGOFF_FILL_RING, FILL_ENTRIES, number)?;
         let (completion, completion_layout) =
             map(offsets.cr, libc::XDP_UMEM_PGOFF_COMPLETION_RING, RING_ENTRIES, number)?;
-        let (receive, receive_layout) = map_descriptors(offsets.rx, libc::XDP_PGOFF_RX_RING)?;
-        let (transmit, transmit_layout) = map_descriptors(offsets.tx, libc::XDP_PGOFF_TX_RING)?;
+        let (receive, receive_layout) = map_descriptors(offsets.rx, libc::XDP_PGOFF_RX_RING, RING_ENTRIES)?;
+        let (transmit, transmit_layout) = map_descriptors(offsets.tx, libc::XDP_PGOFF_TX_RING, TRANSMIT_ENTRIES)?;
         Ok(XdpSocket {
             fill: Producer::new(&fill, fill_layout, FILL_ENTRIES),
             completion: Consumer::new(&completion, completion_layout, RING_ENTRIES),
             receive: Consumer::new(&receive, receive_layout, RING_ENTRIES),
-            transmit: Producer::new(&transmit, transmit_layout, RING_ENTRIES),
+            transmit: Producer::new(&transmit, transmit_layout, TRANSMIT_ENTRIES),
             fd,
             umem,
             free,
@@ -218,7 +218,7 @@ impl XdpSocket {
     #[inline]
     pub fn transmit(&mut self, frame: Frame, bytes: usize) {
         let descriptor = libc::xdp_desc { addr: frame.into_address(), len: bytes as u32, options: 0 };
-        // As many frames are for sending as the ring has entries.
+        // Half as many frames are for sending as the ring has entries.
         let queued = self.transmit.push(descriptor);
         debug_assert!(queued, "more frames than entries");
     }
@@ -272,7 +272,7 @@ impl XdpSocket {
         read_option(self.fd.as_fd(), libc::XDP_STATISTICS, &mut statistics)?;
         Ok(XdpDrops {
             ring_full: statistics.rx_ring_full,
-            no_frame: statistics.rx_fill_ring_empty_descs,
+            // A lack of frames is counted here too when packets are copied, and as attempts of the driver when not.
             other: statistics.rx_dropped + statistics.rx_invalid_descs,
         })
     }

@@ -11,12 +11,12 @@ use super::{MeasureError, Peer};
 use crate::clock::Monotonic;
 use crate::facts::{ExperimentFacts, IntervalCounts, SettingFacts, StreamInterval};
 use crate::host::placement;
-use crate::plan::{EndSpec, PingSpec, RunSpec, Schedule, StopWhen, Warmup, defaults};
+use crate::plan::{EndSpec, PathSpec, PingSpec, Reflect, RunSpec, Schedule, StopWhen, Warmup, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{EventLog, Finished, RecordingError, RecordingWriter, Store};
 use crate::session::{self, NativeSession, PreSharedKey, SessionParams, random_bytes};
-use crate::transport::{PathTransport, TransportError, TransportFamily};
+use crate::transport::{OpenPath, PathTransport, TransportError, TransportFamily, frame_payload_bytes};
 use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::StreamTerms;
 
@@ -145,6 +145,15 @@ impl CpuSource {
             CpuSource::Unknown => None,
         }
     }
+}
+
+/// The most bytes of payload on a path with an end past the network stack, which takes whole packets; `None` if both ends
+/// have sockets of the kernel, or if the path is not known.
+pub(crate) fn whole_packet_bytes(spec: &PathSpec, path: OpenPath) -> Option<u32> {
+    let reflect = spec.xdp?.reflect;
+    let most_bytes = path.unfragmented_bytes?;
+    let received_bytes = frame_payload_bytes(path.peer.is_ipv6());
+    Some(if reflect == Reflect::Xdp { most_bytes.min(received_bytes) } else { most_bytes })
 }
 
 /// The lifetime that a session is opened with.

@@ -36,4 +36,4 @@ pub use tcp_reflector::TcpReflector;
 pub use udp::{UdpStream, UdpTransport, local_address_towards};
 pub use udp_reflector::UdpReflector;
 pub use wait::WaitStrategy;
-pub use xdp::{XdpReflector, XdpTransport};
+pub use xdp::{XdpReflector, XdpTransport, frame_payload_bytes};

@@ -222,6 +222,8 @@ pub(super) fn steal(kind: Kind, name: &str, end: &EndFacts) -> Option<Caveat> {
 
 /// The longest message of the DDS library unless its configuration says otherwise.
 const DDS_MESSAGE_BYTES: u32 = 14_720;
+/// The default of MaxRexmitMessageSize, of samples that a reliable writer repeats.
+const DDS_REPEATED_BYTES: u32 = 1_456;
 /// The default of FragmentSize.
 const DDS_FRAGMENT_BYTES: u32 = 1_344;
 
@@ -261,13 +263,17 @@ fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
 /// Fragments of IP over DDS, whose library puts samples, or parts of long ones, into datagrams. `max_bytes`: the longest
 /// sample in one packet.
 fn sample_fragmentation(manifest: &Manifest, dds: DdsSpec, max_bytes: u32, surely: &str) -> Option<Caveat> {
-    const SETTING: &str = "a smaller MaxMessageSize in `CYCLONEDDS_URI` of both ends (docs/dds.md)";
+    const SETTING: &str =
+        "a smaller MaxMessageSize and MaxRexmitMessageSize in `CYCLONEDDS_URI` of both ends (docs/dds.md)";
     let datagram_bytes = dds.datagram_bytes(max_bytes);
     let library = LibraryMessages::of(manifest, dds);
-    let fits_here = library.longest_bytes.is_some_and(|longest_bytes| longest_bytes & !3 <= datagram_bytes);
-    let is_up_stream = manifest.spec.stream().is_some_and(|stream| stream.direction == Direction::Up);
+    let direction = manifest.spec.stream().map(|stream| stream.direction);
+    let is_one_host = manifest.spec.target.is_this_host();
+    // Of a down-stream only the other end writes.
+    let writes_here = is_one_host || direction != Some(Direction::Down);
+    let fits_here = !writes_here || library.longest_bytes.is_some_and(|longest| longest & !3 <= datagram_bytes);
     // The other end's library has its defaults, unless it was set there.
-    let fits_there = is_up_stream || manifest.spec.target.is_this_host() || DDS_MESSAGE_BYTES <= datagram_bytes;
+    let fits_there = is_one_host || direction == Some(Direction::Up) || DDS_MESSAGE_BYTES <= datagram_bytes;
     if fits_here && fits_there {
         return None;
     }
@@ -283,6 +289,7 @@ fn sample_fragmentation(manifest: &Manifest, dds: DdsSpec, max_bytes: u32, surel
     // A writer does not append a HEARTBEAT to every message, and a paced sender fills few batches.
     let without_heartbeat = datagram_bytes + dds.heartbeat_bytes();
     let is_certain = !library.is_set
+        && writes_here
         && match size_bytes > max_bytes {
             true => dds.datagram_bytes(size_bytes) > without_heartbeat,
             false => {
@@ -333,6 +340,11 @@ impl LibraryMessages {
             let fragments = fragment.saturating_mul((message / fragment).max(1));
             message.max(fragments.next_multiple_of(4).saturating_add(headers))
         });
+        let repeated = value("/MaxRexmitMessageSize/", DDS_REPEATED_BYTES);
+        let longest_bytes = match dds.reliability {
+            Reliability::Reliable => longest_bytes.zip(repeated).map(|(longest, repeated)| longest.max(repeated)),
+            Reliability::BestEffort => longest_bytes,
+        };
         LibraryMessages { longest_bytes, is_set: set("/MaxMessageSize/").or(set("/FragmentSize/")).is_some() }
     }
 }

@@ -471,17 +471,20 @@ fn samples_within_the_mtu_are_not_fragmented() {
 /// What this end has set is known of the writer at the other end on one host only.
 #[test]
 fn messages_within_the_mtu_are_not_fragmented() {
-    let cut = |target: Target, set: &[&str]| {
+    let found = |target: Target, reliability, set: &[&str]| {
         let mut source = quiet(CLOSED, closed_loop());
         source.manifest.spec.target = target;
-        source.manifest.run.conditions.extend(unfragmented(Some("1408")));
+        let dds = DdsSpec { reliability, ..DdsSpec::default() };
+        source.manifest.run.conditions.extend(unfragmented(Some(&dds.sample_bytes(1_472).to_string())));
         let configuration = set.iter().map(|line| (*line).to_owned()).collect();
         source.manifest.run.dds = Some(DdsFacts { configuration, ..DdsFacts::default() });
         let ping = ping(&mut source.manifest);
-        (ping.transport, ping.path.dds, ping.size_bytes) = (TransportKind::Dds, Some(DdsSpec::default()), 8_000);
-        find(&source, "fragmentation").is_some()
+        (ping.transport, ping.path.dds, ping.size_bytes) = (TransportKind::Dds, Some(dds), 8_000);
+        find(&source, "fragmentation")
     };
-    let message = |value: &str| format!("Domain/General/MaxMessageSize/#text: {value}");
+    let (best_effort, reliable) = (Reliability::BestEffort, Reliability::Reliable);
+    let cut = |set: &[&str]| found(Target::Lab, best_effort, set).is_some();
+    let setting = |name: &str, value: &str| format!("Domain/General/{name}/#text: {value}");
     for (value, is_cut) in [
         ("1456 B", false),
         ("1475 B", false),
@@ -491,13 +494,21 @@ fn messages_within_the_mtu_are_not_fragmented() {
         ("65500 B", true),
         ("huge", true),
     ] {
-        assert_eq!(cut(Target::Lab, &[&message(value)]), is_cut, "{value}");
+        assert_eq!(cut(&[&setting("MaxMessageSize", value)]), is_cut, "{value}");
     }
-    assert!(cut(Target::Host { host: "h".into(), port: 9862 }, &[&message("1456 B")]));
+    let message = setting("MaxMessageSize", "1456 B");
     for (fragment, is_cut) in [("1404 B", false), ("1405 B", true), ("4000 B", true)] {
-        let set = [message("1456 B"), format!("Domain/General/FragmentSize/#text: {fragment}")];
-        assert_eq!(cut(Target::Lab, &[&set[0], &set[1]]), is_cut, "{fragment}");
+        assert_eq!(cut(&[&message, &setting("FragmentSize", fragment)]), is_cut, "{fragment}");
     }
+    // What a reliable writer repeats has 16 bytes more, and a limit of its own.
+    let fragments = [setting("FragmentSize", "1388 B"), setting("FragmentSize", "1392 B")];
+    assert_eq!(found(Target::Lab, reliable, &[&message, &fragments[0]]), None);
+    assert!(found(Target::Lab, reliable, &[&message, &fragments[1]]).is_some());
+    let repeated = setting("MaxRexmitMessageSize", "1480 B");
+    assert!(found(Target::Lab, reliable, &[&message, &repeated]).is_some());
+    let afar = found(Target::Host { host: "h".into(), port: 9862 }, best_effort, &[&message]).expect("a caveat");
+    assert_eq!(afar.severity, Severity::Note);
+    assert!(afar.message.starts_with("at the reflector, samples of 8,000 B may be cut"), "{afar:?}");
 }
 
 #[test]

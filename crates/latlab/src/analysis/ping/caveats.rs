@@ -198,7 +198,7 @@ fn send_failed(manifest: &Manifest, counts: &Counts, errors: &SendErrors) -> Opt
             format!("the kernel refused {probes}, mostly with: {reason}{cost}"),
             "check route, `--size` with `--df`, and the send buffer",
         ),
-        false if gave_up_waiting(manifest, errors) => (
+        false if *number == EAGAIN && gave_up_waiting(manifest, errors) => (
             format!("the writer waited 100 ms for acknowledgements, and gave up {probes}, mostly with: {reason}{cost}"),
             "see whether the reflector still runs; a CPU of its own for it (`--peer-cpu`, `serve --cpu`)",
         ),

@@ -13,8 +13,8 @@ use crate::cli::args::{
 use crate::console::Verbosity;
 use crate::plan::{
     BareReceiver, Direction, EndSpec, Pace, PaceError, PacketSize, PathSpec, PingSpec, Plan, Protocol, RateSearchSpec,
-    RunSpec, Schedule, SendMode, SenderSocketOptions, StopWhen, StreamRunSpec, SummaryDefaults, Target, TransportKind,
-    Warmup, Work, defaults,
+    Reflect, RunSpec, Schedule, SendMode, SenderSocketOptions, StopWhen, StreamRunSpec, SummaryDefaults, Target,
+    TransportKind, Warmup, Work, defaults,
 };
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate, parse_percent, typed_percent, typed_span};
@@ -182,6 +182,9 @@ fn fits_sockets(transport: TransportKind, typed: &StreamArgs) -> Result<(), Requ
     match options.into_iter().find(|(_, given)| *given) {
         Some((option, _)) if transport == TransportKind::Dds => Err(dds::own_sockets(option)),
         Some((option, _)) if transport == TransportKind::Xdp => Err(xdp::no_kernel_socket(option)),
+        Some((option @ "--mode gso", _)) if typed.xdp.reflect == Some(Reflect::Xdp) => {
+            Err(xdp::no_merged_packets(option))
+        }
         _ if batches && transport != TransportKind::Dds => Err(RequestError::OutOfPlace {
             option: "--mode batch",
             with: format!("--transport {}", transport.word()),

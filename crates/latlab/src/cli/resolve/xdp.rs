@@ -95,6 +95,12 @@ pub(super) fn no_kernel_socket(option: &'static str) -> RequestError {
     out_of_place(option, TransportKind::Xdp, "packets leave through no socket of the kernel", "leave it out")
 }
 
+/// The error of an `option` that makes the kernel pass on packets that it has not cut yet.
+pub(super) fn no_merged_packets(option: &'static str) -> RequestError {
+    let cause = "an AF_XDP socket receives single packets, and a virtual device passes on what it has not cut";
+    RequestError::OutOfPlace { option, with: "--reflect xdp".into(), cause, hint: "`--mode sendmmsg`" }
+}
+
 /// Refuses a service over AF_XDP: on the wire it would be that over UDP.
 pub(super) fn not_served(transport: TransportKind) -> Result<(), RequestError> {
     match transport {

@@ -9,7 +9,9 @@ use super::sequence::ProbeSequence;
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{ReflectorReport, WakeupFacts};
 use crate::measure::manifest::{add_closing_facts, opening_manifest};
-use crate::measure::run::{MeasuredRun, RunContext, RunEnd, SessionOptions, SessionTraffic, open_placed};
+use crate::measure::run::{
+    MeasuredRun, RunContext, RunEnd, SessionOptions, SessionTraffic, open_placed, whole_packet_bytes,
+};
 use crate::measure::stop_signal::StopSignal;
 use crate::measure::wakeup::{TimerThread, measure_wakeups_during};
 use crate::measure::{CpuSource, MeasureError, Slice};
@@ -68,8 +70,8 @@ impl<F: TransportFamily> MeasuredRun for PingRun<F> {
         let (path, peer, stop) = (&ping.path, context.peer().address(), context.stop);
         let options = PathOptions { path, peer, wait, stop };
         let mut transport = open_placed::<F, _>(&spec.here, || F::open(&options))?;
-        match transport.path().unfragmented_bytes {
-            Some(most_bytes) if ping.path.xdp.is_some() && ping.size_bytes > most_bytes => {
+        match whole_packet_bytes(&ping.path, transport.path()) {
+            Some(most_bytes) if ping.size_bytes > most_bytes => {
                 return Err(SendModeError::TooLongForXdp { size_bytes: ping.size_bytes, most_bytes }.into());
             }
             _ => {}

@@ -16,7 +16,7 @@ use super::sessions::{ConcurrentProbes, FlowOptions, ProbeSession, ReadyFlow};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{ConnectionFacts, DdsFacts, StageFacts, StreamFacts};
 use crate::measure::manifest::{add_closing_facts, opening_manifest};
-use crate::measure::run::{MeasuredRun, RunContext, RunEnd};
+use crate::measure::run::{MeasuredRun, RunContext, RunEnd, whole_packet_bytes};
 use crate::measure::stop_signal::StopSignal;
 use crate::measure::{LiveRates, MeasureError, Peer, Slice};
 use crate::plan::{Family, PacketSize, RunSpec, SendMode, StreamRunSpec, Work, defaults};
@@ -333,11 +333,11 @@ fn with_known_size(spec: &RunSpec, path: OpenPath) -> Result<RunSpec, MeasureErr
     let Work::Stream(stream) = &mut spec.work else { return Ok(spec) };
     let size_bytes = stream.size.settled(family, path.unfragmented_bytes);
     stream.size = PacketSize::Bytes(size_bytes);
+    if let Some(most_bytes) = whole_packet_bytes(&stream.path, path).filter(|most_bytes| size_bytes > *most_bytes) {
+        return Err(SendModeError::TooLongForXdp { size_bytes, most_bytes }.into());
+    }
     match (stream.sending.mode, path.unfragmented_bytes) {
         (SendMode::Gso, Some(most)) if size_bytes > most => Err(SendModeError::SegmentOverMtu { size_bytes }.into()),
-        (_, Some(most_bytes)) if size_bytes > most_bytes && stream.path.xdp.is_some() => {
-            Err(SendModeError::TooLongForXdp { size_bytes, most_bytes }.into())
-        }
         (_, Some(most)) if size_bytes > most && stream.path.dont_fragment => {
             Err(SendModeError::TooLong { size_bytes }.into())
         }

@@ -150,15 +150,14 @@ mod tests {
                 local_hardware: [2, 0, 0, 0, 0, 1],
                 peer_hardware: [2, 0, 0, 0, 0, 2],
             };
-            let loaded = Map::new(MapKind::Array, Slot::BYTES as u32, SLOTS.into())
-                .and_then(|slots| Ok((Program::load(&answering(flow.peer, slots.number(), SLOTS))?, slots)));
-            let (program, slots) = match loaded {
+            let slots = match Map::new(MapKind::Array, Slot::BYTES as u32, SLOTS.into()) {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    skip::skip("programs need CAP_BPF and CAP_NET_ADMIN: run as root");
+                    skip::skip(format_args!("programs need CAP_BPF and CAP_NET_ADMIN: {error}"));
                     return None;
                 }
-                loaded => loaded.expect("a map and a program"),
+                slots => slots.expect("a map"),
             };
+            let program = Program::load(&answering(flow.peer, slots.number(), SLOTS)).expect("a program");
             let driver = Driver { slots, program, flow, size_bytes };
             driver.offer(&session(&flow, size_bytes));
             Some(driver)

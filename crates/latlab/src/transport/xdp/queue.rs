@@ -202,7 +202,7 @@ impl XdpQueue {
 
     /// Packets that were lost at the socket, damaged ones among them; `None` if the kernel does not say.
     pub(super) fn drops(&self) -> Option<u64> {
-        self.socket.drops().ok().map(|drops| drops.ring_full + drops.no_frame + drops.other + self.damaged)
+        self.socket.drops().ok().map(|drops| drops.ring_full + drops.other + self.damaged)
     }
 }
 
@@ -247,8 +247,13 @@ fn facts(interface: &EthernetInterface, queue: u32, way: Way) -> XdpFacts {
     }
 }
 
+/// The most bytes of payload that an AF_XDP socket receives in one packet.
+pub const fn frame_payload_bytes(ipv6: bool) -> u32 {
+    PACKET_BYTES_MAX - (header_bytes(ipv6) - ETHERNET_BYTES) as u32
+}
+
 /// The most bytes of payload in one packet on `interface`.
 pub(super) fn payload_bytes_max(interface: &EthernetInterface, peer: SocketAddr) -> u32 {
     let headers = header_bytes(peer.is_ipv6()) - ETHERNET_BYTES;
-    interface.mtu_bytes.min(PACKET_BYTES_MAX) - headers as u32
+    (interface.mtu_bytes - headers as u32).min(frame_payload_bytes(peer.is_ipv6()))
 }
