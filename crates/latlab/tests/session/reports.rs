@@ -92,7 +92,7 @@ fn what_the_driver_has_answered_is_reported() {
     let params = wishes(1).with_answers_in_driver();
     let mut stage = Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)));
     let clock = stage.clock.clone();
-    let refused = open(&mut stage, &clock, Some(&key(1)), &params, &NEVER).expect_err("there is no program");
+    let refused = open(&mut stage, &clock, Some(&key(1)), &params, &NEVER).expect_err("this reflector lacks a program");
     assert!(matches!(refused, SessionError::NotInDriver { .. }), "{refused:?}");
 
     let mut stage = Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)));
