@@ -40,7 +40,7 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         queue: Option<u32>,
         /// A program in the network driver answers, in front of the socket; not written if not.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         in_driver: bool,
     },
     /// Find, change or restore settings of the agent's host.
@@ -204,11 +204,6 @@ pub(super) fn frame_of(message: &impl Serialize) -> Vec<u8> {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 #[cfg(test)]

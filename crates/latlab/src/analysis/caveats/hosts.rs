@@ -6,8 +6,7 @@ use crate::analysis::limits::STEAL;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause, Restoration, SettingFacts};
 use crate::plan::{
-    DdsSpec, Direction, EndSpec, Kind, Pace, Plan, Reliability, RunSpec, SendMode, Setting, Side, Target, WaitMode,
-    defaults,
+    DdsSpec, Direction, EndSpec, Kind, Pace, Plan, RunSpec, SendMode, Setting, Side, Target, WaitMode, defaults,
 };
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, percent};
@@ -222,10 +221,8 @@ pub(super) fn steal(kind: Kind, name: &str, end: &EndFacts) -> Option<Caveat> {
 
 /// The longest message of the DDS library unless its configuration says otherwise.
 const DDS_MESSAGE_BYTES: u32 = 14_720;
-/// The default of MaxRexmitMessageSize, of samples that a reliable writer repeats.
-const DDS_REPEATED_BYTES: u32 = 1_456;
-/// The default of FragmentSize.
-const DDS_FRAGMENT_BYTES: u32 = 1_344;
+/// Settings of the library that change how long its datagrams are.
+const DDS_SIZES: [&str; 3] = ["/MaxMessageSize/", "/MaxRexmitMessageSize/", "/FragmentSize/"];
 
 fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
     let path = manifest.spec.path()?;
@@ -261,104 +258,43 @@ fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
 }
 
 /// Fragments of IP over DDS, whose library puts samples, or parts of long ones, into datagrams. `max_bytes`: the longest
-/// sample in one packet.
+/// sample in one packet. Settings of the library may keep datagrams short, or make them longer.
 fn sample_fragmentation(manifest: &Manifest, dds: DdsSpec, max_bytes: u32, surely: &str) -> Option<Caveat> {
-    const SETTING: &str =
-        "a smaller MaxMessageSize and MaxRexmitMessageSize in `CYCLONEDDS_URI` of both ends (docs/dds.md)";
+    let configuration = manifest.run.dds.as_ref().map_or(&[][..], |dds| &dds.configuration);
+    let is_set = configuration.iter().any(|line| DDS_SIZES.iter().any(|name| line.contains(name)));
     let datagram_bytes = dds.datagram_bytes(max_bytes);
-    let library = LibraryMessages::of(manifest, dds);
-    let direction = manifest.spec.stream().map(|stream| stream.direction);
-    let is_one_host = manifest.spec.target.is_this_host();
-    // Of a down-stream only the other end writes.
-    let writes_here = is_one_host || direction != Some(Direction::Down);
-    let fits_here = !writes_here || library.longest_bytes.is_some_and(|longest| longest & !3 <= datagram_bytes);
-    // The other end's library has its defaults, unless it was set there.
-    let fits_there = is_one_host || direction == Some(Direction::Up) || DDS_MESSAGE_BYTES <= datagram_bytes;
-    if fits_here && fits_there {
+    if !is_set && DDS_MESSAGE_BYTES <= datagram_bytes {
         return None;
     }
-    let stream = manifest.spec.stream();
+    let (stream, size_bytes) = (manifest.spec.stream(), manifest.spec.size_bytes()?);
     let batched = stream.filter(|stream| stream.sending.mode == SendMode::Batch);
     let batch = batched.map_or(1, |stream| u32::from(stream.sending.batch));
-    let size_bytes = manifest.spec.size_bytes()?;
-    let fit = dds.samples_in(datagram_bytes, size_bytes);
-    let is_long_batch = batch > fit;
-    if size_bytes <= max_bytes && !is_long_batch {
-        return None;
-    }
-    // A writer does not append a HEARTBEAT to every message, and a paced sender fills few batches.
+    // A writer does not append a HEARTBEAT to every message, a paced sender fills few batches, and of a down-stream only
+    // the other end writes.
     let without_heartbeat = datagram_bytes + dds.heartbeat_bytes();
-    let is_certain = !library.is_set
-        && writes_here
-        && match size_bytes > max_bytes {
-            true => dds.datagram_bytes(size_bytes) > without_heartbeat,
-            false => {
-                dds.samples_in(without_heartbeat, size_bytes) < batch
-                    && batched.is_some_and(|stream| stream.pace == Pace::Max)
-            }
-        };
-    let surely = if is_certain { surely } else { "may be" };
-    let (what, fit, remedy) = match size_bytes > max_bytes {
-        true => (
-            format!("samples of {}", bytes(size_bytes.into())),
-            bytes(max_bytes.into()),
-            format!("`--size {max_bytes}`"),
-        ),
-        false => {
-            (format!("batches of up to {batch} samples"), fit.to_string(), format!("`--batch {fit}`, `--mode send`"))
-        }
+    let is_down = stream.is_some_and(|stream| stream.direction == Direction::Down);
+    let (what, fit, remedy, is_certain) = if size_bytes > max_bytes {
+        let samples = format!("samples of {}", bytes(size_bytes.into()));
+        let is_certain = dds.datagram_bytes(size_bytes) > without_heartbeat;
+        (samples, bytes(max_bytes.into()), format!("`--size {max_bytes}`"), is_certain)
+    } else {
+        let fit = dds.samples_in(datagram_bytes, size_bytes);
+        let is_paced = batched.filter(|_| batch > fit)?.pace != Pace::Max;
+        let is_certain = !is_paced && dds.samples_in(without_heartbeat, size_bytes) < batch;
+        let samples = format!("batches of up to {batch} samples");
+        (samples, fit.to_string(), format!("`--batch {fit}`, `--mode send`"), is_certain)
     };
-    let (severity, whose) = if fits_here { (Severity::Note, "at the reflector, ") } else { (Severity::Warning, "") };
+    let surely = if is_certain && !is_set && !is_down { surely } else { "may be" };
     Some(Caveat::new(
-        severity,
+        if is_set { Severity::Note } else { Severity::Warning },
         "fragmentation",
-        format!("{whose}{what} {surely} cut into fragments: {fit} fit into one packet"),
+        format!("{what} {surely} cut into fragments: {fit} fit into one packet"),
         "one lost fragment loses its samples, or delays reliable ones, and putting it together takes time",
-        format!("{remedy}, or {SETTING}"),
+        format!(
+            "{remedy}, or datagrams of at most {} by `CYCLONEDDS_URI` of both ends (docs/dds.md)",
+            bytes(datagram_bytes.into())
+        ),
     ))
-}
-
-/// The datagrams that the library of this end sends, by its settings.
-struct LibraryMessages {
-    /// The longest UDP payload; `None` if a setting is not understood.
-    longest_bytes: Option<u32>,
-    /// A setting is not the default.
-    is_set: bool,
-}
-
-impl LibraryMessages {
-    /// A long sample leaves in messages of as many fragments as fit, or of one that does not; each with 68 bytes of headers,
-    /// and 16 more if a reliable writer repeats it. It is filled up to a multiple of 4 bytes.
-    fn of(manifest: &Manifest, dds: DdsSpec) -> LibraryMessages {
-        let configuration = manifest.run.dds.as_ref().map_or(&[][..], |dds| &dds.configuration);
-        let set = |name: &str| configuration.iter().find(|line| line.contains(name));
-        let value = |name: &str, usual| set(name).map_or(Some(usual), |line| memory_bytes(line));
-        let headers = if dds.reliability == Reliability::Reliable { 84 } else { 68 };
-        let message = value("/MaxMessageSize/", DDS_MESSAGE_BYTES);
-        let fragment = value("/FragmentSize/", DDS_FRAGMENT_BYTES).filter(|bytes| *bytes > 0);
-        let longest_bytes = message.zip(fragment).map(|(message, fragment)| {
-            let fragments = fragment.saturating_mul((message / fragment).max(1));
-            message.max(fragments.next_multiple_of(4).saturating_add(headers))
-        });
-        let repeated = value("/MaxRexmitMessageSize/", DDS_REPEATED_BYTES);
-        let longest_bytes = match dds.reliability {
-            Reliability::Reliable => longest_bytes.zip(repeated).map(|(longest, repeated)| longest.max(repeated)),
-            Reliability::BestEffort => longest_bytes,
-        };
-        LibraryMessages { longest_bytes, is_set: set("/MaxMessageSize/").or(set("/FragmentSize/")).is_some() }
-    }
-}
-
-/// The value in `Domain/General/MaxMessageSize/#text: 14720 B`.
-fn memory_bytes(line: &str) -> Option<u32> {
-    let (number, unit) = line.rsplit_once(": ")?.1.split_once(' ')?;
-    let scale = match unit {
-        "B" => 1,
-        "kB" | "KiB" => 1 << 10,
-        "MB" | "MiB" => 1 << 20,
-        _ => return None,
-    };
-    number.parse::<u32>().ok()?.checked_mul(scale)
 }
 
 /// The caveats of settings that did not hold or were not restored.

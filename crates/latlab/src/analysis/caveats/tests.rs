@@ -460,7 +460,7 @@ fn samples_within_the_mtu_are_not_fragmented() {
         assert_eq!(cut_samples(dds, most, known, &[]), None);
         let found = cut_samples(dds, most + 1, known, &[]).expect("it is longer than a packet");
         assert!(found.message.starts_with("samples of 1,"), "{found:?}");
-        assert!(found.hint.contains(&format!("`--size {most}`")) && found.hint.contains("MaxMessageSize"), "{found:?}");
+        assert!(found.hint.contains(&format!("`--size {most}`")) && found.hint.contains("CYCLONEDDS_URI"), "{found:?}");
         assert!(!found.hint.contains("--df"), "{found:?}");
     }
     assert_eq!(DdsSpec::default().sample_bytes(1_422), 1_356);
@@ -468,47 +468,22 @@ fn samples_within_the_mtu_are_not_fragmented() {
     assert_eq!(cut_samples(DdsSpec::default(), 65_507, Some("65440"), &[]), None);
 }
 
-/// What this end has set is known of the writer at the other end on one host only.
+/// What a setting does depends on others, and on the other end.
 #[test]
-fn messages_within_the_mtu_are_not_fragmented() {
-    let found = |target: Target, reliability, set: &[&str]| {
-        let mut source = quiet(CLOSED, closed_loop());
-        source.manifest.spec.target = target;
-        let dds = DdsSpec { reliability, ..DdsSpec::default() };
-        source.manifest.run.conditions.extend(unfragmented(Some(&dds.sample_bytes(1_472).to_string())));
-        let configuration = set.iter().map(|line| (*line).to_owned()).collect();
-        source.manifest.run.dds = Some(DdsFacts { configuration, ..DdsFacts::default() });
-        let ping = ping(&mut source.manifest);
-        (ping.transport, ping.path.dds, ping.size_bytes) = (TransportKind::Dds, Some(dds), 8_000);
-        find(&source, "fragmentation")
-    };
-    let (best_effort, reliable) = (Reliability::BestEffort, Reliability::Reliable);
-    let cut = |set: &[&str]| found(Target::Lab, best_effort, set).is_some();
-    let setting = |name: &str, value: &str| format!("Domain/General/{name}/#text: {value}");
-    for (value, is_cut) in [
-        ("1456 B", false),
-        ("1475 B", false),
-        ("1 kB", false),
-        ("1476 B", true),
-        ("2700 B", true),
-        ("65500 B", true),
-        ("huge", true),
-    ] {
-        assert_eq!(cut(&[&setting("MaxMessageSize", value)]), is_cut, "{value}");
+fn with_settings_of_the_library_samples_may_be_fragmented() {
+    for name in ["MaxMessageSize", "MaxRexmitMessageSize", "FragmentSize"] {
+        let set = format!("Domain/General/{name}/#text: 1344 B");
+        let found = cut_samples(DdsSpec::default(), 8_000, Some("1408"), &[&set]).expect("a caveat");
+        assert_eq!(found.severity, Severity::Note);
+        assert!(found.message.starts_with("samples of 8,000 B may be cut"), "{found:?}");
+        assert!(
+            found.hint.ends_with("or datagrams of at most 1,472 B by `CYCLONEDDS_URI` of both ends (docs/dds.md)"),
+            "{found:?}"
+        );
     }
-    let message = setting("MaxMessageSize", "1456 B");
-    for (fragment, is_cut) in [("1404 B", false), ("1405 B", true), ("4000 B", true)] {
-        assert_eq!(cut(&[&message, &setting("FragmentSize", fragment)]), is_cut, "{fragment}");
-    }
-    // What a reliable writer repeats has 16 bytes more, and a limit of its own.
-    let fragments = [setting("FragmentSize", "1388 B"), setting("FragmentSize", "1392 B")];
-    assert_eq!(found(Target::Lab, reliable, &[&message, &fragments[0]]), None);
-    assert!(found(Target::Lab, reliable, &[&message, &fragments[1]]).is_some());
-    let repeated = setting("MaxRexmitMessageSize", "1480 B");
-    assert!(found(Target::Lab, reliable, &[&message, &repeated]).is_some());
-    let afar = found(Target::Host { host: "h".into(), port: 9862 }, best_effort, &[&message]).expect("a caveat");
-    assert_eq!(afar.severity, Severity::Note);
-    assert!(afar.message.starts_with("at the reflector, samples of 8,000 B may be cut"), "{afar:?}");
+    let other = "Domain/General/AllowMulticast/#text: false";
+    let found = cut_samples(DdsSpec::default(), 8_000, Some("1408"), &[other]).expect("a caveat");
+    assert!(found.severity == Severity::Warning && found.message.contains("are cut"), "{found:?}");
 }
 
 #[test]

@@ -6,6 +6,8 @@ use std::net::IpAddr;
 
 use latlab_sys::bpf::Instruction;
 
+use super::headers::octets;
+
 /// The registers: R0 has results, R1 to R5 have arguments and are lost by a call, R10 is the end of the stack.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Register {
@@ -157,10 +159,7 @@ impl Assembler {
     }
 
     pub(super) fn expect_address(&mut self, offset: i16, address: IpAddr, label: &'static str) {
-        let octets = match address {
-            IpAddr::V4(address) => address.octets().to_vec(),
-            IpAddr::V6(address) => address.octets().to_vec(),
-        };
+        let octets = octets(address);
         let words = octets.as_chunks::<4>().0;
         for (word, at) in words.iter().zip((offset..).step_by(4)) {
             self.expect(Width::Word, at, u32::from_ne_bytes(*word), label);

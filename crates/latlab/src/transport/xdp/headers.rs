@@ -7,9 +7,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 pub(super) type Hardware = [u8; 6];
 
 pub(super) const ETHERNET_BYTES: usize = 14;
-const IPV4_BYTES: usize = 20;
+pub(super) const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
-const UDP_BYTES: usize = 8;
+pub(super) const UDP_BYTES: usize = 8;
 pub(super) const MOST_HEADER_BYTES: usize = ETHERNET_BYTES + IPV6_BYTES + UDP_BYTES;
 pub(super) const ETHERTYPE_IPV4: u16 = 0x0800;
 pub(super) const ETHERTYPE_IPV6: u16 = 0x86dd;
@@ -17,6 +17,14 @@ pub(super) const UDP: u8 = 17;
 /// The default of Linux for packets (`net.ipv4.ip_default_ttl`).
 const HOP_LIMIT: u8 = 64;
 const DONT_FRAGMENT: u16 = 0x4000;
+
+/// The bytes of an address, in the network's order.
+pub(super) fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
 
 /// The bytes of all headers in front of a UDP payload.
 pub(super) const fn header_bytes(ipv6: bool) -> usize {

@@ -13,7 +13,7 @@ use super::program::{Match, steering};
 use super::route::EthernetInterface;
 use crate::facts::XdpFacts;
 use crate::plan::defaults;
-use crate::transport::error::TransportError;
+use crate::transport::error::{TransportError, is_interrupted};
 use crate::transport::wait::{WaitStep, WaitStrategy};
 use crate::units::Nanos;
 
@@ -155,7 +155,7 @@ impl XdpQueue {
 
     /// Takes the oldest datagram and returns what `read` makes of it; `None`: nothing is there, or it was no datagram.
     #[inline]
-    pub(super) fn receive<T>(&mut self, read: impl FnOnce(&Datagram<'_>) -> Option<T>) -> Option<T> {
+    fn take<T>(&mut self, read: impl FnOnce(&Datagram<'_>) -> Option<T>) -> Option<T> {
         let received = self.socket.receive()?;
         let datagram = parse(self.socket.packet(&received));
         self.damaged += u64::from(datagram.is_none());
@@ -164,12 +164,32 @@ impl XdpQueue {
         answer
     }
 
-    /// Waits as `wait` says, for at most `max_wait`; `true`: something may be there.
+    /// Takes the oldest datagram and returns what `read` makes of it. If nothing is there it waits as `wait` says, for at most
+    /// `max_wait`.
     ///
     /// # Errors
     /// The interface is gone: nothing can arrive any more.
     #[inline]
-    pub(super) fn wait(&mut self, wait: WaitStrategy, max_wait: Nanos) -> io::Result<bool> {
+    pub(super) fn receive<T>(
+        &mut self,
+        wait: WaitStrategy,
+        max_wait: Nanos,
+        mut read: impl FnMut(&Datagram<'_>) -> Option<T>,
+    ) -> io::Result<Option<T>> {
+        if let Some(taken) = self.take(&mut read) {
+            return Ok(Some(taken));
+        }
+        match self.wait(wait, max_wait) {
+            Ok(true) => Ok(self.take(&mut read)),
+            Ok(false) => Ok(None),
+            Err(error) if is_interrupted(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits as `wait` says, for at most `max_wait`; `true`: something may be there.
+    #[inline]
+    fn wait(&mut self, wait: WaitStrategy, max_wait: Nanos) -> io::Result<bool> {
         if self.is_gone {
             return Err(rustix::io::Errno::NETDOWN.into());
         }
@@ -186,7 +206,8 @@ impl XdpQueue {
             WaitStep::Poll(span) => span,
         };
         let is_readable = readiness::readable_within(self.socket.as_fd(), span.0)?;
-        if !is_readable {
+        // A sender on a schedule waits less: a send call reports the error there.
+        if !is_readable && span >= defaults::NAP {
             self.check()?;
         }
         Ok(is_readable)

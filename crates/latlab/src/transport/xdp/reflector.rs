@@ -40,9 +40,7 @@ impl XdpReflector {
     /// is in use.
     pub fn bind(local: SocketAddr, wait: WaitMode, queue: u32) -> Result<XdpReflector, TransportError> {
         let bind_error = |source| TransportError::Bind { local, source };
-        if local.is_ipv4() && local.ip().is_loopback() {
-            return Err(TransportError::XdpLoopback { local: local.ip() });
-        }
+        route::refuse_ipv4_loopback(local.ip())?;
         let reserved = UdpSocket::bind(local).map_err(bind_error)?;
         let local = reserved.local_addr().map_err(bind_error)?;
         let interface = route::holding(local.ip()).map_err(bind_error)?;
@@ -67,11 +65,18 @@ impl XdpReflector {
     pub const fn facts(&self) -> &XdpFacts {
         self.queue.facts()
     }
+}
+
+impl ReflectorSocket for XdpReflector {
+    #[inline]
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
+        self.receive_within(buffer, defaults::NAP)
+    }
 
     #[inline]
-    fn take(&mut self, buffer: &mut [u8]) -> Option<(usize, SocketAddr)> {
-        let XdpReflector { queue, newest, local, local_hardware, .. } = self;
-        queue.receive(|datagram| {
+    fn receive_within(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<(usize, SocketAddr)>> {
+        let XdpReflector { queue, wait, newest, local, local_hardware, .. } = self;
+        queue.receive(*wait, max_wait, |datagram| {
             let bytes = datagram.payload.len();
             buffer.get_mut(..bytes)?.copy_from_slice(datagram.payload);
             let flow = Flow {
@@ -85,26 +90,6 @@ impl XdpReflector {
             }
             Some((bytes, datagram.from))
         })
-    }
-}
-
-impl ReflectorSocket for XdpReflector {
-    #[inline]
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        self.receive_within(buffer, defaults::NAP)
-    }
-
-    #[inline]
-    fn receive_within(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<(usize, SocketAddr)>> {
-        if let Some(received) = self.take(buffer) {
-            return Ok(Some(received));
-        }
-        match self.queue.wait(self.wait, max_wait) {
-            Ok(true) => Ok(self.take(buffer)),
-            Ok(false) => Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 
     /// Answers go to the host from which the last datagram came.

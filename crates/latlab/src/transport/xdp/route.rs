@@ -36,6 +36,14 @@ pub(super) fn towards(local: IpAddr, peer: SocketAddr) -> Result<(EthernetInterf
     Ok((interface, hardware))
 }
 
+/// The kernel takes no packet from 127.0.0.0/8 that comes from a device.
+pub(super) fn refuse_ipv4_loopback(local: IpAddr) -> Result<(), TransportError> {
+    match local.is_ipv4() && local.is_loopback() {
+        true => Err(TransportError::XdpLoopback { local }),
+        false => Ok(()),
+    }
+}
+
 /// The interface that has `address`.
 pub(super) fn holding(address: IpAddr) -> io::Result<EthernetInterface> {
     let mut kernel = RouteSocket::open()?;

@@ -39,9 +39,7 @@ impl XdpTransport {
     pub fn open(path: &PathSpec, peer: SocketAddr, wait: WaitStrategy) -> Result<XdpTransport, TransportError> {
         let reserved = UdpTransport::open(path, peer, WaitStrategy::Spin)?;
         let local = reserved.local_address();
-        if local.is_ipv4() && local.ip().is_loopback() {
-            return Err(TransportError::XdpLoopback { local: local.ip() });
-        }
+        route::refuse_ipv4_loopback(local.ip())?;
         let (interface, peer_hardware) = route::towards(local.ip(), peer)?;
         let flow = Flow { local, peer, local_hardware: interface.hardware, peer_hardware };
         let headers = HeaderTemplate::new(&flow, path.dscp.unwrap_or(0));
@@ -76,23 +74,11 @@ impl Transport for XdpTransport {
 
     #[inline]
     fn receive(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>> {
-        let XdpTransport { queue, wait, .. } = self;
-        let mut take = |queue: &mut XdpQueue| {
-            queue.receive(|datagram| {
-                let bytes = datagram.payload.len().min(buffer.len());
-                buffer[..bytes].copy_from_slice(&datagram.payload[..bytes]);
-                Some(bytes)
-            })
-        };
-        if let Some(bytes) = take(queue) {
-            return Ok(Some(bytes));
-        }
-        match queue.wait(*wait, max_wait) {
-            Ok(true) => Ok(take(queue)),
-            Ok(false) => Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.queue.receive(self.wait, max_wait, |datagram| {
+            let bytes = datagram.payload.len().min(buffer.len());
+            buffer[..bytes].copy_from_slice(&datagram.payload[..bytes]);
+            Some(bytes)
+        })
     }
 
     fn report(&self) -> PathReport {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::headers::{UDP, folded, header_bytes, sum};
+use super::headers::{IPV4_BYTES, UDP, UDP_BYTES, folded, octets, sum};
 use crate::transport::interface::{DriverCounts, DriverSession};
 use crate::units::Stamp;
 use crate::wire::{FULL_STAMP_MIN_BYTES, KERNEL_STAMP_MIN_BYTES, PROBE_MIN_BYTES};
@@ -47,9 +47,9 @@ impl Slot {
     pub(super) fn of(session: &DriverSession, local: IpAddr) -> [u8; Slot::BYTES] {
         let mut slot = Slot::EMPTY;
         let mut put = |at: i16, bytes: &[u8]| slot[at as usize..][..bytes.len()].copy_from_slice(bytes);
-        let udp_bytes = header_bytes(local.is_ipv6()) - header_bytes_below_udp(local) + session.size_bytes as usize;
+        let udp_bytes = UDP_BYTES + session.size_bytes as usize;
         // The length of IPv6 leaves its own header out, that of IPv4 does not.
-        let ip_bytes = if local.is_ipv4() { udp_bytes + 20 } else { udp_bytes };
+        let ip_bytes = if local.is_ipv4() { IPV4_BYTES + udp_bytes } else { udp_bytes };
         put(Slot::OFFERED, &1_u32.to_ne_bytes());
         put(Slot::SESSION, &session.session.to_be_bytes());
         put(Slot::PEER_PORT, &session.peer.port().to_be_bytes());
@@ -74,20 +74,9 @@ impl Slot {
     }
 }
 
-fn header_bytes_below_udp(local: IpAddr) -> usize {
-    header_bytes(local.is_ipv6()) - 8
-}
-
 fn head_bytes(size_bytes: usize) -> u32 {
     let forms = [KERNEL_STAMP_MIN_BYTES, FULL_STAMP_MIN_BYTES];
     forms.into_iter().find(|form| size_bytes >= *form).unwrap_or(PROBE_MIN_BYTES) as u32
-}
-
-fn octets(address: IpAddr) -> Vec<u8> {
-    match address {
-        IpAddr::V4(address) => address.octets().to_vec(),
-        IpAddr::V6(address) => address.octets().to_vec(),
-    }
 }
 
 fn pseudo_sum(local: IpAddr, peer: IpAddr, udp_bytes: u16) -> u16 {
