@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::fmt;
 use std::io;
 use std::mem::zeroed;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 
@@ -257,7 +257,33 @@ impl ReceiveBatch {
         Ok(self.came)
     }
 
-    /// Buffer `index` of those that the last call received.
+    /// Empties the batch, so that [`ReceiveBatch::put`] can fill it.
+    pub fn clear(&mut self) {
+        self.forget();
+    }
+
+    /// Appends a datagram that came in another way than by a call; `false` if it does not fit.
+    #[inline]
+    pub fn put(&mut self, bytes: &[u8], from: SocketAddr) -> bool {
+        let index = self.came;
+        if index == self.messages.len() || bytes.len() > self.buffer_bytes {
+            return false;
+        }
+        // SAFETY: as for `forget`; the buffer of this header has `buffer_bytes` bytes.
+        unsafe {
+            ptr::copy_nonoverlapping(bytes.as_ptr(), self.buffers.at(index * self.stride), bytes.len());
+            let name = self.names.at(index);
+            *name = from.into();
+            let message = &mut *self.messages.at(index);
+            message.msg_len = bytes.len() as libc::c_uint;
+            message.msg_hdr.msg_namelen = *(*name).places().1;
+            message.msg_hdr.msg_controllen = 0;
+        }
+        self.came += 1;
+        true
+    }
+
+    /// Buffer `index` of those that the last call received, or that were put.
     pub fn arrived(&mut self, index: usize) -> Option<Arrived<'_>> {
         if index >= self.came {
             return None;

@@ -175,18 +175,26 @@ pub fn path_mtu_bytes(socket: BorrowedFd<'_>, family: AddressFamily) -> io::Resu
 /// [net/core/sock.c](https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/net/core/sock.c)). Wraps
 /// at 2³².
 pub fn drops(socket: BorrowedFd<'_>) -> io::Result<u32> {
-    /// SK_MEMINFO_VARS in linux/sock_diag.h; the last one is the count of drops.
-    const NUMBERS: usize = 9;
-    let mut numbers = [0u32; NUMBERS];
+    let [.., drops] = memory_numbers(socket)?;
+    Ok(drops)
+}
+
+/// Whether datagrams wait in the receive buffer (SK_MEMINFO_RMEM_ALLOC).
+pub fn has_queued(socket: BorrowedFd<'_>) -> io::Result<bool> {
+    let [allocated, ..] = memory_numbers(socket)?;
+    Ok(allocated > 0)
+}
+
+/// SK_MEMINFO_VARS in linux/sock_diag.h.
+const MEMORY_NUMBERS: usize = 9;
+
+fn memory_numbers(socket: BorrowedFd<'_>) -> io::Result<[u32; MEMORY_NUMBERS]> {
+    let mut numbers = [0u32; MEMORY_NUMBERS];
     let mut length = size_of_val(&numbers) as libc::socklen_t;
     let place = numbers.as_mut_ptr().cast();
     // SAFETY: the kernel writes at most `length` bytes into `numbers`, and any bits are valid numbers.
     done(unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MEMINFO, place, &mut length) })?;
-    if length as usize == size_of_val(&numbers) {
-        Ok(numbers[NUMBERS - 1])
-    } else {
-        Err(io::ErrorKind::Unsupported.into())
-    }
+    if length as usize == size_of_val(&numbers) { Ok(numbers) } else { Err(io::ErrorKind::Unsupported.into()) }
 }
 
 /// Makes the kernel report the local address of each received datagram (IP_PKTINFO,

@@ -27,6 +27,8 @@ use judge::results;
 
 const MODES: [&str; 3] = ["send", "sendmmsg", "gso"];
 const SIZES: [u32; 4] = [64, 1472, 8192, 32_768];
+/// Past the network stack a packet must fit an Ethernet frame.
+const XDP_SIZES: [u32; 2] = [64, 1472];
 /// Rounds added at a time while the bare stream does not agree with itself.
 const ROUNDS_STEP: usize = 10;
 const BARE_TARGET: f64 = 0.97;
@@ -67,6 +69,8 @@ impl Receiver {
 
 /// One row's settings.
 struct Row<'a> {
+    /// Past the network stack, between two private namespaces.
+    xdp: bool,
     mode: &'static str,
     size: u32,
     ipv6: bool,
@@ -81,12 +85,20 @@ impl Row<'_> {
     }
 
     fn title(&self) -> String {
-        format!("{}, {} B, {}", self.mode, self.size, if self.ipv6 { "IPv6" } else { "IPv4" })
+        format!(
+            "{}, {} B, {}",
+            if self.xdp { "xdp" } else { self.mode },
+            self.size,
+            if self.ipv6 { "IPv6" } else { "IPv4" }
+        )
     }
 
     /// The contenders of a row. The peers use plain sends, with which segmentation offload is compared too.
     fn contenders(&self) -> Vec<Contender> {
         let mut racing = vec![Contender::Latlab, Contender::Bare, Contender::BareAgain];
+        if self.xdp {
+            return racing;
+        }
         if self.mode == "send" || (self.mode == "gso" && self.size == GSO_SIZE) {
             racing.push(Contender::Iperf3);
         }
@@ -121,22 +133,20 @@ fn run(options: &Options) -> Result<(), String> {
     let store = store.path().to_string_lossy();
     let (mut table, mut raw) = (Vec::new(), Vec::new());
     let sizes = if options.quick { &SIZES[1..2] } else { &SIZES[..] };
-    for mode in MODES {
-        for (size, ipv6) in sizes.iter().flat_map(|size| [(*size, false), (*size, true)]) {
-            let row = Row { mode, size, ipv6, cpus: options.cpus, seconds: 1, store: &store };
-            if options.wants(&row.title()) {
-                let receiver = fastest_receiver(&row, options, &mut rng)?;
-                let rounds = measure(&row, receiver, options, &mut rng)?;
-                table.extend(judged(&row, receiver, &rounds));
-                raw.push(
-                    json!({ "row": row.title(), "receiver": receiver.title(), "delivered_bps": raw_rounds(&rounds) }),
-                );
-            }
-        }
+    let row = |mode, size, ipv6| Row { xdp: false, mode, size, ipv6, cpus: options.cpus, seconds: 1, store: &store };
+    let of_mode = |mode| sizes.iter().flat_map(move |size| [row(mode, *size, false), row(mode, *size, true)]);
+    let of_xdp = XDP_SIZES.map(|size| Row { xdp: true, ..row("send", size, false) });
+    let rows = MODES.into_iter().flat_map(of_mode).chain(of_xdp);
+    for row in rows.filter(|row| options.wants(&row.title())) {
+        let receiver = if row.xdp { RECEIVERS[0] } else { fastest_receiver(&row, options, &mut rng)? };
+        let rounds = measure(&row, receiver, options, &mut rng)?;
+        table.extend(judged(&row, receiver, &rounds));
+        let receiver = if row.xdp { "AF_XDP".to_owned() } else { receiver.title() };
+        raw.push(json!({ "row": row.title(), "receiver": receiver, "delivered_bps": raw_rounds(&rounds) }));
     }
     let (mut paced_table, mut paced_raw) = (Vec::new(), Vec::new());
     for mode in MODES {
-        let row = Row { mode, size: GSO_SIZE, ipv6: false, cpus: options.cpus, seconds: 2, store: &store };
+        let row = Row { seconds: 2, ..row(mode, GSO_SIZE, false) };
         if options.wants(&format!("paced {}", row.mode)) {
             let (lines, figures) = paced::run(&row, BATCH, options)?;
             paced_table.extend(lines);
@@ -207,7 +217,10 @@ fn race(contender: Contender, row: &Row, receiver: Receiver) -> Result<f64, Stri
 }
 
 fn add_end_options(command: &mut Command, row: &Row) {
-    command.args(["--mode", row.mode, "-s", &row.size.to_string(), "-d", &format!("{}s", row.seconds)]);
+    if !row.xdp {
+        command.args(["--mode", row.mode]);
+    }
+    command.args(["-s", &row.size.to_string(), "-d", &format!("{}s", row.seconds)]);
     command.args(["--cpu", &row.cpus.0.to_string(), "--peer-cpu", &row.cpus.1.to_string()]);
     if row.ipv6 {
         command.arg("-6");
@@ -216,7 +229,11 @@ fn add_end_options(command: &mut Command, row: &Row) {
 
 fn latlab_stream(row: &Row) -> Command {
     let mut command = programs::latlab();
-    add_end_options(command.args(["stream", "local"]), row);
+    match row.xdp {
+        true => command.args(["stream", "lab", "--transport", "xdp"]),
+        false => command.args(["stream", "local"]),
+    };
+    add_end_options(&mut command, row);
     command.args(["--rate", "max", "--warmup", "100ms", "--json", "-q", "--store", row.store]);
     command
 }
@@ -224,6 +241,10 @@ fn latlab_stream(row: &Row) -> Command {
 fn bare_stream(row: &Row, receiver: Receiver) -> Command {
     let mut command = programs::latlab();
     add_end_options(command.arg("bare-stream"), row);
+    if row.xdp {
+        command.arg("--xdp");
+        return command;
+    }
     command.args(["--receiver", receiver.word]);
     if !receiver.merges {
         command.arg("--no-merge");
@@ -269,8 +290,9 @@ fn judged(row: &Row, receiver: Receiver, rounds: &Rounds) -> Vec<Vec<String>> {
     sorted.sort_by(f64::total_cmp);
     let delivered = judge::paired::median(&sorted) / 1e9;
     let self_ratio = ratio(rounds, Contender::BareAgain, Contender::Bare);
+    let receiver = if row.xdp { "AF_XDP".to_owned() } else { receiver.title() };
     let against = [
-        (format!("bare stream ({})", receiver.title()), Contender::Bare, BARE_TARGET),
+        (format!("bare stream ({receiver})"), Contender::Bare, BARE_TARGET),
         ("iperf3 -u -b 0".into(), Contender::Iperf3, if row.mode == "gso" { GSO_TARGET } else { PEER_TARGET }),
         ("netperf UDP_STREAM".into(), Contender::Netperf, PEER_TARGET),
     ];

@@ -1,6 +1,6 @@
 //! Makes recordings of the current format for `testdata/recordings/`: `cargo run --example make_recordings DIRECTORY`.
 //!
-//! For a new format version, add `finished`, `tcp`, `dds`, `wakeup`, `stream`, `search` and `died` to `old/`, and do not
+//! For a new format version, add `finished`, `tcp`, `dds`, `xdp`, `wakeup`, `stream`, `search` and `died` to `old/`, and do not
 //! change those of earlier versions. `closed` and `scheduled` are for `good/`.
 //!
 //! `cargo run --example make_recordings refill RUNS` puts made-up rows into the recordings in `RUNS`, of an experiment for
@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use latlab::facts::{
     ConnectionFacts, CpuReadings, DdsFacts, HostReadings, HostSample, IntervalCounts, RateSearchFacts, SearchEnding,
-    StageFacts, StreamFacts, StreamInterval, TrialFacts, WakeupFacts,
+    StageFacts, StreamFacts, StreamInterval, TrialFacts, WakeupFacts, XdpFacts,
 };
 use latlab::plan::Schedule;
 use latlab::plan::{
-    Condition, DdsSpec, History, Pace, PacketSize, PingSpec, RateSearchSpec, Reliability, RunSpec, Side, StopWhen,
-    StreamRunSpec, TransportKind, Via, WakeupCpus, WakeupSpec, Work,
+    Condition, DdsSpec, History, Pace, PacketSize, PingSpec, RateSearchSpec, Reflect, Reliability, RunSpec, Side,
+    StopWhen, StreamRunSpec, Target, TransportKind, Via, WakeupCpus, WakeupSpec, Work, XdpSpec,
 };
 use latlab::probe::{Phase, Seq};
 use latlab::recording::SpoolEvent;
@@ -49,6 +49,7 @@ fn main() {
     make(target, "scheduled", scheduled("000000000005c4ed"), fill_scheduled, finish);
     make(target, "tcp", tcp("0000000000007c90"), |log| runs::fill(log, 0..300), finish);
     make(target, "dds", dds("0000000000000dd5"), |log| runs::fill(log, 0..300), finish);
+    make(target, "xdp", xdp("00000000000000bf"), |log| runs::fill(log, 0..300), finish);
     make(target, "stream", stream("000000000057e4a0"), fill_stream, finish);
     make(target, "search", searched("000000000005ea4c"), fill_searched, finish);
     make(target, "wakeup", wakeup("0000000000003a6e"), fill_wakeup, finish);
@@ -123,6 +124,20 @@ fn dds(run_id: &str) -> Manifest {
         samples_lost: 3,
         warnings: Vec::new(),
     });
+    manifest
+}
+
+/// The run of `finished` past the network stack, answered by a program in the network driver.
+fn xdp(run_id: &str) -> Manifest {
+    let mut manifest = runs::manifest(run_id);
+    manifest.spec.target = Target::Lab;
+    let Work::Ping(ping) = &mut manifest.spec.work else { unreachable!("a run of round trips") };
+    ping.transport = TransportKind::Xdp;
+    ping.path.xdp = Some(XdpSpec { queue: 2, reflect: Reflect::XdpTx, peer_queue: 0 });
+    manifest.condition = Condition::of(&manifest.spec);
+    let facts = XdpFacts { interface: "lab0".into(), queue: Some(2), native: true, zero_copy: false };
+    manifest.run.xdp_reflector = Some(XdpFacts { queue: None, ..facts.clone() });
+    manifest.run.xdp = Some(facts);
     manifest
 }
 

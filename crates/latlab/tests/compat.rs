@@ -51,10 +51,14 @@ fn expected(recording: &Path, extension: &str, actual: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Since format 1.7.
-fn add_dds(manifest: &Manifest, facts: &mut Value) {
-    if manifest.run.dds.is_some() {
-        facts["dds"] = json!([manifest.run.dds, manifest.spec.path().and_then(|path| path.dds)]);
+/// Over DDS since format 1.7, past the network stack since 1.8.
+fn add_transport(manifest: &Manifest, facts: &mut Value) {
+    let (run, path) = (&manifest.run, manifest.spec.path());
+    if run.dds.is_some() {
+        facts["dds"] = json!([run.dds, path.and_then(|path| path.dds)]);
+    }
+    if run.xdp.is_some() {
+        facts["xdp"] = json!([run.xdp, run.xdp_reflector, path.and_then(|path| path.xdp)]);
     }
 }
 
@@ -112,7 +116,7 @@ fn facts(recording: &Recording) -> Value {
             _ => 0,
         }));
     }
-    add_dds(manifest, &mut facts);
+    add_transport(manifest, &mut facts);
     // Since format 1.5.
     if let (Some(facts_of_search), Some(stream)) = (&manifest.run.search, manifest.spec.stream()) {
         let goals = stream.search.as_ref().map(|search| search.goals.as_slice()).unwrap_or_default();

@@ -12,7 +12,7 @@ use super::stream::{self, StreamAccumulator};
 use super::summary::{AnalysisError, Summary, SummaryOptions};
 use super::wakeup::{self, WakeupAccumulator};
 use crate::diagnostics::Caveat;
-use crate::facts::Instrument;
+use crate::facts::{Instrument, XdpEnds};
 use crate::metric::Metric;
 use crate::plan::{Kind, Side, defaults};
 use crate::recording::manifest::Manifest;
@@ -187,6 +187,7 @@ fn of_manifest<S: ProbeSource>(source: &S, counts: &RunCounts) -> Summary {
         timed_out_ns: manifest.run.timed_out_ns,
         refused_pause_ns: manifest.run.refused_pause_ns,
         discovery_ns: manifest.run.dds.as_ref().map(|dds| dds.discovery_ns),
+        xdp: XdpEnds { sender: manifest.run.xdp.clone(), reflector: manifest.run.xdp_reflector.clone() },
         strays: manifest.run.strays.clone(),
         socket_errors: manifest.run.socket_errors.clone(),
         ratios: Ratios::default(),

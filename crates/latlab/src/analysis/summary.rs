@@ -11,7 +11,7 @@ use super::ping::{Coincidence, MAX_WINDOWS, Window};
 use super::stream::StreamFigures;
 use super::wakeup::Wakeups;
 use crate::diagnostics::{Caveat, Explain, Failure, Severity};
-use crate::facts::{BareConditions, Instrument, LoadReport};
+use crate::facts::{BareConditions, Instrument, LoadReport, XdpEnds};
 use crate::metric::Metric;
 use crate::plan::{Condition, Kind, NoBareLoop, RunSpec, StopWhen, SummaryDefaults, defaults};
 use crate::recording::manifest::RunEnding;
@@ -79,6 +79,8 @@ pub struct Summary {
     pub refused_pause_ns: Nanos,
     /// From joining the DDS domain until both ends were known, before the warm-up; `None` over other transports.
     pub discovery_ns: Option<Nanos>,
+    /// How packets passed the network stack by.
+    pub xdp: XdpEnds,
     /// Datagrams that were not valid answers: reason → count.
     pub strays: BTreeMap<String, u64>,
     /// ICMP errors about measured probes: name of the errno → count.

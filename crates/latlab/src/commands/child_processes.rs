@@ -4,7 +4,7 @@
 //! alone, for the benchmarks of the project, and print their figures as JSON.
 
 use std::io::{self, BufRead, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -22,13 +22,13 @@ use crate::host::{HostRoot, KnobJournal, placement, process};
 use crate::load::{StressorEvent, StressorRequest, Workers};
 use crate::measure::MeasureError;
 use crate::measure::baseline::{
-    BareEnd, BareSpec, BareWakeupSpec, bare, bare_receiver, bare_stream, calibrate, sleep_bare,
+    BareCounter, BareEnd, BareSpec, BareWakeupSpec, bare, calibrate, sleep_bare, stream_bare, with_peer,
 };
 use crate::measure::stream::{NetLoadCommands, run_net_load};
-use crate::plan::{BareReceiver, EndSpec};
+use crate::plan::EndSpec;
 use crate::session::{
     BEGIN_LINE, Listener, LoadsError, NetLoadError, NetLoadEvent, NetLoadRequest, PreSharedKey, ReflectorEvent,
-    ReflectorLimits, ReflectorProcess, ReflectorRequest, Requests, SessionReflector, listen, random_bytes,
+    ReflectorLimits, ReflectorRequest, Requests, SessionReflector, listen, random_bytes,
 };
 use crate::transport::{ListenAddress, ListenOptions};
 
@@ -60,8 +60,8 @@ fn prepare_reflector(request: &ReflectorRequest, stop: &Arc<AtomicBool>) -> Resu
         let end = BareEnd::bind(request.transport, request.bind, wait, request.dds);
         ReflectorService::Bare { end: end.map_err(refused("open the bare reflector"))?, wait, size_bytes }
     } else if let Some(receiver) = request.bare_stream {
-        let socket = bare_receiver::bind(request.bind, wait, receiver).map_err(refused("open the bare receiver"))?;
-        ReflectorService::BareStream(socket, wait, receiver)
+        let counter = BareCounter::bind(request.transport, request.bind, wait, receiver);
+        ReflectorService::BareStream(counter.map_err(refused("open the bare receiver"))?, wait)
     } else {
         let key =
             request.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;
@@ -210,8 +210,8 @@ enum ReflectorService {
     Sessions(Box<dyn Listener>, Box<SessionReflector>),
     /// Every message of this size, unparsed.
     Bare { end: BareEnd, wait: bare::Wait, size_bytes: u32 },
-    /// No answers: counts what arrives, with this many buffers a call.
-    BareStream(OwnedFd, bare::Wait, BareReceiver),
+    /// No answers: counts what arrives.
+    BareStream(BareCounter, bare::Wait),
 }
 
 impl ReflectorService {
@@ -222,7 +222,7 @@ impl ReflectorService {
                 (Ok(listener.address()), listener.receive_buffer_bytes(), listener.xdp().cloned())
             }
             ReflectorService::Bare { end, .. } => (end.address(), None, None),
-            ReflectorService::BareStream(socket, ..) => (latlab_sys::socket::local_address(socket.as_fd()), None, None),
+            ReflectorService::BareStream(counter, _) => (counter.address(), None, None),
         };
         let address = address.map_err(refused("ask for the address"))?;
         Ok(ReflectorEvent::Ready { address, receive_buffer_bytes, xdp })
@@ -238,8 +238,8 @@ impl ReflectorService {
             ReflectorService::Bare { mut end, wait, size_bytes } => {
                 end.reflect(size_bytes as usize, wait, stop).map_err(refused("reflect"))?;
             }
-            ReflectorService::BareStream(socket, wait, receiver) => {
-                bare_receiver::count(&socket, wait, receiver, stop).map_err(refused("receive"))?;
+            ReflectorService::BareStream(mut counter, wait) => {
+                counter.count(wait, stop).map_err(refused("receive"))?;
             }
         }
         Ok(Outcome::Done)
@@ -253,12 +253,12 @@ pub(super) fn bare_round_trips(spec: &BareSpec, console: &Console) -> Result<Out
 
 /// `latlab bare-stream`: the bare stream against a receiver of its own; prints what was delivered.
 pub(super) fn bare_streams(spec: &BareStreamSpec, console: &Console) -> Result<Outcome, Failure> {
-    let receiver = ReflectorProcess::start(&ReflectorRequest::bare_stream(spec.loopback, spec.peer, spec.receiver));
-    let receiver = receiver.map_err(MeasureError::from)?;
-    placement::place(&spec.here)?;
-    let delivered = bare_stream::send(receiver.address(), spec.sending, spec.size_bytes, spec.span.0)
-        .map_err(refused("stream to the bare receiver"))?;
-    print(&delivered, console)
+    let spec = *spec;
+    let request = ReflectorRequest::bare_stream(spec.transport, spec.loopback, spec.peer, spec.receiver);
+    let delivered = with_peer(request, spec.here, move |peer| {
+        stream_bare(spec.transport, peer, spec.sending, spec.size_bytes, spec.span.0)
+    });
+    print(&delivered?, console)
 }
 
 /// `latlab bare-wakeup`: the bare loop of wake-ups; prints its quantiles.

@@ -25,7 +25,7 @@ pub use kernel::{
 pub use load::{LoadReport, StreamReport, WindowedRate};
 pub use network::{
     Channels, Coalescing, ConnectionFacts, DdsFacts, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping,
-    XdpAbilities, XdpFacts,
+    XdpAbilities, XdpEnds, XdpFacts,
 };
 pub use processor::{
     Activity, ByCpu, CpuShare, CpuTicks, CpuTopology, FirmwareThrottling, Frequency, HeatFacts, IdleState, IdleUse,

@@ -175,7 +175,7 @@ impl DdsFacts {
 }
 
 /// How packets of one end pass the network stack by (XDP).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct XdpFacts {
     /// The interface.
     pub interface: String,
@@ -185,6 +185,22 @@ pub struct XdpFacts {
     pub native: bool,
     /// Whether the device writes into the memory of the process; if not, packets are copied.
     pub zero_copy: bool,
+}
+
+/// How packets of both ends pass the network stack by; `None` at an end with a socket of the stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct XdpEnds {
+    /// The AF_XDP socket of the sender.
+    pub sender: Option<XdpFacts>,
+    /// The AF_XDP socket of the reflector, or its program that answers; `None` too if latlab did not start the reflector.
+    pub reflector: Option<XdpFacts>,
+}
+
+impl XdpEnds {
+    /// Whether both ends have sockets of the network stack.
+    pub fn is_empty(&self) -> bool {
+        *self == XdpEnds::default()
+    }
 }
 
 /// The TCP connection of the sender (TCP_INFO), read at the end of a run.

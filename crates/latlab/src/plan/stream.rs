@@ -176,7 +176,7 @@ impl Direction {
 pub enum PacketSize {
     /// A number of bytes.
     Bytes(u32),
-    /// The largest that fits in an MTU of 1,500 bytes and in that of the path; settled when the path is open.
+    /// That of an IP packet of 1,500 bytes, or the largest that fits the path if that is less; settled when the path is open.
     OnePacket,
 }
 
@@ -293,7 +293,7 @@ impl StreamRunSpec {
     }
 }
 
-/// How the packets of a stream are passed on: by a system call, or by the writer of a DDS topic.
+/// How the packets of a stream are passed on: by a system call, by the writer of a DDS topic, or by a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SendMode {
@@ -305,6 +305,7 @@ pub enum SendMode {
     /// udp(7)).
     Gso,
     /// Over DDS: the writer collects a batch of samples (writer batching) and sends them in as few RTPS messages as hold them.
+    /// Past the network stack: one call for a batch of packets in the ring.
     Batch,
 }
 

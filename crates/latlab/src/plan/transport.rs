@@ -34,6 +34,8 @@ pub struct TransportProperties {
     pub connection_oriented: bool,
     /// A library receives in threads of its own, which inherit pin and priority from the thread that opens the path.
     pub has_own_threads: bool,
+    /// `--mode batch` is one of the ways in which a stream leaves.
+    pub sends_batches: bool,
     /// The longest time in which both ends of a stream agree on what arrived, before and after each slice together.
     pub stream_settles: Nanos,
 }
@@ -52,6 +54,7 @@ impl TransportKind {
                 message: "packet",
                 connection_oriented: false,
                 has_own_threads: false,
+                sends_batches: false,
                 stream_settles: defaults::STREAM_SETTLES,
             },
             TransportKind::Tcp => &TransportProperties {
@@ -60,6 +63,7 @@ impl TransportKind {
                 message: "packet",
                 connection_oriented: true,
                 has_own_threads: false,
+                sends_batches: false,
                 stream_settles: Nanos(defaults::STREAM_SETTLES_CONNECTED.0 * 2),
             },
             TransportKind::Dds => &TransportProperties {
@@ -68,6 +72,7 @@ impl TransportKind {
                 message: "sample",
                 connection_oriented: false,
                 has_own_threads: true,
+                sends_batches: true,
                 stream_settles: defaults::STREAM_SETTLES,
             },
             TransportKind::Xdp => &TransportProperties {
@@ -76,6 +81,7 @@ impl TransportKind {
                 message: "packet",
                 connection_oriented: false,
                 has_own_threads: false,
+                sends_batches: true,
                 stream_settles: defaults::STREAM_SETTLES,
             },
         }

@@ -6,7 +6,7 @@ use super::stream_tables::properties;
 use super::view::RemarkView;
 use super::wakeup_remarks::{coincidence_remarks, cpu_activity};
 use crate::analysis::{Kind, Lateness, NoBareLoop, Summary, UnexplainedDelay, Via};
-use crate::facts::{BareConditions, Instrument, LoadReport};
+use crate::facts::{BareConditions, Instrument, LoadReport, XdpEnds, XdpFacts};
 use crate::plan::WaitMode;
 use crate::plan::defaults::SIZE_BYTES;
 use crate::stats::Interval;
@@ -23,13 +23,14 @@ const OF_EACH: [&str; 1] = ["lateness"];
 pub(super) fn remarks(summaries: &[Summary]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
     let packets_or_samples = format!("{}s", properties(summaries).message);
-    let lines: [(&str, Line); 10] = [
+    let lines: [(&str, Line); 11] = [
         (&packets_or_samples, packets),
         ("sending", sending),
         ("lateness", lateness),
         ("remedies", remedies),
         ("meanwhile", cpu_activity),
         ("settings", settings),
+        ("xdp", |summary| past_the_stack(&summary.xdp)),
         ("fates", fates),
         ("deadline", deadline),
         ("time-outs", time_outs),
@@ -62,6 +63,25 @@ fn discovery(summaries: &[Summary]) -> Option<String> {
     let (least, most) = (spans().min()?, spans().max()?);
     let range = if least == most { span(most) } else { format!("{} to {}", span(least), span(most)) };
     Some(format!("{range} until both ends were known, before the warm-up"))
+}
+
+/// Formats how packets passed the network stack by, such as `sender: generic, queue 0 of eth0`; `None` if they did not.
+pub(super) fn past_the_stack(ends: &XdpEnds) -> Option<String> {
+    let end = |name: &str, facts: &XdpFacts| {
+        let mode = match (facts.zero_copy, facts.native) {
+            (true, _) => "zero copy",
+            (_, true) => "native",
+            _ => "generic",
+        };
+        let place = match facts.queue {
+            Some(queue) => format!("AF_XDP, {mode}, queue {queue} of"),
+            None => format!("XDP_TX, {mode}, at"),
+        };
+        format!("{name}: {place} {}", facts.interface)
+    };
+    let sender = ends.sender.as_ref().map(|facts| end("sender", facts));
+    let reflector = ends.reflector.as_ref().map(|facts| end("reflector", facts));
+    sender.into_iter().chain(reflector).reduce(|all, one| format!("{all} · {one}"))
 }
 
 /// Formats the known causes of the median lateness and possible causes of the remainder.

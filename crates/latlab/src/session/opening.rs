@@ -246,9 +246,13 @@ impl<'a> Handshake<'a> {
     fn timed_out(self) -> SessionError {
         let peer = self.params.peer.clone();
         match self.cookie {
-            None => {
-                SessionError::NoAnswer { peer, hellos: self.hellos, within: HANDSHAKE_TIMEOUT, refused: self.refused }
-            }
+            None => SessionError::NoAnswer {
+                peer,
+                hellos: self.hellos,
+                within: HANDSHAKE_TIMEOUT,
+                refused: self.refused,
+                is_past_stack: false,
+            },
             Some(_) => SessionError::NotOpened { peer, opens: self.opens, keyed: self.setup.is_some() },
         }
     }
@@ -333,6 +337,18 @@ pub enum SessionError {
         within: Nanos,
         /// The last error of the socket, if there was one: ICMP messages appear there.
         refused: Option<io::Error>,
+        /// The path is past the network stack.
+        is_past_stack: bool,
+    },
+    /// An AF_XDP socket has one queue of its interface.
+    #[error("packets from `{peer}` do not arrive at queue {queue} of `{interface}`")]
+    OtherQueue {
+        /// The peer.
+        peer: String,
+        /// The interface of this end.
+        interface: String,
+        /// The queue of the socket.
+        queue: u32,
     },
     /// The stop flag was set.
     #[error("interrupted before `{peer}` opened a session")]
@@ -414,14 +430,19 @@ pub enum SessionError {
 
 impl SessionError {
     /// The same with what the path reported: errors about earlier datagrams, such as `ECONNREFUSED`, and whether it is a
-    /// connection, where silence has other reasons.
+    /// connection, where silence has other reasons. The queue of an AF_XDP socket is another one.
     fn on_path(self, report: PathReport) -> SessionError {
+        let is_past_stack = report.xdp.is_some();
+        let queue = report.xdp.filter(|_| report.is_at_other_queue).and_then(|xdp| Some((xdp.interface, xdp.queue?)));
+        if let (SessionError::NoAnswer { peer, .. }, Some((interface, queue))) = (&self, queue) {
+            return SessionError::OtherQueue { peer: peer.clone(), interface, queue };
+        }
         match (self, report.is_connection) {
             (SessionError::NoAnswer { peer, refused, .. }, true) => SessionError::NoGreeting { peer, instead: refused },
             (SessionError::Broken { peer, source }, true) => SessionError::NoGreeting { peer, instead: Some(source) },
-            (SessionError::NoAnswer { peer, hellos, within, refused: None }, false) => {
+            (SessionError::NoAnswer { peer, hellos, within, refused: None, .. }, false) => {
                 let refused = report.socket_errors.into_keys().next().map(io::Error::other);
-                SessionError::NoAnswer { peer, hellos, within, refused }
+                SessionError::NoAnswer { peer, hellos, within, refused, is_past_stack }
             }
             (error, _) => error,
         }
@@ -436,6 +457,7 @@ impl SessionError {
                     None => format!("{hellos} HELLO packets in {seconds} s, nothing came back"),
                 }
             }
+            SessionError::OtherQueue { .. } => "they came through the network stack, from another queue".into(),
             SessionError::Interrupted { .. } => return None,
             SessionError::NoGreeting { instead: Some(error), .. } => explain_broken(error),
             SessionError::NoGreeting { instead: None, .. } => "nothing came back within 3 s".into(),
@@ -463,9 +485,17 @@ impl SessionError {
 
     fn hint(&self) -> Option<&'static str> {
         Some(match self {
+            SessionError::NoAnswer { is_past_stack: true, .. } => {
+                "see that firewalls let UDP through and that `latlab serve --psk-file FILE` runs there; a reflector over \
+                 AF_XDP has one queue of its interface: `--peer-queue N`"
+            }
             SessionError::NoAnswer { .. } => {
                 "start `latlab serve --psk-file FILE` there, and see that firewalls let its \
                  UDP port through; `--protocol echo` measures against a plain UDP echo"
+            }
+            SessionError::OtherQueue { .. } => {
+                "try the other queues by `--queue N` (`ethtool -l` counts them), or leave the device one: \
+                 `ethtool -L DEV combined 1`"
             }
             SessionError::NoGreeting { .. } => {
                 "see that it is `latlab serve --tcp` that listens there; if it is, its counters tell whether its caps are \
@@ -531,6 +561,7 @@ const fn remedy(reason: RefuseReason) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::XdpFacts;
 
     #[test]
     fn silence_of_the_peer_is_explained_by_what_the_path_reported() {
@@ -539,6 +570,7 @@ mod tests {
             hellos: 5,
             within: Nanos::from_secs(3),
             refused: None,
+            is_past_stack: false,
         };
         let failure = error().explain();
         assert_eq!((failure.message.as_str(), failure.exit_code), ("no answer from `192.0.2.9:9862`", 3));
@@ -548,6 +580,15 @@ mod tests {
         assert!(cause.ends_with("the last error was: ECONNREFUSED"), "{cause}");
         let connection = PathReport { is_connection: true, ..PathReport::default() };
         assert!(matches!(error().on_path(connection), SessionError::NoGreeting { instead: None, .. }));
+        let xdp = |is_at_other_queue| {
+            let xdp = XdpFacts { interface: "eth0".into(), queue: Some(3), native: true, zero_copy: false };
+            let report = PathReport { xdp: Some(xdp), is_at_other_queue, ..PathReport::default() };
+            error().on_path(report).explain()
+        };
+        assert!(xdp(false).hint.is_some_and(|hint| hint.contains("`--peer-queue N`")));
+        let elsewhere = xdp(true);
+        assert_eq!(elsewhere.message, "packets from `192.0.2.9:9862` do not arrive at queue 3 of `eth0`");
+        assert!(elsewhere.exit_code == 3 && elsewhere.hint.is_some_and(|hint| hint.contains("`--queue N`")));
     }
 
     #[test]

@@ -72,6 +72,9 @@ pub struct PathReport {
     pub dds: Option<DdsFacts>,
     /// The AF_XDP socket; `None` over other transports.
     pub xdp: Option<XdpFacts>,
+    /// Packets of the peer came through the network stack, since they arrived at another queue than that of the AF_XDP
+    /// socket.
+    pub is_at_other_queue: bool,
 }
 
 /// A path between two addresses, which a manifest names.
@@ -446,6 +449,23 @@ impl BatchBuffer {
             true => self.batch.receive_now(socket, wanted),
             false => self.batch.receive(socket, wanted),
         }?;
+        Ok(self.received)
+    }
+
+    /// Takes what `put` puts, until that finds nothing more or the batch is full, and returns the number of buffers.
+    ///
+    /// # Errors
+    /// That of `put`, if the batch is empty.
+    #[inline]
+    pub(super) fn fill_with(
+        &mut self,
+        mut put: impl FnMut(&mut ReceiveBatch, usize) -> io::Result<bool>,
+    ) -> io::Result<usize> {
+        self.batch.clear();
+        (self.wanted, self.received, self.bytes) = (CALL_MAX, 0, 0);
+        while self.received < CALL_MAX && put(&mut self.batch, self.received)? {
+            self.received += 1;
+        }
         Ok(self.received)
     }
 

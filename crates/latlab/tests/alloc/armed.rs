@@ -110,20 +110,43 @@ impl<S> Watched<S> {
     pub(crate) fn new(socket: S, calls_so_far: fn() -> u64) -> Watched<S> {
         Watched { socket, calls_so_far, received: 0, setup_calls: 0, calls: 0 }
     }
+
+    /// The reply to the last message of the set-up was sent before the next call.
+    fn note_set_up(&mut self) {
+        if self.received == SETUP_DATAGRAMS {
+            self.setup_calls = (self.calls_so_far)();
+        }
+    }
+
+    fn count(&mut self, received: u64) {
+        if received > 0 {
+            self.received += received;
+            self.calls = (self.calls_so_far)().saturating_sub(self.setup_calls);
+        }
+    }
 }
 
 impl<S: ReflectorSocket> ReflectorSocket for Watched<S> {
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        // The reply to the last message of the set-up was sent before the next call.
-        if self.received == SETUP_DATAGRAMS {
-            self.setup_calls = (self.calls_so_far)();
-        }
+        self.note_set_up();
         let received = self.socket.receive(buffer)?;
-        if received.is_some() {
-            self.received += 1;
-            self.calls = (self.calls_so_far)().saturating_sub(self.setup_calls);
-        }
+        self.count(received.is_some().into());
         Ok(received)
+    }
+
+    fn receive_batch(&mut self, buffer: &mut BatchBuffer, may_pause: bool) -> io::Result<usize> {
+        self.note_set_up();
+        let received = self.socket.receive_batch(buffer, may_pause)?;
+        self.count(received as u64);
+        Ok(received)
+    }
+
+    fn supported_terms(&self) -> StreamTerms {
+        self.socket.supported_terms()
+    }
+
+    fn configure(&mut self, terms: StreamTerms) {
+        self.socket.configure(terms);
     }
 
     fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {

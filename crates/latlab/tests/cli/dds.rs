@@ -397,7 +397,10 @@ fn a_reflector_that_is_killed_does_not_stop_a_reliable_sender() {
     for history in ["keep-last:16", "keep-all"] {
         let (reflector, address) = serve(home.path(), 53, &format!("--history {history}"));
         let line = format!("--reliability reliable --history {history} -i 1ms -d 3s --warmup 0 --timeout 500ms");
-        let sender = ping(home.path(), &address, 53, &line).start();
+        let store = tempfile::tempdir().expect("a temporary directory");
+        let sender =
+            Latlab::at(store.path()).args(["ping", &address, "--transport", "dds", "--domain", "53", "--json"]);
+        let sender = sender.line(&line).start();
         // Half of the run.
         std::thread::sleep(Duration::from_millis(1_500));
         reflector.signal(Signal::KILL);
@@ -407,6 +410,8 @@ fn a_reflector_that_is_killed_does_not_stop_a_reliable_sender() {
         let count = |name: &str| document[name].as_u64().expect("a count");
         assert!(count("answered") > 100, "{document}");
         assert!(count("lost") + count("send_failed") + count("not_sent") > 100, "{document}");
+        let recorded = Latlab::at(store.path()).line("summary --json").arg(only_recording(store.path()));
+        assert_eq!(recorded.start().exits_with_one_of(&[0, 4]).json()["answered"], document["answered"]);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use latlab::facts::{Capability, Rights};
 use latlab::host::HostRoot;
@@ -22,6 +23,12 @@ pub(crate) fn privileged() -> bool {
         skip("namespaces need root");
     }
     enough
+}
+
+/// The queue of loopback, which one AF_XDP socket of all tests has at a time.
+pub(crate) fn loopback_queue() -> MutexGuard<'static, ()> {
+    static QUEUE: Mutex<()> = Mutex::new(());
+    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The output of latlab in `directory` without any capability. `None` if the test is skipped.

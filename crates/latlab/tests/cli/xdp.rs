@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::far_end::NamespacedAgent;
 use crate::harness::{Latlab, Running, contains, empty, wait_until};
-use crate::lab::{ip, privileged};
+use crate::lab::{ip, loopback_queue, privileged};
 use crate::processes::{below, signal};
 use crate::store::{manifest, only_recording, spool_bytes};
 
@@ -60,6 +60,7 @@ fn loopback_is_measured_too() {
     if !privileged() {
         return;
     }
+    let _loopback = loopback_queue();
     let (document, recorded) = measured("ping --transport xdp -n 200");
     expect_answered(&document, 200);
     let used = &recorded["run"]["xdp"];
@@ -75,12 +76,21 @@ fn streams_arrive_past_the_network_stack() {
     if !privileged() {
         return;
     }
-    for options in ["", "--reflect socket", "-6 -s 200"] {
+    for options in ["", "--reflect socket", "--mode batch", "-6 -s 200"] {
         let (document, _) = measured(&format!("stream lab --transport xdp --rate 5kpps -d 1s {options}"));
         let flow = &document["stream"]["flows"][0];
         assert!(flow["sent"].as_u64().expect("a count") > 4_000, "{options}: {document}");
         assert_eq!(flow["lost"], 0, "{options}: {document}");
     }
+    let several = Latlab::new().line("stream lab --transport xdp --flows 2").stdout(empty());
+    several.stderr(contains("`--flows` cannot go with `--transport xdp`")).failure(2);
+    // As fast as packets go, in batches and with pauses of the receiver.
+    let (document, recorded) = measured("stream lab --transport xdp --mode batch -s 64 -d 1s");
+    assert!(document["stream"]["flows"][0]["sent"].as_u64().expect("a count") > 20_000, "{document}");
+    assert_eq!(document["xdp"]["reflector"], recorded["run"]["xdp_reflector"], "{document}");
+    let bare = Latlab::new().line("bare-stream --xdp --mode batch -s 64 -d 200ms").success();
+    let bare: Value = serde_json::from_str(&bare.stdout).expect("figures");
+    assert!(bare["delivered_bps"].as_f64().expect("a rate") > 0.0, "{bare}");
 }
 
 #[test]
@@ -271,4 +281,23 @@ fn foreign_packets_at_the_queue_neither_disturb_nor_count() {
     let recorded = manifest(&only_recording(ends.home.path()));
     let run = &recorded["run"];
     assert_eq!((&run["socket_drops"], &run["strays"]), (&0.into(), &serde_json::json!({})), "{run}");
+}
+
+/// Packets arrive at queue 0 of a virtual device unless their sender chose another one.
+#[test]
+fn packets_at_another_queue_are_named() {
+    if !privileged() {
+        return;
+    }
+    let ends = Ends::set_up();
+    let _here = ends.lab.enter_sender().expect("the namespace is there");
+    let channels = Command::new("ethtool").args(["-L", "lab0", "rx", "2", "tx", "2"]).status();
+    assert!(channels.is_ok_and(|status| status.success()), "the device has a second queue");
+    let refused = |options: &str| {
+        let line = format!("--peer-addr {} --transport xdp -n 5 {options}", ends.lab.reflector_ipv4());
+        Latlab::at(ends.home.path()).args(["ping", &ends.agent.target()]).line(&line).stdout(empty())
+    };
+    let elsewhere = refused("--queue 1 --reflect socket").stderr(contains("do not arrive at queue 1 of `lab0`"));
+    elsewhere.stderr(contains("`--queue N`")).failure(3);
+    refused("--queue 2").stderr(contains("see that the interface has that queue")).failure(3);
 }

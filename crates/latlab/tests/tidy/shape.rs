@@ -23,9 +23,9 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 73_900),
-    (Measure::Files, 398),
-    (Measure::SmallFiles, 98),
+    (Measure::ShippedLines, 74_250),
+    (Measure::Files, 401),
+    (Measure::SmallFiles, 99),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
     (Measure::RepeatedTypeNames, 0),
@@ -48,7 +48,7 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("host", 37),
     ("latlab-sys", 20),
     ("load", 6),
-    ("measure", 42),
+    ("measure", 45),
     ("plan", 16),
     ("platform", 9),
     ("recipe", 7),

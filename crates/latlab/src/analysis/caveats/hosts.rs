@@ -6,7 +6,8 @@ use crate::analysis::limits::STEAL;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause, Restoration, SettingFacts};
 use crate::plan::{
-    DdsSpec, Direction, EndSpec, Kind, Pace, Plan, RunSpec, SendMode, Setting, Side, Target, WaitMode, defaults,
+    DdsSpec, Direction, EndSpec, Kind, Pace, Plan, Reliability, RunSpec, SendMode, Setting, Side, Target, WaitMode,
+    defaults,
 };
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, percent};
@@ -219,10 +220,10 @@ pub(super) fn steal(kind: Kind, name: &str, end: &EndFacts) -> Option<Caveat> {
     })
 }
 
-/// The longest message of the DDS library unless its configuration says otherwise.
+/// The longest message of the DDS library, of one long sample the longest, and the longest that can be configured.
 const DDS_MESSAGE_BYTES: u32 = 14_720;
-/// Settings of the library that change how long its datagrams are.
-const DDS_SIZES: [&str; 3] = ["/MaxMessageSize/", "/MaxRexmitMessageSize/", "/FragmentSize/"];
+const DDS_LONG_SAMPLE_BYTES: u32 = 13_536;
+const DDS_CONFIGURED_BYTES: u32 = 65_500;
 
 fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
     let path = manifest.spec.path()?;
@@ -260,10 +261,10 @@ fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
 /// Fragments of IP over DDS, whose library puts samples, or parts of long ones, into datagrams. `max_bytes`: the longest
 /// sample in one packet. Settings of the library may keep datagrams short, or make them longer.
 fn sample_fragmentation(manifest: &Manifest, dds: DdsSpec, max_bytes: u32, surely: &str) -> Option<Caveat> {
-    let configuration = manifest.run.dds.as_ref().map_or(&[][..], |dds| &dds.configuration);
-    let is_set = configuration.iter().any(|line| DDS_SIZES.iter().any(|name| line.contains(name)));
+    let is_set = sets_message_sizes(manifest, dds);
     let datagram_bytes = dds.datagram_bytes(max_bytes);
-    if !is_set && DDS_MESSAGE_BYTES <= datagram_bytes {
+    let longest = if is_set { DDS_CONFIGURED_BYTES } else { DDS_MESSAGE_BYTES };
+    if longest <= datagram_bytes {
         return None;
     }
     let (stream, size_bytes) = (manifest.spec.stream(), manifest.spec.size_bytes()?);
@@ -275,7 +276,7 @@ fn sample_fragmentation(manifest: &Manifest, dds: DdsSpec, max_bytes: u32, surel
     let is_down = stream.is_some_and(|stream| stream.direction == Direction::Down);
     let (what, fit, remedy, is_certain) = if size_bytes > max_bytes {
         let samples = format!("samples of {}", bytes(size_bytes.into()));
-        let is_certain = dds.datagram_bytes(size_bytes) > without_heartbeat;
+        let is_certain = dds.datagram_bytes(size_bytes) > without_heartbeat && datagram_bytes < DDS_LONG_SAMPLE_BYTES;
         (samples, bytes(max_bytes.into()), format!("`--size {max_bytes}`"), is_certain)
     } else {
         let fit = dds.samples_in(datagram_bytes, size_bytes);
@@ -284,17 +285,30 @@ fn sample_fragmentation(manifest: &Manifest, dds: DdsSpec, max_bytes: u32, surel
         let samples = format!("batches of up to {batch} samples");
         (samples, fit.to_string(), format!("`--batch {fit}`, `--mode send`"), is_certain)
     };
-    let surely = if is_certain && !is_set && !is_down { surely } else { "may be" };
+    let effect = "one lost fragment loses its samples, or delays reliable ones, and putting it together takes time";
+    let limit = bytes(datagram_bytes.into());
+    if is_set {
+        let unless = "unless the settings of the DDS library at both ends keep datagrams within";
+        let message = format!("{what} may be cut into fragments, {unless} {limit}");
+        let hint = "see MaxMessageSize, MaxRexmitMessageSize and FragmentSize in `CYCLONEDDS_URI` (docs/dds.md)";
+        return Some(Caveat::new(Severity::Note, "fragmentation", message, effect, hint));
+    }
+    let surely = if is_certain && !is_down { surely } else { "may be" };
     Some(Caveat::new(
-        if is_set { Severity::Note } else { Severity::Warning },
+        Severity::Warning,
         "fragmentation",
         format!("{what} {surely} cut into fragments: {fit} fit into one packet"),
-        "one lost fragment loses its samples, or delays reliable ones, and putting it together takes time",
-        format!(
-            "{remedy}, or datagrams of at most {} by `CYCLONEDDS_URI` of both ends (docs/dds.md)",
-            bytes(datagram_bytes.into())
-        ),
+        effect,
+        format!("{remedy}, or datagrams of at most {limit} by `CYCLONEDDS_URI` of both ends (docs/dds.md)"),
     ))
+}
+
+/// Whether settings of this end change how long its datagrams are.
+fn sets_message_sizes(manifest: &Manifest, dds: DdsSpec) -> bool {
+    let configuration = manifest.run.dds.as_ref().map_or(&[][..], |dds| &dds.configuration);
+    let is_set = |name: &str| configuration.iter().any(|line| line.contains(name));
+    let is_repeated = dds.reliability == Reliability::Reliable && is_set("/MaxRexmitMessageSize/");
+    is_set("/MaxMessageSize/") || is_set("/FragmentSize/") || is_repeated
 }
 
 /// The caveats of settings that did not hold or were not restored.

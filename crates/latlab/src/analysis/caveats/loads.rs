@@ -77,7 +77,7 @@ fn lost(load: &LoadReport) -> Option<Caveat> {
             Severity::Warning,
             "load-unreached",
             format!("the load `{}` at `{}` ended before the run did{reason}", load.load, load.at),
-            "nobody knows since when the figures are those of a host without it",
+            "it is not known since when the figures are those of a host without it",
             "mend that and measure again; where its process was killed, the kernel's log (`dmesg`) may say why",
         )
     })

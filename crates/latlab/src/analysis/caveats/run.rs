@@ -112,7 +112,7 @@ fn undecided(manifest: &Manifest) -> Option<Caveat> {
             Severity::Note,
             "undecided-probes",
             format!("probes still in flight when the run stopped listening: {}", grouped(probes)),
-            format!("they are counted nowhere: nobody waited the time-out of {timeout} for their answers"),
+            format!("they are counted nowhere: their answers were not awaited for the time-out of {timeout}"),
             "none for an interrupted run; a shorter `--timeout` leaves fewer of them",
         )
     })
@@ -134,7 +134,7 @@ fn orphans(manifest: &Manifest) -> Option<Caveat> {
             format!("answers to probes that the recording does not know: {}", grouped(answers)),
             "these probes are in no count, though they were sent and answered",
             match explained {
-                true => "what tore the recording is told beside this",
+                true => "another caveat says what damaged the recording",
                 false => "nothing explains it: please report it with the recording's manifest",
             },
         )

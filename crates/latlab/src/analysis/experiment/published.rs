@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::Summary;
 use crate::analysis::comparison::{ObservedRun, RunGroups, boots_needed};
-use crate::facts::ExcludedCondition;
+use crate::facts::{ExcludedCondition, XdpEnds};
 use crate::plan::defaults::{CONFIDENCE, CONFIDENCE_PERCENT, MINISTAT_VALUES_MIN};
 use crate::plan::{Experiment, Factors};
 use crate::recipe::{Column, FiguresOf, Published, PublishedRow};
@@ -148,6 +148,8 @@ pub struct MeasuredRow {
     pub singletons: u64,
     /// Lost ones of all runs.
     pub lost: u64,
+    /// The ways in which its runs passed the network stack by.
+    pub xdp: BTreeSet<XdpEnds>,
 }
 
 /// The medians of `runs` of one row, column by column; `None` if no run has the metric.
@@ -164,6 +166,7 @@ pub fn median_of_runs(published: &Published, runs: &[Summary]) -> Option<Measure
         runs: described.len(),
         singletons: runs.iter().map(|run| run.counts.sent).max().unwrap_or_default(),
         lost: described.iter().map(|description| description.lost).sum(),
+        xdp: runs.iter().map(|run| run.xdp.clone()).filter(|ends| !ends.is_empty()).collect(),
     })
 }
 
@@ -283,6 +286,7 @@ impl RunsByRow {
             runs: outline.n as usize,
             singletons: runs.iter().map(|run| run.losses.sent).max().unwrap_or_default(),
             lost: runs.iter().map(|run| run.losses.unanswered).sum(),
+            xdp: BTreeSet::new(),
         })
     }
 
@@ -411,7 +415,7 @@ mod tests {
     #[test]
     fn an_unmeasured_row_has_a_reason() {
         let published = find("pi-udp-load").and_then(|recipe| recipe.published).expect("published");
-        let [none, _, half, _] = published.rows else { panic!("four rows") };
+        let [none, _, half, ..] = published.rows else { panic!("four rows and more") };
         let experiment = experiment(&["none", "cpu=20%"], RunsRule::PerBlock(1));
         let excluded = ExcludedCondition { factors: factors(half), reason: "no CPU to spare".into() };
         let reason = |row, excluded: &[&ExcludedCondition]| unmeasured_reason(published, row, &experiment, excluded);

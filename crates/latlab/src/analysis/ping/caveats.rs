@@ -7,6 +7,7 @@ use crate::analysis::counts::{Counts, RunCounts, SendErrors};
 use crate::analysis::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, OWN_DROPS, SCHEDULE_LOST, SLIPPED};
 use crate::analysis::wakeup::overrun_slots;
 use crate::diagnostics::{Caveat, Severity};
+use crate::facts::XdpFacts;
 use crate::plan::{DdsSpec, Reliability, WaitMode};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
@@ -238,9 +239,7 @@ fn lost(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
                     "over TCP only the end of the connection loses probes: see how the run ended".to_owned()
                 }
                 drops if !is_of_datagrams(manifest) => lost_samples(manifest, drops),
-                Some(0) => {
-                    "look for drops on the way: `ip -s link`; the reflector's socket had room for all".to_owned()
-                }
+                Some(0) => "look for drops on the way: `ip -s link`; the reflector's socket dropped none".to_owned(),
                 Some(drops) => {
                     format!("the reflector's socket threw {} datagrams away: see there first", grouped(drops))
                 }
@@ -398,7 +397,10 @@ fn own_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         "socket-drops",
         format!("this host's own socket threw {} datagrams away ({} of the probes)", grouped(drops), percent(share)),
         "the probes behind them count as lost, although their answers came",
-        "a larger buffer (`sysctl net.core.rmem_max`), a CPU of its own with `--cpu`, or a lower rate",
+        match manifest.run.xdp {
+            None => "a larger buffer (`sysctl net.core.rmem_max`), a CPU of its own with `--cpu`, or a lower rate",
+            Some(_) => "a CPU of its own with `--cpu`, or a lower rate: the ring of an AF_XDP socket has 1,024 packets",
+        },
     ))
 }
 
@@ -428,7 +430,15 @@ fn reflector_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
             0 => "none on this run: they were of its warm-up or of other sessions",
             _ => "the probes among them count as lost, although they reached the reflector's host",
         },
-        "there a larger buffer (`sysctl net.core.rmem_max`) or a CPU of its own (`--peer-cpu`, `serve --cpu`); or a lower rate",
+        match manifest.run.xdp_reflector {
+            Some(XdpFacts { queue: Some(_), .. }) => {
+                "a CPU of its own there (`--peer-cpu`), or a lower rate: the ring of an AF_XDP socket has 1,024 packets"
+            }
+            _ => {
+                "there a larger buffer (`sysctl net.core.rmem_max`) or a CPU of its own (`--peer-cpu`, `serve --cpu`); or a \
+                 lower rate"
+            }
+        },
     ))
 }
 

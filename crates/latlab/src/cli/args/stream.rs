@@ -109,7 +109,8 @@ pub struct PacketArgs {
     /// send: one call for each packet.
     /// sendmmsg: one call for a batch of them.
     /// gso: one call for a buffer that the kernel cuts (UDP_SEGMENT).
-    /// batch: over DDS, the writer collects a batch of samples.
+    /// batch: over DDS, the writer collects a batch of samples; with --transport xdp
+    /// one call for a batch of packets.
     #[arg(
         long, value_name = "WORD", value_parser = mode_words(), verbatim_doc_comment,
         hide_possible_values = true
@@ -120,7 +121,7 @@ pub struct PacketArgs {
     /// tcp: each flow is a connection, each packet a message in it, and what is
     /// counted arrived; --mode send only. A running `latlab serve` needs --tcp.
     /// dds: each packet is a sample; `latlab serve` needs --transport dds.
-    /// xdp: UDP past the network stack of this host (AF_XDP); --mode send only.
+    /// xdp: UDP past the network stack of this host (AF_XDP); --mode send or batch.
     #[arg(
         long, value_name = "WORD", value_parser = transport_words(), verbatim_doc_comment,
         hide_possible_values = true, hide_short_help = true
@@ -192,8 +193,8 @@ pub struct SearchArgs {
 /// `latlab bare-stream`: hidden, for the benches.
 #[derive(Clone, Debug, Args)]
 pub struct BareStreamArgs {
-    /// Hand packets over by send, sendmmsg or gso [default: send]
-    #[arg(long, value_name = "WORD", value_parser = modes(), default_value = "send")]
+    /// Hand packets over by send, sendmmsg, gso, or with --xdp batch [default: send]
+    #[arg(long, value_name = "WORD", value_parser = mode_words(), default_value = "send")]
     pub mode: SendMode,
     /// Receive by pause, recvmmsg, ppoll or recvfrom
     #[arg(long, value_name = "WORD", value_parser = receive_modes(), default_value = "pause")]
@@ -214,18 +215,17 @@ pub struct BareStreamArgs {
     #[arg(long)]
     pub connect: bool,
     /// Over IPv6
-    #[arg(short = '6', long)]
+    #[arg(short = '6', long, conflicts_with = "xdp")]
     pub ipv6: bool,
+    /// Past the network stack, in two private namespaces
+    #[arg(long)]
+    pub xdp: bool,
     /// This end.
     #[command(flatten)]
     pub ends: EndArgs,
     /// The other end.
     #[command(flatten)]
     pub peer: PeerArgs,
-}
-
-fn modes() -> impl TypedValueParser<Value = SendMode> {
-    PossibleValuesParser::new(SendMode::OF_SOCKETS.map(SendMode::word)).map(|word| send_mode(&word))
 }
 
 fn receive_modes() -> impl TypedValueParser<Value = ReceiveMode> {

@@ -168,7 +168,7 @@ fn first_port(typed: Option<&str>, flows: u16) -> Result<Option<u16>, RequestErr
     }
 }
 
-/// Refuses options on sockets of the kernel, where packets leave otherwise, and over other transports that on writers of DDS.
+/// Refuses options on sockets of the kernel, where packets leave otherwise, and batches where they are calls of the kernel.
 fn fits_sockets(transport: TransportKind, typed: &StreamArgs) -> Result<(), RequestError> {
     let packets = &typed.packets;
     let options = [
@@ -182,14 +182,17 @@ fn fits_sockets(transport: TransportKind, typed: &StreamArgs) -> Result<(), Requ
     match options.into_iter().find(|(_, given)| *given) {
         Some((option, _)) if transport == TransportKind::Dds => Err(dds::own_sockets(option)),
         Some((option, _)) if transport == TransportKind::Xdp => Err(xdp::no_kernel_socket(option)),
+        _ if transport == TransportKind::Xdp && packets.flows.as_deref().is_some_and(|flows| flows != "1") => {
+            Err(xdp::one_flow())
+        }
         Some((option @ "--mode gso", _)) if typed.xdp.reflect == Some(Reflect::Xdp) => {
             Err(xdp::no_merged_packets(option))
         }
-        _ if batches && transport != TransportKind::Dds => Err(RequestError::OutOfPlace {
+        _ if batches && !transport.properties().sends_batches => Err(RequestError::OutOfPlace {
             option: "--mode batch",
             with: format!("--transport {}", transport.word()),
-            cause: "it is about writers of DDS topics",
-            hint: "`--mode sendmmsg` or `gso` over UDP, or `--transport dds`",
+            cause: "it is about writers of DDS topics and rings of AF_XDP sockets",
+            hint: "`--mode sendmmsg` or `gso` over UDP, or `--transport dds` or `xdp`",
         }),
         _ => Ok(()),
     }
@@ -430,6 +433,8 @@ pub(super) fn stream_warmup(lasting: &StreamStopArgs, search: Option<&RateSearch
 /// The resolved `latlab bare-stream`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BareStreamSpec {
+    /// Transport of the packets.
+    pub transport: TransportKind,
     /// Socket options of the sender.
     pub sending: SenderSocketOptions,
     /// The receiver.
@@ -459,6 +464,7 @@ pub fn bare_stream(typed: &BareStreamArgs) -> Result<BareStreamSpec, RequestErro
     let sending = SenderSocketOptions { mode: typed.mode, batch, checksum: true, connect: typed.connect };
     let size_bytes = size.unwrap_or(1_472);
     Ok(BareStreamSpec {
+        transport: if typed.xdp { TransportKind::Xdp } else { TransportKind::Udp },
         sending,
         receiver: BareReceiver::new(typed.receiver, !typed.no_merge, sending, size_bytes),
         size_bytes,

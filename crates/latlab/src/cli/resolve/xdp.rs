@@ -95,6 +95,12 @@ pub(super) fn no_kernel_socket(option: &'static str) -> RequestError {
     out_of_place(option, TransportKind::Xdp, "packets leave through no socket of the kernel", "leave it out")
 }
 
+/// The error of several flows.
+pub(super) fn one_flow() -> RequestError {
+    let cause = "each flow needs a socket, and a queue has one AF_XDP socket";
+    out_of_place("--flows", TransportKind::Xdp, cause, "one flow; several runs at several `--queue`s have one each")
+}
+
 /// The error of an `option` that makes the kernel pass on packets that it has not cut yet.
 pub(super) fn no_merged_packets(option: &'static str) -> RequestError {
     let cause = "an AF_XDP socket receives single packets, and a virtual device passes on what it has not cut";

@@ -16,6 +16,7 @@ use latlab_sys::{datagram, readiness, sleep, socket};
 
 use super::bare::{Wait, open, received_bytes};
 use super::bare_stream::QUESTION;
+use super::delivered::Sums;
 use crate::plan::{BareReceiver, ReceiveMode, defaults};
 
 /// One byte more than the longest merged datagram.
@@ -25,7 +26,7 @@ const BUFFER_BYTES: usize = 65_536;
 ///
 /// # Errors
 /// The kernel refused.
-pub fn bind(local: SocketAddr, wait: Wait, receiver: BareReceiver) -> io::Result<OwnedFd> {
+pub(super) fn bind(local: SocketAddr, wait: Wait, receiver: BareReceiver) -> io::Result<OwnedFd> {
     let opened = open(local, wait)?;
     socket::set_merging(opened.as_fd(), receiver.merges)?;
     socket::bind(opened.as_fd(), local)?;
@@ -87,11 +88,11 @@ impl Packets {
 ///
 /// # Errors
 /// The socket failed.
-pub fn count(socket: &OwnedFd, wait: Wait, receiver: BareReceiver, stop: &AtomicBool) -> io::Result<()> {
+pub(super) fn count(socket: &OwnedFd, wait: Wait, receiver: BareReceiver, stop: &AtomicBool) -> io::Result<()> {
     let fd = socket.as_fd();
     let batch = ReceiveBatch::new(64, BUFFER_BYTES);
     let mut packets = Packets { batch, one: vec![0; BUFFER_BYTES], from: Address::empty() };
-    let (mut first, mut last, mut bytes, mut queued) = (None, 0, 0, 0);
+    let (mut sums, mut is_connected, mut queued) = (Sums::default(), false, 0);
     let pauses = receiver.mode == ReceiveMode::Pause && wait == Wait::Block;
     loop {
         let received = packets.receive(fd, wait, receiver)?;
@@ -102,16 +103,16 @@ pub fn count(socket: &OwnedFd, wait: Wait, receiver: BareReceiver, stop: &Atomic
             }
             continue;
         };
-        if first.is_none() {
-            // As the reflector of a single run does. The bytes of the first call arrived before the measured time.
+        if !is_connected {
+            // As the reflector of a single run does.
             socket::connect(fd, peer)?;
-            (first, last) = (Some(now), now);
-        } else if received.bytes > 0 {
-            (last, bytes) = (now, bytes + received.bytes);
+            is_connected = true;
+        }
+        if received.bytes > 0 {
+            sums.add(now, received.bytes);
         }
         if received.asks {
-            let sums = (u128::from(bytes) << 64) + (last - first.unwrap_or(last)) as u128;
-            datagram::send_to(fd, &sums.to_be_bytes(), &peer.into())?;
+            datagram::send_to(fd, &sums.to_bytes(), &peer.into())?;
         }
         queued += received.buffers;
         if pauses && received.buffers < usize::from(receiver.buffers_per_call) {

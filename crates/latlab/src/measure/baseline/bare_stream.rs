@@ -11,40 +11,21 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
+use super::bare::{Wait, open, received_bytes};
+use super::delivered::{Delivered, QUESTIONS, SUMS_BYTES};
+use crate::plan::{SendMode, SenderSocketOptions, defaults};
 use latlab_sys::address::Address;
 use latlab_sys::batch::{SendBatch, send_segmented};
 use latlab_sys::clock::monotonic_ns;
 use latlab_sys::{datagram, socket};
-use serde::Serialize;
-
-use super::bare::{Wait, open, received_bytes};
-use crate::plan::{SendMode, SenderSocketOptions, defaults};
 
 /// The datagram that asks the receiver for its sums; packets of a stream are longer.
 pub(super) const QUESTION: [u8; 1] = [0x3f];
-/// The sums, big endian: bytes, and the time in ns between the first and the last call that received some.
-const SUMS_BYTES: usize = 16;
-/// The number of attempts to ask the receiver, each with the receive time-out.
-const QUESTIONS: usize = 20;
-
-/// The result of a bare stream.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Delivered {
-    /// Packets that the kernel of the sender took.
-    pub sent_packets: u64,
-    /// Bytes of UDP payload that were received after the first call that received some.
-    pub delivered_bytes: u64,
-    /// The time from that call to the last.
-    pub span_ns: i64,
-    /// Bits of UDP payload a second.
-    pub delivered_bps: f64,
-}
-
 /// Sends packets of `size` bytes to `peer` for `span_ns`, as fast as the kernel takes them.
 ///
 /// # Errors
 /// The socket failed, or the receiver did not answer.
-pub fn send(peer: SocketAddr, sending: SenderSocketOptions, size: u32, span_ns: i64) -> io::Result<Delivered> {
+pub(super) fn send(peer: SocketAddr, sending: SenderSocketOptions, size: u32, span_ns: i64) -> io::Result<Delivered> {
     let opened = open(peer, Wait::Block)?;
     let fd = opened.as_fd();
     socket::set_send_buffer(fd, defaults::STREAM_BUFFER_BYTES)?;
@@ -73,10 +54,7 @@ pub fn send(peer: SocketAddr, sending: SenderSocketOptions, size: u32, span_ns: 
     for _ in 0..QUESTIONS {
         datagram::send_to(fd, &QUESTION, &peer.into())?;
         if received_bytes(datagram::receive(fd, &mut sums))? == Some(SUMS_BYTES) {
-            let both = u128::from_be_bytes(sums);
-            let (delivered_bytes, span_ns) = ((both >> 64) as u64, both as i64);
-            let delivered_bps = delivered_bytes as f64 * 8e9 / span_ns.max(1) as f64;
-            return Ok(Delivered { sent_packets, delivered_bytes, span_ns, delivered_bps });
+            return Ok(Delivered::of(sums, sent_packets));
         }
     }
     Err(io::ErrorKind::TimedOut.into())

@@ -14,8 +14,7 @@ use latlab_sys::xdp::{Frame, Received, XdpSocket};
 
 use super::bare::Wait;
 use crate::plan::{PathSpec, WaitMode, defaults};
-use crate::transport::{TransportError, WaitStrategy};
-use crate::transport::{XdpReflector, XdpTransport};
+use crate::transport::{PathTransport, TransportError, WaitStrategy, XdpReflector, XdpTransport};
 
 const GIVE_UP_NS: i64 = 1_000_000_000;
 /// Bytes of the addresses in an Ethernet frame, and what stands before them: exchanged in an answer.
@@ -52,7 +51,7 @@ impl BareXdp {
     /// The address of this end.
     pub fn address(&self) -> SocketAddr {
         match self {
-            BareXdp::Sender(sender) => crate::transport::PathTransport::path(sender).local,
+            BareXdp::Sender(sender) => sender.path().local,
             BareXdp::Reflector(reflector) => reflector.local_address(),
         }
     }
@@ -115,21 +114,25 @@ impl BareXdp {
     }
 }
 
-fn free_frame(socket: &mut XdpSocket) -> io::Result<Frame> {
+pub(super) fn free_frame(socket: &mut XdpSocket) -> io::Result<Frame> {
     socket.free_frame().ok_or_else(|| rustix::io::Errno::NOBUFS.into())
 }
 
-fn send(socket: &mut XdpSocket, frame: Frame, bytes: usize) -> io::Result<()> {
+pub(super) fn send(socket: &mut XdpSocket, frame: Frame, bytes: usize) -> io::Result<()> {
     socket.transmit(frame, bytes);
-    loop {
-        socket.kick()?;
-        if socket.is_sent() {
-            return Ok(());
-        }
-    }
+    kick_all(socket)
 }
 
-fn receive(socket: &mut XdpSocket, wait: Wait) -> io::Result<Option<Received>> {
+/// Makes the kernel take everything that is queued.
+pub(super) fn kick_all(socket: &mut XdpSocket) -> io::Result<()> {
+    socket.kick()?;
+    while !socket.is_sent() {
+        socket.kick()?;
+    }
+    Ok(())
+}
+
+pub(super) fn receive(socket: &mut XdpSocket, wait: Wait) -> io::Result<Option<Received>> {
     if let Some(received) = socket.receive() {
         return Ok(Some(received));
     }
@@ -139,7 +142,7 @@ fn receive(socket: &mut XdpSocket, wait: Wait) -> io::Result<Option<Received>> {
     Ok(None)
 }
 
-fn exchange_addresses(packet: &mut [u8]) {
+pub(super) fn exchange_addresses(packet: &mut [u8]) {
     for (one, other, bytes) in [HARDWARE, IPV4, PORTS] {
         let (first, second) = packet.split_at_mut(other);
         first[one..one + bytes].swap_with_slice(&mut second[..bytes]);

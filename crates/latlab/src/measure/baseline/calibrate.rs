@@ -63,24 +63,40 @@ pub struct BareRoundTrips {
 /// # Errors
 /// The reflector or the sender could not be started or placed, or the socket failed.
 pub fn calibrate(spec: &BareSpec) -> Result<BareRoundTrips, MeasureError> {
-    let lab = (spec.transport == TransportKind::Xdp).then(Lab::set_up).transpose()?;
-    let process = start_reflector(spec, lab.as_ref())?;
-    let (address, spec) = (process.address(), *spec);
-    let measuring = thread::Builder::new().name("measure".into()).spawn(move || -> Result<Vec<u32>, MeasureError> {
-        let _namespace = lab.as_ref().map(Lab::enter_sender).transpose()?;
-        placement::place(&spec.here)?;
+    let spec = *spec;
+    let request = ReflectorRequest::bare(spec.transport, spec.dds, spec.size_bytes, spec.peer);
+    let round_trips_ns = with_peer(request, spec.here, move |peer| {
         if spec.interval_ns.is_some() {
             placement::minimise_timer_slack();
         }
-        measure(&spec, address).map_err(|source| MeasureError::Socket { peer: address.to_string(), source })
-    });
-    let measuring = measuring.map_err(MeasureError::Thread)?;
-    let round_trips_ns = measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        measure(&spec, peer)
+    })?;
     Ok(figures(&round_trips_ns, &spec))
 }
 
-fn start_reflector(spec: &BareSpec, lab: Option<&Lab>) -> Result<ReflectorProcess, MeasureError> {
-    let request = ReflectorRequest::bare(spec.transport, spec.dds, spec.size_bytes, spec.peer);
+/// Starts the process of `request` and calls `measure` with its address on a thread that is placed as `here` says. Both
+/// ends are on loopback, over AF_XDP in two private namespaces.
+///
+/// # Errors
+/// One of them could not be started or placed, or the socket failed.
+pub fn with_peer<T: Send + 'static>(
+    request: ReflectorRequest,
+    here: EndSpec,
+    measure: impl FnOnce(SocketAddr) -> io::Result<T> + Send + 'static,
+) -> Result<T, MeasureError> {
+    let lab = (request.transport == TransportKind::Xdp).then(Lab::set_up).transpose()?;
+    let process = start(request, lab.as_ref())?;
+    let address = process.address();
+    let measuring = thread::Builder::new().name("measure".into()).spawn(move || -> Result<T, MeasureError> {
+        let _namespace = lab.as_ref().map(Lab::enter_sender).transpose()?;
+        placement::place(&here)?;
+        measure(address).map_err(|source| MeasureError::Socket { peer: address.to_string(), source })
+    });
+    let measuring = measuring.map_err(MeasureError::Thread)?;
+    measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn start(request: ReflectorRequest, lab: Option<&Lab>) -> Result<ReflectorProcess, MeasureError> {
     let Some(lab) = lab else { return Ok(ReflectorProcess::start(&request)?) };
     let _namespace = lab.enter_reflector()?;
     Ok(ReflectorProcess::start(&ReflectorRequest { bind: SocketAddr::new(lab.reflector_ipv4(), 0), ..request })?)

@@ -3,13 +3,18 @@
 pub mod bare;
 #[cfg(feature = "dds")]
 mod bare_dds;
-pub mod bare_receiver;
+mod bare_receiver;
 mod bare_schedule;
-pub mod bare_stream;
+mod bare_stream;
 pub mod bare_tcp;
 mod bare_wakeup;
 mod bare_xdp;
+mod bare_xdp_stream;
 mod calibrate;
+mod delivered;
+mod stream_ends;
 
 pub use bare_wakeup::{BareWakeupSpec, BareWakeups, sleep_bare};
-pub use calibrate::{BareEnd, BareRoundTrips, BareSpec, calibrate};
+pub use calibrate::{BareEnd, BareRoundTrips, BareSpec, calibrate, with_peer};
+pub use delivered::Delivered;
+pub use stream_ends::{BareCounter, stream_bare};

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::analysis::experiment::{ColumnFigure, MeasuredRow, PublishedResults};
 use crate::recipe::{FiguresOf, Published, PublishedRow};
 use crate::report::quantiles::{Cells, ShownQuantile, legend};
+use crate::report::remarks::past_the_stack;
 use crate::report::text::{Style, body_width, width, wrap};
 use crate::stats::MeanDifference;
 use crate::units::human::{ABSENT, grouped};
@@ -80,6 +81,8 @@ fn table<'a>(published: &Published, measured: impl Fn(usize) -> Measured<'a>, st
                     text.push(line(&format!("  {whole}"), &whole_figures(measured, decimals)));
                 }
                 text.push(style.quiet(&format!("  {:<12}  {}", "", basis(measured, published))));
+                let ways = measured.xdp.iter().filter_map(past_the_stack);
+                text.extend(ways.flat_map(|way| wrapped("", &way, style)).map(|line| style.quiet(&line)));
             }
         }
     }
@@ -191,9 +194,9 @@ pub(super) fn document(results: &PublishedResults) -> Value {
 
 fn row_document(row: &PublishedRow, measured: &Result<MeasuredRow, String>) -> Value {
     let or_null = |figures: &[Option<f64>]| if figures.is_empty() { Value::Null } else { json!(figures) };
-    let figures = measured.as_ref().ok().map(|MeasuredRow { figures, runs, singletons, lost, .. }| {
+    let figures = measured.as_ref().ok().map(|MeasuredRow { figures, runs, singletons, lost, xdp, .. }| {
         let figures: Vec<Value> = figures.iter().map(figure_document).collect();
-        json!({ "runs": runs, "n": singletons, "lost": lost, "figures": figures })
+        json!({ "runs": runs, "n": singletons, "lost": lost, "figures": figures, "xdp": xdp })
     });
     let against_first = measured.as_ref().ok().and_then(|measured| measured.against_first);
     json!({
@@ -237,6 +240,7 @@ fn figure_document(figure: &ColumnFigure) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::{XdpEnds, XdpFacts};
     use crate::metric::Metric;
     use crate::recipe::Column;
 
@@ -277,7 +281,12 @@ mod tests {
             ColumnFigure::Unsupported { value: Some(0.15), bound: Some(0.1) },
             ColumnFigure::Lost,
         ];
-        let here = MeasuredRow { figures, against_first: None, runs: 9, singletons: 10_000, lost: 3 };
+        let at =
+            |interface: &str, queue| XdpFacts { interface: interface.into(), queue, native: false, zero_copy: false };
+        let ends =
+            XdpEnds { sender: Some(at("a0", Some(1))), reflector: Some(XdpFacts { native: true, ..at("b0", None) }) };
+        let xdp = [ends].into();
+        let here = MeasuredRow { figures, against_first: None, runs: 9, singletons: 10_000, lost: 3, xdp };
         let rows = vec![Ok(here.clone()), Err("no CPU to spare".into())];
         let expected = "\
 round trip less dwell / 2, ms
@@ -288,6 +297,8 @@ no load
   here          0.021   (0.150)   lost
                        ≥ 0.100
                 median of 9 runs, 10,000 probes each, 3 lost in all
+                sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX,
+                native, at b0
 CPU load
   published     1.821        –  14.723
   raw data      3.636    7.162  14.723
@@ -323,7 +334,7 @@ CPU load
         };
         let measured = |figure: f64, against_first| {
             let figures = [figure, 88.0].map(ColumnFigure::Known).into();
-            Ok(MeasuredRow { figures, against_first, runs: 30, singletons: 1_234_567, lost: 8 })
+            Ok(MeasuredRow { figures, against_first, runs: 30, singletons: 1_234_567, lost: 8, xdp: [].into() })
         };
         let lower = Some(MeanDifference::Proven { percent: -19.04, margin_percent: 0.22 });
         let rows = vec![measured(21_000.0, None), measured(17_000.5, lower), Err("such is `lo` ".repeat(7))];

@@ -13,7 +13,7 @@ use super::gates::ValueGateDocument;
 use super::view::Showing;
 use crate::analysis::{Condition, Deadline, Kind, Ratios, Summary};
 use crate::diagnostics::Caveat;
-use crate::facts::{Instrument, LoadReport};
+use crate::facts::{Instrument, LoadReport, XdpEnds};
 use crate::metric::Metric;
 use crate::recording::manifest::RunEnding;
 use crate::units::Nanos;
@@ -60,6 +60,8 @@ struct SummaryDocument<'a> {
     refused_pause_ns: Nanos,
     #[serde(skip_serializing_if = "Option::is_none")]
     discovery_ns: Option<Nanos>,
+    #[serde(skip_serializing_if = "XdpEnds::is_empty")]
+    xdp: &'a XdpEnds,
     ratios: RatiosDocument,
     metrics: BTreeMap<&'static str, MetricDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,6 +143,7 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
         timed_out_ns: summary.timed_out_ns,
         refused_pause_ns: summary.refused_pause_ns,
         discovery_ns: summary.discovery_ns,
+        xdp: &summary.xdp,
         ratios: ratios(&summary.ratios),
         metrics: summary
             .metrics

@@ -88,8 +88,13 @@ impl ReflectorRequest {
     }
 
     /// Be the far end of a bare stream on the loopback `address`.
-    pub(crate) fn bare_stream(address: IpAddr, end: EndSpec, receiver: BareReceiver) -> ReflectorRequest {
-        ReflectorRequest { bare_stream: Some(receiver), ..ReflectorRequest::new(address, end, None, 0) }
+    pub(crate) fn bare_stream(
+        transport: TransportKind,
+        address: IpAddr,
+        end: EndSpec,
+        receiver: BareReceiver,
+    ) -> ReflectorRequest {
+        ReflectorRequest { transport, bare_stream: Some(receiver), ..ReflectorRequest::new(address, end, None, 0) }
     }
 }
 

@@ -82,7 +82,7 @@ impl HeaderTemplate {
         let udp_bytes = (UDP_BYTES + payload.len()) as u16;
         let packet = &mut frame[..end];
         packet[..self.length].copy_from_slice(&self.bytes[..self.length]);
-        packet[self.length..].copy_from_slice(payload);
+        let payload_sum = copy(payload, &mut packet[self.length..]);
         if self.length == header_bytes(true) {
             packet[ETHERNET_BYTES + 4..][..2].copy_from_slice(&udp_bytes.to_be_bytes());
         } else {
@@ -92,7 +92,7 @@ impl HeaderTemplate {
             packet[ETHERNET_BYTES + 10..][..2].copy_from_slice(&checksum.to_be_bytes());
         }
         // The length counts twice: in the pseudo header and in the header.
-        let checksum = !folded(self.udp_sum + 2 * u32::from(udp_bytes) + sum(payload));
+        let checksum = !folded(self.udp_sum + 2 * u32::from(udp_bytes) + payload_sum);
         // 0 stands for a packet without a checksum.
         let checksum = if checksum == 0 { 0xffff } else { checksum };
         packet[self.length - 4..][..2].copy_from_slice(&udp_bytes.to_be_bytes());
@@ -132,6 +132,14 @@ pub(super) struct Datagram<'a> {
     /// The hardware address of the host, or of the router, that sent it.
     pub(super) from_hardware: Hardware,
     pub(super) payload: &'a [u8],
+}
+
+impl Datagram<'_> {
+    /// The way of an answer from `local`.
+    #[inline]
+    pub(super) const fn answered_from(&self, local: SocketAddr, local_hardware: Hardware) -> Flow {
+        Flow { local, peer: self.from, local_hardware, peer_hardware: self.from_hardware }
+    }
 }
 
 /// The UDP datagram in `frame`; `None` without a whole one, or if its checksum is wrong. Options, extension headers and
@@ -189,12 +197,44 @@ fn ipv6(packet: &[u8]) -> Option<Addressed<'_>> {
     Some((address(8)?.into(), address(24)?.into(), packet.get(IPV6_BYTES..end)?, sum(&header[8..])))
 }
 
-/// The sum of 16-bit words, an odd last byte filled up with zero, not folded; of at most 64 KiB.
+/// The sum of 16-bit words, an odd last byte filled up with zero. Words are added in pairs and in the order of bytes of the
+/// host: a sum of exchanged bytes has exchanged bytes (RFC 1071, section 2).
 #[inline]
 pub(super) fn sum(bytes: &[u8]) -> u32 {
-    let (words, rest) = bytes.as_chunks::<2>();
-    let sum: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
-    sum + rest.first().map_or(0, |byte| u32::from(*byte) << 8)
+    let (pairs, rest) = bytes.as_chunks::<4>();
+    in_network_order(pairs.iter().map(wide).sum::<u64>() + wide(&filled(rest)))
+}
+
+/// Copies `from` to `to`, which is as long, and returns its sum, in one pass.
+#[inline]
+fn copy(from: &[u8], to: &mut [u8]) -> u32 {
+    let ((from, from_rest), (to, to_rest)) = (from.as_chunks::<4>(), to.as_chunks_mut::<4>());
+    let mut sum = wide(&filled(from_rest));
+    for (from, to) in from.iter().zip(to) {
+        *to = *from;
+        sum += wide(from);
+    }
+    to_rest.copy_from_slice(from_rest);
+    in_network_order(sum)
+}
+
+#[inline]
+fn wide(pair: &[u8; 4]) -> u64 {
+    u32::from_ne_bytes(*pair).into()
+}
+
+#[inline]
+fn filled(rest: &[u8]) -> [u8; 4] {
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    last
+}
+
+/// The sum of words in the order of the network, of one in that of the host.
+#[inline]
+fn in_network_order(sum: u64) -> u32 {
+    let halves = u32::from(folded(sum as u32)) + u32::from(folded((sum >> 32) as u32));
+    u32::from(u16::from_be(folded(halves)))
 }
 
 /// The one's complement sum in 16 bits.

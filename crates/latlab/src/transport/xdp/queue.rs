@@ -155,7 +155,7 @@ impl XdpQueue {
 
     /// Takes the oldest datagram and returns what `read` makes of it; `None`: nothing is there, or it was no datagram.
     #[inline]
-    fn take<T>(&mut self, read: impl FnOnce(&Datagram<'_>) -> Option<T>) -> Option<T> {
+    pub(super) fn take<T>(&mut self, read: impl FnOnce(&Datagram<'_>) -> Option<T>) -> Option<T> {
         let received = self.socket.receive()?;
         let datagram = parse(self.socket.packet(&received));
         self.damaged += u64::from(datagram.is_none());

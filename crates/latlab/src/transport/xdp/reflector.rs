@@ -3,21 +3,65 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
+use latlab_sys::sleep;
 use latlab_sys::xdp::XdpSocket;
 
-use super::headers::{Flow, Hardware, HeaderTemplate};
+use super::headers::{Datagram, Flow, Hardware, HeaderTemplate};
 use super::program::Match;
 use super::queue::XdpQueue;
 use super::route;
 use crate::facts::XdpFacts;
 use crate::plan::{WaitMode, defaults};
 use crate::transport::error::TransportError;
-use crate::transport::interface::{ReflectorSocket, SocketReport};
+use crate::transport::interface::{BatchBuffer, ReflectorSocket, SocketReport};
 use crate::transport::wait::WaitStrategy;
 use crate::units::Nanos;
+use crate::wire::StreamTerms;
 
 /// Frames for a tenth of a second of 5,000 packets a second.
 const FIRST_FRAMES: u32 = 512;
+
+/// A stream pauses as with a receive buffer that holds so many bytes, a kilobyte of bookkeeping for each packet included: the
+/// ring has 1,024 entries.
+const STREAM_BYTES: u32 = 1 << 20;
+/// Senders whose headers are kept: as many as one batch can have.
+const SENDERS_MAX: usize = 64;
+
+/// The headers of answers to the last senders.
+#[derive(Debug)]
+struct Senders {
+    known: Vec<(Flow, HeaderTemplate)>,
+    newest: usize,
+}
+
+impl Senders {
+    fn new() -> Senders {
+        Senders { known: Vec::with_capacity(SENDERS_MAX), newest: 0 }
+    }
+
+    /// Makes the answers of `flow` possible.
+    #[inline]
+    fn add(&mut self, flow: &Flow) {
+        if self.known.get(self.newest).is_some_and(|(known, _)| known == flow) {
+            return;
+        }
+        let place = self.known.iter().position(|(known, _)| known.peer == flow.peer);
+        let oldest = if self.known.len() < SENDERS_MAX { self.known.len() } else { (self.newest + 1) % SENDERS_MAX };
+        self.newest = place.unwrap_or(oldest);
+        let sender = (*flow, HeaderTemplate::new(flow, 0));
+        match self.known.get_mut(self.newest) {
+            Some(known) => *known = sender,
+            None => self.known.push(sender),
+        }
+    }
+
+    #[inline]
+    fn headers(&self, peer: SocketAddr) -> Option<&HeaderTemplate> {
+        let is_its = |(flow, _): &&(Flow, HeaderTemplate)| flow.peer == peer;
+        let newest = self.known.get(self.newest).filter(is_its);
+        newest.or_else(|| self.known.iter().find(is_its)).map(|(_, headers)| headers)
+    }
+}
 
 /// Datagrams to one address and port, from any sender, that pass the network stack by.
 #[derive(Debug)]
@@ -26,8 +70,7 @@ pub struct XdpReflector {
     wait: WaitStrategy,
     local: SocketAddr,
     local_hardware: Hardware,
-    /// The sender of the last datagram, and the headers of answers to it.
-    newest: Option<(Flow, HeaderTemplate)>,
+    senders: Senders,
     /// Reserves address and port, so that the kernel gives them to no other socket.
     _reserved: UdpSocket,
 }
@@ -48,7 +91,7 @@ impl XdpReflector {
         let steered = Match { to: local, from: None };
         let queue = XdpQueue::open(&interface, queue, &steered, wait.busy_polls(), FIRST_FRAMES)?;
         let local_hardware = interface.hardware;
-        Ok(XdpReflector { queue, wait, local, local_hardware, newest: None, _reserved: reserved })
+        Ok(XdpReflector { queue, wait, local, local_hardware, senders: Senders::new(), _reserved: reserved })
     }
 
     /// The address, with the port that the kernel chose.
@@ -75,32 +118,79 @@ impl ReflectorSocket for XdpReflector {
 
     #[inline]
     fn receive_within(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<(usize, SocketAddr)>> {
-        let XdpReflector { queue, wait, newest, local, local_hardware, .. } = self;
+        let XdpReflector { queue, wait, senders, local, local_hardware, .. } = self;
         queue.receive(*wait, max_wait, |datagram| {
             let bytes = datagram.payload.len();
             buffer.get_mut(..bytes)?.copy_from_slice(datagram.payload);
-            let flow = Flow {
-                local: *local,
-                peer: datagram.from,
-                local_hardware: *local_hardware,
-                peer_hardware: datagram.from_hardware,
-            };
-            if newest.as_ref().is_none_or(|(known, _)| *known != flow) {
-                *newest = Some((flow, HeaderTemplate::new(&flow, 0)));
-            }
+            senders.add(&datagram.answered_from(*local, *local_hardware));
             Some((bytes, datagram.from))
         })
     }
 
-    /// Answers go to the host from which the last datagram came.
+    #[inline]
+    fn receive_batch(&mut self, buffer: &mut BatchBuffer, may_pause: bool) -> io::Result<usize> {
+        let XdpReflector { queue, wait, senders, local, local_hardware, .. } = self;
+        if buffer.should_pause(STREAM_BYTES) && *wait != WaitStrategy::Spin && may_pause {
+            // A signal may end the pause early.
+            let _ = sleep::clock_nanosleep_for(defaults::STREAM_RECEIVE_PAUSE.0);
+        }
+        buffer.fill_with(|batch, count| {
+            let put = |datagram: &Datagram<'_>| {
+                senders.add(&datagram.answered_from(*local, *local_hardware));
+                batch.put(datagram.payload, datagram.from).then_some(())
+            };
+            // The first is waited for.
+            let taken = if count == 0 { queue.receive(*wait, defaults::NAP, put)? } else { queue.take(put) };
+            Ok(taken.is_some())
+        })
+    }
+
+    /// Answers go to the host or router from which the last datagram of that sender came.
     #[inline]
     fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
-        let XdpReflector { queue, newest, .. } = self;
-        let (_, headers) = newest.as_ref().filter(|(flow, _)| flow.peer == to).ok_or(io::ErrorKind::NotConnected)?;
+        let XdpReflector { queue, senders, .. } = self;
+        let headers = senders.headers(to).ok_or(io::ErrorKind::NotConnected)?;
         queue.send(|frame| headers.write(frame, datagram))
+    }
+
+    /// The kernel merges no packets here, and those without a checksum are accepted over IPv4.
+    fn supported_terms(&self) -> StreamTerms {
+        StreamTerms { batched: true, unchecked: false }
     }
 
     fn report(&self) -> SocketReport {
         SocketReport { drops: self.queue.drops(), ..SocketReport::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(port: u16, hardware: u8) -> Flow {
+        let at = |port| SocketAddr::from(([10, 98, 62, 1], port));
+        Flow { local: at(9862), peer: at(port), local_hardware: [2; 6], peer_hardware: [hardware; 6] }
+    }
+
+    #[test]
+    fn answers_go_to_each_of_the_last_senders() {
+        let mut senders = Senders::new();
+        let hardware = |senders: &Senders, port: u16| {
+            let mut frame = [0; 128];
+            let headers = senders.headers(flow(port, 0).peer)?;
+            headers.write(&mut frame, b"answer");
+            Some(frame[0])
+        };
+        for (port, router) in [(1, 10), (2, 20), (1, 10), (2, 21)] {
+            senders.add(&flow(port, router));
+        }
+        let found = [1, 2, 3].map(|port| hardware(&senders, port));
+        assert_eq!(found, [Some(10), Some(21), None], "the newest way of each");
+        let allocated = senders.known.capacity();
+        for port in 1..=SENDERS_MAX as u16 + 2 {
+            senders.add(&flow(port, 30));
+        }
+        let known = (1..=SENDERS_MAX as u16 + 2).filter(|port| hardware(&senders, *port).is_some()).count();
+        assert_eq!((known, senders.known.capacity()), (SENDERS_MAX, allocated));
     }
 }

@@ -2,7 +2,9 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 
+use latlab_sys::socket;
 use latlab_sys::xdp::XdpSocket;
 
 use super::headers::{Flow, HeaderTemplate, MOST_HEADER_BYTES};
@@ -82,7 +84,12 @@ impl Transport for XdpTransport {
     }
 
     fn report(&self) -> PathReport {
-        PathReport { socket_drops: self.queue.drops(), xdp: Some(self.queue.facts().clone()), ..self.reserved.report() }
+        PathReport {
+            socket_drops: self.queue.drops(),
+            xdp: Some(self.queue.facts().clone()),
+            is_at_other_queue: socket::has_queued(self.reserved.as_fd()).unwrap_or(false),
+            ..self.reserved.report()
+        }
     }
 }
 
