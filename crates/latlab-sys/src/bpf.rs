@@ -228,7 +228,10 @@ impl Program {
         // Only a second attempt asks for words, since the space for them may not suffice.
         let mut log = vec![0u8; LOG_BYTES];
         (attributes.log_level, attributes.log_bytes, attributes.log) = (1, LOG_BYTES as u32, log.as_mut_ptr() as u64);
-        _ = bpf(PROG_LOAD, &attributes);
+        // A signal may have ended the first attempt.
+        if let Ok(made) = bpf(PROG_LOAD, &attributes) {
+            return Ok(Program(new_descriptor(made)));
+        }
         let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
         let words = String::from_utf8_lossy(&log[..end]);
         // The reason is the last line but one; the last one has statistics.

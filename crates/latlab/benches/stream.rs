@@ -15,6 +15,8 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use latlab::facts::{Capability, Rights};
+use latlab::host::HostRoot;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
@@ -87,7 +89,7 @@ impl Row<'_> {
     fn title(&self) -> String {
         format!(
             "{}, {} B, {}",
-            if self.xdp { "xdp" } else { self.mode },
+            if self.xdp { format!("xdp {}", self.mode) } else { self.mode.to_owned() },
             self.size,
             if self.ipv6 { "IPv6" } else { "IPv4" }
         )
@@ -135,7 +137,14 @@ fn run(options: &Options) -> Result<(), String> {
     let sizes = if options.quick { &SIZES[1..2] } else { &SIZES[..] };
     let row = |mode, size, ipv6| Row { xdp: false, mode, size, ipv6, cpus: options.cpus, seconds: 1, store: &store };
     let of_mode = |mode| sizes.iter().flat_map(move |size| [row(mode, *size, false), row(mode, *size, true)]);
-    let of_xdp = XDP_SIZES.map(|size| Row { xdp: true, ..row("send", size, false) });
+    let of_xdp = XDP_SIZES
+        .into_iter()
+        .flat_map(|size| ["send", "batch"].map(|mode| Row { xdp: true, ..row(mode, size, false) }));
+    let has_rights = Rights::read(&HostRoot::live()).is_ok_and(|rights| rights.has(Capability::SysAdmin));
+    if !has_rights {
+        println!("without root no rows past the network stack");
+    }
+    let of_xdp = of_xdp.filter(|_| has_rights);
     let rows = MODES.into_iter().flat_map(of_mode).chain(of_xdp);
     for row in rows.filter(|row| options.wants(&row.title())) {
         let receiver = if row.xdp { RECEIVERS[0] } else { fastest_receiver(&row, options, &mut rng)? };
@@ -217,10 +226,7 @@ fn race(contender: Contender, row: &Row, receiver: Receiver) -> Result<f64, Stri
 }
 
 fn add_end_options(command: &mut Command, row: &Row) {
-    if !row.xdp {
-        command.args(["--mode", row.mode]);
-    }
-    command.args(["-s", &row.size.to_string(), "-d", &format!("{}s", row.seconds)]);
+    command.args(["--mode", row.mode, "-s", &row.size.to_string(), "-d", &format!("{}s", row.seconds)]);
     command.args(["--cpu", &row.cpus.0.to_string(), "--peer-cpu", &row.cpus.1.to_string()]);
     if row.ipv6 {
         command.arg("-6");

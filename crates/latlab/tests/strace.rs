@@ -302,10 +302,29 @@ fn past_the_network_stack_both_ends_only_send_and_wait() {
     if !rustix::process::geteuid().is_root() {
         return skip::skip("namespaces need root");
     }
+    let sends = |call: &Call| call.name == "sendto" && call.text.contains("NULL, 0, MSG_DONTWAIT");
+    // The kernel takes up to 32 packets of a batch by one call.
+    for (mode, per_call) in [("send", 1), ("batch", 16)] {
+        let line = format!("stream lab --transport xdp --warmup 0 -d 200ms --no-record --json --mode {mode}");
+        let (trace, said) = traced(&line);
+        let document: serde_json::Value = serde_json::from_str(&said).expect("a summary");
+        let packets = document["sent"].as_u64().expect("packets");
+        let sending = trace.thread_that(|call| call.name == "prctl" && call.text.contains("PR_SET_NAME, \"flow\""));
+        let reflecting = trace.thread_that(|call| call.name == "execve" && call.text.contains("\"reflector\"]"));
+        for thread in [sending, reflecting] {
+            // A sender sets its timer slack after the set-up.
+            let calls = between(thread, sends).rsplit(|call| call.name == "prctl").next().expect("a part");
+            let allowed = ["sendto", "clock_gettime", "getsockopt", "ppoll", "clock_nanosleep"].into();
+            let made = names(calls);
+            assert!(made.is_subset(&allowed), "{mode}: {:?}", made.difference(&allowed).collect::<Vec<_>>());
+            let sent = calls.iter().filter(|call| sends(call)).count() as u64;
+            // Besides packets there are POLLs, and the end.
+            assert!(packets > 100 && sent <= packets / per_call + 60, "{mode}: {sent} calls for {packets} packets");
+        }
+    }
     for (wait, waits) in [("spin", &[][..]), ("block", &["ppoll"][..])] {
         let line = format!("ping lab --transport xdp -n 40 --warmup 10 --wait {wait} --timeout 9s --json");
         let (trace, _) = traced(&line);
-        let sends = |call: &Call| call.name == "sendto" && call.text.contains("NULL, 0, MSG_DONTWAIT");
         let measuring =
             trace.thread_that(|call| call.name == "prctl" && call.text.contains("PR_SET_NAME, \"measure\""));
         let reflecting = trace.thread_that(|call| call.name == "execve" && call.text.contains("\"reflector\"]"));

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 use std::slice;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Pages of memory, unmapped when this is dropped.
 #[derive(Debug)]
@@ -73,13 +74,8 @@ impl Drop for Mapping {
 pub struct Frame {
     /// The offset of the frame in the memory.
     address: u64,
-}
-
-impl Frame {
-    /// The frame leaves: the kernel owns the memory at this offset from now on.
-    pub(super) fn into_address(self) -> u64 {
-        self.address
-    }
+    /// The number of the memory.
+    umem: u32,
 }
 
 /// A packet that the kernel has put into a frame.
@@ -97,9 +93,14 @@ impl Received {
     }
 }
 
+/// Memories for frames that were made so far.
+static NEXT_UMEM: AtomicU32 = AtomicU32::new(0);
+
 /// Frames of one size.
 #[derive(Debug)]
 pub(super) struct Umem {
+    /// Of all in this process, so that frames of one are not taken for those of another.
+    number: u32,
     memory: Mapping,
     frame_bytes: usize,
     count: usize,
@@ -111,8 +112,28 @@ impl Umem {
         let (frame_bytes, count) = (frame_bytes as usize, count as usize);
         assert!(frame_bytes.is_power_of_two(), "frames of {frame_bytes} bytes");
         let memory = Mapping::anonymous(frame_bytes * count)?;
-        let frames = (0..count).map(|number| Frame { address: (number * frame_bytes) as u64 }).collect();
-        Ok((Umem { memory, frame_bytes, count }, frames))
+        let umem = NEXT_UMEM.fetch_add(1, Ordering::Relaxed);
+        let frames = (0..count).map(|number| Frame { address: (number * frame_bytes) as u64, umem }).collect();
+        Ok((Umem { number: umem, memory, frame_bytes, count }, frames))
+    }
+
+    /// The offset of `frame` in this memory.
+    ///
+    /// # Panics
+    /// It is a frame of another memory.
+    #[inline]
+    fn offset_of(&self, frame: &Frame) -> usize {
+        assert_eq!(frame.umem, self.number, "a frame of another socket");
+        frame.address as usize
+    }
+
+    /// The frame leaves: the kernel owns the memory at this offset from now on.
+    ///
+    /// # Panics
+    /// As [`Umem::offset_of`].
+    #[inline]
+    pub(super) fn address_of(&self, frame: Frame) -> u64 {
+        self.offset_of(&frame) as u64
     }
 
     pub(super) fn registration(&self) -> libc::xdp_umem_reg {
@@ -128,22 +149,22 @@ impl Umem {
 
     /// The bytes of a frame.
     pub(super) fn bytes_mut(&mut self, frame: &mut Frame) -> &mut [u8] {
-        let begin = self.memory.place::<u8>(frame.address as usize, self.frame_bytes);
+        let begin = self.memory.place::<u8>(self.offset_of(frame), self.frame_bytes);
         // SAFETY: the place is within the memory, and the frame is the only one for it: the kernel does not own it.
         unsafe { slice::from_raw_parts_mut(begin.as_ptr(), self.frame_bytes) }
     }
 
     /// The bytes of a packet.
     pub(super) fn packet(&self, received: &Received) -> &[u8] {
-        let begin = self.memory.place::<u8>(received.frame.address as usize + received.offset, received.bytes);
+        let begin = self.memory.place::<u8>(self.offset_of(&received.frame) + received.offset, received.bytes);
         // SAFETY: as above; the packet is within its frame, as `received` has checked.
         unsafe { slice::from_raw_parts(begin.as_ptr(), received.bytes) }
     }
 
     /// Copies a packet into a frame and returns its length.
     pub(super) fn copy(&mut self, received: &Received, frame: &mut Frame) -> usize {
-        let packet = self.memory.place::<u8>(received.frame.address as usize + received.offset, received.bytes);
-        let to = self.memory.place::<u8>(frame.address as usize, self.frame_bytes);
+        let packet = self.memory.place::<u8>(self.offset_of(&received.frame) + received.offset, received.bytes);
+        let to = self.memory.place::<u8>(self.offset_of(frame), self.frame_bytes);
         // SAFETY: both places are within the memory and belong to this process; two frames do not overlap, and a packet is
         // not longer than its frame.
         unsafe { ptr::copy_nonoverlapping(packet.as_ptr(), to.as_ptr(), received.bytes) };
@@ -166,7 +187,8 @@ impl Umem {
     fn frame_of(&self, address: u64) -> Option<(Frame, usize)> {
         let address = usize::try_from(address).ok()?;
         let offset = address & (self.frame_bytes - 1);
-        (address / self.frame_bytes < self.count).then_some((Frame { address: (address - offset) as u64 }, offset))
+        (address / self.frame_bytes < self.count)
+            .then_some((Frame { address: (address - offset) as u64, umem: self.number }, offset))
     }
 }
 
@@ -184,10 +206,10 @@ mod tests {
         assert_eq!(frames.len(), 4);
         let mut frame = frames.pop().expect("four");
         umem.bytes_mut(&mut frame)[256..260].copy_from_slice(b"ping");
-        let address = frame.into_address();
+        let address = umem.address_of(frame);
         let received = umem.received(&descriptor(address + 256, 4)).expect("within the frame");
         assert_eq!(umem.packet(&received), b"ping");
-        assert_eq!(received.into_frame().into_address(), address);
+        assert_eq!(umem.address_of(received.into_frame()), address);
     }
 
     #[test]
@@ -197,6 +219,12 @@ mod tests {
             assert!(umem.received(&descriptor(addr, len)).is_none(), "{len} at {addr}");
         }
         assert!(umem.completed(4 * 2_048).is_none());
-        assert_eq!(umem.completed(3 * 2_048 + 7).map(Frame::into_address), Some(3 * 2_048));
+        assert_eq!(umem.completed(3 * 2_048 + 7).map(|frame| umem.address_of(frame)), Some(3 * 2_048));
+    }
+    #[test]
+    #[should_panic(expected = "a frame of another socket")]
+    fn a_frame_of_another_memory_is_refused() {
+        let [(mut one, _frames), (_other, mut foreign)] = [(); 2].map(|()| Umem::new(2_048, 4).expect("memory"));
+        _ = one.bytes_mut(&mut foreign.pop().expect("four"));
     }
 }

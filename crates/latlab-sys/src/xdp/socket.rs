@@ -142,6 +142,11 @@ impl XdpSocket {
         }
     }
 
+    /// Gives the kernel all frames that can be for receiving: as many as the ring of received packets has entries.
+    pub fn give_all(&mut self) {
+        self.give(self.spare.len() as u32);
+    }
+
     fn bind(&self, interface: u32, queue: u32, mode: CopyMode) -> io::Result<()> {
         let flags = match mode {
             CopyMode::Copy => libc::XDP_COPY,
@@ -195,7 +200,7 @@ impl XdpSocket {
     #[inline]
     pub fn give_back(&mut self, frame: Frame) {
         // The ring has a place for each frame that it has ever had.
-        let given = self.fill.push(frame.into_address());
+        let given = self.fill.push(self.umem.address_of(frame));
         debug_assert!(given, "more frames than entries");
     }
 
@@ -217,7 +222,7 @@ impl XdpSocket {
     /// Queues the first `bytes` of a frame for sending. They leave at the next [`XdpSocket::kick`].
     #[inline]
     pub fn transmit(&mut self, frame: Frame, bytes: usize) {
-        let descriptor = libc::xdp_desc { addr: frame.into_address(), len: bytes as u32, options: 0 };
+        let descriptor = libc::xdp_desc { addr: self.umem.address_of(frame), len: bytes as u32, options: 0 };
         // Half as many frames are for sending as the ring has entries.
         let queued = self.transmit.push(descriptor);
         debug_assert!(queued, "more frames than entries");

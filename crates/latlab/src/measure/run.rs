@@ -11,7 +11,7 @@ use super::{MeasureError, Peer};
 use crate::clock::Monotonic;
 use crate::facts::{ExperimentFacts, IntervalCounts, SettingFacts, StreamInterval};
 use crate::host::placement;
-use crate::plan::{EndSpec, PathSpec, PingSpec, Reflect, RunSpec, Schedule, StopWhen, Warmup, defaults};
+use crate::plan::{EndSpec, PathSpec, PingSpec, Reflect, RunSpec, Schedule, StopWhen, Warmup, XdpSpec, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{EventLog, Finished, RecordingError, RecordingWriter, Store};
@@ -207,8 +207,8 @@ pub(crate) struct SessionOptions<'a> {
     /// The pre-shared key, if there is one.
     pub(crate) key: Option<&'a PreSharedKey>,
     pub(crate) lifetime: SessionLifetime,
-    /// Probes are answered in the reflector's network driver.
-    pub(crate) in_driver: bool,
+    /// Queue and kind of a reflector past the network stack.
+    pub(crate) xdp: Option<XdpSpec>,
     /// Ends the handshake when it is set.
     pub(crate) stop: &'a AtomicBool,
 }
@@ -230,11 +230,13 @@ impl SessionOptions<'_> {
         if let Some(gap) = down_gap {
             params = params.with_down_stream(gap);
         }
-        if self.in_driver {
+        if self.xdp.is_some_and(|xdp| xdp.reflect == Reflect::XdpTx) {
             params = params.with_answers_in_driver();
         }
         params.terms.idle = params.terms.idle.max(self.lifetime.idle.unwrap_or_default());
-        Ok(session::open(transport, &Monotonic, self.key, &params, self.stop)?)
+        let queue = self.xdp.filter(|xdp| xdp.reflect == Reflect::Xdp).map(|xdp| xdp.peer_queue);
+        let opened = session::open(transport, &Monotonic, self.key, &params, self.stop);
+        Ok(opened.map_err(|error| error.at_queue(queue))?)
     }
 }
 
@@ -263,7 +265,7 @@ impl<'a> RunContext<'a> {
 
     /// The options of sessions with the peer.
     pub(crate) fn sessions(&self) -> SessionOptions<'a> {
-        SessionOptions { key: self.key, lifetime: self.lifetime, in_driver: false, stop: self.stop }
+        SessionOptions { key: self.key, lifetime: self.lifetime, xdp: None, stop: self.stop }
     }
 
     /// Creates the recording, with an event log for each of these ring capacities (powers of two).

@@ -65,7 +65,7 @@ fn discovery(summaries: &[Summary]) -> Option<String> {
     Some(format!("{range} until both ends were known, before the warm-up"))
 }
 
-/// Formats how packets passed the network stack by, such as `sender: generic, queue 0 of eth0`; `None` if they did not.
+/// Formats how packets passed the network stack by, such as `sender: AF_XDP, generic, queue 0 of eth0`; `None` if they did not.
 pub(super) fn past_the_stack(ends: &XdpEnds) -> Option<String> {
     let end = |name: &str, facts: &XdpFacts| {
         let mode = match (facts.zero_copy, facts.native) {

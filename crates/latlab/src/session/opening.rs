@@ -251,7 +251,7 @@ impl<'a> Handshake<'a> {
                 hellos: self.hellos,
                 within: HANDSHAKE_TIMEOUT,
                 refused: self.refused,
-                is_past_stack: false,
+                queue_of_peer: None,
             },
             Some(_) => SessionError::NotOpened { peer, opens: self.opens, keyed: self.setup.is_some() },
         }
@@ -337,8 +337,8 @@ pub enum SessionError {
         within: Nanos,
         /// The last error of the socket, if there was one: ICMP messages appear there.
         refused: Option<io::Error>,
-        /// The path is past the network stack.
-        is_past_stack: bool,
+        /// The queue of the reflector's AF_XDP socket, if latlab gave it one.
+        queue_of_peer: Option<u32>,
     },
     /// An AF_XDP socket has one queue of its interface.
     #[error("packets from `{peer}` do not arrive at queue {queue} of `{interface}`")]
@@ -432,7 +432,6 @@ impl SessionError {
     /// The same with what the path reported: errors about earlier datagrams, such as `ECONNREFUSED`, and whether it is a
     /// connection, where silence has other reasons. The queue of an AF_XDP socket is another one.
     fn on_path(self, report: PathReport) -> SessionError {
-        let is_past_stack = report.xdp.is_some();
         let queue = report.xdp.filter(|_| report.is_at_other_queue).and_then(|xdp| Some((xdp.interface, xdp.queue?)));
         if let (SessionError::NoAnswer { peer, .. }, Some((interface, queue))) = (&self, queue) {
             return SessionError::OtherQueue { peer: peer.clone(), interface, queue };
@@ -442,22 +441,34 @@ impl SessionError {
             (SessionError::Broken { peer, source }, true) => SessionError::NoGreeting { peer, instead: Some(source) },
             (SessionError::NoAnswer { peer, hellos, within, refused: None, .. }, false) => {
                 let refused = report.socket_errors.into_keys().next().map(io::Error::other);
-                SessionError::NoAnswer { peer, hellos, within, refused, is_past_stack }
+                SessionError::NoAnswer { peer, hellos, within, refused, queue_of_peer: None }
             }
             (error, _) => error,
         }
     }
 
+    /// The same for a reflector whose AF_XDP socket has this queue.
+    #[must_use]
+    pub fn at_queue(mut self, queue: Option<u32>) -> SessionError {
+        if let SessionError::NoAnswer { queue_of_peer, .. } = &mut self {
+            *queue_of_peer = queue;
+        }
+        self
+    }
+
     fn cause(&self) -> Option<String> {
         Some(match self {
-            SessionError::NoAnswer { hellos, within, refused, .. } => {
-                let seconds = within.as_secs_f64();
-                match refused {
-                    Some(error) => format!("{hellos} HELLO packets in {seconds} s, the last error was: {error}"),
-                    None => format!("{hellos} HELLO packets in {seconds} s, nothing came back"),
+            SessionError::NoAnswer { hellos, within, refused, queue_of_peer, .. } => {
+                let sent = format!("{hellos} HELLO packets in {} s", within.as_secs_f64());
+                match (refused, queue_of_peer) {
+                    (Some(error), _) => format!("{sent}, the last error was: {error}"),
+                    (None, Some(queue)) => format!("{sent}, nothing came back from the socket at queue {queue} there"),
+                    (None, None) => format!("{sent}, nothing came back"),
                 }
             }
-            SessionError::OtherQueue { .. } => "they came through the network stack, from another queue".into(),
+            SessionError::OtherQueue { .. } => {
+                "they came through the network stack: from another queue, or as fragments, with IP options or a VLAN tag".into()
+            }
             SessionError::Interrupted { .. } => return None,
             SessionError::NoGreeting { instead: Some(error), .. } => explain_broken(error),
             SessionError::NoGreeting { instead: None, .. } => "nothing came back within 3 s".into(),
@@ -485,9 +496,9 @@ impl SessionError {
 
     fn hint(&self) -> Option<&'static str> {
         Some(match self {
-            SessionError::NoAnswer { is_past_stack: true, .. } => {
-                "see that firewalls let UDP through and that `latlab serve --psk-file FILE` runs there; a reflector over \
-                 AF_XDP has one queue of its interface: `--peer-queue N`"
+            SessionError::NoAnswer { queue_of_peer: Some(_), .. } => {
+                "see that firewalls let UDP through; an AF_XDP reflector has one queue of its interface: try others by \
+                 `--peer-queue N`, or leave the device there one, `ethtool -L DEV combined 1`"
             }
             SessionError::NoAnswer { .. } => {
                 "start `latlab serve --psk-file FILE` there, and see that firewalls let its \
@@ -570,7 +581,7 @@ mod tests {
             hellos: 5,
             within: Nanos::from_secs(3),
             refused: None,
-            is_past_stack: false,
+            queue_of_peer: None,
         };
         let failure = error().explain();
         assert_eq!((failure.message.as_str(), failure.exit_code), ("no answer from `192.0.2.9:9862`", 3));
@@ -585,7 +596,10 @@ mod tests {
             let report = PathReport { xdp: Some(xdp), is_at_other_queue, ..PathReport::default() };
             error().on_path(report).explain()
         };
-        assert!(xdp(false).hint.is_some_and(|hint| hint.contains("`--peer-queue N`")));
+        assert!(xdp(false).hint.is_some_and(|hint| hint.contains("`latlab serve --psk-file FILE`")));
+        let of_queue = error().at_queue(Some(2)).explain();
+        assert!(of_queue.hint.is_some_and(|hint| hint.contains("`--peer-queue N`")));
+        assert!(of_queue.cause.is_some_and(|cause| cause.ends_with("at queue 2 there")));
         let elsewhere = xdp(true);
         assert_eq!(elsewhere.message, "packets from `192.0.2.9:9862` do not arrive at queue 3 of `eth0`");
         assert!(elsewhere.exit_code == 3 && elsewhere.hint.is_some_and(|hint| hint.contains("`--queue N`")));

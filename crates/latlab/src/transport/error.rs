@@ -382,7 +382,9 @@ fn xdp_hint(interface: &str, source: &io::Error) -> String {
                 "see that the interface has that queue: `ethtool -l {interface}`, or `ls /sys/class/net/{interface}/queues`"
             )
         }
-        Some(Errno::NOBUFS) => "the memory of the packets exceeds RLIMIT_MEMLOCK: raise `ulimit -l` to 8192".into(),
+        Some(Errno::NOBUFS) => {
+            "the memory of the packets exceeds RLIMIT_MEMLOCK: raise `ulimit -l` to 16384 (two ends on one host)".into()
+        }
         _ => "the kernel needs CONFIG_XDP_SOCKETS, and Linux 5.9 or newer".into(),
     }
 }

@@ -84,7 +84,7 @@ fn pi_udp_load_is_reported_with_its_publication() {
     );
     // Over loopback one end has an AF_XDP socket, and no program answers.
     let past = &published["rows"][4];
-    let is_root = rustix::process::geteuid().is_root();
+    let is_root = crate::lab::privileged();
     assert_eq!(past["label"], "AF_XDP, no load");
     assert_eq!(past["measured"]["xdp"][0]["sender"]["interface"].as_str(), is_root.then_some("lo"), "{past:#}");
     assert_eq!(printed.contains("sender: AF_XDP, generic, queue 0 of lo"), is_root, "{printed}");

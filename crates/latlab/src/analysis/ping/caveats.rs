@@ -399,7 +399,7 @@ fn own_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         "the probes behind them count as lost, although their answers came",
         match manifest.run.xdp {
             None => "a larger buffer (`sysctl net.core.rmem_max`), a CPU of its own with `--cpu`, or a lower rate",
-            Some(_) => "a CPU of its own with `--cpu`, or a lower rate: the ring of an AF_XDP socket has 1,024 packets",
+            Some(_) => "a CPU of its own with `--cpu`, or a lower rate; packets with a wrong checksum are among them",
         },
     ))
 }
@@ -432,7 +432,7 @@ fn reflector_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         },
         match manifest.run.xdp_reflector {
             Some(XdpFacts { queue: Some(_), .. }) => {
-                "a CPU of its own there (`--peer-cpu`), or a lower rate: the ring of an AF_XDP socket has 1,024 packets"
+                "a CPU of its own there (`--peer-cpu`), or a lower rate; packets with a wrong checksum are among them"
             }
             _ => {
                 "there a larger buffer (`sysctl net.core.rmem_max`) or a CPU of its own (`--peer-cpu`, `serve --cpu`); or a \

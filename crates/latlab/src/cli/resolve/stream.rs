@@ -182,9 +182,7 @@ fn fits_sockets(transport: TransportKind, typed: &StreamArgs) -> Result<(), Requ
     match options.into_iter().find(|(_, given)| *given) {
         Some((option, _)) if transport == TransportKind::Dds => Err(dds::own_sockets(option)),
         Some((option, _)) if transport == TransportKind::Xdp => Err(xdp::no_kernel_socket(option)),
-        _ if transport == TransportKind::Xdp && packets.flows.as_deref().is_some_and(|flows| flows != "1") => {
-            Err(xdp::one_flow())
-        }
+        _ if transport == TransportKind::Xdp && flows(packets)? > 1 => Err(xdp::one_flow()),
         Some((option @ "--mode gso", _)) if typed.xdp.reflect == Some(Reflect::Xdp) => {
             Err(xdp::no_merged_packets(option))
         }

@@ -98,7 +98,7 @@ pub(super) fn no_kernel_socket(option: &'static str) -> RequestError {
 /// The error of several flows.
 pub(super) fn one_flow() -> RequestError {
     let cause = "each flow needs a socket, and a queue has one AF_XDP socket";
-    out_of_place("--flows", TransportKind::Xdp, cause, "one flow; several runs at several `--queue`s have one each")
+    out_of_place("--flows", TransportKind::Xdp, cause, "use one flow; for more, start a run for each `--queue`")
 }
 
 /// The error of an `option` that makes the kernel pass on packets that it has not cut yet.

@@ -11,16 +11,18 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use super::bare::{Wait, open, received_bytes};
-use super::delivered::{Delivered, QUESTIONS, SUMS_BYTES};
-use crate::plan::{SendMode, SenderSocketOptions, defaults};
 use latlab_sys::address::Address;
 use latlab_sys::batch::{SendBatch, send_segmented};
 use latlab_sys::clock::monotonic_ns;
 use latlab_sys::{datagram, socket};
 
+use super::bare::{Wait, open, received_bytes};
+use super::delivered::{Delivered, QUESTIONS, SUMS_BYTES};
+use crate::plan::{SendMode, SenderSocketOptions, defaults};
+
 /// The datagram that asks the receiver for its sums; packets of a stream are longer.
 pub(super) const QUESTION: [u8; 1] = [0x3f];
+
 /// Sends packets of `size` bytes to `peer` for `span_ns`, as fast as the kernel takes them.
 ///
 /// # Errors

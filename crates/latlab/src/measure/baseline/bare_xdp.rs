@@ -26,9 +26,9 @@ const PORTS: (usize, usize, usize) = (34, 36, 2);
 #[derive(Debug)]
 pub enum BareXdp {
     /// Sends.
-    Sender(XdpTransport),
+    Sender(Box<XdpTransport>),
     /// Returns every packet.
-    Reflector(XdpReflector),
+    Reflector(Box<XdpReflector>),
 }
 
 impl BareXdp {
@@ -37,7 +37,7 @@ impl BareXdp {
     /// # Errors
     /// As [`XdpTransport::open`].
     pub fn connect(peer: SocketAddr) -> Result<BareXdp, TransportError> {
-        XdpTransport::open(&PathSpec::SYSTEM, peer, WaitStrategy::Spin).map(BareXdp::Sender)
+        XdpTransport::open(&PathSpec::SYSTEM, peer, WaitStrategy::Spin).map(Box::new).map(BareXdp::Sender)
     }
 
     /// The reflector at `local`; port 0: the kernel's choice.
@@ -45,7 +45,7 @@ impl BareXdp {
     /// # Errors
     /// As [`XdpReflector::bind`].
     pub fn bind(local: SocketAddr) -> Result<BareXdp, TransportError> {
-        XdpReflector::bind(local, WaitMode::Spin, 0).map(BareXdp::Reflector)
+        XdpReflector::bind(local, WaitMode::Spin, 0).map(Box::new).map(BareXdp::Reflector)
     }
 
     /// The address of this end.

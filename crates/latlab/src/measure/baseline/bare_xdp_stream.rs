@@ -16,6 +16,8 @@ use crate::plan::{SenderSocketOptions, defaults};
 /// Where checksum and payload of a UDP packet begin.
 const CHECKSUM: usize = 40;
 const PAYLOAD: usize = 42;
+/// Packets between two clock reads of the receiver, as in `latlab stream`.
+const BATCH: u32 = 64;
 
 impl BareXdp {
     /// Sends packets with `size` bytes of payload for `span_ns`, as fast as the kernel takes them, in turns and in bursts as
@@ -56,25 +58,32 @@ impl BareXdp {
     pub fn count(&mut self, wait: Wait, stop: &AtomicBool) -> io::Result<()> {
         let BareXdp::Reflector(reflector) = self else { return Err(io::ErrorKind::Unsupported.into()) };
         let socket = reflector.socket_mut();
+        socket.give_all();
         let (mut sums, mut queued) = (Sums::default(), 0);
         loop {
-            let found = socket.receive();
-            if found.is_none() && wait == Wait::Block && std::mem::take(&mut queued) > 1 {
+            let mut next = socket.receive();
+            if next.is_none() && wait == Wait::Block && std::mem::take(&mut queued) > 1 {
                 let _ = sleep::clock_nanosleep_for(defaults::STREAM_RECEIVE_PAUSE.0);
             }
-            match found.map_or_else(|| receive(socket, wait), |found| Ok(Some(found)))? {
-                Some(received) => {
-                    queued += 1;
-                    let bytes = socket.packet(&received).len().saturating_sub(PAYLOAD);
-                    if bytes == SUMS_BYTES {
-                        answer(socket, &received, sums)?;
-                    } else {
-                        sums.add(monotonic_ns(), bytes as u64);
-                    }
-                    socket.give_back(received.into_frame());
+            next = next.map_or_else(|| receive(socket, wait), |packet| Ok(Some(packet)))?;
+            if next.is_none() && stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let (mut bytes, mut packets) = (0, 0);
+            while let Some(packet) = next {
+                let payload_bytes = socket.packet(&packet).len().saturating_sub(PAYLOAD);
+                if payload_bytes == SUMS_BYTES {
+                    answer(socket, &packet, sums)?;
+                } else {
+                    bytes += payload_bytes as u64;
                 }
-                None if stop.load(Ordering::Relaxed) => return Ok(()),
-                None => {}
+                socket.give_back(packet.into_frame());
+                packets += 1;
+                next = if packets < BATCH { socket.receive() } else { None };
+            }
+            queued += packets;
+            if bytes > 0 {
+                sums.add(monotonic_ns(), bytes);
             }
         }
     }

@@ -110,7 +110,7 @@ pub enum BareEnd {
     /// A TCP connection, or a listener.
     Tcp(OwnedFd),
     /// An AF_XDP socket.
-    Xdp(Box<BareXdp>),
+    Xdp(BareXdp),
     /// A writer and a reader of DDS.
     #[cfg(feature = "dds")]
     Dds(Box<BareDds>),
@@ -125,7 +125,7 @@ impl BareEnd {
         match kind {
             TransportKind::Udp => bare::connect(peer, wait).map(BareEnd::Udp),
             TransportKind::Tcp => bare_tcp::connect(peer, wait).map(BareEnd::Tcp),
-            TransportKind::Xdp => BareXdp::connect(peer).map(Box::new).map(BareEnd::Xdp).map_err(io::Error::other),
+            TransportKind::Xdp => BareXdp::connect(peer).map(BareEnd::Xdp).map_err(io::Error::other),
             #[cfg(feature = "dds")]
             TransportKind::Dds => BareDds::connect(peer, dds, wait).map(Box::new).map(BareEnd::Dds),
             #[cfg(not(feature = "dds"))]
@@ -141,7 +141,7 @@ impl BareEnd {
         match kind {
             TransportKind::Udp => bare::bind(local, wait).map(BareEnd::Udp),
             TransportKind::Tcp => bare_tcp::bind(local).map(BareEnd::Tcp),
-            TransportKind::Xdp => BareXdp::bind(local).map(Box::new).map(BareEnd::Xdp).map_err(io::Error::other),
+            TransportKind::Xdp => BareXdp::bind(local).map(BareEnd::Xdp).map_err(io::Error::other),
             #[cfg(feature = "dds")]
             TransportKind::Dds => BareDds::bind(local, dds, wait).map(Box::new).map(BareEnd::Dds),
             #[cfg(not(feature = "dds"))]

@@ -19,7 +19,7 @@ pub enum BareCounter {
     /// A UDP socket, and how it is read.
     Udp(OwnedFd, BareReceiver),
     /// An AF_XDP socket.
-    Xdp(Box<BareXdp>),
+    Xdp(BareXdp),
 }
 
 impl BareCounter {
@@ -29,7 +29,7 @@ impl BareCounter {
     /// The kernel refused.
     pub fn bind(kind: TransportKind, local: SocketAddr, wait: Wait, receiver: BareReceiver) -> io::Result<BareCounter> {
         if kind == TransportKind::Xdp {
-            return BareXdp::bind(local).map(Box::new).map(BareCounter::Xdp).map_err(io::Error::other);
+            return BareXdp::bind(local).map(BareCounter::Xdp).map_err(io::Error::other);
         }
         bare_receiver::bind(local, wait, receiver).map(|socket| BareCounter::Udp(socket, receiver))
     }

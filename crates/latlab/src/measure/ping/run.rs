@@ -76,7 +76,7 @@ impl<F: TransportFamily> MeasuredRun for PingRun<F> {
             }
             _ => {}
         }
-        let options = SessionOptions { in_driver: spec.answers_in_driver(), ..context.sessions() };
+        let options = SessionOptions { xdp: spec.path().and_then(|path| path.xdp), ..context.sessions() };
         let codec = SenderCodec::open(ping, &mut transport, &options)?;
         let recording = opening_manifest(spec, context, Some(transport.path())).and_then(|manifest| {
             let wakeups = spec.concurrent_wakeups().map(ConcurrentWakeups::spec);

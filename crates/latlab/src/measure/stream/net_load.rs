@@ -106,7 +106,7 @@ impl NetLoadSender<UdpTransport, Monotonic> {
         let mut transport = UdpTransport::open(&path, peer, waiting)?;
         let size_bytes = spec.size_on(transport.path().unfragmented_bytes);
         let lifetime = SessionLifetime { duration: request.lasting_ns, idle: None };
-        let options = SessionOptions { key, lifetime, in_driver: false, stop };
+        let options = SessionOptions { key, lifetime, xdp: None, stop };
         let session = options.open(&mut transport, SessionTraffic::packets(size_bytes))?;
         let packet_bits = spec.packet_bits(size_bytes, peer.is_ipv6());
         let stream = StreamSender::new(transport, Monotonic, UpStream::new(session));

@@ -16,7 +16,7 @@ use super::sessions::{ConcurrentProbes, FlowOptions, ProbeSession, ReadyFlow};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{ConnectionFacts, DdsFacts, StageFacts, StreamFacts};
 use crate::measure::manifest::{add_closing_facts, opening_manifest};
-use crate::measure::run::{MeasuredRun, RunContext, RunEnd, whole_packet_bytes};
+use crate::measure::run::{MeasuredRun, RunContext, RunEnd, SessionOptions, whole_packet_bytes};
 use crate::measure::stop_signal::StopSignal;
 use crate::measure::{LiveRates, MeasureError, Peer, Slice};
 use crate::plan::{Family, PacketSize, RunSpec, SendMode, StreamRunSpec, Work, defaults};
@@ -288,7 +288,8 @@ impl FamilyVisitor for OpenStreamRun<'_> {
 
     fn visit<F: TransportFamily>(self) -> Self::Output {
         let OpenStreamRun { spec, context } = self;
-        let (peer, sessions) = (context.peer().address(), context.sessions());
+        let xdp = spec.path().and_then(|path| path.xdp);
+        let (peer, sessions) = (context.peer().address(), SessionOptions { xdp, ..context.sessions() });
         let first = FlowOptions { spec, peer, sessions }.path::<F>(0)?;
         let path = first.path();
         let spec = with_known_size(spec, path)?;

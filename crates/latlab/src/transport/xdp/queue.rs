@@ -40,6 +40,8 @@ const fn ways(is_veth: bool) -> &'static [Way] {
 
 /// A spinning end looks at the empty ring so often, some tens of milliseconds, before it looks for an error.
 const LOOKS: u32 = 1 << 20;
+/// The most packets that one call passes over, so that a flood of them does not keep the loop.
+const PASSED_OVER_MAX: usize = 64;
 /// A packet that the kernel does not take is tried again so often: in copy mode one call takes 32 packets at most.
 const KICKS: usize = 64;
 
@@ -62,6 +64,9 @@ pub(super) struct XdpQueue {
     _sockets: Map,
     _link: Link,
     polls: bool,
+    /// The kernel may wait for a call before it receives: only then is its flag read, whose cache line lies beside one that the
+    /// kernel writes for each packet.
+    wakes: bool,
     /// The interface is gone or down.
     is_gone: bool,
     /// Packets that were redirected but are no whole datagram with the right checksum.
@@ -95,6 +100,7 @@ impl XdpQueue {
                         _sockets: sockets,
                         _link: link,
                         polls: busy_polls,
+                        wakes: busy_polls || way.copy == CopyMode::ZeroCopy,
                         is_gone: false,
                         damaged: 0,
                         looks: 0,
@@ -153,15 +159,21 @@ impl XdpQueue {
         Ok(())
     }
 
-    /// Takes the oldest datagram and returns what `read` makes of it; `None`: nothing is there, or it was no datagram.
+    /// Takes the oldest datagram and returns what `read` makes of it; `None`: nothing is there. Damaged packets before it, and
+    /// datagrams of which it makes nothing, are passed over.
     #[inline]
-    pub(super) fn take<T>(&mut self, read: impl FnOnce(&Datagram<'_>) -> Option<T>) -> Option<T> {
-        let received = self.socket.receive()?;
-        let datagram = parse(self.socket.packet(&received));
-        self.damaged += u64::from(datagram.is_none());
-        let answer = datagram.as_ref().and_then(read);
-        self.socket.give_back(received.into_frame());
-        answer
+    pub(super) fn take<T>(&mut self, mut read: impl FnMut(&Datagram<'_>) -> Option<T>) -> Option<T> {
+        for _ in 0..PASSED_OVER_MAX {
+            let received = self.socket.receive()?;
+            let datagram = parse(self.socket.packet(&received));
+            self.damaged += u64::from(datagram.is_none());
+            let taken = datagram.as_ref().and_then(&mut read);
+            self.socket.give_back(received.into_frame());
+            if taken.is_some() {
+                return taken;
+            }
+        }
+        None
     }
 
     /// Takes the oldest datagram and returns what `read` makes of it. If nothing is there it waits as `wait` says, for at most
@@ -199,7 +211,9 @@ impl XdpQueue {
                 if self.looks.is_multiple_of(LOOKS) {
                     self.check()?;
                 }
-                self.socket.wake(self.polls)?;
+                if self.wakes {
+                    self.socket.wake(self.polls)?;
+                }
                 return Ok(false);
             }
             WaitStep::SleepInReceive => max_wait.min(defaults::NAP),

@@ -27,39 +27,63 @@ const STREAM_BYTES: u32 = 1 << 20;
 /// Senders whose headers are kept: as many as one batch can have.
 const SENDERS_MAX: usize = 64;
 
-/// The headers of answers to the last senders.
+/// A sender, and the headers of answers to it.
+#[derive(Debug)]
+struct Sender {
+    flow: Flow,
+    headers: HeaderTemplate,
+    /// The number of the last datagram.
+    last: u64,
+}
+
+/// The senders of the last datagrams, of which the one that was silent for longest is forgotten first.
 #[derive(Debug)]
 struct Senders {
-    known: Vec<(Flow, HeaderTemplate)>,
+    known: Vec<Sender>,
     newest: usize,
+    datagrams: u64,
 }
 
 impl Senders {
     fn new() -> Senders {
-        Senders { known: Vec::with_capacity(SENDERS_MAX), newest: 0 }
+        Senders { known: Vec::with_capacity(SENDERS_MAX), newest: 0, datagrams: 0 }
     }
 
-    /// Makes the answers of `flow` possible.
+    /// Notes a datagram that is answered along `flow`.
     #[inline]
-    fn add(&mut self, flow: &Flow) {
-        if self.known.get(self.newest).is_some_and(|(known, _)| known == flow) {
-            return;
+    fn note(&mut self, flow: &Flow) {
+        self.datagrams += 1;
+        if self.known.get(self.newest).is_none_or(|newest| newest.flow != *flow) {
+            self.find(flow);
         }
-        let place = self.known.iter().position(|(known, _)| known.peer == flow.peer);
-        let oldest = if self.known.len() < SENDERS_MAX { self.known.len() } else { (self.newest + 1) % SENDERS_MAX };
-        self.newest = place.unwrap_or(oldest);
-        let sender = (*flow, HeaderTemplate::new(flow, 0));
-        match self.known.get_mut(self.newest) {
-            Some(known) => *known = sender,
-            None => self.known.push(sender),
+        self.known[self.newest].last = self.datagrams;
+    }
+
+    #[cold]
+    fn find(&mut self, flow: &Flow) {
+        let is_full = self.known.len() == SENDERS_MAX;
+        let place = self.known.iter().position(|known| known.flow.peer == flow.peer);
+        let silent = || (0..self.known.len()).min_by_key(|place| self.known[*place].last).filter(|_| is_full);
+        let sender = || Sender { flow: *flow, headers: HeaderTemplate::new(flow, 0), last: 0 };
+        match place.or_else(silent) {
+            Some(place) => {
+                if self.known[place].flow != *flow {
+                    self.known[place] = sender();
+                }
+                self.newest = place;
+            }
+            None => {
+                self.newest = self.known.len();
+                self.known.push(sender());
+            }
         }
     }
 
     #[inline]
     fn headers(&self, peer: SocketAddr) -> Option<&HeaderTemplate> {
-        let is_its = |(flow, _): &&(Flow, HeaderTemplate)| flow.peer == peer;
+        let is_its = |known: &&Sender| known.flow.peer == peer;
         let newest = self.known.get(self.newest).filter(is_its);
-        newest.or_else(|| self.known.iter().find(is_its)).map(|(_, headers)| headers)
+        newest.or_else(|| self.known.iter().find(is_its)).map(|known| &known.headers)
     }
 }
 
@@ -122,7 +146,7 @@ impl ReflectorSocket for XdpReflector {
         queue.receive(*wait, max_wait, |datagram| {
             let bytes = datagram.payload.len();
             buffer.get_mut(..bytes)?.copy_from_slice(datagram.payload);
-            senders.add(&datagram.answered_from(*local, *local_hardware));
+            senders.note(&datagram.answered_from(*local, *local_hardware));
             Some((bytes, datagram.from))
         })
     }
@@ -136,7 +160,7 @@ impl ReflectorSocket for XdpReflector {
         }
         buffer.fill_with(|batch, count| {
             let put = |datagram: &Datagram<'_>| {
-                senders.add(&datagram.answered_from(*local, *local_hardware));
+                senders.note(&datagram.answered_from(*local, *local_hardware));
                 batch.put(datagram.payload, datagram.from).then_some(())
             };
             // The first is waited for.
@@ -151,6 +175,13 @@ impl ReflectorSocket for XdpReflector {
         let XdpReflector { queue, senders, .. } = self;
         let headers = senders.headers(to).ok_or(io::ErrorKind::NotConnected)?;
         queue.send(|frame| headers.write(frame, datagram))
+    }
+
+    /// A burst is longer than what a reflector of probes has frames for.
+    fn configure(&mut self, terms: StreamTerms) {
+        if terms.batched {
+            self.queue.socket_mut().give_all();
+        }
     }
 
     /// The kernel merges no packets here, and those without a checksum are accepted over IPv4.
@@ -182,15 +213,20 @@ mod tests {
             Some(frame[0])
         };
         for (port, router) in [(1, 10), (2, 20), (1, 10), (2, 21)] {
-            senders.add(&flow(port, router));
+            senders.note(&flow(port, router));
         }
         let found = [1, 2, 3].map(|port| hardware(&senders, port));
         assert_eq!(found, [Some(10), Some(21), None], "the newest way of each");
         let allocated = senders.known.capacity();
-        for port in 1..=SENDERS_MAX as u16 + 2 {
-            senders.add(&flow(port, 30));
+        for port in 3..=SENDERS_MAX as u16 {
+            senders.note(&flow(port, 30));
         }
-        let known = (1..=SENDERS_MAX as u16 + 2).filter(|port| hardware(&senders, *port).is_some()).count();
-        assert_eq!((known, senders.known.capacity()), (SENDERS_MAX, allocated));
+        // A batch of two known senders and a new one: the one that was silent for longest is forgotten.
+        for port in [2, 1, 1_000] {
+            senders.note(&flow(port, 40));
+        }
+        let found = [2, 1, 1_000, 3].map(|port| hardware(&senders, port));
+        assert_eq!(found, [Some(40), Some(40), Some(40), None]);
+        assert_eq!((senders.known.len(), senders.known.capacity()), (SENDERS_MAX, allocated));
     }
 }
