@@ -23,6 +23,8 @@ const GENERIC: u32 = 1 << 1;
 const NATIVE: u32 = 1 << 2;
 /// The verifier's words on a program that it refuses, at most.
 const LOG_BYTES: usize = 16 << 10;
+/// The most attempts to load a program.
+const LOADS: usize = 5;
 
 /// One instruction of a program (`struct bpf_insn`).
 #[repr(C)]
@@ -220,7 +222,8 @@ impl Program {
             log_bytes: 0,
             log: 0,
         };
-        let error = match bpf(PROG_LOAD, &attributes) {
+        let loaded = (0..LOADS).map(|_| bpf(PROG_LOAD, &attributes)).find(|loaded| !is_interrupted(loaded));
+        let error = match loaded.unwrap_or_else(|| Err(io::ErrorKind::Interrupted.into())) {
             Ok(made) => return Ok(Program(new_descriptor(made))),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !is_refused(&error) => return Err(error),
             Err(error) => error,
@@ -228,7 +231,6 @@ impl Program {
         // Only a second attempt asks for words, since the space for them may not suffice.
         let mut log = vec![0u8; LOG_BYTES];
         (attributes.log_level, attributes.log_bytes, attributes.log) = (1, LOG_BYTES as u32, log.as_mut_ptr() as u64);
-        // A signal may have ended the first attempt.
         if let Ok(made) = bpf(PROG_LOAD, &attributes) {
             return Ok(Program(new_descriptor(made)));
         }
@@ -272,6 +274,11 @@ impl Program {
         let made = bpf(LINK_CREATE, &LinkCreate { program, interface, attach_type: ATTACH_XDP, flags })?;
         Ok(Link { _fd: new_descriptor(made) })
     }
+}
+
+/// A signal that waits ends the verifier with EAGAIN.
+fn is_interrupted(loaded: &io::Result<c_long>) -> bool {
+    loaded.as_ref().is_err_and(|error| matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)))
 }
 
 /// The verifier refuses a program with EACCES, a missing permission is EPERM.

@@ -140,7 +140,8 @@ fn run(options: &Options) -> Result<(), String> {
     let of_xdp = XDP_SIZES
         .into_iter()
         .flat_map(|size| ["send", "batch"].map(|mode| Row { xdp: true, ..row(mode, size, false) }));
-    let has_rights = Rights::read(&HostRoot::live()).is_ok_and(|rights| rights.has(Capability::SysAdmin));
+    let has_rights = Rights::read(&HostRoot::live())
+        .is_ok_and(|rights| rights.has(Capability::SysAdmin) && rights.has(Capability::NetAdmin));
     if !has_rights {
         println!("without root no rows past the network stack");
     }

@@ -221,6 +221,7 @@ mod tests {
         assert!(umem.completed(4 * 2_048).is_none());
         assert_eq!(umem.completed(3 * 2_048 + 7).map(|frame| umem.address_of(frame)), Some(3 * 2_048));
     }
+
     #[test]
     #[should_panic(expected = "a frame of another socket")]
     fn a_frame_of_another_memory_is_refused() {

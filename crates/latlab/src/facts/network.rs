@@ -71,6 +71,12 @@ pub struct XdpAbilities {
     pub native: bool,
     /// Its device writes into the memory of AF_XDP sockets; if not, packets are copied.
     pub zero_copy: bool,
+    /// Queues that can be polled; null: the kernel does not say (before Linux 6.8).
+    #[serde(default)]
+    pub polled_queues: Option<u32>,
+    /// Whether all of these keep interrupts off meanwhile; null: the kernel does not say.
+    #[serde(default)]
+    pub defers_interrupts: Option<bool>,
 }
 
 /// The driver of an interface; a field that the driver does not report is empty.

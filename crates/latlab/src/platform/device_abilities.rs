@@ -1,4 +1,5 @@
-//! What the drivers of network interfaces can do for XDP, as the kernel lists it since Linux 6.3: the family `netdev` of
+//! What the drivers of network interfaces can do past the network stack, as the kernel lists it since Linux 6.3: the family
+//! `netdev` of
 //! [generic netlink](https://docs.kernel.org/networking/generic_netlink.html),
 //! [netdev](https://docs.kernel.org/networking/netlink_spec/netdev.html).
 
@@ -15,13 +16,19 @@ const FAMILY_NAME: u16 = 2;
 const GET_DEVICE: u8 = 1;
 const INTERFACE_INDEX: u16 = 1;
 const XDP_FEATURES: u16 = 3;
+const GET_NAPI: u8 = 11;
+const DEFER_INTERRUPTS: u16 = 5;
+const FLUSH_TIMEOUT: u16 = 6;
 /// Bits of the features.
 const BASIC: u64 = 1;
 const REDIRECT: u64 = 2;
 const ZERO_COPY: u64 = 8;
 
 const REQUEST: u16 = 1;
+/// An answer of several messages, until one says that it is done.
+const DUMP: u16 = 0x300;
 const ERROR: u16 = 2;
+const DONE: u16 = 3;
 /// The headers of netlink and of generic netlink, and of an attribute.
 const HEADER_BYTES: usize = 16 + 4;
 const ATTRIBUTE_BYTES: usize = 4;
@@ -37,47 +44,127 @@ pub(crate) struct XdpFeatures {
     pub(crate) zero_copy: bool,
 }
 
-/// The abilities of the driver of the interface `index` in the namespace of the calling thread.
-///
-/// # Errors
-/// ENOENT: the kernel is older. ENODEV: the interface is gone.
-pub(crate) fn xdp_features(index: u32) -> io::Result<XdpFeatures> {
-    let mut socket = Socket::new(NETLINK_GENERIC)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    let family = ask(&socket, CONTROL, GET_FAMILY, FAMILY_NAME, b"netdev\0")?;
-    let family = attribute(&family, FAMILY_ID).and_then(|id| Some(u16::from_ne_bytes(*id.first_chunk()?)));
-    let family = family.ok_or(io::ErrorKind::InvalidData)?;
-    let device = ask(&socket, family, GET_DEVICE, INTERFACE_INDEX, &index.to_ne_bytes())?;
-    let features = attribute(&device, XDP_FEATURES).and_then(|bits| Some(u64::from_ne_bytes(*bits.first_chunk()?)));
-    let features = features.ok_or(io::ErrorKind::InvalidData)?;
-    Ok(XdpFeatures { native: features & (BASIC | REDIRECT) == BASIC | REDIRECT, zero_copy: features & ZERO_COPY != 0 })
+/// The queues of an interface that can be polled without interrupts
+/// ([NAPI](https://docs.kernel.org/networking/napi.html)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PolledQueues {
+    pub(crate) count: u32,
+    /// All of them keep interrupts off while they are polled: `napi_defer_hard_irqs` and `gro_flush_timeout` are set.
+    pub(crate) defer_interrupts: bool,
 }
 
-/// Sends `command` with one attribute, and returns the attributes of the answer.
-fn ask(socket: &Socket, family: u16, command: u8, kind: u16, value: &[u8]) -> io::Result<Vec<u8>> {
+/// The family `netdev` of generic netlink, in the namespace of the calling thread.
+#[derive(Debug)]
+pub(crate) struct DeviceAbilities {
+    socket: Socket,
+    family: u16,
+}
+
+impl DeviceAbilities {
+    /// # Errors
+    /// ENOENT: the kernel is older than Linux 6.3.
+    pub(crate) fn open() -> io::Result<DeviceAbilities> {
+        let mut socket = Socket::new(NETLINK_GENERIC)?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        let family = ask(
+            &socket,
+            Question {
+                family: CONTROL,
+                command: GET_FAMILY,
+                is_dump: false,
+                attribute: FAMILY_NAME,
+                value: b"netdev\0",
+            },
+        )?;
+        let family = family.first().and_then(|family| attribute(family, FAMILY_ID)?.first_chunk());
+        let family = u16::from_ne_bytes(*family.ok_or(io::ErrorKind::InvalidData)?);
+        Ok(DeviceAbilities { socket, family })
+    }
+
+    /// The abilities of the driver of the interface `index`.
+    ///
+    /// # Errors
+    /// ENODEV: the interface is gone.
+    pub(crate) fn xdp(&self, index: u32) -> io::Result<XdpFeatures> {
+        let device = self.ask(GET_DEVICE, false, index)?;
+        let features = device.first().and_then(|device| attribute(device, XDP_FEATURES)?.first_chunk());
+        let features = u64::from_ne_bytes(*features.ok_or(io::ErrorKind::InvalidData)?);
+        let native = features & (BASIC | REDIRECT) == BASIC | REDIRECT;
+        Ok(XdpFeatures { native, zero_copy: features & ZERO_COPY != 0 })
+    }
+
+    /// The polled queues of the interface `index`; it defers interrupts only where the kernel says so (Linux 6.13).
+    ///
+    /// # Errors
+    /// EOPNOTSUPP: the kernel is older than Linux 6.8.
+    pub(crate) fn polled_queues(&self, index: u32) -> io::Result<PolledQueues> {
+        let queues = self.ask(GET_NAPI, true, index)?;
+        let is_set =
+            |queue: &[u8], setting| attribute(queue, setting).is_some_and(|value| value.iter().any(|byte| *byte > 0));
+        let defers = |queue: &Vec<u8>| [DEFER_INTERRUPTS, FLUSH_TIMEOUT].iter().all(|setting| is_set(queue, *setting));
+        Ok(PolledQueues { count: queues.len() as u32, defer_interrupts: queues.iter().all(defers) })
+    }
+
+    fn ask(&self, command: u8, is_dump: bool, index: u32) -> io::Result<Vec<Vec<u8>>> {
+        let value = &index.to_ne_bytes();
+        ask(&self.socket, Question { family: self.family, command, is_dump, attribute: INTERFACE_INDEX, value })
+    }
+}
+
+/// A command with one attribute.
+struct Question<'a> {
+    family: u16,
+    command: u8,
+    /// Its answer has several messages.
+    is_dump: bool,
+    attribute: u16,
+    value: &'a [u8],
+}
+
+/// Returns the attributes of each message of the answer.
+fn ask(socket: &Socket, question: Question<'_>) -> io::Result<Vec<Vec<u8>>> {
+    socket.send(&message(&question), 0)?;
+    let mut found = Vec::new();
+    loop {
+        let mut answer = Vec::with_capacity(BUFFER_BYTES);
+        socket.recv(&mut answer, 0)?;
+        let mut rest = &answer[..];
+        while let Some(head) = rest.first_chunk::<16>() {
+            let word = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+            let bytes = word(0) as usize;
+            let whole = rest.get(..bytes).filter(|_| bytes >= head.len()).ok_or(io::ErrorKind::InvalidData)?;
+            match word(4) as u16 {
+                ERROR => {
+                    let errno = whole.get(16..20).and_then(|errno| Some(i32::from_ne_bytes(*errno.first_chunk()?)));
+                    return Err(io::Error::from_raw_os_error(errno.unwrap_or_default().wrapping_neg()));
+                }
+                DONE => return Ok(found),
+                _ => found.push(whole.get(HEADER_BYTES..).unwrap_or_default().to_vec()),
+            }
+            rest = rest.get(bytes.next_multiple_of(4)..).unwrap_or_default();
+        }
+        if !question.is_dump {
+            return Ok(found);
+        }
+    }
+}
+
+fn message(question: &Question<'_>) -> Vec<u8> {
+    let Question { family, command, is_dump, attribute, value } = question;
+    let flags = if *is_dump { REQUEST | DUMP } else { REQUEST };
     let mut message = vec![0; HEADER_BYTES + ATTRIBUTE_BYTES];
     let attribute_bytes = (ATTRIBUTE_BYTES + value.len()) as u16;
     message[4..6].copy_from_slice(&family.to_ne_bytes());
-    message[6..8].copy_from_slice(&REQUEST.to_ne_bytes());
-    (message[16], message[17]) = (command, 1);
+    message[6..8].copy_from_slice(&flags.to_ne_bytes());
+    (message[16], message[17]) = (*command, 1);
     message[HEADER_BYTES..][..2].copy_from_slice(&attribute_bytes.to_ne_bytes());
-    message[HEADER_BYTES + 2..].copy_from_slice(&kind.to_ne_bytes());
+    message[HEADER_BYTES + 2..].copy_from_slice(&attribute.to_ne_bytes());
     message.extend_from_slice(value);
     message.resize(message.len().next_multiple_of(4), 0);
     let bytes = message.len() as u32;
     message[..4].copy_from_slice(&bytes.to_ne_bytes());
-    socket.send(&message, 0)?;
-    let mut answer = Vec::with_capacity(BUFFER_BYTES);
-    socket.recv(&mut answer, 0)?;
-    let word = |at: usize| answer.get(at..at + 4).and_then(|bytes| Some(i32::from_ne_bytes(*bytes.first_chunk()?)));
-    match answer.get(4..6) {
-        Some(kind) if kind == ERROR.to_ne_bytes() => {
-            Err(io::Error::from_raw_os_error(word(16).unwrap_or_default().wrapping_neg()))
-        }
-        Some(_) => Ok(answer.get(HEADER_BYTES..).unwrap_or_default().to_vec()),
-        None => Err(io::ErrorKind::InvalidData.into()),
-    }
+    message
 }
 
 /// The value of the attribute `wanted`.
@@ -99,14 +186,20 @@ mod tests {
     use crate::platform::LOOPBACK;
 
     #[test]
-    fn loopback_runs_programs_in_the_network_stack_only() {
-        match xdp_features(LOOPBACK) {
-            Ok(features) => assert_eq!(features, XdpFeatures { native: false, zero_copy: false }),
+    fn loopback_runs_programs_in_the_network_stack_only_and_polls_nothing() {
+        let abilities = match DeviceAbilities::open() {
+            Ok(abilities) => abilities,
             Err(error) => {
-                assert_eq!(error.kind(), io::ErrorKind::NotFound, "only an older kernel does not say: {error}")
+                return assert_eq!(error.kind(), io::ErrorKind::NotFound, "only an older kernel does not say: {error}");
             }
+        };
+        let features = abilities.xdp(LOOPBACK).expect("it is there");
+        assert_eq!(features, XdpFeatures { native: false, zero_copy: false });
+        match abilities.polled_queues(LOOPBACK) {
+            Ok(queues) => assert_eq!(queues.count, 0),
+            Err(error) => assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::OPNOTSUPP.raw_os_error())),
         }
-        assert!(xdp_features(u32::MAX >> 1).is_err());
+        assert!(abilities.xdp(u32::MAX >> 1).is_err());
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod route_socket;
 pub(crate) mod signals;
 
 pub(crate) use child_process::ChildProcess;
-pub(crate) use device_abilities::{XdpFeatures, xdp_features};
+pub(crate) use device_abilities::{DeviceAbilities, XdpFeatures};
 pub(crate) use directory::Directory;
 pub(crate) use route_socket::{LOOPBACK, RouteSocket, VethEnd};
 pub(crate) use signals::SignalWatch;

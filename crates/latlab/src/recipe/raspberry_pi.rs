@@ -13,8 +13,8 @@ pub(super) const UDP_LOAD: Recipe = Recipe {
              half the truth, every quantile is of the wrong population, and the smallest value is 1 ns, the first id. A statistic \
              is of one named metric of one sample, with n beside it. An earlier 80 % run lost 5 packets and had \
              p99.9 = 28.2 ms; the published row is the second try. Runs are repeated, and all of them are kept. The rows past \
-             the network stack were measured in the same blocks. They need the rights of AF_XDP, and a `lab`, an `ssh:` or a `cmd:` target for \
-             an AF_XDP reflector or an answer in the driver; on `local` AF_XDP goes over IPv6, so that `lab` compares better.",
+             the network stack were measured in the same blocks. They need the rights of AF_XDP; an AF_XDP \
+             reflector or an answer in the driver needs a `lab`, an `ssh:` or a `cmd:` target. On `local` AF_XDP goes over IPv6, so that `lab` compares better.",
     template: include_str!("../../recipes/pi-udp-load.toml"),
     words: [
         &[("COUNT", "500"), ("WARMUP", "100ms"), ("RUNS", "2"), ("BLOCKS", "1"), ("SETTLE", "0s")],

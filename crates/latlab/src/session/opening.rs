@@ -467,7 +467,9 @@ impl SessionError {
                 }
             }
             SessionError::OtherQueue { .. } => {
-                "they came through the network stack: from another queue, or as fragments, with IP options or a VLAN tag".into()
+                "they came through the network stack: they arrived at another queue, or with IP options, extension headers, \
+                 fragments or a VLAN tag"
+                    .into()
             }
             SessionError::Interrupted { .. } => return None,
             SessionError::NoGreeting { instead: Some(error), .. } => explain_broken(error),
@@ -498,14 +500,14 @@ impl SessionError {
         Some(match self {
             SessionError::NoAnswer { queue_of_peer: Some(_), .. } => {
                 "see that firewalls let UDP through; an AF_XDP reflector has one queue of its interface: try others by \
-                 `--peer-queue N`, or leave the device there one, `ethtool -L DEV combined 1`"
+                 `--peer-queue N`, or give that device one queue: `ethtool -L DEV combined 1`"
             }
             SessionError::NoAnswer { .. } => {
                 "start `latlab serve --psk-file FILE` there, and see that firewalls let its \
                  UDP port through; `--protocol echo` measures against a plain UDP echo"
             }
             SessionError::OtherQueue { .. } => {
-                "try the other queues by `--queue N` (`ethtool -l` counts them), or leave the device one: \
+                "try the other queues by `--queue N` (`ethtool -l` counts them), or give the device one: \
                  `ethtool -L DEV combined 1`"
             }
             SessionError::NoGreeting { .. } => {

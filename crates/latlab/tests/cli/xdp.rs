@@ -261,9 +261,10 @@ fn foreign_packets_at_the_queue_neither_disturb_nor_count() {
             let _here = ends.lab.enter_sender().expect("the namespace is there");
             let socket = UdpSocket::bind((ends.lab.sender_ipv4(), 0)).expect("a port");
             let port = recorded_port(ends.home.path());
+            let junk = [0x6c; 1_000];
             for burst in 0..1_000 {
-                // Junk of several lengths, a HELLO of an unknown version among it.
-                let sent = (0..20).filter(|_| socket.send_to(&[0x6c; 48], (ends.lab.reflector_ipv4(), port)).is_ok());
+                let to = (ends.lab.reflector_ipv4(), port);
+                let sent = (0..20).filter(|length| socket.send_to(&junk[..length * 50], to).is_ok());
                 assert!(sent.count() > 0, "burst {burst}");
                 thread::sleep(Duration::from_millis(1));
             }

@@ -23,7 +23,7 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 74_250),
+    (Measure::ShippedLines, 74_400),
     (Measure::Files, 401),
     (Measure::SmallFiles, 99),
     (Measure::Circles, 0),

@@ -399,7 +399,9 @@ fn own_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         "the probes behind them count as lost, although their answers came",
         match manifest.run.xdp {
             None => "a larger buffer (`sysctl net.core.rmem_max`), a CPU of its own with `--cpu`, or a lower rate",
-            Some(_) => "a CPU of its own with `--cpu`, or a lower rate; packets with a wrong checksum are among them",
+            Some(_) => {
+                "a CPU of its own with `--cpu`, or a lower rate; the count includes packets with a wrong checksum"
+            }
         },
     ))
 }
@@ -432,7 +434,7 @@ fn reflector_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         },
         match manifest.run.xdp_reflector {
             Some(XdpFacts { queue: Some(_), .. }) => {
-                "a CPU of its own there (`--peer-cpu`), or a lower rate; packets with a wrong checksum are among them"
+                "a CPU of its own there (`--peer-cpu`), or a lower rate; the count includes packets with a wrong checksum"
             }
             _ => {
                 "there a larger buffer (`sysctl net.core.rmem_max`) or a CPU of its own (`--peer-cpu`, `serve --cpu`); or a \

@@ -103,20 +103,36 @@ fn past_the_stack(interface: &InterfaceFacts) -> Option<Finding> {
     let queues = interface.channels.map_or(1, |channels| channels.combined.max(channels.receive)).max(1);
     let driver = driver.as_ref().map_or("?", |driver| driver.name.as_str());
     let at = format!("at {queues} {}", if queues == 1 { "queue" } else { "queues" });
-    Some(match interface.xdp? {
-        XdpAbilities { native: true, zero_copy: true } => {
-            Finding::fine(CODE, format!("{name} runs XDP programs in its driver, and AF_XDP without copies, {at}"))
+    let abilities = interface.xdp?;
+    let how = match abilities {
+        XdpAbilities { native: true, zero_copy: true, .. } => {
+            format!("{name} runs XDP programs in its driver, and AF_XDP without copies, {at}")
         }
-        XdpAbilities { native: true, zero_copy: false } => Finding::note(
-            CODE,
+        XdpAbilities { native: true, .. } => {
             format!(
                 "{name} runs XDP programs in its driver, {at}; AF_XDP copies each packet: `{driver}` has no zero copy"
-            ),
-        ),
-        XdpAbilities { native: false, .. } => Finding::note(
-            CODE,
-            format!("{name} runs XDP programs in the network stack (generic), {at}: `{driver}` has none of its own"),
-        ),
+            )
+        }
+        XdpAbilities { native: false, .. } => {
+            format!("{name} runs XDP programs in the network stack (generic), {at}: `{driver}` has none of its own")
+        }
+    };
+    let (polling, fix) = match (abilities.polled_queues, abilities.defers_interrupts) {
+        (Some(0), _) => ("; it has no queue for `--wait busy-poll`", None),
+        (_, Some(true)) => ("; `--wait busy-poll` keeps its interrupts off", None),
+        (_, Some(false)) => {
+            let of = format!("/sys/class/net/{name}");
+            let fix =
+                format!("echo 2 | sudo tee {of}/napi_defer_hard_irqs; echo 200000 | sudo tee {of}/gro_flush_timeout");
+            ("; `--wait busy-poll` polls it with its interrupts on", Some(fix))
+        }
+        (_, None) => ("", None),
+    };
+    let message = how + polling;
+    Some(match (abilities.zero_copy, fix) {
+        (true, None) => Finding::fine(CODE, message),
+        (_, Some(fix)) => Finding::new(FindingSeverity::Note, CODE, message, fix),
+        (false, None) => Finding::note(CODE, message),
     })
 }
 
@@ -223,7 +239,7 @@ mod tests {
     fn what_an_interface_can_do_past_the_stack_is_a_finding() {
         let with = |native, zero_copy, queues| {
             on(InterfaceFacts {
-                xdp: Some(XdpAbilities { native, zero_copy }),
+                xdp: Some(XdpAbilities { native, zero_copy, polled_queues: None, defers_interrupts: None }),
                 channels: Some(Channels { receive: 0, transmit: 0, combined: queues }),
                 driver: Some(Driver { name: "ice".into(), ..Driver::default() }),
                 ..InterfaceFacts::default()
@@ -237,6 +253,21 @@ mod tests {
             let found = with(native, zero_copy, queues);
             assert_eq!(severity(&found, "xdp"), Some(expected));
             assert!(message(&found, "xdp").contains(words), "{found:?}");
+        }
+        for (queues, defers, words, remedy) in [
+            (0, false, "no queue for `--wait busy-poll`", None),
+            (2, true, "keeps its interrupts off", None),
+            (2, false, "polls it with its interrupts on", Some("eth0/napi_defer_hard_irqs")),
+        ] {
+            let (polled_queues, defers_interrupts) = (Some(queues), Some(defers));
+            let xdp = Some(XdpAbilities { native: true, zero_copy: true, polled_queues, defers_interrupts });
+            let found = on(InterfaceFacts { xdp, ..InterfaceFacts::default() });
+            assert!(message(&found, "xdp").contains(words), "{found:?}");
+            assert_eq!(severity(&found, "xdp") == Some(FindingSeverity::Fine), remedy.is_none());
+            assert_eq!(
+                fix(&found, "xdp").is_some_and(|fix| remedy.is_some_and(|part| fix.contains(part))),
+                remedy.is_some()
+            );
         }
         let busy = on(InterfaceFacts { xdp_program: Some(57), ..InterfaceFacts::default() });
         assert!(message(&busy, "xdp-program").contains("program 57"), "{busy:?}");

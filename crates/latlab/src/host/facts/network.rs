@@ -12,7 +12,7 @@ use latlab_sys::{ethtool, socket};
 use super::reader::{FactReader, NOT_THIS_HOST};
 use crate::facts::{Channels, Coalescing, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping, XdpAbilities};
 use crate::host::root::HostRoot;
-use crate::platform::{RouteSocket, XdpFeatures, xdp_features};
+use crate::platform::{DeviceAbilities, RouteSocket, XdpFeatures};
 
 /// The interface whose facts are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,11 +118,16 @@ impl DriverSource<'_> {
 
 fn xdp_abilities(socket: BorrowedFd<'_>, name: &str) -> Result<XdpAbilities, String> {
     let index = rustix::net::netdevice::name_to_index(socket, name).map_err(|error| explain(&error.into()))?;
-    match xdp_features(index) {
-        Ok(XdpFeatures { native, zero_copy }) => Ok(XdpAbilities { native, zero_copy }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err("the kernel lists it since Linux 6.3".into()),
-        Err(error) => Err(explain(&error)),
-    }
+    let abilities = match DeviceAbilities::open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err("the kernel lists it since Linux 6.3".into());
+        }
+        opened => opened.map_err(|error| explain(&error))?,
+    };
+    let XdpFeatures { native, zero_copy } = abilities.xdp(index).map_err(|error| explain(&error))?;
+    let queues = abilities.polled_queues(index).ok();
+    let defers_interrupts = queues.map(|queues| queues.defer_interrupts);
+    Ok(XdpAbilities { native, zero_copy, polled_queues: queues.map(|queues| queues.count), defers_interrupts })
 }
 
 fn driven(from: ethtool::DriverInfo) -> Driver {

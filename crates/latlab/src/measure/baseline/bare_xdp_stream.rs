@@ -50,8 +50,8 @@ impl BareXdp {
         Err(io::ErrorKind::TimedOut.into())
     }
 
-    /// Adds up received bytes, and answers packets that ask for the sums, until `stop` is set. Pauses as the receiver of a
-    /// stream does.
+    /// Adds up received bytes, and answers packets that ask for the sums, until `stop` is set. Pauses when it has
+    /// emptied the ring of several packets.
     ///
     /// # Errors
     /// The socket failed.
@@ -69,21 +69,26 @@ impl BareXdp {
             if next.is_none() && stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let (mut bytes, mut packets) = (0, 0);
+            let (mut bytes, mut packets, mut asks) = (0, 0, None);
             while let Some(packet) = next {
                 let payload_bytes = socket.packet(&packet).len().saturating_sub(PAYLOAD);
+                packets += 1;
+                // What follows the packet that asks is the next batch.
+                next = if packets < BATCH && payload_bytes != SUMS_BYTES { socket.receive() } else { None };
                 if payload_bytes == SUMS_BYTES {
-                    answer(socket, &packet, sums)?;
+                    asks = Some(packet);
                 } else {
                     bytes += payload_bytes as u64;
+                    socket.give_back(packet.into_frame());
                 }
-                socket.give_back(packet.into_frame());
-                packets += 1;
-                next = if packets < BATCH { socket.receive() } else { None };
             }
             queued += packets;
             if bytes > 0 {
                 sums.add(monotonic_ns(), bytes);
+            }
+            if let Some(packet) = asks {
+                answer(socket, &packet, sums)?;
+                socket.give_back(packet.into_frame());
             }
         }
     }

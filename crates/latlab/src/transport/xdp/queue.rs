@@ -64,8 +64,7 @@ pub(super) struct XdpQueue {
     _sockets: Map,
     _link: Link,
     polls: bool,
-    /// The kernel may wait for a call before it receives: only then is its flag read, whose cache line lies beside one that the
-    /// kernel writes for each packet.
+    /// The kernel may wait for a call before it receives, which its flag says: with zero copy, and where the driver is polled.
     wakes: bool,
     /// The interface is gone or down.
     is_gone: bool,
@@ -160,7 +159,7 @@ impl XdpQueue {
     }
 
     /// Takes the oldest datagram and returns what `read` makes of it; `None`: nothing is there. Damaged packets before it, and
-    /// datagrams of which it makes nothing, are passed over.
+    /// datagrams of which it makes nothing, are passed over, up to a limit.
     #[inline]
     pub(super) fn take<T>(&mut self, mut read: impl FnMut(&Datagram<'_>) -> Option<T>) -> Option<T> {
         for _ in 0..PASSED_OVER_MAX {

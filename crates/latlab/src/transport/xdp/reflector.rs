@@ -42,11 +42,13 @@ struct Senders {
     known: Vec<Sender>,
     newest: usize,
     datagrams: u64,
+    /// Is never forgotten: a down-stream goes to it, also while it is silent.
+    kept: Option<SocketAddr>,
 }
 
 impl Senders {
     fn new() -> Senders {
-        Senders { known: Vec::with_capacity(SENDERS_MAX), newest: 0, datagrams: 0 }
+        Senders { known: Vec::with_capacity(SENDERS_MAX), newest: 0, datagrams: 0, kept: None }
     }
 
     /// Notes a datagram that is answered along `flow`.
@@ -63,9 +65,10 @@ impl Senders {
     fn find(&mut self, flow: &Flow) {
         let is_full = self.known.len() == SENDERS_MAX;
         let place = self.known.iter().position(|known| known.flow.peer == flow.peer);
-        let silent = || (0..self.known.len()).min_by_key(|place| self.known[*place].last).filter(|_| is_full);
+        let others = self.known.iter().enumerate().filter(|(_, known)| Some(known.flow.peer) != self.kept);
+        let silent = others.min_by_key(|(_, known)| known.last).map(|(place, _)| place).filter(|_| is_full);
         let sender = || Sender { flow: *flow, headers: HeaderTemplate::new(flow, 0), last: 0 };
-        match place.or_else(silent) {
+        match place.or(silent) {
             Some(place) => {
                 if self.known[place].flow != *flow {
                     self.known[place] = sender();
@@ -177,6 +180,10 @@ impl ReflectorSocket for XdpReflector {
         queue.send(|frame| headers.write(frame, datagram))
     }
 
+    fn dedicate_to(&mut self, peer: SocketAddr) {
+        self.senders.kept = Some(peer);
+    }
+
     /// A burst is longer than what a reflector of probes has frames for.
     fn configure(&mut self, terms: StreamTerms) {
         if terms.batched {
@@ -227,6 +234,11 @@ mod tests {
         }
         let found = [2, 1, 1_000, 3].map(|port| hardware(&senders, port));
         assert_eq!(found, [Some(40), Some(40), Some(40), None]);
+        senders.kept = Some(flow(2, 0).peer);
+        for port in 2_000..2_100 {
+            senders.note(&flow(port, 50));
+        }
+        assert_eq!([2, 1].map(|port| hardware(&senders, port)), [Some(40), None], "the only peer is kept");
         assert_eq!((senders.known.len(), senders.known.capacity()), (SENDERS_MAX, allocated));
     }
 }
