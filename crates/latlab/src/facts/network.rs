@@ -74,7 +74,7 @@ pub struct XdpAbilities {
     /// Queues that can be polled; null: the kernel does not say (before Linux 6.8).
     #[serde(default)]
     pub polled_queues: Option<u32>,
-    /// Whether all of these keep interrupts off meanwhile; null: there is none, or the kernel does not say (before Linux 6.13).
+    /// Whether all of these keep interrupts off meanwhile; null: the kernel does not say.
     #[serde(default)]
     pub defers_interrupts: Option<bool>,
 }
