@@ -71,11 +71,11 @@ pub struct XdpAbilities {
     pub native: bool,
     /// Its device writes into the memory of AF_XDP sockets; if not, packets are copied.
     pub zero_copy: bool,
-    /// Queues that can be polled; null: the kernel does not say (before Linux 6.8).
-    #[serde(default)]
+    /// Queues that can be polled; absent: the kernel does not say (before Linux 6.8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polled_queues: Option<u32>,
-    /// Whether all of these keep interrupts off meanwhile; null: the kernel does not say.
-    #[serde(default)]
+    /// Whether all of these keep interrupts off meanwhile; absent: there is none, or the kernel does not say (before Linux 6.13).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defers_interrupts: Option<bool>,
 }
 

@@ -49,8 +49,9 @@ pub(crate) struct XdpFeatures {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PolledQueues {
     pub(crate) count: u32,
-    /// All of them keep interrupts off while they are polled: `napi_defer_hard_irqs` and `gro_flush_timeout` are set.
-    pub(crate) defer_interrupts: bool,
+    /// Whether all of them keep interrupts off while they are polled: `napi_defer_hard_irqs` and `gro_flush_timeout` are set.
+    /// `None` without a queue, and before Linux 6.13.
+    pub(crate) defer_interrupts: Option<bool>,
 }
 
 /// The family `netdev` of generic netlink, in the namespace of the calling thread.
@@ -94,16 +95,18 @@ impl DeviceAbilities {
         Ok(XdpFeatures { native, zero_copy: features & ZERO_COPY != 0 })
     }
 
-    /// The polled queues of the interface `index`; it defers interrupts only where the kernel says so (Linux 6.13).
+    /// The polled queues of the interface `index`.
     ///
     /// # Errors
     /// EOPNOTSUPP: the kernel is older than Linux 6.8.
     pub(crate) fn polled_queues(&self, index: u32) -> io::Result<PolledQueues> {
         let queues = self.ask(GET_NAPI, true, index)?;
-        let is_set =
-            |queue: &[u8], setting| attribute(queue, setting).is_some_and(|value| value.iter().any(|byte| *byte > 0));
-        let defers = |queue: &Vec<u8>| [DEFER_INTERRUPTS, FLUSH_TIMEOUT].iter().all(|setting| is_set(queue, *setting));
-        Ok(PolledQueues { count: queues.len() as u32, defer_interrupts: queues.iter().all(defers) })
+        let is_set = |queue: &Vec<u8>, setting| Some(attribute(queue, setting)?.iter().any(|byte| *byte > 0));
+        let defers = |queue| Some(is_set(queue, DEFER_INTERRUPTS)? && is_set(queue, FLUSH_TIMEOUT)?);
+        let known: Option<Vec<bool>> = queues.iter().map(defers).collect();
+        let defer_interrupts =
+            known.filter(|known| !known.is_empty()).map(|known| known.into_iter().all(|defers| defers));
+        Ok(PolledQueues { count: queues.len() as u32, defer_interrupts })
     }
 
     fn ask(&self, command: u8, is_dump: bool, index: u32) -> io::Result<Vec<Vec<u8>>> {
@@ -196,7 +199,7 @@ mod tests {
         let features = abilities.xdp(LOOPBACK).expect("it is there");
         assert_eq!(features, XdpFeatures { native: false, zero_copy: false });
         match abilities.polled_queues(LOOPBACK) {
-            Ok(queues) => assert_eq!(queues.count, 0),
+            Ok(queues) => assert_eq!((queues.count, queues.defer_interrupts), (0, None)),
             Err(error) => assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::OPNOTSUPP.raw_os_error())),
         }
         assert!(abilities.xdp(u32::MAX >> 1).is_err());
