@@ -3,7 +3,8 @@
 //! `send`, `recv`, `sendto` and `recvfrom` go to the kernel by number. The C library's functions of these names are
 //! cancellation points: in a process of several threads they change the thread's state with an atomic instruction before
 //! and after each call, which latlab does not need
-//! ([pthreads(7)](https://man7.org/linux/man-pages/man7/pthreads.7.html), "Cancellation points").
+//! ([pthreads(7)](https://man7.org/linux/man-pages/man7/pthreads.7.html), "Cancellation points"). AF_XDP sockets use them with
+//! no bytes, to wake the kernel.
 
 use std::ffi::c_int;
 use std::io;
@@ -17,6 +18,18 @@ use crate::length;
 /// Sends to the connected peer. [send(2)](https://man7.org/linux/man-pages/man2/send.2.html)
 #[inline]
 pub fn send(socket: BorrowedFd<'_>, datagram: &[u8]) -> io::Result<usize> {
+    send_with(socket, datagram, 0)
+}
+
+/// Sends without sleeping; `WouldBlock` if the kernel cannot take the datagram now.
+/// [send(2)](https://man7.org/linux/man-pages/man2/send.2.html) with MSG_DONTWAIT
+#[inline]
+pub fn send_now(socket: BorrowedFd<'_>, datagram: &[u8]) -> io::Result<usize> {
+    send_with(socket, datagram, libc::MSG_DONTWAIT)
+}
+
+#[inline]
+fn send_with(socket: BorrowedFd<'_>, datagram: &[u8], flags: c_int) -> io::Result<usize> {
     // SAFETY: pointer and length describe `datagram`, which the kernel only reads; no address is given.
     length(unsafe {
         libc::syscall(
@@ -24,7 +37,7 @@ pub fn send(socket: BorrowedFd<'_>, datagram: &[u8]) -> io::Result<usize> {
             socket.as_raw_fd(),
             datagram.as_ptr(),
             datagram.len(),
-            0,
+            flags,
             ptr::null::<libc::sockaddr>(),
             0,
         )

@@ -6,4 +6,4 @@ mod ring;
 mod socket;
 
 pub use memory::{Frame, Received};
-pub use socket::{CopyMode, XdpDrops, XdpSocket};
+pub use socket::{CopyMode, HEADROOM_BYTES, XdpDrops, XdpSocket};

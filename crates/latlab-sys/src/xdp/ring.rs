@@ -128,6 +128,16 @@ impl<T: Copy> Producer<T> {
     }
 }
 
+impl Producer<u64> {
+    /// What is in the place of the entry with this number (modulo 2^32): that entry, a later one, or an earlier one or zero
+    /// before it was added.
+    #[inline]
+    pub(super) fn entry(&self, number: u32) -> u64 {
+        // SAFETY: the place is in the ring, only this end writes it, and zeros are a number too.
+        unsafe { self.ring.entry(number).read() }
+    }
+}
+
 /// The end that takes entries.
 #[derive(Debug)]
 pub(super) struct Consumer<T> {
@@ -144,14 +154,20 @@ impl<T: Copy> Consumer<T> {
         Consumer { next, producer: next, ring }
     }
 
+    /// Whether an entry is there.
+    #[inline]
+    pub(super) fn has_entry(&mut self) -> bool {
+        if self.next == self.producer {
+            self.producer = self.ring.producer().load(Ordering::Acquire);
+        }
+        self.next != self.producer
+    }
+
     /// Takes the oldest entry, whose place the producer may use again at once; `None`: the ring is empty.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {
-        if self.next == self.producer {
-            self.producer = self.ring.producer().load(Ordering::Acquire);
-            if self.next == self.producer {
-                return None;
-            }
+        if !self.has_entry() {
+            return None;
         }
         // SAFETY: the producer has written this entry, and does not write it again before the number below has passed it.
         let entry = unsafe { self.ring.entry(self.next).read() };

@@ -5,13 +5,12 @@
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::ptr;
 use std::sync::Arc;
 
 use super::memory::{Frame, Mapping, Received, Umem};
 use super::ring::{Consumer, Layout, Producer};
 use crate::socket::set;
-use crate::{done, length};
+use crate::{datagram, done};
 
 /// musl's libc crate lacks it.
 const AF_XDP: c_int = 44;
@@ -27,6 +26,9 @@ const RING_ENTRIES: u32 = 1_024;
 const FILL_ENTRIES: u32 = 2 * RING_ENTRIES;
 /// Likewise: older kernels return a sent frame before they count its entry as taken.
 const TRANSMIT_ENTRIES: u32 = 2 * RING_ENTRIES;
+
+/// The kernel keeps this space before each received packet (`XDP_PACKET_HEADROOM`).
+pub const HEADROOM_BYTES: u32 = 256;
 
 /// How the kernel passes frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,9 @@ pub struct XdpSocket {
     spare: Vec<Frame>,
     /// Frames that the kernel has for receiving, or that have arrived.
     given: u32,
+    /// Packets received so far, modulo 2^32: the number of the frame's entry in the ring that it was given by, which begins
+    /// at 0.
+    received: u32,
     fill: Producer<u64>,
     completion: Consumer<u64>,
     receive: Consumer<libc::xdp_desc>,
@@ -128,6 +133,7 @@ impl XdpSocket {
             free,
             spare,
             given: 0,
+            received: 0,
         })
     }
 
@@ -177,6 +183,13 @@ impl XdpSocket {
     /// The oldest packet; `None` without one.
     #[inline]
     pub fn receive(&mut self) -> Option<Received> {
+        if !self.receive.has_entry() {
+            return None;
+        }
+        // A kernel that copies uses frames in the order in which it got them, so the frame is known before the descriptor,
+        // which another CPU has just written too. With zero copy it may be another frame; then nothing is gained.
+        self.umem.prefetch(self.fill.entry(self.received).wrapping_add(HEADROOM_BYTES.into()));
+        self.received = self.received.wrapping_add(1);
         let descriptor = self.receive.pop()?;
         if !self.spare.is_empty() && 2 * self.receive.waiting() > self.given {
             self.give(self.given);
@@ -238,10 +251,7 @@ impl XdpSocket {
         if !self.transmit.needs_wakeup() {
             return Ok(());
         }
-        let flags = libc::MSG_DONTWAIT;
-        // SAFETY: no bytes and no address are passed.
-        let sent = unsafe { libc::sendto(self.fd.as_raw_fd(), ptr::null(), 0, flags, ptr::null(), 0) };
-        passing(length(sent))
+        passing(datagram::send_now(self.fd.as_fd(), &[]))
     }
 
     /// Whether the kernel has taken everything that was queued.
@@ -260,11 +270,7 @@ impl XdpSocket {
         if !polls && !self.fill.needs_wakeup() {
             return Ok(());
         }
-        let flags = libc::MSG_DONTWAIT;
-        // SAFETY: no bytes and no address are passed.
-        let received =
-            unsafe { libc::recvfrom(self.fd.as_raw_fd(), ptr::null_mut(), 0, flags, ptr::null_mut(), ptr::null_mut()) };
-        passing(length(received))
+        passing(datagram::receive_now(self.fd.as_fd(), &mut []))
     }
 
     /// Packets that were lost here since the socket was made (XDP_STATISTICS).

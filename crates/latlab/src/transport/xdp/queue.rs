@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use latlab_sys::bpf::{AttachMode, Link, Map, MapKind, Program};
-use latlab_sys::xdp::{CopyMode, XdpSocket};
+use latlab_sys::xdp::{CopyMode, HEADROOM_BYTES, XdpSocket};
 use latlab_sys::{connection, readiness};
 
 use super::headers::{Datagram, ETHERNET_BYTES, header_bytes, parse};
@@ -17,8 +17,6 @@ use crate::transport::error::{TransportError, is_interrupted};
 use crate::transport::wait::{WaitStep, WaitStrategy};
 use crate::units::Nanos;
 
-/// The kernel keeps this space before each received packet (`XDP_PACKET_HEADROOM`).
-const HEADROOM: u32 = 256;
 /// Frames of half a page hold what an Ethernet with the usual MTU carries, those of a page are the longest.
 const FRAME_BYTES: [u32; 2] = [2_048, 4_096];
 /// Where the program runs, and whether packets are copied.
@@ -46,7 +44,7 @@ const PASSED_OVER_MAX: usize = 64;
 const KICKS: usize = 64;
 
 /// The most bytes of an IP packet that a frame carries.
-pub(super) const PACKET_BYTES_MAX: u32 = FRAME_BYTES[1] - HEADROOM - ETHERNET_BYTES as u32;
+pub(super) const PACKET_BYTES_MAX: u32 = FRAME_BYTES[1] - HEADROOM_BYTES - ETHERNET_BYTES as u32;
 
 /// The frames of a socket: the length of each, and how many are for receiving at first.
 #[derive(Clone, Copy, Debug)]
@@ -268,7 +266,7 @@ fn attached(interface: u32, queue: u32, flow: &Match, way: Way, frames: Frames) 
 }
 
 fn frame_bytes(mtu_bytes: u32) -> u32 {
-    let fits = |bytes: &u32| mtu_bytes + ETHERNET_BYTES as u32 + HEADROOM <= *bytes;
+    let fits = |bytes: &u32| mtu_bytes + ETHERNET_BYTES as u32 + HEADROOM_BYTES <= *bytes;
     FRAME_BYTES.into_iter().find(fits).unwrap_or(FRAME_BYTES[1])
 }
 
