@@ -2,6 +2,7 @@
 //! RFC 791, RFC 8200, RFC 768, and RFC 1071 for checksums.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::Add;
 
 /// A hardware address (IEEE 802).
 pub(super) type Hardware = [u8; 6];
@@ -46,8 +47,8 @@ pub(super) struct HeaderTemplate {
     bytes: [u8; MOST_HEADER_BYTES],
     length: usize,
     /// The sums of what does not change: of the IPv4 header, and of addresses, protocol and ports.
-    ipv4_sum: u32,
-    udp_sum: u32,
+    ipv4_sum: Sum,
+    udp_sum: Sum,
 }
 
 impl HeaderTemplate {
@@ -67,8 +68,8 @@ impl HeaderTemplate {
         let udp = &mut bytes[length - UDP_BYTES..];
         udp[..2].copy_from_slice(&flow.local.port().to_be_bytes());
         udp[2..4].copy_from_slice(&flow.peer.port().to_be_bytes());
-        let udp_sum = address_sum + u32::from(UDP) + sum(&udp[..4]);
-        let ipv4_sum = if flow.local.is_ipv4() { sum(&bytes[ETHERNET_BYTES..ETHERNET_BYTES + IPV4_BYTES]) } else { 0 };
+        let udp_sum = address_sum + Sum::of_word(UDP.into()) + Sum::of(&udp[..4]);
+        let ipv4_sum = Sum::of(&bytes[ETHERNET_BYTES..ETHERNET_BYTES + IPV4_BYTES]);
         HeaderTemplate { bytes, length, ipv4_sum, udp_sum }
     }
 
@@ -82,27 +83,28 @@ impl HeaderTemplate {
         let udp_bytes = (UDP_BYTES + payload.len()) as u16;
         let packet = &mut frame[..end];
         packet[..self.length].copy_from_slice(&self.bytes[..self.length]);
-        let payload_sum = copy(payload, &mut packet[self.length..]);
+        packet[self.length..].copy_from_slice(payload);
         if self.length == header_bytes(true) {
             packet[ETHERNET_BYTES + 4..][..2].copy_from_slice(&udp_bytes.to_be_bytes());
         } else {
             let total = IPV4_BYTES as u16 + udp_bytes;
             packet[ETHERNET_BYTES + 2..][..2].copy_from_slice(&total.to_be_bytes());
-            let checksum = !folded(self.ipv4_sum + u32::from(total));
-            packet[ETHERNET_BYTES + 10..][..2].copy_from_slice(&checksum.to_be_bytes());
+            let checksum = (self.ipv4_sum + Sum::of_word(total)).checksum();
+            packet[ETHERNET_BYTES + 10..][..2].copy_from_slice(&checksum);
         }
         // The length counts twice: in the pseudo header and in the header.
-        let checksum = !folded(self.udp_sum + 2 * u32::from(udp_bytes) + payload_sum);
+        let lengths = Sum::of_word(udp_bytes) + Sum::of_word(udp_bytes);
+        let checksum = (self.udp_sum + lengths + Sum::of(payload)).checksum();
         // 0 stands for a packet without a checksum.
-        let checksum = if checksum == 0 { 0xffff } else { checksum };
+        let checksum = if checksum == [0, 0] { [0xff, 0xff] } else { checksum };
         packet[self.length - 4..][..2].copy_from_slice(&udp_bytes.to_be_bytes());
-        packet[self.length - 2..][..2].copy_from_slice(&checksum.to_be_bytes());
+        packet[self.length - 2..][..2].copy_from_slice(&checksum);
         end
     }
 }
 
 /// Writes the type and an IPv4 header; returns the length of all headers, and the sum of the addresses.
-fn write_ipv4(bytes: &mut [u8; MOST_HEADER_BYTES], local: Ipv4Addr, peer: Ipv4Addr, dscp: u8) -> (usize, u32) {
+fn write_ipv4(bytes: &mut [u8; MOST_HEADER_BYTES], local: Ipv4Addr, peer: Ipv4Addr, dscp: u8) -> (usize, Sum) {
     bytes[12..14].copy_from_slice(&ETHERTYPE_IPV4.to_be_bytes());
     let header = &mut bytes[ETHERNET_BYTES..];
     (header[0], header[1]) = (0x45, dscp << 2);
@@ -110,18 +112,18 @@ fn write_ipv4(bytes: &mut [u8; MOST_HEADER_BYTES], local: Ipv4Addr, peer: Ipv4Ad
     (header[8], header[9]) = (HOP_LIMIT, UDP);
     header[12..16].copy_from_slice(&local.octets());
     header[16..20].copy_from_slice(&peer.octets());
-    (header_bytes(false), sum(&local.octets()) + sum(&peer.octets()))
+    (header_bytes(false), Sum::of_header(&local.octets()) + Sum::of_header(&peer.octets()))
 }
 
 /// As [`write_ipv4`].
-fn write_ipv6(bytes: &mut [u8; MOST_HEADER_BYTES], local: Ipv6Addr, peer: Ipv6Addr, dscp: u8) -> (usize, u32) {
+fn write_ipv6(bytes: &mut [u8; MOST_HEADER_BYTES], local: Ipv6Addr, peer: Ipv6Addr, dscp: u8) -> (usize, Sum) {
     bytes[12..14].copy_from_slice(&ETHERTYPE_IPV6.to_be_bytes());
     let header = &mut bytes[ETHERNET_BYTES..];
     (header[0], header[1]) = (0x60 | dscp >> 2, dscp << 6);
     (header[6], header[7]) = (UDP, HOP_LIMIT);
     header[8..24].copy_from_slice(&local.octets());
     header[24..40].copy_from_slice(&peer.octets());
-    (header_bytes(true), sum(&local.octets()) + sum(&peer.octets()))
+    (header_bytes(true), Sum::of_header(&local.octets()) + Sum::of_header(&peer.octets()))
 }
 
 /// A UDP datagram in an Ethernet frame.
@@ -153,16 +155,16 @@ pub(super) fn parse(frame: &[u8]) -> Option<Datagram<'_>> {
         ETHERTYPE_IPV6 => ipv6(packet)?,
         _ => return None,
     };
-    let (header, rest) = udp.split_at_checked(UDP_BYTES)?;
+    let header: &[u8; UDP_BYTES] = udp.first_chunk()?;
     let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
     let bytes = word(4);
-    let payload = rest.get(..usize::from(bytes).checked_sub(UDP_BYTES)?)?;
-    let pseudo = address_sum + u32::from(UDP) + u32::from(bytes);
-    let is_right = match word(6) {
-        0 => from.is_ipv4(),
+    let payload = udp.get(UDP_BYTES..bytes.into())?;
+    let pseudo = address_sum + Sum::of_word(UDP.into()) + Sum::of_word(bytes);
+    let is_right = match [header[6], header[7]] {
+        [0, 0] => from.is_ipv4(),
         // The kernel leaves the rest to the device, and a virtual one computes nothing.
-        unfinished if unfinished == folded(pseudo) => true,
-        _ => folded(pseudo + sum(header) + sum(payload)) == 0xffff,
+        unfinished if unfinished == pseudo.folded() => true,
+        _ => (pseudo + Sum::of_header(header) + Sum::of(payload)).folded() == [0xff, 0xff],
     };
     is_right.then_some(Datagram {
         from: SocketAddr::new(from, word(0)),
@@ -172,18 +174,19 @@ pub(super) fn parse(frame: &[u8]) -> Option<Datagram<'_>> {
     })
 }
 
-type Addressed<'a> = (IpAddr, IpAddr, &'a [u8], u32);
+type Addressed<'a> = (IpAddr, IpAddr, &'a [u8], Sum);
 
 /// Addresses, UDP header and payload, and the sum of the addresses.
 fn ipv4(packet: &[u8]) -> Option<Addressed<'_>> {
     let header: &[u8; IPV4_BYTES] = packet.first_chunk()?;
     let total = u16::from_be_bytes([header[2], header[3]]);
     let is_whole = u16::from_be_bytes([header[6], header[7]]) & 0x3fff == 0;
-    if header[0] != 0x45 || header[9] != UDP || !is_whole || folded(sum(header)) != 0xffff {
+    if header[0] != 0x45 || header[9] != UDP || !is_whole || Sum::of_header(header).folded() != [0xff, 0xff] {
         return None;
     }
-    let [from, to] = [12, 16].map(|at| Ipv4Addr::from([header[at], header[at + 1], header[at + 2], header[at + 3]]));
-    Some((from.into(), to.into(), packet.get(IPV4_BYTES..usize::from(total))?, sum(&header[12..])))
+    let addresses: &[u8; 8] = header.last_chunk()?;
+    let [from, to] = [0, 4].map(|at| Ipv4Addr::from(std::array::from_fn(|byte| addresses[at + byte])));
+    Some((from.into(), to.into(), packet.get(IPV4_BYTES..total.into())?, Sum::of_header(addresses)))
 }
 
 /// As [`ipv4`].
@@ -193,54 +196,75 @@ fn ipv6(packet: &[u8]) -> Option<Addressed<'_>> {
         return None;
     }
     let end = IPV6_BYTES + usize::from(u16::from_be_bytes([header[4], header[5]]));
-    let address = |at: usize| Some(Ipv6Addr::from(*header[at..].first_chunk::<16>()?));
-    Some((address(8)?.into(), address(24)?.into(), packet.get(IPV6_BYTES..end)?, sum(&header[8..])))
+    let addresses: &[u8; 32] = header.last_chunk()?;
+    let [from, to] = [0, 16].map(|at| Ipv6Addr::from(std::array::from_fn(|byte| addresses[at + byte])));
+    Some((from.into(), to.into(), packet.get(IPV6_BYTES..end)?, Sum::of_header(addresses)))
 }
 
-/// The sum of 16-bit words, an odd last byte filled up with zero. Words are added in pairs and in the order of bytes of the
-/// host: a sum of exchanged bytes has exchanged bytes (RFC 1071, section 2).
-#[inline]
-pub(super) fn sum(bytes: &[u8]) -> u32 {
-    let (pairs, rest) = bytes.as_chunks::<4>();
-    in_network_order(pairs.iter().map(wide).sum::<u64>() + wide(&filled(rest)))
-}
+/// A one's complement sum of 16-bit words (RFC 1071) in the order of bytes of the host: a sum of exchanged bytes has exchanged
+/// bytes (section 2). Words are added in pairs, and the carries at last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sum(u64);
 
-/// Copies `from` to `to`, which is as long, and returns its sum, in one pass.
-#[inline]
-fn copy(from: &[u8], to: &mut [u8]) -> u32 {
-    let ((from, from_rest), (to, to_rest)) = (from.as_chunks::<4>(), to.as_chunks_mut::<4>());
-    let mut sum = wide(&filled(from_rest));
-    for (from, to) in from.iter().zip(to) {
-        *to = *from;
-        sum += wide(from);
+impl Sum {
+    /// The sum of a header, or of a part of one, whose length is a multiple of four.
+    #[inline(always)]
+    fn of_header<const BYTES: usize>(header: &[u8; BYTES]) -> Sum {
+        Sum(header.as_chunks::<4>().0.iter().map(pair).sum())
     }
-    to_rest.copy_from_slice(from_rest);
-    in_network_order(sum)
+
+    /// The sum of any bytes, an odd last one filled up with zero.
+    #[inline]
+    pub(super) fn of(bytes: &[u8]) -> Sum {
+        // Sums of their own, which do not wait for each other.
+        let mut columns = [0; 4];
+        let (blocks, rest) = bytes.as_chunks::<32>();
+        for block in blocks {
+            let (eights, _) = block.as_chunks::<8>();
+            for (column, eight) in columns.iter_mut().zip(eights) {
+                let both = u64::from_ne_bytes(*eight);
+                *column += (both & 0xffff_ffff) + (both >> 32);
+            }
+        }
+        let (pairs, last) = rest.as_chunks::<4>();
+        let mut filled = [0; 4];
+        filled[..last.len()].copy_from_slice(last);
+        Sum(columns.iter().sum::<u64>() + pairs.iter().map(pair).sum::<u64>() + pair(&filled))
+    }
+
+    /// The sum of one word.
+    #[inline]
+    pub(super) fn of_word(word: u16) -> Sum {
+        Sum(word.to_be().into())
+    }
+
+    /// The sum in 16 bits, in the order of the network.
+    #[inline]
+    pub(super) fn folded(self) -> [u8; 2] {
+        let halves = |sum: u64| (sum & 0xffff_ffff) + (sum >> 32);
+        let words = |sum: u64| (sum & 0xffff) + (sum >> 16);
+        (words(words(halves(halves(self.0)))) as u16).to_ne_bytes()
+    }
+
+    /// What a checksum is for this sum of all other words.
+    #[inline]
+    fn checksum(self) -> [u8; 2] {
+        self.folded().map(|byte| !byte)
+    }
+}
+
+impl Add for Sum {
+    type Output = Sum;
+
+    #[inline]
+    fn add(self, other: Sum) -> Sum {
+        Sum(self.0 + other.0)
+    }
 }
 
 #[inline]
-fn wide(pair: &[u8; 4]) -> u64 {
-    u32::from_ne_bytes(*pair).into()
-}
-
-#[inline]
-fn filled(rest: &[u8]) -> [u8; 4] {
-    let mut last = [0; 4];
-    last[..rest.len()].copy_from_slice(rest);
-    last
-}
-
-/// The sum of words in the order of the network, of one in that of the host.
-#[inline]
-fn in_network_order(sum: u64) -> u32 {
-    let halves = u32::from(folded(sum as u32)) + u32::from(folded((sum >> 32) as u32));
-    u32::from(u16::from_be(folded(halves)))
-}
-
-/// The one's complement sum in 16 bits.
-pub(super) const fn folded(sum: u32) -> u16 {
-    let once = (sum & 0xffff) + (sum >> 16);
-    ((once & 0xffff) + (once >> 16)) as u16
+fn pair(bytes: &[u8; 4]) -> u64 {
+    u32::from_ne_bytes(*bytes).into()
 }
 
 #[cfg(test)]
@@ -301,9 +325,9 @@ mod tests {
             let template = HeaderTemplate::new(&flow, 0);
             let written = template.write(&mut frame, b"payload");
             let at = header_bytes(flow.local.is_ipv6()) - 2;
-            let ports = sum(&frame[at - 6..at - 2]);
-            let unfinished = folded(template.udp_sum - ports + 15);
-            frame[at..at + 2].copy_from_slice(&unfinished.to_be_bytes());
+            let addresses = Sum::of(&octets(flow.local.ip())) + Sum::of(&octets(flow.peer.ip()));
+            let unfinished = (addresses + Sum::of_word(UDP.into()) + Sum::of_word(15)).folded();
+            frame[at..at + 2].copy_from_slice(&unfinished);
             assert!(parse(&frame[..written]).is_some());
             frame[at..at + 2].copy_from_slice(&[0, 0]);
             assert_eq!(parse(&frame[..written]).is_some(), flow.local.is_ipv4(), "IPv6 needs a checksum");
@@ -313,6 +337,20 @@ mod tests {
     /// The example of RFC 1071, section 3.
     #[test]
     fn sums_are_those_of_the_rfc() {
-        assert_eq!(folded(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7])), 0xddf2);
+        assert_eq!(Sum::of(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]).folded(), [0xdd, 0xf2]);
+    }
+
+    #[test]
+    fn sums_of_any_length_are_those_of_single_words() {
+        let bytes: Vec<u8> = (0..1_500_u32).map(|at| (at * 167 % 256) as u8 | 0x80).collect();
+        for length in (0..140).chain([1_024, 1_471, 1_472, 1_500]) {
+            let words = bytes[..length]
+                .chunks(2)
+                .map(|word| u32::from(word[0]) << 8 | word.get(1).map_or(0, |low| u32::from(*low)));
+            let expected = words.fold(0, |sum, word| (sum + word) % 0xffff);
+            let found = u16::from_be_bytes(Sum::of(&bytes[..length]).folded());
+            // Both forms of zero are the same number.
+            assert_eq!(u32::from(found) % 0xffff, expected, "{length} bytes");
+        }
     }
 }
