@@ -1,5 +1,5 @@
-//! The bare stream past the network stack: latlab's own calls, rings and clock reads of a stream between AF_XDP sockets, and
-//! nothing else. The same packet is sent repeatedly, and its length is all that is read.
+//! The bare stream past the network stack: latlab's own calls, rings and clock reads of a stream between AF_XDP sockets. No
+//! session, no checksums, no parsing. The same packet is sent repeatedly. The receiver copies it out of its frame, as a receive call does.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use latlab_sys::sleep;
 use latlab_sys::xdp::{Received, XdpSocket};
 
 use super::bare::Wait;
-use super::bare_xdp::{BareXdp, exchange_addresses, free_frame, kick_all, receive, send};
+use super::bare_xdp::{BareXdp, copy_out, exchange_addresses, free_frame, kick_all, receive, send};
 use super::delivered::{Delivered, QUESTIONS, SUMS_BYTES, Sums};
 use crate::plan::{SenderSocketOptions, defaults};
 
@@ -59,7 +59,7 @@ impl BareXdp {
         let BareXdp::Reflector(reflector) = self else { return Err(io::ErrorKind::Unsupported.into()) };
         let socket = reflector.socket_mut();
         socket.give_all();
-        let (mut sums, mut queued) = (Sums::default(), 0);
+        let (mut sums, mut queued, mut buffer) = (Sums::default(), 0, Vec::new());
         loop {
             let mut next = socket.receive();
             if next.is_none() && wait == Wait::Block && std::mem::take(&mut queued) > 1 {
@@ -79,6 +79,7 @@ impl BareXdp {
                     asks = Some(packet);
                 } else {
                     bytes += payload_bytes as u64;
+                    copy_out(socket.packet(&packet), &mut buffer);
                     socket.give_back(packet.into_frame());
                 }
             }
