@@ -37,6 +37,14 @@ pub trait TransportFamily: 'static {
     /// The path cannot be opened, or the stop flag was set.
     fn open(options: &PathOptions<'_>) -> Result<Self::Path, TransportError>;
 
+    /// Opens the path on which a down-stream is received.
+    ///
+    /// # Errors
+    /// As [`TransportFamily::open`].
+    fn open_down(options: &PathOptions<'_>) -> Result<Self::Path, TransportError> {
+        Self::open(options)
+    }
+
     /// Opens the path of a stream's flow.
     ///
     /// # Errors
@@ -254,6 +262,12 @@ impl TransportFamily for Xdp {
 
     fn open(options: &PathOptions<'_>) -> Result<XdpTransport, TransportError> {
         XdpTransport::open(options.path, options.peer, options.wait)
+    }
+
+    fn open_down(options: &PathOptions<'_>) -> Result<XdpTransport, TransportError> {
+        let mut path = Xdp::open(options)?;
+        path.expect_bursts();
+        Ok(path)
     }
 
     /// The options for streams are those of sockets.

@@ -77,7 +77,7 @@ fn streams_arrive_past_the_network_stack() {
     if !privileged() {
         return;
     }
-    for options in ["", "--reflect socket", "--mode batch", "-6 -s 200"] {
+    for options in ["", "--reflect socket", "--mode batch", "-6 -s 200", "--direction down"] {
         let (document, _) = measured(&format!("stream lab --transport xdp --rate 5kpps -d 1s {options}"));
         let flow = &document["stream"]["flows"][0];
         assert!(flow["sent"].as_u64().expect("a count") > 4_000, "{options}: {document}");

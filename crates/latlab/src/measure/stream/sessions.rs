@@ -93,7 +93,7 @@ impl FlowOptions<'_> {
         let (wait, stop) = (WaitStrategy::of_stream(self.spec.here.wait), self.sessions.stop);
         let options = PathOptions { path, peer: self.peer, wait, stop };
         Ok(match self.spec.stream().map(|stream| stream.direction) {
-            Some(Direction::Down) => FlowPath::Down(open_placed::<F, _>(&self.spec.here, || F::open(&options))?),
+            Some(Direction::Down) => FlowPath::Down(open_placed::<F, _>(&self.spec.here, || F::open_down(&options))?),
             _ => {
                 let open = || F::open_stream(&options, self.sending());
                 FlowPath::Up(open_placed::<F, _>(&self.spec.here, open)?)
