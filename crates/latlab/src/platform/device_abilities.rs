@@ -6,6 +6,7 @@
 use std::io;
 
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
+use rustix::io::Errno;
 
 /// The family that lists families.
 const CONTROL: u16 = 16;
@@ -54,6 +55,18 @@ pub(crate) struct PolledQueues {
     pub(crate) defer_interrupts: Option<bool>,
 }
 
+impl PolledQueues {
+    /// `queues`: the attributes of each.
+    fn of(queues: &[Vec<u8>]) -> PolledQueues {
+        let is_set = |queue: &[u8], setting| Some(attribute(queue, setting)?.iter().any(|byte| *byte > 0));
+        let defers = |queue: &Vec<u8>| Some(is_set(queue, DEFER_INTERRUPTS)? && is_set(queue, FLUSH_TIMEOUT)?);
+        let known: Option<Vec<bool>> = queues.iter().map(defers).collect();
+        let defer_interrupts =
+            known.filter(|known| !known.is_empty()).map(|known| known.into_iter().all(|defers| defers));
+        PolledQueues { count: queues.len() as u32, defer_interrupts }
+    }
+}
+
 /// The family `netdev` of generic netlink, in the namespace of the calling thread.
 #[derive(Debug)]
 pub(crate) struct DeviceAbilities {
@@ -95,18 +108,16 @@ impl DeviceAbilities {
         Ok(XdpFeatures { native, zero_copy: features & ZERO_COPY != 0 })
     }
 
-    /// The polled queues of the interface `index`.
+    /// The polled queues of the interface `index`; `None`: the kernel does not list them (before Linux 6.8).
     ///
     /// # Errors
-    /// EOPNOTSUPP: the kernel is older than Linux 6.8.
-    pub(crate) fn polled_queues(&self, index: u32) -> io::Result<PolledQueues> {
-        let queues = self.ask(GET_NAPI, true, index)?;
-        let is_set = |queue: &Vec<u8>, setting| Some(attribute(queue, setting)?.iter().any(|byte| *byte > 0));
-        let defers = |queue| Some(is_set(queue, DEFER_INTERRUPTS)? && is_set(queue, FLUSH_TIMEOUT)?);
-        let known: Option<Vec<bool>> = queues.iter().map(defers).collect();
-        let defer_interrupts =
-            known.filter(|known| !known.is_empty()).map(|known| known.into_iter().all(|defers| defers));
-        Ok(PolledQueues { count: queues.len() as u32, defer_interrupts })
+    /// The kernel's.
+    pub(crate) fn polled_queues(&self, index: u32) -> io::Result<Option<PolledQueues>> {
+        match self.ask(GET_NAPI, true, index) {
+            Ok(queues) => Ok(Some(PolledQueues::of(&queues))),
+            Err(error) if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn ask(&self, command: u8, is_dump: bool, index: u32) -> io::Result<Vec<Vec<u8>>> {
@@ -198,11 +209,32 @@ mod tests {
         };
         let features = abilities.xdp(LOOPBACK).expect("it is there");
         assert_eq!(features, XdpFeatures { native: false, zero_copy: false });
-        match abilities.polled_queues(LOOPBACK) {
-            Ok(queues) => assert_eq!((queues.count, queues.defer_interrupts), (0, None)),
-            Err(error) => assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::OPNOTSUPP.raw_os_error())),
-        }
+        let queues = abilities.polled_queues(LOOPBACK).expect("an answer");
+        assert!(queues.is_none_or(|queues| queues == PolledQueues { count: 0, defer_interrupts: None }), "{queues:?}");
         assert!(abilities.xdp(u32::MAX >> 1).is_err());
+    }
+
+    #[test]
+    fn interrupts_are_deferred_if_each_queue_says_so() {
+        let setting =
+            |number: u16, value: u32| [&8_u16.to_ne_bytes()[..], &number.to_ne_bytes(), &value.to_ne_bytes()].concat();
+        let queue = |defer, timeout| {
+            [setting(1, 2), setting(DEFER_INTERRUPTS, defer), setting(FLUSH_TIMEOUT, timeout)].concat()
+        };
+        // As before Linux 6.13.
+        let silent = setting(1, 2);
+        for (queues, expected) in [
+            (vec![queue(2, 200_000)], Some(true)),
+            (vec![queue(2, 200_000), queue(1, 1 << 16)], Some(true)),
+            (vec![queue(2, 200_000), queue(2, 0)], Some(false)),
+            (vec![queue(0, 200_000)], Some(false)),
+            (vec![queue(2, 200_000), silent.clone()], None),
+            (vec![silent], None),
+            (vec![], None),
+        ] {
+            let found = PolledQueues::of(&queues);
+            assert_eq!(found, PolledQueues { count: queues.len() as u32, defer_interrupts: expected });
+        }
     }
 
     #[test]

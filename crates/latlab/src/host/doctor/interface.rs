@@ -118,7 +118,7 @@ fn past_the_stack(interface: &InterfaceFacts) -> Option<Finding> {
         }
     };
     let (polling, fix) = match (abilities.polled_queues, abilities.defers_interrupts) {
-        (Some(0), _) => ("; it has no queue for `--wait busy-poll`", None),
+        (Some(0), _) => ("; no queue of it can be polled now (`--wait busy-poll`)", None),
         (_, Some(true)) => ("; `--wait busy-poll` keeps its interrupts off", None),
         (_, Some(false)) => {
             let of = format!("/sys/class/net/{name}");
@@ -254,12 +254,13 @@ mod tests {
             assert_eq!(severity(&found, "xdp"), Some(expected));
             assert!(message(&found, "xdp").contains(words), "{found:?}");
         }
-        for (queues, defers, words, remedy) in [
-            (0, false, "no queue for `--wait busy-poll`", None),
-            (2, true, "keeps its interrupts off", None),
-            (2, false, "polls it with its interrupts on", Some("eth0/napi_defer_hard_irqs")),
+        for (queues, defers_interrupts, words, remedy) in [
+            (0, None, "no queue of it can be polled now", None),
+            (2, None, "without copies, at 1 queue", None),
+            (2, Some(true), "keeps its interrupts off", None),
+            (2, Some(false), "polls it with its interrupts on", Some("eth0/napi_defer_hard_irqs")),
         ] {
-            let (polled_queues, defers_interrupts) = (Some(queues), Some(defers));
+            let polled_queues = Some(queues);
             let xdp = Some(XdpAbilities { native: true, zero_copy: true, polled_queues, defers_interrupts });
             let found = on(InterfaceFacts { xdp, ..InterfaceFacts::default() });
             assert!(message(&found, "xdp").contains(words), "{found:?}");

@@ -125,7 +125,7 @@ fn xdp_abilities(socket: BorrowedFd<'_>, name: &str) -> Result<XdpAbilities, Str
         opened => opened.map_err(|error| explain(&error))?,
     };
     let XdpFeatures { native, zero_copy } = abilities.xdp(index).map_err(|error| explain(&error))?;
-    let queues = abilities.polled_queues(index).ok();
+    let queues = abilities.polled_queues(index).map_err(|error| explain(&error))?;
     let defers_interrupts = queues.and_then(|queues| queues.defer_interrupts);
     Ok(XdpAbilities { native, zero_copy, polled_queues: queues.map(|queues| queues.count), defers_interrupts })
 }
