@@ -183,7 +183,7 @@ pub fn unmeasured_reason(
         return format!("not possible here: {}", condition.reason);
     }
     let is_due = experiment.conditions.iter().any(|condition| is_its(&condition.factors));
-    if is_due { "not measured yet" } else { "not measured at this scale" }.into()
+    if is_due { "not measured yet" } else { "not a condition of this experiment" }.into()
 }
 
 /// An excluded condition with a level of `row` that only excluded conditions have: no scale could measure the row.
@@ -420,7 +420,7 @@ mod tests {
         let excluded = ExcludedCondition { factors: factors(half), reason: "no CPU to spare".into() };
         let reason = |row, excluded: &[&ExcludedCondition]| unmeasured_reason(published, row, &experiment, excluded);
         assert_eq!(reason(none, &[]), "not measured yet");
-        assert_eq!(reason(half, &[]), "not measured at this scale");
+        assert_eq!(reason(half, &[]), "not a condition of this experiment");
         assert_eq!(reason(half, &[&excluded]), "not possible here: no CPU to spare");
     }
 
