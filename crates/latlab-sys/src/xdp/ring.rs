@@ -219,6 +219,13 @@ mod tests {
     }
 
     #[test]
+    fn entries_are_read_again_by_their_numbers() {
+        let (mut producer, _) = ring(0);
+        assert!((10..15).all(|entry| producer.push(entry)));
+        assert_eq!([0, 4, 5].map(|number| producer.entry(number)), [10, 14, 0], "the last was not added");
+    }
+
+    #[test]
     fn two_threads_pass_every_entry_once_and_in_order() {
         const SENT: u64 = 200_000;
         let (mut producer, mut consumer) = ring(u32::MAX - 1_000);

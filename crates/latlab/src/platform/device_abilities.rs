@@ -149,11 +149,16 @@ fn ask(socket: &Socket, question: Question<'_>) -> io::Result<Vec<Vec<u8>>> {
             let bytes = word(0) as usize;
             let whole = rest.get(..bytes).filter(|_| bytes >= head.len()).ok_or(io::ErrorKind::InvalidData)?;
             match word(4) as u16 {
-                ERROR => {
+                // An error before the first message of an answer, and one that ends it early.
+                kind @ (ERROR | DONE) => {
                     let errno = whole.get(16..20).and_then(|errno| Some(i32::from_ne_bytes(*errno.first_chunk()?)));
-                    return Err(io::Error::from_raw_os_error(errno.unwrap_or_default().wrapping_neg()));
+                    let errno = errno.unwrap_or_default().wrapping_neg();
+                    return if kind == DONE && errno <= 0 {
+                        Ok(found)
+                    } else {
+                        Err(io::Error::from_raw_os_error(errno))
+                    };
                 }
-                DONE => return Ok(found),
                 _ => found.push(whole.get(HEADER_BYTES..).unwrap_or_default().to_vec()),
             }
             rest = rest.get(bytes.next_multiple_of(4)..).unwrap_or_default();
@@ -211,7 +216,10 @@ mod tests {
         assert_eq!(features, XdpFeatures { native: false, zero_copy: false });
         let queues = abilities.polled_queues(LOOPBACK).expect("an answer");
         assert!(queues.is_none_or(|queues| queues == PolledQueues { count: 0, defer_interrupts: None }), "{queues:?}");
-        assert!(abilities.xdp(u32::MAX >> 1).is_err());
+        let unknown = u32::MAX >> 1;
+        assert!(abilities.xdp(unknown).is_err());
+        let queues = abilities.polled_queues(unknown);
+        assert!(matches!(queues, Err(_) | Ok(None)), "the list ends early: {queues:?}");
     }
 
     #[test]

@@ -1,12 +1,17 @@
 //! Paths past the network stack, within the target `lab`.
 
+use std::iter;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use latlab::host::Lab;
+use latlab::plan::PathSpec;
+use latlab::transport::{PathOptions, PathTransport, Transport, TransportFamily, WaitStrategy, Xdp};
+use latlab::units::Nanos;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -92,6 +97,32 @@ fn streams_arrive_past_the_network_stack() {
     let bare = Latlab::new().line("bare-stream --xdp --mode batch -s 64 -d 200ms").success();
     let bare: Value = serde_json::from_str(&bare.stdout).expect("figures");
     assert!(bare["delivered_bps"].as_f64().expect("a rate") > 0.0, "{bare}");
+}
+
+/// A socket for probes begins with frames for 256 packets.
+#[test]
+fn the_receiver_of_a_down_stream_has_frames_for_a_long_burst() {
+    const BURST: usize = 600;
+    if !privileged() {
+        return;
+    }
+    let (lab, never) = (Lab::set_up().expect("root"), AtomicBool::new(false));
+    let sender = {
+        let _there = lab.enter_reflector().expect("the namespace is there");
+        UdpSocket::bind((lab.reflector_ipv4(), 0)).expect("a port")
+    };
+    let _here = lab.enter_sender().expect("the namespace is there");
+    let peer = sender.local_addr().expect("it is bound");
+    let options = PathOptions { path: &PathSpec::SYSTEM, peer, wait: WaitStrategy::Spin, stop: &never };
+    let mut path = Xdp::open_down(&options).expect("a queue");
+    for _ in 0..BURST {
+        sender.send_to(&[7; 100], path.path().local).expect("sent");
+    }
+    let (mut received, mut buffer) = (0, [0; 200]);
+    wait_until("the burst had arrived", || {
+        received += iter::from_fn(|| path.receive(&mut buffer, Nanos::ZERO).expect("it is there")).count();
+        received == BURST
+    });
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn add_driver_facts(facts: InterfaceFacts, known: &mut FactReader) -> InterfaceF
         }),
         stamping: known.fact(&field("stamping"), || from.answer(ethtool::stamping).map(stamping)),
         offloads: known.fact(&field("offloads"), || from.answer(ethtool::features).map(offloads)),
-        xdp: known.fact(&field("xdp"), || xdp_abilities(from.socket, &name)),
+        xdp: xdp_abilities(known, &field("xdp"), &from),
         ..facts
     }
 }
@@ -116,18 +116,20 @@ impl DriverSource<'_> {
     }
 }
 
-fn xdp_abilities(socket: BorrowedFd<'_>, name: &str) -> Result<XdpAbilities, String> {
-    let index = rustix::net::netdevice::name_to_index(socket, name).map_err(|error| explain(&error.into()))?;
-    let abilities = match DeviceAbilities::open() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err("the kernel lists it since Linux 6.3".into());
-        }
-        opened => opened.map_err(|error| explain(&error))?,
-    };
-    let XdpFeatures { native, zero_copy } = abilities.xdp(index).map_err(|error| explain(&error))?;
-    let queues = abilities.polled_queues(index).map_err(|error| explain(&error))?;
+fn xdp_abilities(known: &mut FactReader, field: &str, from: &DriverSource<'_>) -> Option<XdpAbilities> {
+    let index = rustix::net::netdevice::name_to_index(from.socket, from.name);
+    let index = known.fact(field, || index.map_err(|error| explain(&error.into())))?;
+    let abilities = known.fact(field, || match DeviceAbilities::open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err("the kernel lists it since Linux 6.3".into()),
+        opened => opened.map_err(|error| explain(&error)),
+    })?;
+    let XdpFeatures { native, zero_copy } =
+        known.fact(field, || abilities.xdp(index).map_err(|error| explain(&error)))?;
+    let queues = known
+        .fact(&format!("{field}.polled_queues"), || abilities.polled_queues(index).map_err(|error| explain(&error)));
+    let queues = queues.flatten();
     let defers_interrupts = queues.and_then(|queues| queues.defer_interrupts);
-    Ok(XdpAbilities { native, zero_copy, polled_queues: queues.map(|queues| queues.count), defers_interrupts })
+    Some(XdpAbilities { native, zero_copy, polled_queues: queues.map(|queues| queues.count), defers_interrupts })
 }
 
 fn driven(from: ethtool::DriverInfo) -> Driver {

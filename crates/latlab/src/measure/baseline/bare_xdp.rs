@@ -63,7 +63,7 @@ impl BareXdp {
         let BareXdp::Sender(sender) = self else { return Err(io::ErrorKind::Unsupported.into()) };
         let packet = sender.packet_of(&vec![0x5a; size]);
         let socket = sender.socket_mut();
-        let (mut answer, mut round_trips_ns) = (Vec::new(), vec![u32::MAX; count]);
+        let (mut answer, mut round_trips_ns) = (Vec::with_capacity(packet.len()), vec![u32::MAX; count]);
         for round_trip_ns in &mut round_trips_ns {
             let mut frame = free_frame(socket)?;
             let sent = monotonic_ns();
@@ -136,7 +136,7 @@ pub(super) fn receive(socket: &mut XdpSocket, wait: Wait) -> io::Result<Option<R
     Ok(received)
 }
 
-/// As a receive call does. Without it no cache line of the packet would move between the CPUs.
+/// As a receive call does: without it the receiver would read no cache line of the packet.
 pub(super) fn copy_out(packet: &[u8], buffer: &mut Vec<u8>) {
     buffer.clear();
     buffer.extend_from_slice(packet);
