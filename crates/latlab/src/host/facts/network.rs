@@ -125,11 +125,10 @@ fn xdp_abilities(known: &mut FactReader, field: &str, from: &DriverSource<'_>) -
     })?;
     let XdpFeatures { native, zero_copy } =
         known.fact(field, || abilities.xdp(index).map_err(|error| explain(&error)))?;
-    let queues = known
-        .fact(&format!("{field}.polled_queues"), || abilities.polled_queues(index).map_err(|error| explain(&error)));
-    let queues = queues.flatten();
-    let defers_interrupts = queues.and_then(|queues| queues.defer_interrupts);
-    Some(XdpAbilities { native, zero_copy, polled_queues: queues.map(|queues| queues.count), defers_interrupts })
+    let field = format!("{field}.polled_queues");
+    let queues = known.fact(&field, || abilities.polled_queues(index).map_err(|error| explain(&error))).flatten();
+    let (polled_queues, defers_interrupts) = (queues.map(|of| of.count), queues.and_then(|of| of.defer_interrupts));
+    Some(XdpAbilities { native, zero_copy, polled_queues, defers_interrupts })
 }
 
 fn driven(from: ethtool::DriverInfo) -> Driver {

@@ -203,7 +203,7 @@ fn ipv6(packet: &[u8]) -> Option<Addressed<'_>> {
 
 /// A one's complement sum of 16-bit words (RFC 1071) in the order of bytes of the host: a sum of exchanged bytes has exchanged
 /// bytes (section 2). Words are added in pairs, and the carries at last.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Sum(u64);
 
 impl Sum {
@@ -220,8 +220,7 @@ impl Sum {
         let mut columns = [0; 4];
         let (blocks, rest) = bytes.as_chunks::<32>();
         for block in blocks {
-            let (eights, _) = block.as_chunks::<8>();
-            for (column, eight) in columns.iter_mut().zip(eights) {
+            for (column, eight) in columns.iter_mut().zip(block.as_chunks::<8>().0) {
                 let both = u64::from_ne_bytes(*eight);
                 *column += (both & 0xffff_ffff) + (both >> 32);
             }

@@ -53,12 +53,7 @@ impl XdpTransport {
         Ok(XdpTransport { queue, headers, wait, path, reserved })
     }
 
-    /// Gives the kernel all frames: a burst of a down-stream is longer than what a sender of probes has frames for.
-    pub(crate) fn expect_bursts(&mut self) {
-        self.queue.socket_mut().give_all();
-    }
-
-    /// The socket, for the bare loop.
+    /// The socket, for the bare loop and for more frames.
     pub(crate) const fn socket_mut(&mut self) -> &mut XdpSocket {
         self.queue.socket_mut()
     }
