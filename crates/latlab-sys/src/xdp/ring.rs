@@ -176,6 +176,12 @@ impl<T: Copy> Consumer<T> {
         Some(entry)
     }
 
+    /// The number of the oldest entry, modulo 2^32, counted from the first that was ever added.
+    #[inline]
+    pub(super) fn next_number(&self) -> u32 {
+        self.next
+    }
+
     /// Entries that were there when the ring was last found empty, less those that were taken since.
     #[inline]
     pub(super) fn waiting(&self) -> u32 {

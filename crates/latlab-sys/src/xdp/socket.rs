@@ -61,9 +61,6 @@ pub struct XdpSocket {
     spare: Vec<Frame>,
     /// Frames that the kernel has for receiving, or that have arrived.
     given: u32,
-    /// Packets received so far, modulo 2^32: the number of the frame's entry in the ring that it was given by, which begins
-    /// at 0.
-    received: u32,
     fill: Producer<u64>,
     completion: Consumer<u64>,
     receive: Consumer<libc::xdp_desc>,
@@ -133,7 +130,6 @@ impl XdpSocket {
             free,
             spare,
             given: 0,
-            received: 0,
         })
     }
 
@@ -188,8 +184,7 @@ impl XdpSocket {
         }
         // A kernel that copies uses frames in the order in which it got them, so the frame is known before the descriptor,
         // which another CPU has just written too. With zero copy it may be another frame; then nothing is gained.
-        self.umem.prefetch(self.fill.entry(self.received).wrapping_add(HEADROOM_BYTES.into()));
-        self.received = self.received.wrapping_add(1);
+        self.umem.prefetch(self.fill.entry(self.receive.next_number()).wrapping_add(HEADROOM_BYTES.into()));
         let descriptor = self.receive.pop()?;
         if !self.spare.is_empty() && 2 * self.receive.waiting() > self.given {
             self.give(self.given);

@@ -5,8 +5,10 @@
 
 use std::io;
 
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
+use netlink_sys::{Socket, protocols::NETLINK_GENERIC};
 use rustix::io::Errno;
+
+use super::route_socket::kernel_socket;
 
 /// The family that lists families.
 const CONTROL: u16 = 16;
@@ -78,19 +80,10 @@ impl DeviceAbilities {
     /// # Errors
     /// ENOENT: the kernel is older than Linux 6.3.
     pub(crate) fn open() -> io::Result<DeviceAbilities> {
-        let mut socket = Socket::new(NETLINK_GENERIC)?;
-        socket.bind_auto()?;
-        socket.connect(&SocketAddr::new(0, 0))?;
-        let family = ask(
-            &socket,
-            Question {
-                family: CONTROL,
-                command: GET_FAMILY,
-                is_dump: false,
-                attribute: FAMILY_NAME,
-                value: b"netdev\0",
-            },
-        )?;
+        let socket = kernel_socket(NETLINK_GENERIC)?;
+        let value = b"netdev\0";
+        let question = Question { family: CONTROL, command: GET_FAMILY, is_dump: false, attribute: FAMILY_NAME, value };
+        let family = ask(&socket, question)?;
         let family = family.first().and_then(|family| attribute(family, FAMILY_ID)?.first_chunk());
         let family = u16::from_ne_bytes(*family.ok_or(io::ErrorKind::InvalidData)?);
         Ok(DeviceAbilities { socket, family })
@@ -153,11 +146,8 @@ fn ask(socket: &Socket, question: Question<'_>) -> io::Result<Vec<Vec<u8>>> {
                 kind @ (ERROR | DONE) => {
                     let errno = whole.get(16..20).and_then(|errno| Some(i32::from_ne_bytes(*errno.first_chunk()?)));
                     let errno = errno.unwrap_or_default().wrapping_neg();
-                    return if kind == DONE && errno <= 0 {
-                        Ok(found)
-                    } else {
-                        Err(io::Error::from_raw_os_error(errno))
-                    };
+                    let is_whole = kind == DONE && errno <= 0;
+                    return is_whole.then_some(found).ok_or_else(|| io::Error::from_raw_os_error(errno));
                 }
                 _ => found.push(whole.get(HEADER_BYTES..).unwrap_or_default().to_vec()),
             }

@@ -36,6 +36,14 @@ pub(crate) struct VethEnd {
     pub(crate) hardware: [u8; 6],
 }
 
+/// A netlink socket to the kernel for messages of `protocol`.
+pub(super) fn kernel_socket(protocol: isize) -> io::Result<Socket> {
+    let mut socket = Socket::new(protocol)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    Ok(socket)
+}
+
 /// A netlink socket for requests to the kernel's network configuration.
 pub(crate) struct RouteSocket {
     socket: Socket,
@@ -44,10 +52,7 @@ pub(crate) struct RouteSocket {
 
 impl RouteSocket {
     pub(crate) fn open() -> io::Result<RouteSocket> {
-        let mut socket = Socket::new(NETLINK_ROUTE)?;
-        socket.bind_auto()?;
-        socket.connect(&SocketAddr::new(0, 0))?;
-        Ok(RouteSocket { socket, sequence: 0 })
+        Ok(RouteSocket { socket: kernel_socket(NETLINK_ROUTE)?, sequence: 0 })
     }
 
     /// Creates a virtual Ethernet pair: one end here, the other in the namespace `elsewhere`.

@@ -159,7 +159,7 @@ pub(super) fn parse(frame: &[u8]) -> Option<Datagram<'_>> {
     let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
     let bytes = word(4);
     let payload = udp.get(UDP_BYTES..bytes.into())?;
-    let pseudo = address_sum + Sum::of_word(UDP.into()) + Sum::of_word(bytes);
+    let pseudo = address_sum.with_pseudo_header(bytes);
     let is_right = match [header[6], header[7]] {
         [0, 0] => from.is_ipv4(),
         // The kernel leaves the rest to the device, and a virtual one computes nothing.
@@ -231,9 +231,15 @@ impl Sum {
         Sum(columns.iter().sum::<u64>() + pairs.iter().map(pair).sum::<u64>() + pair(&filled))
     }
 
+    /// This sum of both addresses, and what else a pseudo header has (RFC 768).
+    #[inline]
+    pub(super) fn with_pseudo_header(self, udp_bytes: u16) -> Sum {
+        self + Sum::of_word(UDP.into()) + Sum::of_word(udp_bytes)
+    }
+
     /// The sum of one word.
     #[inline]
-    pub(super) fn of_word(word: u16) -> Sum {
+    fn of_word(word: u16) -> Sum {
         Sum(word.to_be().into())
     }
 
@@ -325,7 +331,7 @@ mod tests {
             let written = template.write(&mut frame, b"payload");
             let at = header_bytes(flow.local.is_ipv6()) - 2;
             let addresses = Sum::of(&octets(flow.local.ip())) + Sum::of(&octets(flow.peer.ip()));
-            let unfinished = (addresses + Sum::of_word(UDP.into()) + Sum::of_word(15)).folded();
+            let unfinished = addresses.with_pseudo_header(15).folded();
             frame[at..at + 2].copy_from_slice(&unfinished);
             assert!(parse(&frame[..written]).is_some());
             frame[at..at + 2].copy_from_slice(&[0, 0]);

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::headers::{IPV4_BYTES, Sum, UDP, UDP_BYTES, octets};
+use super::headers::{IPV4_BYTES, Sum, UDP_BYTES, octets};
 use crate::transport::interface::{DriverCounts, DriverSession};
 use crate::units::Stamp;
 use crate::wire::{FULL_STAMP_MIN_BYTES, KERNEL_STAMP_MIN_BYTES, PROBE_MIN_BYTES};
@@ -61,7 +61,8 @@ impl Slot {
         put(Slot::IDLE, &session.idle.0.to_ne_bytes());
         put(Slot::NEWEST_AT, &session.newest_at.as_nanos().to_ne_bytes());
         put(Slot::NEWEST, &u32::MAX.to_ne_bytes());
-        put(Slot::UNFINISHED_CHECKSUM, &pseudo_sum(local, session.peer.ip(), udp_bytes as u16).folded());
+        let addresses = Sum::of(&octets(local)) + Sum::of(&octets(session.peer.ip()));
+        put(Slot::UNFINISHED_CHECKSUM, &addresses.with_pseudo_header(udp_bytes as u16).folded());
         slot
     }
 
@@ -77,8 +78,4 @@ impl Slot {
 fn head_bytes(size_bytes: usize) -> u32 {
     let forms = [KERNEL_STAMP_MIN_BYTES, FULL_STAMP_MIN_BYTES];
     forms.into_iter().find(|form| size_bytes >= *form).unwrap_or(PROBE_MIN_BYTES) as u32
-}
-
-fn pseudo_sum(local: IpAddr, peer: IpAddr, udp_bytes: u16) -> Sum {
-    Sum::of(&octets(local)) + Sum::of(&octets(peer)) + Sum::of_word(UDP.into()) + Sum::of_word(udp_bytes)
 }
