@@ -1,4 +1,5 @@
-//! The system calls that latlab needs: one safe function each, with its manual page or kernel source linked.
+//! The system calls that latlab needs: one safe function each, with its manual page or kernel source linked; and the
+//! processor's prefetch instructions.
 //!
 //! This crate and the test allocator are the only places with `unsafe` (ARCHITECTURE.md, invariant 8).
 //! On systems other than Linux the same names exist and return `Unsupported`.
@@ -6,6 +7,7 @@
 pub mod clock;
 pub mod errno;
 pub mod ethtool;
+pub mod prefetch;
 
 #[cfg(target_os = "linux")]
 pub mod address;

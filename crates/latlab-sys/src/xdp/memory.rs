@@ -7,6 +7,8 @@ use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::prefetch;
+
 /// Pages of memory, unmapped when this is dropped.
 #[derive(Debug)]
 pub(super) struct Mapping {
@@ -93,9 +95,6 @@ impl Received {
     }
 }
 
-/// Of most processors. A longer one is asked for twice.
-const CACHE_LINE_BYTES: usize = 64;
-
 /// Memories for frames that were made so far.
 static NEXT_UMEM: AtomicU32 = AtomicU32::new(0);
 
@@ -162,8 +161,8 @@ impl Umem {
     #[inline]
     pub(super) fn prefetch(&self, address: u64) {
         let begin = self.memory.begin.as_ptr().wrapping_add(address as usize);
-        for line in [begin, begin.wrapping_add(CACHE_LINE_BYTES)] {
-            prefetch(line);
+        for line in [begin, begin.wrapping_add(prefetch::LINE_BYTES)] {
+            prefetch::to_read(line);
         }
     }
 
@@ -203,25 +202,6 @@ impl Umem {
         (address / self.frame_bytes < self.count)
             .then_some((Frame { address: (address - offset) as u64, umem: self.number }, offset))
     }
-}
-
-/// Asks the processor to bring the cache line at `place` closer, and does not wait for it.
-#[inline]
-fn prefetch(place: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction has no effect that a program sees, and ignores addresses without memory.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(place.cast());
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
-    }
-    // Other processors only lack the head start.
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let _ = place;
 }
 
 #[cfg(test)]

@@ -110,6 +110,8 @@ impl EventLog {
         }
         self.head += 1;
         self.ring.head.0.store(self.head, Ordering::Release);
+        // The writer thread reads the slots, so their lines are in the cache of its CPU.
+        latlab_sys::prefetch::to_write(self.ring.slot(self.head + 1));
     }
 
     #[cold]

@@ -46,7 +46,7 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("facts", 12),
     ("formats", 2),
     ("host", 37),
-    ("latlab-sys", 20),
+    ("latlab-sys", 21),
     ("load", 6),
     ("measure", 45),
     ("plan", 16),

@@ -36,8 +36,8 @@ const fn ways(is_veth: bool) -> &'static [Way] {
     if is_veth { &[GENERIC, NATIVE] } else { &[ZERO_COPY, NATIVE, GENERIC] }
 }
 
-/// A spinning end looks at the empty ring so often, some tens of milliseconds, before it looks for an error.
-const LOOKS: u32 = 1 << 20;
+/// A spinning end calls so often without a packet, some tens of milliseconds, before it looks for an error.
+const CALLS: u32 = 1 << 20;
 /// The most packets that one call passes over, so that a flood of them does not keep the loop.
 const PASSED_OVER_MAX: usize = 64;
 /// A packet that the kernel does not take is tried again so often: in copy mode one call takes 32 packets at most.
@@ -68,8 +68,8 @@ pub(super) struct XdpQueue {
     is_gone: bool,
     /// Packets that were redirected but are no whole datagram with the right checksum.
     damaged: u64,
-    /// Looks at the empty ring since the last look for an error.
-    looks: u32,
+    /// Calls of a spinning end that found no packet.
+    calls: u32,
 }
 
 impl XdpQueue {
@@ -100,7 +100,7 @@ impl XdpQueue {
                         wakes: busy_polls || way.copy == CopyMode::ZeroCopy,
                         is_gone: false,
                         damaged: 0,
-                        looks: 0,
+                        calls: 0,
                     });
                 }
                 // Another way needs the same permission.
@@ -204,14 +204,14 @@ impl XdpQueue {
         }
         let span = match wait.step(max_wait) {
             WaitStep::Receive => {
-                self.looks = self.looks.wrapping_add(1);
-                if self.looks.is_multiple_of(LOOKS) {
+                self.calls = self.calls.wrapping_add(1);
+                if self.calls.is_multiple_of(CALLS) {
                     self.check()?;
                 }
                 if self.wakes {
                     self.socket.wake(self.polls)?;
                 }
-                return Ok(false);
+                return Ok(max_wait > Nanos::ZERO && self.socket.spin());
             }
             WaitStep::SleepInReceive => max_wait.min(defaults::NAP),
             WaitStep::Poll(span) => span,
