@@ -12,12 +12,13 @@ pub fn to_read<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the instruction has no effect that a program sees, at any address.
     unsafe {
-        std::arch::asm!("prefetcht0 [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(place.cast());
     }
     #[cfg(target_arch = "aarch64")]
     // SAFETY: as above.
     unsafe {
-        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) place, options(nostack, preserves_flags, nomem));
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = place;
@@ -28,14 +29,14 @@ pub fn to_read<T>(place: *const T) {
 #[inline]
 pub fn to_write<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction has no effect that a program sees, at any address; processors without it do nothing.
+    // SAFETY: the instruction has no effect that a program sees, at any address; Intel's before Broadwell ignore it.
     unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
+        std::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags, nomem));
     }
     #[cfg(target_arch = "aarch64")]
     // SAFETY: as above.
     unsafe {
-        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
+        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) place, options(nostack, preserves_flags, nomem));
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = place;

@@ -29,11 +29,16 @@ struct Row {
     read: fn(&str) -> Result<Reading, String>,
 }
 
-const ROWS: [Row; 8] = [
+const ROWS: [Row; 9] = [
     ping("ping, blocking, one core", &["ping", "local", "-n", "50000"], false),
     ping("ping, blocking, across cores", &["ping", "local", "-n", "12000"], true),
     ping("ping, spinning, across cores", &["ping", "local", "-n", "100000", "--wait", "spin"], true),
     ping("ping, tcp, one core", &["ping", "local", "-n", "40000", "--transport", "tcp"], false),
+    ping(
+        "ping, AF_XDP, spinning, across cores",
+        &["ping", "lab", "-n", "50000", "--transport", "xdp", "--wait", "spin"],
+        true,
+    ),
     Row {
         title: "wakeup, 1 ms",
         arguments: &["wakeup", "-i", "1ms", "-n", "1000", "--fifo", "80", "--mlock", "--set", "cpu-dma-latency=0"],

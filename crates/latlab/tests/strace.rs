@@ -331,7 +331,7 @@ fn past_the_network_stack_both_ends_only_send_and_wait() {
         let reflecting = trace.thread_that(|call| call.name == "execve" && call.text.contains("\"reflector\"]"));
         for (thread, least) in [(measuring, 50), (reflecting, 50)] {
             let calls = between(thread, sends);
-            // After a million looks at an empty ring, and after a wait without a packet, the socket is asked for an error.
+            // After a million calls without a packet, and after a wait without a packet, the socket is asked for an error.
             let usual = ["sendto", "clock_gettime", "getsockopt"].into_iter();
             let allowed: BTreeSet<_> = usual.chain(waits.iter().copied()).collect();
             let made = names(calls);

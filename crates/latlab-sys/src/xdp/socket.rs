@@ -27,7 +27,7 @@ const FILL_ENTRIES: u32 = 2 * RING_ENTRIES;
 /// Likewise: older kernels return a sent frame before they count its entry as taken.
 const TRANSMIT_ENTRIES: u32 = 2 * RING_ENTRIES;
 
-/// Looks of one [`XdpSocket::spin`]: together they take about as long as a reading of the clock.
+/// Looks of one [`XdpSocket::spin`]: together they take about as long as a reading of the clock if all hit the cache.
 const SPINS: u32 = 16;
 
 /// The kernel keeps this space before each received packet (`XDP_PACKET_HEADROOM`).
@@ -179,8 +179,8 @@ impl XdpSocket {
         set(self.fd.as_fd(), libc::SOL_SOCKET, BUSY_POLL_BUDGET, &BUDGET_FRAMES)
     }
 
-    /// Whether a packet is there. Looks [`SPINS`] times before it says no, so that a spinning caller, which reads its clock
-    /// after each call, notices a packet sooner.
+    /// Whether a packet is there. Looks [`SPINS`] times before it says no, so that a spinning caller, which does other work
+    /// after each call (a sender reads its clock), notices a packet sooner.
     #[inline]
     pub fn spin(&mut self) -> bool {
         (0..SPINS).any(|_| self.receive.has_entry())

@@ -129,9 +129,11 @@ pub(super) fn kick_all(socket: &mut XdpSocket) -> io::Result<()> {
 }
 
 pub(super) fn receive(socket: &mut XdpSocket, wait: Wait) -> io::Result<Option<Received>> {
-    let sleeps = wait != Wait::Spin;
-    let is_there = socket.spin() || (sleeps && readiness::readable_within(socket.as_fd(), defaults::NAP.0)?);
-    Ok(if is_there { socket.receive() } else { None })
+    let received = if wait != Wait::Spin || socket.spin() { socket.receive() } else { None };
+    if received.is_none() && wait != Wait::Spin && readiness::readable_within(socket.as_fd(), defaults::NAP.0)? {
+        return Ok(socket.receive());
+    }
+    Ok(received)
 }
 
 /// As a receive call does: without it the receiver would read no cache line of the packet.
