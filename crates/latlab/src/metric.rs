@@ -53,7 +53,7 @@ impl Metric {
         let (name, title, unit) = match self {
             Metric::RoundTripDelay => ("round_trip_delay", "round trip delay", Time),
             Metric::RoundTripDelayLessDwell => {
-                ("round_trip_delay_less_dwell", "round trip delay less dwell", SignedTime)
+                ("round_trip_delay_less_dwell", "round trip delay without reflector dwell", SignedTime)
             }
             Metric::ReflectorDwell => ("reflector_dwell", "reflector dwell", Time),
             Metric::SendSlip => ("send_slip", "send slip", Time),

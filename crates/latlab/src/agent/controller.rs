@@ -347,7 +347,7 @@ impl Agent {
     }
 
     fn unexpected(&self, reply: &Reply) -> AgentError {
-        AgentError::Unknown { peer: self.peer.clone(), what: format!("a reply to nothing: {reply:?}") }
+        AgentError::Unknown { peer: self.peer.clone(), what: format!("an unexpected reply: {reply:?}") }
     }
 }
 
@@ -362,7 +362,7 @@ fn never_greeted(peer: String, reason: DisconnectReason, process: &mut AgentProc
     let instead = match reason {
         DisconnectReason::Interrupted => return AgentError::Interrupted { peer },
         DisconnectReason::Format(format) => return AgentError::Format { peer, format },
-        DisconnectReason::Silent(within) => Some(format!("nothing came for {} s", within.as_secs_f64())),
+        DisconnectReason::Silent(within) => Some(format!("nothing was received for {} s", within.as_secs_f64())),
         DisconnectReason::Unknown(what) => return AgentError::Unknown { peer, what },
         DisconnectReason::Malformed(FrameError::Foreign { seen }) => Some(format!("instead came `{seen}`")),
         DisconnectReason::Malformed(error) => return AgentError::Unknown { peer, what: error.to_string() },

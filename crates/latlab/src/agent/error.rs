@@ -60,7 +60,7 @@ pub enum AgentError {
         stderr: Option<String>,
     },
     /// No reply was received in time.
-    #[error("no word from the agent of `{peer}`")]
+    #[error("the agent of `{peer}` does not answer")]
     Silent {
         /// The target.
         peer: String,
@@ -76,7 +76,7 @@ pub enum AgentError {
         format: u16,
     },
     /// A message that the protocol does not permit.
-    #[error("cannot understand the agent of `{peer}`")]
+    #[error("unknown message from the agent of `{peer}`")]
     Unknown {
         /// The target.
         peer: String,
@@ -92,7 +92,7 @@ pub enum AgentError {
         refusal: Failure,
     },
     /// The address to send probes to is unknown.
-    #[error("cannot tell at which address to measure `{peer}`")]
+    #[error("the address at which to measure `{peer}` is not known")]
     NoAddress {
         /// The target.
         peer: String,
@@ -116,7 +116,7 @@ pub enum AgentError {
         known: Vec<IpAddr>,
     },
     /// The reflector of the agent has another address than the requested one.
-    #[error("`{peer}` was asked for a reflector at `{asked}`, and names `{named}`")]
+    #[error("`{peer}` was asked for a reflector at `{asked}`, but answered with `{named}`")]
     OtherAddress {
         /// The target.
         peer: String,
@@ -126,7 +126,7 @@ pub enum AgentError {
         named: SocketAddr,
     },
     /// A signal interrupted the wait for the greeting.
-    #[error("interrupted before the agent of `{peer}` greeted")]
+    #[error("interrupted before the agent of `{peer}` answered")]
     Interrupted {
         /// The target.
         peer: String,
@@ -140,9 +140,7 @@ fn restoration_hint(peer: &str) -> String {
         None => "`latlab doctor --restore` on that host".into(),
     };
     format!(
-        "what was recorded before is kept; the agent puts its host in order by itself, 5 s after the latest \
-         end that the run could have, and its watchdog does a second later if the agent cannot; if that was killed too, \
-         {restore} does it, and so does the next latlab there"
+        "the recording up to then is kept; the agent restores its host by itself, 5 s after the latest possible end of the run, and its watchdog a second later if the agent cannot; if both were killed, use {restore}, or any next latlab command there"
     )
 }
 
@@ -168,7 +166,7 @@ impl Explain for AgentError {
             AgentError::NotReached { peer, stderr } => {
                 let host = peer.trim_start_matches("ssh:");
                 Failure { cause: stderr.clone(), ..failure }.hint(format!(
-                    "`ssh -o BatchMode=yes {host} true` must work and ask nothing; see ssh-add(1) and ~/.ssh/config"
+                    "`ssh -o BatchMode=yes {host} true` must work without a question; see ssh-add(1) and ~/.ssh/config"
                 ))
             }
             AgentError::NotFound { peer, stderr } => {
@@ -180,11 +178,11 @@ impl Explain for AgentError {
                     None => "the command must end in `latlab agent --stdio` with a latlab that is there".into(),
                 })
             }
-            AgentError::NoGreeting { status, stderr, .. } => {
-                Failure { cause: stderr.clone().or_else(|| status.clone()), ..failure }.hint(
-                    "the command must connect to `latlab agent --stdio` of the same version, and leave its bytes alone",
-                )
+            AgentError::NoGreeting { status, stderr, .. } => Failure {
+                cause: stderr.clone().or_else(|| status.clone()),
+                ..failure
             }
+            .hint("the command must connect to `latlab agent --stdio` of the same version, without changing its bytes"),
             AgentError::Ended { peer, status, stderr } => {
                 Failure { cause: stderr.clone().or_else(|| status.clone()), ..failure }.hint(restoration_hint(peer))
             }
@@ -199,17 +197,17 @@ impl Explain for AgentError {
                 Failure { message: failure.message, exit_code: refusal.exit_code.clamp(2, 3), ..refusal.clone() }
             }
             AgentError::NoAddress { .. } => Failure::request(self)
-                .because("its sshd does not tell at which address ssh reached it")
+                .because("its sshd does not report the address that ssh reached")
                 .hint("add `--peer-addr ADDR`"),
-            AgentError::NotOneHost { .. } => {
-                failure.because("it is no address of one host").hint("`--peer-addr ADDR` names the address to measure")
-            }
+            AgentError::NotOneHost { .. } => failure
+                .because("it is not the address of one host")
+                .hint("`--peer-addr ADDR` names the address to measure"),
             AgentError::OtherHost { peer, known, .. } => failure
                 .because(other_host_cause(peer, known))
                 .hint("`--peer-addr ADDR` names the address to measure, as is needed behind a jump host or NAT"),
             AgentError::OtherAddress { .. } => failure
                 .because("probes would go to a host that has not agreed to them; none was sent")
-                .hint("latlab never answers so: see what runs there, and what relays its bytes"),
+                .hint("latlab never answers like this: check what runs there, and what relays its bytes"),
             AgentError::Interrupted { .. } => failure,
         }
     }

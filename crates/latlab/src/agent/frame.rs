@@ -41,7 +41,7 @@ pub enum FrameEvent {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The stream does not begin with the preamble.
-    #[error("what answers is no latlab agent")]
+    #[error("the program that answers is not a latlab agent")]
     Foreign {
         /// The first characters of the stream, without control characters.
         seen: String,
@@ -53,7 +53,7 @@ pub enum FrameError {
         bytes: u32,
     },
     /// The stream ended inside of a frame.
-    #[error("half a frame")]
+    #[error("an incomplete frame")]
     Truncated,
 }
 

@@ -105,7 +105,7 @@ impl RequestHandler {
             return Err(failure.because(format!("a command has 1 to {max} sessions, not `{sessions}`")));
         }
         let Some(key) = key else {
-            return Err(failure.because("without a key it would answer strangers"));
+            return Err(failure.because("without a key it would answer any host"));
         };
         let key = read_key(key).map_err(|cause| failure.because(cause))?;
         let reflector = ReflectorProcess::start(&ReflectorRequest { key: Some(key.line()), ..request });
@@ -199,7 +199,7 @@ impl AgentSettings {
 
     fn find(&mut self, settings: &[SettingSpec], towards: IpAddr) -> Result<Vec<SettingFacts>, Failure> {
         if self.guard.is_some() {
-            return Err(Failure::world("cannot find settings").because("this agent holds others"));
+            return Err(Failure::world("cannot find settings").because("this agent has other settings"));
         }
         let guard = HostGuard::find(settings, &PathInterfaces::towards(towards, None), HostRoot::for_knobs())?;
         Ok(self.guard.insert(guard).facts())
@@ -213,7 +213,7 @@ impl AgentSettings {
     fn undo(&mut self) -> Result<(), Failure> {
         for SettingFacts { setting, before, place, ended, .. } in self.restore() {
             if let Some(Restoration::Failed { reason }) = ended {
-                return Err(Failure::world(format!("cannot put `{setting}` back to `{before}` at `{place}`"))
+                return Err(Failure::world(format!("cannot restore `{setting}` to `{before}` at `{place}`"))
                     .because(reason)
                     .hint("`latlab doctor --restore` on that host tries again"));
             }
@@ -250,7 +250,7 @@ impl AgentLoads {
     fn start(loads: Vec<LoadSpec>, path: Option<NetLoadPath>) -> Result<AgentLoads, Failure> {
         let failure = Failure::world("cannot make the loads");
         if loads.len() > defaults::LOADS_MAX {
-            let cause = format!("{} are more than the {} of one command", loads.len(), defaults::LOADS_MAX);
+            let cause = format!("{} exceed the limit of {} for one command", loads.len(), defaults::LOADS_MAX);
             return Err(failure.because(cause));
         }
         let key = match path.as_ref().map(|path| read_key(&path.key)).transpose() {

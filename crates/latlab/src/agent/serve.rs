@@ -40,7 +40,7 @@ pub enum AgentEnd {
     #[error("a signal ended the agent")]
     Signal,
     /// The controller was silent for too long.
-    #[error("the other end of this agent is silent")]
+    #[error("the other end of this agent does not answer")]
     Silent {
         /// The time-out.
         within: Duration,
@@ -48,13 +48,13 @@ pub enum AgentEnd {
         awaited: &'static str,
     },
     /// The input cannot be decoded.
-    #[error("cannot understand the other end of this agent")]
+    #[error("unknown message from the other end of this agent")]
     Malformed(#[source] FrameError),
     /// The controller has another version of the protocol.
-    #[error("cannot talk to a latlab of format `{0}`")]
+    #[error("cannot work with a latlab of format `{0}`")]
     Format(u16),
     /// Its watchdog has ended.
-    #[error("cannot go on without a watchdog")]
+    #[error("cannot continue without a watchdog")]
     Unwatched,
     /// A stream failed.
     #[error("lost the other end of this agent")]
@@ -64,11 +64,11 @@ pub enum AgentEnd {
 impl Explain for AgentEnd {
     fn explain(&self) -> Failure {
         let failure = Failure::world(self);
-        let undone = "what this agent had changed on its host is undone";
+        let undone = "the changes of this agent on its host were undone";
         match self {
             AgentEnd::Signal => failure.hint(undone),
             AgentEnd::Silent { within, awaited } => {
-                failure.because(format!("no {awaited} for {} s", within.as_secs_f64())).hint(undone)
+                failure.because(format!("no {awaited} was received for {} s", within.as_secs_f64())).hint(undone)
             }
             AgentEnd::Malformed(FrameError::Foreign { seen }) => failure
                 .because(format!("it begins with `{seen}`"))

@@ -325,7 +325,7 @@ impl OpenExperiment {
             is_its && !known.contains(&&listing.name())
         });
         let (outcome, recording, reason) = match unknown {
-            None => (RunOutcome::Died, None, Some("its process died before anything was recorded".into())),
+            None => (RunOutcome::Died, None, Some("its process was killed before anything was recorded".into())),
             Some(listing) => {
                 let (outcome, reason) = outcome_of_recording(&Recording::open(&listing.path)?)?;
                 (outcome, Some(listing.name()), reason)
@@ -399,7 +399,7 @@ fn first_difference(old: &str, new: &str) -> Option<String> {
             }
         }
     }
-    Some("its line ends are others".into())
+    Some("its line ends differ".into())
 }
 
 #[cfg(test)]
@@ -478,7 +478,7 @@ mod tests {
             ("a\nruns = 20\n", "line 2 is `runs = 20`, it was `runs = 10`"),
             ("a\n", "line 2 is not there, it was `runs = 10`"),
             ("a\nruns = 10\nb", "line 3 is `b`, it was not there"),
-            ("a\r\nruns = 10\n", "its line ends are others"),
+            ("a\r\nruns = 10\n", "its line ends differ"),
         ] {
             let error = expect_same(&open.path, "a.toml", text).expect_err(text);
             let failure = error.explain();

@@ -24,7 +24,7 @@ pub enum ExperimentError {
         source: io::Error,
     },
     /// The directory holds no experiment.
-    #[error("`{}` is no experiment", path.display())]
+    #[error("`{}` is not an experiment", path.display())]
     NotAnExperiment {
         /// The directory.
         path: PathBuf,
@@ -86,7 +86,7 @@ pub enum ExperimentError {
         block: u32,
     },
     /// The boot id cannot be read.
-    #[error("cannot tell whether this host was rebooted")]
+    #[error("it is not known whether this host was rebooted")]
     UnknownBoot {
         /// The error of reading it.
         cause: String,
@@ -126,10 +126,10 @@ impl Explain for ExperimentError {
                 let failure = input_file::failure(self, source);
                 match source.kind() {
                     io::ErrorKind::StorageFull => {
-                        failure.hint("free some space, then run the same command again: no run that ended is lost")
+                        failure.hint("free some space, then run the same command again: finished runs are kept")
                     }
                     _ if *action == READ && is_lost(source) => Failure { exit_code: 2, ..failure }
-                        .hint("put it back as it was; `latlab run FILE --new` begins another experiment"),
+                        .hint("restore it; `latlab run FILE --new` starts another experiment"),
                     _ if action.ends_with("the store") => failure.hint("name a writable place with `--store`"),
                     io::ErrorKind::PermissionDenied if action.starts_with(READ) && failure.hint.is_none() => {
                         failure.hint("see with `ls -ld` who may read it")
@@ -139,21 +139,20 @@ impl Explain for ExperimentError {
             }
             ExperimentError::NotAnExperiment { .. } => Failure::request(self)
                 .because("it has no `journal.jsonl` that begins one")
-                .hint("`latlab run FILE` begins one; `latlab recipes` lists the built-in ones"),
+                .hint("`latlab run FILE` starts one; `latlab recipes` lists the built-in ones"),
             ExperimentError::Damaged { cause, .. } => Failure::request(self).because(cause).hint(
-                "put the journal back; `latlab compare` reads the recordings that are in `runs/`; `latlab run FILE --new` \
-                 begins another experiment",
+                "restore the journal; `latlab compare` reads the recordings in `runs/`; `latlab run FILE --new` starts another experiment",
             ),
             ExperimentError::Unreadable { source, .. } => {
                 let Failure { message, cause, hint, exit_code, .. } = source.explain();
-                let another = "`latlab run FILE --new` begins another experiment";
+                let another = "`latlab run FILE --new` starts another experiment";
                 // A newer or a protected journal is whole: its own hint says how it is read.
                 let (cause, remedy) = match **source {
                     ExperimentError::NewerVersion { .. } => (Some(message), hint),
                     ExperimentError::Refused { source: ref error, .. } if !is_lost(error) => (cause, hint),
                     _ => (cause, None),
                 };
-                let remedy = remedy.unwrap_or_else(|| "put the journal back, or move that directory away".into());
+                let remedy = remedy.unwrap_or_else(|| "restore the journal, or move that directory away".into());
                 Failure { cause, exit_code, ..Failure::request(self) }.hint(format!("{remedy}; {another}"))
             }
             ExperimentError::NewerVersion { .. } => {
@@ -163,20 +162,18 @@ impl Explain for ExperimentError {
                     .hint("use the latlab that wrote it, or a later one")
             }
             ExperimentError::Busy { pid, .. } => {
-                let unknown = || "another process holds its journal".to_owned();
+                let unknown = || "another process uses its journal".to_owned();
                 Failure::world(self)
                     .because(pid.map_or_else(unknown, |pid| format!("by process {pid}")))
-                    .hint("wait until it has ended, or end it; then the same command goes on")
+                    .hint("wait until it has ended, or end it; then run the same command again")
             }
             ExperimentError::Changed { difference, .. } => Failure::request(self).because(difference).hint(
-                "`--new` begins another experiment; `--force` goes on with the changed file: its runs stand beside the \
-                 old ones, and the two are no longer one experiment",
+                "`--new` starts another experiment; `--force` continues with the changed file: old and new runs are then no longer one experiment",
             ),
             ExperimentError::Edited { .. } => Failure::request(self)
                 .because("`experiment.toml` in it is not what its journal says that the runs were measured by")
                 .hint(
-                    "put the file back as it was; `--force` goes on with the edited one: its runs stand beside the old \
-                     ones, and the two are no longer one experiment; `latlab run FILE` begins another",
+                    "restore the file; `--force` continues with the edited one: old and new runs are then no longer one experiment; `latlab run FILE` starts another",
                 ),
             ExperimentError::SameBoot { .. } => Failure::world(self)
                 .because("this is still the boot that the last block ran in")

@@ -287,7 +287,7 @@ fn parse(directory: &Path, text: &[u8]) -> Result<(Vec<JournalEntry>, Option<Jou
             checksum = None;
         }
         if checksum.as_mut().is_some_and(|checksum: &mut JournalChecksum| !checksum.accepts(line)) {
-            return Err(damaged(&"it, or a line before it, was changed: `crc32c` is the checksum of other bytes"));
+            return Err(damaged(&"its checksum `crc32c` does not match: it, or a line before it, was changed"));
         }
         entries.push(entry);
     }

@@ -53,9 +53,9 @@ pub(super) fn outcome_of_recording(recording: &Recording) -> Result<(RunOutcome,
         },
         // It is measured again when there is space.
         RunEnding::Failed if manifest.ended_by_full_disk() => (RunOutcome::Interrupted, reason()),
-        RunEnding::Failed => (RunOutcome::Failed, reason().or_else(|| Some("the run broke off".into()))),
+        RunEnding::Failed => (RunOutcome::Failed, reason().or_else(|| Some("the run ended early".into()))),
         RunEnding::Interrupted => (RunOutcome::Interrupted, reason()),
-        RunEnding::Recovered | RunEnding::Measuring => (RunOutcome::Died, Some("its process died".into())),
+        RunEnding::Recovered | RunEnding::Measuring => (RunOutcome::Died, Some("its process was killed".into())),
     })
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn result_of(measured: PlanOutcome, interrupted: bool) -> RunResult {
     let is_full = finished.manifest.ended_by_full_disk();
     if broken.is_some() || finished.manifest.ending != RunEnding::Completed {
         let outcome = if is_full { RunOutcome::Interrupted } else { RunOutcome::Failed };
-        let reason = finished.manifest.reason.unwrap_or_else(|| "the run broke off".into());
+        let reason = finished.manifest.reason.unwrap_or_else(|| "the run ended early".into());
         return result(outcome, broken.or_else(|| Some(Failure::world(reason))));
     }
     let summary = opened.map_err(Failure::from).and_then(|recording| Ok(summary_without_intervals(&recording)?));

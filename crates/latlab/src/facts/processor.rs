@@ -142,7 +142,7 @@ impl<T> TryFrom<BTreeMap<String, T>> for ByCpu<T> {
 
     fn try_from(named: BTreeMap<String, T>) -> Result<Self, String> {
         let numbered =
-            |(name, value): (String, T)| Ok((name.parse().map_err(|_| format!("`{name}` is no CPU"))?, value));
+            |(name, value): (String, T)| Ok((name.parse().map_err(|_| format!("`{name}` is not a CPU"))?, value));
         named.into_iter().map(numbered).collect::<Result<_, String>>().map(ByCpu)
     }
 }

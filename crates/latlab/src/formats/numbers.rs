@@ -77,7 +77,7 @@ impl Explain for NumbersError {
     fn explain(&self) -> Failure {
         match self {
             NumbersError::Refused { source, .. } if source.kind() == ErrorKind::NotFound => {
-                Failure::request(self).because(errno::explain(source)).hint("see the path; `-` is standard input")
+                Failure::request(self).because(errno::explain(source)).hint("check the path; `-` is standard input")
             }
             NumbersError::Refused { source, .. } => {
                 let failure = input_file::failure(self, source);
@@ -86,16 +86,16 @@ impl Explain for NumbersError {
                         failure.hint("a regular file is read, or standard input as `-`: `latlab compare - < PATH`")
                     }
                     (None, ErrorKind::PermissionDenied) => {
-                        failure.hint("see whose it is and what may be done with it: `ls -ld`")
+                        failure.hint("check its owner and mode: `ls -ld`")
                     }
                     _ => failure,
                 }
             }
             NumbersError::TooMany { .. } => Failure::request(self)
-                .because("all of them are held in memory, and sorted")
+                .because("all of them are kept in memory and sorted")
                 .hint("compare quantiles of parts of it, or every tenth of its lines"),
             NumbersError::NotANumber { column, .. } => Failure::request(self)
-                .because(format!("column {column} of each line holds one observation, a finite decimal number"))
+                .because(format!("column {column} of each line must be one finite decimal number"))
                 .hint("`-C N` picks another column, `-d DELIMS` splits otherwise; a line that begins with `#` is left out"),
         }
     }
@@ -406,7 +406,7 @@ mod tests {
         std::fs::write(&path, "4\n2.5\n").expect("written");
         assert_eq!(read_file(&path, &first()).expect("numbers"), [4.0, 2.5]);
         let failure = read_file(&directory.path().join("missing"), &first()).expect_err("no file").explain();
-        assert_eq!((failure.exit_code, failure.hint.as_deref()), (2, Some("see the path; `-` is standard input")));
+        assert_eq!((failure.exit_code, failure.hint.as_deref()), (2, Some("check the path; `-` is standard input")));
     }
 
     #[test]

@@ -175,7 +175,7 @@ pub enum KnobError {
         source: io::Error,
     },
     /// The value that was read back differs from the one written.
-    #[error("`{setting}` did not come about at `{place}`")]
+    #[error("`{setting}` has no effect at `{place}`")]
     Differs {
         /// The setting as typed.
         setting: String,
@@ -206,13 +206,13 @@ impl Explain for KnobError {
                 .hint("set it for one end: leave `@both` out, and it holds for the whole host"),
             KnobError::Taken { place, pid, .. } => failure
                 .because(format!("the latlab with process id {pid} holds `{place}`"))
-                .hint("wait for its end: each would put back what the other has set"),
+                .hint("wait for its end: each would restore what the other has set"),
             KnobError::Left { place, pid, page, .. } => failure
                 .because(format!(
-                    "a latlab that died (process id {pid}) had set `{place}`, and that is not undone yet"
+                    "a killed latlab (process id {pid}) had set `{place}`, which is not restored yet"
                 ))
                 .hint(format!(
-                    "`latlab doctor --restore` puts it back, or says why not; what was there stands in `{}`",
+                    "`latlab doctor --restore` restores it, or says why not; the old value is in `{}`",
                     page.display()
                 )),
             KnobError::Journal { source, .. } => match untrusted(source) {
@@ -226,13 +226,13 @@ impl Explain for KnobError {
                     Some(Errno::PERM | Errno::ACCESS) => {
                         "settings of the host need root: `sudo latlab …`, or leave this `--set` out"
                     }
-                    Some(Errno::INVAL) => "this host does not take that value; leave this `--set` out, or change it",
-                    _ => "leave this `--set` out, or see what holds the value",
+                    Some(Errno::INVAL) => "this host does not accept that value; change it, or omit this `--set`",
+                    _ => "leave this `--set` out, or find the process that keeps the value",
                 })
             }
             KnobError::Differs { wanted, found, .. } => failure
                 .because(format!("it reads `{found}` after `{wanted}` was written"))
-                .hint("the driver, or somebody else on this host, decided otherwise; leave this `--set` out"),
+                .hint("the driver or another process set another value; omit this `--set`"),
         }
     }
 }

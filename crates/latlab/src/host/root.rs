@@ -76,7 +76,7 @@ impl HostRoot {
     /// The number in `file`, or why it cannot be read.
     pub fn number<T: std::str::FromStr>(&self, file: &str) -> Result<T, String> {
         let text = self.text(file)?;
-        text.parse().map_err(|_| format!("/{file}: `{text}` is no number"))
+        text.parse().map_err(|_| format!("/{file}: `{text}` is not a number"))
     }
 
     /// The names in `directory`, sorted; none without such a directory.
@@ -125,7 +125,7 @@ pub(super) mod tests {
     #[test]
     fn the_error_of_a_file_without_a_number_has_its_text() {
         let host = FakeHost::new().with("proc/x", "many\n");
-        assert_eq!(host.root.number::<u64>("proc/x"), Err("/proc/x: `many` is no number".into()));
+        assert_eq!(host.root.number::<u64>("proc/x"), Err("/proc/x: `many` is not a number".into()));
     }
 
     #[test]

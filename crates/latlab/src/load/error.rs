@@ -82,11 +82,11 @@ impl Explain for LoadError {
                 .hint("ask for fewer workers, or raise the limit of processes (`ulimit -u`)"),
             LoadError::Refused { failure: reported, .. } => Failure { message: failure.message, ..reported.clone() },
             LoadError::CpuAbsent { usable, .. } => Failure::request(self)
-                .because(format!("there is no such CPU, or it is kept from latlab; usable are `{usable}`"))
+                .because(format!("there is no such CPU, or latlab may not use it; usable are `{usable}`"))
                 .hint(format!("name CPUs with `:cpus={usable}`")),
-            LoadError::NeedsPath => failure.because("it was ordered from the wrong process"),
+            LoadError::NeedsPath => failure.because("it was started by the wrong process"),
             LoadError::Memory { .. } => {
-                failure.because("the system has no more for this process").hint("take less with `:buffer=64MiB`")
+                failure.because("the system has no more memory for this process").hint("take less with `:buffer=64MiB`")
             }
         }
     }

@@ -35,7 +35,7 @@ pub enum MeasureError {
         peer: String,
     },
     /// The reflector no longer answers POLLs.
-    #[error("`{peer}` does not say any more what arrives")]
+    #[error("`{peer}` no longer reports what arrives")]
     StreamSilent {
         /// The reflector.
         peer: String,
@@ -121,7 +121,7 @@ impl Explain for MeasureError {
                 failure.because(explain(source)).hint("free memory, or raise the limit of processes (`ulimit -u`)")
             }
             MeasureError::Sleep { source, .. } => {
-                failure.because(explain(source)).hint("`--via clock_nanosleep` needs nothing but the clock")
+                failure.because(explain(source)).hint("`--via clock_nanosleep` needs no file descriptor")
             }
             MeasureError::Socket { source, .. } => {
                 failure.because(explain_broken(source)).hint("what was measured before is in the recording")
@@ -130,8 +130,8 @@ impl Explain for MeasureError {
                 .because("it opened a session, but answers no POLL")
                 .hint("run the same version of latlab on both hosts"),
             MeasureError::StreamSilent { span, .. } => failure
-                .because(format!("no TALLY came for {}, and what nobody counts is not sent", human::span(*span)))
-                .hint("offer less, or see whether the reflector is still there"),
+                .because(format!("no TALLY came for {}; packets that are not counted are not sent", human::span(*span)))
+                .hint("use a lower `--rate`, or check that the reflector still runs"),
             MeasureError::NoDownStream { .. } => failure
                 .because("it grants a session, but no down-stream in it")
                 .hint("there: the same version of latlab, `serve --allow-down RATE` and a key"),

@@ -112,7 +112,7 @@ impl ChildProcess {
         loop {
             match self.death() {
                 Some(how) => return format!("its process ended: {how}"),
-                None if Instant::now() > deadline => return "its process fell silent".into(),
+                None if Instant::now() > deadline => return "its process stopped answering".into(),
                 None => thread::sleep(Duration::from_millis(1)),
             }
         }

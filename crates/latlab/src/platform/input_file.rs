@@ -60,10 +60,10 @@ pub(crate) fn failure(message: impl fmt::Display, error: &io::Error) -> Failure 
     match (unfit(error), error.kind()) {
         (Some(found @ UnfitInput::Type(_)), _) => request.because(found.to_string()).hint("name a regular file"),
         (Some(found @ UnfitInput::Link), _) => {
-            request.because(found.to_string()).hint("name the file that it leads to")
+            request.because(found.to_string()).hint("give the file that it points to")
         }
         (Some(found @ UnfitInput::TooLong { .. }), _) => {
-            request.because(found.to_string()).hint("that is the limit of such a file: see the path")
+            request.because(found.to_string()).hint("that is the limit of such a file: check the path")
         }
         (None, io::ErrorKind::InvalidData) => request.because(error.to_string()),
         (None, io::ErrorKind::OutOfMemory) => {

@@ -27,7 +27,7 @@ pub(super) const UDP_LOAD: Recipe = Recipe {
 };
 
 const UDP_LOAD_FIGURES: Published = Published {
-    heading: "round trip less dwell / 2",
+    heading: "round trip without reflector dwell, halved",
     metric: Metric::RoundTripDelayLessDwell,
     own_units: 1e6,
     unit: "ms",

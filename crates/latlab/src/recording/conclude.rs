@@ -131,7 +131,7 @@ pub(crate) fn open_host_spool(directory: &Directory, manifest: &mut Manifest) ->
 pub(super) const OF_ANOTHER_RUN: &str = "it is of another run";
 
 /// The hint if samples that were written cannot be read.
-pub(super) const SOUND_DISK: &str = "see whether the disk of `--store` is sound";
+pub(super) const SOUND_DISK: &str = "check the disk of `--store`";
 
 /// The caveat of a run whose host samples are not all in the recording; `hint` says what would have kept them.
 pub(crate) fn host_samples_lost(message: &str, hint: &str) -> Caveat {
@@ -139,7 +139,7 @@ pub(crate) fn host_samples_lost(message: &str, hint: &str) -> Caveat {
         Severity::Warning,
         "host-samples-lost",
         message,
-        "throttling, steal and foreign load in that part of the run would not be noticed",
+        "throttling, steal and foreign load in that part of the run would not be detected",
         hint,
     )
 }

@@ -94,7 +94,7 @@ impl RecordingError {
     ) -> impl FnOnce(io::Error) -> RecordingError {
         let path = path.into();
         move |source| match unfit(&source) {
-            Some(UnfitInput::Type(found)) => RecordingError::damaged(path, format!("{found} stands in its place")),
+            Some(UnfitInput::Type(found)) => RecordingError::damaged(path, format!("{found} is in its place")),
             Some(unfit) => RecordingError::damaged(path, unfit),
             None => RecordingError::Refused { action, path, source },
         }
@@ -119,7 +119,7 @@ impl Explain for RecordingError {
                 .hint("`latlab list` shows the recordings of a store"),
             RecordingError::Damaged { what, .. } => Failure::request(self)
                 .because(what)
-                .hint("what a finished recording once held cannot be derived again: restore it from a copy"),
+                .hint("a damaged recording cannot be rebuilt: restore it from a copy"),
             RecordingError::NewerVersion { .. } => Failure::request(self)
                 .because(format!("this latlab reads formats up to {}.x", FormatVersion::CURRENT.major))
                 .hint("read it with the latlab that wrote it, or a newer one"),

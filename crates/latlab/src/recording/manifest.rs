@@ -39,7 +39,7 @@ impl FormatVersion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunEnding {
-    /// It has not: the run goes on, or its process died.
+    /// It has not: the run goes on, or its process was killed.
     Measuring,
     /// By its own stop rule.
     Completed,

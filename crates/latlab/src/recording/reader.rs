@@ -275,7 +275,7 @@ fn check_tables(directory: &Directory, manifest: &Manifest) -> Result<(), Record
         let rows = open_any(open_table(directory, name, manifest)?, name)?.rows();
         match promised {
             Some(promised) if promised != rows => {
-                let what = format!("{rows} rows, and the manifest promises {promised}");
+                let what = format!("{rows} rows, but {promised} in the manifest");
                 Err(RecordingError::damaged(directory.path_of(name), what))
             }
             _ => Ok(()),
@@ -316,7 +316,7 @@ fn unfinished(directory: Arc<Directory>, mut spool: Spool) -> Result<Recording, 
     let rules = join_rules(&manifest);
     if manifest.ending == RunEnding::Measuring {
         manifest.ending = RunEnding::Recovered;
-        manifest.reason.get_or_insert_with(|| "the process that measured ended without a word".into());
+        manifest.reason.get_or_insert_with(|| "the process that measured was killed".into());
     }
     spool.judge_by(&manifest);
     let spool = Arc::new(spool);

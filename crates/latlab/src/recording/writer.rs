@@ -136,17 +136,16 @@ impl RecordingWriter {
     /// Adds a caveat if samples in `log` could not be written. Call at the end of the run.
     pub fn note_unwritten_samples(&mut self, log: &HostLog) {
         if let Some((error, lost)) = log.failure() {
-            let message = format!("{lost} host samples could not be written down: {}", errno::explain(error));
-            self.manifest.caveats.push(host_samples_lost(&message, "a disk with room for `--store`"));
+            let message = format!("{lost} host samples could not be written: {}", errno::explain(error));
+            self.manifest.caveats.push(host_samples_lost(&message, "a disk with free space for `--store`"));
         }
     }
 
     /// Adds a caveat if `given_up`, the number of samples of the far host that did not arrive in time, is not 0.
     pub fn note_samples_given_up(&mut self, given_up: u64) {
         if given_up > 0 {
-            let message =
-                format!("the last {given_up} samples of the reflector's host were too long on their way home");
-            let hint = "a faster connection to the agent, or a shorter run: its samples come home within 10 s";
+            let message = format!("the last {given_up} samples of the reflector's host did not arrive in time");
+            let hint = "a faster connection to the agent, or a shorter run: the samples must arrive within 10 s";
             self.manifest.caveats.push(host_samples_lost(&message, hint));
         }
     }
@@ -320,7 +319,7 @@ fn drain_period(kind: Kind, rings: &[usize]) -> Nanos {
 
 /// The caveat of a run until its trace is written. It stays if the process dies earlier.
 pub(crate) fn trace_awaited() -> Caveat {
-    missing("latlab ended before it was kept", "measure again")
+    missing("latlab ended before it was stored", "measure again")
 }
 
 /// The caveat of a run whose trace could not be recorded or written.
@@ -329,7 +328,7 @@ pub(crate) fn trace_missing(error: &io::Error) -> Caveat {
         io::ErrorKind::PermissionDenied => "as root, or with `cap_sys_admin`",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or another place with `--store`",
         io::ErrorKind::InvalidInput => "without `--no-record`: it would be a part of the recording",
-        io::ErrorKind::ReadOnlyFilesystem => "a place with `--store` that stays writable",
+        io::ErrorKind::ReadOnlyFilesystem => "a writable directory with `--store`",
         _ => "a kernel with tracefs and its scheduler events",
     };
     missing(&errno::explain(error), hint)
@@ -340,7 +339,7 @@ fn missing(reason: &str, hint: &str) -> Caveat {
         Severity::Note,
         TRACE_MISSING,
         format!("there is no trace around the late wake-up: {reason}"),
-        "what ran on the CPU then is not known",
+        "it is not known what ran on the CPU then",
         hint,
     )
 }
@@ -422,7 +421,7 @@ mod tests {
     fn a_kept_trace_is_a_file_of_the_recording_and_in_the_manifest() {
         let directory = tempfile::tempdir().expect("temporary directory");
         let mut finished = finished(directory.path());
-        assert!(trace_and_caveats(&finished).1[0].contains("latlab ended before it was kept"));
+        assert!(trace_and_caveats(&finished).1[0].contains("latlab ended before it was stored"));
         finished.keep_trace("who ran\n");
         assert_eq!(trace_and_caveats(&finished), (Some(TRACE.into()), vec![]));
         assert_eq!(fs::read_to_string(finished.path.join(TRACE)).expect("kept"), "who ran\n");

@@ -92,7 +92,7 @@ impl PreSharedKey {
         if words.next().is_some() {
             return Err(foreign("something follows the key"));
         }
-        let secret = from_hexadecimal(digits).ok_or_else(|| foreign("its second word is no hexadecimal number"))?;
+        let secret = from_hexadecimal(digits).ok_or_else(|| foreign("its second word is not a hexadecimal number"))?;
         if secret.len() < KEY_MIN_BYTES {
             return Err(KeyError::TooShort { name: name.to_owned(), bits: secret.len() * 8 });
         }
@@ -172,7 +172,7 @@ pub enum KeyError {
         mode: u32,
     },
     /// The content is not a key.
-    #[error("`{name}` holds no latlab key")]
+    #[error("`{name}` contains no latlab key")]
     Foreign {
         /// File or descriptor.
         name: String,
@@ -222,9 +222,9 @@ impl Explain for KeyError {
                 (None, Some(found)) => request.because(found.cause()).hint(found.remedy()),
                 (None, None) => request.because(explain(source)).hint(make_one),
             },
-            KeyError::Exposed { path, .. } => request
-                .because("others than its owner may read it, so it is no secret")
-                .hint(format!("chmod 600 {}", ownership::quoted(path))),
+            KeyError::Exposed { path, .. } => {
+                request.because("other users may read it").hint(format!("chmod 600 {}", ownership::quoted(path)))
+            }
             KeyError::Foreign { what, .. } => request.because(what.as_str()).hint(make_one),
             KeyError::TooShort { .. } => {
                 request.because(format!("a key has at least {} bit", KEY_MIN_BYTES * 8)).hint(make_one)
@@ -289,8 +289,8 @@ mod tests {
             (" \n", "it is empty"),
             ("ssh-ed25519 AAAA", "its first word is not `latlab-psk-1`"),
             ("latlab-psk-1", "the key itself is missing"),
-            ("latlab-psk-1 00112233445566778899aabbccddeef", "its second word is no hexadecimal number"),
-            ("latlab-psk-1 00112233445566778899aabbccddeexx", "its second word is no hexadecimal number"),
+            ("latlab-psk-1 00112233445566778899aabbccddeef", "its second word is not a hexadecimal number"),
+            ("latlab-psk-1 00112233445566778899aabbccddeexx", "its second word is not a hexadecimal number"),
             ("latlab-psk-1 00112233445566778899aabbccddeeff me", "something follows the key"),
             ("latlab-psk-1 00112233445566778899aabbccddee", "a key has at least 128 bit"),
         ] {

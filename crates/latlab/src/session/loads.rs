@@ -344,13 +344,13 @@ impl NetLoad {
 }
 
 fn parse(line: &str) -> Result<NetLoadEvent, NetLoadError> {
-    serde_json::from_str(line).map_err(|_| NetLoadError::Process(io::Error::other("it ended without a word")))
+    serde_json::from_str(line).map_err(|_| NetLoadError::Process(io::Error::other("it ended without a message")))
 }
 
 fn unexpected(event: NetLoadEvent) -> NetLoadError {
     match event {
         NetLoadEvent::Refused(failure) => NetLoadError::Refused(failure),
-        _ => NetLoadError::Process(io::Error::other("it spoke out of turn")),
+        _ => NetLoadError::Process(io::Error::other("it sent an unexpected message")),
     }
 }
 
@@ -358,10 +358,10 @@ fn unexpected(event: NetLoadEvent) -> NetLoadError {
 #[derive(Debug, thiserror::Error)]
 pub enum NetLoadError {
     /// Its process did not start, or does not answer.
-    #[error("cannot hold the network load")]
+    #[error("cannot keep up the network load")]
     Process(#[source] io::Error),
     /// Its process refused, or broke off.
-    #[error("cannot hold the network load: {0}")]
+    #[error("cannot keep up the network load: {0}")]
     Refused(Failure),
 }
 

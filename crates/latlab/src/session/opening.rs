@@ -476,11 +476,11 @@ impl SessionError {
             SessionError::NoGreeting { instead: None, .. } => "nothing came back within 3 s".into(),
             SessionError::NotOpened { opens, keyed: true, .. } => {
                 format!(
-                    "it greets, but keeps silent to {opens} OPEN packets: the keys differ, or the path loses packets"
+                    "it answers HELLO, but not {opens} OPEN packets: the keys differ, or the path loses packets"
                 )
             }
             SessionError::NotOpened { opens, keyed: false, .. } => {
-                format!("it greets, but keeps silent to {opens} OPEN packets: the path loses packets")
+                format!("it answers HELLO, but not {opens} OPEN packets: the path loses packets")
             }
             SessionError::NotConfirmed { polls, .. } => {
                 format!("{polls} POLL packets in 3 s, no TALLY came back: the path loses packets")
@@ -488,7 +488,7 @@ impl SessionError {
             SessionError::NotInDriver { .. } => "it has no program there, or is an older latlab".into(),
             SessionError::KeyRequired { .. } => "no key was given here".into(),
             SessionError::KeyUnknown { .. } => {
-                "a key was given here, and an unauthenticated session would betray it".into()
+                "a key was given here, so that an unauthenticated session is refused".into()
             }
             SessionError::Version { .. } => format!("this latlab speaks version {VERSION}"),
             SessionError::Refused { .. } => "a cap of that reflector".into(),
@@ -499,11 +499,11 @@ impl SessionError {
     fn hint(&self) -> Option<&'static str> {
         Some(match self {
             SessionError::NoAnswer { queue_of_peer: Some(_), .. } => {
-                "see that firewalls let UDP through; an AF_XDP reflector has one queue of its interface: try others by \
+                "check that firewalls let UDP through; an AF_XDP reflector has one queue of its interface: try others by \
                  `--peer-queue N`, or give that device one queue: `ethtool -L DEV combined 1`"
             }
             SessionError::NoAnswer { .. } => {
-                "start `latlab serve --psk-file FILE` there, and see that firewalls let its \
+                "start `latlab serve --psk-file FILE` there, and check that firewalls let its \
                  UDP port through; `--protocol echo` measures against a plain UDP echo"
             }
             SessionError::OtherQueue { .. } => {
@@ -511,8 +511,7 @@ impl SessionError {
                  `ethtool -L DEV combined 1`"
             }
             SessionError::NoGreeting { .. } => {
-                "see that it is `latlab serve --tcp` that listens there; if it is, its counters tell whether its caps are \
-                 reached"
+                "check that `latlab serve --tcp` listens there; its counters show whether its caps are reached"
             }
             SessionError::NotOpened { keyed: true, .. } => {
                 "compare the key files of both hosts, as with `sha256sum FILE`"
@@ -542,9 +541,9 @@ impl Explain for SessionError {
 
 fn refusal(reason: RefuseReason, limit: u64) -> String {
     match reason {
-        RefuseReason::Sessions => format!("it holds `{limit}` already"),
-        RefuseReason::SessionsPerPrefix => format!("it holds `{limit}` from this network already"),
-        RefuseReason::NewSessions => format!("it opens `{limit}` a second, and those are gone"),
+        RefuseReason::Sessions => format!("it has `{limit}` already"),
+        RefuseReason::SessionsPerPrefix => format!("it has `{limit}` from this network already"),
+        RefuseReason::NewSessions => format!("it opens `{limit}` per second, and this limit is reached"),
         RefuseReason::Size => format!("probes are larger than `{limit}` bytes"),
         RefuseReason::Duration => format!("it would last longer than `{}`", typed(limit)),
         RefuseReason::Idle => format!("gaps between probes may be longer than `{}`", typed(limit)),

@@ -173,7 +173,7 @@ impl TransportError {
                 .hint("`cargo build --release` builds it with DDS; `--transport udp` and `--transport tcp` need none"),
             TransportError::Dds { cause, .. } => failure
                 .because(cause)
-                .hint("see that the interface has the address, and what `CYCLONEDDS_URI` says, if it is set"),
+                .hint("check that the interface has the address, and what `CYCLONEDDS_URI` says, if it is set"),
             TransportError::LoopbackMulticast => Failure::request(self)
                 .because("its sockets would receive at every address of this host")
                 .hint("leave `--multicast` out, or name another host and `--interface`"),
@@ -212,13 +212,13 @@ impl Explain for TransportError {
                 })
             }
             TransportError::FamilyMismatch { .. } => Failure::request(self)
-                .because("one is an IPv4 address, the other an IPv6 one")
+                .because("one is an IPv4 address, the other an IPv6 address")
                 .hint("give both ends in the same family"),
             TransportError::Socket { source, .. } => {
                 let failure = failure.because(explain(source));
                 match Errno::from_io_error(source) {
                     Some(Errno::AFNOSUPPORT) => {
-                        failure.hint("this kernel does not speak that family: use the other one")
+                        failure.hint("this kernel does not support that family: use the other one")
                     }
                     _ => failure,
                 }
@@ -238,9 +238,9 @@ impl Explain for TransportError {
                     "name one host: a round trip has one far end; `ip route get {}` shows what this address is",
                     peer.ip()
                 )),
-            TransportError::Connect { peer, source } => failure
-                .because(explain(source))
-                .hint(format!("`ip route get {}` shows what this host knows about the way", peer.ip())),
+            TransportError::Connect { peer, source } => {
+                failure.because(explain(source)).hint(format!("`ip route get {}` shows the route", peer.ip()))
+            }
             TransportError::Connection { peer, source } => {
                 let cause = match source.kind() {
                     io::ErrorKind::TimedOut => "no answer within 3 s".into(),
@@ -272,7 +272,7 @@ impl Explain for TransportError {
 fn unmatched(failure: Failure, peer: SocketAddr, domain: u16, policy: Option<&str>) -> Failure {
     match policy {
         Some(policy) => failure
-            .because(format!("what the other end offers or asks for of the policy {policy} does not fit"))
+            .because(format!("the policy {policy} of the other end does not match"))
             .hint("give both ends the same policies: docs/dds.md lists those of latlab"),
         None if peer.port() == 0 => failure
             .because("nothing there reads `latlab_probes` and writes `latlab_answers` in the default partition")
@@ -281,7 +281,7 @@ fn unmatched(failure: Failure, peer: SocketAddr, domain: u16, policy: Option<&st
         None => failure
             .because("nothing there reads and writes latlab's topics")
             .hint(format!(
-                "see that `latlab serve --transport dds --domain {domain}` runs there on that port, and that no firewall drops \
+                "check that `latlab serve --transport dds --domain {domain}` runs there on that port, and that no firewall drops \
                  UDP to its ports {} to {}",
                 7_400 + 250 * u32::from(domain),
                 7_649 + 250 * u32::from(domain),
@@ -299,7 +299,7 @@ fn hinted(failure: Failure, hint: Option<String>) -> Failure {
 pub fn explain_broken(source: &io::Error) -> String {
     match source.kind() {
         io::ErrorKind::UnexpectedEof => "the other end closed the connection".into(),
-        io::ErrorKind::InvalidData => "what came is none of latlab's messages".into(),
+        io::ErrorKind::InvalidData => "the received bytes are not a message of latlab".into(),
         _ => explain(source),
     }
 }
@@ -348,11 +348,10 @@ fn connection_hint(peer: SocketAddr, source: &io::Error) -> String {
             "leave `--source-port` out, or wait a minute: the connection before may still hold that port (TIME_WAIT)".into()
         }
         io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => format!(
-            "see that `latlab serve --tcp` runs there and that firewalls let its TCP port through; `ip route get {}` shows \
-             the way",
+            "check that `latlab serve --tcp` runs there and that firewalls let its TCP port through; `ip route get {}` shows the route",
             peer.ip()
         ),
-        _ => format!("`ip route get {}` shows what this host knows about the way", peer.ip()),
+        _ => format!("`ip route get {}` shows the route", peer.ip()),
     }
 }
 
@@ -379,7 +378,7 @@ fn xdp_hint(interface: &str, source: &io::Error) -> String {
         ),
         Some(Errno::INVAL | Errno::RANGE) => {
             format!(
-                "see that the interface has that queue: `ethtool -l {interface}`, or `ls /sys/class/net/{interface}/queues`"
+                "check that the interface has that queue: `ethtool -l {interface}`, or `ls /sys/class/net/{interface}/queues`"
             )
         }
         Some(Errno::NOBUFS) => {

@@ -191,7 +191,7 @@ fn ministat_alone(typed: &CompareArgs) -> Result<(), RequestError> {
         Some((option, _)) => Err(RequestError::OutOfPlace {
             option,
             with: "--ministat".into(),
-            cause: "the ministat form has no more than ministat has",
+            cause: "the ministat form has only the options of ministat",
             hint: "leave one of them out",
         }),
     }
@@ -221,7 +221,7 @@ fn confidence(typed: &ComparingArgs) -> Result<Confidence, RequestError> {
     match typed.trim().trim_end_matches('%').parse::<f64>() {
         Ok(percent) if (50.0..100.0).contains(&percent) => Ok(Confidence { percent }),
         Ok(percent) if percent.is_finite() => Err(refuse("it does not lie between 50 and 100")),
-        _ => Err(refuse("it is no number")),
+        _ => Err(refuse("it is not a number")),
     }
 }
 
@@ -280,8 +280,8 @@ fn grouping(typed: &GroupingArgs, paths: &[PathBuf]) -> Result<Grouping, Request
         return Err(RequestError::OutOfPlace {
             option: "--group",
             with: path.display().to_string(),
-            cause: "a group is what its glob matches; the path belongs to none",
-            hint: "give it to a group, quoted so that the shell leaves it alone: `--group 'before=runs/*'`",
+            cause: "with `--group` each path must belong to a group",
+            hint: "put it into a group, in quotes: `--group 'before=runs/*'`",
         });
     }
     typed.group.iter().map(|typed| named_glob(typed)).collect::<Result<_, _>>().map(Grouping::Globs)
@@ -293,7 +293,7 @@ fn named_glob(typed: &str) -> Result<NamedGlob, RequestError> {
     let (name, glob) = typed.split_once('=').ok_or_else(|| refuse("it has no `=`"))?;
     match (name.trim(), glob) {
         ("", _) => Err(refuse("the group has no name")),
-        (_, "") => Err(refuse("nothing says what belongs to it")),
+        (_, "") => Err(refuse("the pattern of the group is missing")),
         (name, glob) => Ok(NamedGlob { name: name.into(), glob: glob.into() }),
     }
 }
@@ -305,7 +305,9 @@ fn column(typed: &GroupingArgs) -> Result<TextColumn, RequestError> {
     };
     let delimiters = match typed.delimiters.as_deref() {
         None => defaults::TEXT_DELIMITERS,
-        Some("") => return Err(value::unusable("-d", "", "nothing would stand between columns", "such as `-d ,`")),
+        Some("") => {
+            return Err(value::unusable("-d", "", "there would be no separator between columns", "such as `-d ,`"));
+        }
         Some(typed) => typed.as_bytes(),
     };
     Ok(TextColumn { number, delimiters: delimiters.to_vec() })

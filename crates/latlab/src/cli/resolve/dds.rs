@@ -214,7 +214,7 @@ pub(super) fn only_over_dds(option: &'static str, transport: TransportKind) -> R
     RequestError::OutOfPlace {
         option,
         with: format!("--transport {}", transport.word()),
-        cause: "it is about DDS",
+        cause: "it applies to DDS only",
         hint: "add `--transport dds`, or leave it out",
     }
 }

@@ -61,11 +61,11 @@ fn on_that_host(typed: &DoctorArgs, target: &Target) -> Result<(), RequestError>
         return Err(RequestError::Unusable {
             option: "TARGET",
             value: typed.target.clone().unwrap_or_default(),
-            cause: "`latlab serve` answers probes, and tells nothing about its host".into(),
+            cause: "`latlab serve` answers probes, but reports nothing about its host".into(),
             hint: format!("`latlab doctor ssh:{host}`, or `latlab doctor` on that host"),
         });
     }
-    let here = "it is done on this host alone";
+    let here = "it works on this host only";
     let there = "run it on that host, such as by `ssh HOST latlab doctor …`";
     let end = ("it pins the end on this host", "`--peer-cpu N` pins the end that runs on that host");
     let given = [

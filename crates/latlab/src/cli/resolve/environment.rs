@@ -28,7 +28,7 @@ impl Environment {
         let store = std::env::var_os("LATLAB_STORE").filter(|store| !store.is_empty());
         // A seed of 32 bits is short enough to be typed again with `--seed`.
         let seed = getrandom::u32().map_err(|error| {
-            Failure::world("cannot draw a random seed").because(error.to_string()).hint("`--seed N` needs no chance")
+            Failure::world("cannot draw a random seed").because(error.to_string()).hint("use `--seed N`")
         })?;
         Ok(Environment { store: store.map(Into::into), seed: u64::from(seed) })
     }
@@ -94,7 +94,7 @@ pub(super) fn tags(typed: &[String]) -> Result<BTreeMap<String, String>, Request
         };
         let (key, value) = tag.split_once('=').ok_or_else(|| refuse("it has no `=`"))?;
         if key.is_empty() || !key.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_')) {
-            return Err(refuse("its key is no word"));
+            return Err(refuse("its key is not a word"));
         }
         if tags.insert(key.to_owned(), value.to_owned()).is_some() {
             return Err(refuse("its key was given before"));

@@ -17,7 +17,7 @@ pub(super) fn loads(typed: &LoadArgs, target: &Target) -> Result<Vec<LoadSpec>, 
     let nothing = typed.load.iter().any(|load| load == "none");
     if nothing && typed.load.len() > 1 {
         let hint = "leave out `none`, or the others";
-        return Err(value::unusable(OPTION, "none", "another load was given beside it", hint));
+        return Err(value::unusable(OPTION, "none", "another load was given too", hint));
     }
     if typed.load.len() > defaults::LOADS_MAX {
         let cause = format!("{} loads are more than the {} of one command", typed.load.len(), defaults::LOADS_MAX);
@@ -34,7 +34,9 @@ fn read(typed: &str, target: &Target) -> Result<LoadSpec, RequestError> {
         "mem" => memory(&parts)?,
         "net" => net(&parts)?,
         "none" => return Err(parts.refuse("`none` takes no value", "`--load none`")),
-        unknown => return Err(parts.refuse(format!("`{unknown}` is no kind of load"), meant(unknown, &KINDS, FORMS))),
+        unknown => {
+            return Err(parts.refuse(format!("`{unknown}` is not a kind of load"), meant(unknown, &KINDS, FORMS)));
+        }
     };
     Ok(LoadSpec { kind, at: at(parts.place, target)? })
 }
@@ -59,13 +61,13 @@ fn cpu(parts: &Parts<'_>) -> Result<LoadKind, RequestError> {
     let share = human::parse_percent(parts.value).map_err(|source| parts.refuse(source.cause, "such as `cpu=80%`"))?;
     let hint = format!("from `cpu={}` to `cpu=100%`", human::typed_percent(defaults::CPU_LOAD_MIN));
     if share == 0.0 {
-        return Err(parts.refuse("nothing is no load", format!("{hint}; `{OPTION} none` is no load")));
+        return Err(parts.refuse("a load of 0 is not a load", format!("{hint}; use `{OPTION} none` for no load")));
     }
     if share < defaults::CPU_LOAD_MIN {
         return Err(parts.refuse("it is less than the accuracy of a CPU load", hint));
     }
     if share > 1.0 {
-        return Err(parts.refuse("it is a share of the CPUs' time, and there is no more than 100 %", hint));
+        return Err(parts.refuse("it is a share of CPU time, at most 100 %", hint));
     }
     parts.know_only(&["cpus", "period"])?;
     Ok(LoadKind::Cpu { share, cpus: parts.cpus()?, period_ns: parts.period()? })
@@ -85,7 +87,7 @@ fn memory(parts: &Parts<'_>) -> Result<LoadKind, RequestError> {
         return Err(parts.refuse("it is too little to be a load", hint));
     }
     if bytes_per_second > most {
-        return Err(parts.refuse("it is more than any memory of today can do", hint));
+        return Err(parts.refuse("it is more than any memory can do", hint));
     }
     parts.know_only(&["cpus", "period", "buffer"])?;
     Ok(LoadKind::Memory {
@@ -120,13 +122,13 @@ impl<'a> Parts<'a> {
             None => Side::Local,
             Some(word) => Side::from_word(word).ok_or_else(|| {
                 refuse(
-                    format!("`@{word}` is no place"),
+                    format!("`@{word}` is not a place"),
                     meant(word, &words, "places are `@local`, `@peer` and `@both`"),
                 )
             })?,
         };
         let extras = extras.map_or(Ok(Vec::new()), split_extras).map_err(|part| {
-            refuse(format!("`{part}` is no `key=value`"), "such as `cpu=80%:cpus=0-1,period=10ms`".into())
+            refuse(format!("`{part}` is not `key=value`"), "such as `cpu=80%:cpus=0-1,period=10ms`".into())
         })?;
         Ok(Parts { typed, kind, value, place, extras })
     }
@@ -179,7 +181,7 @@ impl<'a> Parts<'a> {
         if period < defaults::LOAD_PERIOD_MIN {
             let least = human::typed_span(defaults::LOAD_PERIOD_MIN);
             let hint = format!("from {least} to {}", human::typed_span(defaults::LOAD_PERIOD_MAX));
-            return Err(self.refuse("waking up would be a part of bursts so short", hint));
+            return Err(self.refuse("bursts this short would consist of waking up", hint));
         }
         Ok(period)
     }
@@ -189,10 +191,7 @@ impl<'a> Parts<'a> {
         let bytes = human::parse_size(typed).map_err(|source| value::unreadable(OPTION, source))?;
         let least = defaults::MEMORY_LOAD_BUFFER_MIN_BYTES;
         if bytes < least {
-            let hint = format!(
-                "{} or more, beyond the last cache: it walks through a cache otherwise",
-                human::typed_size(least)
-            );
+            let hint = format!("{} or more, so that it does not fit into a cache", human::typed_size(least));
             return Err(self.refuse(format!("a buffer of `{typed}` cannot be shared among many CPUs"), hint));
         }
         Ok(bytes)
@@ -297,7 +296,7 @@ pub fn hold(typed: &HoldArgs) -> Result<LoadJob, RequestError> {
         return Err(RequestError::Alone {
             option: "load",
             needed: "--load",
-            cause: "it has nothing to make",
+            cause: "no load is given",
             hint: "such as `latlab load --load cpu=80%`",
         });
     }
@@ -322,7 +321,7 @@ fn refuse_idle_addresses(typed: &AddressArgs) -> Result<(), RequestError> {
         Some(option) => Err(RequestError::Alone {
             option,
             needed: "--load net=…",
-            cause: "it says how packets leave, and these loads send none",
+            cause: "it sets how packets are sent, and these loads send none",
             hint: "leave it out, or add a load such as `--load net=100Mbit/s`",
         }),
         None => Ok(()),
@@ -379,15 +378,15 @@ mod tests {
             ("cpu", "no `=`", "loads are"),
             ("none=3", "takes no value", "`--load none`"),
             ("", "no `=`", "loads are"),
-            ("cup=80%", "`cup` is no kind of load", "did you mean `cpu`"),
+            ("cup=80%", "`cup` is not a kind of load", "did you mean `cpu`"),
             ("disk=1GB/s", "`disk` is no kind of load", "loads are"),
             ("cpu=", "empty", "such as `cpu=80%`"),
-            ("cpu=0%", "nothing is no load", "`--load none`"),
+            ("cpu=0%", "a load of 0 is not a load", "`--load none`"),
             ("cpu=0.1%", "accuracy", "from `cpu=1%`"),
             ("cpu=120%", "no more than 100 %", "from `cpu=1%`"),
-            ("cpu=80", "more than the whole", "such as `cpu=80%`"),
+            ("cpu=80", "more than 1", "such as `cpu=80%`"),
             ("cpu=-5%", "negative", "such as `cpu=80%`"),
-            ("cpu=80%@here", "`@here` is no place", "`@local`, `@peer` and `@both`"),
+            ("cpu=80%@here", "`@here` is not a place", "`@local`, `@peer` and `@both`"),
             ("cpu=80%@pere", "`@pere` is no place", "did you mean `peer`"),
             ("cpu=80%:", "`` is no `key=value`", "such as"),
             ("cpu=80%:0-1", "`0-1` is no `key=value`", "such as"),

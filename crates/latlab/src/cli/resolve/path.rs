@@ -6,7 +6,7 @@ use super::{KeySource, RequestError, target, value};
 use crate::cli::args::{AddressArgs, EndArgs, KeyFileArgs, PathArgs, PeerArgs};
 use crate::plan::{EndSpec, Family, PathSpec, Protocol, Target, WaitMode, defaults};
 
-const BOTH_FAMILIES: &str = "they are of two versions of the internet protocol";
+const BOTH_FAMILIES: &str = "they belong to two versions of IP";
 const ONE_FAMILY: &str = "leave one of them out";
 const PEER_ADDRESS: &str = "--peer-addr";
 
@@ -67,7 +67,7 @@ pub(super) fn key(typed: &KeyFileArgs, target: &Target, protocol: Protocol) -> R
         return Err(RequestError::OutOfPlace {
             option: "--psk-file",
             with: target.to_string(),
-            cause: "latlab makes a fresh key and hands it to the reflector that it starts there",
+            cause: "latlab makes a new key for the reflector that it starts there",
             hint: "leave it out",
         });
     }
@@ -109,7 +109,7 @@ pub(super) fn bind(
         return Ok((Some(address), None));
     }
     if !is_interface_name(typed) {
-        let cause = "it is no address, and no interface can have that name";
+        let cause = "it is neither an address nor an interface name";
         return Err(value::unusable(option, typed, cause, "such as `192.0.2.1`, `2001:db8::1` or `eth0`"));
     }
     Ok((None, Some(typed.to_owned())))
@@ -132,7 +132,7 @@ pub(super) fn address_needed(path: &PathSpec, target: &Target) -> Result<(), Req
         (None, Target::Command { .. }) => Err(RequestError::Alone {
             option: "cmd:",
             needed: PEER_ADDRESS,
-            cause: "a command does not tell at which address the other host is reached",
+            cause: "the address of the other host does not follow from the command",
             hint: "add `--peer-addr ADDR`, the address of the other end on the path to measure",
         }),
         _ => Ok(()),
@@ -145,15 +145,15 @@ pub(super) fn far_address(typed: &str, target: &Target) -> Result<IpAddr, Reques
         return Err(RequestError::OutOfPlace {
             option: PEER_ADDRESS,
             with: target.to_string(),
-            cause: "only an agent is reached by one way and measured on another",
+            cause: "only a target with an agent has a separate measured path",
             hint: "leave it out, or reach the host with `ssh:HOST`",
         });
     }
     let refuse = |cause| Err(value::unusable(PEER_ADDRESS, typed, cause, "such as `192.0.2.1` or `2001:db8::1`"));
     match typed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(typed).parse() {
         Ok(address) if is_whole(address) => Ok(address),
-        Ok(_) => refuse("the two hosts would not mean the same by it"),
-        Err(_) => refuse("it is no address"),
+        Ok(_) => refuse("it would mean another interface on the other host"),
+        Err(_) => refuse("it is not an address"),
     }
 }
 

@@ -150,12 +150,12 @@ pub(super) fn fits_a_connection(
     match transport.is_connection_oriented() {
         true if path.dont_fragment => refuse(
             "--df",
-            "TCP cuts what it sends into segments that fit the path, and none of them is fragmented",
-            "leave it out; `--transport udp` measures what single packets do",
+            "TCP cuts its data into segments that fit the path, which are not fragmented",
+            "omit it; `--transport udp` measures single packets",
         ),
         true if protocol == Protocol::Echo => refuse(
             "--protocol echo",
-            "a plain echo returns datagrams; over TCP there would be nothing to tell one probe from the next",
+            "a plain echo returns datagrams; over TCP single probes could not be recognised",
             "start `latlab serve --tcp` there and leave `--protocol echo` out",
         ),
         _ => Ok(()),
@@ -169,7 +169,7 @@ fn echo_has_a_host(protocol: Protocol, target: &Target) -> Result<(), RequestErr
             Err(RequestError::OutOfPlace {
                 option: "--protocol echo",
                 with: target.to_string(),
-                cause: "latlab's own reflector answers sessions and is no plain echo",
+                cause: "latlab's own reflector answers sessions and is not a plain echo",
                 hint: "name the echo: `latlab ping HOST:PORT --protocol echo`",
             })
         }
@@ -183,7 +183,7 @@ fn echo_counts_nothing(protocol: Protocol, loads: &[LoadSpec]) -> Result<(), Req
         Some(load) if protocol == Protocol::Echo => Err(RequestError::Unusable {
             option: "--load",
             value: load.to_string(),
-            cause: "a plain echo, `--protocol echo`, counts no packets: nobody would know what arrived".into(),
+            cause: "a plain echo, `--protocol echo`, counts no packets: it would not be known what arrived".into(),
             hint: "start `latlab serve` on that host and leave `--protocol echo` out".into(),
         }),
         _ => Ok(()),
@@ -223,7 +223,7 @@ const WITH_WAKEUP_HINT: &str = "`--with-wakeup 1ms`, or `--with-wakeup 1ms:late=
 /// Resolves wake-ups concurrent with a sender that has the settings `here`.
 pub(super) fn with_wakeup(typed: &str, here: EndSpec) -> Result<ConcurrentWakeups, RequestError> {
     if here.wait == WaitMode::Spin {
-        let cause = "a sender that spins leaves its CPU to nobody: a thread there could only wake in its place";
+        let cause = "a spinning sender keeps its CPU: a thread there could not wake";
         return Err(value::unusable(WITH_WAKEUP, typed, cause, "`--wait block` or `--wait busy-poll`"));
     }
     let (interval, late) = match typed.split_once(':') {
@@ -232,7 +232,7 @@ pub(super) fn with_wakeup(typed: &str, here: EndSpec) -> Result<ConcurrentWakeup
     };
     let interval_ns = value::span(WITH_WAKEUP, interval, defaults::INTERVAL_MAX)?;
     if here.fifo.is_some() && interval_ns < defaults::RESTLESS_INTERVAL {
-        let cause = "at the sender's own FIFO priority a thread that hardly sleeps keeps the sender from its CPU";
+        let cause = "at the sender's own FIFO priority a thread that rarely sleeps keeps the sender off its CPU";
         return Err(value::unusable(WITH_WAKEUP, typed, cause, "50 us or more, such as `--with-wakeup 1ms`"));
     }
     // An unpinned sender may run on any CPU.

@@ -142,7 +142,7 @@ fn only_of_a_recipe(typed: &RunArgs, target: Option<&String>) -> Result<(), Requ
     Err(RequestError::OutOfPlace {
         option,
         with: what,
-        cause: "the file of an experiment says so itself",
+        cause: "the file of an experiment sets this itself",
         hint: "it is for recipes: `latlab recipes` lists them",
     })
 }

@@ -54,7 +54,7 @@ fn nothing_stands_alone(typed: &ScheduleArgs) -> Result<(), RequestError> {
         ScheduleArgs { poisson: false, seed: Some(_), .. } => Err(RequestError::Alone {
             option: "--seed",
             needed: "--poisson",
-            cause: "only exponential gaps are drawn by chance",
+            cause: "only exponential gaps are random",
             hint: "such as `-i 1ms --poisson --seed 7`",
         }),
         _ => Ok(()),

@@ -39,7 +39,7 @@ pub fn serve(typed: &ServeArgs) -> Result<ServeSpec, RequestError> {
     let key = key(typed)?;
     if let Some(rate) = typed.caps.allow_down.as_ref().filter(|_| key == KeySource::None) {
         let hint = "`latlab keygen lab.key`, then `latlab serve --psk-file lab.key --allow-down RATE`";
-        return Err(value::unusable("--allow-down", rate, "without a key anybody could ask for it", hint));
+        return Err(value::unusable("--allow-down", rate, "without a key any host could request it", hint));
     }
     let end = path::local_end(&typed.end)?;
     let transport = ping::transport(typed.key.transport.as_deref())?;
@@ -123,7 +123,7 @@ fn down(typed: &str) -> Result<u64, RequestError> {
         NetworkRate::Bits(bps) if (1..=most).contains(&bps) => Ok(bps),
         _ => {
             let hint = format!("a rate such as 1Gbit/s, up to {}", human::typed_bit_rate(most));
-            Err(value::unusable(option, typed, "it is no rate in bits that a down-stream can have", hint))
+            Err(value::unusable(option, typed, "it is not a rate in bits per second, or is out of range", hint))
         }
     }
 }
@@ -149,7 +149,7 @@ pub fn agent(typed: AgentArgs) -> Result<(), RequestError> {
     Err(RequestError::Alone {
         option: "agent",
         needed: "--stdio",
-        cause: "it opens no port and speaks on standard input and output alone",
+        cause: "it opens no port and uses standard input and output only",
         hint: "`latlab ping ssh:HOST` starts it where it is needed; a reflector for others is `latlab serve`",
     })
 }

@@ -75,10 +75,10 @@ fn setting(typed: &str) -> Result<Option<SettingSpec>, RequestError> {
     let setting = read(knob, value).map_err(|SettingRefusal { cause, hint }| refuse(cause, hint))?;
     if let Some(name) = interface {
         if !setting.is_of_an_interface() {
-            return Err(refuse(format!("`{knob}` is not about an interface"), format!("`{knob}={value}`")));
+            return Err(refuse(format!("`{knob}` does not belong to an interface"), format!("`{knob}={value}`")));
         }
         if !path::is_interface_name(name) {
-            return Err(refuse(format!("no interface can be named `{name}`"), FORM.into()));
+            return Err(refuse(format!("`{name}` is not a valid interface name"), FORM.into()));
         }
     }
     Ok(Some(SettingSpec { setting, interface: interface.map(str::to_owned), side }))
@@ -126,14 +126,14 @@ fn micros(value: &str) -> Result<u32, SettingRefusal> {
     let longest = defaults::SETTING_MICROS_MAX;
     let read = span(value, 1_000, "microseconds")?;
     let fitting = u32::try_from(read).ok().filter(|us| *us <= longest);
-    fitting.ok_or_else(|| because(format!("it is more than {longest} µs"), "see the unit"))
+    fitting.ok_or_else(|| because(format!("it is more than {longest} µs"), "check the unit"))
 }
 
 fn timer_slack(value: &str) -> Result<u64, SettingRefusal> {
     let longest = u64::from(defaults::SETTING_MICROS_MAX) * 1_000;
     match span(value, 1, "nanoseconds")? {
         0 => Err(because("0 stands for the default slack", "the least is `1ns`")),
-        ns if ns > longest => Err(because(format!("it is more than {longest} ns"), "see the unit")),
+        ns if ns > longest => Err(because(format!("it is more than {longest} ns"), "check the unit")),
         ns => Ok(ns),
     }
 }
@@ -152,12 +152,12 @@ fn idle_states(value: &str) -> Result<IdleStates, SettingRefusal> {
         None if value == "none" => Ok(IdleStates::MaxUs(0)),
         Some(("max-us", us)) => match us.parse() {
             Ok(us) => Ok(IdleStates::MaxUs(us)),
-            Err(_) => Err(because(format!("`{us}` is no whole number of microseconds"), hint)),
+            Err(_) => Err(because(format!("`{us}` is not a whole number of microseconds"), hint)),
         },
         Some(("off", names)) if names.split(',').all(|name| !name.is_empty()) => {
             Ok(IdleStates::Off(names.split(',').map(str::to_owned).collect()))
         }
-        _ => Err(because("it does not say which states are off", hint)),
+        _ => Err(because("it does not name the states to disable", hint)),
     }
 }
 
@@ -168,9 +168,9 @@ fn irqs(value: &str) -> Result<Vec<IrqCpus>, SettingRefusal> {
     for part in value.split(',') {
         let cpus = match part.split_once(':') {
             Some((irq, cpus)) => {
-                let irq = irq.parse().map_err(|_| refuse(format!("`{irq}` is no number of an interrupt")))?;
+                let irq = irq.parse().map_err(|_| refuse(format!("`{irq}` is not the number of an interrupt")))?;
                 if irqs.iter().any(|known| known.irq == irq) {
-                    return Err(refuse(format!("interrupt {irq} stands there twice")));
+                    return Err(refuse(format!("interrupt {irq} is given twice")));
                 }
                 irqs.push(IrqCpus { irq, cpus: Vec::new() });
                 cpus
@@ -199,10 +199,10 @@ fn pairs<T>(
 ) -> Result<Vec<(String, T)>, SettingRefusal> {
     let mut pairs: Vec<(String, T)> = Vec::new();
     for part in value.split(',') {
-        let missing = || because(format!("`{part}` is no `NAME:VALUE`"), "`NAME:VALUE[,NAME:VALUE…]`");
+        let missing = || because(format!("`{part}` is not `NAME:VALUE`"), "`NAME:VALUE[,NAME:VALUE…]`");
         let (name, text) = part.split_once(':').ok_or_else(missing)?;
         if pairs.iter().any(|(known, _)| known == name) {
-            return Err(because(format!("`{name}` stands there twice"), "give each name once"));
+            return Err(because(format!("`{name}` is given twice"), "give each name once"));
         }
         pairs.push((name.to_owned(), read(name, text)?));
     }
@@ -233,7 +233,7 @@ fn parameter(name: &str, text: &str) -> Result<u32, SettingRefusal> {
         (true, "off") => Ok(0),
         (true, _) => Err(because(format!("`{text}` is neither `on` nor `off`"), format!("`{name}:off`"))),
         (false, number) => {
-            number.parse().map_err(|_| because(format!("`{number}` is no whole number"), format!("`{name}:0`")))
+            number.parse().map_err(|_| because(format!("`{number}` is not a whole number"), format!("`{name}:0`")))
         }
     }
 }
@@ -242,7 +242,7 @@ fn size(value: &str, least: u32) -> Result<u32, SettingRefusal> {
     let read = parse_size(value).map_err(|error| because(error.cause, error.hint))?;
     match read {
         bytes if bytes < least => Err(because(format!("the least is `{least}B`"), "such as `9000` or `4MiB`")),
-        bytes if i32::try_from(bytes).is_err() => Err(because("the kernel counts up to 2147483647", "see the unit")),
+        bytes if i32::try_from(bytes).is_err() => Err(because("the kernel counts up to 2147483647", "check the unit")),
         bytes => Ok(bytes),
     }
 }

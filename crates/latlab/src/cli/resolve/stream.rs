@@ -128,7 +128,7 @@ fn nothing_of_answers(typed: &JudgingArgs) -> Result<(), RequestError> {
         Some((option, _)) => Err(RequestError::OutOfPlace {
             option,
             with: "stream".into(),
-            cause: "it is about answers, and the packets of a stream are counted, not answered",
+            cause: "it applies to answers, and the packets of a stream are not answered",
             hint: "leave it out; each 100 ms is an interval of the recording",
         }),
         None => Ok(()),
@@ -189,7 +189,7 @@ fn fits_sockets(transport: TransportKind, typed: &StreamArgs) -> Result<(), Requ
         _ if batches && !transport.properties().sends_batches => Err(RequestError::OutOfPlace {
             option: "--mode batch",
             with: format!("--transport {}", transport.word()),
-            cause: "it is about writers of DDS topics and rings of AF_XDP sockets",
+            cause: "it applies to DDS writers and AF_XDP sockets only",
             hint: "`--mode sendmmsg` or `gso` over UDP, or `--transport dds` or `xdp`",
         }),
         _ => Ok(()),
@@ -199,16 +199,16 @@ fn fits_sockets(transport: TransportKind, typed: &StreamArgs) -> Result<(), Requ
 /// Refuses options that do not apply to a connection.
 fn fits_a_connection(transport: TransportKind, typed: &StreamArgs) -> Result<(), RequestError> {
     let packets = &typed.packets;
-    let by_kernel = "leave it out: over TCP the kernel cuts and joins what it is handed by itself";
-    let no_goal = "leave it out: `--rate max` shows what the path takes";
+    let by_kernel = "omit it: over TCP the kernel forms the segments itself";
+    let no_goal = "omit it: `--rate max` shows what the path carries";
     let udp_only = "leave it out, or measure over UDP";
     let options = [
-        ("--mode sendmmsg", packets.mode == Some(SendMode::Sendmmsg), "it hands over datagrams", by_kernel),
+        ("--mode sendmmsg", packets.mode == Some(SendMode::Sendmmsg), "it sends datagrams", by_kernel),
         ("--mode gso", packets.mode == Some(SendMode::Gso), "it cuts datagrams", by_kernel),
         ("--checksum off", packets.checksum == Some(false), "TCP has no segment without a checksum", udp_only),
-        (DOWN, packets.direction == Some(Direction::Down), "a reflector sends on its own over UDP alone", udp_only),
-        ("--search", !typed.search.search.is_empty(), "a connection loses nothing: it slows down", no_goal),
-        ("--like netperf-udp-stream", typed.like.like.is_some(), "these lines are about UDP", udp_only),
+        (DOWN, packets.direction == Some(Direction::Down), "a reflector sends streams over UDP only", udp_only),
+        ("--search", !typed.search.search.is_empty(), "over TCP packets are not lost: it slows down instead", no_goal),
+        ("--like netperf-udp-stream", typed.like.like.is_some(), "these lines describe UDP", udp_only),
     ];
     match options.into_iter().find(|(_, given, ..)| *given) {
         Some((option, _, cause, hint)) if transport.is_connection_oriented() => {
@@ -247,14 +247,13 @@ fn direction(typed: &PacketArgs) -> Result<Direction, RequestError> {
         ("--mode", typed.mode.is_some_and(|mode| mode != SendMode::Send), "a reflector sends packet by packet"),
         ("--batch", typed.batch.is_some(), "a reflector sends packet by packet"),
         ("--checksum off", typed.checksum == Some(false), "a reflector sends with checksums"),
-        ("--connect", typed.connect, "it is about the sender's sockets, and the other end sends"),
+        ("--connect", typed.connect, "it applies to the sender's sockets, and the other end sends"),
     ];
     if let Some((option, _, cause)) = options.into_iter().find(|(_, given, _)| *given) {
         return Err(RequestError::OutOfPlace { option, with: DOWN.into(), cause, hint: "leave one of them out" });
     }
     if typed.size.len() > 1 {
-        let cause =
-            "with `--direction down` they would take turns, and a reflector holds one down-stream open at a time";
+        let cause = "with `--direction down` they would alternate, but a reflector has one down-stream at a time";
         let hint = "one size for each command, or `size` as a factor of an experiment";
         return Err(value::unusable("--size", typed.size.join(","), cause, hint));
     }
@@ -269,7 +268,7 @@ fn key(typed: &StreamArgs, target: &Target, direction: Direction) -> Result<KeyS
         (Direction::Down, _, KeySource::None) => Err(RequestError::Alone {
             option: DOWN,
             needed: "--psk-file",
-            cause: "a reflector sends to nobody who has not shown the key",
+            cause: "a reflector sends streams only to hosts with its key",
             hint: "`--psk-file FILE` here, and `latlab serve --allow-down RATE --psk-file FILE` there",
         }),
         _ => Ok(key),
@@ -281,17 +280,15 @@ pub(super) fn rate(typed: Option<&str>) -> Result<(Pace, bool), RequestError> {
     let Some(typed) = typed.filter(|typed| *typed != "max") else { return Ok((Pace::Max, false)) };
     let refuse = |cause: &str, hint: &str| Err(value::unusable("--rate", typed, cause, hint));
     if typed.ends_with('%') {
-        return refuse("a share needs a rate to be a share of", "such as `1Gbit/s`, `500kpps` or `max`");
+        return refuse("a share needs a rate", "such as `1Gbit/s`, `500kpps` or `max`");
     }
     let (number, wire) = typed.strip_suffix(":wire").map_or((typed, false), |number| (number, true));
     if number == "max" {
-        return refuse("`max` is as fast as sends go, whatever bits are counted", "leave out `:wire`");
+        return refuse("`max` has no rate that could be counted on the wire", "leave out `:wire`");
     }
     match human::parse_network_rate(number).map_err(|source| value::unreadable("--rate", source))? {
         NetworkRate::Bits(bps) => Ok((Pace::Rate { bps }, wire)),
-        NetworkRate::Packets(_) if wire => {
-            refuse("a packet is a packet, on the wire as before it", "leave out `:wire`")
-        }
+        NetworkRate::Packets(_) if wire => refuse("packets per second are the same on the wire", "leave out `:wire`"),
         NetworkRate::Packets(pps) => Ok((Pace::Packets { pps }, false)),
     }
 }
@@ -331,14 +328,14 @@ pub(super) fn search(
     }
     if typed.search.len() > defaults::SEARCH_GOALS_MAX {
         let most = defaults::SEARCH_GOALS_MAX;
-        let (typed, cause) = (typed.search.join(","), "each of them takes its share of the time");
+        let (typed, cause) = (typed.search.join(","), "each takes its share of the time");
         return Err(value::unusable("--search", typed, cause, format!("at most {most} loss ratios")));
     }
     let mut losses: Vec<f64> = Vec::new();
     for word in &typed.search {
         let loss = loss_ratio(word)?;
         if losses.contains(&loss) {
-            return Err(value::unusable("--search", word, "it stands there twice", "each loss ratio once"));
+            return Err(value::unusable("--search", word, "it is given twice", "each loss ratio once"));
         }
         losses.push(loss);
     }
@@ -353,7 +350,7 @@ fn search_duration(lasting: &StreamStopArgs, sizes: usize) -> Result<Nanos, Requ
     let within = value::span("--duration", typed, defaults::DURATION_MAX)?;
     let cause = match within {
         within if within < least => "it is too short for the trials of a search",
-        within if within > most => "searches of one command take 10 minutes at most, all sizes together",
+        within if within > most => "all searches of one command together take 10 minutes at most",
         within => return Ok(within),
     };
     let hint = format!("from {} up to {}", typed_span(least), typed_span(most));
@@ -368,13 +365,13 @@ fn loss_ratio(typed: &str) -> Result<f64, RequestError> {
         Ok(loss) if loss > 0.0 && !typed.contains('%') => {
             let hint = match loss {
                 loss if loss > 0.5 => format!("`{typed}%`"),
-                loss => format!("`{}` or `{typed}%`, whichever is meant", typed_percent(loss)),
+                loss => format!("write `{}` or `{typed}%`", typed_percent(loss)),
             };
-            Err(value::unusable("--search", typed, "without a `%` it may be a share or a percentage", hint))
+            Err(value::unusable("--search", typed, "without a `%` it is ambiguous", hint))
         }
         Ok(loss) if (0.0..=0.5).contains(&loss) => Ok(loss),
         Ok(_) => Err(value::unusable("--search", typed, "more than half of the packets would be lost", "up to `50%`")),
-        Err(_) => Err(value::unusable("--search", typed, "it is no share of packets", hint)),
+        Err(_) => Err(value::unusable("--search", typed, "it is not a share of packets", hint)),
     }
 }
 
@@ -392,7 +389,7 @@ pub(super) fn search_probes(
             let interval = value::span("--probe", typed, defaults::WARMUP)?;
             if interval < defaults::STREAM_PROBE_INTERVAL_MIN {
                 let least = typed_span(defaults::STREAM_PROBE_INTERVAL_MIN);
-                let cause = "so many probes are a load of their own";
+                let cause = "so many probes would load the path";
                 return Err(value::unusable("--probe", typed, cause, format!("{least} or longer, or `off`")));
             }
             interval

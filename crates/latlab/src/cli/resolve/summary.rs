@@ -118,11 +118,11 @@ fn quantile(typed: &str) -> Result<f64, RequestError> {
         let hint = "between 0 and 1, neither included: `0.99` is the 99th percentile";
         value::unusable("--quantiles", typed, cause, hint)
     };
-    let quantile: f64 = typed.parse().map_err(|_| refuse("it is no number"))?;
+    let quantile: f64 = typed.parse().map_err(|_| refuse("it is not a number"))?;
     match quantile {
         q if q > 0.0 && q < 1.0 => Ok(q),
         q if q.is_finite() => Err(refuse("it does not lie between 0 and 1")),
-        _ => Err(refuse("it is no number")),
+        _ => Err(refuse("it is not a number")),
     }
 }
 

@@ -31,17 +31,17 @@ pub(super) fn target(typed: Option<&str>, protocol: Protocol) -> Result<Target, 
 
 /// Accepts `[USER@]HOST` unchanged, since it may be defined in the ssh configuration, unless ssh would read an option.
 fn ssh(typed: &str, host: &str) -> Result<Target, RequestError> {
-    let hint = "such as `ssh:pi3` or `ssh:user@pi3`; a port or a key file is said in ~/.ssh/config";
+    let hint = "such as `ssh:pi3` or `ssh:user@pi3`; port and key file belong to ~/.ssh/config";
     let refuse = |cause| Err(value::unusable(OPTION, typed, cause, hint));
     let name = host.rsplit_once('@').map_or(host, |(_, name)| name);
     if name.is_empty() || host.starts_with('@') {
         return refuse("it names no host");
     }
     if host.starts_with('-') || name.starts_with('-') {
-        return refuse("ssh would take it for an option");
+        return refuse("ssh would read it as an option");
     }
     if host.chars().any(|sign| sign.is_whitespace() || sign.is_control()) {
-        return refuse("it has a sign that no host name has");
+        return refuse("it has a character that host names cannot have");
     }
     Ok(Target::Ssh { host: host.to_owned() })
 }
@@ -53,7 +53,7 @@ fn command(typed: &str, line: &str) -> Result<Target, RequestError> {
     match shlex::split(line) {
         Some(words) if words.first().is_some_and(|program| !program.is_empty()) => Ok(Target::Command { words }),
         Some(_) => refuse("it names no command"),
-        None => refuse("a quotation mark in it is never closed"),
+        None => refuse("a quotation mark is not closed"),
     }
 }
 
@@ -61,9 +61,9 @@ fn command(typed: &str, line: &str) -> Result<Target, RequestError> {
 pub(super) fn host_and_port<'a>(option: &'static str, typed: &'a str) -> Result<(&'a str, Option<u16>), RequestError> {
     let refuse = |cause: &str| value::unusable(option, typed, cause, FORMS);
     let (host, port) = if let Some(rest) = typed.strip_prefix('[') {
-        let (host, rest) = rest.split_once(']').ok_or_else(|| refuse("the bracket is never closed"))?;
+        let (host, rest) = rest.split_once(']').ok_or_else(|| refuse("the bracket is not closed"))?;
         if !is_v6(host) {
-            return Err(refuse("what stands in brackets is no IPv6 address"));
+            return Err(refuse("the text in brackets is not an IPv6 address"));
         }
         let port = match rest {
             "" => None,
@@ -106,9 +106,9 @@ fn unbracketed(option: &'static str, typed: &str, host: &str, port: &str) -> Req
 
 fn read_port(option: &'static str, typed: &str, port: &str) -> Result<u16, RequestError> {
     let cause = match port.parse::<u32>() {
-        Ok(0) => "port 0 is no port that a packet can be sent to".to_owned(),
+        Ok(0) => "packets cannot be sent to port 0".to_owned(),
         Ok(number) if number <= u32::from(u16::MAX) => return Ok(number as u16),
-        _ => format!("`{port}` is no port"),
+        _ => format!("`{port}` is not a port"),
     };
     Err(value::unusable(option, typed, cause, "ports go from 1 to 65535; IPv6 with a port is written `[V6]:PORT`"))
 }
@@ -125,9 +125,9 @@ fn check_name(host: &str) -> Result<(), &'static str> {
     if host.is_empty() {
         Err("it names no host")
     } else if host.len() > 253 {
-        Err("no host name has more than 253 letters")
+        Err("host names have at most 253 characters")
     } else if host.starts_with('-') || !host.chars().all(known) {
-        Err("it has a sign that no host name has")
+        Err("it has a character that host names cannot have")
     } else {
         Ok(())
     }
@@ -183,16 +183,16 @@ mod tests {
             (":9862", "names no host"),
             ("pi3:0", "port 0"),
             ("[::1]:0", "port 0"),
-            ("pi3:65536", "`65536` is no port"),
+            ("pi3:65536", "`65536` is not a port"),
             ("pi3:", "`` is no port"),
             ("pi3:http", "`http` is no port"),
             ("pi3:-1", "`-1` is no port"),
-            ("[::1", "never closed"),
+            ("[::1", "not closed"),
             ("[pi3]:9862", "no IPv6 address"),
             ("[::1]9862", "only `:PORT`"),
             ("udp://pi3", "`//pi3` is no port"),
-            ("a b", "no host name has"),
-            ("user@pi3", "no host name has"),
+            ("a b", "host names cannot have"),
+            ("user@pi3", "host names cannot have"),
             ("fe80::1%", "no port"),
         ] {
             let error = target(Some(typed), Protocol::Native).expect_err(typed);
@@ -220,11 +220,11 @@ mod tests {
             ("ssh:@pi3", "names no host"),
             ("ssh:-oProxyCommand=reboot", "for an option"),
             ("ssh:pi@-oProxyCommand=reboot", "for an option"),
-            ("ssh:pi3 reboot", "no host name has"),
+            ("ssh:pi3 reboot", "host names cannot have"),
             ("cmd:", "names no command"),
             ("cmd:  ", "names no command"),
             ("cmd:'' x", "names no command"),
-            ("cmd:ip netns 'exec", "never closed"),
+            ("cmd:ip netns 'exec", "not closed"),
         ] {
             let error = target(Some(typed), Protocol::Native).expect_err(typed);
             assert!(error.explain().cause.is_some_and(|text| text.contains(cause)), "{typed}: {error:?}");

@@ -17,13 +17,13 @@ pub(super) fn span(option: &'static str, typed: &str, longest: Nanos) -> Result<
         return Err(unusable(
             option,
             typed,
-            "nothing happens in no time",
+            "it must be longer than 0",
             format!("longer than 0, up to {}", human::typed_span(longest)),
         ));
     }
     if read > longest {
         let cause = format!("it is longer than {}", human::typed_span(longest));
-        return Err(unusable(option, typed, cause, format!("up to {}; see the unit", human::typed_span(longest))));
+        return Err(unusable(option, typed, cause, format!("up to {}; check the unit", human::typed_span(longest))));
     }
     Ok(read)
 }
@@ -171,7 +171,7 @@ impl Explain for RequestError {
                 failure.because(*cause).hint(*hint)
             }
             RequestError::TooMany { limit, cause, hint, .. } => {
-                failure.because(format!("{cause}, and {limit} is the limit")).hint(*hint)
+                failure.because(format!("{cause}; the limit is {limit}")).hint(*hint)
             }
         }
     }

@@ -35,7 +35,7 @@ pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<WakeupJob
         return Err(RequestError::OutOfPlace {
             option: "--half",
             with: "wakeup".into(),
-            cause: "a wake-up is no round trip: there is nothing to halve",
+            cause: "a wake-up is not a round trip",
             hint: "leave it out",
         });
     }
@@ -60,7 +60,7 @@ pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<WakeupJob
     if let (Some(duration), Some(longest)) = (base.stop.duration_ns, intervals.iter().max())
         && *longest > duration
     {
-        let cause = format!("no slot of it lies within {}", human::typed_span(duration));
+        let cause = format!("no wake-up is due within {}", human::typed_span(duration));
         let hint = "a longer `--duration`, or `-n` alone, which lifts it";
         return Err(value::unusable("--interval", human::typed_span(*longest), cause, hint));
     }
@@ -123,7 +123,7 @@ fn ways(typed: &SleepArgs) -> Result<Vec<Via>, RequestError> {
     for word in &typed.via {
         let via = Via::from_word(word).ok_or_else(|| {
             let hint = human::suggestion(word, &words);
-            value::unusable("--via", word, "it is no way to sleep that latlab knows", hint)
+            value::unusable("--via", word, "latlab knows no such way to sleep", hint)
         })?;
         if ways.contains(&via) {
             return Err(value::unusable("--via", word, "it was given twice", "give each way once"));
@@ -149,7 +149,7 @@ fn loads(loads: Vec<LoadSpec>) -> Result<Vec<LoadSpec>, RequestError> {
         Some(load) => Err(value::unusable(
             "--load",
             load.to_string(),
-            "wake-ups are measured on this host alone: there is no path to load",
+            "wake-ups are measured on this host: there is no path to load",
             "`latlab load HOST --load net=…` beside it",
         )),
         None => Ok(loads),
@@ -163,8 +163,8 @@ fn settings(settings: Vec<SettingSpec>) -> Result<Vec<SettingSpec>, RequestError
         Some(spec) => Err(value::unusable(
             "--set",
             spec.to_string(),
-            "wake-ups are measured on this host alone: there is neither a peer nor a path",
-            "governor, cpu-dma-latency, idle-states, timer-slack, irq-affinity and rt-runtime matter here",
+            "wake-ups are measured on this host: there is neither a peer nor a path",
+            "use governor, cpu-dma-latency, idle-states, timer-slack, irq-affinity or rt-runtime",
         )),
         None => Ok(settings),
     }
@@ -215,7 +215,7 @@ pub(super) fn remedy_run(runs: Vec<RunSpec>, typed: &WakeupArgs) -> Result<RunSp
     let duration_ns = run.stop.duration_ns.map(|span| Nanos(span.0 / i64::from(REMEDY_RUNS)));
     let interval = run.schedule().interval().unwrap_or_default();
     if duration_ns.is_some_and(|span| span < interval) {
-        let cause = format!("no slot lies within each of the {REMEDY_RUNS} runs that it is cut into");
+        let cause = format!("it is divided into {REMEDY_RUNS} runs, which are too short for a wake-up");
         let hint = format!(
             "`-d {}` or more, or `-n` alone, which lifts it",
             typed_span(interval.saturating_mul(REMEDY_RUNS.into()))

@@ -29,7 +29,7 @@ fn spec(typed: &XdpArgs, transport: TransportKind, target: &Target) -> Result<Op
     let is_sender = transport == TransportKind::Xdp;
     if typed.queue.is_some() && !is_sender {
         let hint = "add `--transport xdp`, or leave it out";
-        return Err(out_of_place(QUEUE, transport, "it is about an AF_XDP socket of this end", hint));
+        return Err(out_of_place(QUEUE, transport, "it applies to an AF_XDP socket of this end", hint));
     }
     let reflect = match typed.reflect {
         Some(reflect) => fitting(reflect, transport, target)?,
@@ -92,7 +92,7 @@ pub(super) fn not_in_driver(typed: &XdpArgs) -> Result<(), RequestError> {
 
 /// The error of an `option` on sockets of the kernel.
 pub(super) fn no_kernel_socket(option: &'static str) -> RequestError {
-    out_of_place(option, TransportKind::Xdp, "packets leave through no socket of the kernel", "leave it out")
+    out_of_place(option, TransportKind::Xdp, "packets do not pass a socket of the kernel", "leave it out")
 }
 
 /// The error of several flows.

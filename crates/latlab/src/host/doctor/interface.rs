@@ -24,14 +24,14 @@ pub(super) fn check(evidence: &HostEvidence<'_>) -> Vec<Finding> {
 fn link(interface: &InterfaceFacts) -> Option<Finding> {
     let state = interface.state.as_deref().filter(|state| !matches!(*state, "up" | "unknown" | "dormant"))?;
     let name = &interface.name;
-    let fix = format!("sudo ip link set {name} up, or see whether the cable is in");
-    Some(Finding::new(FindingSeverity::Blocker, "link-down", format!("{name} carries nothing: it is {state}"), fix))
+    let fix = format!("sudo ip link set {name} up, or check the cable");
+    Some(Finding::new(FindingSeverity::Blocker, "link-down", format!("{name} carries no packets: it is {state}"), fix))
 }
 
 fn qdisc(interface: &InterfaceFacts) -> Option<Finding> {
     let kind = interface.qdisc.as_deref().filter(|kind| SHAPERS.contains(kind))?;
     let name = &interface.name;
-    let message = format!("packets leave {name} through `{kind}`, which holds them back on purpose");
+    let message = format!("packets leave {name} through the queueing discipline `{kind}`, which delays them");
     let fix = format!("sudo tc qdisc del dev {name} root");
     Some(Finding::new(FindingSeverity::Warning, "qdisc", message, fix))
 }
@@ -44,7 +44,9 @@ fn coalescing(interface: &InterfaceFacts) -> Option<Finding> {
         return Some(Finding::fine(CODE, format!("{name} interrupts at once")));
     }
     let wait = match (state.adaptive_receive, state.receive_us) {
-        (true, _) => "for as long as its driver sees fit, tens of microseconds more or less from run to run".to_owned(),
+        (true, _) => {
+            "for a time that its driver chooses, which differs by tens of microseconds from run to run".to_owned()
+        }
         (false, wait_us) => format!("for up to {wait_us} µs"),
     };
     let severe = state.adaptive_receive || state.receive_us >= COLLECTS_US;
@@ -64,7 +66,7 @@ fn offloads(interface: &InterfaceFacts) -> Option<Finding> {
     }
     let name = &interface.name;
     let message = format!(
-        "{name} joins received segments ({}): one that came waits for its neighbour",
+        "{name} merges received segments ({}): a segment may wait for the next one",
         active.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
     );
     let switches: Vec<_> = active.iter().map(|(_, switch)| format!(" {switch} off")).collect();
@@ -77,7 +79,7 @@ fn ring(interface: &InterfaceFacts) -> Option<Finding> {
     (ring.receive < SHORT_RING && ring.receive_maximum > ring.receive).then(|| {
         let name = &interface.name;
         let message = format!(
-            "{name} has room for {} received packets: at 500,000 a second it overflows after {:.1} ms",
+            "{name} has a receive ring of {} packets: at 500,000 packets/s it overflows after {:.1} ms",
             ring.receive,
             f64::from(ring.receive) / 500.0
         );
@@ -91,7 +93,8 @@ fn stamps(interface: &InterfaceFacts) -> Option<Finding> {
     let is_device = interface.kind.is_none() && interface.name != "lo";
     let lacks = !stamping.receive_hardware || !stamping.transmit_hardware;
     (is_device && lacks).then(|| {
-        let message = format!("no NIC time stamps on {}: what the device adds cannot be told apart", interface.name);
+        let message =
+            format!("no NIC time stamps on {}: the time in the device cannot be measured separately", interface.name);
         Finding::note("no-nic-stamps", message)
     })
 }
@@ -114,7 +117,7 @@ fn past_the_stack(interface: &InterfaceFacts) -> Option<Finding> {
             )
         }
         XdpAbilities { native: false, .. } => {
-            format!("{name} runs XDP programs in the network stack (generic), {at}: `{driver}` has none of its own")
+            format!("{name} runs XDP programs in the network stack (generic), {at}: `{driver}` has no XDP support")
         }
     };
     let (polling, fix) = match (abilities.polled_queues, abilities.defers_interrupts) {

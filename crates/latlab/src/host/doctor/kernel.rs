@@ -129,11 +129,10 @@ fn synchronisation(evidence: &HostEvidence<'_>) -> Option<Finding> {
     if state.synchronised && keeper.is_none_or(|keeper| keeper.synchronised != Some(false)) {
         let bound_ns = keeper.and_then(|keeper| keeper.error_bound_ns());
         let bound_us = bound_ns.map_or(state.maximum_error_us as f64, |bound_ns| bound_ns / 1e3);
-        let name = keeper.map_or("clock in step", |keeper| &keeper.name);
+        let name = keeper.map_or("clock synchronised", |keeper| &keeper.name);
         return Some(Finding::fine(CODE, format!("{name} ±{bound_us:.0} µs")));
     }
-    let message = "nobody keeps CLOCK_REALTIME in step: delays in one direction against another host would be \
-                   wrong by an unknown offset that drifts by some 10 µs a second (round trips are not touched)";
+    let message = "no daemon synchronises CLOCK_REALTIME: one-way delays to another host would be wrong by an unknown offset that drifts by about 10 µs per second (round trips are not affected)";
     Some(Finding::new(FindingSeverity::Note, CODE, message, "sudo systemctl enable --now chrony"))
 }
 
@@ -178,7 +177,7 @@ fn memory_lock(evidence: &HostEvidence<'_>, rights: &Rights) -> Option<Finding> 
     Some(Finding::new(
         if short { FindingSeverity::Blocker } else { FindingSeverity::Note },
         "memory-lock-limit",
-        format!("memory can be locked up to {} KiB only", limit / 1024),
+        format!("at most {} KiB of memory can be locked", limit / 1024),
         "sudo setcap cap_ipc_lock+ep $(command -v latlab)",
     ))
 }
@@ -188,7 +187,7 @@ fn lab(rights: &Rights) -> Option<Finding> {
         Finding::new(
             FindingSeverity::Note,
             "no-lab-right",
-            "no right to build network namespaces: the target `lab` is closed",
+            "no right to make network namespaces: the target `lab` cannot be used",
             "sudo latlab ping lab",
         )
     })

@@ -15,7 +15,7 @@ const DRIFT: f64 = 0.1;
 
 /// Where a Raspberry Pi begins to throttle; other processors do between 90 and 105 °C.
 const HOT_CELSIUS: f64 = 80.0;
-const COOL: &str = "cool it better, or leave longer pauses between runs";
+const COOL: &str = "cool it better, or pause longer between runs";
 
 pub(super) fn check(evidence: &HostEvidence<'_>) -> Vec<Finding> {
     let online = evidence.facts.cpus_online.as_deref().and_then(parse_cpu_list).unwrap_or_default();
@@ -44,9 +44,9 @@ fn one_cpu(evidence: &HostEvidence<'_>, online: &[u16]) -> Option<Finding> {
         return None;
     }
     let (severity, message) = if evidence.intent.waits(WaitMode::Spin) {
-        (FindingSeverity::Blocker, "one CPU only: an end that spins keeps the other from answering")
+        (FindingSeverity::Blocker, "only one CPU: a spinning end keeps the other end from answering")
     } else {
-        (FindingSeverity::Warning, "one CPU only: both ends and the recording take turns on it")
+        (FindingSeverity::Warning, "only one CPU: both ends and the recording share it")
     };
     Some(Finding::new(severity, "one-cpu", message, "measure against another host: latlab ping HOST"))
 }
@@ -101,7 +101,7 @@ fn frequency_drift(evidence: &HostEvidence<'_>) -> Option<Finding> {
     });
     let (share, cpu, before, after) = changes.max_by(|one, other| one.0.total_cmp(&other.0))?;
     let message = format!(
-        "CPU {cpu} ran at {} MHz, and a moment later at {}: what the CPUs do in a round trip takes up to {:.0} % longer",
+        "CPU {cpu} ran at {} MHz, and a moment later at {}: the CPU time of a round trip is up to {:.0} % longer",
         before / 1_000,
         after / 1_000,
         share * 100.0
@@ -118,7 +118,7 @@ fn turbo(evidence: &HostEvidence<'_>) -> Option<Finding> {
     } else {
         "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
     };
-    let message = "turbo is on: how fast a CPU runs depends on how many others work, and on heat";
+    let message = "turbo is on: the clock rate of a CPU depends on the other CPUs and on the temperature";
     Some(Finding::new(FindingSeverity::Note, "turbo", message, fix))
 }
 
@@ -134,7 +134,7 @@ fn idle_states(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let open = states.filter(|(_, state)| !state.disabled && state.exit_latency_us > SHALLOW_US);
     let (cpu, deepest) = open.max_by_key(|(cpu, state)| (state.exit_latency_us, std::cmp::Reverse(*cpu)))?;
     let message = format!(
-        "an idle CPU may take {} µs to wake up (`{}`{}): blocked ends measure that too",
+        "an idle CPU may take {} µs to wake up (`{}`{}): round trips of ends that block include it",
         deepest.exit_latency_us,
         deepest.name,
         used_lately(evidence, cpu, deepest).unwrap_or_default()
@@ -145,11 +145,11 @@ fn idle_states(evidence: &HostEvidence<'_>) -> Option<Finding> {
     Some(Finding::new(severity, "idle-states", message, fix))
 }
 
-/// `, entered 17 times by CPU 0 while we looked`; `None` without an earlier reading.
+/// `, entered 17 times by CPU 0 during this check`; `None` without an earlier reading.
 fn used_lately(evidence: &HostEvidence<'_>, cpu: u16, deepest: &IdleState) -> Option<String> {
     let used = evidence.facts.processor.idle_since(&evidence.earlier?.processor, cpu);
     let used = used.iter().find(|used| used.state.name == deepest.name)?;
-    Some(format!(", entered {} times by CPU {cpu} while we looked", used.entered))
+    Some(format!(", entered {} times by CPU {cpu} during this check", used.entered))
 }
 
 /// Threads of one core share its execution units.
@@ -169,7 +169,7 @@ fn sibling(evidence: &HostEvidence<'_>, cpu: u16) -> Option<Finding> {
     }
     let other = others.first()?;
     let message =
-        format!("CPU {cpu} shares its core with CPU {other}, which is idle now: who runs there slows us down");
+        format!("CPU {cpu} shares its core with CPU {other}, which is idle now: any thread there would slow it down");
     Some(Finding::new(FindingSeverity::Note, "sibling-free", message, fix))
 }
 
@@ -198,7 +198,7 @@ fn isolation(evidence: &HostEvidence<'_>, cpu: u16) -> Option<Finding> {
         return Some(Finding::fine(CODE, format!("CPU {cpu} isolated")));
     }
     let message = format!(
-        "CPU {cpu} is not isolated: the scheduler puts other threads there, and its timer ticks 100 to 1,000 times a second"
+        "CPU {cpu} is not isolated: other threads may run there, and its timer interrupts 100 to 1,000 times per second"
     );
     let fix = format!("boot with isolcpus=managed_irq,domain,{cpu} nohz_full={cpu} rcu_nocbs={cpu}");
     Some(Finding::new(FindingSeverity::Note, CODE, message, fix))
@@ -216,7 +216,7 @@ fn throttled(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let counted = count(&evidence.facts.heat);
     let lately = counted.zip(evidence.earlier.and_then(|earlier| count(&earlier.heat)));
     if let Some((now, before)) = lately.filter(|(now, before)| now > before) {
-        let message = format!("CPUs were slowed down for heat {} times while we looked", now - before);
+        let message = format!("CPUs were slowed down for heat {} times during this check", now - before);
         return Some(Finding::new(FindingSeverity::Blocker, CODE, message, COOL));
     }
     let since_boot = flags.map(|flags| flags.since_boot()).unwrap_or_default();
@@ -248,7 +248,7 @@ fn hot(evidence: &HostEvidence<'_>) -> Option<Finding> {
     if *celsius < HOT_CELSIUS {
         return Some(Finding::fine("hot", format!("{celsius:.0} °C")));
     }
-    let message = format!("{sensor} is at {celsius:.0} °C: soon the CPUs are slowed down");
+    let message = format!("{sensor} is at {celsius:.0} °C: the CPUs will soon be slowed down");
     Some(Finding::new(FindingSeverity::Note, "hot", message, COOL))
 }
 
@@ -410,7 +410,7 @@ mod tests {
             facts
         };
         let look = |now| findings(&counted(now), Some(&counted(4)), Intent { here: &BLOCKING, peer: None });
-        assert!(message(&look(9), "throttled").contains("5 times while we looked"));
+        assert!(message(&look(9), "throttled").contains("5 times during this check"));
         assert_eq!(severity(&look(9), "throttled"), Some(FindingSeverity::Blocker));
         assert!(message(&look(4), "throttled").contains("7 times since boot"));
     }
@@ -422,7 +422,7 @@ mod tests {
             facts.heat.temperatures_celsius = Some([("a".into(), 30.0), ("b".into(), celsius)].into());
             judged(&facts, &BLOCKING)
         };
-        assert_eq!(message(&look(82.4), "hot"), "b is at 82 °C: soon the CPUs are slowed down");
+        assert_eq!(message(&look(82.4), "hot"), "b is at 82 °C: the CPUs will soon be slowed down");
         assert_eq!(message(&look(61.6), "hot"), "62 °C");
         assert_eq!(severity(&look(61.6), "hot"), Some(FindingSeverity::Fine));
     }

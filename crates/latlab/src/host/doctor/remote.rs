@@ -108,9 +108,9 @@ mod tests {
                 "latlab ping cmd:… --fifo 50, or --wait spin",
             ),
             (
-                "choose another CPU, or find out who with `top -1`",
-                "on `ssh:pi@pi3`: choose another CPU, or find out who with `top -1`",
-                "on the far host: choose another CPU, or find out who with `top -1`",
+                "choose another CPU, or find the process with `top -1`",
+                "on `ssh:pi@pi3`: choose another CPU, or find the process with `top -1`",
+                "on the far host: choose another CPU, or find the process with `top -1`",
             ),
         ] {
             assert_eq!(remote_fix(fix, &ssh()), over_ssh);

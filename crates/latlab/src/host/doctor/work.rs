@@ -37,14 +37,14 @@ fn steal(evidence: &HostEvidence<'_>) -> Option<Finding> {
     if share <= STOLEN {
         return Some(Finding::fine("steal", message));
     }
-    let message = format!("{message}: the hypervisor runs other guests while we wait, for milliseconds at a time");
-    let fix = "move to a host with dedicated CPUs, or measure when the neighbours sleep";
+    let message = format!("{message}: the hypervisor runs other guests for milliseconds at a time");
+    let fix = "use a host with dedicated CPUs, or measure when the other guests are idle";
     Some(Finding::new(FindingSeverity::Warning, "steal", message, fix))
 }
 
 fn virtualisation(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let kind = evidence.facts.virtualisation.as_deref().filter(|kind| *kind != "none")?;
-    let message = format!("this is a virtual machine ({kind}): the hypervisor adds delays that nobody here can see");
+    let message = format!("this is a virtual machine ({kind}): the hypervisor adds delays that this host cannot see");
     let ticks = evidence.facts.counters.cpu_ticks.as_ref().map(|ticks| ticks.all);
     let share = ticks.map(|all| all.steal as f64 / (all.busy + all.idle + all.steal).max(1) as f64);
     match share {
@@ -54,7 +54,7 @@ fn virtualisation(evidence: &HostEvidence<'_>) -> Option<Finding> {
             format!("{message}; {:.1} % of its time was stolen since boot", share * 100.0),
             "measure on a host of your own, or on dedicated CPUs",
         )),
-        Some(_) => Some(Finding::note("virtualised", format!("{message}; next to nothing was stolen since boot"))),
+        Some(_) => Some(Finding::note("virtualised", format!("{message}; hardly any time was stolen since boot"))),
         None => Some(Finding::note("virtualised", message)),
     }
 }
@@ -62,8 +62,14 @@ fn virtualisation(evidence: &HostEvidence<'_>) -> Option<Finding> {
 fn busy(evidence: &HostEvidence<'_>, cpu: u16) -> Option<Finding> {
     let share = evidence.activity.as_ref()?.each.get(&cpu)?.busy;
     (share > BUSY).then(|| {
-        let message = format!("CPU {cpu} was {:.0} % busy before we came: we wait for our turn there", share * 100.0);
-        Finding::new(FindingSeverity::Warning, "cpu-busy", message, "choose another CPU, or find out who with `top -1`")
+        let message =
+            format!("CPU {cpu} was {:.0} % busy before the measurement: a thread there has to wait", share * 100.0);
+        Finding::new(
+            FindingSeverity::Warning,
+            "cpu-busy",
+            message,
+            "choose another CPU, or find the process with `top -1`",
+        )
     })
 }
 
@@ -78,14 +84,14 @@ fn load_average(evidence: &HostEvidence<'_>) -> Option<Finding> {
         "load average {lately:.1} on {cpus} CPU(s) over the last minute: a thread that wakes up may wait for a \
          time slice of 1 to 4 ms"
     );
-    Some(Finding::new(severity, "load-average", message, "find out who with `top`, and let them end first"))
+    Some(Finding::new(severity, "load-average", message, "find the processes with `top`, and wait until they end"))
 }
 
 fn memory(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let (available, whole) = (evidence.facts.memory.available_bytes?, evidence.facts.memory_bytes?);
     ((available as f64) < SHORT * whole as f64).then(|| {
         let message = format!(
-            "{} of {} MiB of memory are left: taking pages back from others stops threads for milliseconds",
+            "{} of {} MiB of memory are free: reclaiming pages stops threads for milliseconds",
             human::grouped(available >> 20),
             human::grouped(whole >> 20)
         );
@@ -93,7 +99,7 @@ fn memory(evidence: &HostEvidence<'_>) -> Option<Finding> {
             FindingSeverity::Warning,
             "memory-short",
             message,
-            "latlab ping --mlock, and end what is not needed",
+            "latlab ping --mlock, and end processes that are not needed",
         )
     })
 }
@@ -108,10 +114,7 @@ fn swap(evidence: &HostEvidence<'_>) -> Option<Finding> {
         Finding::new(
             FindingSeverity::Note,
             "swap",
-            format!(
-                "{} MiB of swap are in use: a page brought back from there costs milliseconds",
-                human::grouped(used_mib)
-            ),
+            format!("{} MiB of swap are in use: reading a page back takes milliseconds", human::grouped(used_mib)),
             "latlab ping --mlock",
         )
     })
@@ -130,7 +133,7 @@ fn interrupts(evidence: &HostEvidence<'_>, cpu: u16) -> Option<Finding> {
     }
     let severity = if rate >= MANY { FindingSeverity::Warning } else { FindingSeverity::Note };
     let message = format!(
-        "{} interrupts a second come to CPU {cpu}, most of them {} ({}): each takes it away for some microseconds",
+        "CPU {cpu} handles {} interrupts per second, most of them {} ({}): each takes some microseconds",
         human::grouped(rate.round() as u64),
         busiest.name,
         busiest.interrupt.source
@@ -139,7 +142,7 @@ fn interrupts(evidence: &HostEvidence<'_>, cpu: u16) -> Option<Finding> {
     let pins = evidence.intent.pins();
     let fix = match online.iter().find(|other| !pins.contains(other)) {
         Some(other) => format!("echo {other} | sudo tee /proc/irq/{}/smp_affinity_list", busiest.name),
-        None => "measure on another CPU: no other is left that the interrupts could go to".into(),
+        None => "measure on another CPU: there is none to move the interrupts to".into(),
     };
     Some(Finding::new(severity, "irqs-on-cpu", message, fix))
 }
@@ -251,7 +254,7 @@ mod tests {
         let found = look(1, &counted(500_000_000, 1_100, 900));
         assert!(
             message(&found, "irqs-on-cpu")
-                .starts_with("2,000 interrupts a second come to CPU 1, most of them 41 (PCI-MSI")
+                .starts_with("CPU 1 handles 2,000 interrupts per second, most of them 41 (PCI-MSI")
         );
         assert_eq!(found[0].fix.as_deref(), Some("echo 0 | sudo tee /proc/irq/41/smp_affinity_list"));
         assert_eq!(severity(&found, "irqs-on-cpu"), Some(FindingSeverity::Warning));

@@ -100,7 +100,7 @@ fn parse_ntp(text: &str) -> Result<ClockKeeper, String> {
     let pairs = text.split([',', '\n']).filter_map(|pair| pair.trim().split_once('='));
     let values: BTreeMap<&str, &str> = pairs.collect();
     if values.is_empty() {
-        return Err(format!("`ntpq` said `{}`", text.lines().next().unwrap_or_default()));
+        return Err(format!("`ntpq` printed `{}`", text.lines().next().unwrap_or_default()));
     }
     let number = |name: &str| values.get(name)?.parse::<f64>().ok();
     let nanos = |name: &str| number(name).map(|millis| millis * 1e6);
@@ -177,7 +177,7 @@ fn output(name: &str, mut running: ChildGuard, deadline: Instant) -> ProgramOutp
         Some(Ok(_)) => {
             ProgramOutput::Failed(format!("`{name}` failed: {}", text.lines().next().unwrap_or("it said nothing")))
         }
-        _ => ProgramOutput::Failed(format!("`{name}` printed no text")),
+        _ => ProgramOutput::Failed(format!("`{name}` printed something that is not text")),
     }
 }
 

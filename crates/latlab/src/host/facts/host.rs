@@ -76,7 +76,7 @@ pub(super) fn virtualisation(root: &HostRoot) -> Result<String, String> {
     let known = makers.iter().find(|(name, _)| maker.contains(name) || product.contains(name));
     match (virtual_cpu, known) {
         (true, Some((_, kind))) => Ok((*kind).into()),
-        (true, None) => Ok(hypervisor_of_clock(root).unwrap_or("a hypervisor that does not say its name").into()),
+        (true, None) => Ok(hypervisor_of_clock(root).unwrap_or("a hypervisor without a name").into()),
         // Physical machines of Amazon and Microsoft name the maker without the flag, which only x86 has.
         (false, Some((_, kind))) if value_of(&cpus, "flags").is_none() => Ok((*kind).into()),
         (false, _) => Ok("none".into()),
@@ -96,7 +96,7 @@ fn load_average(root: &HostRoot) -> Result<[f64; 3], String> {
     let mut numbers = text.split(' ').map_while(|word| word.parse::<f64>().ok());
     match (numbers.next(), numbers.next(), numbers.next()) {
         (Some(one), Some(five), Some(fifteen)) => Ok([one, five, fifteen]),
-        _ => Err(format!("/proc/loadavg: `{text}` holds no three numbers")),
+        _ => Err(format!("/proc/loadavg: `{text}` does not begin with three numbers")),
     }
 }
 

@@ -84,7 +84,7 @@ fn topology(root: &HostRoot) -> Result<ByCpu<CpuTopology>, String> {
         (topology != CpuTopology::default()).then_some((cpu, topology))
     };
     let topology: ByCpu<CpuTopology> = cpus(root).into_iter().filter_map(topology_of).collect();
-    if topology.is_empty() { Err("the kernel does not tell where its CPUs sit".into()) } else { Ok(topology) }
+    if topology.is_empty() { Err("the kernel does not report the CPU topology".into()) } else { Ok(topology) }
 }
 
 /// Intel's own driver has a switch that disables, all others one that enables.
@@ -195,7 +195,7 @@ fn temperatures(root: &HostRoot) -> Result<BTreeMap<String, f64>, String> {
             found.extend(celsius(&format!("{prefix}_input")).map(|celsius| (format!("{name} {label}"), celsius)));
         }
     }
-    if found.is_empty() { Err("the kernel knows no sensor that answers".into()) } else { Ok(found) }
+    if found.is_empty() { Err("no temperature sensor answers".into()) } else { Ok(found) }
 }
 
 fn throttle_counts(root: &HostRoot) -> Result<ByCpu<u64>, String> {
@@ -220,9 +220,9 @@ fn firmware_throttling(root: &HostRoot) -> Result<FirmwareThrottling, String> {
     let devices = systems.flat_map(below).chain(top.iter().cloned());
     let firmware = devices.filter(|path| path.ends_with("firmware"));
     let text = firmware.map(|path| root.text(&format!("{path}/get_throttled"))).find_map(Result::ok);
-    let text = text.ok_or("no firmware here tells of throttling (only that of a Raspberry Pi does)")?;
+    let text = text.ok_or("the firmware does not report throttling (only that of a Raspberry Pi does)")?;
     let bits = u32::from_str_radix(text.trim_start_matches("0x"), 16);
-    bits.map(FirmwareThrottling).map_err(|_| format!("get_throttled: `{text}` is no hexadecimal number"))
+    bits.map(FirmwareThrottling).map_err(|_| format!("get_throttled: `{text}` is not a hexadecimal number"))
 }
 
 #[cfg(test)]

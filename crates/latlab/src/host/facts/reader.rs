@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// The reason for facts that come from system calls and programs, if the host is a directory of files.
-pub(super) const NOT_THIS_HOST: &str = "only the files of this host are at hand";
+pub(super) const NOT_THIS_HOST: &str = "only the files of this host can be read";
 
 /// How long reading all facts may take. Files of the kernel answer within microseconds; a broken driver, a machine with
 /// thousands of interrupts, or a program that hangs must not delay a measurement.
@@ -23,7 +23,7 @@ impl FactReader {
 
     /// The result of `read`; the reason of an error is kept under the name of the field.
     pub(super) fn fact<T>(&mut self, field: &str, read: impl FnOnce() -> Result<T, String>) -> Option<T> {
-        let fact = if self.left().is_zero() { Err("there was no time left to ask".into()) } else { read() };
+        let fact = if self.left().is_zero() { Err("there was no time left to read it".into()) } else { read() };
         fact.map_err(|reason| self.unknown.insert(field.into(), reason)).ok()
     }
 
@@ -57,6 +57,6 @@ mod tests {
     fn nothing_is_read_after_the_deadline() {
         let mut late = FactReader::new(Instant::now() - PATIENCE);
         assert_eq!(late.fact("a.field", || -> Result<(), String> { panic!("read") }), None);
-        assert_eq!(late.reasons()["a.field"], "there was no time left to ask");
+        assert_eq!(late.reasons()["a.field"], "there was no time left to read it");
     }
 }

@@ -106,7 +106,7 @@ fn hypervisors_are_distinguished_from_physical_machines() {
     let guest = metal.with("proc/cpuinfo", "flags : fpu hypervisor\n");
     assert_eq!(virtualisation(&guest.root).as_deref(), Ok("kvm (amazon ec2)"));
     let nameless = FakeHost::new().with("proc/cpuinfo", "flags : hypervisor\n");
-    assert_eq!(virtualisation(&nameless.root).as_deref(), Ok("a hypervisor that does not say its name"));
+    assert_eq!(virtualisation(&nameless.root).as_deref(), Ok("a hypervisor without a name"));
     let clock = "sys/devices/system/clocksource/clocksource0/available_clocksource";
     let known_by_its_clock = nameless.with(clock, "tsc kvm-clock acpi_pm\n");
     assert_eq!(virtualisation(&known_by_its_clock.root).as_deref(), Ok("kvm"));

@@ -193,7 +193,7 @@ impl Search<'_> {
         if changes.is_empty() {
             let knob = self.spec.setting.knob();
             return Err(self.absent(
-                "the kernel does not tell through which interface the path leaves",
+                "the interface of the path is not known",
                 format!("name it: `{knob}:eth0={}`", self.spec.setting),
             ));
         }

@@ -167,7 +167,7 @@ fn restore_at(entry: &JournalRecord, root: &HostRoot) -> Restoration {
         Some(namespace) => inside(&namespace, work),
         // The interface and its settings ended with the namespace.
         None if entry.knob.is_of_interface() => {
-            Ok(Restoration::Changed { found: "nobody lives in its network namespace any more".into() })
+            Ok(Restoration::Changed { found: "its network namespace has no process any more".into() })
         }
         None => Err(io::Error::new(io::ErrorKind::NotFound, "its network namespace cannot be found")),
     };

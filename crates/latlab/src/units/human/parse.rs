@@ -55,7 +55,7 @@ pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
         "h" => 3_600_000_000_000,
         "" if number.is_zero() => 1,
         "" => return Err(refuse("the unit is missing".into())),
-        other => return Err(refuse(format!("`{other}` is no unit of time"))),
+        other => return Err(refuse(format!("`{other}` is not a unit of time"))),
     };
     let nanos = number.times(scale).map_err(|_| refuse("it is finer than a nanosecond".into()))?;
     i64::try_from(nanos).map(Nanos).map_err(|_| refuse("it is longer than 292 years".into()))
@@ -70,7 +70,7 @@ pub fn parse_count(text: &str) -> Result<u64, ParseError> {
         "k" => 1_000,
         "M" => 1_000_000,
         "G" => 1_000_000_000,
-        other => return Err(refuse(format!("`{other}` is no multiple of a count"))),
+        other => return Err(refuse(format!("`{other}` is not a multiplier of a count"))),
     };
     let count = number.times(scale).map_err(|_| refuse("it is not a whole number".into()))?;
     u64::try_from(count).map_err(|_| refuse(format!("it is more than {}", u64::MAX)))
@@ -86,7 +86,7 @@ pub fn parse_size(text: &str) -> Result<u32, ParseError> {
         "M" | "MB" => 1_000_000,
         "KiB" => 1 << 10,
         "MiB" => 1 << 20,
-        other => return Err(refuse(format!("`{other}` is no unit of size"))),
+        other => return Err(refuse(format!("`{other}` is not a unit of size"))),
     };
     let size = number.times(scale).map_err(|_| refuse("it is not a whole number of bytes".into()))?;
     u32::try_from(size).map_err(|_| refuse(format!("it is more than {}", u32::MAX)))
@@ -97,7 +97,7 @@ pub fn parse_percent(text: &str) -> Result<f64, ParseError> {
     let refuse = |cause: String| ParseError::new("ratio", text, cause, PERCENT_HINT);
     let (number, unit) = split(text).map_err(refuse)?;
     match unit {
-        "" if number.as_f64() > 1.0 => Err(refuse("without a `%` it is more than the whole".into())),
+        "" if number.as_f64() > 1.0 => Err(refuse("without a `%` it is more than 1".into())),
         "" => Ok(number.as_f64()),
         "%" => Ok(number.as_f64() / 100.0),
         other => Err(refuse(format!("`{other}` is not `%`"))),
@@ -163,7 +163,7 @@ fn decimal(text: &str) -> Result<Decimal, String> {
     let digits = whole.replace('_', "") + &fraction;
     let significant = digits.trim_start_matches('0');
     if significant.len() > 30 || fraction.len() > 30 {
-        return Err("it has more digits than any use of it".into());
+        return Err("it has too many digits".into());
     }
     let digits = if significant.is_empty() { Ok(0) } else { significant.parse::<u128>() };
     Ok(Decimal { digits: digits.map_err(|_| "it does not begin with a number")?, fraction: fraction.len() as u32 })
@@ -179,7 +179,7 @@ pub fn parse_cpus(text: &str, highest: u16) -> Result<Vec<u16>, ParseError> {
     let number = |text: &str| match text.trim().parse::<u16>() {
         Ok(cpu) if cpu <= highest && !text.trim().starts_with('+') => Ok(cpu),
         Ok(cpu) if cpu > highest => Err(refuse(format!("the highest CPU number is {highest}"))),
-        _ => Err(refuse(format!("`{}` is no CPU number", text.trim()))),
+        _ => Err(refuse(format!("`{}` is not a CPU number", text.trim()))),
     };
     let mut cpus = Vec::new();
     for part in text.split(',') {
@@ -192,7 +192,7 @@ pub fn parse_cpus(text: &str, highest: u16) -> Result<Vec<u16>, ParseError> {
     }
     cpus.sort_unstable();
     match cpus.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(refuse(format!("CPU {} stands in it twice", pair[0]))),
+        Some(pair) => Err(refuse(format!("CPU {} occurs twice", pair[0]))),
         None => Ok(cpus),
     }
 }
@@ -364,7 +364,7 @@ mod tests {
             ("+1", "`+1` is no CPU number"),
             ("1.5", "`1.5` is no CPU number"),
             ("3-1", "goes down"),
-            ("0-2,1", "CPU 1 stands in it twice"),
+            ("0-2,1", "CPU 1 occurs twice"),
             ("+1023", "`+1023` is no CPU number"),
             ("1024", "highest CPU number is 1023"),
             ("99999", "`99999` is no CPU number"),

@@ -31,7 +31,7 @@ pub fn parse_network_rate(text: &str) -> Result<NetworkRate, ParseError> {
         (Some(scale), _) => whole(scale).map(NetworkRate::Bits),
         (None, Some(scale)) => whole(scale).map(NetworkRate::Packets),
         (None, None) if unit.is_empty() => Err(refuse("the unit is missing".into())),
-        (None, None) => Err(refuse(format!("`{unit}` is no unit of a network's rate"))),
+        (None, None) => Err(refuse(format!("`{unit}` is not a unit of a network rate"))),
     }
 }
 
@@ -113,7 +113,7 @@ pub fn parse_byte_rate(text: &str) -> Result<f64, ParseError> {
     match BYTES.into_iter().find(|(name, _)| *name == unit) {
         Some((_, scale)) => Ok(number.as_f64() * scale),
         None if unit.is_empty() => Err(refuse("the unit is missing".into())),
-        None => Err(refuse(format!("`{unit}` is no unit of bytes a second"))),
+        None => Err(refuse(format!("`{unit}` is not a unit of bytes per second"))),
     }
 }
 

@@ -46,14 +46,14 @@ pub(super) fn left_out(
     let mut combinations = Vec::new();
     let rows = field.as_ref().map(Field::tables).transpose()?.unwrap_or_default();
     if let Some(first) = rows.first().filter(|_| rows.len() > defaults::CONDITIONS_MAX) {
-        let cause = format!("{} combinations are left out, and {} is the limit", rows.len(), defaults::CONDITIONS_MAX);
+        let cause = format!("{} combinations are excluded; the limit is {}", rows.len(), defaults::CONDITIONS_MAX);
         return Err(file.error(first.at, cause, "leave out levels instead"));
     }
     for row in rows {
         let levels = levels(file, row.table, factors)?;
         if levels.is_empty() {
-            let hint = "name the factors that must not meet";
-            return Err(file.error(row.at, "this leaves out every condition", hint));
+            let hint = "list the factors that must not be combined";
+            return Err(file.error(row.at, "this excludes every condition", hint));
         }
         combinations.push(levels);
     }
@@ -116,7 +116,7 @@ impl<'a> CommandLines<'a> {
         }
         let longest = self.options(chosen).max_by_key(|option| bytes(option));
         let cause =
-            format!("the options of a condition have {all} bytes, and {} is the limit", defaults::CONDITION_MAX_BYTES);
+            format!("the options of a condition have {all} bytes; the limit is {}", defaults::CONDITION_MAX_BYTES);
         Err(self.file.error(longest.map_or(0, |option| option.at), cause, "shorten its values"))
     }
 
@@ -134,7 +134,9 @@ impl<'a> CommandLines<'a> {
         let separator = targets.peek().map(|_| "--".to_owned());
         let typed = command.chain(options).chain(separator).chain(targets);
         let cli = cli::parse(typed.map(Into::into)).map_err(|page| match page.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::request("a condition is no question"),
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                Failure::request("a condition cannot be help or version")
+            }
             _ => error::of(&page),
         })?;
         match &cli.command {

@@ -73,14 +73,14 @@ fn stop_rule(
         (None, None) => Ok(None),
         (None, Some(RunsCap { at, .. })) => {
             let hint = "leave it out, or write `runs = \"until p99 ±3%\"`";
-            Err(file.error(at, "`max-runs` is the cap of a rule, and `runs` is a number", hint))
+            Err(file.error(at, "`max-runs` limits a rule, but `runs` is a number", hint))
         }
         (Some(UntilRule { at, .. }), None) => {
-            let cause = "`runs = \"until …\"` needs `max-runs`: intervals may never become so narrow";
+            let cause = "`runs = \"until …\"` needs `max-runs`: intervals may never become narrow enough";
             Err(file.error(at, cause, "such as `max-runs = 60`, per condition"))
         }
         (Some(_), Some(RunsCap { most, at })) if most < defaults::UNTIL_RUNS_MIN => {
-            let cause = format!("{most} runs do not know how wide their interval should be");
+            let cause = format!("with {most} runs the width of the interval is not known");
             Err(file.error(at, cause, format!("{} or more", defaults::UNTIL_RUNS_MIN)))
         }
         (Some(UntilRule { statistic, half_width, .. }), Some(RunsCap { most, .. })) => {
@@ -97,7 +97,7 @@ impl Field<'_, '_, '_> {
         let error = || {
             let cause = match scalar(self.value.get_ref()) {
                 Some(typed) => format!("`{}` cannot be `{typed}`", self.key),
-                None => format!("`{}` is no number", self.key),
+                None => format!("`{}` is not a number", self.key),
             };
             self.error(cause, format!("a whole number from {least} to {most}"))
         };
@@ -121,7 +121,7 @@ impl Field<'_, '_, '_> {
             return Ok(span);
         }
         let most = human::typed_span(defaults::PAUSE_MAX);
-        Err(self.error(format!("`{}` is longer than {most}", self.key), "see the unit"))
+        Err(self.error(format!("`{}` is longer than {most}", self.key), "check the unit"))
     }
 
     fn between(&self) -> Result<BetweenBlocks, FileError> {
@@ -136,7 +136,7 @@ impl Field<'_, '_, '_> {
                     return Ok(BetweenBlocks::Pause(span));
                 }
                 let most = human::typed_span(defaults::PAUSE_MAX);
-                Err(self.error("a pause is no longer than that, and no shorter than nothing", format!("up to {most}")))
+                Err(self.error("the length of the pause is out of range", format!("up to {most}")))
             }
             _ => Err(self.error(format!("`{}` cannot be `{}`", self.key, self.text()?), FORMS)),
         }
@@ -150,7 +150,7 @@ impl Field<'_, '_, '_> {
             return Err(malformed(format!("`runs` cannot be `{text}`")));
         };
         if !(*statistic == "mean" || is_quantile(statistic)) {
-            return Err(malformed(format!("the width of `{statistic}` cannot be looked at: `mean` or a quantile can")));
+            return Err(malformed(format!("the width of `{statistic}` is not available: use `mean` or a quantile")));
         }
         let width = width.concat();
         let share = width.strip_prefix('±').or_else(|| width.strip_prefix("+-"));
@@ -159,7 +159,7 @@ impl Field<'_, '_, '_> {
         if half_width > 0.0 && half_width < 1.0 {
             return Ok(UntilRule { statistic: (*statistic).into(), half_width, at: self.at });
         }
-        Err(malformed(format!("no interval can be asked to be ±{} wide", human::typed_percent(half_width))))
+        Err(malformed(format!("an interval cannot be ±{} wide", human::typed_percent(half_width))))
     }
 }
 
@@ -186,7 +186,7 @@ pub(super) fn contrasts(
     let tables = field.tables()?;
     if tables.len() > defaults::CONTRASTS_MAX {
         let cause = format!("{} comparisons are more than {}", tables.len(), defaults::CONTRASTS_MAX);
-        return Err(field.error(cause, "name those that the experiment is about"));
+        return Err(field.error(cause, "list the ones that you need"));
     }
     tables.into_iter().map(|table| contrast(file, kind, &table, factors)).collect()
 }
@@ -224,7 +224,7 @@ fn metric(field: &Field<'_, '_, '_>, kind: Kind) -> Result<Metric, FileError> {
     let text = field.text()?;
     let error = || {
         let known: Vec<&str> = kind.metrics().iter().map(|metric| metric.name()).collect();
-        field.error(format!("`{text}` is no metric of a {}", kind.word()), suggestion(text, &known))
+        field.error(format!("`{text}` is not a metric of a {}", kind.word()), suggestion(text, &known))
     };
     Metric::from_name(text).filter(|metric| kind.metrics().contains(metric)).ok_or_else(error)
 }
@@ -233,15 +233,15 @@ fn statistic(field: &Field<'_, '_, '_>) -> Result<String, FileError> {
     let text = field.text()?.trim();
     match parse_estimand(None, text) {
         Ok(_) if text.split_whitespace().count() == 1 => Ok(text.into()),
-        Ok(_) => Err(field.error(format!("`{text}` is no statistic of a run"), STATISTIC_HINT)),
-        Err(error) => Err(field.error(format!("`{text}` is no statistic of a run: {}", error.cause), error.hint)),
+        Ok(_) => Err(field.error(format!("`{text}` is not a statistic of a run"), STATISTIC_HINT)),
+        Err(error) => Err(field.error(format!("`{text}` is not a statistic of a run: {}", error.cause), error.hint)),
     }
 }
 
 /// `{ load = "none" }`: factors of this file, with values of this file.
 fn baseline(field: &Field<'_, '_, '_>, factors: &[Factor]) -> Result<Factors, FileError> {
     let Some(table) = field.value.get_ref().as_table() else {
-        return Err(field.error("`baseline` is no table of factors", "such as `baseline = { load = \"none\" }`"));
+        return Err(field.error("`baseline` is not a table of factors", "such as `baseline = { load = \"none\" }`"));
     };
     levels(field.file, table, factors)
 }

@@ -56,7 +56,7 @@ impl<'a> FileText<'a> {
     pub(super) fn parse(self) -> Result<DeTable<'a>, FileError> {
         DeTable::parse(self.text).map(Spanned::into_inner).map_err(|error| {
             let at = error.span().unwrap_or_default().start;
-            let cause = format!("it is no TOML: {}", error.message());
+            let cause = format!("it is not valid TOML: {}", error.message());
             self.error(at, cause, "docs/experiments.md has an example of every key")
         })
     }
@@ -111,12 +111,12 @@ impl<'t, 'i> Field<'_, 't, 'i> {
 
     pub(super) fn text(&self) -> Result<&'t str, FileError> {
         let kind = self.value.get_ref().type_str();
-        let error = || self.error(format!("`{}` is no text but of the type {kind}", self.key), "put it in quotes");
+        let error = || self.error(format!("`{}` is of type {kind}, not text", self.key), "put it in quotes");
         self.value.get_ref().as_str().ok_or_else(error)
     }
 
     pub(super) fn table(&self) -> Result<&'t DeTable<'i>, FileError> {
-        let error = || self.error(format!("`{}` is no table", self.key), format!("write `[{}]`", self.key));
+        let error = || self.error(format!("`{}` is not a table", self.key), format!("write `[{}]`", self.key));
         self.value.get_ref().as_table().ok_or_else(error)
     }
 
@@ -126,7 +126,7 @@ impl<'t, 'i> Field<'_, 't, 'i> {
         };
         let tables = self.value.get_ref().as_array().and_then(|rows| rows.iter().map(table).collect());
         let hint = || format!("write `[[{}]]` above it", self.key);
-        tables.ok_or_else(|| self.error(format!("`{}` is no list of tables", self.key), hint()))
+        tables.ok_or_else(|| self.error(format!("`{}` is not a list of tables", self.key), hint()))
     }
 }
 

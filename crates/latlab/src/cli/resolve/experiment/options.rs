@@ -92,7 +92,7 @@ impl KnownOptions {
             return Ok(*form);
         }
         if field.key == TARGET && has_target {
-            return Err(field.key_error("`target` is no option", "write `target = …` above all tables"));
+            return Err(field.key_error("`target` is not an option", "write `target = …` above all tables"));
         }
         if !NOT_OF_A_CONDITION.contains(&field.key) {
             let target = has_target.then_some(TARGET);
@@ -101,10 +101,10 @@ impl KnownOptions {
         }
         let hint = match field.key {
             "try-remedies" => "leave it out: `via`, `set` and `fifo` are factors".into(),
-            "break" => "leave it out: a run that a late wake-up ended cannot be compared".into(),
+            "break" => "omit it: a run that a late wake-up ended cannot be compared".into(),
             key => format!("leave it out, or give it to `latlab run`: `--{key}`"),
         };
-        Err(field.key_error(format!("`{}` is not for a condition to say", field.key), hint))
+        Err(field.key_error(format!("`{}` cannot be set in a condition", field.key), hint))
     }
 
     /// The options that all conditions have in common.
@@ -124,9 +124,8 @@ impl KnownOptions {
         let form = self.form(field, "factors")?;
         let key = field.key;
         let Some(values) = field.value.get_ref().as_array() else {
-            let hint =
-                format!("such as `{key} = [\"…\", \"…\"]`; what all conditions have in common stands in `[base]`");
-            return Err(field.key_error(format!("the factor `{key}` is no array of values"), hint));
+            let hint = format!("such as `{key} = [\"…\", \"…\"]`; options common to all conditions belong to `[base]`");
+            return Err(field.key_error(format!("the factor `{key}` is not an array of values"), hint));
         };
         if values.is_empty() {
             let hint = "give it one value for each condition, or leave it out";
@@ -167,7 +166,7 @@ impl KnownOptions {
                 left_out(CLOSED)
             }
             DeValue::Array(_) if !form.repeats => {
-                return Err(field.error(format!("`{key}` takes one value"), "several of them are a factor"));
+                return Err(field.error(format!("`{key}` takes one value"), "several values belong to a factor"));
             }
             value => {
                 let text = scalar(value).ok_or_else(|| self.wrong_type(field))?;
@@ -199,7 +198,7 @@ fn refuse_too_many(file: FileText<'_>, fields: &[Field<'_, '_, '_>]) -> Result<(
     }
     let at = fields.first().map_or(0, |field| field.at);
     let count = u64::try_from(conditions).map_or_else(|_| "far too many".into(), grouped);
-    let cause = format!("these factors make {count} conditions, and {} is the limit", defaults::CONDITIONS_MAX);
+    let cause = format!("these factors make {count} conditions; the limit is {}", defaults::CONDITIONS_MAX);
     Err(file.error(at, cause, "every combination is a condition: leave out factors or values"))
 }
 
@@ -210,7 +209,7 @@ pub(super) fn levels(file: FileText<'_>, table: &DeTable<'_>, factors: &[Factor]
         let key = field.key;
         let Some(factor) = factors.iter().find(|factor| factor.key == key) else {
             let known: Vec<&str> = factors.iter().map(|factor| factor.key.as_str()).collect();
-            return Err(field.key_error(format!("`{key}` is no factor"), suggestion(key, &known)));
+            return Err(field.key_error(format!("`{key}` is not a factor"), suggestion(key, &known)));
         };
         let typed = match field.value.get_ref() {
             DeValue::Boolean(on) => Some(on.to_string()),

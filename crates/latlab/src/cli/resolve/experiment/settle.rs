@@ -88,27 +88,27 @@ fn kind(file: FileText<'_>, field: Option<Field<'_, '_, '_>>) -> Result<Kind, Fi
         return Err(file.error(0, "the experiment has no `kind`", "write `kind = \"ping\"` above all tables"));
     };
     let Some(word) = field.value.get_ref().as_str() else {
-        return Err(field.error("`kind` is no text", "write `kind = \"ping\"`"));
+        return Err(field.error("`kind` is not text", "write `kind = \"ping\"`"));
     };
-    let error = || field.error(format!("`{word}` is no kind"), suggestion(word, &Kind::ALL.map(Kind::word)));
+    let error = || field.error(format!("`{word}` is not a kind of run"), suggestion(word, &Kind::ALL.map(Kind::word)));
     Kind::ALL.into_iter().find(|kind| kind.word() == word).ok_or_else(error)
 }
 
 fn experiment_name(field: &Field<'_, '_, '_>) -> Result<String, FileError> {
     match field.value.get_ref().as_str().map(str::trim) {
         Some(name) if !name.is_empty() && !name.contains(['\n', '\r']) => Ok(name.to_owned()),
-        _ => Err(field.error("`name` is no line of text", "a few words in quotes, or leave it out")),
+        _ => Err(field.error("`name` is not a line of text", "a few words in quotes, or leave it out")),
     }
 }
 
 fn target(kind: Kind, field: &Field<'_, '_, '_>) -> Result<OptionValue, FileError> {
     if !kind.has_target() {
-        let cause = format!("a `{}` has no target: it is about this host", kind.word());
+        let cause = format!("a `{}` has no target: it measures this host", kind.word());
         return Err(field.error(cause, "leave it out"));
     }
     let Some(text) = field.value.get_ref().as_str() else {
         let hint = "such as `\"local\"`; several targets are a factor: `[factors]`";
-        return Err(field.error("`target` is no text", hint));
+        return Err(field.error("`target` is not text", hint));
     };
     let at = field.value.span().start;
     Ok(OptionValue { key: TARGET.into(), text: text.into(), words: vec![text.into()], at })
@@ -128,8 +128,8 @@ fn refuse_too_many_runs(
     let at = table.get("design").map_or(0, |value| value.span().start);
     let (conditions, limit) = (grouped(conditions as u64), grouped(defaults::EXPERIMENT_RUNS_MAX));
     let cause = match runs <= defaults::EXPERIMENT_RUNS_MAX {
-        true => format!("that are {} blocks, and {} is the limit", design.blocks_at_most(), defaults::BLOCKS_MAX),
-        false => format!("that are {} runs of {conditions} {noun}, and {limit} is the limit", grouped(runs)),
+        true => format!("the file asks for {} blocks; the limit is {}", design.blocks_at_most(), defaults::BLOCKS_MAX),
+        false => format!("the file asks for {} runs of {conditions} {noun}; the limit is {limit}", grouped(runs)),
     };
     Err(file.error(at, cause, "fewer `runs`, `blocks` or conditions"))
 }
