@@ -16,14 +16,15 @@ use rustix::termios::tcgetwinsize;
 
 use crate::diagnostics::{Caveat, Colour, Failure, Severity, in_words};
 use crate::plan::defaults::{PLOT_WIDTH, PLOT_WIDTHS};
+use crate::report::text::wrap;
 use crate::session::random_bytes;
 
 /// Which messages reach stderr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
-    /// Errors only.
+    /// Warnings and errors.
     Quiet,
-    /// Progress, notes and warnings too.
+    /// Progress and notes too.
     #[default]
     Usual,
     /// Details too: `--verbose`.
@@ -109,7 +110,7 @@ impl Console {
         Console {
             verbosity,
             data_screen: screen(io::stdout().is_terminal()).measured(io::stdout(), columns.as_deref()),
-            message_screen: screen(io::stderr().is_terminal()),
+            message_screen: screen(io::stderr().is_terminal()).measured(io::stderr(), columns.as_deref()),
             data: Mutex::new(Box::new(io::stdout())),
             talking: Mutex::new(Box::new(io::stderr())),
         }
@@ -163,7 +164,7 @@ impl Console {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(Failure::world("cannot write the results to stdout")
                     .because(in_words(&error))
-                    .hint("give stdout to a place that takes them, such as another file system"))
+                    .hint("redirect stdout to another file system"))
             }
             _ => Ok(()),
         }
@@ -201,27 +202,23 @@ impl Console {
 
     /// A warning, with a hint if there is a remedy.
     pub fn warning(&self, text: &str, hint: Option<&str>) {
-        if self.verbosity >= Verbosity::Usual {
-            self.say(Mark::Warning, text, &[("hint", hint)]);
-        }
+        self.say(Mark::Warning, text, &[("hint", hint)]);
     }
 
     /// A failure that only leaves something out: a warning with cause and hint.
     pub fn left_out(&self, failure: &Failure) {
-        if self.verbosity >= Verbosity::Usual {
-            let lines = [("cause", failure.cause.as_deref()), ("hint", failure.hint.as_deref())];
-            self.say(Mark::Warning, &format!("left out: {}", failure.message), &lines);
-        }
+        let lines = [("cause", failure.cause.as_deref()), ("hint", failure.hint.as_deref())];
+        self.say(Mark::Warning, &format!("skipped: {}", failure.message), &lines);
     }
 
-    /// A caveat as note, warning or error by its severity. A fatal one is printed even when quiet.
+    /// A caveat as note, warning or error by its severity; a note only unless quiet.
     pub fn caveat(&self, caveat: &Caveat) {
         let mark = match caveat.severity {
             Severity::Note => Mark::Note,
             Severity::Warning => Mark::Warning,
             Severity::Fatal => Mark::Error,
         };
-        if self.verbosity >= Verbosity::Usual || mark == Mark::Error {
+        if self.verbosity >= Verbosity::Usual || mark != Mark::Note {
             let filled = |text| Some(text).filter(|text: &&str| !text.is_empty());
             self.say(mark, &caveat.message, &[("effect", filled(&caveat.effect)), ("hint", filled(&caveat.hint))]);
         }
@@ -251,8 +248,8 @@ impl Console {
 
     /// Errors of stderr are ignored: they cannot be reported anywhere.
     fn say(&self, mark: Mark, text: &str, lines: &[(&str, Option<&str>)]) {
-        let colour = self.message_screen.colour;
-        let _ = write_whole(&self.talking, &escaped(&message(mark, text, lines, colour), colour));
+        let Screen { colour, columns, .. } = self.message_screen;
+        let _ = write_whole(&self.talking, &escaped(&message(mark, text, lines, colour, columns), colour));
     }
 }
 
@@ -284,21 +281,27 @@ impl Drop for Progress {
     }
 }
 
-/// A message in the form of the documentation: `error: …`, then indented `cause: …` and `hint: …`.
-fn message(mark: Mark, text: &str, lines: &[(&str, Option<&str>)], colour: Colour) -> String {
+/// A message in the form of the documentation: `error: …`, then indented `cause: …` and `hint: …`; on a terminal wrapped to
+/// its `columns`.
+fn message(mark: Mark, text: &str, lines: &[(&str, Option<&str>)], colour: Colour, columns: Option<u16>) -> String {
     let word = colour.paint(mark.colour(), &format!("{}:", mark.word()));
-    let mut message = format!("{word} {}", indented(text));
+    let mut message = format!("{word} {}", indented(text, columns));
     for (name, line) in lines {
         if let Some(line) = line {
-            message += &format!("\n  {name}: {}", indented(line));
+            message += &format!("\n  {name}: {}", indented(line, columns));
         }
     }
     message
 }
 
+/// The longest word in front of a text, with its indentation.
+const FRONT: usize = "  effect: ".len();
+
 /// Indents further lines of a text under its first.
-fn indented(text: &str) -> String {
-    text.trim_end().replace('\n', "\n    ")
+fn indented(text: &str, columns: Option<u16>) -> String {
+    let Some(columns) = columns else { return text.trim_end().replace('\n', "\n    ") };
+    let available = usize::from(columns).max(40) - FRONT;
+    text.lines().flat_map(|line| wrap(line, available)).collect::<Vec<_>>().join("\n    ")
 }
 
 /// Whether a terminal obeys `char` instead of showing it: control characters (Unicode category Cc) but line ends and tabs,
@@ -409,8 +412,17 @@ mod tests {
     }
 
     #[test]
-    fn quiet_prints_errors_and_results_only() {
-        for (verbosity, lines) in [(Verbosity::Quiet, 1), (Verbosity::Usual, 4), (Verbosity::Verbose, 5)] {
+    fn a_message_is_wrapped_to_the_terminal_without_dividing_figures_and_commands() {
+        let hint = [("hint", Some("wait 2 s, then run `latlab doctor` on that host"))];
+        let printed = message(Mark::Error, "no answer within 3 s from `192.0.2.9`", &hint, Colour::OFF, Some(40));
+        let expected = "error: no answer within 3 s from\n    `192.0.2.9`\n  hint: wait 2 s, then run\n    \
+                        `latlab doctor` on that host";
+        assert_eq!(printed, expected);
+    }
+
+    #[test]
+    fn quiet_prints_warnings_errors_and_results() {
+        for (verbosity, lines) in [(Verbosity::Quiet, 3), (Verbosity::Usual, 4), (Verbosity::Verbose, 5)] {
             let (data, talking) = (Paper::default(), Paper::default());
             let console = console(verbosity, &data, &talking);
             console.detail("a");
@@ -453,7 +465,7 @@ mod tests {
             assert_eq!(screen.colour.is_on(), colour, "{terminal} {no_color:?} {term:?}");
         }
         let own = Colour::marked(7);
-        assert_eq!(escaped(&message(Mark::Note, "x", &[], own), own), "\x1b[1;34mnote:\x1b[0m x");
+        assert_eq!(escaped(&message(Mark::Note, "x", &[], own, None), own), "\x1b[1;34mnote:\x1b[0m x");
     }
 
     #[test]

@@ -42,7 +42,7 @@ struct Subject {
     command: &'static [&'static str],
     /// Whether all of it has checksums, so that another figure needs another caveat.
     checked: bool,
-    /// Whether its end is not known, because its process died.
+    /// Whether its end is not known, because its process was killed.
     ends_anywhere: bool,
     files: Vec<PathBuf>,
     sound: Reading,

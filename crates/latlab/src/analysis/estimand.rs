@@ -281,12 +281,12 @@ pub fn parse_estimand(metric: Option<&str>, text: &str) -> Result<Estimand, Esti
         ([word], _) => (None, *word),
         ([metric, word], _) => (Some(*metric), *word),
         ([], _) => return Err(malformed(text, "the statistic is missing", FORM_HINT)),
-        _ => return Err(malformed(text, format!("{} words stand before the comparison", words.len()), FORM_HINT)),
+        _ => return Err(malformed(text, format!("there are {} words before the comparison", words.len()), FORM_HINT)),
     };
     match (ratio_named(statistic), metric) {
         (Some(ratio), None) => Ok(Estimand::Ratio(ratio)),
         (Some(_), Some(_)) => {
-            Err(malformed(text, format!("`{statistic}` is of the whole run, not of a metric"), FORM_HINT))
+            Err(malformed(text, format!("`{statistic}` belongs to the whole run, not to a metric"), FORM_HINT))
         }
         (None, metric) => {
             let metric = metric.map_or(Ok(Metric::RoundTripDelay), |name| metric_named(text, name))?;
@@ -319,7 +319,7 @@ fn statistic_named(text: &str, word: &str) -> Result<Statistic, EstimandError> {
         let meant = with_decimal_point(word).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
         (format!("there is no quantile `{word}`"), format!("{meant}{form}"))
     } else if Metric::from_name(word).is_some() {
-        let hint = format!("name one of it, such as `{word} p99 <= 1ms`");
+        let hint = format!("add a statistic, such as `{word} p99 <= 1ms`");
         (format!("`{word}` is a metric, not a statistic"), hint)
     } else {
         let known: Vec<_> = STATISTICS.iter().map(|(name, _)| *name).chain(RATIOS.map(|(name, _)| name)).collect();

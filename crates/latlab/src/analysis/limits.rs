@@ -28,8 +28,10 @@ pub(super) const OWN_DROPS: f64 = 0.01;
 /// Share of the requested rate below which a stream did not reach it: docs/stream.md promises half a per cent.
 pub(super) const RATE_REACHED: f64 = 0.995;
 
-/// Share of one CPU taken by the hypervisor: p99.9 shows a thousandth.
+/// Share of one CPU taken by the hypervisor: p99.9 shows a thousandth. Nearly every virtual machine loses so much.
 pub(super) const STEAL: f64 = 0.001;
+/// From this share on p99 shows it.
+pub(super) const STEAL_WARNING: f64 = 0.01;
 
 /// The same within one second: 50 ms are five steps of the counter, so that rounding cannot produce it. A stop of that
 /// length shows in the largest values, however long the run and however small the mean.

@@ -67,8 +67,8 @@ pub fn with_gates(own: Result<Outcome, Failure>, gates: Outcome) -> Result<Outco
 fn no_answer(summaries: &[Summary]) -> Failure {
     if summaries.iter().all(|summary| summary.kind == Kind::Wakeup) {
         return Failure::world("no wake-up was measured")
-            .because("the run ended before its first slot that counts")
-            .hint("measure for longer, or with a shorter `--interval` or `--warmup`");
+            .because("the run ended before the first wake-up after the warm-up")
+            .hint("use a longer `--duration`, or a shorter `--interval` or `--warmup`");
     }
     let target = summaries.first().map(|summary| summary.condition.target.clone()).unwrap_or_default();
     let streams: Vec<_> = summaries.iter().filter_map(|summary| summary.stream.as_ref()).collect();
@@ -79,8 +79,8 @@ fn no_answer(summaries: &[Summary]) -> Failure {
     if !streams.is_empty() {
         let sent: u64 = streams.iter().map(|stream| stream.total.sent).sum();
         return Failure::world(format!("no packet of the stream arrived at `{target}`"))
-            .because(format!("{} were sent, and the receiver counted none of them", grouped(sent)))
-            .hint("see what drops UDP on the way, or choose a smaller `--size`")
+            .because(format!("{} were sent, and the receiver received none of them", grouped(sent)))
+            .hint("check whether a firewall drops UDP on the path, or use a smaller `--size`")
             .of_silence(sent > 0);
     }
     no_probe_answered(summaries, Failure::world(format!("no probe was answered by `{target}`")))
@@ -91,14 +91,14 @@ fn no_rate(searches: &[&SearchFigures], target: &str) -> Failure {
     let trials: usize = searches.iter().map(|search| search.trials).sum();
     let (what, cause, hint) = match searches.iter().all(|search| search.late_at_least.is_some()) {
         true => (
-            "is carried in time",
-            "and at the least rate no packet was lost, but they came late",
-            "choose a smaller `--size`, or give it longer trials (`-d 5m`)",
+            "arrives in time",
+            "even at the lowest rate packets came too late",
+            "use a smaller `--size`, or longer trials (`-d 5m`)",
         ),
         false => (
-            "loses as little as asked",
-            "each of which lost too much or did not suffice",
-            "allow more loss (`--search 1%`) or give it more time (`-d 5m`)",
+            "keeps the loss within the goal",
+            "each lost too many packets, or was too short",
+            "allow more loss (`--search 1%`), or use more time (`-d 5m`)",
         ),
     };
     Failure::world(format!("no rate to `{target}` {what}"))
@@ -112,12 +112,12 @@ fn no_probe_answered(summaries: &[Summary], failure: Failure) -> Failure {
     let total = |count: fn(&Counts) -> u64| summaries.iter().map(|summary| count(&summary.counts)).sum::<u64>();
     let (sent, refused) = (total(|counts| counts.sent), total(|counts| counts.send_failed));
     if sent == 0 && refused == 0 {
-        return failure.because("the run ended before one could be sent").hint("measure again, for longer");
+        return failure.because("the run ended before a probe was due").hint("use a longer `--duration`");
     }
     if sent == 0 {
         return failure
-            .because(format!("all {} of them were refused on sending", grouped(refused)))
-            .hint("the warning `send-failed` names the reason, and what helps");
+            .because(format!("the kernel refused to send all {} of them", grouped(refused)))
+            .hint("the warning `send-failed` has the reason and the remedy");
     }
     let errors = added(summaries, |summary| &summary.socket_errors);
     let strays = added(summaries, |summary| &summary.strays);
@@ -127,23 +127,23 @@ fn no_probe_answered(summaries: &[Summary], failure: Failure) -> Failure {
         failure
             .because(format!("the port is closed: {refused} of {sent} probes were refused there (ECONNREFUSED)"))
             .hint(match is_echo {
-                true => "start the echo there, or name the port where it listens: `HOST:PORT`",
-                false => "see that the target still runs: it opened a session before",
+                true => "start the echo there, or give its port: `HOST:PORT`",
+                false => "check that the target still runs: it opened a session before",
             })
     } else if !errors.is_empty() {
         failure
             .because(format!("the network refused probes: {}", listed(&errors)))
-            .hint("check route and firewalls on the way; they answered in the target's place")
+            .hint("check the route and the firewalls: one of them sent this, not the target")
     } else if let Some(altered) = strays.get("altered") {
         failure
-            .because(format!("{} answers came back altered, none as it was sent", grouped(*altered)))
-            .hint("an echo returns each datagram unchanged and in full: see what cuts or rewrites it")
+            .because(format!("{} answers came back changed, none unchanged", grouped(*altered)))
+            .hint("an echo must return each datagram unchanged: a device on the path, or the echo, cuts or rewrites it")
             .of_silence(true)
     } else {
         let instead = if strays.is_empty() { String::new() } else { format!(", but {}", listed(&strays)) };
         failure
-            .because(format!("{} probes were sent, nothing valid came back in time{instead}", grouped(sent)))
-            .hint("see that the target still runs and that nothing on the path drops packets; `--timeout` sets how long an answer may take")
+            .because(format!("{} probes were sent, no valid answer came in time{instead}", grouped(sent)))
+            .hint("check that the target still runs and that no firewall drops the packets; `--timeout` sets how long an answer may take")
             .of_silence(true)
     }
 }
@@ -240,11 +240,11 @@ mod tests {
     fn the_cause_is_what_came_back_instead_of_answers() {
         type Change = fn(&mut InMemory);
         let table: [(Vec<ProbeRecord>, Change, &str, &str); 7] = [
-            (Vec::new(), |_| {}, "before one could be sent", "for longer"),
-            (unanswered(Fate::SendFailed), |_| {}, "all 7 of them were refused on sending", "`send-failed`"),
-            (unanswered(Fate::Lost), |_| {}, "7 probes were sent, nothing valid came back in time", "`--timeout`"),
+            (Vec::new(), |_| {}, "before a probe was due", "for longer"),
+            (unanswered(Fate::SendFailed), |_| {}, "refused to send all 7 of them", "`send-failed`"),
+            (unanswered(Fate::Lost), |_| {}, "7 probes were sent, no valid answer came in time", "`--timeout`"),
             (unanswered(Fate::Lost), |source| strays(source, "foreign"), "in time, but foreign 3", "`--timeout`"),
-            (unanswered(Fate::Lost), |source| strays(source, "altered"), "3 answers came back altered", "unchanged"),
+            (unanswered(Fate::Lost), |source| strays(source, "altered"), "3 answers came back changed", "unchanged"),
             (unanswered(Fate::Lost), |source| error(source, "EHOSTUNREACH"), "refused probes: EHOSTUNREACH 3", "route"),
             (unanswered(Fate::Lost), |source| error(source, "ECONNREFUSED"), "3 of 7 probes were refused", "session"),
         ];

@@ -77,7 +77,7 @@ pub struct Summary {
     pub timed_out_ns: Nanos,
     /// Time that a closed loop paused after refused sends, after the warm-up.
     pub refused_pause_ns: Nanos,
-    /// From joining the DDS domain until both ends were known, before the warm-up; `None` over other transports.
+    /// From joining the DDS domain until both ends had discovered each other, before the warm-up; `None` over other transports.
     pub discovery_ns: Option<Nanos>,
     /// How packets passed the network stack by.
     pub xdp: XdpEnds,
@@ -129,7 +129,7 @@ pub enum AnalysisError<E: std::error::Error + 'static> {
     #[error(transparent)]
     Source(#[from] E),
     /// The windows are too short for this run.
-    #[error("cannot cut {} into windows of `{}`", human::span(*.duration), human::span(*.window))]
+    #[error("cannot divide {} into windows of `{}`", human::span(*.duration), human::span(*.window))]
     TooManyWindows {
         /// The run's length.
         duration: Nanos,
@@ -164,7 +164,7 @@ impl<E: Explain + 'static> Explain for AnalysisError<E> {
                         format!("{} are more than {}", human::grouped(count), human::grouped(limit))
                     }
                 })
-                .hint("`--quantiles` names others than those in the manifest"),
+                .hint("`--quantiles` overrides those of the manifest"),
         }
     }
 }

@@ -61,7 +61,7 @@ fn unknown_command(context: Context) -> Failure {
 
 fn later(what: &str, context: Context) -> Failure {
     Failure::request(format!("the {what} is not in this version"))
-        .because(format!("this is latlab {}; it arrives in a later version", env!("CARGO_PKG_VERSION")))
+        .because(format!("this is latlab {}; it will come in a later version", env!("CARGO_PKG_VERSION")))
         .hint(context.see_help())
 }
 
@@ -69,7 +69,7 @@ fn bad_value(context: Context) -> Failure {
     let option = context.option();
     let values = context.all(ContextKind::ValidValue);
     let choice = match values.as_slice() {
-        [] => format!("write it `{}`", context.one(ContextKind::InvalidArg)),
+        [] => format!("write `{}`", context.one(ContextKind::InvalidArg)),
         values => format!("one of `{}`", values.join("`, `")),
     };
     let failure = match context.one(ContextKind::InvalidValue) {

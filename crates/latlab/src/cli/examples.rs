@@ -104,7 +104,7 @@ pub const COMMANDS: [(&str, [Example; 2]); 15] = [
     (
         "doctor",
         [
-            example("latlab doctor", "what this host lacks, with the command that mends it"),
+            example("latlab doctor", "what this host lacks, with the command that corrects it"),
             example("latlab doctor --calibrate --cpu 0 --peer-cpu 1", "measure the floor on these pins"),
         ],
     ),

@@ -18,9 +18,9 @@ use crate::platform::signals;
 /// Serves until the input ends or is silent for too long, then restores this host.
 pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
     if io::stdin().is_terminal() {
-        return Err(Failure::request("cannot be an agent on a terminal")
-            .because("frames of bytes come and go here, and nobody types those")
-            .hint("`latlab ping ssh:HOST` starts it on the other host, and talks to it"));
+        return Err(Failure::request("cannot run an agent on a terminal")
+            .because("it exchanges binary frames with another latlab")
+            .hint("`latlab ping ssh:HOST` starts it on the other host"));
     }
     // An agent that was killed may have left settings changed.
     recovery::recover(console);

@@ -185,7 +185,7 @@ fn read_request<Order: DeserializeOwned>(instead: &str) -> Result<Order, Failure
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line).map_err(refused("read the order"))?;
     serde_json::from_str(&line).map_err(|error| {
-        Failure::request("cannot understand the order on standard input")
+        Failure::request("cannot read the settings on standard input")
             .because(error.to_string())
             .hint(format!("this command is for latlab itself; {instead}"))
     })
@@ -195,7 +195,7 @@ fn read_request<Order: DeserializeOwned>(instead: &str) -> Result<Order, Failure
 fn tie_to_parent(parent: u32) -> Result<(), Failure> {
     match process::tie_to_parent(parent).map_err(refused("tie this process to its parent"))? {
         true => Ok(()),
-        false => Err(Failure::world("the process that gave the order is gone")),
+        false => Err(Failure::world("the process that started this one has ended")),
     }
 }
 

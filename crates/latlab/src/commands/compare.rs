@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::Outcome;
 use super::observation_groups::{self, PathGroup};
 use super::run::settle_directory;
+use super::{Outcome, data_style};
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, Look, NumberFiles, QuestionScope, RunFigure, compare,
     default_estimands, independence_caveat, missing_runs, parse_estimand,
@@ -16,14 +16,13 @@ use crate::analysis::{
 };
 use crate::cli::args::{FormatWord, OverWord};
 use crate::cli::resolve::{CompareJob, Grouping, MinistatJob, RequestError, VerdictJob};
-use crate::console::{Console, Verbosity};
+use crate::console::Console;
 use crate::diagnostics::{Failure, Severity};
 use crate::experiment::{is_experiment, read_state};
 use crate::formats::numbers::STDIN;
 use crate::metric::Metric;
 use crate::plan::Contrast;
 use crate::plan::defaults::{MINISTAT_GROUPS_MAX, MINISTAT_VALUES_MIN};
-use crate::report::Style;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
 use crate::report::ministat::{MinistatForm, MinistatGroup, render};
 use crate::stats::Outline;
@@ -95,10 +94,10 @@ fn show(
 ) -> Result<(), Failure> {
     if job.json || job.format == FormatWord::Csv {
         let serious = comparisons.caveats.iter().filter(|caveat| caveat.severity > Severity::Note);
-        serious.filter(|_| console.verbosity() > Verbosity::Quiet).for_each(|caveat| console.caveat(caveat));
+        serious.for_each(|caveat| console.caveat(caveat));
     }
     let view = || ComparisonView::of(comparisons, gated, ComparisonShowing { explain: job.explain });
-    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    let style = data_style(console);
     match job.format {
         _ if job.json => console.document(&comparison::json(comparisons, gated, Companions::default())),
         FormatWord::Text => console.data(&comparison::text(&view(), style)),
@@ -144,7 +143,7 @@ fn gate_on_value() -> RequestError {
     RequestError::OutOfPlace {
         option: "--gate value",
         with: "recordings".into(),
-        cause: "`value` is a line of a file of numbers; a run has statistics",
+        cause: "`value` is for files of numbers; a run has statistics",
         hint: "name one of these, such as `--gate 'p99 <= +5%'`",
     }
 }
@@ -173,8 +172,8 @@ fn request_of_numbers(job: &VerdictJob, gates: &[ChangeGate]) -> Result<Comparis
         Some((option, _)) => Err(RequestError::OutOfPlace {
             option,
             with: "files of numbers".into(),
-            cause: "a line is an observation: it has no statistic, and nothing is known of it but its value",
-            hint: "leave it out; a gate is then like `--gate 'value <= +5%'`",
+            cause: "each line is one observation, without statistics, factors or deadline",
+            hint: "omit it; a gate on numbers is `--gate 'value <= +5%'`",
         }
         .into()),
     }
@@ -227,7 +226,7 @@ fn observations(
     if let Some(run) = groups.groups.iter().flat_map(|group| &group.runs).find(|run| run.figures[0].value().is_none()) {
         let cause = match run.figures[0] {
             RunFigure::Infinite => "it is infinite: too many probes were not answered",
-            _ => "there was nothing to compute it from",
+            _ => "there are no values to compute it from",
         };
         return Err(Failure::request(format!("`{}` has no {statistic} that can be compared", run.name))
             .because(cause)
@@ -252,7 +251,9 @@ fn outlined(name: String, mut observations: Vec<f64>) -> Result<MinistatGroup, F
     match Outline::of(&mut observations) {
         Some(outline) if observations.len() >= MINISTAT_VALUES_MIN => Ok(MinistatGroup { name, observations, outline }),
         _ => Err(Failure::request(format!("the group `{name}` is too small for the ministat form"))
-            .because(format!("it has {} observations, and the least is {MINISTAT_VALUES_MIN}", observations.len()))
-            .hint("of a file see the column, `-C N`; of recordings each run is one observation: `--by`, `--group`")),
+            .because(format!("it has {} observations, and needs {MINISTAT_VALUES_MIN}", observations.len()))
+            .hint(
+                "for a file, check the column (`-C N`); of recordings each run is one observation (`--by`, `--group`)",
+            )),
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use super::{Outcome, recovery};
+use super::{Outcome, data_style, recovery};
 use crate::agent::remote_facts;
 use crate::cli::resolve::DoctorSpec;
 use crate::console::Console;
@@ -16,7 +16,6 @@ use crate::host::doctor::{Intent, findings, for_remote_host};
 use crate::host::facts::{self, Interface};
 use crate::measure::MeasureError;
 use crate::measure::baseline::calibrate;
-use crate::report::Style;
 use crate::report::doctor::{render_json, render_text};
 use crate::units::{Nanos, human};
 
@@ -57,10 +56,9 @@ fn far_findings(spec: &DoctorSpec) -> Result<Vec<Finding>, Failure> {
 }
 
 fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
-    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
     match spec.json {
         true => console.document(&render_json(findings)),
-        false => console.data(&render_text(findings, style)),
+        false => console.data(&render_text(findings, data_style(console))),
     }?;
     let blocked = findings.iter().any(|finding| finding.severity == FindingSeverity::Blocker);
     Ok(if blocked { Outcome::AnswerIsNo } else { Outcome::Done })
@@ -79,15 +77,15 @@ fn calibration(spec: &DoctorSpec, console: &Console) -> Result<Finding, Failure>
     );
     if !bare.conditions.is_pinned() {
         let text =
-            "no summary will state this calibration: its ends were not both pinned, and other CPUs give other figures";
+            "summaries will not show this calibration: both ends must be pinned, since other CPUs give other figures";
         console.warning(text, Some("`latlab doctor --calibrate --cpu 0 --peer-cpu 1`, on the CPUs of the measurement"));
         return Ok(Finding::fine("bare-loop", message));
     }
     let kept = Calibrations::for_user().ok_or_else(|| io::Error::other("neither XDG_STATE_HOME nor HOME is set"));
     if let Err(error) = kept.and_then(|kept| kept.keep(&bare)) {
         // the measurement itself succeeded and is shown
-        let text = format!("cannot keep the calibration: {}; no summary will state it", in_words(&error));
-        console.warning(&text, Some("set XDG_STATE_HOME to a directory that can be written"));
+        let text = format!("cannot store the calibration: {}; summaries will not show it", in_words(&error));
+        console.warning(&text, Some("set XDG_STATE_HOME to a writable directory"));
     }
     Ok(Finding::fine("bare-loop", message))
 }

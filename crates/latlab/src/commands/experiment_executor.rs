@@ -101,17 +101,17 @@ impl RunExecutor for ExperimentExecutor<'_> {
             ExperimentEvent::ConditionDropped { factors, reason } => {
                 let condition = condition_words(factors);
                 match self.shown.insert(reason.to_owned()) {
-                    true => self.console.warning(&format!("`{condition}` is left out: {reason}"), None),
-                    false => self.console.detail(&format!("`{condition}` is left out as well: {reason}")),
+                    true => self.console.warning(&format!("`{condition}` is skipped: {reason}"), None),
+                    false => self.console.detail(&format!("`{condition}` is skipped too: {reason}")),
                 }
             }
             ExperimentEvent::RunFailed { factors, reason } => {
                 self.console.warning(&format!("a run of `{}` failed: {reason}", condition_words(factors)), None);
             }
             ExperimentEvent::InfiniteStatistic => {
-                let message = "the statistic of `runs` fell among the lost in a run: its interval cannot become narrow";
+                let message = "the statistic of `runs` was infinite in a run because of lost probes: its interval cannot become narrow";
                 if self.shown.insert(message.into()) {
-                    self.console.warning(message, Some("`max-runs` ends it; a lower quantile has a width"));
+                    self.console.warning(message, Some("only `max-runs` ends the experiment; use a lower quantile"));
                 }
             }
             ExperimentEvent::PrecisionChecked { block, is_narrow } => {

@@ -2,16 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Outcome, keys};
+use super::{Outcome, data_style, keys};
 use crate::agent::AgentError;
 use crate::cli::resolve::LoadJob;
-use crate::console::{Console, Verbosity};
+use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::measure::{BackgroundLoads, MeasureError, Peer};
 use crate::plan::Schedule;
 use crate::plan::{PingSpec, RunSpec, defaults};
 use crate::platform::SignalWatch;
-use crate::report::Style;
 use crate::report::loads::LoadsView;
 use crate::session::wait_until;
 
@@ -52,13 +51,12 @@ pub(super) fn run(job: &LoadJob, console: &Console) -> Result<Outcome, Failure> 
     let parted = peer.and_then(|peer| peer.dismiss().err());
     drop(progress);
     let view = LoadsView::of(&reports);
-    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
-    if job.json && console.verbosity() > Verbosity::Quiet {
+    if job.json {
         view.caveats().iter().for_each(|caveat| console.caveat(caveat));
     }
     match job.json {
         true => console.document(&view.json()),
-        false => console.data(&view.text(style)),
+        false => console.data(&view.text(data_style(console))),
     }?;
     match lost.or(parted) {
         Some(failure) => Err(without_recording(failure)),

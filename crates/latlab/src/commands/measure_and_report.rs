@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{keys, recovery};
+use super::{data_style, keys, recovery};
 use crate::analysis::{
     GateError, Summary, SummaryOptions, ValueGates, real_time_warning, run_outcome, summarise, with_gates,
 };
@@ -22,7 +22,7 @@ use crate::plan::Plan;
 use crate::platform::SignalWatch;
 use crate::recording::Store;
 use crate::report::view::Showing;
-use crate::report::{Style, json, planned_heading, report_view, text};
+use crate::report::{json, planned_heading, report_view, text};
 use crate::session::PreSharedKey;
 use crate::transport::TransportError;
 use crate::units::human::{bit_rate, percent, span};
@@ -293,15 +293,14 @@ pub(super) fn show(summaries: &[Summary], showing: Showing, as_json: bool, conso
         warn(summaries, console);
         return console.document(&json::render(summaries, showing));
     }
-    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
-    console.data(&text::render(&report_view(summaries, showing), style))
+    console.data(&text::render(&report_view(summaries, showing), data_style(console)))
 }
 
 /// Repeats the warnings of a document on stderr, for a person who redirects it into a file. If there are several runs,
 /// each warning names its recording.
 fn warn(summaries: &[Summary], console: &Console) {
     let serious = |caveat: &&Caveat| caveat.severity != Severity::Note;
-    for summary in summaries.iter().filter(|_| console.verbosity() > Verbosity::Quiet) {
+    for summary in summaries {
         for caveat in summary.caveats.iter().filter(serious) {
             console.caveat(&of_one(summary, summaries, caveat.clone()));
         }

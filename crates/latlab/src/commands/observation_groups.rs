@@ -99,7 +99,7 @@ pub(super) fn once_each<T: AsRef<Path>>(groups: &mut [UnreadGroup<T>], console: 
             1 => format!("`{first}` is"),
             count => format!("{count} paths, the first `{first}`, are"),
         };
-        console.note(&format!("{what} named more than once, and counted once"));
+        console.note(&format!("{what} named more than once, and used once"));
     }
     Ok(())
 }
@@ -143,8 +143,7 @@ fn path_name(path: &Path) -> String {
 /// The paths that a `--group` glob matches, in alphabetical order.
 fn matched(NamedGlob { name, glob }: &NamedGlob) -> Result<Vec<PathBuf>, Failure> {
     let failure = || Failure::request(format!("cannot make the group `{name}` of `{glob}`"));
-    Pattern::new(glob)
-        .map_err(|error| failure().because(error.msg).hint("`*`, `?`, `[abc]` and `**` have a meaning"))?;
+    Pattern::new(glob).map_err(|error| failure().because(error.msg).hint("patterns are `*`, `?`, `[abc]` and `**`"))?;
     let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
     let found = glob::glob_with(glob, options).map_err(|error| failure().because(error.msg))?;
     let paths = found.collect::<Result<Vec<_>, _>>().map_err(|error| {
@@ -167,7 +166,7 @@ pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {
     if let Some(path) = paths.clone().find(|path| !is_there(path)) {
         return Err(Failure::request(format!("cannot read `{}`", path.display()))
             .because("there is no such file or directory")
-            .hint("see the path; `latlab list` shows the recordings of a store"));
+            .hint("check the path; `latlab list` shows the recordings of a store"));
     }
     let recorded = paths.find(|path| !is_text(path));
     match (texts, recorded) {
@@ -340,7 +339,7 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
         match &listing.state {
             ListingState::Finished | ListingState::Unfinished => found.push(FoundRun { path: listing.path, kind }),
             ListingState::Measuring { pid } => {
-                console.note(&format!("`{name}` is left out: process {pid} still measures"));
+                console.note(&format!("`{name}` is skipped: process {pid} still measures"));
             }
             ListingState::Damaged(_) if is_in_experiment && listing.is_bare() => {}
             ListingState::Damaged(error) => {
@@ -381,7 +380,7 @@ fn is_of_experiment(path: &Path, journal: Option<&ExperimentState>, console: &Co
     let is_own = journal.is_none_or(|state| can_be_of(state, &name.unwrap_or_default(), recording.manifest()));
     if !is_own {
         let why = "it is not a run of this experiment, or it is a copy of one";
-        console.note(&format!("`{}` is left out: {why}", path_name(path)));
+        console.note(&format!("`{}` is skipped: {why}", path_name(path)));
     }
     is_own
 }

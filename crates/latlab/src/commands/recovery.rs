@@ -20,7 +20,7 @@ pub(super) fn recover(console: &Console) {
 /// Restores leftovers of dead processes; one finding for each.
 pub(super) fn findings() -> Vec<Finding> {
     let traces = tracing::remove_left().into_iter().map(|name| {
-        Finding::note("trace-removed", format!("a latlab that died had left the trace instance `{name}`: it is gone"))
+        Finding::note("trace-removed", format!("removed the trace instance `{name}`, which a killed latlab had left"))
     });
     let Some(journal) = KnobJournal::for_user() else { return traces.collect() };
     let (recovered, unrecovered) = knobs::recover(&journal, &HostRoot::for_knobs());
@@ -31,8 +31,7 @@ pub(super) fn findings() -> Vec<Finding> {
 pub(super) fn warn_of_other_root(console: &Console) {
     if let Some(root) = HostRoot::for_knobs().elsewhere() {
         let message = format!(
-            "`LATLAB_HOST_ROOT` is set: files under `{}` are set instead of this host, and what dead latlabs left on \
-             this host stays as it is",
+            "`LATLAB_HOST_ROOT` is set: settings apply to files under `{}` instead of this host, and settings that killed latlabs left on this host remain",
             root.display()
         );
         console.warning(&message, Some("`unset LATLAB_HOST_ROOT`, unless this is a test of latlab itself"));
@@ -43,8 +42,8 @@ pub(super) fn warn_of_other_root(console: &Console) {
 pub(super) fn warn_of_leftovers(console: &Console) {
     let left = KnobJournal::for_user().and_then(|journal| knobs::unrestored(&journal));
     if let Some((page, settings)) = left {
-        let message = format!("`{}` could not be put back; it stays in `{}`", settings.join("`, `"), page.display());
-        console.warning(&message, Some("`latlab doctor --restore` tries again, and so does the next latlab command"));
+        let message = format!("cannot restore `{}`; it remains in `{}`", settings.join("`, `"), page.display());
+        console.warning(&message, Some("the next latlab command, or `latlab doctor --restore`, tries again"));
     }
 }
 
@@ -58,22 +57,24 @@ pub(super) fn restore_at_once() {
 
 fn recovered_finding(one: &Recovered) -> Finding {
     let Recovered { setting, place, before, ours, outcome, kept_in } = one;
-    let died = format!("a latlab that died had set `{setting}`");
+    let died = format!("a killed latlab had set `{setting}`");
     match outcome {
         Restoration::Restored => {
-            Finding::note("setting-restored", format!("{died}: `{place}` is `{before}` again, it was `{ours}`"))
+            Finding::note("setting-restored", format!("{died}: `{place}` is restored from `{ours}` to `{before}`"))
         }
         Restoration::Changed { found } => Finding::note(
             "setting-changed",
-            format!("{died}, and somebody has changed it since: `{place}` stays as it is ({found}), it was `{before}`"),
+            format!(
+                "{died}, and another process has changed it since: `{place}` remains `{found}`; before it was `{before}`"
+            ),
         ),
         Restoration::Failed { reason } => {
             let page = kept_in.as_ref().map(|page| page.display().to_string()).unwrap_or_default();
             Finding::new(
                 FindingSeverity::Blocker,
                 "setting-not-restored",
-                format!("{died}, and `{place}` cannot be put back to `{before}`: {reason}"),
-                format!("put it back by hand, then remove `{page}`"),
+                format!("{died}, and `{place}` cannot be restored to `{before}`: {reason}"),
+                format!("restore it by hand, then remove `{page}`"),
             )
         }
     }
@@ -83,8 +84,8 @@ fn unrecovered_finding(one: &Unrecovered) -> Finding {
     let path = one.path.display();
     let (cause, fix) = match untrusted(&one.source) {
         Some(found) => (found.cause(), found.remedy()),
-        None => (in_words(&one.source), format!("look at the values it names, then remove `{path}`")),
+        None => (in_words(&one.source), format!("check the values that it lists, then remove `{path}`")),
     };
-    let message = format!("cannot read what a latlab had set in `{path}`: {cause}");
+    let message = format!("cannot read the settings of a killed latlab in `{path}`: {cause}");
     Finding::new(FindingSeverity::Blocker, "journal-unreadable", message, fix)
 }

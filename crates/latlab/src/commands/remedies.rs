@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use super::Outcome;
 use super::experiment_executor::wait;
 use super::measure_and_report::{self, OpenOutput, ProgressLine};
+use super::{Outcome, data_style};
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, ObservedRun, RunGroups, compare, parse_estimand,
 };
@@ -24,7 +24,6 @@ use crate::plan::{
 };
 use crate::platform::SignalWatch;
 use crate::recording::fresh_run_id;
-use crate::report::Style;
 use crate::report::experiment::{RemediesView, UntriedRemedy, remedies_json, remedies_text, rough_span};
 use crate::units::Nanos;
 
@@ -117,7 +116,7 @@ impl RemedyTrials {
                 let reasons = untried.iter().map(|one| format!("{}: {}", one.remedy, one.reason));
                 return Err(Failure::world("no remedy can be tried here")
                     .because(reasons.collect::<Vec<_>>().join("\n"))
-                    .hint("`latlab doctor` says what this host lacks"));
+                    .hint("`latlab doctor` shows what this host lacks"));
             }
             2 => {}
             _ => conditions.push(condition(TOGETHER, together)),
@@ -133,7 +132,7 @@ fn expect_no_signal(signals: &SignalWatch) -> Result<(), Failure> {
     signals.notice();
     match signals.outcome() {
         None => Ok(()),
-        Some(_) => Err(Failure::world("interrupted before every remedy was looked at")),
+        Some(_) => Err(Failure::world("interrupted before every remedy was checked")),
     }
 }
 
@@ -232,7 +231,7 @@ fn show(
         caveats: &compared.caveats,
         recordings: executor.recordings,
     };
-    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    let style = data_style(console);
     match job.json {
         true => console.document(&remedies_json(&view)),
         false => console.data(&remedies_text(&view, style)),

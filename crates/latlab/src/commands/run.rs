@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::experiment_executor::ExperimentExecutor;
-use super::{Outcome, measure_and_report};
+use super::{Outcome, data_style, measure_and_report, message_style};
 use crate::analysis::comparison::{MISSING, RESTORE};
 use crate::analysis::{ExperimentGateResult, ValueGates, with_gates};
 use crate::cli::args::ReportFormat;
@@ -24,7 +24,6 @@ use crate::platform::ownership::expect_own;
 use crate::recipe;
 use crate::recipe::RECIPES;
 use crate::recording::Store;
-use crate::report::Style;
 use crate::report::experiment::{
     ExperimentPlan, SystemdUnit, json, markdown, plan, recipe, recipe_list, systemd_unit, text,
 };
@@ -40,7 +39,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     }
     let reporter = Reporter { settled: &settled, gates, json: job.json, format: job.format, console };
     if job.going_on.dry_run {
-        let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+        let style = data_style(console);
         console.data(&plan(&settled.plan(settled.state.as_ref(), true), style))?;
         return Ok(Outcome::Done);
     }
@@ -52,7 +51,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     }
     expect_trusted(&settled, job)?;
     let mut open = begin_or_open(&settled, job, console)?;
-    let style = Style { colour: console.message_screen().colour, ..Style::PLAIN };
+    let style = message_style(console);
     console.lines(&plan(&settled.plan(Some(open.state()), false), style));
     let experiment = &settled.job.experiment;
     let plans = || experiment.conditions.iter().map(|condition| &condition.plan);
@@ -131,9 +130,12 @@ fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
     let job = resolve::experiment_from(named_by, &source.file, &source.text, selection, &environment)?;
     if job.experiment.conditions.is_empty() {
         let reasons: Vec<_> = job.impossible.iter().map(|row| row.reason.as_str()).collect();
-        return Err(Failure::world(format!("no row of the recipe `{}` can be measured here", job.experiment.name))
-            .because(reasons.join("\n"))
-            .hint("another target may do: `local`, `lab`, `ssh:HOST`"));
+        return Err(Failure::world(format!(
+            "no row of the recipe `{}` can be measured on this host",
+            job.experiment.name
+        ))
+        .because(reasons.join("\n"))
+        .hint("try another target: `local`, `lab`, `ssh:HOST`"));
     }
     Ok(SettledExperiment { source, job, state, is_edited })
 }
@@ -144,7 +146,7 @@ fn warn_of_gone_runs(settled: &SettledExperiment, console: &Console) {
     let gone = experiment::gone_runs(directory, state);
     if !gone.is_empty() && !state.finished {
         let names = gone.into_iter().collect::<Vec<_>>().join(", ");
-        console.warning(&format!("{MISSING}: {names}: no gate will be kept"), Some(RESTORE));
+        console.warning(&format!("{MISSING}: {names}: no gate will be met"), Some(RESTORE));
     }
 }
 
@@ -177,9 +179,9 @@ fn recipe_source(asked: &AskedRecipe, job: &RunJob) -> Result<ExperimentSource, 
 fn directory_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
     experiment::read_named_state(path)?;
     if job.going_on.new {
-        return Err(Failure::request(format!("`{}` cannot begin again", path.display()))
+        return Err(Failure::request(format!("`{}` cannot be started again", path.display()))
             .because("a directory is one experiment")
-            .hint("`latlab run FILE --new` begins another one of its file"));
+            .hint("`latlab run FILE --new` starts another experiment of its file"));
     }
     let file = experiment::file_path(path).display().to_string();
     let (text, directory) = (experiment::file_text(path)?, Some(path.to_owned()));
@@ -254,11 +256,15 @@ fn open(
         refuse_changed(directory, &settled.source)?;
     } else if open.text() != text || experiment::is_edited(directory, open.state())? {
         open.change(text)?;
-        let message = format!("`{}` goes on with a changed file: it is no longer one experiment", directory.display());
-        console.warning(&message, Some("compare runs from before and after with care, or begin another: `--new`"));
+        let message =
+            format!("`{}` continues with a changed file: it is no longer one experiment", directory.display());
+        console.warning(
+            &message,
+            Some("compare runs from before and after with care, or start another experiment: `--new`"),
+        );
     }
     if let RunSource::Path(_) = job.source {
-        console.note(&format!("going on with `{}`", directory.display()));
+        console.note(&format!("continuing `{}`", directory.display()));
     }
     Ok(open)
 }
@@ -274,9 +280,9 @@ fn boot_id(between: BetweenBlocks) -> Result<Option<String>, Failure> {
 
 fn print_unit(settled: &SettledExperiment, keep_going: bool, console: &Console) -> Result<Outcome, Failure> {
     let Some(directory) = &settled.source.directory else {
-        return Err(Failure::request(format!("nothing of `{}` was begun yet", settled.source.file))
-            .because("the unit goes on with one experiment, so that a boot never begins another")
-            .hint("begin it with `latlab run`; where it asks for a reboot, print the unit"));
+        return Err(Failure::request(format!("`{}` was not started yet", settled.source.file))
+            .because("the unit continues one experiment; it must not start another at each boot")
+            .hint("start it with `latlab run`; print the unit when it asks for a reboot"));
     };
     console.data(&systemd_unit(&SystemdUnit {
         name: &settled.job.experiment.name,
@@ -324,22 +330,22 @@ impl Reporter<'_> {
             }
             RunnerOutcome::Reboot { block, .. } => {
                 self.console.note(&format!(
-                    "block {} is done: reboot, then run me again: `latlab run {shown}`\n\
-                     or let systemd do that at boot: `latlab run {shown} --print-unit`",
+                    "block {} is done. Reboot, then continue with `latlab run {shown}`\n\
+                     To continue at boot with systemd, see `latlab run {shown} --print-unit`",
                     block - 1
                 ));
                 show_document()?;
                 Ok(Outcome::Done)
             }
             RunnerOutcome::Interrupted => {
-                self.console.note(&format!("interrupted after {done} {runs}: `latlab run {shown}` goes on"));
+                self.console.note(&format!("interrupted after {done} {runs}: `latlab run {shown}` continues"));
                 // The exit code is that of the interrupt, whether or not the report can be read.
                 let _ = self.show(directory, state);
                 Ok(signalled.unwrap_or(Outcome::Interrupted))
             }
             RunnerOutcome::Failed(failure) => {
                 self.console.note(&format!(
-                    "stopped after {done} {runs}: `latlab run {shown}` goes on, `--keep-going` past failures"
+                    "stopped after {done} {runs}: `latlab run {shown}` continues, with `--keep-going` past failures"
                 ));
                 // The failure that stopped it matters more than a recording that cannot be read.
                 let _ = show_document();
@@ -361,8 +367,8 @@ impl Reporter<'_> {
         if state.recipe.is_some() {
             for place in reader.unchanged_settings("offload")? {
                 self.console.warning(
-                    &format!("{place} before anything was set: rows with and without it are the same here"),
-                    Some("switch it on where it is off, and measure again: `ethtool -K`"),
+                    &format!("{place} before the run: rows with and without this setting are the same here"),
+                    Some("enable it with `ethtool -K`, and measure again"),
                 );
             }
         }
@@ -395,9 +401,9 @@ impl Reporter<'_> {
             if report.single_condition.is_some() {
                 self.console.note(&format!("one condition: `latlab summary {}` shows each run", report.directory));
             }
-            let (plot_width, colour) = (self.console.plot_width(), self.console.data_screen().colour);
+            let plot_width = self.console.plot_width();
             self.console.data(&match self.format {
-                ReportFormat::Text => text(report, plot_width, Style { colour, ..Style::PLAIN }),
+                ReportFormat::Text => text(report, plot_width, data_style(self.console)),
                 ReportFormat::Markdown => markdown(report, plot_width),
             })?;
         }
@@ -414,7 +420,7 @@ pub(super) fn settle_directory(directory: &Path) -> Result<ExperimentJob, Failur
 
 /// Shows one recipe, or lists all.
 pub(super) fn recipes(asked: Option<AskedRecipe>, console: &Console) -> Result<Outcome, Failure> {
-    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    let style = data_style(console);
     let text = match asked {
         None => recipe_list(&RECIPES, style),
         Some(asked) => recipe(asked.recipe, &asked.file()),

@@ -64,7 +64,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         None => gates.outcome(&summaries),
         Some(first) => {
             let hint = format!("`latlab run {}` measures what is not finished", first.display());
-            let message = format!("no gate is kept: the experiment `{}` has no judged run", first.display());
+            let message = format!("no gate is met: the experiment `{}` has no finished run", first.display());
             console.warning(&message, Some(&hint));
             Outcome::AnswerIsNo
         }
@@ -92,7 +92,7 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
         let FoundRuns { runs, damaged } = runs_in(path, console)?;
         let missing: Vec<String> = damaged.into_iter().chain(gone(path)).collect();
         if runs.is_empty() {
-            let failure = Failure::request(format!("the experiment `{}` has no run to be summarised", path.display()));
+            let failure = Failure::request(format!("the experiment `{}` has no finished run", path.display()));
             let cause = (!missing.is_empty()).then(|| format!("{MISSING}: {}", missing.join(", ")));
             let goes_on = missing.is_empty() && read_state(path).is_ok_and(|state| !state.finished);
             let measures = || format!("`latlab run {}` measures its runs", path.display());
@@ -105,7 +105,7 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
     }
     if !found.missing.is_empty() {
         let names = found.missing.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        console.warning(&format!("{MISSING}: {names}: no gate is kept"), Some(RESTORE));
+        console.warning(&format!("{MISSING}: {names}: no gate is met"), Some(RESTORE));
     }
     Ok(found)
 }

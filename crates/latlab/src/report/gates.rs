@@ -14,9 +14,9 @@ use crate::units::human::grouped;
 pub(super) fn lines(summaries: &[Summary]) -> Vec<String> {
     let names = names(summaries);
     let of = |(summary, name): (&Summary, &String)| {
-        let by = if summaries.len() > 1 { format!(" by `{name}`") } else { String::new() };
+        let by = if summaries.len() > 1 { format!(" for `{name}`") } else { String::new() };
         let line = |result: &ValueGateResult| {
-            format!("gate `{}` {}{by}: {}", result.gate, result.state.word(), words(result, summary.kind))
+            format!("gate `{}` {}{by}: {}", result.gate, result.state.in_text(), words(result, summary.kind))
         };
         summary.gates.iter().map(line).collect::<Vec<_>>()
     };
@@ -39,14 +39,14 @@ fn line_over_runs(result: &ExperimentGateResult) -> String {
             format!("without {} {MISSING}", runs_that_are(result.gone))
         }
         GateState::Broken if result.worst.is_none() || (result.missing > 0 && result.broken == 0) => {
-            format!("without a judged run of {}", conditions(result.missing))
+            format!("without a run of {}", conditions(result.missing))
         }
         GateState::Broken => of_runs(result.broken),
     };
     let of_worst =
         |worst: &WorstRun| format!("; the worst, `{}`: {}", worst.recording, words(&worst.result, worst.kind));
     let worst = result.worst.as_ref().map(of_worst).unwrap_or_default();
-    format!("gate `{gate}` {} {count}{worst}", state.word())
+    format!("gate `{gate}` {} {count}{worst}", state.in_text())
 }
 
 fn runs_that_are(count: usize) -> String {
@@ -63,19 +63,19 @@ fn words(result: &ValueGateResult, kind: Kind) -> String {
     let value = result.value.map(figure);
     match (result.reason, value) {
         (Some(GateReason::Unanswered), _) => nothing_answered(kind).into(),
-        (Some(GateReason::Infinite), _) => "infinite, as it lies among probes without an answer in time".into(),
+        (Some(GateReason::Infinite), _) => "infinite, since it lies among probes without an answer in time".into(),
         (Some(GateReason::Unsupported), _) => {
             let shown = ShownQuantile::Unsupported { value: result.value, bound: result.lower_bound };
             format!("{}; too few effective observations lie beyond it", shown.words(figure))
         }
         (Some(GateReason::MissingRuns), value) => {
             format!(
-                "{}; runs or files of its experiment are gone, damaged or edited",
+                "{}; runs or files of its experiment are missing, damaged or edited",
                 value.unwrap_or_else(|| "–".into())
             )
         }
         (_, Some(value)) => value,
-        (_, None) => "there is nothing to judge".into(),
+        (_, None) => "there is no value".into(),
     }
 }
 
@@ -165,11 +165,11 @@ mod tests {
     fn a_line_has_the_value_judged_and_the_reason() {
         let hundred: Vec<i64> = (0..100).map(|number| 40 + number % 3).collect();
         for (delays, fate, gate, line) in [
-            (&hundred[..], Fate::Answered, "p50 <= 1ms", "gate `p50 <= 1ms` kept: 41.0 µs"),
-            (&hundred, Fate::Answered, "max <= 1us", "gate `max <= 1us` broken: 42.0 µs"),
-            (&hundred, Fate::Answered, "loss_ratio <= 0", "gate `loss_ratio <= 0` kept: 0 %"),
-            (&hundred, Fate::Lost, "p50 <= 1s", "gate `p50 <= 1s` broken: no probe was answered"),
-            (&[40], Fate::Answered, "stddev <= 1s", "gate `stddev <= 1s` broken: there is nothing to judge"),
+            (&hundred[..], Fate::Answered, "p50 <= 1ms", "gate `p50 <= 1ms` met: 41.0 µs"),
+            (&hundred, Fate::Answered, "max <= 1us", "gate `max <= 1us` failed: 42.0 µs"),
+            (&hundred, Fate::Answered, "loss_ratio <= 0", "gate `loss_ratio <= 0` met: 0 %"),
+            (&hundred, Fate::Lost, "p50 <= 1s", "gate `p50 <= 1s` failed: no probe was answered"),
+            (&[40], Fate::Answered, "stddev <= 1s", "gate `stddev <= 1s` failed: there is no value"),
             (
                 &[40],
                 Fate::Answered,
@@ -181,7 +181,7 @@ mod tests {
                 &hundred,
                 Fate::Answered,
                 "p99.9 <= 41us",
-                "gate `p99.9 <= 41us` broken: (42.0 µs), ≥ 42.0 µs with 95 % confidence; too few effective \
+                "gate `p99.9 <= 41us` failed: (42.0 µs), ≥ 42.0 µs with 95 % confidence; too few effective \
                  observations lie beyond it",
             ),
         ] {
@@ -193,11 +193,11 @@ mod tests {
     fn a_value_near_the_limit_has_as_many_digits_as_separate_them() {
         let hundred: Vec<i64> = (0..100).map(|number| 1_040 + number % 3).collect();
         for (gate, line) in [
-            ("max <= 1.0419ms", "gate `max <= 1.0419ms` broken: 1.0420 ms"),
-            ("max <= 1.0421ms", "gate `max <= 1.0421ms` kept: 1.0420 ms"),
-            ("max <= 1.041999ms", "gate `max <= 1.041999ms` broken: 1.042000 ms"),
-            ("max < 1.042ms", "gate `max < 1.042ms` broken: 1.04 ms"),
-            ("max <= 1.046ms", "gate `max <= 1.046ms` kept: 1.04 ms"),
+            ("max <= 1.0419ms", "gate `max <= 1.0419ms` failed: 1.0420 ms"),
+            ("max <= 1.0421ms", "gate `max <= 1.0421ms` met: 1.0420 ms"),
+            ("max <= 1.041999ms", "gate `max <= 1.041999ms` failed: 1.042000 ms"),
+            ("max < 1.042ms", "gate `max < 1.042ms` failed: 1.04 ms"),
+            ("max <= 1.046ms", "gate `max <= 1.046ms` met: 1.04 ms"),
         ] {
             assert_eq!(lines(&[judged(&hundred, Fate::Answered, gate)]), [line]);
         }
@@ -211,12 +211,12 @@ mod tests {
             ..judged(&[delay], Fate::Answered, "max <= 1ms")
         };
         let line = |runs: &[Summary], missing| lines_over_runs(&gates.over_runs(Kind::Ping, runs, missing)).remove(0);
-        let kept = "gate `max <= 1ms` kept in each of 2 runs; the worst, `b`: 50.0 µs";
+        let kept = "gate `max <= 1ms` met in each of 2 runs; the worst, `b`: 50.0 µs";
         assert_eq!(line(&[run("a", 40), run("b", 50)], 0), kept);
-        let broken = "gate `max <= 1ms` broken in 1 of 2 runs; the worst, `b`: 2.00 ms";
+        let broken = "gate `max <= 1ms` failed in 1 of 2 runs; the worst, `b`: 2.00 ms";
         assert_eq!(line(&[run("a", 40), run("b", 2_000)], 1), broken);
-        assert_eq!(line(&[], 2), "gate `max <= 1ms` broken without a judged run of 2 conditions");
-        let missing = "gate `max <= 1ms` broken without a judged run of 1 condition; the worst, `a`: 40.0 µs";
+        assert_eq!(line(&[], 2), "gate `max <= 1ms` failed without a run of 2 conditions");
+        let missing = "gate `max <= 1ms` failed without a run of 1 condition; the worst, `a`: 40.0 µs";
         assert_eq!(line(&[run("a", 40)], 1), missing);
     }
 }

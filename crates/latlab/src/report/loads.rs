@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Style;
 use super::json::pretty;
-use super::summary_view::numbered;
+use super::summary_view::caveat_views;
 use super::text;
 use super::view::{ColumnView, GroupView, ReportView, RowView, TableView};
 use crate::analysis::unreached_loads;
@@ -53,7 +53,7 @@ impl<'a> LoadsView<'a> {
             histogram: None,
             gates: Vec::new(),
             remarks: Vec::new(),
-            caveats: numbered(&self.caveats),
+            caveats: caveat_views(&self.caveats),
             recordings: Vec::new(),
         };
         text::render(&view, style)

@@ -23,7 +23,7 @@ mod wakeup_remarks;
 
 pub use heading::{family_of, planned_heading};
 pub use summary_view::report_view;
-pub use text::Style;
+pub use text::{CaveatChoice, Style};
 
 #[cfg(test)]
 mod tests;

@@ -62,7 +62,7 @@ fn discovery(summaries: &[Summary]) -> Option<String> {
     let spans = || summaries.iter().filter_map(|summary| summary.discovery_ns);
     let (least, most) = (spans().min()?, spans().max()?);
     let range = if least == most { span(most) } else { format!("{} to {}", span(least), span(most)) };
-    Some(format!("{range} until both ends were known, before the warm-up"))
+    Some(format!("{range} until both ends had discovered each other, before the warm-up"))
 }
 
 /// Formats how packets passed the network stack by, such as `sender: AF_XDP, generic, queue 0 of eth0`; `None` if they did not.
@@ -90,24 +90,29 @@ fn lateness(summary: &Summary) -> Option<String> {
     let lateness = &wakeups.lateness;
     let allowed = lateness.allowed_ns?;
     let by = match (lateness.via, lateness.real_time, lateness.stretch) {
-        (Via::Spin, ..) => return Some("no sleep: what is left is the clock read and the loop".into()),
+        (Via::Spin, ..) => return Some("no sleep: the rest is the clock read and the loop".into()),
         (_, true, _) => "SCHED_FIFO: no timer slack".to_owned(),
-        _ if lateness.timer_slack_ns == Some(Nanos::ZERO) => "no timer slack: 0 was read back".to_owned(),
+        _ if lateness.timer_slack_ns == Some(Nanos::ZERO) => "no timer slack: the kernel reports 0".to_owned(),
         (via, ..) if !via.has_slack() => format!("{}: no timer slack", via.word()),
         (via, _, Some(share)) if lateness.timer_slack_ns < Some(allowed) => {
             let source = "select_estimate_accuracy, fs/select.c";
-            format!("{} may stretch its time-out by {} ({source}): up to {}", via.word(), percent(share), span(allowed))
+            format!(
+                "{} may lengthen its time-out by {} ({source}): up to {}",
+                via.word(),
+                percent(share),
+                span(allowed)
+            )
         }
         _ => format!("timer slack: up to {}", span(allowed)),
     };
     let cause = match wakeups.is_backlog(summary.counts.answered) {
-        true => "backlog: most slots were past before their turn",
+        true => "backlog: most wake-ups were due before their thread was ready",
         false => "interrupt, idle exit, scheduling",
     };
     let rest = match lateness.rest {
         UnexplainedDelay::Unknown => String::new(),
         UnexplainedDelay::BeforeTheLimit => {
-            " · the median was woken before the kernel's limit: the rest is not known".into()
+            " · the median wake-up came before the kernel's limit: the rest is not known".into()
         }
         UnexplainedDelay::Known(rest) => format!(" · rest of the median: {} ({cause})", figure(rest)),
     };
@@ -119,10 +124,10 @@ fn remedies(summary: &Summary) -> Option<String> {
     let lateness = &summary.wakeups.as_ref()?.lateness;
     let allowed = lateness.allowed_ns.filter(|allowed| *allowed > Nanos::from_micros(1))?;
     let remedy = match lateness.timer_slack_ns < Some(allowed) {
-        true => "`--via clock_nanosleep` is not stretched",
-        false => "`--set timer-slack=1ns` or `--fifo` takes the slack away",
+        true => "`--via clock_nanosleep` has no such delay",
+        false => "`--set timer-slack=1ns` or `--fifo` removes the slack",
     };
-    Some(format!("{remedy}; `--try-remedies` measures what each would gain"))
+    Some(format!("{remedy}; `--try-remedies` measures the effect of each"))
 }
 
 /// Formats the lateness due to the resolution of the call's time-out.
@@ -180,7 +185,7 @@ fn none_of(events: &str, interval: Option<Interval>) -> Option<String> {
     let most = 100.0 * high?;
     // Two significant digits: of a million probes the ratio is 0.00038 %.
     let decimals = (1.0 - most.log10().floor()).max(0.0) as usize;
-    Some(format!("≤ {most:.decimals$} % ({}) if {events} are single", percent(confidence)))
+    Some(format!("≤ {most:.decimals$} % ({}) if the {events} are independent", percent(confidence)))
 }
 
 fn deadline(summary: &Summary) -> Option<String> {
@@ -202,12 +207,12 @@ fn deadline(summary: &Summary) -> Option<String> {
 
 fn time_outs(summary: &Summary) -> Option<String> {
     let spent = summary.timed_out_ns;
-    (spent.0 > 0).then(|| format!("{} were spent waiting for answers that did not come", span(spent)))
+    (spent.0 > 0).then(|| format!("{} spent waiting for answers that did not come", span(spent)))
 }
 
 fn pauses(summary: &Summary) -> Option<String> {
     let spent = summary.refused_pause_ns;
-    (spent.0 > 0).then(|| format!("{} were spent pausing after sends that the kernel refused", span(spent)))
+    (spent.0 > 0).then(|| format!("{} spent pausing after sends that the kernel refused", span(spent)))
 }
 
 /// Formats the instrument's costs, the lower bound of every figure; for several runs as ranges.
@@ -217,13 +222,13 @@ fn instrument(summaries: &[Summary]) -> String {
     };
     let step = summaries.iter().filter_map(|summary| summary.instrument.clock_resolution_ns).max();
     let step = step.map(|step| format!(" in steps of {}", span(step))).unwrap_or_default();
-    let clock = all(|instrument| instrument.clock_read_ns).words(TimeUnit::Nanos, "of some runs unknown");
-    let clock = clock.map_or_else(|| "clock cost unknown".into(), |cost| format!("clock {cost} a read{step}"));
+    let clock = all(|instrument| instrument.clock_read_ns).words(TimeUnit::Nanos, "not known of some runs");
+    let clock = clock.map_or_else(|| "clock cost unknown".into(), |cost| format!("clock {cost} per read{step}"));
     let tag = all(|instrument| instrument.tag_ns).words(TimeUnit::Nanos, "not in all runs");
     let tag = match tag {
-        Some(cost) => format!("tag {cost}"),
-        None if summaries.iter().any(|summary| summary.authenticated) => "tag cost unknown".into(),
-        None => "no tag".into(),
+        Some(cost) => format!("authentication {cost}"),
+        None if summaries.iter().any(|summary| summary.authenticated) => "authentication cost unknown".into(),
+        None => "not authenticated".into(),
     };
     let bare = all(|instrument| instrument.bare_loop.as_ref().map(|bare| bare.p50_ns));
     let bare = match bare.words(TimeUnit::suiting(bare.0.iter().flatten().copied().fold(0.0, f64::max)), "not for all")
@@ -245,7 +250,7 @@ fn instrument(summaries: &[Summary]) -> String {
 fn without_bare_loop(summaries: &[Summary]) -> String {
     let mut commands = summaries.iter().filter_map(|summary| summary.bare_conditions.as_ref().ok()).map(calibration);
     if let Some(first) = commands.next() {
-        let others = if commands.all(|other| other == first) { "" } else { ", and so for the others" };
+        let others = if commands.all(|other| other == first) { "" } else { ", similar for the others" };
         return format!("bare loop not measured (`{first}`{others})");
     }
     match summaries.first().map(|summary| &summary.bare_conditions) {
@@ -310,7 +315,7 @@ pub(super) fn packets(summary: &Summary) -> Option<String> {
         ("lost", total.lost()),
         ("reordered", total.reordered),
         ("duplicates", total.duplicates),
-        ("too late to be known as new", total.outside_window),
+        ("too late to be recognised as new", total.outside_window),
         ("undecided", total.sent.saturating_sub(total.decided)),
         ("refused and sent again", total.refused),
         ("skipped", total.skipped),
@@ -390,7 +395,7 @@ mod tests {
         });
         let options = "bare loop not measured (`latlab doctor --calibrate --cpu 0 --peer-cpu 1 --wait spin --fifo 50`)";
         assert!(instrument(std::slice::from_ref(&other)).ends_with(options));
-        assert!(instrument(&[plain, other]).ends_with("--cpu 0 --peer-cpu 1`, and so for the others)"));
+        assert!(instrument(&[plain, other]).ends_with("--cpu 0 --peer-cpu 1`, similar for the others)"));
     }
 
     #[test]

@@ -213,7 +213,7 @@ fn search_tables(summaries: &[Summary], names: &[String]) -> Vec<TableView> {
         let bits = f64::from(stream.size_bytes) * 8.0;
         let title = |title: &str| if name.is_empty() { title.to_owned() } else { format!("{name} · {title}") };
         let found = stream.search.as_ref().map(|search| found(search, bits, title("rates found")));
-        let delays = delays(&stream.stages, bits, title("round trip delay beside the stream"));
+        let delays = delays(&stream.stages, bits, title("round trip delay during the stream"));
         found.into_iter().chain(delays).collect()
     };
     summaries.iter().zip(names).flat_map(of).collect()

@@ -1,11 +1,11 @@
-//! Selects the tables, remarks and caveats of a report of runs. Merges and numbers the caveats of several runs.
+//! Selects the tables, remarks and caveats of a report of runs. Merges the caveats of several runs.
 
 use super::figures::{across, by_cpu, down, histogram, rows_of_runs, windows};
 use super::heading::{Headline, heading, names};
 use super::quantiles::explain_marks;
 use super::view::{CaveatView, ReportView, Showing};
 use super::{gates, remarks, stream_tables};
-use crate::analysis::{CompatOutput, Kind, Summary};
+use crate::analysis::{CompatOutput, Kind, Summary, effect_order, is_routine};
 use crate::diagnostics::Caveat;
 
 /// Builds the view of the runs of one command.
@@ -61,8 +61,8 @@ impl<'a> Concern<'a> {
     }
 }
 
-/// Merges the caveats of all runs, most severe first, and names the runs concerned unless all are. If runs differ
-/// in numbers, those of one run are shown; the JSON documents have all of them.
+/// Merges the caveats of all runs, those that spoil the figures most first, and names the runs concerned unless all are. If
+/// runs differ in numbers, those of one run are shown; the JSON documents have all of them.
 pub(super) fn caveats(summaries: &[Summary]) -> Vec<CaveatView> {
     let names = names(summaries);
     let mut concerns: Vec<Concern> = Vec::new();
@@ -75,39 +75,31 @@ pub(super) fn caveats(summaries: &[Summary]) -> Vec<CaveatView> {
             }
         }
     }
-    concerns.sort_by_key(|concern| std::cmp::Reverse(concern.worst().severity));
-    concerns.iter().zip(1..).map(|(concern, number)| view(concern, number, summaries.len())).collect()
+    concerns.sort_by_key(|concern| effect_order(concern.worst()));
+    concerns.iter().map(|concern| view(concern, summaries.len())).collect()
 }
 
-/// Numbers caveats that concern no particular run.
-pub(super) fn numbered(caveats: &[Caveat]) -> Vec<CaveatView> {
-    let worded = caveats.iter().zip(1..).map(|(caveat, number)| CaveatView {
-        number,
-        severity: caveat.severity,
-        message: caveat.message.clone(),
-        effect: caveat.effect.clone(),
-        hint: caveat.hint.clone(),
-    });
-    worded.collect()
+/// Caveats that concern no particular run.
+pub(super) fn caveat_views(caveats: &[Caveat]) -> Vec<CaveatView> {
+    caveats.iter().map(|caveat| caveat_view(caveat, caveat.message.clone())).collect()
 }
 
-fn view(concern: &Concern, number: usize, runs: usize) -> CaveatView {
+fn caveat_view(caveat: &Caveat, message: String) -> CaveatView {
+    let (effect, hint) = (caveat.effect.clone(), caveat.hint.clone());
+    CaveatView { severity: caveat.severity, is_routine: is_routine(caveat), message, effect, hint }
+}
+
+fn view(concern: &Concern, runs: usize) -> CaveatView {
     let worst = concern.worst();
     let (alike, others): (Vec<_>, Vec<_>) = concern.occurrences.iter().partition(|(_, caveat)| *caveat == worst);
     let list = |runs: &[&(&str, &Caveat)]| runs.iter().map(|(run, _)| *run).collect::<Vec<_>>().join(", ");
     let prefix = if alike.len() == runs { String::new() } else { format!("{}: ", list(&alike)) };
     let rest = match others.len() {
         0 => String::new(),
-        _ if concern.occurrences.len() == runs => " (the other runs likewise, with numbers of their own)".into(),
-        _ => format!(" (likewise, with numbers of their own: {})", list(&others)),
+        _ if concern.occurrences.len() == runs => " (similar in the other runs)".into(),
+        _ => format!(" (similar in {})", list(&others)),
     };
-    CaveatView {
-        number,
-        severity: worst.severity,
-        message: format!("{prefix}{}{rest}", worst.message),
-        effect: worst.effect.clone(),
-        hint: worst.hint.clone(),
-    }
+    caveat_view(worst, format!("{prefix}{}{rest}", worst.message))
 }
 
 #[cfg(test)]
@@ -148,11 +140,11 @@ mod tests {
         ];
         let shown: Vec<_> = caveats(&runs).into_iter().map(|caveat| (caveat.severity, caveat.message)).collect();
         let expected = [
-            (Warning, "128 B: 50 lost (the other runs likewise, with numbers of their own)"),
+            (Warning, "128 B: 50 lost (similar in the other runs)"),
             (Note, "asleep"),
             (Note, "64 B: here"),
             (Note, "64 B: there"),
-            (Note, "128 B: 1 late (likewise, with numbers of their own: 256 B)"),
+            (Note, "128 B: 1 late (similar in 256 B)"),
         ];
         assert_eq!(shown, expected.map(|(severity, message)| (severity, message.to_owned())));
         assert_eq!(caveats(&runs)[0].hint, "hint for 50 lost", "message and hint are of one run");

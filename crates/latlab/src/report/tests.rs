@@ -7,7 +7,7 @@ use super::text::width;
 use super::view::Showing;
 use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
 use crate::analysis::{Summary, SummaryOptions, summarise};
-use crate::diagnostics::Colour;
+use crate::diagnostics::{Caveat, Colour, Severity};
 use crate::metric::Metric;
 use crate::probe::Fate;
 use crate::stats::{Bucket, Description, Interval, QuantileEstimate};
@@ -65,13 +65,15 @@ fn sketched() -> Summary {
         .map(|(low_ns, count)| Bucket { low_ns, high_ns: low_ns * 2, count })
         .into();
     summary.caveats.retain(|caveat| caveat.code == "idle-states");
+    let (governor, hint) = ("the frequency governor of this host is `ondemand`", "`--set governor=performance`");
+    summary.caveats.push(Caveat::new(Severity::Note, "governor", governor, "CPUs run slower", hint));
     summary
 }
 
 fn shown(summaries: &[Summary], showing: Showing) -> String {
     let view = report_view(summaries, showing);
     let plain = render(&view, Style::PLAIN);
-    let coloured = render(&view, Style { colour: Colour::marked(7), width: 80 });
+    let coloured = render(&view, Style { colour: Colour::marked(7), ..Style::PLAIN });
     assert_eq!(without_colour(&coloured), plain, "colour adds nothing but colour");
     for line in plain.lines() {
         assert!(width(line) <= 80 && line.trim_end() == line, "`{line}`");
@@ -99,15 +101,15 @@ round trip delay                                              n 203,118 · lost 
 
      44 µs ▕███▎                                3
      46 µs ▕██████████████████████▋        18,204
-     48 µs ▕████████████████████████████  184,841   counts are logarithmic
+     48 µs ▕████████████████████████████  184,841   bars are logarithmic
      64 µs ▕█████████▉                         70
 
-fates        none lost: loss ratio ≤ 0.0019 % (95 %) if losses are single
-instrument   clock 23.4 ns a read in steps of 1 ns · no tag · bare loop on these
-             pins p50 48.1 µs
-caveats      1  both CPUs may enter idle states: part of each round trip is
-                waking up, not sending
-                hint: `--wait spin`, or `--set cpu-dma-latency=0`
+fates        none lost: loss ratio ≤ 0.0019 % (95 %) if the losses are
+             independent
+instrument   clock 23.4 ns per read in steps of 1 ns · not authenticated · bare
+             loop on these pins p50 48.1 µs
+caveats      1  the frequency governor of this host is `ondemand`
+                hint: `--set governor=performance`
 recording    latlab-runs/20261121T021500Z-ping-7f3a
 ";
     assert_eq!(shown(&[sketched()], USUAL), expected);
@@ -166,7 +168,7 @@ fn a_scheduled_run_shows_response_time_and_round_trip() {
     assert_eq!(row("p99 ")[1..3], ["lost", "lost"]);
     assert_eq!(row("p99.9 ")[1..], ["lost", "lost", "(3.00)", "≥", "3.00"], "what lies beyond a lost quantile is lost");
     let fates =
-        "fates        sent 3,000 · answered 2,950 · lost 50 · loss ratio 1.67 % (95 %:\n             1.27–2.19 %)\n";
+        "fates        sent 3,000 · answered 2,950 · lost 50 · loss ratio 1.67 %\n             (95 %: 1.27–2.19 %)\n";
     assert!(text.contains(fates), "{text}");
     assert!(text.contains("deadline     1 ms missed by 50 of 3,000 due probes: 1.67 % (95 %: 1."), "{text}");
     assert_eq!(row("500 ms")[..4], ["500", "ms", "500", "8"]);
@@ -187,7 +189,7 @@ fn several_runs_share_one_table() {
     assert_eq!(below.concat().split_whitespace().collect::<Vec<_>>(), ["≥", "310"], "{text}");
     assert!(text.contains("round trip delay, µs") && text.contains("round trip / 2, µs"), "{text}");
     assert!(text.starts_with("ping local · udp ipv4 · closed loop · 10 s\n"), "{text}");
-    assert!(text.contains("1  64 B: both CPUs"), "a caveat of one run says of which: {text}");
+    assert!(text.contains("1  64 B: the frequency governor"), "a caveat of one run says of which: {text}");
     assert!(!text.contains('█'), "a histogram is of one run");
     assert!(text.ends_with("-7f3a\n             latlab-runs/20261121T021500Z-ping-0815\n"), "{text}");
 
@@ -195,7 +197,7 @@ fn several_runs_share_one_table() {
     larger.instrument.clock_read_ns = Some(25.14);
     larger.instrument.bare_loop = None;
     let unlike = shown(&[sketched(), larger.clone()], USUAL);
-    let instrument = "instrument   clock 23.4–25.1 ns a read in steps of 1 ns · no tag · bare loop on\n             these pins p50 48.1 µs (not for all)\n";
+    let instrument = "instrument   clock 23.4–25.1 ns per read in steps of 1 ns · not authenticated ·\n             bare loop on these pins p50 48.1 µs (not for all)\n";
     assert!(unlike.contains(instrument), "{unlike}");
 
     larger.condition.size_bytes = Some(64);

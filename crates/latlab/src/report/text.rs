@@ -1,11 +1,14 @@
-//! Rendering of a view as text in 80 columns, with the same words with and without colour: colour and line wrapping,
-//! tables and histograms.
+//! Rendering of a view as text of any width from 40 columns on, with the same words with and without colour: colour and
+//! line wrapping, choice of caveats, tables and histograms.
 
 use super::view::{CaveatView, ColumnView, GroupView, HistogramView, ReportView, TableView};
 use crate::diagnostics::{Colour, Severity};
 
 /// Width of the labels of remarks.
 const LABEL: usize = 13;
+/// In a narrower line a label has a line of its own, and the text below it this indentation.
+const NARROW: usize = 60;
+const INDENT: usize = 2;
 
 /// Renders the report with a final newline.
 pub fn render(view: &ReportView, style: Style) -> String {
@@ -16,12 +19,13 @@ pub fn render(view: &ReportView, style: Style) -> String {
     sections.push(view.gates.iter().flat_map(|line| wrap(line, style.width)).collect());
     let mut closing: Vec<String> = Vec::new();
     closing.extend(view.remarks.iter().flat_map(|remark| labelled(&remark.label, "", &remark.text, style)));
-    closing.extend(view.caveats.iter().flat_map(|caveat| caveat_lines(caveat, style)));
+    closing.extend(caveat_lines(&view.caveats, style));
     let recordings = view.recordings.iter().enumerate();
-    closing.extend(recordings.map(|(number, path)| {
-        let label = if number > 0 { "" } else { "recording" };
-        format!("{}{path}", style.quiet(&format!("{label:<LABEL$}")))
-    }));
+    // A path is not wrapped, so that it can be copied.
+    closing.extend(
+        recordings
+            .flat_map(|(number, path)| indented(if number > 0 { "" } else { "recording" }, vec![path.clone()], style)),
+    );
     sections.push(closing);
     let sections = sections.into_iter().filter(|lines| !lines.is_empty());
     sections.map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
@@ -30,27 +34,83 @@ pub fn render(view: &ReportView, style: Style) -> String {
 /// Formats as `label        mark  text` with hanging indentation.
 fn labelled(label: &str, mark: &str, text: &str, style: Style) -> Vec<String> {
     let mark_width = if mark.is_empty() { 0 } else { width(mark) + 2 };
-    let lines = wrap(text, style.width.saturating_sub(LABEL + mark_width).max(20));
-    let numbered = lines.iter().enumerate().map(|(number, line)| {
-        let first = number == 0;
-        let label = format!("{:<LABEL$}", if first { label } else { "" });
-        let mark = format!("{:<mark_width$}", if first { mark } else { "" });
-        format!("{}{mark}{line}", style.quiet(&label))
+    let lines = wrap(text, style.width.saturating_sub(style.indent() + mark_width).max(20));
+    let marked = lines.iter().enumerate().map(|(number, line)| {
+        let mark = format!("{:<mark_width$}", if number == 0 { mark } else { "" });
+        format!("{mark}{line}")
     });
-    numbered.collect()
+    indented(label, marked.collect(), style)
+}
+
+/// `lines` behind `label`, or below it in a narrow line.
+fn indented(label: &str, lines: Vec<String>, style: Style) -> Vec<String> {
+    let indent = style.indent();
+    let is_above = indent < LABEL && !label.is_empty();
+    let own_line = is_above.then(|| style.quiet(label));
+    let behind = lines.into_iter().enumerate().map(|(number, line)| {
+        let label = if number == 0 && !is_above { label } else { "" };
+        format!("{}{line}", style.quiet(&format!("{label:<indent$}")))
+    });
+    own_line.into_iter().chain(behind).collect()
+}
+
+/// The most caveats that are shown unless all are asked for.
+const CAVEATS: usize = 3;
+
+/// Which caveats are shown as text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CaveatChoice {
+    /// The first three that are not notes: `--quiet`.
+    Warnings,
+    /// The first three, without notes that nearly every run carries.
+    #[default]
+    Foremost,
+    /// All: `--verbose`.
+    All,
+}
+
+impl CaveatChoice {
+    fn may_show(self, caveat: &CaveatView) -> bool {
+        match self {
+            CaveatChoice::Warnings => caveat.severity > Severity::Note,
+            CaveatChoice::Foremost => !caveat.is_routine,
+            CaveatChoice::All => true,
+        }
+    }
+}
+
+/// The chosen ones of `caveats`, whose order is that of their effect, and the number of the others.
+pub(super) fn caveat_lines(caveats: &[CaveatView], style: Style) -> Vec<String> {
+    let chosen: Vec<&CaveatView> = caveats.iter().filter(|caveat| style.caveats.may_show(caveat)).collect();
+    let most = if style.caveats == CaveatChoice::All { chosen.len() } else { CAVEATS.min(chosen.len()) };
+    let (shown, others) = chosen.split_at(most);
+    let label = |number: usize| if number == 1 { "caveats" } else { "" };
+    let shown = shown.iter().zip(1..).flat_map(|(caveat, number)| one_caveat(label(number), number, caveat, style));
+    let others = counted(others).map(|counts| labelled("", " ", &format!("and {counts} (`-v`)"), style));
+    shown.chain(others.into_iter().flatten()).collect()
+}
+
+/// `2 warnings and 1 note`; `None` without any.
+fn counted(caveats: &[&CaveatView]) -> Option<String> {
+    let count = |severity: Severity, noun: &str| {
+        let count = caveats.iter().filter(|caveat| caveat.severity == severity).count();
+        (count > 0).then(|| format!("{count} {noun}{}", if count == 1 { "" } else { "s" }))
+    };
+    let counts = [(Severity::Fatal, "fatal caveat"), (Severity::Warning, "warning"), (Severity::Note, "note")];
+    let counts = counts.into_iter().filter_map(|(severity, noun)| count(severity, noun));
+    counts.reduce(|all, one| format!("{all} and {one}"))
 }
 
 /// Formats the observation, effect and remedy of a caveat.
-pub(super) fn caveat_lines(caveat: &CaveatView, style: Style) -> Vec<String> {
-    let label = if caveat.number == 1 { "caveats" } else { "" };
-    let number = caveat.number.to_string();
+fn one_caveat(label: &str, number: usize, caveat: &CaveatView, style: Style) -> Vec<String> {
+    let number = number.to_string();
     let (word, painted) = match caveat.severity {
         Severity::Note => ("", String::new()),
-        Severity::Warning => ("warning: ", style.warn("warning:") + " "),
-        Severity::Fatal => ("fatal: ", style.alarm("fatal:") + " "),
+        Severity::Warning => ("warning:", style.warn("warning:")),
+        Severity::Fatal => ("fatal:", style.alarm("fatal:")),
     };
-    let mut lines = labelled(label, &number, &format!("{word}{}", caveat.message), style);
-    if let Some(first) = lines.first_mut().filter(|_| !word.is_empty()) {
+    let mut lines = labelled(label, &number, &format!("{word} {}", caveat.message), style);
+    if let Some(first) = lines.iter_mut().find(|line| !word.is_empty() && line.contains(word)) {
         *first = first.replacen(word, &painted, 1);
     }
     let mark = " ".repeat(width(&number));
@@ -66,10 +126,16 @@ pub(super) fn caveat_lines(caveat: &CaveatView, style: Style) -> Vec<String> {
 const GAP: usize = 2;
 /// Smallest width of a column in characters, unless the table would have to be split.
 const NARROWEST: usize = 6;
+/// Smallest width for cells beside the labels of a table.
+const LEAST: usize = 20;
 
 pub(super) fn draw_table(table: &TableView, style: Style) -> Vec<String> {
     let mut lines = table_title(table, style);
-    let label_width = table.rows.iter().map(|row| width(&row.label)).chain([width(&table.corner)]).max().unwrap_or(0);
+    let labels = || table.rows.iter().map(|row| width(&row.label)).chain([width(&table.corner)]);
+    let longest = labels().max().unwrap_or(0);
+    // Labels that leave too little of the line have lines of their own.
+    let is_above = longest + LEAST > style.width && longest <= style.width;
+    let label_width = if is_above { INDENT } else { longest };
     // A table without labels has no extra indentation.
     let indent = if label_width == 0 { 0 } else { label_width + 1 };
     // If the labels take most of the line, lines exceed the width instead of splitting the table.
@@ -90,17 +156,22 @@ pub(super) fn draw_table(table: &TableView, style: Style) -> Vec<String> {
     lines
 }
 
+/// The title with the note at the right end of the line, of 80 columns at most, or below it in a narrow line.
 fn table_title(table: &TableView, style: Style) -> Vec<String> {
-    if table.title.is_empty() && table.note.is_empty() {
-        return Vec::new();
+    let line = style.width.min(Style::PLAIN.width);
+    let used = width(&table.title) + width(&table.note);
+    match (table.note.is_empty(), line.checked_sub(used).filter(|gap| *gap >= GAP)) {
+        (false, Some(gap)) => vec![format!("{}{}{}", style.strong(&table.title), " ".repeat(gap), table.note)],
+        _ => {
+            let title = wrap(&table.title, style.width).into_iter().map(|line| style.strong(&line));
+            title.chain(wrap(&table.note, style.width)).collect()
+        }
     }
-    let available = style.width.saturating_sub(width(&table.title) + width(&table.note)).max(GAP);
-    let gap = if table.note.is_empty() { String::new() } else { " ".repeat(available) };
-    vec![format!("{}{gap}{}", style.strong(&table.title), table.note)]
 }
 
 /// A column with every cell padded to its width. The closing parenthesis of a cell may reach into the gap behind the
 /// column, so that figures with and without parentheses are aligned with each other and with their heading.
+#[derive(Clone)]
 struct AlignedColumn {
     heading: String,
     cells: Vec<String>,
@@ -140,17 +211,29 @@ impl Group<'_> {
     }
 }
 
-/// Pads the columns of `group` and splits a group that is too wide for the line.
+/// Pads the columns of `group` and splits a group that is too wide for the line. Each part ends in the unit of the figures,
+/// if the group has a column for it.
 fn fit(group: &GroupView, narrowest: usize, available: usize) -> Vec<Group<'_>> {
+    let (unit, columns) = match group.columns.split_last() {
+        Some((last, columns)) if is_unit(last) && !columns.is_empty() => (Some(align(last, narrowest)), columns),
+        _ => (None, group.columns.as_slice()),
+    };
+    let unit_width = unit.as_ref().map_or(0, AlignedColumn::needed);
     let mut parts: Vec<Group> = Vec::new();
-    for column in group.columns.iter().map(|column| align(column, narrowest)) {
-        let needed = column.needed() + column.overhang();
+    for column in columns.iter().map(|column| align(column, narrowest)) {
+        let needed = column.needed() + column.overhang().max(unit_width);
         match parts.last_mut().filter(|part| part.columns_width() + needed <= available) {
             Some(part) => part.columns.push(column),
             None => parts.push(Group { heading: &group.heading, columns: vec![column] }),
         }
     }
+    parts.iter_mut().for_each(|part| part.columns.extend(unit.clone()));
     parts
+}
+
+/// Whether `column` has no heading and no figure, but a unit.
+fn is_unit(column: &ColumnView) -> bool {
+    column.heading.is_empty() && column.cells.iter().all(|cell| behind_point(cell).is_none())
 }
 
 /// Distributes the groups to blocks that fit the line.
@@ -180,12 +263,20 @@ fn draw_block(table: &TableView, groups: &[Group<'_>], label_width: usize, style
     if !table.corner.is_empty() || !headings.is_empty() {
         lines.push(style.quiet(format!("{}{headings}", labelled(&table.corner)).trim_end()));
     }
-    lines.extend(table.rows.iter().enumerate().filter_map(|(number, row)| {
+    for (number, row) in table.rows.iter().enumerate() {
         let cells = line_of(groups, |column| &column.cells[number]);
+        let is_above = width(&row.label) > label_width;
+        if is_above {
+            lines.push(row.label.clone());
+        }
+        let line = format!("{}{cells}", labelled(if is_above { "" } else { &row.label }));
         // An annotation without content is left out.
-        let line = (!row.quiet || !cells.is_empty()).then(|| format!("{}{cells}", labelled(&row.label)))?;
-        Some(if row.quiet { style.quiet(&line) } else { line })
-    }));
+        match row.quiet {
+            true if cells.is_empty() => {}
+            true => lines.push(style.quiet(&line)),
+            false => lines.push(line),
+        }
+    }
     lines
 }
 
@@ -216,8 +307,7 @@ fn align(column: &ColumnView, narrowest: usize) -> AlignedColumn {
         (body, format!("{cell}{}", " ".repeat(body.saturating_sub(width(cell)))))
     });
     let padded: Vec<(usize, String)> = padded.collect();
-    let unit = column.heading.is_empty() && column.cells.iter().all(|cell| behind_point(cell).is_none());
-    let least = if unit { 0 } else { narrowest };
+    let least = if is_unit(column) { 0 } else { narrowest };
     let widest = padded.iter().map(|(body, _)| *body).chain([width(&column.heading), least]).max().unwrap_or(0);
     let right = |(body, text): &(usize, String)| format!("{}{text}", " ".repeat(widest - body));
     AlignedColumn {
@@ -245,31 +335,37 @@ fn behind_point(cell: &str) -> Option<usize> {
     (!number.is_empty() && numeric).then(|| number.find('.').map_or(0, |point| number.len() - point))
 }
 
-/// Width of the longest bar in characters.
-const LONGEST: f64 = 28.0;
+/// Width of the longest bar in characters: as much as the line leaves.
+const LONGEST: usize = 28;
+const SHORTEST: usize = 8;
 /// Smallest width of the lower bounds of the buckets in characters.
 const FROM: usize = 10;
 /// Block characters of one to seven eighths.
 const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+const LEGEND: &str = "bars are logarithmic";
 
 fn draw_histogram(view: &HistogramView, style: Style) -> Vec<String> {
     let from_width = view.bars.iter().map(|bar| width(&bar.from)).max().unwrap_or(0).max(FROM);
     let count_width = view.bars.iter().map(|bar| width(&bar.count)).max().unwrap_or(0);
+    // Between bound, bar and count are three characters.
+    let longest = style.width.saturating_sub(from_width + count_width + 4).clamp(SHORTEST, LONGEST);
+    let is_beside = from_width + longest + count_width + 4 + 3 + width(LEGEND) <= style.width;
     let middle = view.bars.len() / 2;
-    let legend = |row: usize| if row == middle { style.quiet("   counts are logarithmic") } else { String::new() };
+    let legend =
+        |row: usize| if row == middle && is_beside { style.quiet(&format!("   {LEGEND}")) } else { String::new() };
     let lines = view.bars.iter().enumerate().map(|(row, bar)| {
-        let bar_text = blocks(bar.length);
-        let pad = " ".repeat((LONGEST as usize + 1).saturating_sub(width(&bar_text)));
+        let bar_text = blocks(bar.length, longest);
+        let pad = " ".repeat((longest + 1).saturating_sub(width(&bar_text)));
         let count = format!("{:>count_width$}", bar.count);
         format!("{:>from_width$} ▕{bar_text}{pad} {count}{}", bar.from, legend(row))
     });
-    lines.collect()
+    lines.chain((!is_beside).then(|| style.quiet(LEGEND))).collect()
 }
 
-/// Draws a bar of relative `length` in eighths of a character; empty only for length 0.
-fn blocks(length: f64) -> String {
+/// Draws a bar of relative `length`, 1 for `longest` characters, in eighths of a character; empty only for length 0.
+fn blocks(length: f64, longest: usize) -> String {
     let least = if length > 0.0 { 1 } else { 0 };
-    let eighths = ((length.clamp(0.0, 1.0) * LONGEST * 8.0).round() as usize).max(least);
+    let eighths = ((length.clamp(0.0, 1.0) * longest as f64 * 8.0).round() as usize).max(least);
     let mut text = "█".repeat(eighths / 8);
     text.extend((eighths % 8).checked_sub(1).map(|part| EIGHTHS[part]));
     text
@@ -280,13 +376,28 @@ fn blocks(length: f64) -> String {
 pub struct Style {
     /// Whether it is coloured.
     pub colour: Colour,
-    /// Line width in columns; 80 suffices for all output.
+    /// Line width in columns.
     pub width: usize,
+    /// Which caveats are shown.
+    pub caveats: CaveatChoice,
 }
 
 impl Style {
     /// No colour and 80 columns, for files, pipes and tests.
-    pub const PLAIN: Style = Style { colour: Colour::OFF, width: 80 };
+    pub const PLAIN: Style = Style { colour: Colour::OFF, width: 80, caveats: CaveatChoice::Foremost };
+    /// The least width: in a narrower terminal the lines of this width are cut or wrapped.
+    const LEAST_WIDTH: usize = 40;
+
+    /// For a terminal of `columns`; of 80 without one.
+    pub fn new(colour: Colour, columns: Option<u16>, caveats: CaveatChoice) -> Style {
+        let width = columns.map_or(Style::PLAIN.width, |columns| usize::from(columns).max(Style::LEAST_WIDTH));
+        Style { colour, width, caveats }
+    }
+
+    /// Indentation of text with labels.
+    fn indent(self) -> usize {
+        if self.width < NARROW { INDENT } else { LABEL }
+    }
 
     fn paint(self, code: &str, text: &str) -> String {
         self.colour.paint(code, text)
@@ -314,19 +425,84 @@ pub(super) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Wraps `text` at spaces to lines of at most `available` columns; a longer word is not broken.
-pub(super) fn wrap(text: &str, available: usize) -> Vec<String> {
+/// Wraps `text` at spaces to lines of at most `available` columns. A figure is not separated from its sign and unit, nor text
+/// in backticks, unless it is longer than a line; a longer word is not broken.
+pub fn wrap(text: &str, available: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(word) <= available => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
+    let mut add = |piece: &str| match lines.last_mut() {
+        Some(line) if width(line) + 1 + width(piece) <= available => {
+            line.push(' ');
+            line.push_str(piece);
+        }
+        _ => lines.push(piece.to_owned()),
+    };
+    for piece in pieces(text) {
+        match width(&piece) <= available {
+            true => add(&piece),
+            false => piece.split(' ').for_each(&mut add),
         }
     }
     lines
+}
+
+/// The parts of `text` that stay in one line, each of one or more words.
+fn pieces(text: &str) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    let mut previous = "";
+    for word in text.split_whitespace() {
+        let is_code = |piece: &String| piece.matches('`').count() % 2 == 1;
+        match pieces.last_mut().filter(|piece| is_code(piece) || is_one_figure(previous, word)) {
+            Some(piece) => *piece += &format!(" {word}"),
+            None => pieces.push(word.to_owned()),
+        }
+        previous = word;
+    }
+    pieces
+}
+
+/// Symbols of units, as they stand behind a figure.
+const UNITS: [&str; 32] = [
+    "ns",
+    "µs",
+    "ms",
+    "s",
+    "min",
+    "h",
+    "d",
+    "%",
+    "B",
+    "kB",
+    "KiB",
+    "MB",
+    "MiB",
+    "GB",
+    "GiB",
+    "bit/s",
+    "kbit/s",
+    "Mbit/s",
+    "Gbit/s",
+    "B/s",
+    "kB/s",
+    "MB/s",
+    "GB/s",
+    "pps",
+    "kpps",
+    "Mpps",
+    "packets/s",
+    "samples/s",
+    "kHz",
+    "MHz",
+    "GHz",
+    "°C",
+];
+
+/// Whether the words are a figure with its unit, a sign with its figure, or a text with the separator behind it.
+fn is_one_figure(word: &str, next: &str) -> bool {
+    let is_sign = matches!(word.trim_start_matches('('), "≥" | "≤" | "<" | ">" | "±" | "n");
+    let begins_with_digit = next.starts_with(|char: char| char.is_ascii_digit());
+    let ends_in_digit = word.ends_with(|char: char| char.is_ascii_digit());
+    let is_unit = UNITS.contains(&next.trim_end_matches([',', '.', ';', ':', ')', ']']));
+    next == "·" || (is_sign && begins_with_digit) || (ends_in_digit && is_unit)
 }
 
 #[cfg(test)]
@@ -343,7 +519,7 @@ mod tests {
         assert_eq!(view.bars.iter().map(|bar| bar.length).collect::<Vec<_>>(), [0.5, 0.0, 1.0]);
         let lines = draw_histogram(&view, Style::PLAIN);
         assert!(lines[0].starts_with("     44 µs ▕██████████████ ") && lines[0].ends_with(" 1"), "{}", lines[0]);
-        assert!(!lines[1].contains('█') && lines[1].contains("counts are logarithmic"), "{}", lines[1]);
+        assert!(!lines[1].contains('█') && lines[1].contains("bars are logarithmic"), "{}", lines[1]);
         assert!(lines.iter().all(|line| width(line) <= 80));
     }
 
@@ -397,14 +573,81 @@ mod tests {
     #[test]
     fn an_empty_histogram_is_omitted() {
         assert_eq!(histogram(&[]), None);
-        assert_eq!((blocks(0.0).as_str(), blocks(1e-9).as_str()), ("", "▏"));
+        assert_eq!((blocks(0.0, 28).as_str(), blocks(1e-9, 28).as_str()), ("", "▏"));
     }
 
     #[test]
     fn without_colour_no_escape_sequence_is_added() {
         assert_eq!(Style::PLAIN.alarm("fatal"), "fatal");
-        let style = Style { colour: Colour::marked(7), width: 80 };
+        let style = Style { colour: Colour::marked(7), ..Style::PLAIN };
         assert_eq!((style.alarm("x"), style.quiet("")), ("\x1b[31;7mx\x1b[0;7m".into(), String::new()));
+    }
+
+    fn caveat(severity: Severity, is_routine: bool, message: &str) -> CaveatView {
+        CaveatView { severity, is_routine, message: message.into(), effect: "e".into(), hint: "h".into() }
+    }
+
+    #[test]
+    fn three_caveats_are_shown_and_the_others_counted() {
+        use Severity::{Note, Warning};
+        let all = [
+            caveat(Warning, false, "w1"),
+            caveat(Warning, false, "w2"),
+            caveat(Warning, false, "w3"),
+            caveat(Warning, false, "w4"),
+            caveat(Note, false, "n1"),
+            caveat(Note, true, "usual"),
+            caveat(Note, false, "n2"),
+        ];
+        let shown = |caveats: &[CaveatView], choice| {
+            let lines = caveat_lines(caveats, Style { caveats: choice, ..Style::PLAIN });
+            let words = lines.iter().map(|line| line.trim_start_matches("caveats").trim().to_owned());
+            words.filter(|line| !line.starts_with("effect") && !line.starts_with("hint")).collect::<Vec<_>>()
+        };
+        let first = ["1  warning: w1", "2  warning: w2", "3  warning: w3"];
+        let rest = |last| [&first[..], &[last]].concat();
+        assert_eq!(shown(&all, CaveatChoice::Foremost), rest("and 1 warning and 2 notes (`-v`)"));
+        assert_eq!(shown(&all, CaveatChoice::Warnings), rest("and 1 warning (`-v`)"));
+        assert_eq!(shown(&all, CaveatChoice::All).last().map(String::as_str), Some("7  n2"));
+        assert_eq!(shown(&all[4..], CaveatChoice::Foremost), ["1  n1", "2  n2"]);
+        assert!(shown(&all[4..], CaveatChoice::Warnings).is_empty());
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_no_longer_lines() {
+        let style = Style::new(Colour::OFF, Some(30), CaveatChoice::All);
+        assert_eq!((style.width, Style::new(Colour::OFF, None, CaveatChoice::All).width), (40, 80));
+        let message = "the frequency governor of this host is `ondemand`, which changes its clock rate";
+        let lines = caveat_lines(&[caveat(Severity::Warning, false, message)], style);
+        assert_eq!(lines[..2], ["caveats", "  1  warning: the frequency governor of"], "{lines:?}");
+        let bucket = |low_ns, count| Bucket { low_ns, high_ns: low_ns * 2, count };
+        let bars = histogram(&[bucket(44_000, 1), bucket(88_000, 1_000_000)]).expect("counts");
+        let column = |heading: &str| ColumnView { heading: heading.into(), cells: vec!["1,234".into(), "±1".into()] };
+        let unit = ColumnView { heading: String::new(), cells: vec!["µs".into(), String::new()] };
+        let columns = ["min", "mean", "p50", "p90", "p99", "max"].map(column).into_iter().chain([unit]).collect();
+        let table = TableView {
+            title: "round trip delay".into(),
+            note: "n 203,118 · lost 0 · late 12".into(),
+            rows: ["20261121T021500Z-ping-7f3a", ""].map(|label| RowView { label: label.into(), quiet: false }).into(),
+            groups: vec![GroupView { heading: String::new(), columns }],
+            ..TableView::default()
+        };
+        let drawn = draw_table(&table, style);
+        assert_eq!(drawn[..2], ["round trip delay", "n 203,118 · lost 0 · late 12"]);
+        assert_eq!(drawn.iter().filter(|line| line.ends_with("  µs")).count(), 2, "each part has the unit: {drawn:#?}");
+        assert_eq!(drawn.iter().filter(|line| *line == "20261121T021500Z-ping-7f3a").count(), 2, "{drawn:#?}");
+        for line in lines.iter().chain(&draw_histogram(&bars, style)).chain(&drawn) {
+            assert!(width(line) <= 40, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_figure_is_not_separated_from_its_unit_and_sign() {
+        assert_eq!(wrap("dds · took 2 s in all", 12), ["dds · took", "2 s in all"]);
+        assert_eq!(wrap("was 48.3 % (95 %), n 200 ≥ 3.1 µs", 9), ["was", "48.3 %", "(95 %),", "n 200", "≥ 3.1 µs"]);
+        assert_eq!(wrap("one · two", 5), ["one ·", "two"]);
+        assert_eq!(wrap("use `--wait spin` now", 16), ["use", "`--wait spin`", "now"]);
+        assert_eq!(wrap("use `--set a=b` now", 8), ["use", "`--set", "a=b` now"]);
     }
 
     #[test]

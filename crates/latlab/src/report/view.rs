@@ -32,7 +32,7 @@ pub struct ReportView {
     pub gates: Vec<String>,
     /// Labelled lines: instrument, deadline, time-outs.
     pub remarks: Vec<RemarkView>,
-    /// Caveats numbered from 1, most severe first.
+    /// Caveats, those that spoil the figures most first.
     pub caveats: Vec<CaveatView>,
     /// Path of the recordings, or a note that they were not kept.
     pub recordings: Vec<String>,
@@ -109,13 +109,13 @@ pub struct RemarkView {
     pub text: String,
 }
 
-/// A numbered caveat.
+/// A caveat of one or several runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaveatView {
-    /// Number, starting at 1.
-    pub number: usize,
     /// Severity.
     pub severity: Severity,
+    /// Whether nearly every run carries it.
+    pub is_routine: bool,
     /// Observation, with the runs concerned unless it concerns all of them.
     pub message: String,
     /// Effect on the figures.

@@ -35,12 +35,11 @@ fn wakeups(found: &Coincidence) -> String {
 
 fn coincidence(found: &Coincidence) -> String {
     if found.is_backlog {
-        return "nothing to judge: most slots on the CPUs of the slow probes were past when their thread came back, which \
-                is late nearly all of the time, then; a longer interval of `--with-wakeup` would tell"
+        return "no result: the threads on the CPUs of the slow probes were nearly always late; use a longer interval of `--with-wakeup`"
             .into();
     }
     let (Some(slow), Some(late)) = (beyond(found.slow_beyond, "--deadline"), late(&found.late_beyond)) else {
-        return "nothing to judge: no probe was answered, or no thread woke".into();
+        return "no result: no probe was answered, or no wake-up was measured".into();
     };
     let (Some(share), Some(chance)) = (found.slow.value, found.chance) else {
         return format!("no probe took longer than {slow}");
@@ -49,9 +48,7 @@ fn coincidence(found: &Coincidence) -> String {
     let probes = if found.slow.n == 1 { "probe" } else { "probes" };
     // Without late wake-ups, a share of 0 with a chance of 0 would be misread as a result.
     if found.slow.hits == 0 && chance <= 0.0 {
-        return format!(
-            "{n} {probes} slower than {slow}; no late wake-up on the CPUs of the slow probes: later than {late}"
-        );
+        return format!("{n} {probes} slower than {slow}; no wake-up on their CPUs was later than {late}");
     }
     format!(
         "of {n} {probes} slower than {slow} {} were on their way while a wake-up was later than {late}: {}; by chance {}",
@@ -106,7 +103,7 @@ pub(super) fn cpu_activity(summary: &Summary) -> Option<String> {
 
 fn states(activity: &[CpuActivity]) -> String {
     let known = |one: &&CpuActivity| !one.states.is_empty();
-    let Some(first) = activity.iter().find(known) else { return "idle states: not told by this host".into() };
+    let Some(first) = activity.iter().find(known) else { return "idle states: not reported by this host".into() };
     // CPUs of one host have the same states, except on hybrid hosts, whose states differ by name.
     let mut shares: Vec<(&StateShare, f64)> = Vec::new();
     for state in activity.iter().flat_map(|one| &one.states) {
@@ -127,13 +124,13 @@ fn states(activity: &[CpuActivity]) -> String {
 
 fn exit(state: &StateShare) -> String {
     let longest = state.exit_latency_us.filter(|us| *us > 0);
-    longest.map(|us| format!(" (up to {us} µs to leave)")).unwrap_or_default()
+    longest.map(|us| format!(" (exit up to {us} µs)")).unwrap_or_default()
 }
 
 fn rates(activity: &[CpuActivity]) -> String {
     let seen = || activity.iter().filter_map(|one| one.rate);
     let ends = (seen().map(|rate| rate.min_khz).min(), seen().map(|rate| rate.max_khz).max());
-    let (Some(low), Some(high)) = ends else { return "clock rate: not told by this host".into() };
+    let (Some(low), Some(high)) = ends else { return "clock rate: not reported by this host".into() };
     let mhz = |khz: f64| significant(khz / 1e3);
     if low == high {
         return format!("{} MHz", mhz(low as f64));
@@ -208,13 +205,13 @@ mod tests {
         assert!(coincidence(&found).starts_with("no probe took longer than 2.01 ms"));
         (found.slow.n, found.slow.hits, found.slow.value, found.chance) = (1, 0, Some(0.0), Some(0.0));
         found.late_beyond = LateBeyond::Tails([(Some(0), 8e4), (Some(1), 1.2e7)].into());
-        let words = "1 probe slower than 2.01 ms (p99); no late wake-up on the CPUs of the slow probes: later than ";
+        let words = "1 probe slower than 2.01 ms (p99); no wake-up on their CPUs was later than ";
         assert_eq!(coincidence(&found), format!("{words}80 µs on CPU 0, 12 ms on CPU 1 (p99)"));
         found.is_backlog = true;
-        assert!(coincidence(&found).starts_with("nothing to judge: most slots"), "{}", coincidence(&found));
+        assert!(coincidence(&found).starts_with("no result: the threads"), "{}", coincidence(&found));
         found.is_backlog = false;
         found.slow_beyond.beyond_ns = None;
-        assert!(coincidence(&found).starts_with("nothing to judge"));
+        assert!(coincidence(&found).starts_with("no result"));
     }
 
     fn cpu(cpu: u16, deep: f64, rate: Option<(i64, i64)>) -> CpuActivity {
@@ -230,11 +227,11 @@ mod tests {
     #[test]
     fn idle_states_and_clock_rates_cover_all_cpus_or_are_reported_missing() {
         let activity = [cpu(0, 0.7, Some((600_000, 1_800_000))), cpu(1, 0.5, Some((700_000, 1_000_000)))];
-        assert_eq!(states(&activity), "C1 20 % (up to 2 µs to leave), C6 60 % (up to 133 µs to leave)");
+        assert_eq!(states(&activity), "C1 20 % (exit up to 2 µs), C6 60 % (exit up to 133 µs)");
         assert_eq!(rates(&activity), "600 to 1,800 MHz, 1,000 on average");
         assert_eq!(rates(&[cpu(0, 0.7, Some((600_000, 600_000)))]), "600 MHz");
         let silent = [CpuActivity { states: Vec::new(), rate: None, ..cpu(0, 0.0, None) }];
-        assert_eq!(states(&silent), "idle states: not told by this host");
-        assert_eq!(rates(&silent), "clock rate: not told by this host");
+        assert_eq!(states(&silent), "idle states: not reported by this host");
+        assert_eq!(rates(&silent), "clock rate: not reported by this host");
     }
 }

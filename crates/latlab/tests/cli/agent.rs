@@ -130,7 +130,7 @@ fn every_end_of_the_connection_ends_the_reflector() {
         ("garbage", b"GET / HTTP/1.1\r\n\r\n", None, 3, "a frame of `1195725856` bytes"),
         ("a length of 4 GiB", &four_gigabytes, None, 3, "a frame of `4294967295` bytes"),
         ("no length", &[0; 4], None, 3, "a frame of `0` bytes"),
-        ("half a frame", half, None, 3, "half a frame"),
+        ("an incomplete frame", half, None, 3, "an incomplete frame"),
         ("SIGTERM", b"", Some(Signal::TERM), 143, ""),
         ("SIGINT", b"", Some(Signal::INT), 130, ""),
         ("SIGHUP", b"", Some(Signal::HUP), 129, ""),
@@ -296,6 +296,6 @@ fn an_agent_refuses_a_terminal() {
     let output = Command::new(script).args(["-qefc", &typed, "/dev/null"]).stdin(Stdio::null()).output();
     let output = output.expect("it is there");
     let seen = String::from_utf8_lossy(&output.stdout);
-    assert!(seen.contains("cannot be an agent on a terminal") && seen.contains("hint"), "{seen}");
+    assert!(seen.contains("cannot run an agent on a terminal") && seen.contains("hint"), "{seen}");
     assert_eq!(output.status.code(), Some(2));
 }

@@ -163,5 +163,5 @@ fn a_row_shows_the_statistic_that_its_label_names() {
     let home = ran.directory();
     let mixed =
         Latlab::at(home).line("compare e --by load --shift").args(["--gate", "value <= +5%", "--gate", "p90 <= +5%"]);
-    mixed.stdout(empty()).stderr(contains("`value` is a line of a file of numbers")).stderr(lacks("panic")).failure(2);
+    mixed.stdout(empty()).stderr(contains("`value` is for files of numbers")).stderr(lacks("panic")).failure(2);
 }

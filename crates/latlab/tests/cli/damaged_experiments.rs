@@ -310,7 +310,7 @@ fn an_experiment_whose_judged_runs_are_all_gone_names_them() {
         .stderr(contains("gone, damaged or edited"))
         .stderr(contains(last.as_str()));
     let ran = ran.failure(2);
-    let gated = Latlab::at(ran.directory()).line("summary E --gate p50<=10s").stderr(contains("has no judged run"));
+    let gated = Latlab::at(ran.directory()).line("summary E --gate p50<=10s").stderr(contains("has no finished run"));
     gated.failure(1);
     for run in recordings_in(&ran.directory().join("E/runs")) {
         fs::remove_dir_all(run).expect("removed");
@@ -408,7 +408,7 @@ fn an_experiment_whose_journal_is_damaged_is_not_begun_again_unasked() {
     fs::remove_file(&journal).expect("removed");
     fs::create_dir(&journal).expect("made");
     at(refused).stderr(contains("the experiment `./E` has runs, but its journal")).failure(2);
-    at("run E").stderr(contains("has runs, but its journal")).stderr(contains("put the journal back")).failure(2);
+    at("run E").stderr(contains("has runs, but its journal")).stderr(contains("restore the journal")).failure(2);
     fs::remove_dir(&journal).expect("removed");
     // Runs whose manifests cannot be read either are runs.
     fs::write(&journal, text.replacen('{', "", 3)).expect("written");

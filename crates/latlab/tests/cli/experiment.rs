@@ -183,7 +183,7 @@ fn an_interrupted_experiment_continues_with_the_same_command() {
     assert!(events(&journal(&experiment), "finished").next().is_none());
     Latlab::at(directory.path())
         .line("run x.toml")
-        .stderr(contains("going on with"))
+        .stderr(contains("continuing"))
         .stderr(contains("of them done"))
         .success();
     assert_eq!(runs(&journal(&experiment))[..before.len()], before[..]);
@@ -227,7 +227,7 @@ fn a_reboot_between_blocks_is_required() {
     let directory = directory_with(&SMALL.replace("blocks = 2", "blocks = 2\nbetween-blocks = \"reboot\""));
     let host = FakeHost::with(&[(BOOT_ID, "first\n")]);
     let run = || Latlab::at(directory.path()).on(&host);
-    run().line("run x.toml").stderr(contains("block 1 is done: reboot, then run me again")).success();
+    run().line("run x.toml").stderr(contains("block 1 is done. Reboot, then continue with")).success();
     run().line("run x.toml").stderr(contains("needs a reboot first")).failure(3);
     let shown = only(directory.path()).display().to_string();
     let unit = run().args(["run", &shown, "--print-unit"]).success().stdout;
@@ -256,7 +256,7 @@ fn a_wall_clock_set_back_does_not_affect_continuation() {
     write_journal(&before, &text.replace("\"at\":\"20", "\"at\":\"2099-01-01T00:00:00.000Z 20"));
     let later = before.with_file_name("20990101T000000Z-experiment-ffff");
     fs::rename(&before, &later).expect("renamed");
-    Latlab::at(directory.path()).line("run x.toml").stderr(contains("going on with")).success();
+    Latlab::at(directory.path()).line("run x.toml").stderr(contains("continuing")).success();
     check(&later, 12);
     assert_eq!(only(directory.path()), later);
 }
@@ -397,7 +397,7 @@ fn the_compare_tables_of_the_file_select_the_statistics() {
 fn every_judged_run_of_an_experiment_must_hold_each_gate() {
     let directory = directory_with(SMALL);
     let kept = Latlab::at(directory.path()).line("run x.toml --gate").arg("max <= 10s");
-    kept.stdout(contains("gate `max <= 10s` kept in each of 12 runs; the worst,")).success();
+    kept.stdout(contains("gate `max <= 10s` met in each of 12 runs; the worst,")).success();
     let name = only(directory.path()).display().to_string();
     let again = |condition: &str| Latlab::at(directory.path()).args(["run", &name, "--gate", condition]);
     let ran = again("min <= 1ns").arg("--json").failure(1).json();
@@ -408,7 +408,7 @@ fn every_judged_run_of_an_experiment_must_hold_each_gate() {
     let undecided = || again("p99.9 <= 10s").stdout(contains("gate `p99.9 <= 10s` undecided in 12 of 12 runs; "));
     undecided().stderr(contains("warning: the gate `p99.9 <= 10s` is undecided")).success();
     undecided().arg("--gate-strict").failure(1);
-    again("max <= 10s").line("--format markdown").stdout(contains("gate `max <= 10s` kept")).success();
+    again("max <= 10s").line("--format markdown").stdout(contains("gate `max <= 10s` met")).success();
 }
 
 #[test]
@@ -420,7 +420,7 @@ fn gates_of_an_experiment_are_refused_before_it_begins() {
     }
     assert!(experiments(directory.path()).is_empty());
     let file = directory_with(&SMALL.replace("count = 100", "count = 100\ngate = \"p50 <= 1ms\""));
-    let refused = Latlab::at(file.path()).line("run x.toml").stderr(contains("`gate` is not for a condition to say"));
+    let refused = Latlab::at(file.path()).line("run x.toml").stderr(contains("`gate` cannot be set in a condition"));
     refused.stderr(contains("give it to `latlab run`: `--gate`")).failure(2);
 }
 
@@ -435,7 +435,7 @@ fn an_experiment_with_a_condition_without_a_judged_run_breaks_its_gates() {
         let run = |options: &str| {
             Latlab::at(directory.path()).line("run x.toml --keep-going --new --gate").arg("max <= 10s").line(options)
         };
-        run("").stdout(contains("gate `max <= 10s` broken without a judged run of 1 condition")).failure(code);
+        run("").stdout(contains("gate `max <= 10s` failed without a run of 1 condition")).failure(code);
         let document = run("--json").failure(code).json();
         check_schema(&document, "compare/1");
         let gate = &document["experiment"]["gates"][0];

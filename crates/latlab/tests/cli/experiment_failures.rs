@@ -202,7 +202,7 @@ fn a_directory_cannot_begin_again_and_a_store_must_be_writable() {
     let directory = directory_with(&SMALL.replace("runs = 3\nblocks = 2", "runs = 1"));
     Latlab::at(directory.path()).line("run x.toml -q").success();
     let shown = only(directory.path()).display().to_string();
-    Latlab::at(directory.path()).args(["run", &shown, "--new"]).stderr(contains("cannot begin again")).failure(2);
+    Latlab::at(directory.path()).args(["run", &shown, "--new"]).stderr(contains("cannot be started again")).failure(2);
     let printed = Latlab::at(directory.path()).line("run x.toml --store /proc/x").failure(3).stderr;
     assert!(printed.contains("cannot make the store `/proc/x`") && printed.contains("writable place"), "{printed}");
     Latlab::at(directory.path()).line("run x.toml --store /proc/x").stderr(lacks("--no-record")).failure(3);
@@ -218,7 +218,7 @@ fn an_experiment_that_is_continued_after_its_end_pays_for_each_look() {
         )
     };
     for (looks, confidence, words) in [
-        ("", 1.0 - 0.05 / 16.0, "this is look 2 at one experiment"),
+        ("", 1.0 - 0.05 / 16.0, "this is look 2 at the experiment"),
         ("looks = 5\n", 1.0 - 0.0158, "this is look 2 of 5 that the file declares"),
     ] {
         let directory = directory_with(&file(2, looks));

@@ -89,7 +89,11 @@ fn a_state_directory_with_other_files_stops_no_command() {
     let host = three_knobs();
     fs::create_dir_all(host.journal()).expect("created");
     in_place_of(&host.journal().join("1-1.json"), |_| {
-        let ran = host.latlab("list").deadline(AT_ONCE).stderr(contains("cannot read what a latlab had set")).success();
+        let ran = host
+            .latlab("list")
+            .deadline(AT_ONCE)
+            .stderr(contains("cannot read the settings of a killed latlab"))
+            .success();
         assert!(ran.stderr.contains("not a regular file") || ran.stderr.contains("symbolic link"), "{}", ran.stderr);
     });
     fs::remove_dir_all(host.journal()).expect("ours");

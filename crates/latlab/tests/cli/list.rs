@@ -141,5 +141,5 @@ fn the_summary_of_an_experiment_has_those_of_its_runs() {
     assert!(summaries.iter().all(|summary| summary["sent"] == 50 && summary["lost"] == 0), "{document:#}");
     fs::remove_dir_all(experiment.join("runs")).expect("ours");
     let empty_one = Latlab::at(&home).arg("summary").arg(&experiment).stdout(empty());
-    empty_one.stderr(contains("has no run to be summarised")).stderr(contains("latlab run FILE --new")).failure(2);
+    empty_one.stderr(contains("has no finished run")).stderr(contains("latlab run FILE --new")).failure(2);
 }

@@ -205,7 +205,7 @@ fn the_early_death_of_a_load_is_reported() {
 
 #[test]
 fn stressor_refuses_an_invalid_request() {
-    let lab = Latlab::new().line("stressor").stdout(empty()).stderr(contains("cannot understand the order"));
+    let lab = Latlab::new().line("stressor").stdout(empty()).stderr(contains("cannot read the settings"));
     lab.stderr(contains("hint: ")).failure(2);
 }
 

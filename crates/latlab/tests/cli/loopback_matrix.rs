@@ -70,7 +70,7 @@ fn lab_measures_every_condition_as_its_label_says() {
         "IQR",
         "One block",
         "v4, no checksum → v6, no offload",
-        "exchange and Welch's t inside of blocks",
+        "permutation test and Welch's t within blocks",
     ] {
         assert!(printed.contains(words), "{words} is not in\n{printed}");
     }
@@ -139,7 +139,7 @@ fn a_target_that_supports_no_condition_is_refused() {
     // Nothing listens on that port, and a host without an agent has no settings.
     let printed =
         Latlab::new().line("run udp-loopback-matrix 127.0.0.1:9 --quick").deadline(DEADLINE).failure(3).stderr;
-    assert!(printed.contains("no run of the experiment can be judged"), "{printed}");
+    assert!(printed.contains("the experiment has no run that can be used"), "{printed}");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn with_reboots_each_block_is_a_boot() {
     fs::write(experiment.join("experiment.toml"), file).expect("written");
     let shown = experiment.display().to_string();
     let go_on = || at().args(["run", &shown, "--force"]);
-    go_on().stderr(contains("block 1 is done: reboot, then run me again")).success();
+    go_on().stderr(contains("block 1 is done. Reboot, then continue with")).success();
     go_on().stderr(contains("needs a reboot first")).failure(3);
     host.write(BOOT_ID, "second\n");
     let printed = go_on().measured().stdout;

@@ -30,7 +30,7 @@ fn a_closed_loop_records_every_probe() {
         .line("ping -n 50 --warmup 5")
         .stdout(contains("64 B · closed loop · 50 probes"))
         .stdout(contains("n 50 · lost 0"))
-        .stdout(contains("counts are logarithmic"))
+        .stdout(contains("bars are logarithmic"))
         .stdout(contains("bare loop"))
         .stdout(lacks("\u{1b}"))
         .stderr(empty())
@@ -277,9 +277,11 @@ fn options_select_the_quantiles_windows_and_deadline_of_a_summary() {
 }
 
 #[test]
-fn quiet_leaves_stderr_empty() {
-    Latlab::new().line("ping -n 5 --warmup 0 -q").stdout(contains("n 5")).stderr(empty()).success();
-    let ran = Latlab::new().line("ping -n 5 --warmup 0 -q --json").stderr(empty()).success();
+fn quiet_shows_no_note_and_verbose_all_caveats() {
+    let ping = |flags: &str| Latlab::new().line("ping -n 5 --warmup 0").line(flags);
+    ping("-v").stdout(contains("fewer than 10 effective")).stdout(lacks("(`-v`)")).success();
+    ping("-q").stdout(contains("n 5")).stdout(lacks("fewer than 10 effective")).stderr(lacks("note:")).success();
+    let ran = ping("-q --json").stderr(lacks("note:")).success();
     check_schema(&ran.json(), "summary/1");
 }
 
@@ -373,10 +375,10 @@ fn drops_of_the_reflectors_socket_are_reported_at_both_ends() {
     let lost = summary["lost"].as_u64().expect("a number");
     assert!(drops >= 200, "400 left while it stood still, and {drops} were dropped");
     assert_eq!(lost, drops + run["socket_drops"].as_u64().expect("Linux tells"), "nothing else is lost on loopback");
-    let printed = caveat(&summary, "socket-drops", "the reflector's own socket threw");
+    let printed = caveat(&summary, "socket-drops", "the reflector's own socket dropped");
     assert_eq!(printed["severity"], "fatal", "{printed}");
     let hint = caveat(&summary, "lost", "were lost")["hint"].as_str().expect("a text");
-    assert!(hint.starts_with(&format!("the reflector's socket threw {drops} datagrams away")), "{hint}");
+    assert!(hint.starts_with(&format!("the reflector's socket dropped {drops} datagrams")), "{hint}");
 
     reflector.signal(Signal::INT);
     let printed = reflector.exits(0).stderr;
@@ -393,7 +395,7 @@ fn a_run_whose_sends_all_fail_reports_the_error_of_the_kernel() {
     let lab = Latlab::new().line(line).stdout(contains("send failed 20")).stdout(contains("\npauses "));
     let lab = lab.stderr(contains("error: no probe was answered by `lab`\n"));
     let lab = lab.stderr(contains("\n  cause: all 20 of them were refused on sending\n"));
-    lab.stderr(contains("\n  hint: the warning `send-failed` names the reason, and what helps\n")).failure(3);
+    lab.stderr(contains("\n  hint: the warning `send-failed` has the reason and the remedy\n")).failure(3);
 
     let ran = Latlab::new().line(line).arg("--json").failure(3);
     let summary = ran.json();
@@ -405,9 +407,11 @@ fn a_run_whose_sends_all_fail_reports_the_error_of_the_kernel() {
     assert_eq!(manifest(&only_recording(ran.directory()))["run"]["refused_pause_ns"], paused);
     let failed = caveat(&summary, "send-failed", "the kernel refused 20 of 20 probes, mostly with: ");
     assert!(
-        failed["message"].as_str().is_some_and(|printed| printed.contains("EMSGSIZE") && printed.contains("; pausing"))
+        failed["message"]
+            .as_str()
+            .is_some_and(|printed| printed.contains("EMSGSIZE") && printed.contains("; the sender paused"))
     );
-    assert_eq!(caveat(&summary, "none-answered", "none of 20")["hint"], "see why none of them was sent");
+    assert_eq!(caveat(&summary, "none-answered", "none of 20")["hint"], "the other caveats say why no probe was sent");
     assert!(ran.stderr.contains("mostly with: "), "warnings are also for people: {}", ran.stderr);
 }
 
@@ -431,15 +435,15 @@ fn a_ping_ends_with_the_result_of_its_gates() {
     for gate in kept["gates"].as_array().expect("a list") {
         assert!(gate["state"] == "kept" && gate["value"].is_number() && gate["reason"].is_null(), "{gate}");
     }
-    ping("").args(["--gate", "max <= 10s"]).stdout(contains("\ngate `max <= 10s` kept: ")).success();
-    ping("").args(["--gate", "min <= 1ns"]).stdout(contains("\ngate `min <= 1ns` broken: ")).failure(1);
+    ping("").args(["--gate", "max <= 10s"]).stdout(contains("\ngate `max <= 10s` met: ")).success();
+    ping("").args(["--gate", "min <= 1ns"]).stdout(contains("\ngate `min <= 1ns` failed: ")).failure(1);
     let undecided = || ping("").args(["--gate", "p99.9 <= 10s"]).stdout(contains("\ngate `p99.9 <= 10s` undecided: "));
     undecided().stderr(contains("warning: the gate `p99.9 <= 10s` is undecided")).success();
     undecided().arg("--gate-strict").failure(1);
     let one = Latlab::new().line("ping -n 1 --warmup 0 --no-record --gate").arg("stddev <= 10s");
-    one.stdout(contains("there is nothing to judge")).failure(1);
-    let sizes = ping("-s 64,128").args(["--gate", "max <= 10s"]).stdout(contains("kept by `64 B`: "));
-    sizes.stdout(contains("kept by `128 B`: ")).success();
+    one.stdout(contains("there is no value")).failure(1);
+    let sizes = ping("-s 64,128").args(["--gate", "max <= 10s"]).stdout(contains("met for `64 B`: "));
+    sizes.stdout(contains("met for `128 B`: ")).success();
 }
 
 #[test]
@@ -467,7 +471,7 @@ fn a_ping_without_an_answer_breaks_its_gates() {
         Latlab::new().line(&line).args(["--gate", condition])
     };
     for condition in ["p50 <= 10s", "max >= 1ns", "loss_ratio <= 100%"] {
-        let ran = ping(condition).stdout(contains("broken: no probe was answered"));
+        let ran = ping(condition).stdout(contains("failed: no probe was answered"));
         ran.stderr(contains("error: no probe was answered by `127.0.0.1:")).stderr(contains("\n  hint: ")).failure(1);
     }
 }

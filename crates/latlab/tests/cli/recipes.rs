@@ -66,9 +66,14 @@ fn every_recipe_is_planned_for_a_minute_with_quick() {
 fn pi_udp_load_is_reported_with_its_publication() {
     let _loopback = loopback_queue();
     let (printed, document) = quick("pi-udp-load");
-    for words in
-        ["round trip less dwell / 2, ms", "p99.99", "UDP, no load", "CPU load 80 %", "14.723", "median of 2 runs"]
-    {
+    for words in [
+        "round trip without reflector dwell, halved, ms",
+        "p99.99",
+        "UDP, no load",
+        "CPU load 80 %",
+        "14.723",
+        "median of 2 runs",
+    ] {
         assert!(printed.contains(words), "{words} is not in\n{printed}");
     }
     assert!(printed.contains("500 probes each, ") && printed.contains(" lost in all"), "{printed}");
@@ -237,7 +242,7 @@ fn a_target_that_supports_no_row_is_refused() {
     let printed = Latlab::new().line("run pi-roundtrip 127.0.0.1:9 --quick").failure(3).stderr;
     assert!(printed.contains("left out     load=cpu=80%@both: a load at the peer"), "{printed}");
     assert!(
-        printed.contains("`load=none` is left out") && printed.contains("no run of the experiment can be judged"),
+        printed.contains("`load=none` is left out") && printed.contains("the experiment has no run that can be used"),
         "{printed}"
     );
 }

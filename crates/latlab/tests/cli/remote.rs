@@ -161,7 +161,7 @@ fn a_frozen_connection_is_ended_by_the_heartbeat_timer() {
     // The timer ended the agent, not the end of the stream: ssh is still stopped.
     assert_eq!(state(run.ssh).as_deref(), Some("T"));
     let ran = run.running.exits(3);
-    assert!(ran.stderr.contains("no word from the agent of `ssh:far`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the agent of `ssh:far` does not answer"), "{}", ran.stderr);
     assert!(!is_alive(run.ssh), "ssh ends with latlab");
     Latlab::at(run.home.path()).arg("summary").arg(only_recording(run.home.path())).measured();
 }
@@ -257,7 +257,7 @@ fn a_command_that_is_not_an_agent_is_refused_with_its_output() {
         (sh("echo sorry >&2; exit 5"), "no agent answers on `cmd:", "sorry"),
         (sh("exit 5"), "no agent answers on `cmd:", "exit status: 5"),
         (sh(r#"printf "\000llagent\000\002\000\000"; sleep 5"#), "speaks format `2`", "format 1"),
-        (sh(r#"printf "\000llagent\000\001\000\000\377\377\377\377"; sleep 5"#), "cannot understand", "4294967295"),
+        (sh(r#"printf "\000llagent\000\001\000\000\377\377\377\377"; sleep 5"#), "unknown message", "4294967295"),
         (sh("yes"), "no agent answers on `cmd:", "`y y y"),
     ] {
         let lab = Latlab::new().args(["ping", &target, "--peer-addr", "127.0.0.1", "-n", "5"]).stdout(empty());

@@ -171,7 +171,7 @@ fn settings_left_by_a_killed_agent_and_watchdog_are_restored_by_the_next_latlab_
 fn every_end_of_an_ssh_connection_restores_the_far_host() {
     for (name, by, planned, code, printed) in [
         ("ssh is killed", Some((Signal::KILL, true)), "50s", 3, "lost the agent"),
-        ("ssh is frozen", Some((Signal::STOP, true)), "2s", 3, "no word from the agent"),
+        ("ssh is frozen", Some((Signal::STOP, true)), "2s", 3, "the agent of"),
         ("latlab is interrupted", Some((Signal::INT, false)), "50s", 130, ""),
         ("the run ends", None, "3s", 0, ""),
     ] {

@@ -76,7 +76,7 @@ fn a_search_ends_in_its_time_and_its_recording_has_the_same_figures() {
     let again = Latlab::at(ran.directory()).args(["summary", "--json"]).arg(&recording).success().json();
     assert_eq!((&again["search"], &again["stages"]), (search, &json["stages"]));
     let text = Latlab::at(ran.directory()).arg("summary").arg(&recording);
-    ["rates found", "loss up to", "round trip delay beside the stream", "search 0,0.5%", "ceiling"]
+    ["rates found", "loss up to", "round trip delay during the stream", "search 0,0.5%", "ceiling"]
         .into_iter()
         .fold(text, |text, words| text.stdout(contains(words)))
         .success();
@@ -146,7 +146,10 @@ fn no_rate_is_found_on_a_path_that_always_loses() {
     let Some(_inside) = shaped(shaper) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
     let lab = Latlab::at(home.path()).line("stream --search -d 10s -4");
-    lab.stdout(contains("floor")).stderr(contains("loses as little as asked")).stderr(contains("hint: ")).failure(3);
+    lab.stdout(contains("floor"))
+        .stderr(contains("keeps the loss within the goal"))
+        .stderr(contains("hint: "))
+        .failure(3);
     let json = Latlab::at(home.path()).args(["summary", "--json"]).arg(only_recording(home.path())).success().json();
     check_schema(&json, "summary/1");
     let codes: Vec<&Value> = list(&json["caveats"]).iter().map(|caveat| &caveat["code"]).collect();
@@ -161,7 +164,7 @@ fn a_path_that_only_delays_is_reported_as_late() {
     let shaper = "tbf rate 256kbit burst 5k latency 1s";
     let Some(_inside) = shaped(shaper) else { return };
     // A sender that waits for a CPU offers less than the least rate, which shows nothing of the path: such a search is repeated.
-    let is_late = |ran: &Finished| ran.stderr.contains("is carried in time") && ran.stderr.contains("came late");
+    let is_late = |ran: &Finished| ran.stderr.contains("arrives in time") && ran.stderr.contains("came late");
     let was_busy = |ran: &Finished| ran.stdout.contains("other processes on this host used");
     let mut searches = (0..5).map(|_| Latlab::new().line("stream --search 0 -d 10s -4 --probe off").failure(3));
     let ran = searches.find(|ran| is_late(ran) || !was_busy(ran)).expect("one of five searches has a CPU in time");
@@ -246,7 +249,7 @@ fn falls_silent(rate: &str, events: u64, within: Duration) {
         .args(["stream", &address])
         .line("--search -d 10m -s 200")
         .line(rate)
-        .stderr(contains("does not say any more what arrives"))
+        .stderr(contains("no longer reports what arrives"))
         .start();
     wait_until("trials were spooled", || spool_bytes(place.path()) > 64 * events);
     reflector.signal(Signal::STOP);
@@ -269,7 +272,7 @@ fn a_target_that_falls_silent_in_a_stage_ends_the_run() {
         let (reflector, address) = serve(home.path(), "");
         let place = tempfile::tempdir().expect("a temporary directory");
         let lab = Latlab::at(place.path()).args(["stream", &address]).line("--search 0 -d 60s --rate 2kpps -s 200");
-        let running = lab.stderr(contains("does not say any more what arrives")).start();
+        let running = lab.stderr(contains("no longer reports what arrives")).start();
         wait_until("a stage had begun", || recordings(place.path()).iter().any(|at| stages_of(at).len() >= stages));
         reflector.signal(Signal::STOP);
         let silent = Instant::now();

@@ -139,8 +139,8 @@ fn invalid_key_files_are_refused_by_both_ends() {
     for (name, message, hint) in [
         ("open", "`open` has mode `0644`", "chmod 600 open"),
         ("short", "`short` is too short: `32` bit", "make one with `latlab keygen FILE`"),
-        ("empty", "`empty` holds no latlab key", "make one with `latlab keygen FILE`"),
-        ("foreign", "`foreign` holds no latlab key", "make one with `latlab keygen FILE`"),
+        ("empty", "`empty` contains no latlab key", "make one with `latlab keygen FILE`"),
+        ("foreign", "`foreign` contains no latlab key", "make one with `latlab keygen FILE`"),
         ("absent", "cannot read the key from `absent`", "make one with `latlab keygen FILE`"),
     ] {
         refused(home.path(), &format!("ping 127.0.0.1:9 -n 5 --psk-file {name}"), 2, message, hint);

@@ -235,7 +235,7 @@ fn a_namespace_with_the_inode_of_a_deleted_one_is_not_restored() {
         text["entries"][0]["network_cookie"] = (cookie + 1).into();
         fs::write(page.path(), text.to_string()).expect("a page");
         let printed = in_one_line(&restore(home).stdout);
-        assert!(printed.contains("nobody lives in its network namespace"), "{printed}");
+        assert!(printed.contains("its network namespace has no process"), "{printed}");
         assert_eq!(mtu_bytes("near"), 1_400, "another interface");
     });
 }

@@ -250,7 +250,7 @@ fn a_target_that_falls_silent_ends_the_stream_and_the_counts_are_kept() {
         let running = Latlab::at(home.path())
             .args(["stream", &address, "--rate", "1kpps", "--warmup", "0"])
             .line(options)
-            .stderr(contains("does not say any more what arrives"))
+            .stderr(contains("no longer reports what arrives"))
             .start();
         let counted = || spool_bytes(home.path()) > 64 * events;
         wait_until("intervals were spooled", counted);
@@ -318,8 +318,8 @@ fn recordings_of_streams_are_listed_gated_and_compared() {
     Latlab::at(home.path()).line("list").stdout(contains("stream local · 1,472 B · 1kpps")).success();
     let first = recordings(home.path())[0].strip_prefix(home.path()).expect("it lies there").to_owned();
     let judged = |condition: &str| Latlab::at(home.path()).arg("summary").arg(&first).args(["--gate", condition]);
-    judged("delivered_rate mean >= 1kbit/s").stdout(contains("` kept: ")).success();
-    judged("mean >= 100Gbit/s").stdout(contains("gate `mean >= 100Gbit/s` broken: ")).failure(1);
+    judged("delivered_rate mean >= 1kbit/s").stdout(contains("` met: ")).success();
+    judged("mean >= 100Gbit/s").stdout(contains("gate `mean >= 100Gbit/s` failed: ")).failure(1);
     judged("loss_ratio <= 50%").success();
     judged("p50 <= 1ms").stderr(contains("has no `round_trip_delay`")).failure(2);
     let compare = ["compare", "--by", "tag:build", "latlab-runs", "--json"];
@@ -340,14 +340,14 @@ fn a_stream_ends_with_the_result_of_its_gates() {
     check_schema(&kept, "summary/1");
     let gates: Vec<_> = (0..2).map(|place| (&kept["gates"][place]["state"], &kept["gates"][place]["unit"])).collect();
     assert_eq!(gates, [(&"kept".into(), &"bit/s".into()), (&"kept".into(), &"ratio".into())]);
-    stream("").args(["--gate", "mean >= 1Tbit/s"]).stdout(contains("gate `mean >= 1Tbit/s` broken: ")).failure(1);
+    stream("").args(["--gate", "mean >= 1Tbit/s"]).stdout(contains("gate `mean >= 1Tbit/s` failed: ")).failure(1);
     // Five intervals do not support a p90 of rates.
     let undecided = || stream("").args(["--gate", "p90 <= 1Tbit/s"]);
     undecided().stderr(contains("warning: the gate `p90 <= 1Tbit/s` is undecided")).success();
     undecided().arg("--gate-strict").failure(1);
     // One interval has no standard deviation.
     let nothing = Latlab::new().line("stream --rate 2kpps -d 100ms --warmup 0 --no-record --gate");
-    nothing.arg("stddev <= 1Tbit/s").stdout(contains("there is nothing to judge")).failure(1);
+    nothing.arg("stddev <= 1Tbit/s").stdout(contains("there is no value")).failure(1);
     for (condition, value) in [("mean >= 5", "`5`"), ("p99 <= 1ms", "`round_trip_delay`"), ("mean", "`mean`")] {
         let refused = stream("").args(["--gate", condition]).stdout(empty());
         refused.stderr(contains(value)).stderr(contains("\n  hint: ")).failure(2);

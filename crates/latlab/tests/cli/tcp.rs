@@ -150,7 +150,7 @@ fn a_target_that_does_not_serve_tcp_is_refused_with_a_hint() {
     let address = stranger.local_addr().expect("bound").to_string();
     let closing = std::thread::spawn(move || drop(stranger.accept().expect("it comes")));
     let message = format!("`{address}` takes a connection, but opens no session over it");
-    refused(ping(home.path(), &address).line("-n 5"), 3, &message, "see that it is `latlab serve --tcp`");
+    refused(ping(home.path(), &address).line("-n 5"), 3, &message, "check that `latlab serve --tcp`");
     closing.join().expect("no panic");
 }
 
@@ -173,7 +173,7 @@ fn a_connection_without_an_answer_is_given_up_or_interrupted() {
     assert!(waiting.len() < 8, "the queue never filled");
     let start = Instant::now();
     let message = format!("cannot connect to `{address}` over TCP\n  cause: no answer within 3 s");
-    refused(ping(home.path(), &address.to_string()).line("-n 5"), 3, &message, "see that `latlab serve --tcp` runs");
+    refused(ping(home.path(), &address.to_string()).line("-n 5"), 3, &message, "check that `latlab serve --tcp` runs");
     assert!(start.elapsed() < Duration::from_secs(9), "three times the promise");
     let running = ping(home.path(), &address.to_string()).line("-n 5").start();
     let connecting = format!("/proc/{}/net/tcp", running.pid().as_raw_nonzero());

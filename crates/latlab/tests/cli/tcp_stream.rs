@@ -73,7 +73,7 @@ fn a_stopped_target_ends_the_stream_although_its_kernel_acknowledges() {
         let running = Latlab::at(home.path())
             .args(["stream", &address, "--transport", "tcp", "-d", "60s", "--warmup", "0"])
             .line(options)
-            .stderr(contains("does not say any more what arrives"))
+            .stderr(contains("no longer reports what arrives"))
             .start();
         wait_until("intervals were spooled", || spool_bytes(home.path()) > 64 * 10);
         reflector.signal(Signal::STOP);

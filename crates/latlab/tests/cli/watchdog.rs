@@ -148,6 +148,6 @@ fn an_agent_whose_watchdog_died_restores_its_host_and_ends() {
     assert!(is_set(&host));
     agent.agent.write(&framed(&json!("disarm")));
     let (code, printed) = agent.agent.end();
-    assert!(code == 3 && printed.contains("cannot go on without a watchdog"), "{code}: {printed}");
+    assert!(code == 3 && printed.contains("cannot continue without a watchdog"), "{code}: {printed}");
     is_restored(&host);
 }

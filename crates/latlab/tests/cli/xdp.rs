@@ -350,5 +350,5 @@ fn packets_at_another_queue_are_named() {
     };
     let elsewhere = refused("--queue 1 --reflect socket").stderr(contains("do not arrive at queue 1 of `lab0`"));
     elsewhere.stderr(contains("`--queue N`")).failure(3);
-    refused("--queue 2").stderr(contains("see that the interface has that queue")).failure(3);
+    refused("--queue 2").stderr(contains("check that the interface has that queue")).failure(3);
 }

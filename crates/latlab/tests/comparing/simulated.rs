@@ -104,7 +104,7 @@ pub(crate) struct Experiment {
     pub(crate) probes: [Vec<f64>; 2],
 }
 
-/// Simulates one; the order of the runs is random inside of each block.
+/// Simulates one; the order of the runs is random within each block.
 pub(crate) fn experiment(design: Design, seed: u64, keep_probes: bool) -> Experiment {
     let mut random = Random::new(seed);
     let all = (2 * design.runs * design.blocks) as f64;

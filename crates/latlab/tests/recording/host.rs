@@ -105,7 +105,7 @@ fn a_recording_with_fewer_host_rows_than_its_manifest_says_is_damaged() {
     let path = writer.finish(log, RunEnding::Completed, None).expect("finished").path;
     edit_manifest(&path, "\"host_rows\": 30", "\"host_rows\": 31");
     let error = Recording::open(&path).expect_err("a row is missing");
-    assert_eq!(error.explain().cause.as_deref(), Some("30 rows, and the manifest promises 31"));
+    assert_eq!(error.explain().cause.as_deref(), Some("30 rows, but 31 in the manifest"));
     fs::remove_file(path.join("host.parquet")).expect("removed");
     let error = Recording::open(&path).expect_err("all are missing");
     assert!(matches!(&error, RecordingError::Damaged { path, .. } if path.ends_with("host.parquet")), "{error}");

@@ -54,8 +54,8 @@ fn of_end(kind: Kind, host: &str, end: &EndFacts) -> Vec<Caveat> {
             Severity::Fatal,
             "clock-stepped",
             format!("the calendar clock of {host} was stepped {way} by {} during the run", span(Nanos(step.abs()))),
-            "time stamps from before and after the step do not belong together",
-            "let the time daemon settle (`chronyc waitsync`), then measure again",
+            "time stamps from before and after the step cannot be compared",
+            "wait until the time daemon has settled (`chronyc waitsync`), then measure again",
         ));
     }
     caveats
@@ -67,9 +67,9 @@ fn slow_clock(manifest: &Manifest) -> Option<Caveat> {
     Some(Caveat::new(
         Severity::Warning,
         "slow-clock",
-        format!("one clock read costs {} ns (clocksource {source})", human::significant(cost)),
+        format!("one clock read takes {} ns (clocksource {source})", human::significant(cost)),
         Wording::of(manifest.kind).clock_read,
-        "see /sys/devices/system/clocksource/clocksource0/available_clocksource for a faster one",
+        "`latlab doctor` names a faster clocksource if the kernel has one",
     ))
 }
 
@@ -79,7 +79,7 @@ fn coarse_clock(manifest: &Manifest) -> Option<Caveat> {
         Severity::Warning,
         "coarse-clock",
         format!("the clock ticks only every {}", span(resolution)),
-        "no figure is finer than that",
+        "figures are rounded to that step",
         "boot with high-resolution timers (`highres=on`)",
     ))
 }

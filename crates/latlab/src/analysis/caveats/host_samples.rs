@@ -1,23 +1,21 @@
 //! Caveats of the host samples: throttling, steal, work of other processes, changes of the clock rate.
 
 use super::clocks::same_machine;
-use super::hosts::{host_at, peer_here, share_a_cpu, suffix_of};
+use super::hosts::{any_of, cpu_for_each_end, fifo, host_at, peer_here, performance_governor, share_a_cpu};
 use super::wording::Wording;
 use crate::analysis::host_samples::{HostAccumulator, HostAccumulators};
 use crate::analysis::limits::{
     FOREIGN_NOTE, FOREIGN_WARNING, FREQUENCY_DRIFT, FREQUENCY_READINGS, JUDGED_SPAN, STEAL, STEAL_IN_A_SECOND,
-    TICKS_OF_A_CPU,
+    STEAL_WARNING, TICKS_OF_A_CPU,
 };
 use crate::diagnostics::{Caveat, Severity};
-use crate::plan::{LoadKind, LoadSpec, Side, Target, WaitMode};
+use crate::plan::{Kind, LoadKind, LoadSpec, Side, Target, WaitMode};
 use crate::recording::manifest::Manifest;
 use crate::units::human::{percent, significant};
 
 /// Effect of other processes on an end that spins.
 const SPINNING_EFFECT: &str =
-    "a spinning end waited for them whole time slices, milliseconds each: the median may show it";
-/// Hint against other processes beside an end that spins.
-const SPINNING_HINT: &str = "stop what else runs, a CPU for each end with `--cpu` and `--peer-cpu`, or `--wait block`";
+    "a spinning end waited for them for whole time slices of milliseconds: the median may show it";
 
 /// The caveats of the sampled hosts.
 pub(super) fn caveats(manifest: &Manifest, hosts: &HostAccumulators) -> Vec<Caveat> {
@@ -81,6 +79,7 @@ fn is_own_work_known(manifest: &Manifest, side: Side) -> bool {
 }
 
 struct SampledHost<'a> {
+    manifest: &'a Manifest,
     wording: &'static Wording,
     side: Side,
     name: &'static str,
@@ -96,7 +95,7 @@ struct SampledHost<'a> {
 impl<'a> SampledHost<'a> {
     /// The host of `side`; `None` without samples. An agent on this same machine (`cmd:` into another namespace) samples it
     /// a second time: each sampler knows only a part of latlab's own work, and every caveat would appear twice.
-    fn of(manifest: &Manifest, hosts: &'a HostAccumulators, side: Side) -> Option<SampledHost<'a>> {
+    fn of(manifest: &'a Manifest, hosts: &'a HostAccumulators, side: Side) -> Option<SampledHost<'a>> {
         let samples = hosts.get(&side)?;
         let sampled_twice = hosts.len() > 1 && same_machine(manifest);
         let also_own = hosts.get(&Side::Peer).filter(|_| sampled_twice).and_then(HostAccumulator::own_ns);
@@ -104,6 +103,7 @@ impl<'a> SampledHost<'a> {
         let spins_there = manifest.spec.peer.as_ref().is_some_and(|peer| peer.wait == WaitMode::Spin);
         let both_here = sampled_twice || manifest.spec.target.is_this_host();
         (!(sampled_twice && side.is_peer())).then(|| SampledHost {
+            manifest,
             wording: Wording::of(manifest.kind),
             side,
             name: host_at(side),
@@ -126,12 +126,12 @@ impl<'a> SampledHost<'a> {
         let flags = samples.firmware_flags();
         let firmware = [(1, "under-voltage"), (2, "frequency capped"), (4, "throttled"), (8, "soft temperature limit")];
         let named = firmware.into_iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| name);
-        let mut reasons: Vec<String> = named.map(|name| format!("firmware says {name}")).collect();
+        let mut reasons: Vec<String> = named.map(|name| format!("the firmware reports {name}")).collect();
         if counted > 0 {
-            reasons.push(format!("its CPUs counted {counted}×"));
+            reasons.push(format!("thermal events counted by its CPUs: {counted}"));
         }
         if samples.cooling_state > 0 {
-            reasons.push(format!("cooling slowed its CPUs to step {}", samples.cooling_state));
+            reasons.push(format!("a cooling device slowed its CPUs (step {})", samples.cooling_state));
         }
         let heat = samples
             .hottest_millicelsius
@@ -142,8 +142,8 @@ impl<'a> SampledHost<'a> {
                 Severity::Fatal,
                 "host-throttled",
                 format!("{} throttled during the run: {}{}", self.name, reasons.join(", "), heat.unwrap_or_default()),
-                "the CPUs ran slower for a part of the run: it has figures of two machines in it",
-                "better cooling or supply, a lower `governor` frequency, or pauses between runs",
+                "the CPUs ran slower in a part of the run: the figures mix two clock rates",
+                "better cooling, a stronger power supply, or pauses between runs",
             )
         })
     }
@@ -156,9 +156,10 @@ impl<'a> SampledHost<'a> {
         } else {
             String::new()
         };
-        (share >= STEAL || self.samples.worst_steal >= STEAL_IN_A_SECOND).then(|| {
+        let is_long = self.samples.worst_steal >= STEAL_IN_A_SECOND;
+        (share >= STEAL || is_long).then(|| {
             Caveat::new(
-                Severity::Warning,
+                if is_long || share >= STEAL_WARNING { Severity::Warning } else { Severity::Note },
                 "steal",
                 format!(
                     "the hypervisor took {} of one CPU's time from {} during the run{worst}",
@@ -166,7 +167,7 @@ impl<'a> SampledHost<'a> {
                     self.name
                 ),
                 self.wording.stolen,
-                "measure on a host without neighbours, or on dedicated CPUs",
+                "measure on a host without other guests, or on dedicated CPUs",
             )
         })
     }
@@ -197,10 +198,12 @@ impl<'a> SampledHost<'a> {
             Some(_) => "the measuring CPUs".to_owned(),
             None => "all CPUs".to_owned(),
         };
-        let (effect, hint) = match self.spins {
-            true => (SPINNING_EFFECT, SPINNING_HINT),
-            false => (self.wording.foreign, self.wording.foreign_hint),
+        let effect = if self.spins { SPINNING_EFFECT } else { self.wording.foreign };
+        let remedies = match self.manifest.kind {
+            Kind::Wakeup => [fifo(self.manifest), None],
+            _ => [cpu_for_each_end(self.manifest), self.spins.then_some("`--wait block`")],
         };
+        let hint = any_of(std::iter::once(Some("stop the other processes")).chain(remedies));
         Some(Caveat::new(
             if is_warning { Severity::Warning } else { Severity::Note },
             "foreign-load",
@@ -230,10 +233,7 @@ impl<'a> SampledHost<'a> {
                     megahertz(rates.1)
                 ),
                 self.wording.drifted,
-                format!(
-                    "`--set governor{}=performance` for the time of the measurement, and a longer `--warmup`",
-                    suffix_of(self.side)
-                ),
+                any_of([performance_governor(self.manifest, self.side), Some("a longer `--warmup`")]),
             )
         })
     }

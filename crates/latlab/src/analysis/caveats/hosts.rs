@@ -1,8 +1,8 @@
 //! Caveats of the set-up of both hosts and of the path between them: shared CPUs, deep idle states, low frequencies,
-//! throttling, steal, settings that did not hold, fragmented datagrams.
+//! throttling, steal, settings that did not hold, fragmented datagrams. And the remedies that a run does not have already.
 
 use super::wording::Wording;
-use crate::analysis::limits::STEAL;
+use crate::analysis::limits::{STEAL, STEAL_WARNING};
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause, Restoration, SettingFacts};
 use crate::plan::{
@@ -15,13 +15,74 @@ use crate::units::human::{bytes, percent};
 /// The payload of an Ethernet frame, used if the MTU of the path is unknown.
 const USUAL_MTU: u32 = 1_500;
 
+/// `a`, `a, or b`, `a, b, or c` of the remedies that apply.
+pub(in crate::analysis) fn any_of<'a>(remedies: impl IntoIterator<Item = Option<&'a str>>) -> String {
+    let remedies: Vec<&str> = remedies.into_iter().flatten().collect();
+    match remedies.as_slice() {
+        [others @ .., last] if !others.is_empty() => format!("{}, or {last}", others.join(", ")),
+        one => one.concat(),
+    }
+}
+
+/// `--wait spin` for the sender; `None` if it spins, or if that would make the run worse: a CPU that it has to share, a
+/// real-time priority, whose threads the kernel stops if they never sleep, or concurrent wake-ups, which exclude it.
+pub(in crate::analysis) fn spin(manifest: &Manifest, is_contended: bool) -> Option<&'static str> {
+    let RunSpec { here, .. } = &manifest.spec;
+    let is_refused = is_contended || here.fifo.is_some() || manifest.spec.concurrent_wakeups().is_some();
+    (here.wait != WaitMode::Spin && !is_refused).then_some("`--wait spin`")
+}
+
+/// A CPU of its own for the sender; `None` if it has a pin, or if there is one CPU.
+pub(in crate::analysis) fn own_cpu(manifest: &Manifest) -> Option<&'static str> {
+    let is_possible = manifest.spec.here.cpu.is_none() && !host(manifest).is_some_and(HostFacts::has_one_cpu);
+    is_possible.then_some("a CPU of its own with `--cpu`")
+}
+
+/// A CPU of its own for the reflector; `None` if it has a pin.
+pub(in crate::analysis) fn reflector_cpu(manifest: &Manifest) -> Option<&'static str> {
+    match &manifest.spec.peer {
+        Some(end) => end.cpu.is_none().then_some("a CPU of its own for the reflector with `--peer-cpu`"),
+        None => Some("a CPU of its own for the reflector with `serve --cpu`"),
+    }
+}
+
+/// A CPU for each end; `None` if each has one, or if there is one CPU.
+pub(in crate::analysis) fn cpu_for_each_end(manifest: &Manifest) -> Option<&'static str> {
+    let is_pinned =
+        manifest.spec.here.cpu.is_some() && manifest.spec.peer.as_ref().is_some_and(|end| end.cpu.is_some());
+    let is_shared = peer_here(manifest).is_some_and(|peer| share_a_cpu(manifest, peer));
+    let is_possible = !host(manifest).is_some_and(HostFacts::has_one_cpu) && (!is_pinned || is_shared);
+    is_possible.then_some("a CPU for each end with `--cpu` and `--peer-cpu`")
+}
+
+/// `--fifo` for the threads of this host; `None` if they have a priority, or if they spin, which the kernel stops then.
+pub(in crate::analysis) fn fifo(manifest: &Manifest) -> Option<&'static str> {
+    let RunSpec { here, .. } = &manifest.spec;
+    (here.fifo.is_none() && here.wait != WaitMode::Spin).then_some("`--fifo 80`")
+}
+
+/// Whether the run sets `knob` at `side`.
+pub(super) fn is_set(manifest: &Manifest, knob: &str, side: Side) -> bool {
+    let one_host = manifest.spec.target.is_this_host();
+    let settings = manifest.spec.settings.iter().filter(|spec| spec.setting.knob() == knob);
+    settings.map(|spec| spec.ends(one_host)).any(|ends| ends == side || ends == Side::Both || one_host)
+}
+
+/// `--set governor=performance` at `side`; `None` if the run sets the governor.
+pub(super) fn performance_governor(manifest: &Manifest, side: Side) -> Option<&'static str> {
+    (!is_set(manifest, "governor", side)).then_some(match side.is_local() {
+        true => "`--set governor=performance` for the time of the measurement",
+        false => "`--set governor@peer=performance` for the time of the measurement",
+    })
+}
+
 /// The caveats of this host, of the ends on it and of the path. `is_contended`: spinning does not help here.
 pub(super) fn caveats(manifest: &Manifest, is_contended: bool) -> Vec<Caveat> {
     [
         reflector_died(manifest),
         spin_on_one_cpu(manifest),
         idle_states(manifest, is_contended),
-        host(manifest).and_then(|facts| governor(facts, Side::Local)),
+        host(manifest).and_then(|facts| governor(manifest, facts, Side::Local)),
         host(manifest).and_then(|facts| real_time_pause(facts, restless(&manifest.spec), Side::Local)),
         fragmentation(manifest),
     ]
@@ -35,7 +96,8 @@ pub(super) fn of_far_host(manifest: &Manifest, is_contended: bool) -> Vec<Caveat
     let Some(facts) = &manifest.peer.before else { return Vec::new() };
     let end = manifest.spec.peer.as_ref().unwrap_or(&manifest.spec.here);
     let pause = real_time_pause(facts, spinning(end), Side::Peer);
-    [idle_states_there(manifest, end, is_contended), governor(facts, Side::Peer), pause].into_iter().flatten().collect()
+    let governor = governor(manifest, facts, Side::Peer);
+    [idle_states_there(manifest, end, is_contended), governor, pause].into_iter().flatten().collect()
 }
 
 fn reflector_died(manifest: &Manifest) -> Option<Caveat> {
@@ -43,9 +105,9 @@ fn reflector_died(manifest: &Manifest) -> Option<Caveat> {
     Some(Caveat::new(
         Severity::Fatal,
         "reflector-died",
-        format!("the reflector process of this run died while it was measured against: {how}"),
-        "what follows its death is lost, and what came shortly before may be slow for the same reason",
-        "see why with `journalctl -k` or `dmesg` (memory, a crash), and measure again",
+        format!("the reflector process of this run ended before the run did: {how}"),
+        "every probe after that is lost, and the probes shortly before may be slow for the same reason",
+        "`journalctl -k` or `dmesg` may show the reason (out of memory, a crash); then measure again",
     ))
 }
 
@@ -68,20 +130,20 @@ fn spin_on_one_cpu(manifest: &Manifest) -> Option<Caveat> {
     let peer = peer_here(manifest)?;
     let spins = manifest.spec.here.wait == WaitMode::Spin || peer.wait == WaitMode::Spin;
     let message = "both ends share one CPU and at least one of them spins";
-    (spins && share_a_cpu(manifest, peer)).then(|| spin_on_one_cpu_caveat(manifest.kind, message))
+    (spins && share_a_cpu(manifest, peer)).then(|| spin_on_one_cpu_caveat(manifest, message))
 }
 
 /// The caveat of two ends on one CPU of which one spins, whether pins put them there or the scheduler.
-pub(in crate::analysis) fn spin_on_one_cpu_caveat(kind: Kind, message: impl Into<String>) -> Caveat {
+pub(in crate::analysis) fn spin_on_one_cpu_caveat(manifest: &Manifest, message: impl Into<String>) -> Caveat {
     Caveat::new(
         Severity::Warning,
         "spin-on-one-cpu",
         message,
-        match kind {
-            Kind::Stream => "each end waits out the other's time slices: whole milliseconds of them",
-            Kind::Ping | Kind::Wakeup => "round trips contain the scheduler's time slices: whole milliseconds",
+        match manifest.kind {
+            Kind::Stream => "each end waits until the other's time slice ends, which takes milliseconds",
+            Kind::Ping | Kind::Wakeup => "round trips contain time slices of the scheduler, which last milliseconds",
         },
-        "`--wait block`, or a CPU for each end with `--cpu` and `--peer-cpu`",
+        any_of([Some("`--wait block`"), cpu_for_each_end(manifest)]),
     )
 }
 
@@ -92,19 +154,21 @@ fn idle_states(manifest: &Manifest, is_contended: bool) -> Option<Caveat> {
         return None;
     }
     let message = match peer_here(manifest) {
-        _ if manifest.kind == Kind::Wakeup => "the CPU may enter idle states: part of each wake-up is leaving one",
+        _ if manifest.kind == Kind::Wakeup => {
+            "the CPU may enter idle states: each wake-up includes the time to leave one"
+        }
         Some(peer) if share_a_cpu(manifest, peer) => return None,
-        Some(_) => "both CPUs may enter idle states: part of each round trip is waking up, not sending",
-        None => "this CPU may enter idle states: part of each round trip is waking up, not sending",
+        Some(_) => "both CPUs may enter idle states: each round trip includes the time to leave them",
+        None => "this CPU may enter idle states: each round trip includes the time to leave them",
     };
     Some(Caveat::new(
         Severity::Note,
         "idle-states",
         message,
         "an idle host answers later than a busy one",
-        match (is_contended, manifest.kind) {
-            (true, Kind::Ping) => "`--set cpu-dma-latency=0`",
-            _ => Wording::of(manifest.kind).idle_hint,
+        match manifest.kind {
+            Kind::Wakeup => "`--set cpu-dma-latency=0` prevents that for the time of the run".into(),
+            Kind::Ping | Kind::Stream => any_of([spin(manifest, is_contended), Some("`--set cpu-dma-latency=0`")]),
         },
     ))
 }
@@ -115,17 +179,16 @@ fn idle_states_there(manifest: &Manifest, end: &EndSpec, is_contended: bool) -> 
         Caveat::new(
             Severity::Note,
             "idle-states",
-            "the reflector's CPU may enter idle states: part of each round trip is waking up there",
+            "the reflector's CPU may enter idle states: each round trip includes the time to leave them",
             "an idle host answers later than a busy one",
-            match is_contended {
-                true => "`--set cpu-dma-latency@peer=0`",
-                false => "`--wait spin`, or `--set cpu-dma-latency@peer=0`",
-            },
+            any_of([spin(manifest, is_contended), Some("`--set cpu-dma-latency@peer=0`")]),
         )
     })
 }
 
-fn governor(facts: &HostFacts, side: Side) -> Option<Caveat> {
+/// A governor that the run sets is its condition.
+fn governor(manifest: &Manifest, facts: &HostFacts, side: Side) -> Option<Caveat> {
+    let hint = performance_governor(manifest, side)?;
     let governors = facts.governors.as_ref()?;
     let slow: Vec<_> = governors.iter().filter(|name| name.as_str() != "performance").cloned().collect();
     (!slow.is_empty()).then(|| {
@@ -133,8 +196,8 @@ fn governor(facts: &HostFacts, side: Side) -> Option<Caveat> {
             Severity::Note,
             "governor",
             format!("the frequency governor of {} is `{}`", host_at(side), slow.join("`, `")),
-            "CPUs run slower while there is little to do",
-            format!("`--set governor{}=performance` for the time of the measurement", suffix_of(side)),
+            "the CPUs run at a lower clock rate while there is little work",
+            hint,
         )
     })
 }
@@ -162,14 +225,14 @@ fn restless(run: &RunSpec) -> Option<&'static str> {
     let absolute = run.wakeup().filter(|wakeup| !wakeup.relative);
     let interval = absolute.map(|wakeup| wakeup.interval_ns).or(concurrent);
     let hardly_sleeps = run.here.fifo.is_some() && interval.is_some_and(|every| every < defaults::RESTLESS_INTERVAL);
-    spinning(&run.here).or_else(|| hardly_sleeps.then_some("FIFO thread that hardly sleeps"))
+    spinning(&run.here).or_else(|| hardly_sleeps.then_some("FIFO thread that rarely sleeps"))
 }
 
 /// The caveat of the FIFO thread `restless`, which never or hardly sleeps; `latlab doctor` has a finding of that code.
 fn real_time_pause(facts: &HostFacts, restless: Option<&str>, side: Side) -> Option<Caveat> {
     let (thread, limit) = restless.zip(facts.real_time_pause())?;
     let (pause, host) = (limit.in_words(), host_at(side));
-    let effect = "quantiles above p95 may contain such a stop";
+    let effect = "quantiles above p95 may contain such a pause";
     Some(match limit {
         RealTimePause::Throttling { .. } => Caveat::new(
             Severity::Warning,
@@ -211,11 +274,11 @@ pub(super) fn steal(kind: Kind, name: &str, end: &EndFacts) -> Option<Caveat> {
     let share = after.saturating_sub(before) as f64 * 1e7 / elapsed_ns as f64;
     (share >= STEAL).then(|| {
         Caveat::new(
-            Severity::Warning,
+            if share >= STEAL_WARNING { Severity::Warning } else { Severity::Note },
             "steal",
             format!("the hypervisor took {} of one CPU's time from {name} during the run", percent(share)),
             Wording::of(kind).stolen,
-            "measure on a host without neighbours, or on dedicated CPUs",
+            "measure on a host without other guests, or on dedicated CPUs",
         )
     })
 }
@@ -248,12 +311,12 @@ fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
             Severity::Warning,
             "fragmentation",
             format!(
-                "datagrams of {} {surely} cut into fragments: {} fit into one packet",
+                "datagrams of {} {surely} cut into IP fragments: a packet carries up to {}",
                 bytes(size_bytes.into()),
                 bytes(max_bytes.into())
             ),
-            "one lost fragment loses the datagram, and putting it together takes time",
-            format!("`--size {max_bytes}`, or `--df` to forbid fragments"),
+            "one lost fragment loses the datagram, and reassembly takes time",
+            format!("`--size {max_bytes}`"),
         )
     })
 }
@@ -285,11 +348,11 @@ fn sample_fragmentation(manifest: &Manifest, dds: DdsSpec, max_bytes: u32, surel
         let samples = format!("batches of up to {batch} samples");
         (samples, fit.to_string(), format!("`--batch {fit}`, `--mode send`"), is_certain)
     };
-    let effect = "one lost fragment loses its samples, or delays reliable ones, and putting it together takes time";
+    let effect = "one lost fragment loses its samples, or delays reliable ones, and reassembly takes time";
     let limit = bytes(datagram_bytes.into());
     if is_set {
         let unless = "unless the settings of the DDS library at both ends keep datagrams within";
-        let message = format!("{what} may be cut into fragments, {unless} {limit}");
+        let message = format!("{what} may be cut into IP fragments, {unless} {limit}");
         let hint = "see MaxMessageSize, MaxRexmitMessageSize and FragmentSize in `CYCLONEDDS_URI` (docs/dds.md)";
         return Some(Caveat::new(Severity::Note, "fragmentation", message, effect, hint));
     }
@@ -297,7 +360,7 @@ fn sample_fragmentation(manifest: &Manifest, dds: DdsSpec, max_bytes: u32, surel
     Some(Caveat::new(
         Severity::Warning,
         "fragmentation",
-        format!("{what} {surely} cut into fragments: {fit} fit into one packet"),
+        format!("{what} {surely} cut into IP fragments: a packet carries {fit}"),
         effect,
         format!("{remedy}, or datagrams of at most {limit} by `CYCLONEDDS_URI` of both ends (docs/dds.md)"),
     ))
@@ -333,15 +396,15 @@ fn setting(fact: &SettingFacts) -> Option<Caveat> {
         Restoration::Changed { found } => Some(Caveat::new(
             Severity::Warning,
             "setting-changed",
-            format!("`{setting}` did not hold to the end: somebody changed `{place}` ({found})"),
-            "part of the run may have been measured without it",
-            format!("it was left as found; before the run it was `{before}`"),
+            format!("another process changed `{place}` to `{found}` during the run, which had set `{setting}`"),
+            "part of the run may have been measured without this setting",
+            format!("latlab left it as found; before the run it was `{before}`"),
         )),
         Restoration::Failed { reason } => Some(Caveat::new(
             Severity::Warning,
             "setting-not-restored",
-            format!("`{place}` could not be put back to `{before}` after `{setting}`: {reason}"),
-            "the figures hold; the host is not as it was",
+            format!("cannot restore `{place}` to `{before}` after `{setting}`: {reason}"),
+            "the figures are valid, but the host still has the setting",
             match at.as_str() {
                 "peer" => "`latlab doctor --restore` on the peer's host tries again",
                 _ => "`latlab doctor --restore` tries again",
@@ -369,12 +432,12 @@ mod tests {
             Work::Ping(PingSpec { with_wakeup, ..PingSpec::on(CLOSED) })
         };
         for (work, fifo, wait, word) in [
-            (wakeup(2, false), Some(80), WaitMode::Block, Some("hardly sleeps")),
+            (wakeup(2, false), Some(80), WaitMode::Block, Some("rarely sleeps")),
             (wakeup(2, true), Some(80), WaitMode::Block, None),
             (wakeup(2, false), None, WaitMode::Block, None),
             (wakeup(50, false), Some(80), WaitMode::Block, None),
             (wakeup(10_000, false), Some(1), WaitMode::Spin, Some("spinning")),
-            (concurrent(10), Some(5), WaitMode::Block, Some("hardly sleeps")),
+            (concurrent(10), Some(5), WaitMode::Block, Some("rarely sleeps")),
             (concurrent(1_000), Some(5), WaitMode::Block, None),
         ] {
             let mut run = RunSpec::here(work);

@@ -40,7 +40,7 @@ fn unreached(load: &LoadReport) -> Option<Caveat> {
             Severity::Warning,
             "load-unreached",
             format!("the load `{}` at `{}` reached {reached}{range}", load.load, load.at),
-            "the figures are those of another load than the one asked for",
+            "the figures belong to a different load than the requested one",
             hint(load, offered),
         )
     })
@@ -60,10 +60,10 @@ fn hint(load: &LoadReport, offered: f64) -> String {
     match load.kind.as_str() {
         "cpu" => {
             let share = human::percent(offered);
-            format!("something else wants the same CPUs: leave {share} of each free, or name others with `:cpus=`")
+            format!("other threads use the same CPUs: leave {share} of each free, or choose other CPUs with `:cpus=`")
         }
-        "mem" => "ask for less, or see what else uses memory and CPUs".into(),
-        _ => "ask for less, or see what else uses the path".into(),
+        "mem" => "a smaller load, or fewer other processes that use memory and CPUs".into(),
+        _ => "a smaller load, or less other traffic on the path".into(),
     }
 }
 
@@ -77,8 +77,8 @@ fn lost(load: &LoadReport) -> Option<Caveat> {
             Severity::Warning,
             "load-unreached",
             format!("the load `{}` at `{}` ended before the run did{reason}", load.load, load.at),
-            "it is not known since when the figures are those of a host without it",
-            "mend that and measure again; where its process was killed, the kernel's log (`dmesg`) may say why",
+            "an unknown part of the figures was measured without this load",
+            "remove the cause and measure again; if its process was killed, the kernel log (`dmesg`) may show why",
         )
     })
 }

@@ -4,7 +4,7 @@
 
 use super::clocks::same_machine;
 use super::host_samples::is_contended;
-use super::wording::Wording;
+use super::wording::{Wording, effect_order};
 use super::{clocks, host_samples, hosts, loads};
 use crate::analysis::host_samples::HostAccumulators;
 use crate::diagnostics::{Caveat, Severity, names_full_disk};
@@ -41,7 +41,7 @@ pub(in crate::analysis) fn of_run(
     caveats.extend(hosts::of_settings(manifest));
     caveats.extend(loads::unreached_loads(&manifest.loads));
     caveats.extend(without_checksums(manifest));
-    caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
+    caveats.sort_by_key(effect_order);
     caveats
 }
 
@@ -59,7 +59,7 @@ fn ended(manifest: &Manifest) -> Option<Caveat> {
         Some(reason) => format!("{message}: {reason}"),
         None => message.into(),
     };
-    let part = "the figures are about the part that was measured";
+    let part = "the figures cover the part that was measured";
     let again = "measure again for the full length";
     match manifest.ending {
         RunEnding::Completed => None,
@@ -75,7 +75,7 @@ fn ended(manifest: &Manifest) -> Option<Caveat> {
             Some(Caveat::new(Severity::Warning, "ended-early", message, part, again))
         }
         RunEnding::Recovered => {
-            let message = why("the run died; the recording was finished from its spool");
+            let message = why("the process of the run was killed; a later command completed the recording");
             Some(Caveat::new(Severity::Warning, "recovered", message, Wording::of(manifest.kind).cut_off, again))
         }
     }
@@ -88,16 +88,16 @@ fn gap(manifest: &Manifest) -> Option<Caveat> {
         // refused as well.
         let reason = manifest.reason.as_deref().filter(|_| manifest.ending == RunEnding::Failed).unwrap_or_default();
         let (why, hint) = match names_full_disk(reason) {
-            true => ("the disk was full", "free some space, or name another place with `--store`"),
+            true => ("the disk was full", "free some space, or choose another disk with `--store`"),
             false => (
-                "the ring was full, since its writer got too little CPU time, or the disk was too slow",
-                "less work beside the run, a faster disk for `--store` (a tmpfs will do), or a lower rate",
+                "the buffer was full, since its writer got too little CPU time or the disk was too slow",
+                "fewer other processes, a faster disk for `--store` (or a tmpfs), or a lower rate",
             ),
         };
         Caveat::new(
             Severity::Warning,
             "recording-gap",
-            format!("{} events were thrown away: {why}", grouped(events)),
+            format!("{} events were discarded: {why}", grouped(events)),
             Wording::of(manifest.kind).rows_missing,
             hint,
         )
@@ -111,9 +111,9 @@ fn undecided(manifest: &Manifest) -> Option<Caveat> {
         Caveat::new(
             Severity::Note,
             "undecided-probes",
-            format!("probes still in flight when the run stopped listening: {}", grouped(probes)),
-            format!("they are counted nowhere: their answers were not awaited for the time-out of {timeout}"),
-            "none for an interrupted run; a shorter `--timeout` leaves fewer of them",
+            format!("probes still on their way when the run stopped receiving: {}", grouped(probes)),
+            format!("they are in no count, since their time-out of {timeout} had not passed"),
+            "normal for an interrupted run; a shorter `--timeout` leaves fewer of them",
         )
     })
 }
@@ -131,11 +131,11 @@ fn orphans(manifest: &Manifest) -> Option<Caveat> {
         Caveat::new(
             if explained { Severity::Note } else { Severity::Warning },
             "orphan-answers",
-            format!("answers to probes that the recording does not know: {}", grouped(answers)),
+            format!("answers to probes that are not in the recording: {}", grouped(answers)),
             "these probes are in no count, though they were sent and answered",
             match explained {
-                true => "another caveat says what damaged the recording",
-                false => "nothing explains it: please report it with the recording's manifest",
+                true => "another caveat names what damaged the recording",
+                false => "the reason is unknown: please report this with the recording's manifest",
             },
         )
     })
@@ -147,9 +147,9 @@ fn unreadable(manifest: &Manifest) -> Option<Caveat> {
         Caveat::new(
             Severity::Warning,
             "unreadable-events",
-            format!("places of the spool that held no event, or were changed: {}", grouped(events)),
+            format!("places of the event log with no event or a damaged one: {}", grouped(events)),
             Wording::of(manifest.kind).rows_missing,
-            "expected after a power cut; else check the disk under `--store`, and measure again",
+            "normal after a power cut; otherwise check the disk of `--store`, and measure again",
         )
     })
 }
@@ -160,9 +160,9 @@ fn unchecked(manifest: &Manifest) -> Option<Caveat> {
         Caveat::new(
             Severity::Note,
             "unchecked-events",
-            format!("events at the end of the spool that no checksum covers: {}", grouped(events)),
-            "damage to them would not be noticed",
-            "none: the process was killed, or the disk was full, while it wrote them",
+            format!("last events of the log without a checksum: {}", grouped(events)),
+            "damage to these events would not be detected",
+            "nothing to do: the process was killed, or the disk was full, while it wrote them",
         )
     })
 }
@@ -175,8 +175,8 @@ fn without_checksums(manifest: &Manifest) -> Option<Caveat> {
             Severity::Note,
             "no-checksums",
             format!("the recording cannot be checked: format {major}.{minor} has no checksums"),
-            "damage that leaves plausible values would not be noticed",
-            "keep it on a disk that you trust; recordings of this latlab have checksums",
+            "damage that leaves plausible values would not be detected",
+            "keep it on a reliable disk; recordings of this latlab have checksums",
         )
     })
 }
@@ -188,8 +188,7 @@ const BURSTS_MIN: f64 = 3.5;
 /// Values that are worth more than this share of their number are not said to be worth less.
 const NEARLY_ALL: f64 = 0.95;
 
-const SEVERAL_RUNS: &str =
-    "measure several runs (`latlab run`, `latlab compare`): they show how much a run differs from the next";
+const SEVERAL_RUNS: &str = "measure several runs (`latlab run`, `latlab compare`): they show how much runs differ";
 
 /// The caveats of `described`, the main metric of a run of `kind`, and of its `lost` probes. More metrics would raise more
 /// of them by chance.
@@ -208,7 +207,7 @@ fn slow_changes(kind: Kind, described: &Description) -> Option<Caveat> {
         DescribedFigure::Quantile(_) => described.n,
     };
     let seen = match effective_n < NEARLY_ALL * values as f64 {
-        true => format!("for {} {} values are worth {}", word(figure), grouped(values), significant(effective_n)),
+        true => format!("{} values count as {} for {}", grouped(values), significant(effective_n), word(figure)),
         false => format!("seen in {}", word(figure)),
     };
     let metric = spoken(kind);
@@ -216,7 +215,7 @@ fn slow_changes(kind: Kind, described: &Description) -> Option<Caveat> {
         if described.quantiles.iter().all(|quantile| quantile.supported) { Severity::Note } else { Severity::Warning },
         "slow-changes",
         format!("the {metric} changed slowly: long parts of the run differ more than short ones do ({seen})"),
-        "a quantile takes 100 effective observations beyond it; intervals are about the time of this run, not the next one",
+        "a quantile then needs 100 effective observations beyond it; the intervals hold for this run, not for the next one",
         match kind {
             Kind::Stream => SEVERAL_RUNS.to_owned(),
             Kind::Ping | Kind::Wakeup => format!("{SEVERAL_RUNS}; `--window` shows the change within this one"),
@@ -254,7 +253,7 @@ fn bursts_of_losses(lost: Share) -> Option<Caveat> {
 }
 
 fn of_bursts(message: String, effect: &str) -> Caveat {
-    let effect = format!("so few do not show how frequent they are: {effect}");
+    let effect = format!("so few bursts do not show how often they occur: {effect}");
     Caveat::new(Severity::Warning, "rare-bursts", message, effect, SEVERAL_RUNS)
 }
 
@@ -305,9 +304,9 @@ mod tests {
     #[test]
     fn slow_changes_name_the_figure_that_shows_them() {
         let step = codes(|place| noise(place) + if place < 10_000 { 0 } else { 2_000 });
-        assert!(step[0].starts_with("slow-changes: ") && step[0].contains("20,000 values are worth"), "{step:?}");
+        assert!(step[0].starts_with("slow-changes: ") && step[0].contains("20,000 values count as "), "{step:?}");
         // An outage changes how many probes lie above p90, and leaves the mean of the answered ones.
         let outage = codes(|place| if (7_000..7_300).contains(&place) { INFINITE } else { noise(place) });
-        assert!(outage[0].contains("(for p90 20,000 values are worth "), "{outage:?}");
+        assert!(outage[0].contains("for p90)"), "{outage:?}");
     }
 }

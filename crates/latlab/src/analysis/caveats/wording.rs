@@ -1,6 +1,38 @@
-//! Effects and hints that are worded differently for each kind of run.
+//! The order of caveats by their effect, and effects that are worded differently for each kind of run.
 
+use std::cmp::Reverse;
+
+use crate::diagnostics::{Caveat, Severity};
 use crate::plan::Kind;
+
+/// Every code, the one that spoils the figures most first: figures that do not exist or belong to another condition, parts
+/// that are missing, delays by the host, doubts about intervals and comparisons, notes.
+const BY_EFFECT: &str = "reflector-died suspended clock-stepped schedule-lost host-throttled socket-drops \
+    none-answered no-probe-measured none-delivered no-packet-sent no-rate-found \
+    unfinished recovered ended-early missing-runs untrusted-runs recording-gap unreadable-events orphan-answers \
+    load-unreached rate-unreached stage-unreached setting-changed spin-on-one-cpu spin-contended \
+    slow-receiver undecided-packets not-sent not-slept send-failed socket-errors overrun-slots foreign-load \
+    unequal-placement unpinned-placement frequency-drift rt-throttling fair-server steal send-slip \
+    late lost coarse-clock slow-clock fragmentation probes-load unsent-probes stages-left-out search-undecided \
+    confounded not-interleaved dependent-lines broke-runs lost-quantile unsupported-comparison unsupported-gate \
+    slow-changes rare-bursts tcp-retransmits setting-not-restored host-samples-lost \
+    runs-left-out interrupted broke cut-short trace-missing found-rate-lossy search-ceiling looked-before \
+    unequal-spread few-observations few-lines files-as-runs undecided-probes reordered duplicates strays send-refused \
+    small-buffers software-checksums no-checksum governor idle-states order-unknown unchecked-events no-checksums";
+
+/// Codes of notes that nearly every run or comparison carries: they are no news, and are listed only on demand.
+const ROUTINE: [&str; 3] = ["idle-states", "order-unknown", "steal"];
+
+/// The place of `caveat` among others: by severity, then by what it does to the figures.
+pub fn effect_order(caveat: &Caveat) -> (Reverse<Severity>, usize) {
+    let place = BY_EFFECT.split_whitespace().position(|code| code == caveat.code).unwrap_or(usize::MAX);
+    (Reverse(caveat.severity), place)
+}
+
+/// Whether nearly every run or comparison carries such a note.
+pub fn is_routine(caveat: &Caveat) -> bool {
+    caveat.severity == Severity::Note && ROUTINE.contains(&caveat.code.as_str())
+}
 
 /// Texts of the common caveats for one kind of run.
 pub(super) struct Wording {
@@ -12,16 +44,12 @@ pub(super) struct Wording {
     pub(super) stolen: &'static str,
     /// Effect of other processes' work.
     pub(super) foreign: &'static str,
-    /// Hint against other processes' work.
-    pub(super) foreign_hint: &'static str,
     /// Effect of a change of the CPU frequency.
     pub(super) drifted: &'static str,
     /// Effect of a suspended host.
     pub(super) suspended: &'static str,
     /// Effect of a slow clock.
     pub(super) clock_read: &'static str,
-    /// Hint against idle states.
-    pub(super) idle_hint: &'static str,
 }
 
 impl Wording {
@@ -35,38 +63,66 @@ impl Wording {
 }
 
 const PING: Wording = Wording {
-    rows_missing: "probes are missing in every count, also in the due ones of response time and deadlines, or answered ones \
-                   are counted as lost",
+    rows_missing: "probes are missing in every count, also among the due ones of response time and deadlines, or answered \
+                   probes are counted as lost",
     cut_off: "up to the last second is missing; probes in flight at the end are in no count",
-    stolen: "high quantiles may be the hypervisor's, not the network's",
-    foreign: "probes waited for them now and then; high quantiles show that more than the network",
-    foreign_hint: "stop what else runs, or pin the ends to CPUs of their own with `--cpu` and `--peer-cpu`",
-    drifted: "the computing part of each round trip changed as much; runs cannot be compared that finely",
+    stolen: "high quantiles may show the hypervisor, not the network",
+    foreign: "some probes waited for these processes; high quantiles show that more than the network",
+    drifted: "the CPU time in each round trip changed as much: smaller differences between runs cannot be seen",
     suspended: "probes waited while the clock stood still",
     clock_read: "each round trip contains one such read",
-    idle_hint: "`--wait spin`, or `--set cpu-dma-latency=0`",
 };
 
 const WAKEUP: Wording = Wording {
     rows_missing: "wake-ups are missing",
     cut_off: "up to the last second is missing",
-    stolen: "high quantiles may be the hypervisor's, not this host's",
-    foreign: "threads waited for them now and then: high quantiles show that",
-    foreign_hint: "stop what else runs, or give the thread the right of way: `--fifo 80`",
-    drifted: "the computing part of each wake-up changed as much; runs cannot be compared that finely",
-    suspended: "threads slept on while the clock stood still",
+    stolen: "high quantiles may show the hypervisor, not this host's kernel",
+    foreign: "some wake-ups waited for these processes; high quantiles show that",
+    drifted: "the CPU time in each wake-up changed as much: smaller differences between runs cannot be seen",
+    suspended: "threads slept while the clock stood still",
     clock_read: "each wake-up contains one such read",
-    idle_hint: "`--set cpu-dma-latency=0` keeps it from them for the time of the run",
 };
 
 const STREAM: Wording = Wording {
     rows_missing: "intervals are missing",
     cut_off: "up to the last second is missing",
-    stolen: "low rates may be the hypervisor's, not the path's",
-    foreign: "both ends waited for them now and then: rates show that as much as the path",
-    foreign_hint: "stop what else runs, or pin the ends to CPUs of their own with `--cpu` and `--peer-cpu`",
-    drifted: "the computing part of each packet changed as much; runs cannot be compared that finely",
+    stolen: "low rates may show the hypervisor, not the path",
+    foreign: "both ends sometimes waited for these processes: rates show that as much as the path",
+    drifted: "the CPU time of each packet changed as much: smaller differences between runs cannot be seen",
     suspended: "nothing was sent while the clock stood still",
     clock_read: "a paced sender reads it between its bursts",
-    idle_hint: "`--wait spin`, or `--set cpu-dma-latency=0`",
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_documented_code_has_one_place_in_the_order() {
+        let page = include_str!("../../../../../docs/metrics.md");
+        let (_, page) = page.split_once("\n## Caveats\n").expect("a section");
+        let mut documented: Vec<&str> =
+            page.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0)).collect();
+        let mut ordered: Vec<&str> = BY_EFFECT.split_whitespace().collect();
+        documented.sort_unstable();
+        ordered.sort_unstable();
+        assert_eq!(ordered, documented);
+        assert!(ROUTINE.iter().all(|code| ordered.contains(code)));
+    }
+
+    #[test]
+    fn severity_comes_first_and_then_the_effect() {
+        let caveat = |severity, code: &str| Caveat::new(severity, code, "", "", "");
+        let mut caveats = [
+            caveat(Severity::Note, "lost"),
+            caveat(Severity::Warning, "slow-changes"),
+            caveat(Severity::Warning, "of-a-later-version"),
+            caveat(Severity::Warning, "none-answered"),
+            caveat(Severity::Fatal, "socket-drops"),
+        ];
+        caveats.sort_by_key(effect_order);
+        let codes = caveats.map(|caveat| caveat.code);
+        assert_eq!(codes, ["socket-drops", "none-answered", "slow-changes", "of-a-later-version", "lost"]);
+        assert!(is_routine(&caveat(Severity::Note, "steal")) && !is_routine(&caveat(Severity::Warning, "steal")));
+    }
+}

@@ -8,6 +8,7 @@ use super::numbers::line_caveats;
 use super::observed_run::{ExclusionReason, ObservedRun};
 use super::request::{ComparisonOptions, Quantity};
 use super::verdict::{Comparison, Verdict};
+use crate::analysis::effect_order;
 use crate::analysis::estimand::RunFigure;
 use crate::analysis::ping::RunPlacement;
 use crate::diagnostics::{Caveat, Severity};
@@ -36,7 +37,7 @@ pub(super) fn of(
     caveats.extend(confounded(groups));
     caveats.extend(unsupported_quantiles(groups, quantities));
     caveats.extend(groups.exclusion_caveat());
-    caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
+    caveats.sort_by_key(effect_order);
     caveats
 }
 
@@ -46,16 +47,17 @@ fn looked_before(options: &ComparisonOptions) -> Option<Caveat> {
     let confidence = human::percent(options.confidence);
     let (message, hint) = match declared {
         Some(declared) if number <= declared => (
-            format!("this is look {number} of {declared} that the file declares"),
-            "a fresh experiment without `looks`",
+            format!("this is look {number} of the {declared} that the file declares"),
+            "a new experiment without `looks`",
         ),
         _ if number == 1 => return None,
         _ => (
-            format!("this is look {number} at one experiment: runs were added after its verdicts had been shown"),
-            "a fresh experiment, or `looks` in its file before the first run",
+            format!("this is look {number} at the experiment: runs were added after its verdicts had been shown"),
+            "a new experiment, or `looks` in its file before the first run",
         ),
     };
-    let effect = format!("each look may make a false claim: verdicts and intervals of this one are at {confidence}");
+    let effect =
+        format!("each look can find a difference by chance: verdicts and intervals of this one are at {confidence}");
     Some(Caveat::new(Severity::Note, "looked-before", message, effect, hint))
 }
 
@@ -83,12 +85,9 @@ fn untrusted_runs(groups: &RunGroups) -> Option<Caveat> {
         Caveat::new(
             Severity::Warning,
             "untrusted-runs",
-            format!(
-                "judged with the others, in spite of a fatal caveat ({codes}): {}",
-                counted(untrusted.len(), "run")
-            ),
-            "a difference may be what spoilt those runs",
-            "look at them with `latlab summary`, and measure them again",
+            format!("{} with a fatal caveat ({codes}) compared like the others", counted(untrusted.len(), "run")),
+            "a difference may come from what spoiled those runs",
+            "see their caveats with `latlab summary`, and measure them again",
         )
     })
 }
@@ -165,7 +164,7 @@ fn unequal_placement(groups: &RunGroups) -> Option<Caveat> {
         Severity::Warning,
         "unequal-placement",
         format!("both ends were {}", of_each.collect::<Vec<_>>().join("; ")),
-        "a difference may be that of the placements, which the scheduler chooses anew for each run without pins",
+        "a difference may come from the CPUs, which the scheduler chooses anew for each run without pins",
         format!("the same pins for all runs: {}", pins.as_deref().unwrap_or("`--cpu` and `--peer-cpu`")),
     ))
 }
@@ -216,7 +215,7 @@ impl<'a> WarnedRuns<'a> {
             _ => format!("`{}`, in the first: {}", self.code, first.message),
         };
         let effect = match self.imbalance() > 0.0 {
-            true => format!("it differs between the groups, and may be the difference; {}", first.effect),
+            true => format!("this differs between the groups, and may cause the difference; {}", first.effect),
             false => first.effect.clone(),
         };
         Some(Caveat { message: format!("{some}: {what}"), effect, ..first.clone() })
@@ -244,7 +243,7 @@ fn broke_runs(groups: &RunGroups) -> Option<Caveat> {
             Severity::Warning,
             "broke-runs",
             format!("{} ended at a late wake-up (`--break`)", counted(broke, "run")),
-            "how long each lasted was chosen by its own tail, which a comparison takes for a property of the condition",
+            "their length depends on their own latest wake-up, which biases the comparison",
             "measure without `--break`",
         )
     })
@@ -264,8 +263,8 @@ fn lost_quantiles(rows: &[Comparison]) -> Option<Caveat> {
         Caveat::new(
             Severity::Warning,
             "lost-quantile",
-            format!("figures are infinite, since too many probes were not answered: {}", lost.join(", ")),
-            "such rows have no interval; if some runs are finite, they compare placements instead of figures",
+            format!("figures are infinite, since too many probes had no answer: {}", lost.join(", ")),
+            "such rows have no interval; if some runs are finite, they compare ranks instead of figures",
             "see the row `loss_ratio`, or compare a lower quantile",
         )
     })
@@ -288,16 +287,16 @@ fn unequal_spread(rows: &[Comparison]) -> Option<Caveat> {
     }
     let times = |ratio: f64| match ratio.is_finite() {
         true => format!("{} times", human::significant(ratio)),
-        false => "infinitely (the runs of one group are equal)".into(),
+        false => "infinitely (all runs of one group are equal)".into(),
     };
     let named: Vec<_> = unequal.iter().map(|(name, ratio)| format!("{name} {}", times(*ratio))).collect();
     (!named.is_empty()).then(|| {
         Caveat::new(
             Severity::Note,
             "unequal-spread",
-            format!("the runs of one group scatter more than those of the other: {}", named.join(", ")),
-            "if they are skewed, too, up to 12 % of equal groups are called different at 95 % confidence",
-            "more runs of the group that scatters, or the cause of its outliers",
+            format!("the runs of one group vary more than those of the other: {}", named.join(", ")),
+            "if they are also skewed, up to 12 % of equal groups are reported as different at 95 % confidence",
+            "more runs of that group, or remove the cause of its outliers",
         )
     })
 }
@@ -314,26 +313,25 @@ fn not_interleaved(groups: &RunGroups, pairs: &BTreeSet<GroupPair>) -> Option<Ca
         return Some(Caveat::new(
             Severity::Warning,
             "not-interleaved",
-            format!("no block has runs of both `{baseline}` and `{candidate}`: they were compared as if of one block"),
-            "whatever differed between their blocks (another boot, day or experiment) looks like a difference, or hides one",
-            "let one `latlab run` measure both, in turn, in random order and in blocks",
+            format!("no block has runs of both `{baseline}` and `{candidate}`: all runs were compared as one block"),
+            "what differed between their blocks (boot, day, experiment) looks like a difference, or hides one",
+            "measure both in one `latlab run`",
         ));
     }
     let started = runs.any(|run| !run.origin.started_at.is_empty());
     let in_turn = pairs.iter().all(|[baseline, candidate]| do_alternate(baseline, candidate));
-    let (severity, message) = match (started, in_turn) {
-        (false, _) => (Severity::Warning, "the order in which the groups were measured is unknown".to_owned()),
+    let (severity, code, message) = match (started, in_turn) {
+        (false, _) => (Severity::Note, "order-unknown", "the order in which the groups were measured is not known"),
         (true, false) => {
-            (Severity::Warning, "the groups were measured one after the other, not interleaved".to_owned())
+            (Severity::Warning, "not-interleaved", "the groups were measured one after the other, not interleaved")
         }
         (true, true) => {
-            let message = "the groups took turns, but in no random order and without blocks";
-            (Severity::Note, message.to_owned())
+            (Severity::Note, "not-interleaved", "the groups alternated, but not in random order and not in blocks")
         }
     };
-    let effect = "what drifted meanwhile (heat, background work, the clock rate) looks like a difference, or hides one";
-    let hint = "let `latlab run` take the runs in turn, in random order and in blocks";
-    Some(Caveat::new(severity, "not-interleaved", message, effect, hint))
+    let effect = "a drift (heat, background work, the clock rate) looks like a difference, or hides one";
+    let hint = "`latlab run` measures the groups in random order and in blocks";
+    Some(Caveat::new(severity, code, message, effect, hint))
 }
 
 fn in_block(run: &ObservedRun) -> bool {
@@ -383,7 +381,7 @@ fn confounded(groups: &RunGroups) -> Option<Caveat> {
     }
     // Groups that the user named probably differ in what their names say.
     let (severity, effect) = match compared.is_empty() {
-        true => (Severity::Note, "a difference may come from each of these, if more than one"),
+        true => (Severity::Note, "a difference may come from any of these"),
         false => (Severity::Warning, "a difference may come from that instead"),
     };
     let is_expected = compared.is_empty() && differing.len() < 2;
@@ -393,7 +391,7 @@ fn confounded(groups: &RunGroups) -> Option<Caveat> {
             "confounded",
             format!("the groups differ in {}", differing.join(", ")),
             effect,
-            "compare runs that have everything else in common",
+            "compare runs that are equal in everything else",
         )
     })
 }
@@ -413,7 +411,7 @@ fn unsupported_quantiles(groups: &RunGroups, quantities: &[Quantity]) -> Option<
             Severity::Warning,
             "unsupported-comparison",
             format!("fewer than 10 effective observations lay beyond a quantile: {}", unsupported.join(", ")),
-            "runs were judged by its point value: it scatters more, and verdicts need more runs",
+            "its value in each run was compared: it varies more, and verdicts need more runs",
             "longer runs, or compare a lower quantile",
         )
     })
@@ -427,8 +425,8 @@ pub fn missing_runs<'a>(names: impl IntoIterator<Item = &'a String>) -> Option<C
             Severity::Warning,
             "missing-runs",
             format!("{MISSING}: {}", names.join(", ")),
-            "results are about what is left, which may be the better runs; no gate is kept",
-            "restore what is missing, or measure again; a start that was killed leaves an empty directory, which you can remove",
+            "the results cover the remaining runs, which may be the better ones; no gate is met",
+            "restore what is missing, or measure again; remove an empty directory, which a killed start leaves",
         )
     })
 }
@@ -447,15 +445,15 @@ impl RunGroups {
         }
         let severity = if empty.is_empty() { Severity::Note } else { Severity::Warning };
         let hint = match self.excluded.is_empty() {
-            true => "measure it too: a comparison needs runs of each group",
-            false => "runs that were left out are kept; `latlab summary` shows them",
+            true => "measure it: a comparison needs runs of each group",
+            false => "the recordings are kept; `latlab summary` shows them",
         };
         (!excluded.is_empty()).then(|| {
             Caveat::new(
                 severity,
                 "runs-left-out",
-                format!("not judged: {}", excluded.join(", ")),
-                "figures are of the other runs only",
+                format!("not compared: {}", excluded.join(", ")),
+                "figures cover the other runs only",
                 hint,
             )
         })

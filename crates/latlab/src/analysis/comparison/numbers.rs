@@ -94,7 +94,7 @@ fn dependence_caveat(groups: &RunGroups) -> Option<Caveat> {
     let dependent = || with_facts(groups).filter(|(_, facts)| facts.is_dependent());
     let worth = |(group, facts): (&RunGroup, NumberFacts)| {
         let (lines, effective) = (human::grouped(facts.lines), human::significant(facts.effective_n));
-        format!("the {lines} lines of {} are worth {effective} independent ones", group.name)
+        format!("the {lines} lines of {} count as {effective} independent ones", group.name)
     };
     let worth: Vec<_> = dependent().map(worth).collect();
     let is_striking = dependent().any(|(_, facts)| facts.mean.is_some_and(|mean| mean.is_striking));
@@ -103,8 +103,8 @@ fn dependence_caveat(groups: &RunGroups) -> Option<Caveat> {
         Caveat::new(
             if is_striking { Severity::Warning } else { Severity::Note },
             "dependent-lines",
-            if is_striking { worth } else { format!("lines may depend on each other: as they stand, {worth}") },
-            "intervals and verdicts allow for it, but not for how much runs differ",
+            if is_striking { worth } else { format!("lines may depend on each other: in their order {worth}") },
+            "intervals and verdicts allow for that, but not for differences between runs",
             "measure several runs and compare one number of each",
         )
     })
@@ -123,7 +123,7 @@ fn files_caveat(groups: &RunGroups) -> Option<Caveat> {
             Severity::Note,
             "files-as-runs",
             format!("each file is one observation, the mean of its lines: {}", names.join(", ")),
-            "the lines of a file may have the level of their run in common",
+            "the lines of one file may come from one run, and then resemble each other",
             "to compare lines, put those of a group into one file",
         )
     })
@@ -139,8 +139,8 @@ fn few_lines_caveat(groups: &RunGroups) -> Option<Caveat> {
             Severity::Note,
             "few-lines",
             format!("fewer than {LOG_LINES} lines do not show whether they depend on each other: {}", names.join(", ")),
-            "they are taken as independent, such as one number of each run",
-            "if they are of one run, measure several runs, or compare more lines",
+            "they are treated as independent, like one number per run",
+            "if they come from one run, measure several runs, or compare more lines",
         )
     })
 }
@@ -158,7 +158,7 @@ pub fn independence_caveat(groups: &[NumberFiles]) -> Option<Caveat> {
     strong.map(|caveat| Caveat { effect: INDEPENDENT_LINES.into(), ..caveat })
 }
 
-const INDEPENDENT_LINES: &str = "this form takes each line as independent: it finds differences that do not exist";
+const INDEPENDENT_LINES: &str = "this form treats all lines as independent: it reports differences that do not exist";
 
 #[cfg(test)]
 mod tests {

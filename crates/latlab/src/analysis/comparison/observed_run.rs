@@ -25,7 +25,7 @@ use crate::stats::{Description, plain};
 pub enum ExclusionReason {
     /// It is a warm-up run of its block.
     Warmup,
-    /// It failed, or its process died.
+    /// It failed, or its process was killed.
     Failed,
     /// It was interrupted, and its experiment repeated it.
     Interrupted,

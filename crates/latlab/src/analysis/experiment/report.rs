@@ -97,7 +97,7 @@ impl ExperimentReport {
             Some(format!("{count} {words}; the first: {name}"))
         };
         let missing = self.missing_caveat().map(|caveat| caveat.message);
-        let changed = "the file was changed on the way: this is no longer one experiment".to_owned();
+        let changed = "the file was changed between runs: this is no longer one experiment".to_owned();
         counted.into_iter().filter_map(line).chain((self.changes > 0).then_some(changed)).chain(missing).collect()
     }
 
@@ -111,7 +111,7 @@ impl ExperimentReport {
             return Err(self.nothing_judged());
         }
         if self.is_all_missing() {
-            return Err(Failure::request("no run of the experiment can be judged")
+            return Err(Failure::request("the experiment has no run that can be used")
                 .because(format!("{MISSING}: {}", self.missing_names().join(", ")))
                 .hint(RESTORE));
         }
@@ -130,11 +130,11 @@ impl ExperimentReport {
         reasons.dedup();
         let hint = match self.kind {
             Kind::Ping | Kind::Stream if !reasons.is_empty() => {
-                "another target may do: `local`, `lab` (as root), `ssh:HOST`"
+                "try another target: `local`, `lab` (as root), `ssh:HOST`"
             }
             Kind::Ping | Kind::Stream | Kind::Wakeup => "`latlab list` shows how each ended",
         };
-        let failure = Failure::world("no run of the experiment can be judged").hint(hint);
+        let failure = Failure::world("the experiment has no run that can be used").hint(hint);
         if reasons.is_empty() { failure } else { failure.because(reasons.join("\n")) }
     }
 }

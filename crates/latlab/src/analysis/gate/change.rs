@@ -55,11 +55,11 @@ pub fn undecided_gates(rows: &[ChangeGateResult]) -> Vec<UndecidedGate> {
         gate: row.gate.clone(),
         hint: match row.reason {
             Some(GateReason::ZeroBaseline) => {
-                "the baseline is 0, and no change is a share of that; `--gate-strict` fails"
+                "the baseline is 0, so that no change in per cent exists; `--gate-strict` fails"
             }
-            Some(GateReason::Untested) => "nothing was tested: the table says why; `--gate-strict` fails",
+            Some(GateReason::Untested) => "no test was possible: the table has the reason; `--gate-strict` fails",
             Some(GateReason::Losses) => "probes were lost: a gate on `loss_ratio` decides; `--gate-strict` fails",
-            _ => "a fresh experiment with more runs would decide; `--gate-strict` fails",
+            _ => "a new experiment with more runs would decide; `--gate-strict` fails",
         },
     });
     let mut undecided: Vec<_> = undecided.collect();

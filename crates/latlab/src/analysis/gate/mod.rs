@@ -27,7 +27,16 @@ pub enum GateState {
 }
 
 impl GateState {
-    /// The word in text and JSON.
+    /// The word in text.
+    pub const fn in_text(self) -> &'static str {
+        match self {
+            GateState::Kept => "met",
+            GateState::Undecided => "undecided",
+            GateState::Broken => "failed",
+        }
+    }
+
+    /// The word in JSON.
     pub const fn word(self) -> &'static str {
         match self {
             GateState::Kept => "kept",
@@ -240,7 +249,7 @@ fn absent(
     let cause = match absence {
         FigureAbsence::Deadline => "no deadline was given".into(),
         FigureAbsence::DeadlineOfStream => "a stream has no deadline".into(),
-        FigureAbsence::Packets => format!("a timer loses nothing: wake-ups have no `{name}`"),
+        FigureAbsence::Packets => format!("wake-ups are not lost: they have no `{name}`"),
         FigureAbsence::Metric => format!("such a run has no `{name}`"),
         FigureAbsence::Schedule => format!("a closed loop has no `{name}`"),
         FigureAbsence::Stamps => format!("a plain echo sends no stamps, from which `{name}` is computed"),
@@ -268,7 +277,7 @@ impl Explain for GateError {
                 Failure::request(self).because(cause).hint(hint)
             }
             GateError::TooMany { .. } => {
-                Failure::request(self).because(format!("{GATES_MAX} is the limit")).hint("give those that matter")
+                Failure::request(self).because(format!("the limit is {GATES_MAX}")).hint("give those that matter")
             }
         }
     }

@@ -2,13 +2,13 @@
 //! quantiles.
 
 use super::coincidence::Coincidence;
-use crate::analysis::caveats::timeout_of;
+use crate::analysis::caveats::{any_of, fifo, own_cpu, reflector_cpu, spin, timeout_of};
 use crate::analysis::counts::{Counts, RunCounts, SendErrors};
 use crate::analysis::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, OWN_DROPS, SCHEDULE_LOST, SLIPPED};
 use crate::analysis::wakeup::overrun_slots;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::XdpFacts;
-use crate::plan::{DdsSpec, Reliability, WaitMode};
+use crate::plan::{DdsSpec, Reliability};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
 use crate::units::Nanos;
@@ -28,13 +28,12 @@ pub(in crate::analysis) fn caveats(
     is_contended: bool,
 ) -> Vec<Caveat> {
     let counts = &run.counts;
-    let may_spin = manifest.spec.here.wait != WaitMode::Spin && !is_contended;
-    let schedule_hint = schedule_hint(manifest, errors, may_spin);
+    let schedule_hint = schedule_hint(manifest, errors, is_contended);
     [
         nothing(manifest, counts),
-        not_sent(manifest, counts, schedule_hint),
-        behind(manifest, run, schedule_hint),
-        send_slip(manifest, run, may_spin),
+        not_sent(manifest, counts, &schedule_hint),
+        behind(manifest, run, &schedule_hint),
+        send_slip(manifest, run, is_contended),
         send_failed(manifest, counts, errors),
         lost(manifest, counts),
         late(manifest, counts),
@@ -58,7 +57,7 @@ pub(in crate::analysis) fn socket_caveats(manifest: &Manifest, counts: &Counts) 
 
 /// The caveat of concurrent wake-ups that could not keep their interval.
 pub(in crate::analysis) fn overrun_caveat(found: &Coincidence) -> Option<Caveat> {
-    let effect = "their wake-ups are late by each other, which probes on that CPU may be, too";
+    let effect = "these threads delay each other, and may delay probes on their CPU";
     overrun_slots(found.overrun_slots, found.wakeup_latency.n, effect, "a longer interval of `--with-wakeup`")
 }
 
@@ -71,7 +70,7 @@ fn nothing(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     let effect = "there are no statistics to show";
     if counts.due() == 0 {
         let hint = match manifest.run.wakeup.as_ref().is_some_and(|facts| facts.cut_short) {
-            true => "a longer time for `--break`: a run beside this one was ended by it",
+            true => "a longer time for `--break`: it ended a concurrent run, and this one with it",
             false => "a longer `--duration`, or a shorter `--warmup`",
         };
         let message = format!("no {} was measured", manifest.kind.rows().trim_end_matches('s'));
@@ -79,12 +78,12 @@ fn nothing(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     } else if counts.answered == 0 {
         let message = format!("none of {} probes was answered in time", grouped(counts.due()));
         let hint = match counts.sent {
-            0 => "see why none of them was sent",
+            0 => "the other caveats say why no probe was sent",
             _ if manifest.spec.answers_in_driver() => {
-                "see whether `--reflect socket` is answered; a program answers no packet with an unfinished checksum (virtual \
-                 interfaces: `ethtool -K IFACE tx off` at the sender), and some drivers send nothing back (docs/xdp.md)"
+                "try `--reflect socket`; the program in the driver answers no packet with an unfinished checksum (virtual \
+                 interfaces: `ethtool -K IFACE tx off` at the sender), and some drivers cannot send back (docs/xdp.md)"
             }
-            _ => "check the path, or raise `--timeout`",
+            _ => "check the path, or use a longer `--timeout`",
         };
         Some(Caveat::new(Severity::Warning, "none-answered", message, effect, hint))
     } else {
@@ -99,18 +98,16 @@ fn gave_up_waiting(manifest: &Manifest, errors: &SendErrors) -> bool {
 }
 
 /// The remedies for a sender that cannot keep its schedule.
-fn schedule_hint(manifest: &Manifest, errors: &SendErrors, may_spin: bool) -> &'static str {
-    match may_spin {
-        _ if gave_up_waiting(manifest, errors) => {
-            "a longer `--interval`, or a CPU of its own for each end (`--cpu`, `--peer-cpu`, `serve --cpu`): the writer waited for \
-             acknowledgements; see whether the reflector still runs"
-        }
-        true => "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`",
-        false => "a longer `--interval`, or a CPU of its own with `--cpu`",
+fn schedule_hint(manifest: &Manifest, errors: &SendErrors, is_contended: bool) -> String {
+    let longer = Some("a longer `--interval`");
+    if gave_up_waiting(manifest, errors) {
+        let remedies = any_of([longer, own_cpu(manifest), reflector_cpu(manifest)]);
+        return format!("{remedies}; the writer waited for acknowledgements: check that the reflector still runs");
     }
+    any_of([longer, spin(manifest, is_contended), own_cpu(manifest)])
 }
 
-fn not_sent(manifest: &Manifest, counts: &Counts, hint: &'static str) -> Option<Caveat> {
+fn not_sent(manifest: &Manifest, counts: &Counts, hint: &str) -> Option<Caveat> {
     if counts.not_sent == 0 {
         return None;
     }
@@ -121,7 +118,7 @@ fn not_sent(manifest: &Manifest, counts: &Counts, hint: &'static str) -> Option<
         percent(share),
         span(manifest.spec.ping().map_or(Nanos::ZERO, |ping| ping.max_backlog_ns))
     );
-    let effect = "the round trips are those of another schedule; response time counts them as infinite";
+    let effect = "the round trips belong to a slower schedule; response time counts the missing probes as infinite";
     Some(if share >= SCHEDULE_LOST {
         Caveat::new(Severity::Fatal, "schedule-lost", message, effect, hint)
     } else {
@@ -130,7 +127,7 @@ fn not_sent(manifest: &Manifest, counts: &Counts, hint: &'static str) -> Option<
 }
 
 /// A sender that stays behind its schedule sets the pace itself, even if it skips no probe.
-fn behind(manifest: &Manifest, run: &RunCounts, hint: &'static str) -> Option<Caveat> {
+fn behind(manifest: &Manifest, run: &RunCounts, hint: &str) -> Option<Caveat> {
     let counts = &run.counts;
     let is_not_sent = counts.not_sent as f64 >= SCHEDULE_LOST * counts.due() as f64 && counts.not_sent > 0;
     let share = run.behind as f64 / counts.sent.max(1) as f64;
@@ -145,32 +142,33 @@ fn behind(manifest: &Manifest, run: &RunCounts, hint: &'static str) -> Option<Ca
                 percent(share),
                 span(BEHIND_SPAN.max(interval.saturating_mul(BEHIND_INTERVALS)))
             ),
-            "the sender set the pace, not the schedule: the round trips are those of another one",
+            "the sender's speed, not the schedule, decided when probes left: the round trips belong to another schedule",
             hint,
         )
     })
 }
 
-fn send_slip(manifest: &Manifest, run: &RunCounts, may_spin: bool) -> Option<Caveat> {
+fn send_slip(manifest: &Manifest, run: &RunCounts, is_contended: bool) -> Option<Caveat> {
     (run.slipped > 0).then(|| {
         let share = run.slipped as f64 / run.counts.sent.max(1) as f64;
         // A slip affects a quantile only if more probes slipped than lie beyond it.
         let severity = if share >= 0.001 { Severity::Warning } else { Severity::Note };
-        let hiding = match run.slipped * 2 <= run.counts.sent {
-            true => format!("round trips above {}", quantile_below(run.slipped, run.counts.sent)),
-            false => "most round trips".into(),
+        let concerned = match run.slipped * 2 <= run.counts.sent {
+            true => format!("quantiles above {}", quantile_below(run.slipped, run.counts.sent)),
+            false => "most quantiles".into(),
         };
+        let keeping = spin(manifest, is_contended).map(|_| "`--wait spin` (takes one core)");
+        let longer = manifest.spec.concurrent_wakeups().map(|_| "longer intervals of the probes and of `--with-wakeup`");
         Caveat::new(
             severity,
             "send-slip",
             format!("{} left more than {} after they were due", of_probes(run.slipped, run.counts.sent), span(SLIPPED)),
-            format!("{hiding} may hide what was not sent in time; response time does not"),
-            match (may_spin, manifest.spec.concurrent_wakeups()) {
-                (true, None) => "`--wait spin` keeps the schedule at the cost of one core",
-                (true, Some(_)) => {
-                    "`--wait spin` without `--with-wakeup` keeps the schedule; or a longer interval of both"
-                }
-                (false, _) => "a CPU of its own with `--cpu`, or `--fifo 50`; what else runs on its CPU delays it",
+            format!(
+                "the round trip does not include how late a probe left: {concerned} may be too low; response time includes it"
+            ),
+            match any_of([keeping, longer, own_cpu(manifest), fifo(manifest)]) {
+                none if none.is_empty() => "stop the other processes on the sender's CPU".into(),
+                remedies => remedies,
             },
         )
     })
@@ -190,22 +188,31 @@ fn quantile_below(some: u64, all: u64) -> String {
 fn send_failed(manifest: &Manifest, counts: &Counts, errors: &SendErrors) -> Option<Caveat> {
     let (number, _) = errors.0.iter().max_by_key(|(_, count)| **count)?;
     let paused = manifest.run.refused_pause_ns;
-    let cost = if paused.0 > 0 { format!("; pausing after them took {}", span(paused)) } else { String::new() };
+    let cost = if paused.0 > 0 {
+        format!("; the sender paused for {} in all after them", span(paused))
+    } else {
+        String::new()
+    };
     let probes = of_probes(counts.send_failed, counts.due());
     // The library has errors without a number of the kernel.
     let reason = if *number == 0 { "an error without a number".to_owned() } else { errno(*number as i32) };
     let (message, hint) = match is_of_datagrams(manifest) {
         true => (
             format!("the kernel refused {probes}, mostly with: {reason}{cost}"),
-            "check route, `--size` with `--df`, and the send buffer",
+            match manifest.spec.path().is_some_and(|path| path.dont_fragment) {
+                true => "a smaller `--size`, or no `--df`; check the route and the send buffer",
+                false => "check the route and the send buffer",
+            },
         ),
         false if *number == EAGAIN && gave_up_waiting(manifest, errors) => (
-            format!("the writer waited 100 ms for acknowledgements, and gave up {probes}, mostly with: {reason}{cost}"),
-            "see whether the reflector still runs; a CPU of its own for it (`--peer-cpu`, `serve --cpu`)",
+            format!(
+                "the writer gave up {probes} after waiting 100 ms for acknowledgements, mostly with: {reason}{cost}"
+            ),
+            "check that the reflector still runs; a CPU of its own for it (`--peer-cpu`, `serve --cpu`)",
         ),
         false => (
             format!("the DDS library refused {probes}, mostly with: {reason}{cost}"),
-            "see what it warned of: `run.dds.warnings` in the recording",
+            "the warnings of the library are in the recording: `run.dds.warnings`",
         ),
     };
     Some(Caveat::new(
@@ -226,8 +233,8 @@ fn lost(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         let waited = manifest.run.timed_out_ns;
         let cost = match counts.late {
             _ if waited.0 <= 0 => String::new(),
-            0 => format!("; waiting in vain took {}", span(waited)),
-            _ => format!("; waiting for these and for late answers took {}", span(waited)),
+            0 => format!("; waiting for them took {}", span(waited)),
+            _ => format!("; waiting for them and for late answers took {}", span(waited)),
         };
         Caveat::new(
             if share >= 0.01 { Severity::Warning } else { Severity::Note },
@@ -236,12 +243,14 @@ fn lost(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
             "quantiles count them as infinite; min, mean, stddev and max leave them out",
             match manifest.run.reflector.as_ref().and_then(|report| report.socket_drops) {
                 _ if manifest.run.connection.is_some() => {
-                    "over TCP only the end of the connection loses probes: see how the run ended".to_owned()
+                    "over TCP probes are lost only if the connection ends: see how the run ended".to_owned()
                 }
                 drops if !is_of_datagrams(manifest) => lost_samples(manifest, drops),
-                Some(0) => "look for drops on the way: `ip -s link`; the reflector's socket dropped none".to_owned(),
+                Some(0) => {
+                    "look for drops on the path with `ip -s link`; the reflector's socket dropped none".to_owned()
+                }
                 Some(drops) => {
-                    format!("the reflector's socket threw {} datagrams away: see there first", grouped(drops))
+                    format!("the reflector's socket dropped {} datagrams: look there first", grouped(drops))
                 }
                 None => {
                     "look for drops: `ip -s link`, `nstat -az UdpRcvbufErrors`, and the reflector's counters".to_owned()
@@ -257,7 +266,7 @@ fn lost_samples(manifest: &Manifest, drops: Option<u64>) -> String {
     let way = match path.reliability {
         Reliability::BestEffort => "`--reliability reliable` sends lost samples again",
         Reliability::Reliable if path.waits_for_readers() => {
-            "see whether the reflector still runs, and has `--history keep-all` too"
+            "check that the reflector still runs, and has `--history keep-all` too"
         }
         Reliability::Reliable => "a larger `--history`, or `keep-all`, at both ends",
     };
@@ -277,7 +286,7 @@ fn late(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
             "late",
             format!("{} were answered after the time-out of {timeout}", of_probes(counts.late, counts.sent)),
             "quantiles count them as infinite although their answers came",
-            "a longer `--timeout` turns them into figures",
+            "a longer `--timeout` makes them count as answered",
         )
     })
 }
@@ -288,10 +297,10 @@ fn reordered(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
             Severity::Note,
             "reordered",
             format!("{} were overtaken by a later one", of_probes(counts.reordered, counts.sent)),
-            "the path is not one queue; variation between neighbours is not that of one path",
-            match is_of_datagrams(manifest) {
+            "probes take different queues or paths; differences between successive probes include that",
+            match is_of_datagrams(manifest) && manifest.spec.path().is_some_and(|path| path.source_port.is_none()) {
                 true => "`--source-port sweep` shows whether there are several paths",
-                false => "several queues or CPUs on the way reorder: pin them, or look for multipath",
+                false => "look for several queues, CPUs or paths between the ends",
             },
         )
     })
@@ -303,7 +312,7 @@ fn duplicates(counts: &Counts) -> Option<Caveat> {
             Severity::Note,
             "duplicates",
             format!("{} answers came more than once", grouped(counts.duplicates)),
-            "the first answer counts",
+            "only the first answer of each probe counts",
             "look for a bridge loop or a mirroring port on the path",
         )
     })
@@ -317,9 +326,9 @@ fn strays(manifest: &Manifest) -> Option<Caveat> {
         Caveat::new(
             Severity::Note,
             "strays",
-            format!("{} datagrams were no answers of this session: {}", grouped(total), reasons.join(", ")),
-            "none of them counts; each cost one receive call",
-            "look for another sender on this port, or for answers changed on the way",
+            format!("{} received datagrams were not answers of this session: {}", grouped(total), reasons.join(", ")),
+            "they are not counted; each took one receive call",
+            "look for another sender to this port, or for a device that changes packets on the path",
         )
     })
 }
@@ -360,7 +369,7 @@ fn few_observations(described: &Description) -> Option<Caveat> {
         Severity::Note,
         "few-observations",
         too_few_beyond(&weak.iter().map(|weak| weak.q).collect::<Vec<_>>()),
-        "these quantiles are shown in parentheses, with a lower bound after `≥`, or with `n/a`",
+        "the table shows these quantiles in parentheses, with a lower bound after `≥`, or with `n/a`",
         format!("about `-n {:.0}` would support all of them", (enough / scale).ceil() * scale),
     ))
 }
@@ -377,7 +386,7 @@ fn too_few_beyond(weak: &[f64]) -> String {
     let message = format!("fewer than 10 effective observations lie beyond {}", names(true));
     match names(false) {
         rest if rest.is_empty() => message,
-        rest => format!("{message}; what lies further out ({rest}) is not supported either"),
+        rest => format!("{message}; {rest} is not supported either"),
     }
 }
 
@@ -395,12 +404,15 @@ fn own_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     Some(Caveat::new(
         if share >= OWN_DROPS { Severity::Fatal } else { Severity::Warning },
         "socket-drops",
-        format!("this host's own socket threw {} datagrams away ({} of the probes)", grouped(drops), percent(share)),
-        "the probes behind them count as lost, although their answers came",
+        format!("the socket of this host dropped {} datagrams ({} of the probes)", grouped(drops), percent(share)),
+        "their probes count as lost, although the answers reached this host",
         match manifest.run.xdp {
-            None => "a larger buffer (`sysctl net.core.rmem_max`), a CPU of its own with `--cpu`, or a lower rate",
+            None => {
+                any_of([Some("a larger buffer (`sysctl net.core.rmem_max`)"), own_cpu(manifest), Some("a lower rate")])
+            }
             Some(_) => {
-                "a CPU of its own with `--cpu`, or a lower rate; the count includes packets with a wrong checksum"
+                let remedies = any_of([own_cpu(manifest), Some("a lower rate")]);
+                format!("{remedies}; the count includes packets with a wrong checksum")
             }
         },
     ))
@@ -427,19 +439,21 @@ fn reflector_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
             _ => Severity::Warning,
         },
         "socket-drops",
-        format!("the reflector's own socket threw {} datagrams away, of all its sessions: {among}", grouped(drops)),
+        format!("the reflector's own socket dropped {} datagrams of all its sessions: {among}", grouped(drops)),
         match ours {
-            0 => "none on this run: they were of its warm-up or of other sessions",
+            0 => "none on this run: they belonged to its warm-up or to other sessions",
             _ => "the probes among them count as lost, although they reached the reflector's host",
         },
         match manifest.run.xdp_reflector {
             Some(XdpFacts { queue: Some(_), .. }) => {
-                "a CPU of its own there (`--peer-cpu`), or a lower rate; the count includes packets with a wrong checksum"
+                let remedies = any_of([reflector_cpu(manifest), Some("a lower rate")]);
+                format!("{remedies}; the count includes packets with a wrong checksum")
             }
-            _ => {
-                "there a larger buffer (`sysctl net.core.rmem_max`) or a CPU of its own (`--peer-cpu`, `serve --cpu`); or a \
-                 lower rate"
-            }
+            _ => any_of([
+                Some("a larger buffer there (`sysctl net.core.rmem_max`)"),
+                reflector_cpu(manifest),
+                Some("a lower rate"),
+            ]),
         },
     ))
 }
@@ -453,13 +467,13 @@ fn retransmissions(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         if share >= MANY_RETRANSMISSIONS { Severity::Warning } else { Severity::Note },
         "tcp-retransmits",
         format!(
-            "segments that this end sent again: {}, with {} probes ({}); what the other end sent again is not known",
+            "segments that this end sent again: {}, with {} probes ({}); those of the other end are not known",
             grouped(again),
             grouped(counts.sent),
             percent(share)
         ),
-        "over UDP what they carried would be lost; here it is late, by a retransmission time-out at most, and so is what was \
-         queued behind it",
-        "`--transport udp` shows the loss itself; `nstat -az TcpRetransSegs` and `ip -s link` show where it is",
+        "over UDP their probes would be lost; over TCP they and the probes queued behind them are late, by up to a \
+         retransmission time-out",
+        "`--transport udp` shows the loss itself; `nstat -az TcpRetransSegs` and `ip -s link` show where it occurs",
     ))
 }

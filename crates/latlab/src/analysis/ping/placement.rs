@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::caveats::{same_machine, spin_on_one_cpu_caveat};
+use crate::analysis::caveats::{any_of, cpu_for_each_end, same_machine, spin_on_one_cpu_caveat};
 use crate::analysis::limits::{
     PLACEMENT_CONTRAST, PLACEMENT_MOST, PLACEMENT_SHARE, STALLED, STALLED_CONTRAST, STALLED_SHARE,
 };
@@ -212,7 +212,7 @@ impl<'a> Placements<'a> {
         spins(self.manifest, self.peer).then(|| {
             let share = percent(shared.share);
             let message = format!("both ends shared one CPU for {share} of the probes, and at least one of them spins");
-            spin_on_one_cpu_caveat(self.manifest.kind, message)
+            spin_on_one_cpu_caveat(self.manifest, message)
         })
     }
 
@@ -224,7 +224,7 @@ impl<'a> Placements<'a> {
         let known = match (sender, reflector) {
             (Some(cpu), None) => format!(": the sender was on {cpu}, and the reflector's CPU is not known"),
             (None, Some(cpu)) => format!(": the reflector was on {cpu}, and the sender's CPU is not known"),
-            _ => ", and it is not known on which CPUs they were".into(),
+            _ => ", and their CPUs are not known".into(),
         };
         let missing = match (self.manifest.spec.here.cpu, self.peer.cpu) {
             (Some(_), None) => "`--peer-cpu`",
@@ -243,7 +243,7 @@ fn cpus(seen: &BTreeSet<u16>) -> Option<String> {
 }
 
 const CODE: &str = "unpinned-placement";
-const OTHERWISE: &str = "another run may be placed otherwise, and its round trips then differ";
+const OTHERWISE: &str = "in another run they may be on other CPUs, and its round trips then differ";
 const BOTH_PINS: &str = "`--cpu` and `--peer-cpu`";
 /// Length of the shortest answer that reports the reflector's CPU (docs/protocol.md).
 const REPORTING_BYTES: u32 = 40;
@@ -340,7 +340,7 @@ impl SpinStalls {
         })
     }
 
-    pub(in crate::analysis) fn caveat(&self) -> Option<Caveat> {
+    pub(in crate::analysis) fn caveat(&self, manifest: &Manifest) -> Option<Caveat> {
         let share = self.stalled as f64 / self.answered.max(1) as f64;
         let is_usually_fast = self.fastest_ns.saturating_mul(STALLED_CONTRAST) <= STALLED.0;
         (share >= STALLED_SHARE && is_usually_fast).then(|| {
@@ -353,8 +353,8 @@ impl SpinStalls {
                     span(STALLED),
                     span(Nanos(self.fastest_ns))
                 ),
-                "round trips contain time slices of what else ran: they are the scheduler's, not the path's",
-                "stop what else runs, a CPU for each end with `--cpu` and `--peer-cpu`, or `--wait block`",
+                "round trips contain time slices of other threads: they show the scheduler, not the path",
+                any_of([Some("stop the other processes"), cpu_for_each_end(manifest), Some("`--wait block`")]),
             )
         })
     }

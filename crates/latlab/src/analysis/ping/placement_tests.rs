@@ -60,7 +60,7 @@ fn one_placement_is_a_note_that_the_next_run_may_have_another() {
     let found = placement(&unpinned(rows)).expect("it was not pinned");
     assert_eq!((found.severity, found.hint.as_str()), (Severity::Note, "`--cpu 0 --peer-cpu 1` keeps them there"));
     assert!(found.message.ends_with("99.7 % on two CPUs, median 48 µs"), "{}", found.message);
-    assert!(found.effect.starts_with("another run may be placed otherwise"), "{}", found.effect);
+    assert!(found.effect.starts_with("in another run they may be on other CPUs"), "{}", found.effect);
 }
 
 #[test]

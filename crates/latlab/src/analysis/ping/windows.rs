@@ -140,7 +140,7 @@ mod tests {
     fn too_many_windows_are_refused_with_a_length_that_fits() {
         let source = InMemory::of(EVERY_MS, vec![scheduled(0, 0, 0, 1), scheduled(1, 10_000_000, 0, 1)]);
         let refusal = windows(&source, Nanos(10)).expect_err("a billion windows");
-        assert_eq!(refusal, "cannot cut 10 s into windows of `10 ns`: `--window 100001us` gives a hundred");
+        assert_eq!(refusal, "cannot divide 10 s into windows of `10 ns`: `--window 100001us` gives a hundred");
         assert!(windows(&source, Nanos::from_micros(100_001)).is_ok());
     }
 }

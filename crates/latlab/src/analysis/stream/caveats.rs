@@ -2,10 +2,11 @@
 //! retransmissions, and small buffers.
 
 use super::figures::{StreamFigures, StreamTotals};
-use super::search_caveats::search_caveats;
+use super::search_caveats::{faster_ways, search_caveats};
+use crate::analysis::caveats::{any_of, own_cpu, reflector_cpu};
 use crate::analysis::limits::RATE_REACHED;
 use crate::diagnostics::{Caveat, Severity};
-use crate::plan::{DdsSpec, Direction, SendMode, WaitMode, defaults};
+use crate::plan::{DdsSpec, Direction, SendMode, defaults};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
 use crate::units::Nanos;
@@ -19,7 +20,7 @@ pub(in crate::analysis) fn caveats(
 ) -> Vec<Caveat> {
     let transport = manifest.spec.transport().unwrap_or_default().properties();
     let (slow_receiver, lost) = match transport.has_own_threads {
-        false => (slow_receiver(stream), lost(stream)),
+        false => (slow_receiver(manifest, stream), lost(stream)),
         true => (None, lost_by_library(manifest, stream)),
     };
     let message = transport.message;
@@ -29,7 +30,7 @@ pub(in crate::analysis) fn caveats(
         slow_receiver,
         lost,
         undecided(&stream.total, message),
-        refused(&stream.total, transport.has_own_threads),
+        refused(manifest, &stream.total),
         reordered(&stream.total, message),
         duplicates(&stream.total, message),
         small_buffers(stream),
@@ -63,8 +64,8 @@ fn nothing(stream: &StreamFigures, message: &str) -> Option<Caveat> {
         return Some(Caveat::new(Severity::Warning, "no-packet-sent", format!("no {message} was sent"), effect, hint));
     }
     (total.delivered == 0 && total.decided > 0).then(|| {
-        let message = format!("of {} {message}s, 0 arrived", grouped(total.decided));
-        let hint = "check the path, or offer less with `--rate`";
+        let message = format!("none of {} {message}s arrived", grouped(total.decided));
+        let hint = "check the path, or use a lower `--rate`";
         Caveat::new(Severity::Warning, "none-delivered", message, effect, hint)
     })
 }
@@ -80,18 +81,18 @@ fn beyond_reach(manifest: &Manifest, stream: &StreamFigures, message: &str) -> O
         let rate = |pps: f64| bit_rate(pps * f64::from(stream.size_bytes) * 8.0);
         let skipped = match stream.total.skipped {
             0 => String::new(),
-            skipped => format!("; {} {message}s were given up, being more than 100 ms late", grouped(skipped)),
+            skipped => format!("; {} {message}s were skipped, since they were more than 100 ms late", grouped(skipped)),
         };
         Caveat::new(
             Severity::Warning,
             "rate-unreached",
             format!(
-                "{} of payload was asked for and {} ({}) was sent{skipped}",
+                "{} of payload was requested, {} ({}) was sent{skipped}",
                 rate(asked),
                 rate(reached),
                 percent(share)
             ),
-            "every figure is about the rate that was reached",
+            "all figures belong to the rate that was reached",
             faster_options(manifest, asked),
         )
     })
@@ -103,48 +104,33 @@ fn offered_by_flows(stream: &StreamFigures) -> Option<f64> {
     flows.map(|flow| flow.sent as f64 / flow.sending.as_secs_f64()).reduce(|sum, pps| sum + pps)
 }
 
-/// Options that may raise the rate, of those that such a stream takes.
+/// The remedies for a rate that this stream did not reach.
 fn faster_options(manifest: &Manifest, asked_pps: f64) -> String {
     let Some(stream) = manifest.spec.stream() else { return String::new() };
-    let facts = manifest.run.stream.clone().unwrap_or_default();
-    let size_bytes = stream.size.known().unwrap_or(0);
-    let is_connection = stream.transport.is_connection_oriented();
-    // Larger datagrams would be fragmented.
-    let max_bytes = facts.unfragmented_bytes.filter(|_| !is_connection).unwrap_or(defaults::SIZE_MAX_BYTES);
-    let size = (size_bytes < max_bytes).then_some("a larger `--size`");
-    let takes_gso = stream.sending.checksum && size_bytes <= max_bytes;
-    let mode = match stream.sending.mode {
-        _ if is_connection => None,
-        SendMode::Send if stream.transport.properties().has_own_threads => Some("`--mode batch`"),
-        SendMode::Send if takes_gso => Some("`--mode sendmmsg` or `gso`"),
-        SendMode::Send => Some("`--mode sendmmsg`"),
-        SendMode::Batch => None,
-        SendMode::Sendmmsg => takes_gso.then_some("`--mode gso`"),
-        SendMode::Gso => None,
-    };
-    let flows = (stream.flows < defaults::STREAM_FLOWS_MAX).then_some("more `--flows`");
-    let spin = (!is_connection && manifest.spec.here.wait != WaitMode::Spin).then_some("`--wait spin`");
-    let granted_pps = facts.granted_gap_ns.map(|gap| 1.0 / gap.as_secs_f64());
-    let options = match (stream.direction, granted_pps.filter(|pps| pps / asked_pps < RATE_REACHED)) {
-        (Direction::Down, Some(pps)) => {
-            let granted = bit_rate(pps * f64::from(size_bytes) * 8.0);
-            return format!("no more than {granted} is allowed there: a larger RATE with `serve --allow-down RATE`");
-        }
-        (Direction::Down, None) => {
-            [size, Some("a CPU of its own for the sender (`--peer-cpu`, `serve --cpu`)"), None, None]
-        }
-        (Direction::Up, _) => [mode, flows, size, spin],
-    };
-    let options: Vec<&str> = options.into_iter().flatten().collect();
-    match options.is_empty() {
-        true => "a lower `--rate`: this is what this way of sending brings".into(),
-        false => format!("{}, where it is not the path that carries no more", options.join(", or ")),
+    let facts = manifest.run.stream.as_ref();
+    let granted_pps = facts.and_then(|facts| facts.granted_gap_ns).map(|gap| 1.0 / gap.as_secs_f64());
+    let is_limited = granted_pps.filter(|pps| pps / asked_pps < RATE_REACHED && stream.direction == Direction::Down);
+    if let Some(pps) = is_limited {
+        let granted = bit_rate(pps * f64::from(stream.size.known().unwrap_or(0)) * 8.0);
+        return format!("the target allows {granted} at most: a larger RATE with `serve --allow-down RATE`");
+    }
+    match faster_ways(manifest) {
+        none if none.is_empty() => "a lower `--rate`: this way of sending is no faster".into(),
+        ways => format!("{ways}, unless the path limits the rate"),
+    }
+}
+
+/// A CPU of its own for the end that receives; `None` if it has a pin.
+fn own_cpu_of_receiver(manifest: &Manifest) -> Option<&'static str> {
+    match manifest.spec.stream()?.direction {
+        Direction::Up => reflector_cpu(manifest),
+        Direction::Down => own_cpu(manifest),
     }
 }
 
 /// Packets dropped at the receiver's socket were not lost on the way. The socket also receives polls, and may receive
 /// from other senders: the number of its drops is therefore limited to the number of missing packets.
-fn slow_receiver(stream: &StreamFigures) -> Option<Caveat> {
+fn slow_receiver(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
     let drops = stream.socket_drops.filter(|drops| *drops > 0)?;
     let total = &stream.total;
     if total.lost() == 0 {
@@ -157,9 +143,13 @@ fn slow_receiver(stream: &StreamFigures) -> Option<Caveat> {
     Some(Caveat::new(
         Severity::Warning,
         "slow-receiver",
-        format!("the receiver's own socket threw away {dropped}"),
-        "they reached the receiver's host: what is lost there is that end's limit and not the network's",
-        "a CPU of its own for it (`--peer-cpu`, `serve --cpu`), a larger buffer there (`sysctl net.core.rmem_max`), or a lower `--rate`",
+        format!("the receiver's own socket dropped {dropped}"),
+        "they reached the receiver's host: their loss shows the limit of that end, not of the network",
+        any_of([
+            own_cpu_of_receiver(manifest),
+            Some("a larger buffer there (`sysctl net.core.rmem_max`)"),
+            Some("a lower `--rate`"),
+        ]),
     ))
 }
 
@@ -194,30 +184,27 @@ fn lost_by_library(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat
 fn lost_caveat(total: &StreamTotals, message: String, hint: &str) -> Caveat {
     let share = total.lost() as f64 / total.decided.max(1) as f64;
     let severity = if share >= 0.01 { Severity::Warning } else { Severity::Note };
-    Caveat::new(severity, "lost", message, "the delivered rate is without them", hint)
+    Caveat::new(severity, "lost", message, "the delivered rate does not include them", hint)
 }
 
 fn lost(stream: &StreamFigures) -> Option<Caveat> {
     let total = &stream.total;
     let (lost, all) = (total.lost(), total.decided);
     let caveat = |message: String, hint: &str| Some(lost_caveat(total, message, hint));
-    let look = "look for drops on the way: `ip -s link`, `nstat -az UdpRcvbufErrors`, `tc -s qdisc`";
+    let look = "look for drops on the path: `ip -s link`, `nstat -az UdpRcvbufErrors`, `tc -s qdisc`";
     match stream.socket_drops {
         _ if lost == 0 => None,
         None => caveat(
-            format!(
-                "{} were lost; the receiver does not tell how many of them at its own socket",
-                of_packets(lost, all)
-            ),
+            format!("{} were lost; how many of them at the receiver's own socket is not known", of_packets(lost, all)),
             look,
         ),
         Some(drops) if stream.drops_are_merged && drops > 0 => caveat(
-            format!("{} were lost, at the receiver's socket or on the way", of_packets(lost, all)),
-            "`--mode send` is not merged on the way, so that each drop is a packet",
+            format!("{} were lost, at the receiver's socket or on the path", of_packets(lost, all)),
+            "`--mode send` packets are not merged on the path, so that each drop is one packet",
         ),
         Some(drops) if drops >= lost => None,
         Some(drops) => caveat(
-            format!("{} were lost on the way, and not at the receiver's socket", of_packets(lost - drops, all)),
+            format!("{} were lost on the path, not at the receiver's socket", of_packets(lost - drops, all)),
             look,
         ),
     }
@@ -229,25 +216,26 @@ fn undecided(total: &StreamTotals, message: &str) -> Option<Caveat> {
         Caveat::new(
             Severity::Warning,
             "undecided-packets",
-            format!("{} were sent after the receiver was last heard", of_messages(undecided, total.sent, message)),
-            "whether they arrived is unknown: they are neither delivered nor lost",
-            "see whether the target still runs",
+            format!("{} were sent after the last report of the receiver", of_messages(undecided, total.sent, message)),
+            "whether they arrived is not known: they count neither as delivered nor as lost",
+            "check that the target still runs",
         )
     })
 }
 
-fn refused(total: &StreamTotals, by_library: bool) -> Option<Caveat> {
+fn refused(manifest: &Manifest, total: &StreamTotals) -> Option<Caveat> {
     let times = grouped(total.refused);
+    let by_library = manifest.spec.transport().unwrap_or_default().properties().has_own_threads;
     let [message, effect, hint] = match by_library {
         false => [
-            format!("the kernel had no space for a packet {times} times"),
-            "such a packet is offered again: a queue of this host sets the rate".into(),
-            "a lower `--rate` leaves space; `tc -s qdisc` and `ip -s link` show the queue".into(),
+            format!("the kernel had no buffer space for a packet {times} times"),
+            "such a packet is sent again: a queue of this host limits the rate".into(),
+            "a lower `--rate`; `tc -s qdisc` and `ip -s link` show the queue".into(),
         ],
         true => [
-            format!("the writer waited 100 ms for acknowledgements in vain {times} times"),
-            "such a sample is offered again: the reader sets the rate".into(),
-            "a CPU of its own for the receiver (`--peer-cpu`, `serve --cpu`), or a lower `--rate`".into(),
+            format!("{times} times the writer waited 100 ms for acknowledgements that did not come"),
+            "such a sample is sent again: the reader limits the rate".into(),
+            any_of([own_cpu_of_receiver(manifest), Some("a lower `--rate`")]),
         ],
     };
     (total.refused > 0).then(|| Caveat::new(Severity::Note, "send-refused", message, effect, hint))
@@ -258,9 +246,9 @@ fn reordered(total: &StreamTotals, message: &str) -> Option<Caveat> {
         Caveat::new(
             Severity::Note,
             "reordered",
-            format!("{} came after one that was sent later", of_messages(total.reordered, total.delivered, message)),
-            "the path is not one queue",
-            "several queues or CPUs on the way reorder: pin them, or look for multipath",
+            format!("{} arrived after one that was sent later", of_messages(total.reordered, total.delivered, message)),
+            "packets take different queues or paths",
+            "look for several queues, CPUs or paths between the ends",
         )
     })
 }
@@ -288,12 +276,8 @@ fn small_buffers(stream: &StreamFigures) -> Option<Caveat> {
         Caveat::new(
             Severity::Note,
             "small-buffers",
-            format!(
-                "the kernel granted buffers of {}, where {} were asked for",
-                granted.join(" and "),
-                typed_size(asked)
-            ),
-            "a shorter stop of either end loses packets",
+            format!("the kernel granted buffers of {}; {} were requested", granted.join(" and "), typed_size(asked)),
+            "packets are lost if an end stops for a shorter time",
             "run as root, or `--set socket-buffer=4MiB`",
         )
     })
@@ -306,8 +290,8 @@ fn unchecked(manifest: &Manifest) -> Option<Caveat> {
             Severity::Note,
             "no-checksum",
             "packets carry no UDP checksum",
-            "a packet that is damaged on the way is delivered and counted all the same",
-            "leave out `--checksum off`, unless what it saves is the question (docs/stream.md)",
+            "a damaged packet is delivered and counted as well",
+            "omit `--checksum off`, unless its cost is what you measure (docs/stream.md)",
         )
     })
 }
@@ -324,9 +308,9 @@ fn software_checksums(manifest: &Manifest) -> Option<Caveat> {
         Caveat::new(
             Severity::Note,
             "software-checksums",
-            format!("`{name}` computes no checksums, and the kernel did so for every packet that it cut"),
-            "one more pass over each payload on this host's CPU: another condition than with the offload",
-            "`--set offload=tx-checksum:on`, where the device can",
+            format!("`{name}` computes no checksums: the kernel computed those of all packets"),
+            "the sender's CPU reads each payload once more than with the offload",
+            "`--set offload=tx-checksum:on`, if the device can",
         )
     })
 }
@@ -344,12 +328,12 @@ fn few_intervals(delivered: &Description) -> Option<Caveat> {
             Severity::Note,
             "few-observations",
             format!(
-                "fewer than 10 effective intervals, of {} in all, lie beyond {} of the delivered rate",
+                "fewer than 10 effective intervals (of {}) lie beyond {} of the delivered rate",
                 grouped(delivered.n),
                 weak.join(", ")
             ),
-            "these quantiles are shown in parentheses, with a lower bound after `≥`, or with `n/a`",
-            "a longer `--duration`: each 100 ms are one interval",
+            "the table shows these quantiles in parentheses, with a lower bound after `≥`, or with `n/a`",
+            "a longer `--duration`: an interval takes 100 ms",
         )
     })
 }
@@ -362,8 +346,8 @@ fn retransmissions(manifest: &Manifest) -> Option<Caveat> {
         Severity::Note,
         "tcp-retransmits",
         format!("segments that this end sent again: {}", grouped(again)),
-        "a path that loses sets the rate of TCP by that: each loss slows its congestion control down",
-        "`--transport udp` with a `--rate` shows the loss itself; `nstat -az TcpRetransSegs` shows where it is",
+        "losses limit the rate: each slows the congestion control of TCP down",
+        "`--transport udp` with a `--rate` shows the loss itself; `nstat -az TcpRetransSegs` shows where it occurs",
     ))
 }
 
@@ -399,7 +383,7 @@ mod tests {
             (by(SendMode::Gso, true), 1_472, 64, up, udp, &["`--wait spin`"]),
             (by(SendMode::Send, true), 65_507, 64, up, tcp, &["a lower `--rate`"]),
             (by(SendMode::Send, true), 4_000, 1, up, tcp, &["`--flows`", "`--size`"]),
-            (by(SendMode::Send, true), 1_472, 1, down, udp, &["`--peer-cpu`"]),
+            (by(SendMode::Send, true), 1_472, 1, down, udp, &["`serve --cpu`"]),
         ] {
             let size = PacketSize::Bytes(size);
             let stream = StreamRunSpec { sending, size, flows, direction, transport, ..usual.clone() };

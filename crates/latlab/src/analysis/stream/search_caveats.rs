@@ -3,9 +3,10 @@
 
 use super::figures::StreamFigures;
 use super::stages::{GoalEnd, GoalFigures, SearchFigures, StageFigures};
+use crate::analysis::caveats::{any_of, own_cpu, reflector_cpu, spin};
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::SearchEnding;
-use crate::plan::{Pace, RateSearchSpec, Schedule, StreamSpec, TransportProperties, defaults};
+use crate::plan::{Direction, Pace, RateSearchSpec, Schedule, SendMode, StreamSpec, defaults};
 use crate::recording::manifest::Manifest;
 use crate::units::Nanos;
 use crate::units::human::{bit_rate, grouped, percent, span, typed_span};
@@ -18,10 +19,9 @@ const SAME: f64 = 1e-9;
 /// The caveats of a search, if there was one, of stages and of concurrent probes.
 pub(super) fn search_caveats(manifest: &Manifest, stream: &StreamFigures) -> Vec<Caveat> {
     let stages = stream.stages.as_slice();
-    let TransportProperties { message, has_own_threads, .. } =
-        *manifest.spec.transport().unwrap_or_default().properties();
+    let message = manifest.spec.transport().unwrap_or_default().properties().message;
     let of_search = stream.search.iter().flat_map(|search| {
-        let rates = [none_found(search, message), undecided(search), at_ceiling(search, has_own_threads)];
+        let rates = [none_found(search, message), undecided(search), at_ceiling(manifest, search)];
         rates.into_iter().chain([not_held(search, stages), left_out(search, stages)]).flatten()
     });
     of_search.chain(not_offered(stages, message)).chain(unsent(stages)).chain(probes_load(manifest, stream)).collect()
@@ -38,35 +38,31 @@ fn none_found(search: &SearchFigures, message: &str) -> Option<Caveat> {
     let (text, hint): (_, String) = match search.ending {
         _ if search.found_pps.is_some() => return None,
         SearchEnding::Silent => (
-            format!("the target fell silent after {} trials of the search, and no rate had been found", trials()),
-            "see whether the target still runs; `--rate` limits what is tried".into(),
+            format!("the target stopped answering after {} trials of the search, before a rate was found", trials()),
+            "check that the target still runs; `--rate` limits the rates of the search".into(),
         ),
         SearchEnding::CutShort if search.trials == 0 => (
-            "the run ended while it searched for a rate, and no trial was kept".into(),
-            "let the search end: it says beforehand how long it takes".into(),
+            "the run ended during the first trial of the search".into(),
+            "wait for the end of the search: it states at its start how long it takes".into(),
         ),
         SearchEnding::CutShort => (
-            format!("the run ended after {} trials of the search, and no rate had been found", trials()),
-            "let the search end: it says beforehand how long it takes".into(),
+            format!("the run ended after {} trials of the search, before a rate was found", trials()),
+            "wait for the end of the search: it states at its start how long it takes".into(),
         ),
         SearchEnding::Settled | SearchEnding::TimeUp if search.late_at_least.is_some() => (
             late_at_least(search, message)?,
-            format!(
-                "{message}s of fewer bytes (`-s`), or more time (`-d`): the least rate is ten {message}s in a trial"
-            ),
+            format!("smaller {message}s (`-s`), or more time (`-d`): the lowest rate is ten {message}s in a trial"),
         ),
         SearchEnding::Settled | SearchEnding::TimeUp => (
             format!(
-                "no rate was found that loses no more than {}, in {} trials",
+                "at every rate more than {} was lost, in {} trials",
                 losses(search, |_| true).unwrap_or_default(),
                 trials()
             ),
-            format!(
-                "allow more (`--search 1%`), or look for what loses {message}s at every rate: `ip -s link`, `tc -s qdisc`"
-            ),
+            format!("allow more loss (`--search 1%`), or look for drops on the path: `ip -s link`, `tc -s qdisc`"),
         ),
     };
-    let effect = "there is no rate to hold, and no delay beside it";
+    let effect = "there is no rate to measure at, and no delay under load";
     Some(Caveat::new(Severity::Warning, "no-rate-found", text, effect, hint))
 }
 
@@ -74,8 +70,8 @@ fn none_found(search: &SearchFigures, message: &str) -> Option<Caveat> {
 fn late_at_least(search: &SearchFigures, message: &str) -> Option<String> {
     let late = search.late_at_least?;
     Some(format!(
-        "no rate was found that is carried in time, in {} trials: of {} {message}s/s, the least that was tried, none was lost, but what \
-         was sent in {} arrived within {}",
+        "at every rate {message}s arrived too late, in {} trials: at the lowest, {} {message}s/s, none was lost, but those sent \
+         in {} took {} to arrive",
         grouped(search.trials as u64),
         grouped(late.asked_pps.unwrap_or_default() as u64),
         span(late.sending_ns),
@@ -88,30 +84,30 @@ fn undecided(search: &SearchFigures) -> Option<Caveat> {
     let hint = match search.ending {
         // The caveat `no-rate-found` has the reason.
         SearchEnding::Silent | SearchEnding::CutShort if search.found_pps.is_none() => return None,
-        SearchEnding::Silent => "see whether the target still runs",
-        SearchEnding::CutShort => "let the search end: it says beforehand how long it takes",
-        SearchEnding::Settled | SearchEnding::TimeUp => "more time (`-d 5m`), or a goal less in `--search`",
+        SearchEnding::Silent => "check that the target still runs",
+        SearchEnding::CutShort => "wait for the end of the search: it states at its start how long it takes",
+        SearchEnding::Settled | SearchEnding::TimeUp => "more time (`-d 5m`), or fewer goals in `--search`",
     };
     Some(Caveat::new(
         Severity::Warning,
         "search-undecided",
-        format!("after {} the bounds for a loss of up to {goals} were not as close as asked", span(search.took)),
-        "the rate lies between the bounds that are shown, if both are",
+        format!("after {} the bounds for a loss of up to {goals} were wider than requested", span(search.took)),
+        "the rate lies between the bounds shown, if there are two",
         hint,
     ))
 }
 
 /// The highest rate is limited by this end, not by the path.
-fn at_ceiling(search: &SearchFigures, by_library: bool) -> Option<Caveat> {
+fn at_ceiling(manifest: &Manifest, search: &SearchFigures) -> Option<Caveat> {
     let goals = losses(search, |goal| goal.end == GoalEnd::AtCeiling)?;
     Some(Caveat::new(
         Severity::Note,
         "search-ceiling",
-        format!("for a loss of up to {goals} even the highest rate that was tried is not too much"),
-        "the rate is what this end can send, or `--rate`; the path may carry more",
-        match by_library {
-            true => "`--mode batch`, more `--flows`, or a higher `--rate`",
-            false => "`--mode sendmmsg` or `gso`, more `--flows`, or a higher `--rate`",
+        format!("even the highest rate that was tried kept the loss within {goals}"),
+        "the rate is the limit of this end, or `--rate`; the path may carry more",
+        match faster_ways(manifest) {
+            none if none.is_empty() => "a higher `--rate`, if there is one".into(),
+            ways => format!("{ways}; or a higher `--rate`, if there is one"),
         },
     ))
 }
@@ -126,15 +122,12 @@ fn not_held(search: &SearchFigures, stages: &[StageFigures]) -> Option<Caveat> {
         Severity::Note,
         "found-rate-lossy",
         format!(
-            "at the found rate {} was not carried ({lost} were lost), and the goal is {}",
+            "at the found rate {} was not delivered in time ({lost} lost, the rest late or not sent); the goal is {}",
             percent(missing),
             percent(goal.loss_ratio)
         ),
-        format!(
-            "most trials of {} kept to it; what comes more seldom than that is in the run",
-            span(goal.final_trial_ns)
-        ),
-        "longer trials (`-d 5m`), or a stream at a little less with `--rate`",
+        format!("most trials of {} met the goal; the longer run also contains rarer events", span(goal.final_trial_ns)),
+        "longer trials (`-d 5m`), or a stream at a slightly lower `--rate`",
     ))
 }
 
@@ -150,8 +143,8 @@ fn not_offered(stages: &[StageFigures], message: &str) -> Option<Caveat> {
         Severity::Warning,
         "stage-unreached",
         format!("stages sent less than their share of the found rate: {words}"),
-        "the delays in them are those of the rate that was sent",
-        "leave the sender a CPU (`--cpu`), or see what kept it from its own",
+        "their delays belong to the rate that was sent",
+        "a CPU that the sender does not share (`--cpu`), or fewer other processes",
     ))
 }
 
@@ -165,15 +158,15 @@ fn left_out(search: &SearchFigures, stages: &[StageFigures]) -> Option<Caveat> {
         Severity::Warning,
         "stages-left-out",
         format!(
-            "trials took {} of {}, and the stages at {shares} were left out",
+            "the trials took {} of {}: no time was left for the stages at {shares}",
             span(search.took),
             span(search.within)
         ),
         match last.is_short {
-            true => "no delay is known there, and the run itself was held up",
-            false => "no delay is known there",
+            true => "their delays are not known, and the run itself was too slow",
+            false => "their delays are not known",
         },
-        "something kept this host from measuring in time: see what else runs on it, or give it more time with `-d`",
+        "other work delayed this host: stop other processes, or use a longer `-d`",
     ))
 }
 
@@ -183,7 +176,7 @@ fn probes_load(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
     let Schedule::Periodic { interval_ns } = probes.schedule else { return None };
     let (pps, rate) = match &stream.search {
         Some(search) => (search.found_pps?, "the found rate"),
-        None => (stream.asked_pps?, "the asked rate"),
+        None => (stream.asked_pps?, "the requested rate"),
     };
     // A stage in which there was a stream.
     stream.stages.iter().find(|stage| stage.share != Some(0.0))?;
@@ -196,25 +189,23 @@ fn probes_load(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
     (share > PROBES * (1.0 + SAME)).then(|| {
         let enough = round_interval(probe_bits / (PROBES * stream_bps)).filter(|span| *span <= defaults::WARMUP);
         let hint = match enough {
-            Some(span) => format!(
-                "`--probe {}`, with which it is {} at most, or `--probe off`",
-                typed_span(span),
-                percent(PROBES)
-            ),
+            Some(span) => {
+                format!("`--probe {}` (then at most {}), or `--probe off`", typed_span(span), percent(PROBES))
+            }
             None => "`--probe off`".into(),
         };
         Caveat::new(
             Severity::Warning,
             "probes-load",
             format!(
-                "probes take {} on the wire each way, which is {} of {rate} ({})",
+                "the probes take {} on the wire in each direction, {} of {rate} ({})",
                 bit_rate(probes_bps),
                 percent(share),
                 bit_rate(stream_bps)
             ),
             match stream.search {
-                Some(_) => "trials had none beside them: the stages and the run are of a path that carries both",
-                None => "the run is of a path that carries both",
+                Some(_) => "the trials had no probes: in the stages and the run the path carries both",
+                None => "the path carries both in the run",
             },
             hint,
         )
@@ -235,11 +226,45 @@ fn unsent(stages: &[StageFigures]) -> Option<Caveat> {
         Caveat::new(
             Severity::Warning,
             "unsent-probes",
-            format!("{} probes beside the stream were given up or refused by the kernel", grouped(unsent)),
-            "the delays are about those that left",
-            "a longer `--probe`, or a CPU that the stream leaves free (`--cpu`)",
+            format!("{} probes during the stream were skipped or refused by the kernel", grouped(unsent)),
+            "the delays are those of the probes that left",
+            "a longer `--probe`, or a CPU that the stream does not use (`--cpu`)",
         )
     })
+}
+
+/// Options that may raise the rate, of those that such a stream takes and does not have; empty without any.
+pub(super) fn faster_ways(manifest: &Manifest) -> String {
+    let Some(stream) = manifest.spec.stream() else { return String::new() };
+    let size_bytes = stream.size.known().unwrap_or(0);
+    let is_connection = stream.transport.is_connection_oriented();
+    // Larger datagrams would be fragmented.
+    let unfragmented_bytes = manifest.run.stream.as_ref().and_then(|facts| facts.unfragmented_bytes);
+    let max_bytes = unfragmented_bytes.filter(|_| !is_connection).unwrap_or(defaults::SIZE_MAX_BYTES);
+    let size = (size_bytes < max_bytes).then_some("a larger `--size`");
+    if stream.direction == Direction::Down {
+        return any_of([size, own_cpu_of_sender(manifest)]);
+    }
+    let takes_gso = stream.sending.checksum && size_bytes <= max_bytes;
+    let mode = match stream.sending.mode {
+        _ if is_connection => None,
+        SendMode::Send if stream.transport.properties().has_own_threads => Some("`--mode batch`"),
+        SendMode::Send if takes_gso => Some("`--mode sendmmsg` or `gso`"),
+        SendMode::Send => Some("`--mode sendmmsg`"),
+        SendMode::Batch => None,
+        SendMode::Sendmmsg => takes_gso.then_some("`--mode gso`"),
+        SendMode::Gso => None,
+    };
+    let flows = (stream.flows < defaults::STREAM_FLOWS_MAX).then_some("more `--flows`");
+    any_of([mode, flows, size, spin(manifest, false).filter(|_| !is_connection)])
+}
+
+/// A CPU of its own for the end that sends; `None` if it has a pin.
+fn own_cpu_of_sender(manifest: &Manifest) -> Option<&'static str> {
+    match manifest.spec.stream()?.direction {
+        Direction::Up => own_cpu(manifest),
+        Direction::Down => reflector_cpu(manifest),
+    }
 }
 
 #[cfg(test)]

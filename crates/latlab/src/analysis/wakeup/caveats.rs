@@ -25,13 +25,12 @@ fn overrun(wakeups: &Wakeups, measured: u64) -> Option<Caveat> {
 /// Effect and hint of overrun slots.
 const fn advice(real_time: bool, backlog: bool) -> (&'static str, &'static str) {
     let hint = match (real_time, backlog) {
-        (true, _) => "a longer `--interval`",
-        (false, true) => "a longer `--interval`: these threads cannot keep this one",
-        (false, false) => "a longer `--interval`, or `--fifo` where something else kept the CPU",
+        (true, _) | (false, true) => "a longer `--interval`",
+        (false, false) => "a longer `--interval`, or `--fifo 80` if other threads kept the CPU busy",
     };
     let effect = match backlog {
-        true => "most of the lateness is backlog, each slot waiting for those before it, and says little about waking",
-        false => "no slot is skipped: their lateness is what a task of that period would have seen",
+        true => "most of the lateness is backlog: each wake-up waits for those before it",
+        false => "no wake-up is skipped: a periodic task would have been as late",
     };
     (effect, hint)
 }
@@ -41,7 +40,7 @@ pub(in crate::analysis) fn overrun_slots(slots: u64, measured: u64, effect: &str
     (slots > 0).then(|| {
         let (share, count) = (percent(slots as f64 / measured.max(1) as f64), grouped(slots));
         let message = format!(
-            "{count} of {} slots ({share}) were past when their thread came back from the one before",
+            "{count} of {} wake-ups ({share}) were due before their thread had returned from the previous one",
             grouped(measured)
         );
         Caveat::new(Severity::Warning, "overrun-slots", message, effect, hint)
@@ -55,10 +54,10 @@ fn not_slept(given_up: u64) -> Option<Caveat> {
             Severity::Warning,
             "not-slept",
             format!(
-                "{} slots were given up: {backlog} after the last was due they were not reached",
+                "{} wake-ups were given up: {backlog} after the last one was due, their threads had not reached them",
                 grouped(given_up)
             ),
-            "they would have been later than any that was measured: the true quantiles lie above the ones shown",
+            "they would have been later than every measured one: the true quantiles lie above those shown",
             "a longer `--interval`",
         )
     })
@@ -68,13 +67,17 @@ fn broke(wakeups: &Wakeups) -> Option<Caveat> {
     let late = wakeups.broke?;
     let cpu = late.cpu.map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
     let lateness = span(Nanos(late.woke_ns - late.due_ns));
-    let trace = wakeups.trace.as_ref().map(|file| format!("; `{file}` in the recording holds what ran around it"));
+    let trace = wakeups.trace.as_ref().map(|file| format!("; the trace `{file}` in the recording shows what ran then"));
     Some(Caveat::new(
         Severity::Note,
         "broke",
-        format!("slot {} woke {lateness} late{cpu}: the run ended there{}", late.seq, trace.unwrap_or_default()),
-        "the figures are about the part before it, and its end was chosen by a late wake-up",
-        "leave out `--break` for figures of a whole run",
+        format!(
+            "wake-up {} was {lateness} late{cpu}, which ended the run (`--break`){}",
+            late.seq,
+            trace.unwrap_or_default()
+        ),
+        "the figures cover the part before it, whose length depends on the late wake-up",
+        "omit `--break` to measure the whole run",
     ))
 }
 
@@ -83,9 +86,9 @@ fn cut_short(cut_short: bool) -> Option<Caveat> {
         Caveat::new(
             Severity::Note,
             "cut-short",
-            "a late wake-up of a run beside this one ended both",
-            "the figures are about the part before it",
-            "leave out `--break` for figures of whole runs",
+            "a late wake-up of a concurrent run ended both runs",
+            "the figures cover the part before it",
+            "omit `--break` to measure whole runs",
         )
     })
 }
@@ -107,7 +110,7 @@ mod tests {
     #[test]
     fn slots_given_up_or_overrun_raise_a_caveat_only_if_there_are_any() {
         let found = not_slept(1_234).expect("slots were given up");
-        assert!(found.code == "not-slept" && found.message.starts_with("1,234 slots"), "{found:?}");
+        assert!(found.code == "not-slept" && found.message.starts_with("1,234 wake-ups"), "{found:?}");
         assert_eq!((not_slept(0), overrun_slots(0, 5, "", "")), (None, None));
     }
 }

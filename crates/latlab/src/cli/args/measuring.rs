@@ -363,10 +363,10 @@ pub struct JsonArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What is printed")]
 pub struct VerbosityArgs {
-    /// No progress, notes or warnings on stderr; results and errors stay
+    /// No progress and no notes; results, warnings and errors stay
     #[arg(short, long, conflicts_with = "verbose", hide_short_help = true)]
     pub quiet: bool,
-    /// More notes on stderr: addresses, pins, where files are
+    /// All caveats and metrics; more notes on stderr: addresses, pins, where files are
     #[arg(short, long, hide_short_help = true)]
     pub verbose: bool,
 }

@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn code_spans_are_not_escaped() {
         for (text, shown) in [
-            ("gate `p50 <= +5%` kept by `<a|b>`", "gate `p50 <= +5%` kept by `<a\\|b>`"),
+            ("gate `p50 <= +5%` met for `<a|b>`", "gate `p50 <= +5%` met for `<a\\|b>`"),
             ("a*b <c>\nd", "a\\*b &lt;c> d"),
             ("one ` <b>", "one ` &lt;b>"),
         ] {

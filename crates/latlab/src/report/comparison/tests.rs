@@ -72,13 +72,13 @@ several metrics by load: 10 runs × 3 blocks each, interleaved, 95 % intervals
         "none → cpu=80%",
         "none → net=90%",
         "along the distribution (intervals, no verdicts)",
-        "p values: exchange and Welch's t inside of blocks (the larger), for these",
+        "p values: permutation test and Welch's t within blocks (the larger), for these",
     ] {
         assert!(text.lines().any(|other| other.starts_with(line)), "{line}\n{text}");
     }
     let row = text.lines().find(|line| line.starts_with(" p50")).expect("a row");
     assert!(row.contains("−15.0 % [") && row.ends_with("lower        0.001"), "{row}");
-    assert!(text.contains("gate `p99 <= +5%` kept by `cpu=80%`: −27.7 % ["), "{text}");
+    assert!(text.contains("gate `p99 <= +5%` met for `cpu=80%`: −27.7 % ["), "{text}");
     assert!(text.contains("equivalent: the difference is proven to lie within 3 %"), "{text}");
     assert!(text.lines().any(|line| line.starts_with(" loss_ratio") && line.ends_with("equivalent  <0.001")), "{text}");
 }

@@ -23,7 +23,7 @@ pub fn render(view: &ComparisonView, style: Style) -> String {
         closing.extend(wrap(line, style.width));
     }
     sections.push(closing);
-    sections.push(view.caveats.iter().flat_map(|caveat| caveat_lines(caveat, style)).collect());
+    sections.push(caveat_lines(&view.caveats, style));
     let sections = sections.into_iter().filter(|lines| !lines.is_empty());
     sections.map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
 }

@@ -7,7 +7,7 @@ use crate::analysis::comparison::{
     Comparison, ComparisonMethod, Comparisons, Evidence, FigureScale, Quantity, QuestionScope, RunGroup, Verdict,
 };
 use crate::analysis::{ChangeGateResult, GateReason};
-use crate::report::summary_view::numbered;
+use crate::report::summary_view::caveat_views;
 use crate::report::view::CaveatView;
 use crate::units::human::{self, ABSENT};
 
@@ -31,7 +31,7 @@ pub struct ComparisonView {
     pub gates: Vec<String>,
     /// Notes on the methods.
     pub footnotes: Vec<String>,
-    /// Caveats numbered from 1, most severe first.
+    /// Caveats caveat_views from 1, most severe first.
     pub caveats: Vec<CaveatView>,
 }
 
@@ -96,7 +96,7 @@ impl ComparisonView {
             shifts: rows(&comparisons.shifts, false),
             gates: gates.iter().map(|gated| gate(gated, comparisons)).collect(),
             footnotes: footnotes(comparisons, showing),
-            caveats: numbered(&comparisons.caveats),
+            caveats: caveat_views(&comparisons.caveats),
         }
     }
 }
@@ -182,8 +182,8 @@ fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<Strin
         return notes;
     }
     let over = match comparisons.options.scope {
-        QuestionScope::Blocks => "exchange and Welch's t inside of blocks (the larger), for these blocks",
-        QuestionScope::Boots => "exchange of signs and paired t (the larger), over boots",
+        QuestionScope::Blocks => "permutation test and Welch's t within blocks (the larger), for these blocks",
+        QuestionScope::Boots => "sign permutation test and paired t (the larger), over boots",
     };
     let of_family = |added: bool| comparisons.rows.iter().filter(|row| row.added == added).filter(tested).count();
     let family = match (of_family(false), of_family(true)) {
@@ -191,7 +191,7 @@ fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<Strin
         (asked, losses) if losses > 1 => format!(", Holm over {asked} comparisons, and apart over {losses} of losses"),
         _ => String::new(),
     };
-    let more = if showing.explain { "" } else { "; `--explain` tells more" };
+    let more = if showing.explain { "" } else { "; details: `--explain`" };
     notes.extend(figures(comparisons));
     notes.push(format!("p values: {over}{family}{more}"));
     let equivalent = comparisons.rows.iter().filter(|row| row.verdict == Verdict::Equivalent);
@@ -251,8 +251,8 @@ fn explanation(row: &Comparison) -> String {
     let strata = if strata == blocks { String::new() } else { format!(", {strata} strata with the other factors") };
     let boots = if boots > 0 { format!(", {}", counted(boots, "boot")) } else { String::new() };
     let exchanges = match (row.evidence.permutations, row.evidence.exact) {
-        (count, true) => format!("all {} exchanges", human::grouped(count)),
-        (count, false) => format!("{} exchanges, drawn", human::grouped(count)),
+        (count, true) => format!("all {} permutations", human::grouped(count)),
+        (count, false) => format!("{} random permutations", human::grouped(count)),
     };
     let raw = format!("p {} before Holm", words::p_value(row.p_value));
     let margin = row.p_equivalent.map(|p| format!(", p {} of a difference beyond the margin", words::p_value(Some(p))));
@@ -285,19 +285,19 @@ fn nothing_to_judge(gated: &ChangeGateResult, comparisons: &Comparisons) -> &'st
 }
 
 fn gate(gated: &ChangeGateResult, comparisons: &Comparisons) -> String {
-    let word = gated.state.word();
+    let word = gated.state.in_text();
     let why = match gated.reason {
-        Some(GateReason::ZeroBaseline) => ": no change is a share of a baseline of 0",
+        Some(GateReason::ZeroBaseline) => ": the baseline is 0, so that a change is not a share of it",
         Some(GateReason::Unanswered) => ": no run of it got an answer",
         Some(GateReason::Infinite) => ": it is infinite, and the baseline is not",
         Some(GateReason::NothingToJudge) => nothing_to_judge(gated, comparisons),
         Some(GateReason::MissingRuns) => ": recordings or files of the experiment are gone, damaged or edited",
-        Some(GateReason::Losses) => ": what was lost makes the change uncertain",
+        Some(GateReason::Losses) => ": lost probes make the change uncertain",
         Some(GateReason::BothSides | GateReason::Untested | GateReason::Unsupported) | None => "",
     };
     let Some(row) = gated.row.map(|row| &comparisons.rows[row]) else {
         return format!("gate `{}` {word}{why}", gated.gate);
     };
     let name = &comparisons.groups.groups[row.candidate].name;
-    format!("gate `{}` {word} by `{name}`: {}{why}", gated.gate, words::judged_change(row))
+    format!("gate `{}` {word} for `{name}`: {}{why}", gated.gate, words::judged_change(row))
 }

@@ -168,7 +168,7 @@ fn runs(count: usize) -> String {
 fn fresh(row: &Comparison, further: u32) -> String {
     let (baseline, candidate) = row.evidence.runs;
     let count = baseline.max(candidate) as u64 + u64::from(further);
-    format!("a fresh experiment with {} runs of each would probably decide", human::grouped(count))
+    format!("a new experiment with {} runs of each would probably decide", human::grouped(count))
 }
 
 /// Formats why a row is undecided and how to decide it, or what the verdict of infinite figures rests on; `None` if
@@ -224,8 +224,7 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
             "holds for the answered probes, but not if each lost one counts as its time-out; see `loss_ratio`".into()
         }
         UndecidedReason::TooDependent => {
-            "the lines depend on each other: those of a file are worth fewer than 10 independent ones; measure several \
-             runs"
+            "the lines depend on each other: those of a file count as fewer than 10 independent ones; measure several runs"
                 .into()
         }
         UndecidedReason::SingleRuns => {
@@ -238,7 +237,7 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
                 true => format!("{candidate} {}", if candidate == 1 { "file" } else { "files" }),
                 false => runs(candidate),
             };
-            format!("{baseline} against {counted} cannot decide, whatever they show{rest}")
+            format!("{baseline} against {counted} can never decide{rest}")
         }
         UndecidedReason::TooFewBoots { boots, needed } => {
             let noun = if boots == 1 { "boot" } else { "boots" };
@@ -257,7 +256,7 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
             format!("{who} no run that can be judged")
         }
         UndecidedReason::ZeroBaseline => "no difference is proven, and of a baseline of 0 no margin is a share".into(),
-        UndecidedReason::Overflow => "figures so large that their sums are no numbers; scale them down".into(),
+        UndecidedReason::Overflow => "the figures are too large to be added; scale them down".into(),
         UndecidedReason::Infinite => "infinite in every run of both groups; see `loss_ratio`".into(),
         UndecidedReason::NoFigure { runs: count } => format!("{} had nothing to compute it from", runs(count)),
     }

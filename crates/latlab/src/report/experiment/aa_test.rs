@@ -18,7 +18,7 @@ pub(super) fn text(view: &AaTest, style: Style) -> String {
             "the same condition under two names, {} runs: every difference found is false",
             view.runs
         )),
-        share("exchange test, runs in blocks", &view.found, "of blocks and statistics"),
+        share("permutation test, runs in blocks", &view.found, "of blocks and statistics"),
         share("Student's t, probes of two runs", &view.by_student, "of pairs of runs"),
         share("Mann-Whitney, probes of two runs", &view.by_ranks, "of pairs of runs"),
     ];
@@ -76,8 +76,7 @@ fn lesson(view: &AaTest) -> &'static str {
     if expected {
         "at 95 % confidence 5 % or fewer are expected to be found; probes of one run are no independent observations"
     } else {
-        "more than 5 % were found: runs of this host depend on each other inside of a block; longer runs, a longer settling \
-         time, or what `latlab doctor` finds may mend it"
+        "more than 5 % were found: runs of this host depend on each other inside of a block; longer runs or a longer settling time may help; see also `latlab doctor`"
     }
 }
 

@@ -103,12 +103,12 @@ fn without_verdicts(Rehearsal { runs, comparisons, runs_needed }: Rehearsal) -> 
     let runs = if runs == 1 { "1 run".into() } else { format!("{runs} runs") };
     let comparisons = if comparisons == 1 { "its comparison".into() } else { format!("its {comparisons} comparisons") };
     let needed = runs_needed.map(|runs| format!("; {runs} could")).unwrap_or_default();
-    format!("a rehearsal: {runs} per condition and block cannot decide {comparisons}, whatever they show{needed}")
+    format!("a rehearsal: {runs} per condition and block cannot decide {comparisons}, whatever their values{needed}")
 }
 
 fn order(design: &Design) -> String {
     let order = match design.order {
-        RunOrder::Randomized => format!("randomized inside of each block, seed {}", design.seed),
+        RunOrder::Randomized => format!("randomized within each block, seed {}", design.seed),
         RunOrder::Listed => "the conditions in turn".into(),
     };
     match design.settle {

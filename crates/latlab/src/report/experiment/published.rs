@@ -246,7 +246,7 @@ mod tests {
 
     /// A publication of probes without rows.
     const PUBLICATION: Published = Published {
-        heading: "round trip less dwell / 2",
+        heading: "round trip without reflector dwell, halved",
         metric: Metric::RoundTripDelay,
         own_units: 1e6,
         unit: "ms",
@@ -289,7 +289,7 @@ mod tests {
         let here = MeasuredRow { figures, against_first: None, runs: 9, singletons: 10_000, lost: 3, xdp };
         let rows = vec![Ok(here.clone()), Err("no CPU to spare".into())];
         let expected = "\
-round trip less dwell / 2, ms
+round trip without reflector dwell, halved, ms
                  mean      p99     max
 no load
   published     1.821        –  14.723

@@ -6,7 +6,7 @@ use crate::analysis::Condition;
 use crate::analysis::experiment::{Gain, GainVerdict, RemedyGains};
 use crate::diagnostics::Caveat;
 use crate::report::json::pretty;
-use crate::report::summary_view::numbered;
+use crate::report::summary_view::caveat_views;
 use crate::report::text::caveat_lines;
 use crate::report::text::{Style, width, wrap};
 use crate::units::human::{ABSENT, TimeUnit};
@@ -66,16 +66,16 @@ pub fn text(view: &RemediesView<'_>, style: Style) -> String {
     }
     lines.push(String::new());
     lines.extend(wrap(footnote(view), style.width).iter().map(|line| style.quiet(line)));
-    lines.extend(numbered(view.caveats).iter().flat_map(|caveat| caveat_lines(caveat, style)));
+    lines.extend(caveat_lines(&caveat_views(view.caveats), style));
     lines.join("\n") + "\n"
 }
 
 fn footnote(view: &RemediesView<'_>) -> &'static str {
     let decided = |gain: &Gain| gain.verdict != GainVerdict::Undecided;
     match view.gains.iter().flat_map(|one| &one.gains).all(decided) {
-        true => "verdicts: exchange and Welch's t inside of blocks, Holm over the table",
+        true => "verdicts: permutation test and Welch's t within blocks, Holm over the table",
         false => {
-            "verdicts: exchange and Welch's t inside of blocks, Holm over the table; undecided: a longer `-d` may tell"
+            "verdicts: permutation test and Welch's t within blocks, Holm over the table; undecided: a longer `-d` may decide"
         }
     }
 }

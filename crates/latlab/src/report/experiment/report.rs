@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{aa_test, published, single_condition, spread, timeout_slack};
 use crate::analysis::experiment::ExperimentReport;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
-use crate::report::summary_view::numbered;
+use crate::report::summary_view::caveat_views;
 use crate::report::text::{caveat_lines, wrap};
 use crate::report::{Style, gates};
 
@@ -55,7 +55,7 @@ fn sections(report: &ExperimentReport, plot_width: usize, style: Style) -> impl 
 /// The caveat of recordings that cannot be read, which a comparison has itself.
 fn missing_lines(report: &ExperimentReport, style: Style) -> Option<String> {
     let caveats: Vec<_> = report.missing_caveat().filter(|_| report.comparisons.is_none()).into_iter().collect();
-    let lines: Vec<String> = numbered(&caveats).iter().flat_map(|caveat| caveat_lines(caveat, style)).collect();
+    let lines = caveat_lines(&caveat_views(&caveats), style);
     (!lines.is_empty()).then(|| lines.join("\n") + "\n")
 }
 

@@ -30,13 +30,13 @@ pub(super) fn classic(view: &RunSpread, plot_width: usize) -> Option<String> {
         headed: true,
         tested_at: Some(CONFIDENCE_PERCENT),
     };
-    let heading = format!("in the form of ministat, {}; it takes runs for independent of their block\n", view.unit);
+    let heading = format!("in the form of ministat, {}; it ignores blocks\n", view.unit);
     view.is_testable.then(|| heading + &ministat::render(&groups, form))
 }
 
 /// As text.
 pub(super) fn text(view: &RunSpread, style: Style) -> String {
-    let heading = format!("{}, {}", style.strong("how the runs are spread"), view.unit);
+    let heading = format!("{}, {}", style.strong("spread of the runs"), view.unit);
     let parts = [[vec![heading], plots(view, style)].concat(), quartiles(view, style), blocks(view, style)];
     let mut parts: Vec<String> =
         parts.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
@@ -232,7 +232,7 @@ mod tests {
         ];
         let shown = text(&view(cells, Some(1)), Style { width: 46, ..Style::PLAIN });
         let expected = "\
-how the runs are spread, 10⁶ bit/s
+spread of the runs, 10⁶ bit/s
                 20.0                     140.0
 v4                                 ├▒▒▒█▒▒▒──┤
 v4, no offload  o         █┤

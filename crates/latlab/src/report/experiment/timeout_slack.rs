@@ -14,8 +14,7 @@ pub(super) fn text(slack: Option<&TimeoutSlack>, style: Style) -> String {
     let lines = match slack {
         Some(slack) => answered(slack, style),
         None => {
-            let needed = "Cannot be told: there are no two intervals after which both calls were measured under one and \
-                          the same setting, idle.";
+            let needed = "Not known: there are no two intervals after which both calls were measured idle and with the same setting.";
             wrap(needed, style.width)
         }
     };
@@ -59,7 +58,7 @@ fn predictions(slack: &TimeoutSlack) -> String {
     let sentences = [
         ("As its stretch predicts", of(Prediction::Held)),
         ("Not as predicted", of(Prediction::Missed)),
-        ("Too wide to tell whether as predicted", of(Prediction::Open)),
+        ("Too wide to decide whether as predicted", of(Prediction::Open)),
     ];
     let sentences = sentences.iter().filter(|(_, intervals)| !intervals.is_empty());
     sentences.map(|(words, intervals)| format!(" {words}: after {intervals}.")).collect()
@@ -81,22 +80,21 @@ fn answer(slack: &TimeoutSlack) -> String {
     let share = slack.explained.map(share).unwrap_or_default();
     match slack.verdict {
         SlackVerdict::IsTheCall => format!(
-            "The call explains {share} of what select wakes later after {to} than after {from}: the kernel stretches its \
+            "After {to} select wakes later than after {from}, and its longer time-out explains {share} of that: the kernel lengthens its \
              time-out by {} where that is more than the timer slack (fs/select.c), and clock_nanosleep's not at all.",
             percent(slack.facts.stretch())
         ),
         SlackVerdict::IsSomethingElse => format!(
-            "The call explains only {share} of what select wakes later after {to} than after {from}: clock_nanosleep \
-             grows with the interval as well. `latlab summary` shows idle states and frequencies, where the host tells."
+            "After {to} select wakes later than after {from}, and its longer time-out explains only {share} of that: clock_nanosleep \
+             grows with the interval as well. `latlab summary` shows idle states and clock rates, if the host reports them."
         ),
         SlackVerdict::NoGrowth => format!("Here select wakes no later after {to} than after {from}."),
         SlackVerdict::Undecided if slack.explained.is_none() => format!(
-            "Undecided: whether select wakes later after {to} than after {from} cannot be told{}. More runs would tell.",
+            "Undecided: whether select wakes later after {to} than after {from}{}. More runs would decide.",
             slack.grown.map(|grown| format!(", {}", later(grown))).unwrap_or_default()
         ),
         SlackVerdict::Undecided => format!(
-            "Undecided: the call explains {share} of what select wakes later after {to} than after {from}, and the \
-             interval is too wide to tell. More runs would: without `--quick`, or with `--full`, on a quieter host."
+            "Undecided: after {to} select wakes later than after {from}; its longer time-out explains {share} of that, and the interval is too wide to decide. More runs would decide: without `--quick`, or with `--full`, on a quieter host."
         ),
     }
 }
@@ -215,7 +213,7 @@ As its stretch predicts: after 10 ms, 100 ms, 1 s.
         let text = shown(&judge(rows.clone(), 1_027.0, facts.clone()));
         assert!(squeezed(&text).starts_with(&squeezed(expected)), "{text}");
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
-        let answer = "The call explains 92.4 % [91.3 %, 93.5 %] of what select wakes later";
+        let answer = "its longer time-out explains 92.4 % [91.3 %, 93.5 %] of that";
         assert!(squeezed(&text).contains(answer), "{text}");
         let nice = shown(&judge(rows, 1_027.0, SlackFacts { nice: true, ..facts }));
         for words in ["4,950 µs", "Not as predicted: after 100 ms, 1 s.", "time-out by 0.5 %"] {
@@ -238,7 +236,7 @@ As its stretch predicts: after 10 ms, 100 ms, 1 s.
 
     #[test]
     fn runs_that_cannot_answer_are_named_and_null() {
-        assert!(text(None, Style::PLAIN).contains("\nCannot be told: there are no two intervals"));
+        assert!(text(None, Style::PLAIN).contains("\nNot known: there are no two intervals"));
         assert_eq!(document(None), Value::Null);
     }
 }

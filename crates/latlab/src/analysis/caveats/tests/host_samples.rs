@@ -91,7 +91,7 @@ fn each_reading_raises_its_caveat() {
             "host-throttled",
             Severity::Fatal,
             |seq, sample| sample.cpus[1].1.throttles = Some(12 + i64::from(seq > 7)),
-            "its CPUs counted 1×",
+            "thermal events counted by its CPUs: 1",
         ),
         (
             "host-throttled",
@@ -106,7 +106,7 @@ fn each_reading_raises_its_caveat() {
                 sample.host.firmware_throttled = Some(0x5_0000 | if seq == 4 { 1 } else { 0 });
                 sample.host.temperature_millicelsius = Some(84_200);
             },
-            "firmware says under-voltage at up to 84.2 °C",
+            "the firmware reports under-voltage at up to 84.2 °C",
         ),
         (
             "steal",
@@ -211,13 +211,13 @@ fn the_far_host_has_the_caveats_of_its_own_samples() {
             "host-throttled",
             Severity::Fatal,
             |seq, sample| sample.host.cooling_state = Some(seq),
-            "the reflector's host throttled during the run: cooling slowed its CPUs to step 19",
+            "the reflector's host throttled during the run: a cooling device slowed its CPUs (step 19)",
         ),
         (
             "host-throttled",
             Severity::Fatal,
             |seq, sample| sample.cpus[1].1.throttles = Some(12 + seq / 10),
-            "the reflector's host throttled during the run: its CPUs counted 1×",
+            "the reflector's host throttled during the run: thermal events counted by its CPUs: 1",
         ),
         (
             "frequency-drift",
@@ -275,7 +275,7 @@ fn drops_at_the_reflectors_socket_are_capped_at_the_losses_of_the_run() {
         assert_eq!(found.as_ref().map(|caveat| caveat.severity), severity, "{drops:?} dropped, {lost} lost");
         assert!(found.is_none_or(|caveat| caveat.message.ends_with(message)), "{message}");
         let hint = find(&source, "lost").map(|caveat| caveat.hint).unwrap_or_default();
-        assert_eq!(hint.contains("the reflector's socket threw"), lost > 0 && drops > Some(0), "{hint}");
+        assert_eq!(hint.contains("the reflector's socket dropped"), lost > 0 && drops > Some(0), "{hint}");
     }
 }
 

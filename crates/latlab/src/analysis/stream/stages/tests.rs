@@ -129,7 +129,7 @@ fn stages_are_judged_as_trials_are() {
     assert_eq!((whole.offered_pps, whole.delivered_pps), (Some(2_000.0), Some(1_000.0)));
     let found = caveats(&source);
     for (code, words) in [
-        ("found-rate-lossy", "49.5 % was not carried (0 % were lost)"),
+        ("found-rate-lossy", "49.5 % was not delivered in time (0 % lost, the rest late or not sent)"),
         ("stage-unreached", "600 of 1,000 packets/s at 50 %"),
         ("stages-left-out", "the stages at 0 %, 90 % were left out"),
     ] {
@@ -144,10 +144,10 @@ fn stages_are_judged_as_trials_are() {
 #[test]
 fn a_search_without_a_rate_gives_the_reason() {
     for (ending, trials, words) in [
-        (SearchEnding::Silent, 2, "the target fell silent after 2 trials"),
+        (SearchEnding::Silent, 2, "the target stopped answering after 2 trials"),
         (SearchEnding::CutShort, 2, "ended after 2 trials"),
-        (SearchEnding::CutShort, 0, "no trial was kept"),
-        (SearchEnding::TimeUp, 2, "loses no more than 0 % and 5 %, in 2 trials"),
+        (SearchEnding::CutShort, 0, "during the first trial"),
+        (SearchEnding::TimeUp, 2, "more than 0 % and 5 % was lost, in 2 trials"),
     ] {
         let mut source = searched(vec![trial(2_000.0, 1_000, 1); trials], Vec::new(), Vec::new());
         if let Some(facts) = &mut source.manifest.run.search {
@@ -237,7 +237,7 @@ fn a_path_that_only_delays_is_not_called_lossy() {
     let found = caveats(&searched(vec![late; 9], Vec::new(), Vec::new()));
     let none: Vec<_> = found.iter().filter(|(code, _)| code == "no-rate-found").map(|(_, message)| message).collect();
     let [message] = none.as_slice() else { panic!("{found:?}") };
-    for words in ["carried in time", "none was lost", "sent in 500 ms arrived within 618 ms"] {
+    for words in ["arrived too late", "none was lost", "sent in 500 ms took 618 ms to arrive"] {
         assert!(message.contains(words), "{message}");
     }
     // With a lost packet the message is about losses.
