@@ -80,21 +80,22 @@ fn answer(slack: &TimeoutSlack) -> String {
     let share = slack.explained.map(share).unwrap_or_default();
     match slack.verdict {
         SlackVerdict::IsTheCall => format!(
-            "After {to} select wakes later than after {from}, and its longer time-out explains {share} of that: the kernel lengthens its \
-             time-out by {} where that is more than the timer slack (fs/select.c), and clock_nanosleep's not at all.",
+            "From {from} to {to} the lateness of select grows, and {share} of that comes from its time-out, which the kernel \
+             lengthens by {} if that is more than the timer slack (fs/select.c). It does not lengthen that of clock_nanosleep.",
             percent(slack.facts.stretch())
         ),
         SlackVerdict::IsSomethingElse => format!(
-            "After {to} select wakes later than after {from}, and its longer time-out explains only {share} of that: clock_nanosleep \
-             grows with the interval as well. `latlab summary` shows idle states and clock rates, if the host reports them."
+            "From {from} to {to} the lateness of select grows, and only {share} of that comes from its time-out: the lateness of \
+             clock_nanosleep grows as well. `latlab summary` shows idle states and clock rates, if the host reports them."
         ),
-        SlackVerdict::NoGrowth => format!("Here select wakes no later after {to} than after {from}."),
+        SlackVerdict::NoGrowth => format!("From {from} to {to} the lateness of select does not grow on this host."),
         SlackVerdict::Undecided if slack.explained.is_none() => format!(
-            "Undecided: whether select wakes later after {to} than after {from}{}. More runs would decide.",
+            "Undecided: whether the lateness of select grows from {from} to {to} is not known{}. More runs would decide.",
             slack.grown.map(|grown| format!(", {}", later(grown))).unwrap_or_default()
         ),
         SlackVerdict::Undecided => format!(
-            "Undecided: after {to} select wakes later than after {from}; its longer time-out explains {share} of that, and the interval is too wide to decide. More runs would decide: without `--quick`, or with `--full`, on a quieter host."
+            "Undecided: from {from} to {to} the lateness of select grows, and {share} of that comes from its time-out, but the \
+             interval is too wide. More runs would decide: without `--quick`, or with `--full`, on a quieter host."
         ),
     }
 }
@@ -213,7 +214,7 @@ As its stretch predicts: after 10 ms, 100 ms, 1 s.
         let text = shown(&judge(rows.clone(), 1_027.0, facts.clone()));
         assert!(squeezed(&text).starts_with(&squeezed(expected)), "{text}");
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
-        let answer = "its longer time-out explains 92.4 % [91.3 %, 93.5 %] of that";
+        let answer = "and 92.4 % [91.3 %, 93.5 %] of that comes from its time-out";
         assert!(squeezed(&text).contains(answer), "{text}");
         let nice = shown(&judge(rows, 1_027.0, SlackFacts { nice: true, ..facts }));
         for words in ["4,950 µs", "Not as predicted: after 100 ms, 1 s.", "time-out by 0.5 %"] {
@@ -224,14 +225,14 @@ As its stretch predicts: after 10 ms, 100 ms, 1 s.
     #[test]
     fn an_answer_other_than_the_call_is_said() {
         let alike = judge(vec![row(10, 62.0, 1.0), row(1_000, 900.0, 2.0)], 839.0, SlackFacts::default());
-        assert!(squeezed(&shown(&alike)).contains("explains only"), "{}", shown(&alike));
+        assert!(squeezed(&shown(&alike)).contains("and only "), "{}", shown(&alike));
         // Without slack the kernel stretches nothing.
         let facts = SlackFacts { timer_slack: Some(Nanos::ZERO), ..SlackFacts::default() };
         let exact = judge(vec![row(10, 62.0, 0.0), row(1_000, 62.0, 1.0)], 0.5, facts);
         let document = document(Some(&exact));
         assert_eq!((&document["rows"][1]["predicted_ns"], &document["setting"]), (&0.into(), &Value::Null));
         let text = squeezed(&shown(&exact));
-        assert!(text.contains("cannot be told, +0.500 µs [−0.500, +1.50]"), "{text}");
+        assert!(text.contains("is not known, +0.500 µs [−0.500, +1.50]"), "{text}");
     }
 
     #[test]
