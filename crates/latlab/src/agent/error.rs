@@ -140,7 +140,9 @@ fn restoration_hint(peer: &str) -> String {
         None => "`latlab doctor --restore` on that host".into(),
     };
     format!(
-        "the recording up to then is kept; the agent restores its host by itself, 5 s after the latest possible end of the run, and its watchdog a second later if the agent cannot; if both were killed, use {restore}, or any next latlab command there"
+        "the recording up to then is kept; the agent restores its host by itself, 5 s after the latest possible \
+         end of the run, and its watchdog a second later if the agent cannot; if both were killed, use \
+         {restore}, or any next latlab command there"
     )
 }
 

@@ -143,7 +143,10 @@ fn no_probe_answered(summaries: &[Summary], failure: Failure) -> Failure {
         let instead = if strays.is_empty() { String::new() } else { format!(", but {}", listed(&strays)) };
         failure
             .because(format!("{} probes were sent, no valid answer came in time{instead}", grouped(sent)))
-            .hint("check that the target still runs and that no firewall drops the packets; `--timeout` sets how long an answer may take")
+            .hint(
+                "check that the target still runs and that no firewall drops the packets; `--timeout` sets \
+             how long an answer may take",
+            )
             .of_silence(true)
     }
 }

@@ -109,7 +109,8 @@ impl RunExecutor for ExperimentExecutor<'_> {
                 self.console.warning(&format!("a run of `{}` failed: {reason}", condition_words(factors)), None);
             }
             ExperimentEvent::InfiniteStatistic => {
-                let message = "the statistic of `runs` was infinite in a run because of lost probes: its interval cannot become narrow";
+                let message = "the statistic of `runs` was infinite in a run because of lost probes: its \
+                 interval cannot become narrow";
                 if self.shown.insert(message.into()) {
                     self.console.warning(message, Some("only `max-runs` ends the experiment; use a lower quantile"));
                 }

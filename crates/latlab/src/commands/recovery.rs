@@ -31,7 +31,8 @@ pub(super) fn findings() -> Vec<Finding> {
 pub(super) fn warn_of_other_root(console: &Console) {
     if let Some(root) = HostRoot::for_knobs().elsewhere() {
         let message = format!(
-            "`LATLAB_HOST_ROOT` is set: settings apply to files under `{}` instead of this host, and settings that killed latlabs left on this host remain",
+            "`LATLAB_HOST_ROOT` is set: settings apply to files under `{}` instead of this host, and settings \
+             that killed latlabs left on this host remain",
             root.display()
         );
         console.warning(&message, Some("`unset LATLAB_HOST_ROOT`, unless this is a test of latlab itself"));

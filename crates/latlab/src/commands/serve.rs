@@ -173,7 +173,8 @@ fn bind_one(
 pub(super) fn shared_cpu_note(end: &EndSpec, sockets: usize) -> Option<String> {
     let cpu = end.cpu.filter(|_| end.wait == WaitMode::Spin && sockets > 1)?;
     Some(format!(
-        "{sockets} threads spin on CPU {cpu} in time slices of milliseconds, which delays answers: use one address and one transport, `--wait block`, or no `--cpu`"
+        "{sockets} threads spin on CPU {cpu} in time slices of milliseconds, which delays answers: use one \
+         address and one transport, `--wait block`, or no `--cpu`"
     ))
 }
 

@@ -141,7 +141,8 @@ impl Explain for ExperimentError {
                 .because("it has no `journal.jsonl` that begins one")
                 .hint("`latlab run FILE` starts one; `latlab recipes` lists the built-in ones"),
             ExperimentError::Damaged { cause, .. } => Failure::request(self).because(cause).hint(
-                "restore the journal; `latlab compare` reads the recordings in `runs/`; `latlab run FILE --new` starts another experiment",
+                "restore the journal; `latlab compare` reads the recordings in `runs/`; `latlab run FILE --new` \
+                 starts another experiment",
             ),
             ExperimentError::Unreadable { source, .. } => {
                 let Failure { message, cause, hint, exit_code, .. } = source.explain();
@@ -168,12 +169,14 @@ impl Explain for ExperimentError {
                     .hint("wait until it has ended, or end it; then run the same command again")
             }
             ExperimentError::Changed { difference, .. } => Failure::request(self).because(difference).hint(
-                "`--new` starts another experiment; `--force` continues with the changed file: old and new runs are then no longer one experiment",
+                "`--new` starts another experiment; `--force` continues with the changed file: old and new runs \
+                 are then no longer one experiment",
             ),
             ExperimentError::Edited { .. } => Failure::request(self)
                 .because("`experiment.toml` in it is not what its journal says that the runs were measured by")
                 .hint(
-                    "restore the file; `--force` continues with the edited one: old and new runs are then no longer one experiment; `latlab run FILE` starts another",
+                    "restore the file; `--force` continues with the edited one: old and new runs are then no \
+                     longer one experiment; `latlab run FILE` starts another",
                 ),
             ExperimentError::SameBoot { .. } => Failure::world(self)
                 .because("this is still the boot that the last block ran in")

@@ -450,9 +450,9 @@ mod tests {
     #[test]
     fn an_unusable_journal_is_refused_with_its_cause() {
         for (text, message, cause) in [
-            ("", "is no experiment", "journal.jsonl"),
-            ("{\"event\":\"begun\"", "is no experiment", "journal.jsonl"),
-            ("{\"event\":\"finished\",\"at\":\"\"}\n", "is no experiment", "journal.jsonl"),
+            ("", "is not an experiment", "journal.jsonl"),
+            ("{\"event\":\"begun\"", "is not an experiment", "journal.jsonl"),
+            ("{\"event\":\"finished\",\"at\":\"\"}\n", "is not an experiment", "journal.jsonl"),
             ("what\n", "is damaged", "line 1"),
             ("{\"event\":\"begun\",\"format\":{\"major\":2,\"minor\":0}}\n", "has format 2.0", "up to 1.x"),
         ] {

@@ -35,7 +35,8 @@ fn wakeups(found: &Coincidence) -> String {
 
 fn coincidence(found: &Coincidence) -> String {
     if found.is_backlog {
-        return "no result: the threads on the CPUs of the slow probes were nearly always late; use a longer interval of `--with-wakeup`"
+        return "no result: the threads on the CPUs of the slow probes were nearly always late; use a longer \
+         interval of `--with-wakeup`"
             .into();
     }
     let (Some(slow), Some(late)) = (beyond(found.slow_beyond, "--deadline"), late(&found.late_beyond)) else {

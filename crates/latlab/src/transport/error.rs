@@ -348,7 +348,8 @@ fn connection_hint(peer: SocketAddr, source: &io::Error) -> String {
             "leave `--source-port` out, or wait a minute: the connection before may still hold that port (TIME_WAIT)".into()
         }
         io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => format!(
-            "check that `latlab serve --tcp` runs there and that firewalls let its TCP port through; `ip route get {}` shows the route",
+            "check that `latlab serve --tcp` runs there and that firewalls let its TCP port through; `ip route \
+             get {}` shows the route",
             peer.ip()
         ),
         _ => format!("`ip route get {}` shows the route", peer.ip()),

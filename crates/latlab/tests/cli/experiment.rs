@@ -348,7 +348,7 @@ fn invalid_experiment_files_are_refused_with_the_line() {
     Latlab::new().line("run x.toml lab").stderr(contains("`TARGET` cannot go with `x.toml`")).failure(2);
     let lab = Latlab::new();
     fs::create_dir(lab.path("empty")).expect("a directory");
-    lab.line("run empty").stderr(contains("is no experiment")).failure(2);
+    lab.line("run empty").stderr(contains("is not an experiment")).failure(2);
 }
 
 #[test]

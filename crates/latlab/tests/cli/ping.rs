@@ -394,7 +394,7 @@ fn a_run_whose_sends_all_fail_reports_the_error_of_the_kernel() {
     let line = "ping lab -s 2000 --df -n 20 --warmup 5";
     let lab = Latlab::new().line(line).stdout(contains("send failed 20")).stdout(contains("\npauses "));
     let lab = lab.stderr(contains("error: no probe was answered by `lab`\n"));
-    let lab = lab.stderr(contains("\n  cause: all 20 of them were refused on sending\n"));
+    let lab = lab.stderr(contains("\n  cause: the kernel refused to send all 20 of them\n"));
     lab.stderr(contains("\n  hint: the warning `send-failed` has the reason and the remedy\n")).failure(3);
 
     let ran = Latlab::new().line(line).arg("--json").failure(3);

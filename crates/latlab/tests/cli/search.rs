@@ -53,7 +53,7 @@ fn a_search_ends_in_its_time_and_its_recording_has_the_same_figures() {
         shares.is_sorted() && shares.len() + missing.len() == 4 && shares.ends_with(&[1.0]),
         "{shares:?}: {json:#}"
     );
-    let words = format!("the stages at {} were left out", missing.join(", "));
+    let words = format!("no time was left for the stages at {}", missing.join(", "));
     assert!(left_out.is_none_or(|message| message.contains(&words)), "{words}: {left_out:?}");
     for stage in list(&json["stages"]) {
         assert!(number(&stage["round_trip_delay"]["n"]) > 50.0, "{stage:#}");

@@ -188,7 +188,8 @@ impl ValueGateResult {
             Severity::Warning,
             "unsupported-gate",
             format!("the gate `{}` is undecided", self.gate),
-            "too few effective observations lie beyond its quantile (10 are needed, with slow changes 100): another run may give another result",
+            "too few effective observations lie beyond its quantile (10 are needed, with slow changes 100): \
+             another run may give another result",
             format!(
                 "{more} (with `slow-changes` several runs), or gate on a quantile nearer to p50; `--gate-strict` fails"
             ),

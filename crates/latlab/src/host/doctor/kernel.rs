@@ -132,7 +132,8 @@ fn synchronisation(evidence: &HostEvidence<'_>) -> Option<Finding> {
         let name = keeper.map_or("clock synchronised", |keeper| &keeper.name);
         return Some(Finding::fine(CODE, format!("{name} ±{bound_us:.0} µs")));
     }
-    let message = "no daemon synchronises CLOCK_REALTIME: one-way delays to another host would be wrong by an unknown offset that drifts by about 10 µs per second (round trips are not affected)";
+    let message = "no daemon synchronises CLOCK_REALTIME: one-way delays to another host would be wrong by an \
+     unknown offset that drifts by about 10 µs per second (round trips are not affected)";
     Some(Finding::new(FindingSeverity::Note, CODE, message, "sudo systemctl enable --now chrony"))
 }
 

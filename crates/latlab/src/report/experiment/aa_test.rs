@@ -76,7 +76,8 @@ fn lesson(view: &AaTest) -> &'static str {
     if expected {
         "at 95 % confidence 5 % or fewer are expected to be found; probes of one run are no independent observations"
     } else {
-        "more than 5 % were found: runs of this host depend on each other inside of a block; longer runs or a longer settling time may help; see also `latlab doctor`"
+        "more than 5 % were found: runs of this host depend on each other inside of a block; longer runs or a \
+         longer settling time may help; see also `latlab doctor`"
     }
 }
 

@@ -14,7 +14,8 @@ pub(super) fn text(slack: Option<&TimeoutSlack>, style: Style) -> String {
     let lines = match slack {
         Some(slack) => answered(slack, style),
         None => {
-            let needed = "Not known: there are no two intervals after which both calls were measured idle and with the same setting.";
+            let needed = "Not known: there are no two intervals after which both calls were measured idle and \
+             with the same setting.";
             wrap(needed, style.width)
         }
     };
