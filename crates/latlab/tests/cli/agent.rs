@@ -167,13 +167,13 @@ fn missing_heartbeats_end_an_agent_after_1500_ms_and_an_armed_one_5_s_after_its_
     let half = &framed(&json!("stop_all"))[..9];
     let disarm = framed(&json!("disarm"));
     for (name, planned_ns, then, at_least, missed) in [
-        ("disarmed", 3_600_000_000_000, &disarm[..], 1_500, "no heartbeat for 1.5 s"),
+        ("disarmed", 3_600_000_000_000, &disarm[..], 1_500, "no heartbeat was received for 1.5 s"),
         (
             "disarmed, and half a frame",
             3_600_000_000_000,
             &[&disarm[..], half].concat(),
             1_500,
-            "no heartbeat for 1.5 s",
+            "no heartbeat was received for 1.5 s",
         ),
         ("armed", 0, b"", 4_900, "no end of the armed run for 5 s"),
         ("armed, and half a frame", 0, half, 4_900, "no end of the armed run for 5 s"),
@@ -194,7 +194,9 @@ fn missing_heartbeats_end_an_agent_after_1500_ms_and_an_armed_one_5_s_after_its_
 
 #[test]
 fn a_wrong_or_missing_preamble_ends_the_agent() {
-    for (said, cause) in [(&b"SSH-2.0-OpenSSH\r\n"[..], "`SSH-2.0-OpenSSH`"), (b"", "no preamble for 10 s")] {
+    for (said, cause) in
+        [(&b"SSH-2.0-OpenSSH\r\n"[..], "`SSH-2.0-OpenSSH`"), (b"", "no preamble was received for 10 s")]
+    {
         let mut agent = Agent::start();
         agent.write(said);
         let to = agent.to.take();

@@ -176,7 +176,7 @@ fn an_interrupted_experiment_continues_with_the_same_command() {
     until_ended(directory.path(), 2);
     running.signal(Signal::INT);
     let printed = running.exits(130).stderr;
-    assert!(printed.contains("goes on"), "{printed}");
+    assert!(printed.contains("` continues"), "{printed}");
     let experiment = only(directory.path());
     let before = runs(&journal(&experiment));
     assert!(before.last().is_some_and(|(_, ended)| ended.is_some()), "the last run was closed");

@@ -137,15 +137,15 @@ fn too_many_values_are_refused_and_not_computed() {
     let quantiles: Vec<String> = (1..=10_000).map(|n| format!("0.{n:06}")).collect();
     let quantiles = quantiles.join(",");
     refused(home.path(), &format!("summary R --quantiles {quantiles}"), "10000 quantiles are too many", "hint: ");
-    refused(home.path(), &format!("summary R{}", " --gate p50<=1s".repeat(101)), "100 is the limit", "hint: ");
-    refused(home.path(), &format!("compare R S{}", " --gate p50<=+1%".repeat(101)), "100 is the limit", "hint: ");
+    refused(home.path(), &format!("summary R{}", " --gate p50<=1s".repeat(101)), "the limit is 100", "hint: ");
+    refused(home.path(), &format!("compare R S{}", " --gate p50<=+1%".repeat(101)), "the limit is 100", "hint: ");
     let base = |options: &str| format!("kind = \"ping\"\n[base]\n{options}\n[factors]\nsize = [24, 64]\n");
     let many = (0..1_000_000).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
     let tags = (0..3_000).map(|n| format!("\"key{n}=a value of some length\"")).collect::<Vec<_>>().join(",");
     for (text, cause) in [
         (base("count = 1") + &"[[compare]]\nstatistic = \"p50\"\n".repeat(101), "101 comparisons are more than 100"),
         (base(&format!("tag = [{tags}]")), "the options of a condition have"),
-        (format!("kind = \"ping\"\n[factors]\nsize = [{}]\n", &many[..1_000_000]), "and 1000 is the limit"),
+        (format!("kind = \"ping\"\n[factors]\nsize = [{}]\n", &many[..1_000_000]), "the limit is 1000"),
         (base(&format!("quantiles = [{}]", quantiles)), "the options of a condition have"),
     ] {
         fs::write(home.path().join("x.toml"), text).expect("written");

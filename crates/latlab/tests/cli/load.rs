@@ -118,7 +118,7 @@ fn load_none_starts_no_load() {
 fn invalid_loads_are_refused() {
     for (load, printed) in [
         ("cpu=0%", "hint: from `cpu=1%`"),
-        ("cpu=120%", "no more than 100 %"),
+        ("cpu=120%", "at most 100 %"),
         ("cup=80%", "did you mean `cpu`"),
         ("cpu=80%:perod=1ms", "did you mean `period`"),
         ("cpu=80%:cpus=1-0", "goes down"),

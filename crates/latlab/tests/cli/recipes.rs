@@ -242,7 +242,7 @@ fn a_target_that_supports_no_row_is_refused() {
     let printed = Latlab::new().line("run pi-roundtrip 127.0.0.1:9 --quick").failure(3).stderr;
     assert!(printed.contains("left out     load=cpu=80%@both: a load at the peer"), "{printed}");
     assert!(
-        printed.contains("`load=none` is left out") && printed.contains("the experiment has no run that can be used"),
+        printed.contains("`load=none` is skipped") && printed.contains("the experiment has no run that can be used"),
         "{printed}"
     );
 }

@@ -164,7 +164,7 @@ fn a_path_that_only_delays_is_reported_as_late() {
     let shaper = "tbf rate 256kbit burst 5k latency 1s";
     let Some(_inside) = shaped(shaper) else { return };
     // A sender that waits for a CPU offers less than the least rate, which shows nothing of the path: such a search is repeated.
-    let is_late = |ran: &Finished| ran.stderr.contains("arrives in time") && ran.stderr.contains("came late");
+    let is_late = |ran: &Finished| ran.stderr.contains("arrives in time") && ran.stderr.contains("came too late");
     let was_busy = |ran: &Finished| ran.stdout.contains("other processes on this host used");
     let mut searches = (0..5).map(|_| Latlab::new().line("stream --search 0 -d 10s -4 --probe off").failure(3));
     let ran = searches.find(|ran| is_late(ran) || !was_busy(ran)).expect("one of five searches has a CPU in time");

@@ -190,10 +190,7 @@ fn settings_left_by_sigkill_are_restored_by_the_next_command() {
         let ran = after.exits_with_one_of(if next.ends_with("cmd:false") { &[3] } else { &[0, 1] });
         let printed = if next.ends_with("--restore") { &ran.stdout } else { &ran.stderr };
         let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(
-            printed.contains("`governor=performance`") && printed.contains("is `ondemand` again"),
-            "{next}: {printed}"
-        );
+        assert!(printed.contains("`governor=performance`") && printed.contains("to `ondemand`"), "{next}: {printed}");
         host.expect_restored();
         host.latlab("list").stderr(empty()).success();
     }
@@ -215,7 +212,7 @@ fn a_setting_that_cannot_be_restored_is_reported_until_it_is_restored() {
     assert_eq!(ran.json()["findings"][0]["code"], "setting-not-restored");
     host.latlab("list").stderr(contains("cannot be restored to `950000`")).stderr(contains("hint: ")).success();
     host.write(RT, "-1");
-    host.latlab("doctor --restore").stdout(contains("again")).success();
+    host.latlab("doctor --restore").stdout(contains("restored")).success();
     assert_eq!(host.values(), ["ondemand", "0", "950000"]);
 }
 

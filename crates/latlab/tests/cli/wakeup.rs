@@ -214,7 +214,7 @@ fn invalid_wakeup_options_are_refused_before_anything_is_recorded() {
         ("--half", 2, "halve"),
         ("--via sleepy", 2, "clock_nanosleep"),
         ("--cpu 999", 3, "CPUs online"),
-        ("-i 5s -d 1s", 2, "no slot"),
+        ("-i 5s -d 1s", 2, "no wake-up is due"),
     ] {
         let ran = Latlab::new().line(&format!("wakeup {line}")).stderr(contains(word)).failure(code);
         assert!(recordings(ran.directory()).is_empty(), "{line}");

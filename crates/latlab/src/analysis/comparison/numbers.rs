@@ -193,7 +193,7 @@ mod tests {
         assert!(own.runs.len() == 4_000 && facts.lines == 4_000 && facts.effective_n < 400.0, "{facts:?}");
         assert_eq!(facts.outline.expect("numbers").n, 4_000);
         let caveat = dependence_caveat(&groups).expect("dependent lines");
-        assert!(caveat.message.contains("the 4,000 lines of a are worth"), "{caveat:?}");
+        assert!(caveat.message.contains("the 4,000 lines of a count as"), "{caveat:?}");
         assert_eq!(few_lines_caveat(&groups), None);
         let too_dependent = |values: Vec<f64>| {
             let groups = RunGroups::of_numbers(vec![group("a", values), group("b", wave(9))]).expect("two");

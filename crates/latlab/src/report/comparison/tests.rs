@@ -98,7 +98,7 @@ fn explanations_state_the_basis_of_the_verdict() {
     let comparisons = comparisons(&agenda(false));
     let view = ComparisonView::of(&comparisons, &[], ComparisonShowing { explain: true });
     let text = text(&view, Style::PLAIN);
-    assert!(text.contains("30 and 30 runs in 3 common blocks; 10,000 exchanges, drawn, and\n"), "{text}");
+    assert!(text.contains("30 and 30 runs in 3 common blocks; 10,000 random permutations"), "{text}");
     assert!(text.contains("before Holm") && text.contains("by logarithms"), "{text}");
 }
 

@@ -184,7 +184,7 @@ const WRONG: &[(&str, usize, &str, &str)] = &[
         "`pdv` is not a metric of a wakeup",
         "wakeup_latency",
     ),
-    ("kind='ping'\n[[compare]]\nmetric='wakeup_latency'\nstatistic='p50'", 3, "no metric of a ping", "known are"),
+    ("kind='ping'\n[[compare]]\nmetric='wakeup_latency'\nstatistic='p50'", 3, "not a metric of a ping", "known are"),
     ("kind='pign'", 1, "`pign` is not a kind", "did you mean `ping`?"),
     ("kind=3", 1, "not text", "kind"),
     ("kind='ping'\nnmae='x'", 2, "no key `nmae` outside of any table", "did you mean `name`?"),
