@@ -65,9 +65,7 @@ fn recovered_finding(one: &Recovered) -> Finding {
         }
         Restoration::Changed { found } => Finding::note(
             "setting-changed",
-            format!(
-                "{died}, and another process has changed it since: `{place}` remains `{found}`; before it was `{before}`"
-            ),
+            format!("{died}, and `{place}` was changed since ({found}): it stays as it is; before it was `{before}`"),
         ),
         Restoration::Failed { reason } => {
             let page = kept_in.as_ref().map(|page| page.display().to_string()).unwrap_or_default();

@@ -396,7 +396,7 @@ fn setting(fact: &SettingFacts) -> Option<Caveat> {
         Restoration::Changed { found } => Some(Caveat::new(
             Severity::Warning,
             "setting-changed",
-            format!("another process changed `{place}` to `{found}` during the run, which had set `{setting}`"),
+            format!("`{setting}` did not last: `{place}` was changed during the run ({found})"),
             "part of the run may have been measured without this setting",
             format!("latlab left it as found; before the run it was `{before}`"),
         )),
