@@ -44,9 +44,7 @@ build() {
     [ -d "$(rustc --print target-libdir --target "$target")" ] ||
         die "the standard library for $target is missing: rustup target add $target"
     variable="CARGO_TARGET_$(echo "$target" | tr 'a-z-' 'A-Z_')"
-    # Function names stay for backtraces; line tables would triple the size.
-    env CARGO_PROFILE_RELEASE_STRIP=debuginfo \
-        ZIG_TARGET="${target%%-*}-linux-musl" \
+    env ZIG_TARGET="${target%%-*}-linux-musl" \
         "CC_$(echo "$target" | tr - _)=$PWD/scripts/zig_cc" \
         "AR_$(echo "$target" | tr - _)=$PWD/scripts/zig_ar" \
         "${variable}_LINKER=rust-lld" \
