@@ -13,8 +13,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use latlab::facts::{
-    ConnectionFacts, CpuReadings, DdsFacts, HostReadings, HostSample, IntervalCounts, RateSearchFacts, SearchEnding,
-    StageFacts, StreamFacts, StreamInterval, TrialFacts, WakeupFacts, XdpFacts,
+    ConnectionFacts, CounterFacts, CpuReadings, DdsFacts, HostFacts, HostReadings, HostSample, InterruptSource,
+    IntervalCounts, RateSearchFacts, SearchEnding, StageFacts, StreamFacts, StreamInterval, TrialFacts, WakeupFacts,
+    XdpFacts,
 };
 use latlab::plan::Schedule;
 use latlab::plan::{
@@ -44,7 +45,7 @@ fn main() {
     }
     let target = Path::new(&target);
     let finish = |writer: RecordingWriter, log| _ = writer.finish(log, RunEnding::Completed, None).expect("finished");
-    make(target, "finished", runs::manifest("0000000000000010"), |log| runs::fill(log, 0..300), finish);
+    make(target, "finished", with_host(runs::manifest("0000000000000010")), |log| runs::fill(log, 0..300), finish);
     make(target, "closed", closed("00000000000c105e"), fill_closed, finish);
     make(target, "scheduled", scheduled("000000000005c4ed"), fill_scheduled, finish);
     make(target, "tcp", tcp("0000000000007c90"), |log| runs::fill(log, 0..300), finish);
@@ -54,7 +55,13 @@ fn main() {
     make(target, "search", searched("000000000005ea4c"), fill_searched, finish);
     make(target, "wakeup", wakeup("0000000000003a6e"), fill_wakeup, finish);
     let die = |name: &'static str| move |writer, log| leave_behind(target, name, writer, log);
-    make(target, "died", runs::manifest("0000000000000dea"), |log| runs::fill(log, 0..300), die("died"));
+    make(
+        target,
+        "died",
+        before(with_host(runs::manifest("0000000000000dea"))),
+        |log| runs::fill(log, 0..300),
+        die("died"),
+    );
     make(target, "search-died", searched("0000000005ea4dea"), fill_searched, die("search-died"));
     make(target, "stream-died", stream("00000000057e4dea"), fill_stream, die("stream-died"));
 }
@@ -95,6 +102,29 @@ fn make(
     fill(&mut log);
     writer.note_unwritten_samples(&host_log);
     end(writer, log);
+}
+
+/// A run with both ends on one host, whose counters move during the run and whose interrupt 50 ends.
+fn with_host(mut manifest: Manifest) -> Manifest {
+    let facts = |context_switches, interrupts: &[&str]| {
+        let source = |name: &&str| ((*name).to_owned(), InterruptSource { source: "eth".into(), ..Default::default() });
+        let counters = CounterFacts {
+            context_switches: Some(context_switches),
+            interrupts: Some(interrupts.iter().map(source).collect()),
+            ..CounterFacts::default()
+        };
+        HostFacts { kernel: Some("Linux 6.1.0".into()), memory_bytes: Some(1 << 30), counters, ..HostFacts::default() }
+    };
+    manifest.here.before = Some(facts(1_000, &["41", "50"]));
+    manifest.here.after = Some(facts(1_700, &["41"]));
+    manifest.peer = manifest.here.clone();
+    manifest
+}
+
+/// As `manifest` stands before the run.
+fn before(mut manifest: Manifest) -> Manifest {
+    (manifest.here.after, manifest.peer.after) = (None, None);
+    manifest
 }
 
 /// The run of `finished` over a connection.

@@ -129,6 +129,10 @@ fn facts(recording: &Recording) -> Value {
     if let Some(connection) = &manifest.run.connection {
         facts["connection"] = json!(connection);
     }
+    // Since format 1.9 both are differences.
+    if manifest.format.minor >= 9 {
+        facts["hosts"] = json!([&manifest.here, &manifest.peer].map(|end| [&end.before, &end.after]));
+    }
     facts_of_host(recording, &mut facts);
     facts
 }

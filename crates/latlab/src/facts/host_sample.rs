@@ -1,7 +1,7 @@
 //! Samples of a host during a run: counters since its boot, and a few states.
 //!
 //! Counters are stored as the kernel counts them, not as differences, so that a lost sample reduces the resolution but no
-//! sum. Values that cannot be read are null. Columns and units: docs/recording.md, section 5.
+//! sum. Values that cannot be read are null. Columns and units: docs/recording.md, section 6.
 
 use serde::{Deserialize, Serialize};
 

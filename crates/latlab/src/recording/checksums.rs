@@ -1,5 +1,5 @@
 //! CRC-32C (RFC 3720, appendix B.4) of what a recording holds: the column chunks and the footer of each table, and the
-//! manifest itself. Formats: docs/recording.md, section 10.
+//! manifest itself. Formats: docs/recording.md, section 12.
 
 use serde::{Deserialize, Serialize};
 

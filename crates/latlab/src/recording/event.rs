@@ -1,7 +1,7 @@
 //! The events of a run, as the hot loop records them: eight 64-bit words each, one cache line.
 //!
 //! The loop records what happened and when; which answer was late or a duplicate is decided after the run, when events
-//! are joined into rows. Layout of the words: docs/recording.md, section 6.
+//! are joined into rows. Layout of the words: docs/recording.md, section 8.
 
 use crate::facts::{IntervalCounts, StreamEnd, StreamInterval};
 use crate::plan::Via;

@@ -1,5 +1,5 @@
 //! `host.spool`: rows of host samples, appended while the run goes on. The lock of `events.spool` next to it covers this
-//! file too. Since 1.6 each row has a checksum. Bytes: docs/recording.md, section 7.
+//! file too. Since 1.6 each row has a checksum. Bytes: docs/recording.md, section 9.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::Error;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
 use super::checksums::TableChecksums;
 use crate::diagnostics::{Caveat, names_full_disk};
@@ -24,7 +26,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// The version that this latlab writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 8 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 9 };
 
     /// The last version without checksums.
     pub(super) const WITHOUT_CHECKSUMS: FormatVersion = FormatVersion { major: 1, minor: 5 };
@@ -52,7 +54,8 @@ pub enum RunEnding {
 }
 
 /// One end of the path.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(try_from = "StoredEnd")]
 pub struct EndFacts {
     /// The host before the run; null if latlab does not run there.
     pub before: Option<HostFacts>,
@@ -62,6 +65,72 @@ pub struct EndFacts {
     pub clock_start: Option<ClockAnchor>,
     /// The clocks at the end.
     pub clock_end: Option<ClockAnchor>,
+}
+
+/// An end as the manifest has it: facts that are the same before and after the run are stored once.
+#[derive(Serialize, Deserialize)]
+struct StoredEnd {
+    before: Option<HostFacts>,
+    /// All facts after the run, in formats before 1.9.
+    #[serde(skip_serializing)]
+    after: Option<HostFacts>,
+    /// The JSON merge patch (RFC 7396) that makes the facts after the run from those before it; null if the former are
+    /// unknown.
+    changes: Option<Value>,
+    clock_start: Option<ClockAnchor>,
+    clock_end: Option<ClockAnchor>,
+}
+
+impl Serialize for EndFacts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let EndFacts { before, after, clock_start, clock_end } = self.clone();
+        let changes =
+            after.map(|after| Ok(merge_patch(&serde_json::to_value(&before)?, &serde_json::to_value(after)?)));
+        let changes = changes.transpose().map_err(|error: serde_json::Error| S::Error::custom(error))?;
+        StoredEnd { before, after: None, changes, clock_start, clock_end }.serialize(serializer)
+    }
+}
+
+impl TryFrom<StoredEnd> for EndFacts {
+    type Error = serde_json::Error;
+
+    fn try_from(stored: StoredEnd) -> Result<EndFacts, serde_json::Error> {
+        let StoredEnd { before, after, changes, clock_start, clock_end } = stored;
+        let after = match changes {
+            Some(changes) => Some(serde_json::from_value(patched(serde_json::to_value(&before)?, changes))?),
+            None => after,
+        };
+        Ok(EndFacts { before, after, clock_start, clock_end })
+    }
+}
+
+/// The JSON merge patch (RFC 7396) that makes `to` from `from`. It cannot tell a member that is null from one that is absent,
+/// which mean the same in facts.
+fn merge_patch(from: &Value, to: &Value) -> Value {
+    let (Value::Object(from), Value::Object(to)) = (from, to) else { return to.clone() };
+    let gone = from.keys().filter(|name| !to.contains_key(*name)).map(|name| (name.clone(), Value::Null));
+    let differs = |(name, value): &(&String, &Value)| from.get(*name) != Some(*value);
+    let changed = to.iter().filter(differs).map(|(name, value)| {
+        let old = from.get(name).unwrap_or(&Value::Null);
+        (name.clone(), merge_patch(old, value))
+    });
+    gone.chain(changed).collect()
+}
+
+/// `target` after a JSON merge patch (RFC 7396, section 2).
+fn patched(target: Value, patch: Value) -> Value {
+    let Value::Object(patch) = patch else { return patch };
+    let mut members = match target {
+        Value::Object(members) => members,
+        _ => serde_json::Map::new(),
+    };
+    for (name, value) in patch {
+        let old = members.remove(&name).unwrap_or_default();
+        if !value.is_null() {
+            members.insert(name, patched(old, value));
+        }
+    }
+    Value::Object(members)
 }
 
 /// The condition that has the largest payload, in bytes, that crosses the path in one packet.
@@ -262,5 +331,61 @@ impl Manifest {
         (self.rows, self.wakeup_rows, self.interval_rows) = (None, None, None);
         (self.probe_rows, self.host_rows) = (None, None);
         self.checksums.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn merge_patches_are_applied_as_in_the_examples_of_rfc_7396() {
+        for (target, patch, result) in [
+            (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
+            (json!({"a": "b", "b": "c"}), json!({"a": null}), json!({"b": "c"})),
+            (json!({"a": ["b"]}), json!({"a": "c"}), json!({"a": "c"})),
+            (json!({"a": {"b": "c"}}), json!({"a": {"b": "d", "c": null}}), json!({"a": {"b": "d"}})),
+            (json!({"a": [{"b": "c"}]}), json!({"a": [1]}), json!({"a": [1]})),
+            (json!({"a": "foo"}), json!("bar"), json!("bar")),
+            (json!([1, 2]), json!({"a": "b", "c": null}), json!({"a": "b"})),
+            (json!({}), json!({"a": {"bb": {"ccc": null}}}), json!({"a": {"bb": {}}})),
+        ] {
+            assert_eq!(patched(target.clone(), patch.clone()), result, "{target} {patch}");
+            assert_eq!(patched(target.clone(), merge_patch(&target, &result)), result, "{target} {result}");
+        }
+    }
+
+    #[test]
+    fn facts_after_a_run_are_stored_as_changes_and_read_as_they_were() {
+        let facts = |text: &str| serde_json::from_str::<HostFacts>(text).expect("facts");
+        let before = facts(
+            r#"{"kernel": "Linux 6.1", "steal_ticks": 7, "governors": ["powersave"], "load_average": [0.1, 0.2, 0.3],
+            "counters": {"interrupts": {"41": {"source": "eth", "affinity": "0-1", "counts": {"0": 5, "1": 6}},
+            "50": {"source": "disk", "affinity": null, "counts": {"3": 1}}}}, "unknown": {"a": "b", "c": "d"}}"#,
+        );
+        let after = facts(
+            r#"{"kernel": "Linux 6.1", "steal_ticks": 9, "governors": ["performance"], "load_average": [0.1, 0.2, 0.4],
+            "counters": {"interrupts": {"41": {"source": "eth", "affinity": null, "counts": {"0": 5, "1": 60}},
+            "51": {"source": "usb", "affinity": "2", "counts": {"2": 1}}}}, "unknown": {"c": "d"}, "reading_ns": 3}"#,
+        );
+        let known = |facts: &HostFacts| Some(facts.clone());
+        for (before, after) in [
+            (known(&before), known(&after)),
+            (known(&before), known(&before)),
+            (None, known(&after)),
+            (known(&before), None),
+            (None, None),
+        ] {
+            let end = EndFacts { before, after, ..EndFacts::default() };
+            let stored = serde_json::to_value(&end).expect("JSON");
+            assert!(stored.get("after").is_none(), "{stored:#}");
+            assert_eq!(serde_json::from_value::<EndFacts>(stored).expect("reads"), end);
+        }
+        let end = EndFacts { before: Some(before), after: Some(after), ..EndFacts::default() };
+        let changes = &serde_json::to_value(&end).expect("JSON")["changes"];
+        assert_eq!(changes["counters"]["interrupts"]["41"], json!({"affinity": null, "counts": {"1": 60}}));
+        assert!(changes.get("kernel").is_none(), "{changes:#}");
     }
 }

@@ -1,13 +1,15 @@
 //! Reads and replaces `manifest.json` on disk, each time as a whole. Space is reserved for its next version, so that it can
 //! be written on a full disk.
 
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
+use std::ops::Not;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::checksums::{check_seal, seal};
 use super::error::RecordingError;
-use super::manifest::{FormatVersion, Manifest};
+use super::manifest::{EndFacts, FormatVersion, Manifest};
 use crate::platform::{Directory, input_file};
 
 /// The manifest's name in a recording's directory.
@@ -23,10 +25,32 @@ const RESERVE_BYTES: u64 = 64 * 1024;
 /// counters that grow, and for checksums.
 const RESERVE_MANIFESTS: u64 = 3;
 
-/// The part of a manifest that every version can read.
+/// The part of a manifest that every version can read, and whether its `peer` has to be filled in.
 #[derive(Deserialize)]
 struct Versioned {
     format: FormatVersion,
+    #[serde(default)]
+    peer_is_here: bool,
+}
+
+/// A manifest as it is stored: facts of the peer that are those of this end are stored once.
+#[derive(Serialize)]
+struct Stored<'a> {
+    #[serde(flatten)]
+    manifest: Cow<'a, Manifest>,
+    #[serde(skip_serializing_if = "Not::not")]
+    peer_is_here: bool,
+}
+
+impl Stored<'_> {
+    fn of(manifest: &Manifest) -> Stored<'_> {
+        let peer_is_here = manifest.peer == manifest.here && manifest.peer != EndFacts::default();
+        let manifest = match peer_is_here {
+            true => Cow::Owned(Manifest { peer: EndFacts::default(), ..manifest.clone() }),
+            false => Cow::Borrowed(manifest),
+        };
+        Stored { manifest, peer_is_here }
+    }
 }
 
 /// Reads the manifest of the recording in `directory`.
@@ -44,7 +68,8 @@ pub(super) fn read(directory: &Directory) -> Result<Manifest, RecordingError> {
     let damaged = |what: String| RecordingError::damaged(&path, what);
     // A changed manifest of a newer version is damaged too.
     let sealed = check_seal(&bytes).transpose().map_err(damaged)?.is_some();
-    let Versioned { format } = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+    let Versioned { format, peer_is_here } =
+        serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
     if format.major > FormatVersion::CURRENT.major {
         return Err(RecordingError::NewerVersion { path: directory.path().to_owned(), found: format });
     }
@@ -57,6 +82,9 @@ pub(super) fn read(directory: &Directory) -> Result<Manifest, RecordingError> {
         // An older latlab has finished the recording: it keeps the version, and leaves out what it has no place for.
         manifest.format = FormatVersion::WITHOUT_CHECKSUMS;
     }
+    if peer_is_here {
+        manifest.peer = manifest.here.clone();
+    }
     // Older recordings of pings and streams have the priority in the spec only.
     manifest.condition.fifo = manifest.condition.fifo.or(manifest.spec.here.fifo);
     Ok(manifest)
@@ -68,7 +96,7 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
 
 /// Replaces the manifest in one step. Needs no new space after [`reserve`].
 pub(super) fn write(directory: &Directory, manifest: &Manifest) -> io::Result<()> {
-    let json = seal(serde_json::to_vec_pretty(manifest)?);
+    let json = seal(serde_json::to_vec_pretty(&Stored::of(manifest))?);
     // Not truncated: that would free the reserved blocks before they are used.
     let mut file = directory.overwrite_file(NEXT)?;
     file.write_all(&json)?;

@@ -3,7 +3,7 @@
 //! Plain `write`, no fsync: what a killed process wrote stays in the page cache. The file is locked
 //! ([flock(2)](https://man7.org/linux/man-pages/man2/flock.2.html)) while its writer lives; the kernel releases the
 //! lock with the process, so a held lock means a living writer. Since 1.6 checksums of the events are among them.
-//! Bytes: docs/recording.md, section 6.
+//! Bytes: docs/recording.md, section 8.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::harness::{Latlab, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::privileged;
-use crate::store::{manifest, only_recording, recordings};
+use crate::store::{manifest, only_recording, open, recordings};
 
 /// The manifest of a short run.
 fn measured(lab: Latlab) -> Value {
@@ -42,6 +42,22 @@ fn the_manifest_of_a_local_run_has_the_facts_of_the_host_before_and_after() {
     assert!(switched(after) > switched(before));
     assert!(after["monotonic_ns"].as_i64() > before["monotonic_ns"].as_i64());
     assert_eq!(&manifest["peer"]["before"], before, "both ends are one host");
+}
+
+#[test]
+fn facts_that_do_not_change_during_a_run_are_stored_once() {
+    let ran = Latlab::new().line("ping -n 200 --warmup 0 -q").stderr(warnings_at_most()).success();
+    let path = only_recording(ran.directory());
+    let stored: Value = serde_json::from_slice(&fs::read(path.join("manifest.json")).expect("one")).expect("JSON");
+    let (here, peer) = (&stored["here"], &stored["peer"]);
+    assert!(here["before"]["kernel"].is_string() && here["changes"]["kernel"].is_null(), "{here:#}");
+    assert!(here["changes"]["counters"]["context_switches"].is_u64(), "{here:#}");
+    assert_eq!((&stored["peer_is_here"], peer["before"].is_null()), (&true.into(), true), "{peer:#}");
+    let (recording, _) = open(&path);
+    let after = recording.here.after.as_ref().expect("read after the run");
+    assert_eq!(after.kernel.as_deref(), here["before"]["kernel"].as_str());
+    assert_eq!(after.counters.context_switches, here["changes"]["counters"]["context_switches"].as_u64());
+    assert_eq!(recording.peer, recording.here);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use latlab::diagnostics::Explain;
 use latlab::probe::{Phase, ProbeRecord};
-use latlab::recording::manifest::Manifest;
+use latlab::recording::manifest::{EndFacts, Manifest};
 use latlab::recording::{ProbeColumn, Recording};
 use serde_json::Value;
 
@@ -36,10 +36,18 @@ pub(crate) fn only_recording(directory: &Path) -> PathBuf {
     all.remove(0)
 }
 
-/// The manifest of `recording` as plain JSON.
+/// The manifest of `recording` as plain JSON, with all facts of both hosts `before` and `after` the run.
 pub(crate) fn manifest(recording: &Path) -> Value {
     let text = fs::read_to_string(recording.join("manifest.json")).expect("every recording has one");
-    serde_json::from_str(&text).expect("it is JSON")
+    let mut manifest: Value = serde_json::from_str(&text).expect("it is JSON");
+    if manifest["peer_is_here"] == true {
+        manifest["peer"] = manifest["here"].clone();
+    }
+    for end in ["here", "peer"] {
+        let facts: EndFacts = serde_json::from_value(manifest[end].clone()).expect("facts of an end");
+        manifest[end]["after"] = serde_json::to_value(facts.after).expect("JSON");
+    }
+    manifest
 }
 
 /// The manifest and the rows of `recording`.

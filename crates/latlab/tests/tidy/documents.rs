@@ -1,4 +1,4 @@
-//! Documents: links lead somewhere, decisions have a status and are indexed, no machine shows through.
+//! Documents: links lead somewhere, rows are in tables, decisions have a status and are indexed, no machine shows through.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -93,6 +93,21 @@ fn record_breaches(name: &str, text: &str, index: &str) -> Vec<Breach> {
     breaches
 }
 
+/// Rows of the document at `path` that a reader sees as text, or with cells beyond the header's.
+fn stray_rows(path: &str, text: &str) -> Vec<Breach> {
+    let rows: Vec<(usize, &str)> = prose(text).filter(|(_, line)| line.starts_with('|')).collect();
+    let cells = |row: &str| row.replace("\\|", "").matches('|').count();
+    let tables = rows.chunk_by(|one, next| one.0 + 1 == next.0);
+    let strays = tables.flat_map(|table| match table {
+        [header, separator, rows @ ..] if separator.1.starts_with("| ---") => {
+            let of_header = cells(header.1);
+            rows.iter().filter(|row| cells(row.1) != of_header).copied().collect()
+        }
+        rows => rows.to_vec(),
+    });
+    strays.map(|(line, row)| format!("{path}:{line}: a row outside of its table: {row}")).collect()
+}
+
 fn is_record(name: &str) -> bool {
     name.len() > 5 && name.as_bytes()[..4].iter().all(u8::is_ascii_digit) && name.as_bytes()[4] == b'-'
 }
@@ -112,6 +127,12 @@ fn links_lead_somewhere() {
     let documents = repository::files("", &[".md"]);
     assert!(documents.len() > 6, "only {documents:?}");
     expect_none(documents.iter().flat_map(|path| broken_links(path, &repository::read(path), read)).collect());
+}
+
+#[test]
+fn rows_are_in_their_tables() {
+    let documents = repository::files("", &[".md"]);
+    expect_none(documents.iter().flat_map(|path| stray_rows(path, &repository::read(path))).collect());
 }
 
 #[test]
@@ -141,6 +162,14 @@ fn broken_links_are_seen() {
     let breaches = broken_links("docs/x.md", text, read);
     assert_eq!(breaches.len(), 2, "{breaches:?}");
     assert_eq!(beside("docs/design/x.md", "../../README.md"), "README.md");
+}
+
+#[test]
+fn a_row_outside_of_its_table_is_seen() {
+    let table = "| a | b |\n| --- | --- |\n| c | d \\| e |\n";
+    assert!(stray_rows("x.md", &format!("{table}\n```\n| f |\n```\n")).is_empty());
+    let stray = stray_rows("x.md", &format!("{table}| f | g | h |\n\n| i | j |\n"));
+    assert_eq!(stray.len(), 2, "{stray:?}");
 }
 
 #[test]

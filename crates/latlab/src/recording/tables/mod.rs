@@ -1,7 +1,7 @@
 //! The Parquet tables of a recording: one file per table over a common encoder and decoder.
 //!
 //! `column` has types and values of columns, `encode` and `decode` write and read any table, `file` checks what is read
-//! before it is decoded, and each of the other files has the columns of its table. Tables, columns and encodings: docs/recording.md, sections 3 to 5 and 8.
+//! before it is decoded, and each of the other files has the columns of its table. Tables, columns and encodings: docs/recording.md, sections 3 to 6.
 
 pub(super) mod column;
 pub(super) mod decode;
