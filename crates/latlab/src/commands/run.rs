@@ -95,11 +95,14 @@ struct SettledExperiment {
 
 impl SettledExperiment {
     fn plan<'a>(&'a self, state: Option<&ExperimentState>, with_order: bool) -> ExperimentPlan<'a> {
+        let begun_as = state.and_then(|state| state.recipe.as_ref());
+        let facts = begun_as.or_else(|| self.source.origin.as_ref()?.recipe.as_ref());
         ExperimentPlan {
             experiment: &self.job.experiment,
             impossible: &self.job.impossible,
             done: state.map_or(0, ExperimentState::runs_done),
             with_order,
+            published: facts.and_then(|facts| recipe::find(&facts.name)?.published),
             directory: self.source.directory.as_deref(),
         }
     }

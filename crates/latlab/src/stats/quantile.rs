@@ -65,6 +65,11 @@ pub(super) fn is_supported(q: f64, effective_n: f64) -> bool {
     effective_n * q.min(1.0 - q) >= SUPPORT_MIN * (1.0 - 1e-9)
 }
 
+/// The fewest independent observations that support quantile `q`.
+pub fn observations_needed(q: f64) -> u64 {
+    (SUPPORT_MIN / q.min(1.0 - q) * (1.0 - 1e-9)).ceil() as u64
+}
+
 /// Ranks, from 0, of order statistics that bound a quantile of the population.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RankBounds {

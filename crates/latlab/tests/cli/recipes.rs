@@ -63,6 +63,26 @@ fn every_recipe_is_planned_for_a_minute_with_quick() {
 }
 
 #[test]
+fn every_recipe_is_planned_for_half_an_hour_and_says_which_quantiles_are_bounds() {
+    let list = Latlab::new().line("recipes").success().stdout;
+    for name in list.lines().filter_map(|line| line.split_whitespace().next()) {
+        let plan = Latlab::new().args(["run", name, "--dry-run"]).success().stdout;
+        // `expected     about 27 min; about 1.7 MB`
+        let planned = plan.lines().find_map(|line| line.strip_prefix("expected")?.trim().strip_prefix("about "));
+        let minutes = planned.and_then(|planned| planned.split_once(" min")?.0.parse::<u64>().ok());
+        assert!(minutes.is_some_and(|minutes| (1..=30).contains(&minutes)), "{name}:\n{plan}");
+    }
+    let words = |line: &str| {
+        let plan = Latlab::new().line(line).success().stdout;
+        plan.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let plan = words("run pi-udp-load --dry-run");
+    assert!(plan.contains("quantiles 14,000 probes a run are too few for p99.99 (100,000): "), "{plan}");
+    let plan = words("run pi-udp-load --full --dry-run");
+    assert!(!plan.contains("too few"), "{plan}");
+}
+
+#[test]
 fn pi_udp_load_is_reported_with_its_publication() {
     let _loopback = loopback_queue();
     let (printed, document) = quick("pi-udp-load");

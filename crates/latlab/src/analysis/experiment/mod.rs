@@ -18,8 +18,8 @@ pub use contrasts::{Rehearsal, rehearsal};
 pub(crate) use cost::RemainingTime;
 pub use cost::{ExperimentCost, experiment_cost};
 pub use published::{
-    BlockMedian, ColumnFigure, MeasuredRow, PublishedResults, RunSpread, RunsByRow, SpreadCell, median_of_runs,
-    unmeasured_reason,
+    BlockMedian, ColumnFigure, MeasuredRow, PublishedResults, RunSpread, RunsByRow, ShortRuns, SpreadCell,
+    median_of_runs, short_runs, unmeasured_reason,
 };
 pub use remedies::{Gain, GainVerdict, RemedyGains, gains};
 pub use report::ExperimentReport;

@@ -6,10 +6,10 @@ use crate::analysis::Summary;
 use crate::analysis::comparison::{ObservedRun, RunGroups, boots_needed};
 use crate::facts::{ExcludedCondition, XdpEnds};
 use crate::plan::defaults::{CONFIDENCE, CONFIDENCE_PERCENT, MINISTAT_VALUES_MIN};
-use crate::plan::{Experiment, Factors};
+use crate::plan::{Experiment, Factors, RunSpec};
 use crate::recipe::{Column, FiguresOf, Published, PublishedRow};
 use crate::stats::MinistatTest;
-use crate::stats::{BoxPlot, Description, MeanDifference, Outline, between_blocks};
+use crate::stats::{BoxPlot, Description, MeanDifference, Outline, between_blocks, observations_needed};
 
 /// The figure of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -198,6 +198,44 @@ fn excluded_level<'a>(
         let is_possible = experiment.conditions.iter().any(|one| has(&one.factors) && is_left(&one.factors));
         excluded.iter().find(|condition| !is_possible && has(&condition.factors))
     })
+}
+
+/// Quantiles in the columns of a publication for which the runs of an experiment are too short.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShortRuns {
+    /// Probes or wake-ups of its shortest run.
+    pub singletons: u64,
+    /// Quantiles that so many do not support.
+    pub unsupported: Vec<f64>,
+    /// Quantiles that they support unless they depend on each other.
+    pub doubtful: Vec<f64>,
+}
+
+/// So many times the observations that support a quantile do so under usual dependence: with a tenth of them counting.
+const DEPENDENCE: u64 = 10;
+
+/// The quantiles of `published` that the runs of `experiment` do not support; `None` if there are none, or if the length of
+/// its runs is not known.
+pub fn short_runs(experiment: &Experiment, published: &Published) -> Option<ShortRuns> {
+    let runs = experiment.conditions.iter().flat_map(|condition| &condition.plan.runs);
+    let singletons = runs.filter_map(singletons_at_most).min()?;
+    let quantiles = || published.columns.iter().filter_map(|column| column.quantile());
+    let is_unsupported = |q: &f64| singletons < observations_needed(*q);
+    let unsupported: Vec<f64> = quantiles().filter(is_unsupported).collect();
+    let is_doubtful = |q: &f64| !is_unsupported(q) && singletons < DEPENDENCE * observations_needed(*q);
+    let is_of_singletons = published.figures_of == FiguresOf::Singletons;
+    (is_of_singletons && !unsupported.is_empty()).then(|| ShortRuns {
+        singletons,
+        unsupported,
+        doubtful: quantiles().filter(is_doubtful).collect(),
+    })
+}
+
+/// Probes or wake-ups that `run` measures unless it is interrupted; `None` if that depends on what it measures.
+fn singletons_at_most(run: &RunSpec) -> Option<u64> {
+    let interval = run.schedule().interval().filter(|interval| interval.0 > 0);
+    let in_time = run.stop.duration_ns.zip(interval).map(|(duration, interval)| (duration.0 / interval.0) as u64);
+    run.stop.count.into_iter().chain(in_time).min()
 }
 
 /// The runs of a recipe by the rows of its publication, whose figures are over runs.

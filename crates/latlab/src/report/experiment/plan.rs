@@ -4,14 +4,15 @@
 use std::path::Path;
 
 use super::published::publication;
-use crate::analysis::experiment::{ExperimentCost, Rehearsal, experiment_cost, rehearsal};
+use crate::analysis::experiment::{ExperimentCost, Rehearsal, ShortRuns, experiment_cost, rehearsal, short_runs};
 use crate::facts::ExcludedCondition;
 use crate::plan::{BetweenBlocks, Design, Experiment, RunOrder, RunsRule, condition_words};
-use crate::recipe::Recipe;
+use crate::recipe::{Published, Recipe};
 use crate::report::heading::planned_heading;
 use crate::report::text::{Style, width, wrap};
+use crate::stats::observations_needed;
 use crate::units::Nanos;
-use crate::units::human::{about, grouped, span, typed_percent};
+use crate::units::human::{about, grouped, quantile, span, typed_percent};
 
 /// An experiment before it begins or continues.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,8 @@ pub struct ExperimentPlan<'a> {
     pub done: u64,
     /// Whether the order of each block is shown.
     pub with_order: bool,
+    /// The publication that its report repeats.
+    pub published: Option<&'static Published>,
     /// The directory, once it has begun.
     pub directory: Option<&'a Path>,
 }
@@ -52,6 +55,9 @@ pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
     push(&mut lines, "runs", &runs_line(plan), style);
     if let Some(rehearsal) = rehearsal(plan.experiment) {
         push(&mut lines, "verdicts", &without_verdicts(rehearsal), style);
+    }
+    if let Some(short) = plan.published.and_then(|published| short_runs(plan.experiment, published)) {
+        push(&mut lines, "quantiles", &lower_bounds(&short, plan.experiment.kind.rows()), style);
     }
     push(&mut lines, "order", &order(design), style);
     for block in 1..=design.blocks_at_most().min(if plan.with_order { BLOCKS_SHOWN } else { 0 }) {
@@ -104,6 +110,18 @@ fn without_verdicts(Rehearsal { runs, comparisons, runs_needed }: Rehearsal) -> 
     let comparisons = if comparisons == 1 { "its comparison".into() } else { format!("its {comparisons} comparisons") };
     let needed = runs_needed.map(|runs| format!("; {runs} could")).unwrap_or_default();
     format!("a rehearsal: {runs} per condition and block cannot decide {comparisons}, whatever their values{needed}")
+}
+
+/// The quantiles that the report shows as bounds, each with the number of `rows` that would support it.
+fn lower_bounds(ShortRuns { singletons, unsupported, doubtful }: &ShortRuns, rows: &str) -> String {
+    let needed = |q: &f64| format!("{} ({})", quantile(*q), grouped(observations_needed(*q)));
+    let unsupported = unsupported.iter().map(needed).collect::<Vec<_>>().join(", ");
+    let doubtful = doubtful.iter().map(|q| quantile(*q)).collect::<Vec<_>>().join(", ");
+    let also = match doubtful.as_str() {
+        "" => String::new(),
+        doubtful => format!(", and so is {doubtful} if delays depend on each other, as under load"),
+    };
+    format!("{} {rows} a run are too few for {unsupported}: shown as a lower bound{also}", grouped(*singletons))
 }
 
 fn order(design: &Design) -> String {
@@ -236,6 +254,7 @@ mod tests {
             impossible: &job.impossible,
             done: 4,
             with_order: true,
+            published: None,
             directory: None,
         };
         let text = plan(&view, Style::PLAIN);
@@ -254,6 +273,27 @@ mod tests {
         (view.with_order, view.directory) = (false, Some(Path::new("d")));
         let text = plan(&view, Style::PLAIN);
         assert!(text.ends_with("\ndirectory    d\n") && !text.contains("block 1"), "{text}");
+    }
+
+    #[test]
+    fn a_plan_names_quantiles_of_the_publication_that_its_runs_do_not_support() {
+        let published = crate::recipe::find("pi-udp-load").and_then(|recipe| recipe.published);
+        let shown = |base: &str| {
+            let job = settle(&format!("name='x'\nkind='ping'\n[base]\n{base}\n[factors]\nload=['none','cpu=80%']\n"));
+            let (experiment, impossible) = (&job.experiment, job.impossible.as_slice());
+            let view =
+                ExperimentPlan { experiment, impossible, done: 0, with_order: false, published, directory: None };
+            let text = plan(&view, Style::PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
+            text.split_once("quantiles ").map(|(_, rest)| rest.split(" order ").next().unwrap_or_default().to_owned())
+        };
+        let expected = "14,000 probes a run are too few for p99.99 (100,000): shown as a lower bound, and so is p99.9 if \
+                        delays depend on each other, as under load";
+        assert_eq!(shown("count=14_000").as_deref(), Some(expected));
+        assert_eq!(shown("interval='1ms'\nduration='14s'").as_deref(), Some(expected));
+        let expected =
+            "500 probes a run are too few for p99 (1,000), p99.9 (10,000), p99.99 (100,000): shown as a lower bound";
+        assert_eq!(shown("interval='1ms'\nduration='14s'\ncount=500").as_deref(), Some(expected));
+        assert_eq!((shown("count=100_000"), shown("duration='1s'")), (None, None), "enough, and not known");
     }
 
     #[test]
