@@ -129,16 +129,16 @@ fn facts(recording: &Recording) -> Value {
     if let Some(connection) = &manifest.run.connection {
         facts["connection"] = json!(connection);
     }
-    // Since format 1.9 both are differences.
-    if manifest.format.minor >= 9 {
-        facts["hosts"] = json!([&manifest.here, &manifest.peer].map(|end| [&end.before, &end.after]));
-    }
     facts_of_host(recording, &mut facts);
     facts
 }
 
-/// Adds facts of the host samples, which format 1.0 does not have.
+/// Adds facts of the host samples, which format 1.0 does not have, and those of the hosts, which 1.9 stores once.
 fn facts_of_host(recording: &Recording, facts: &mut Value) {
+    let manifest = recording.manifest();
+    if manifest.format.minor >= 9 {
+        facts["hosts"] = json!([&manifest.here, &manifest.peer].map(|end| [&end.before, &end.after]));
+    }
     let samples: Vec<_> = recording.host_samples().expect("open").map(|sample| sample.expect("reads").1).collect();
     if !samples.is_empty() {
         let cpus = || samples.iter().flat_map(|sample| &sample.cpus);

@@ -104,8 +104,8 @@ impl TryFrom<StoredEnd> for EndFacts {
     }
 }
 
-/// The JSON merge patch (RFC 7396) that makes `to` from `from`. It cannot tell a member that is null from one that is absent,
-/// which mean the same in facts.
+/// The JSON merge patch (RFC 7396) that makes `to` from `from`. A member that is null becomes absent, which means the same
+/// in facts.
 fn merge_patch(from: &Value, to: &Value) -> Value {
     let (Value::Object(from), Value::Object(to)) = (from, to) else { return to.clone() };
     let gone = from.keys().filter(|name| !to.contains_key(*name)).map(|name| (name.clone(), Value::Null));
