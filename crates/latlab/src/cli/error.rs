@@ -3,6 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::diagnostics::Failure;
+use crate::units::human::nearest;
 
 /// Names reserved for later versions, so that they are not reported as misspelled.
 const LATER: [&str; 7] = ["--live", "--stamps", "--offload", "explain", "report", "import", "export"];
@@ -20,12 +21,9 @@ pub fn of(error: &clap::Error) -> Failure {
                 .hint("start with `latlab ping`; `latlab --help` lists all commands")
         }
         ErrorKind::InvalidValue => bad_value(context),
+        ErrorKind::TooManyValues => unwanted_value(context),
         ErrorKind::ArgumentConflict => conflict(context),
-        ErrorKind::MissingRequiredArgument => {
-            let missing: Vec<_> = context.all(ContextKind::InvalidArg).into_iter().map(bare).collect();
-            let missing = missing.join("` and `");
-            Failure::request(format!("`{missing}` is missing")).hint(context.see_help())
-        }
+        ErrorKind::MissingRequiredArgument => missing(context),
         _ => other(context),
     }
 }
@@ -41,10 +39,27 @@ fn unknown_argument(context: Context) -> Failure {
     } else {
         Failure::request(format!("there is one argument too many: `{typed}`"))
     };
-    match context.one(ContextKind::SuggestedArg) {
-        "" => failure.hint(context.see_help()),
-        meant => failure.hint(format!("did you mean `{meant}`? {}", context.see_help())),
+    match name.strip_prefix("--").and_then(|name| option_meant(name, &context.command())) {
+        None => failure.hint(context.see_help()),
+        Some(meant) => failure.hint(format!("{meant} {}", context.see_help())),
     }
+}
+
+/// The commands that have the option `name`, which `command` lacks; else the option of `command` with a similar name.
+fn option_meant(name: &str, command: &str) -> Option<String> {
+    let definition = super::definition();
+    let shown = || definition.get_subcommands().filter(|command| !command.is_hide_set());
+    let others: Vec<_> = shown().filter(|command| long_options(command).contains(&name)).collect();
+    if !others.is_empty() {
+        let names: Vec<_> = others.iter().map(|command| format!("`latlab {}`", command.get_name())).collect();
+        return Some(format!("it is an option of {};", names.join(", ")));
+    }
+    let own = definition.find_subcommand(command).map(long_options).unwrap_or_default();
+    nearest(name, &own).map(|meant| format!("did you mean `--{meant}`?"))
+}
+
+fn long_options(command: &clap::Command) -> Vec<&str> {
+    command.get_arguments().filter(|option| !option.is_hide_set()).filter_map(clap::Arg::get_long).collect()
 }
 
 fn unknown_command(context: Context) -> Failure {
@@ -52,11 +67,31 @@ fn unknown_command(context: Context) -> Failure {
     if LATER.contains(&typed) {
         return later(&format!("command `{typed}`"), context);
     }
-    let failure = Failure::request(format!("there is no command `{typed}`"));
-    match context.all(ContextKind::SuggestedSubcommand).first() {
-        None => failure.hint("`latlab --help` lists all commands"),
-        Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
+    let definition = super::definition();
+    let shown = definition.get_subcommands().filter(|command| !command.is_hide_set());
+    let names: Vec<_> = shown.map(clap::Command::get_name).collect();
+    let meant = nearest(typed, &names).map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+    let hint = format!("{meant}`latlab --help` lists all commands");
+    Failure::request(format!("there is no command `{typed}`")).hint(hint)
+}
+
+/// An argument that the command cannot do without, or the option that another one needs.
+fn missing(context: Context) -> Failure {
+    let missing = context.all(ContextKind::InvalidArg);
+    let names: Vec<_> = missing.iter().map(|argument| bare(argument)).collect();
+    let failure = Failure::request(format!("`{}` is missing", names.join("` and `")));
+    match missing.first() {
+        Some(option) if option.starts_with('-') => {
+            failure.hint(format!("add `{option}`, which another option needs; {}", context.see_help()))
+        }
+        _ => failure.hint(format!("such as `{}`; {}", context.usage(), context.see_help())),
     }
+}
+
+/// A value for an option that takes none.
+fn unwanted_value(context: Context) -> Failure {
+    let (option, value) = (context.option(), context.one(ContextKind::InvalidValue));
+    Failure::request(format!("`{option}` takes no value, and `{value}` was given")).hint(format!("write it `{option}`"))
 }
 
 fn later(what: &str, context: Context) -> Failure {
@@ -70,6 +105,7 @@ fn bad_value(context: Context) -> Failure {
     let values = context.all(ContextKind::ValidValue);
     let choice = match values.as_slice() {
         [] => format!("write `{}`", context.one(ContextKind::InvalidArg)),
+        [only] => format!("write `{option} {only}`"),
         values => format!("one of `{}`", values.join("`, `")),
     };
     let failure = match context.one(ContextKind::InvalidValue) {
@@ -77,8 +113,8 @@ fn bad_value(context: Context) -> Failure {
         typed => Failure::request(format!("`{option}` cannot be `{typed}`")),
     };
     match context.one(ContextKind::SuggestedValue) {
-        "" => failure.hint(choice),
-        meant => failure.hint(format!("did you mean `{meant}`? {choice}")),
+        meant if values.len() > 1 && !meant.is_empty() => failure.hint(format!("did you mean `{meant}`? {choice}")),
+        _ => failure.hint(choice),
     }
 }
 
@@ -120,16 +156,28 @@ impl<'a> Context<'a> {
         bare(self.one(ContextKind::InvalidArg))
     }
 
-    /// Refers to the help page of the command, which is the first part of clap's usage line.
-    fn see_help(self) -> String {
+    /// clap's usage line without its title.
+    fn usage(self) -> String {
         let usage = match self.0.get(ContextKind::Usage) {
             Some(ContextValue::StyledStr(usage)) => usage.to_string(),
             _ => String::new(),
         };
-        let words = usage.split_whitespace().skip_while(|word| *word != "latlab");
-        let command: Vec<_> = words.take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase())).collect();
-        let command = if command.is_empty() { "latlab".to_owned() } else { command.join(" ") };
-        format!("`{command} --help` lists what there is")
+        usage.split_whitespace().skip_while(|word| *word != "latlab").collect::<Vec<_>>().join(" ")
+    }
+
+    /// The name of the command, which is the second word of the usage line; empty before a command.
+    fn command(self) -> String {
+        let usage = self.usage();
+        let second = usage.split(' ').nth(1).filter(|word| word.starts_with(|c: char| c.is_ascii_lowercase()));
+        second.unwrap_or_default().to_owned()
+    }
+
+    /// Refers to the help page of the command.
+    fn see_help(self) -> String {
+        match self.command().as_str() {
+            "" => "`latlab --help` lists all commands".into(),
+            command => format!("`latlab {command} --help` lists its options"),
+        }
     }
 }
 
@@ -158,6 +206,24 @@ mod tests {
             ("latlab ping --live", "the option `--live` is not in this version", "latlab ping --help"),
             ("latlab ping -x", "there is no option `-x`", "latlab ping --help"),
             ("latlab ping a b", "there is one argument too many: `b`", "latlab ping --help"),
+            (
+                "latlab stream --interval 1ms",
+                "there is no option `--interval`",
+                "`latlab ping`, `latlab wakeup`; `latlab stream",
+            ),
+            ("latlab ping --no-such-option", "there is no option `--no-such-option`", "`latlab ping --help` lists"),
+            (
+                "latlab wakeup --relative=yes",
+                "`--relative` takes no value, and `yes` was given",
+                "write it `--relative`",
+            ),
+            ("latlab stream --like iperf", "`--like` cannot be `iperf`", "write it `--like netperf-udp-stream`"),
+            ("latlab ping --gate-strict", "`--gate` is missing", "add `--gate <CONDITION>`, which"),
+            (
+                "latlab summary --json",
+                "`REC` is missing",
+                "such as `latlab summary --json <REC>...`; `latlab summary --help`",
+            ),
             ("latlab ping --wait spinn", "`--wait` cannot be `spinn`", "did you mean `spin`? one of `block`, `spin`"),
             ("latlab ping --wait 5", "`--wait` cannot be `5`", "one of `block`, `spin`, `busy-poll`"),
             ("latlab ping --wait", "`--wait` needs a value", "one of `block`"),

@@ -172,8 +172,12 @@ fn request_of_numbers(job: &VerdictJob, gates: &[ChangeGate]) -> Result<Comparis
         Some((option, _)) => Err(RequestError::OutOfPlace {
             option,
             with: "files of numbers".into(),
-            cause: "each line is one observation, without statistics, factors or deadline",
-            hint: "omit it; a gate on numbers is `--gate 'value <= +5%'`",
+            cause: "each line is one observation: only its value is known",
+            hint: match option {
+                "--gate" => "gate on the value: `--gate 'value <= +5%'`",
+                "--by" => "leave it out: each file is a group",
+                _ => "leave it out: the values themselves are compared",
+            },
         }
         .into()),
     }

@@ -154,7 +154,9 @@ fn matched(NamedGlob { name, glob }: &NamedGlob) -> Result<Vec<PathBuf>, Failure
         ))
     })?;
     match paths.as_slice() {
-        [] => Err(failure().because("nothing matches").hint(format!("`ls -d {glob}` shows what does"))),
+        [] => Err(failure()
+            .because("nothing matches")
+            .hint("see its directory; in quotes the shell leaves the pattern to latlab")),
         _ => Ok(paths),
     }
 }

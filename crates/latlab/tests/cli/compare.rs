@@ -75,7 +75,7 @@ fn a_gate_ends_with_1_if_the_whole_interval_lies_beyond_it() {
 
 #[test]
 fn contradictory_requests_are_refused_with_a_hint() {
-    for (args, cause) in [
+    for (args, words) in [
         ("before", "there is only one"),
         ("before after --statistic p99", "each line is one observation"),
         ("before after --by load", "each line is one observation"),
@@ -86,7 +86,7 @@ fn contradictory_requests_are_refused_with_a_hint() {
         ("before nothing-here", "nothing-here"),
         ("before .", "files with files"),
     ] {
-        files(args).stdout(empty()).stderr(contains(cause)).stderr(contains("hint: ")).failure(2);
+        files(args).stdout(empty()).stderr(contains(words)).stderr(contains("hint: ")).failure(2);
     }
     let rough = Latlab::new().file("a", "1\n2\nNaN\n").file("b", "1\n2\n3\n").line("compare a b");
     rough.stdout(empty()).stderr(contains("`NaN`")).failure(2);

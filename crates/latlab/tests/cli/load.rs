@@ -121,7 +121,7 @@ fn invalid_loads_are_refused() {
         ("cpu=120%", "at most 100 %"),
         ("cup=80%", "did you mean `cpu`"),
         ("cpu=80%:perod=1ms", "did you mean `period`"),
-        ("cpu=80%:cpus=1-0", "goes down"),
+        ("cpu=80%:cpus=1-0", "descending order"),
         ("heaters=0", "hint: from 1 to 256"),
         ("mem=2", "the unit is missing"),
         // The kernel refuses this one.

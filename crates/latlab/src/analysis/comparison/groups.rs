@@ -140,7 +140,10 @@ impl Explain for GroupingError {
         match self {
             GroupingError::NoFactor { factor, known } => failure
                 .because(format!("no run has it; what varied or was set is {}", names(known)))
-                .hint(nearest_or(factor, known, "name one of these, or groups by `--group NAME=GLOB`")),
+                .hint(match known.iter().find(|known| known.split_once(':').is_some_and(|(_, name)| name == factor)) {
+                    Some(prefixed) => format!("write it `--by {prefixed}`"),
+                    None => nearest_or(factor, known, "name one of these, or groups by `--group NAME=GLOB`"),
+                }),
             GroupingError::NoBaseline { name, known } => failure
                 .because(format!("the groups are {}", names(known)))
                 .hint(nearest_or(name, known, "name one of these")),

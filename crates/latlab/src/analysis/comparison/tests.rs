@@ -424,6 +424,8 @@ fn unknown_and_constant_factors_are_refused_with_a_hint() {
     );
     let unknown = RunGroups::by("tag:buidl", runs.clone()).expect_err("no such tag");
     assert!(unknown.explain().hint.is_some_and(|hint| hint.contains("`tag:build`")), "{unknown:?}");
+    let bare = RunGroups::by("build", runs.clone()).expect_err("a tag is named with its prefix");
+    assert_eq!(bare.explain().hint.as_deref(), Some("write it `--by tag:build`"));
     assert!(
         unknown.explain().cause.is_some_and(|cause| cause.contains("is tag:build, ")),
         "what varied first: {unknown:?}"

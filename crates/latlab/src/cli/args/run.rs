@@ -16,7 +16,7 @@ pub struct RunArgs {
     /// DIR: goes on with that one; one that is finished is only reported.
     #[arg(value_name = "FILE|RECIPE|DIR", verbatim_doc_comment)]
     pub what: PathBuf,
-    /// Of a recipe: measure against TARGET, as `latlab ping` does [default: local, of udp-loopback-matrix lab]
+    /// Of a recipe: measure against TARGET, as `latlab ping` does [default: local; of udp-loopback-matrix: lab]
     #[arg(value_name = "TARGET", conflicts_with = "to_target")]
     pub target: Option<String>,
     /// How much of it.
@@ -56,7 +56,7 @@ pub enum ReportFormat {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Of a recipe")]
 pub struct AmountArgs {
-    /// The same as the second argument [default: local, of udp-loopback-matrix lab]
+    /// The same as the second argument [default: local; of udp-loopback-matrix: lab]
     #[arg(long = "target", value_name = "TARGET", hide_short_help = true)]
     pub to_target: Option<String>,
     /// Done within a minute [default: within half an hour]
@@ -96,13 +96,14 @@ pub struct ResumeArgs {
 
 /// `latlab recipes`.
 #[derive(Clone, Debug, Args)]
+#[command(override_usage = "latlab recipes [OPTIONS] [[show] NAME]")]
 pub struct RecipesArgs {
-    /// show NAME: its file, the published figures, the lesson [default: list them all]
-    #[arg(value_name = "show", requires = "name", value_parser = ["show"], hide_possible_values = true)]
-    pub show: Option<String>,
-    /// The recipe to show
+    /// Show recipe NAME: its file, the published figures, the lesson [default: list all recipes]
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
+    /// The name, if the first word is `show`.
+    #[arg(value_name = "NAME", hide = true)]
+    pub name_after_show: Option<String>,
     /// Fill in TARGET [default: that of `latlab run`]
     #[arg(long, value_name = "TARGET", help_heading = "Of a recipe")]
     pub target: Option<String>,

@@ -11,7 +11,8 @@ use crate::units::human::{self, NetworkRate, ParseError, nearest};
 const OPTION: &str = "--load";
 /// Keys without a value.
 const FLAGS: [&str; 2] = ["wire", "spin"];
-const KINDS: [&str; 5] = ["cpu", "heaters", "mem", "net", "none"];
+/// The kinds of loads as typed.
+pub const LOAD_KINDS: [&str; 5] = ["cpu", "heaters", "mem", "net", "none"];
 
 pub(super) fn loads(typed: &LoadArgs, target: &Target) -> Result<Vec<LoadSpec>, RequestError> {
     let nothing = typed.load.iter().any(|load| load == "none");
@@ -35,7 +36,7 @@ fn read(typed: &str, target: &Target) -> Result<LoadSpec, RequestError> {
         "net" => net(&parts)?,
         "none" => return Err(parts.refuse("`none` takes no value", "`--load none`")),
         unknown => {
-            return Err(parts.refuse(format!("`{unknown}` is not a kind of load"), meant(unknown, &KINDS, FORMS)));
+            return Err(parts.refuse(format!("`{unknown}` is not a kind of load"), meant(unknown, &LOAD_KINDS, FORMS)));
         }
     };
     Ok(LoadSpec { kind, at: at(parts.place, target)? })
@@ -112,7 +113,7 @@ impl<'a> Parts<'a> {
         let refuse = |cause: String, hint: String| value::unusable(OPTION, typed, cause, hint);
         let (kind, rest) = typed.split_once('=').ok_or_else(|| {
             let word = typed.split(['@', ':']).next().unwrap_or_default();
-            let hint = if KINDS.contains(&word) { FORMS.into() } else { meant(word, &KINDS, FORMS) };
+            let hint = if LOAD_KINDS.contains(&word) { FORMS.into() } else { meant(word, &LOAD_KINDS, FORMS) };
             refuse("it has no `=`".into(), hint)
         })?;
         let (head, extras) = rest.split_once(':').map_or((rest, None), |(head, extras)| (head, Some(extras)));
@@ -392,19 +393,19 @@ mod tests {
             ("cpu=80%:0-1", "`0-1` is not `key=value`", "such as"),
             ("cpu=80%:cpu=0-1", "have no `cpu`", "did you mean `cpus`"),
             ("cpu=80%:cpus=", "`` is not a CPU number", "ranges"),
-            ("cpu=80%:cpus=3-1", "goes down", "ranges"),
+            ("cpu=80%:cpus=3-1", "descending order", "ranges"),
             ("cpu=80%:cpus=0,x", "`x` is not a CPU number", "ranges"),
             ("cpu=80%:cpus=2000", "highest", "ranges"),
             ("cpu=80%:cpus=0,cpus=1", "given twice", "once"),
             ("cpu=80%:period=10", "unit is missing", "250us"),
-            ("cpu=80%:period=0ms", "no time", "up to 5s"),
+            ("cpu=80%:period=0ms", "it is 0", "up to 5s"),
             ("cpu=80%:period=1us", "waking up", "from 1ms to 5s"),
             ("cpu=80%:period=6s", "longer than 5s", "up to 5s"),
             ("heaters=0", "least is 1", "from 1 to 256"),
             ("heaters=many", "begin with a number", "whole number"),
             ("heaters=2:period=10ms", "have no `period`", "`heaters=` knows `cpus`"),
             ("mem=2", "unit is missing", "`2GB/s`"),
-            ("mem=2Gbit/s", "no unit", "`2GB/s`"),
+            ("mem=2Gbit/s", "not a unit", "`2GB/s`"),
             ("mem=1kB/s", "too little", "from `mem=4.096MB/s`"),
             ("mem=100TB/s", "any memory", "to `mem=10TB/s`"),
             ("net=1bit/s", "too slow to be a load", "`net=5120bit/s`"),
@@ -413,7 +414,7 @@ mod tests {
             ("net=0%", "too slow", "`net=1%`"),
             ("net=120%", "more than any path", "`net=100%`"),
             ("net=10", "unit is missing", "`10Mbit/s`"),
-            ("net=10MB/s", "no unit", "`10Mbit/s`"),
+            ("net=10MB/s", "not a unit", "`10Mbit/s`"),
             ("net=1Mbit/s:size=8", "no packet", "from `size=24`"),
             ("net=1Mbit/s:wire=1", "takes no value", "`:wire`"),
             ("net=1Mbit/s:cpus=0", "have no `cpus`", "did you mean `cpu`"),

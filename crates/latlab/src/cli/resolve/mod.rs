@@ -27,7 +27,7 @@ pub use dds::interface_needed;
 pub use doctor::{DoctorSpec, doctor};
 pub use environment::{Environment, KeySource, OutputSpec, store};
 pub use experiment::{ConditionSelection, ExperimentJob, FileError, experiment, experiment_from};
-pub use load::{LoadJob, hold};
+pub use load::{LOAD_KINDS, LoadJob, hold};
 pub use path::key_needed;
 pub use ping::{PingJob, bare, ping};
 pub use run::{AskedRecipe, RunJob, RunSource, recipes, run};

@@ -21,18 +21,34 @@ pub(super) fn path(typed: &AddressArgs, target: &Target) -> Result<PathSpec, Req
     let (bind_address, bind_interface) = bind("--bind", local.as_deref())?;
     let peer_address = peer_address(peer_addr.as_deref(), target)?;
     agree(family, bind_address, target, peer_address)?;
-    let dscp = dscp.as_deref().map(|dscp| value::whole("--dscp", dscp, 0..=u64::from(defaults::DSCP_MAX)));
     Ok(PathSpec {
         family,
         peer_address,
         bind_address,
         bind_interface,
         source_port: None,
-        dscp: dscp.transpose()?.map(|dscp| dscp as u8),
+        dscp: dscp.as_deref().map(code_point).transpose()?,
         dont_fragment: *df,
         dds: None,
         xdp: None,
     })
+}
+
+/// Parses a code point: a number, or a name of RFC 2474 (CS), RFC 2597 (AF) or RFC 3246 (EF).
+fn code_point(typed: &str) -> Result<u8, RequestError> {
+    let named = match typed.to_ascii_uppercase().as_bytes() {
+        b"EF" => Some(46),
+        [b'C', b'S', class @ b'0'..=b'7'] => Some(8 * (class - b'0')),
+        [b'A', b'F', class @ b'1'..=b'4', drop @ b'1'..=b'3'] => Some(8 * (class - b'0') + 2 * (drop - b'0')),
+        _ => None,
+    };
+    let most = defaults::DSCP_MAX;
+    let hint = format!("a number from 0 to {most}, or a name: `CS0` to `CS7`, `AF11` to `AF43`, `EF`");
+    match named.map_or_else(|| typed.parse::<u64>(), |named| Ok(named.into())) {
+        Ok(number) if number <= most.into() => Ok(number as u8),
+        Ok(_) => Err(value::unusable("--dscp", typed, format!("the most is {most}"), hint)),
+        Err(_) => Err(value::unusable("--dscp", typed, "it is neither a number nor the name of a code point", hint)),
+    }
 }
 
 /// The first option in `typed` that applies to packets alone, if one was given.
@@ -254,6 +270,19 @@ mod tests {
         let typed = KeyFileArgs { psk_file: Some("k".into()) };
         assert_eq!(key(&typed, &host("192.0.2.9"), Protocol::Native), Ok(KeySource::File("k".into())));
         assert!(key(&typed, &host("192.0.2.9"), Protocol::Echo).is_err());
+    }
+
+    #[test]
+    fn code_points_are_numbers_or_names() {
+        for (typed, expected) in
+            [("0", 0), ("63", 63), ("EF", 46), ("ef", 46), ("CS0", 0), ("CS7", 56), ("AF11", 10), ("af43", 38)]
+        {
+            assert_eq!(code_point(typed), Ok(expected), "{typed}");
+        }
+        for typed in ["64", "-1", "CS8", "AF10", "AF14", "AF51", "EF1", "voice", ""] {
+            let refused = code_point(typed).expect_err(typed);
+            assert!(refused.explain().hint.is_some_and(|hint| hint.contains("`AF11` to `AF43`")), "{refused:?}");
+        }
     }
 
     #[test]

@@ -89,12 +89,37 @@ pub fn run(typed: &RunArgs, environment: &Environment) -> Result<RunJob, Request
 
 /// Resolves the recipe to show; `None` to list all recipes.
 pub fn recipes(typed: &RecipesArgs) -> Result<Option<AskedRecipe>, RequestError> {
-    let Some(name) = typed.name.as_deref().filter(|_| typed.show.is_some()) else { return Ok(None) };
+    let words: Vec<&str> = [&typed.name, &typed.name_after_show].into_iter().flatten().map(String::as_str).collect();
+    let name = match *words.as_slice() {
+        [] => return option_of_a_recipe(typed).map_or(Ok(None), |option| Err(name_needed(option))),
+        ["show"] => return Err(name_needed("show")),
+        ["show", name] | [name] => name,
+        [_, second, ..] => {
+            let cause = "one recipe is shown at a time";
+            return Err(value::unusable("NAME", second, cause, "leave it out: `latlab recipes NAME`"));
+        }
+    };
     let recipe = recipe::find(name).ok_or_else(|| {
         let hint = suggestion(name, &RECIPES.map(|recipe| recipe.name));
-        value::unusable("latlab recipes show", name, "there is no such recipe", hint)
+        value::unusable("NAME", name, "there is no such recipe", hint)
     })?;
     recipe_source(recipe, typed.target.as_ref(), scale(typed.quick, typed.full), typed.reboots).map(Some)
+}
+
+fn name_needed(option: &'static str) -> RequestError {
+    RequestError::Alone {
+        option,
+        needed: "NAME",
+        cause: "it is about one recipe",
+        hint: "such as `latlab recipes pi-udp-load`; `latlab recipes` lists all names",
+    }
+}
+
+/// The first given option that fills in a recipe.
+fn option_of_a_recipe(typed: &RecipesArgs) -> Option<&'static str> {
+    let RecipesArgs { name: _, name_after_show: _, target, quick, full, reboots } = typed;
+    let given = [("--target", target.is_some()), ("--quick", *quick), ("--full", *full), ("--reboots", *reboots)];
+    given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
 }
 
 fn recipe_source(
@@ -183,6 +208,30 @@ mod tests {
         );
         assert!(matches!(resolve("./aa").expect("a path").source, RunSource::Path(_)));
         assert!(matches!(resolve("x.toml --new").expect("a path").source, RunSource::Path(_)));
+    }
+
+    #[test]
+    fn a_recipe_is_shown_by_its_name_with_or_without_the_word_show() {
+        let resolve = |line: &str| {
+            let typed = ["latlab", "recipes"].into_iter().chain(line.split_whitespace()).map(Into::into);
+            let Command::Recipes(args) = crate::cli::parse(typed).expect(line).command else { panic!("{line}") };
+            recipes(&args)
+        };
+        for line in ["aa --quick", "show aa --quick", "--quick show aa"] {
+            let asked = resolve(line).expect(line).expect("one recipe");
+            assert_eq!((asked.recipe.name, asked.scale), ("aa", RecipeScale::Quick), "{line}");
+        }
+        assert!(resolve("").expect("a list").is_none());
+        for (line, value, hint) in [
+            ("show", "`show` needs `NAME`", "lists all names"),
+            ("--full", "`--full` needs `NAME`", "lists all names"),
+            ("aaa", "`NAME` cannot be `aaa`", "did you mean `aa`?"),
+            ("aa pi-udp-load", "`pi-udp-load`", "leave it out"),
+        ] {
+            let error = resolve(line).expect_err(line);
+            assert!(error.to_string().contains(value), "{error}");
+            assert!(error.explain().hint.is_some_and(|text| text.contains(hint)), "{error:?}");
+        }
     }
 
     #[test]

@@ -30,8 +30,20 @@ pub(super) fn span(option: &'static str, typed: &str, longest: Nanos) -> Result<
 
 /// Parses an integer within `limits`.
 pub(super) fn whole(option: &'static str, typed: &str, limits: RangeInclusive<u64>) -> Result<u64, RequestError> {
-    let read = human::parse_count(typed).map_err(|source| unreadable(option, source))?;
+    let hint = |source: ParseError| match *limits.end() {
+        u64::MAX => source,
+        _ => ParseError { hint: format!("a whole number {}", range(&limits)), ..source },
+    };
+    let read = human::parse_count(typed).map_err(|source| unreadable(option, hint(source)))?;
     within(option, typed, read, limits)
+}
+
+/// `limits` in words.
+fn range(limits: &RangeInclusive<u64>) -> String {
+    match (limits.start(), limits.end()) {
+        (least, &u64::MAX) => format!("{least} or more"),
+        (least, most) => format!("from {least} to {most}"),
+    }
 }
 
 /// Parses the payload size of a probe in bytes.
@@ -70,8 +82,7 @@ fn within(option: &'static str, typed: &str, read: u64, limits: RangeInclusive<u
         _ if read < least => format!("the least is {least}"),
         _ => format!("the most is {most}"),
     };
-    let hint = if most == u64::MAX { format!("{least} or more") } else { format!("from {least} to {most}") };
-    Err(unusable(option, typed, cause, hint))
+    Err(unusable(option, typed, cause, range(&limits)))
 }
 
 pub(super) fn unreadable(option: &'static str, source: ParseError) -> RequestError {

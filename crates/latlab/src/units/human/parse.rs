@@ -186,7 +186,7 @@ pub fn parse_cpus(text: &str, highest: u16) -> Result<Vec<u16>, ParseError> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (number(first)?, number(last)?);
         if first > last {
-            return Err(refuse(format!("`{}` goes down", part.trim())));
+            return Err(refuse(format!("`{}` is in descending order", part.trim())));
         }
         cpus.extend(first..=last);
     }
@@ -271,8 +271,8 @@ mod tests {
             ("10", "unit is missing"),
             ("-1s", "negative"),
             ("−1s", "negative"),
-            ("1 year", "no unit"),
-            ("1S", "no unit"),
+            ("1 year", "not a unit"),
+            ("1S", "not a unit"),
             ("NaN", "begin with a number"),
             ("inf", "begin with a number"),
             ("s", "begin with a number"),
@@ -280,8 +280,8 @@ mod tests {
             ("1.s", "begin with a number"),
             ("1.2.3s", "begin with a number"),
             ("_1s", "begin with a number"),
-            ("1e3s", "no unit"),
-            ("1h30m", "no unit"),
+            ("1e3s", "not a unit"),
+            ("1h30m", "not a unit"),
             ("0.5ns", "finer"),
             ("9223372036854775808ns", "292 years"),
             ("99999999999h", "292 years"),
@@ -363,7 +363,7 @@ mod tests {
             ("-1", "`` is not a CPU number"),
             ("+1", "`+1` is not a CPU number"),
             ("1.5", "`1.5` is not a CPU number"),
-            ("3-1", "goes down"),
+            ("3-1", "descending order"),
             ("0-2,1", "CPU 1 occurs twice"),
             ("+1023", "`+1023` is not a CPU number"),
             ("1024", "highest CPU number is 1023"),

@@ -180,9 +180,9 @@ mod tests {
     fn network_rates_with_an_ambiguous_unit_are_refused() {
         for (text, cause) in [
             ("10", "unit is missing"),
-            ("10M", "no unit"),
-            ("10MB/s", "no unit"),
-            ("10mbit/s", "no unit"),
+            ("10M", "not a unit"),
+            ("10MB/s", "not a unit"),
+            ("10mbit/s", "not a unit"),
             ("0.5bit/s", "finer"),
             ("99999999999Tbit/s", "more than"),
             ("-1bit/s", "negative"),
@@ -226,9 +226,9 @@ mod tests {
     fn byte_rates_with_an_ambiguous_unit_are_refused() {
         for (text, cause) in [
             ("2", "unit is missing"),
-            ("2G", "no unit"),
-            ("2Gbit/s", "no unit"),
-            ("2gb/s", "no unit"),
+            ("2G", "not a unit"),
+            ("2Gbit/s", "not a unit"),
+            ("2gb/s", "not a unit"),
             ("-2GB/s", "negative"),
             ("", "empty"),
             ("fast", "begin with a number"),
