@@ -20,7 +20,7 @@ pub const OVERVIEW: [Example; 2] = [
 ];
 
 /// Examples of each command, by the command's name.
-pub const COMMANDS: [(&str, [Example; 2]); 15] = [
+pub const COMMANDS: [(&str, [Example; 2]); 16] = [
     (
         "ping",
         [
@@ -91,7 +91,7 @@ pub const COMMANDS: [(&str, [Example; 2]); 15] = [
         "recipes",
         [
             example("latlab recipes", "the built-in experiments"),
-            example("latlab recipes show pi-udp-load > my.toml", "a file to be changed and run"),
+            example("latlab recipes pi-udp-load > my.toml", "a file to be changed and run"),
         ],
     ),
     (
@@ -125,9 +125,13 @@ pub const COMMANDS: [(&str, [Example; 2]); 15] = [
     (
         "man",
         [
-            example("latlab man | man -l -", "read the page of latlab"),
+            example("latlab man ping | man -l -", "read the page of `latlab ping`"),
             example("latlab man --output ~/.local/share/man/man1", "then: man latlab-ping"),
         ],
+    ),
+    (
+        "help",
+        [example("latlab help", "the commands"), example("latlab help compare", "the same as `latlab compare --help`")],
     ),
 ];
 

@@ -11,6 +11,42 @@ use clap::{CommandFactory, FromArgMatches};
 
 use args::Cli;
 
+/// The groups of options in their order on every help page and man page: what is done, where, under which conditions, what
+/// is judged, kept and printed.
+const HEADINGS: [&str; 27] = [
+    "Of a recipe",
+    "How it goes on",
+    "What is looked at",
+    "Where it listens",
+    "What it allows",
+    "How long",
+    "When probes leave",
+    "What probes are",
+    "What is sent",
+    "How threads sleep",
+    "How threads run",
+    "How it runs",
+    "Under what conditions",
+    "What runs beside it",
+    "What is set meanwhile",
+    "Which way",
+    "Over DDS",
+    "Past the network stack",
+    "What a group is",
+    "What is compared",
+    "What the summary says",
+    "What must hold",
+    "What is kept",
+    "What is printed",
+    "The ministat form",
+    "How it speaks",
+    "What is written",
+];
+/// Characters in a line of a help page that is not printed to a terminal.
+const HELP_WIDTH: usize = 80;
+/// Characters in a line of a help page on a terminal. Longer lines are hard to read.
+const HELP_WIDTHS: std::ops::RangeInclusive<usize> = 40..=100;
+
 /// The whole definition: help, man pages and completions all come from it.
 pub fn definition() -> clap::Command {
     let mut definition = Cli::command().after_help(examples::text(examples::OVERVIEW));
@@ -19,12 +55,30 @@ pub fn definition() -> clap::Command {
     }
     definition = definition.mut_subcommand("wakeup", args::wakeup_in_its_words);
     // The short help of `ping`, `stream` and `wakeup` hides `--load`; that of `latlab load` shows it.
-    definition.mut_subcommand("load", |command| command.mut_arg("load", |load| load.hide_short_help(false)))
+    let definition =
+        definition.mut_subcommand("load", |command| command.mut_arg("load", |load| load.hide_short_help(false)));
+    definition.mut_subcommands(in_order)
+}
+
+/// `command` with its groups of options in the order of [`HEADINGS`]. clap prints a group where its first option was added,
+/// and `mut_arg` moves an argument to the end.
+fn in_order(command: clap::Command) -> clap::Command {
+    let place = |heading| 1 + HEADINGS.iter().position(|known| *known == heading).unwrap_or(HEADINGS.len());
+    let mut arguments: Vec<&clap::Arg> = command.get_arguments().collect();
+    arguments.sort_by_key(|argument| argument.get_help_heading().map_or(0, place));
+    let names: Vec<clap::Id> = arguments.into_iter().map(|argument| argument.get_id().clone()).collect();
+    names.into_iter().fold(command, |command, name| command.mut_arg(name, |argument| argument))
 }
 
 /// Parses a command line. Help pages and the version are returned as errors too (see [`error`]).
 pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let matches = definition().try_get_matches_from(typed)?;
+    parse_for(typed, None)
+}
+
+/// The same, with help pages for a terminal with so many `columns`; `None` for output that is not a terminal.
+pub fn parse_for(typed: impl IntoIterator<Item = OsString>, columns: Option<u16>) -> Result<Cli, clap::Error> {
+    let width = columns.map_or(HELP_WIDTH, usize::from).clamp(*HELP_WIDTHS.start(), *HELP_WIDTHS.end());
+    let matches = definition().term_width(width).try_get_matches_from(typed)?;
     Cli::from_arg_matches(&matches)
 }
 
@@ -87,6 +141,38 @@ mod tests {
                 }
                 assert!(option.get_help_heading().is_some(), "{} {} has no heading", command.get_name(), option);
             }
+        }
+    }
+
+    #[test]
+    fn groups_of_options_have_one_order_on_every_page() {
+        for command in definition().get_subcommands().filter(|command| !command.is_hide_set()) {
+            let headings = command.get_arguments().filter_map(|argument| argument.get_help_heading());
+            let places: Vec<_> = headings.map(|heading| HEADINGS.iter().position(|known| *known == heading)).collect();
+            assert!(!places.contains(&None), "{} has a heading that is not in `HEADINGS`", command.get_name());
+            assert!(places.is_sorted(), "{}: {places:?}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn each_line_of_a_help_text_ends_a_sentence_or_an_item() {
+        for command in definition().get_subcommands() {
+            for argument in command.get_arguments() {
+                let long = argument.get_long_help().map(ToString::to_string).unwrap_or_default();
+                let lines = long.lines().skip(1).filter(|line| !line.is_empty());
+                for line in lines {
+                    assert!(line.ends_with(['.', ')']), "{} {argument}: {line}", command.get_name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn help_is_as_wide_as_the_terminal_from_40_to_100_columns() {
+        for (columns, least, most) in [(None, 70, 80), (Some(20), 30, 40), (Some(40), 30, 40), (Some(140), 85, 100)] {
+            let page = parse_for(["latlab", "ping", "-h"].map(Into::into), columns).expect_err("a page").to_string();
+            let widest = page.lines().map(|line| line.chars().count()).max().unwrap_or_default();
+            assert!((least..=most).contains(&widest), "{columns:?}: {widest}");
         }
     }
 }

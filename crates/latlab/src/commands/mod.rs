@@ -3,6 +3,7 @@
 mod agent;
 mod child_processes;
 mod compare;
+mod completions;
 mod doctor;
 mod experiment_executor;
 mod keys;
@@ -33,9 +34,10 @@ use crate::report::{CaveatChoice, Style};
 /// Runs the command line `typed` and returns the exit code.
 pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
     let console = Console::of_this_process(Verbosity::Usual);
-    let result = match cli::parse(typed) {
-        Ok(cli) => dispatch(cli.command, console),
-        Err(answer) => page(&answer, &console),
+    let typed: Vec<OsString> = typed.into_iter().collect();
+    let result = match completions::answer(&typed) {
+        Ok(false) => parse_and_dispatch(typed, console),
+        answered => answered.map(|_| Outcome::Done),
     };
     match result {
         Ok(outcome) => outcome.exit_code(),
@@ -46,10 +48,21 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
+fn parse_and_dispatch(typed: Vec<OsString>, console: Console) -> Result<Outcome, Failure> {
+    match cli::parse_for(typed, console.data_screen().columns) {
+        Ok(cli) => dispatch(cli.command, console),
+        Err(answer) => page(&answer, &console),
+    }
+}
+
 fn dispatch(command: Command, console: Console) -> Result<Outcome, Failure> {
     match command {
-        Command::Completions(args) => manual::completions(args.shell, &console),
-        Command::Man(args) => manual::man_pages(args.output.as_deref(), &console),
+        Command::Completions(args) => completions::script(args.shell, &console),
+        Command::Man(args) => manual::man_pages(&args, &console),
+        Command::Help(args) => {
+            let typed = ["latlab"].into_iter().chain(args.command.as_deref()).chain(["--help"]);
+            parse_and_dispatch(typed.map(Into::into).collect(), console)
+        }
         Command::Ping(args) => {
             let job = resolve::ping(&args, &Environment::of_this_process()?)?;
             measure_and_report::ping(&job, &console_after_recovery(console, job.verbosity))

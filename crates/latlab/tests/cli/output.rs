@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::fs::OpenOptions;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::commands::{HIDDEN, LISTED};
 use crate::harness::{BINARY, Latlab, contains, empty, lacks};
+use crate::skip::program;
 
 #[test]
 fn output_has_no_colour_without_a_terminal() {
@@ -59,26 +61,75 @@ fn every_command_has_a_man_page() {
     assert!(ping.contains("[,\\&...]"), "the page must have a character that is escaped");
 }
 
+/// What a formatter prints of a page: without overstriking, in lines of 78 characters.
+fn rendered(groff: &Path, page: &Path) -> String {
+    let plain = ["-man", "-Tutf8", "-rLL=78n", "-P-c", "-P-b", "-P-o", "-P-u"];
+    let output = Command::new(groff).args(plain).arg(page).output().expect("groff starts");
+    assert_eq!((output.status.success(), String::from_utf8_lossy(&output.stderr).as_ref()), (true, ""));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// `text` with one space between words, as it is on a man page.
+fn joined(text: &str) -> String {
+    text.replace('…', "...").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// An argument as it stands on its man page: its names, its value and its whole help text.
+fn expected_entry(argument: &clap::Arg) -> String {
+    let short = argument.get_short().filter(|_| argument.get_long().is_some());
+    let short = short.map(|letter| format!("-{letter}, ")).unwrap_or_default();
+    joined(&format!("{short}{argument} {}", help_text(argument)))
+}
+
+fn help_text(argument: &clap::Arg) -> String {
+    argument.get_long_help().or(argument.get_help()).map(ToString::to_string).unwrap_or_default()
+}
+
 #[test]
-fn man_pages_name_every_long_option() {
+fn man_pages_show_each_argument_with_its_whole_text() {
+    let Some(groff) = program("groff") else { return };
     let ran = Latlab::new().line("man --output .").success();
+    let mut definition = latlab::cli::definition();
+    definition.build();
     for command in LISTED {
-        let text = fs::read_to_string(ran.directory().join(format!("latlab-{command}.1"))).expect("written");
-        let text = text.replace('\\', "");
-        let help = page(&format!("{command} --help"));
-        let options: Vec<&str> = help.lines().filter_map(long_option).collect();
-        assert!(options.contains(&"--help"), "{command}: {options:?}");
-        for option in options {
-            assert!(text.contains(option), "{command} {option}");
+        let page = rendered(&groff, &ran.directory().join(format!("latlab-{command}.1")));
+        let words = joined(&page);
+        let starts: Vec<String> = page.lines().map(joined).collect();
+        let command = definition.find_subcommand(command).expect(command);
+        let mut headings = Vec::new();
+        for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+            let entry = expected_entry(argument);
+            assert!(words.contains(&entry), "{} lacks `{entry}`:\n{page}", command.get_name());
+            for line in help_text(argument).lines().map(joined) {
+                // The first words, since a long line is wrapped.
+                let start: String = line.chars().take(20).collect();
+                assert!(starts.iter().any(|printed| printed.starts_with(start.trim_end())), "`{line}` in\n{page}");
+            }
+            headings.extend(argument.get_help_heading());
         }
+        headings.dedup();
+        let places: Vec<_> = headings.iter().map(|heading| starts.iter().position(|line| line == heading)).collect();
+        assert!(places.is_sorted() && !places.contains(&None), "{headings:?} in\n{page}");
+        assert!(words.contains("done, and the answer is no: a --gate does not hold"), "{page}");
     }
 }
 
-/// The long option that a line of help begins with, after its short form.
-fn long_option(line: &str) -> Option<&str> {
-    let line = line.trim_start();
-    let mut words = line.split([' ', ',', '=', '[']).filter(|_| line.starts_with('-'));
-    words.find(|word| word.starts_with("--"))
+#[test]
+fn the_man_page_of_one_command_is_printed() {
+    let written = Latlab::new().line("man --output .").success();
+    let page = fs::read_to_string(written.directory().join("latlab-ping.1")).expect("written");
+    Latlab::new().line("man ping").stdout(contains(&page)).stderr(empty()).success();
+    Latlab::new().line("man pign").stdout(empty()).stderr(contains("did you mean `ping`?")).failure(2);
+    Latlab::new().line("man ping --output .").stderr(contains("leave one of them out")).failure(2);
+}
+
+#[test]
+fn help_of_a_command_is_its_long_help_page() {
+    assert_eq!(page("help"), page("--help"));
+    for command in LISTED {
+        assert_eq!(page(&format!("help {command}")), page(&format!("{command} --help")));
+    }
+    Latlab::new().line("help pign").stdout(empty()).stderr(contains("did you mean `ping`?")).failure(2);
 }
 
 #[test]
@@ -91,17 +142,51 @@ fn a_directory_that_cannot_be_written_is_refused_with_exit_code_3() {
         .failure(3);
 }
 
+/// What the completions of `shell` offer for the last of `words`, one a line.
+fn offered(shell: &str, words: &str, store: &Path) -> String {
+    let words: Vec<&str> = ["--", "latlab"].into_iter().chain(words.split(' ')).collect();
+    let index = (words.len() - 2).to_string();
+    let lab = Latlab::new().args(words).environment("LATLAB_COMPLETE", shell).environment("_CLAP_IFS", "\n");
+    let lab = lab.environment("_CLAP_COMPLETE_INDEX", &index);
+    lab.environment("LATLAB_STORE", &store.display().to_string()).stderr(empty()).success().stdout
+}
+
 #[test]
-fn completions_have_the_commands_and_their_options() {
+fn completions_offer_options_recipes_knobs_loads_and_recordings() {
+    let store = tempfile::tempdir().expect("a temporary directory");
+    let recording = store.path().join("20260101T000000Z-ping-1a2b");
+    fs::create_dir(&recording).expect("a new directory");
+    let recording = recording.display().to_string();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        Latlab::new()
-            .args(["completions", shell])
-            .stdout(contains("ping"))
-            .stdout(contains("max-backlog"))
-            .stdout(contains("source-port"))
-            .stderr(empty())
-            .success();
+        let script = Latlab::new().args(["completions", shell]).stderr(empty()).success().stdout;
+        assert!(script.contains("LATLAB_COMPLETE"), "{script}");
+        for (words, expected) in [
+            ("pi", "ping"),
+            ("ping --max-b", "--max-backlog"),
+            ("recipes pi-u", "pi-udp-load"),
+            ("run dds", "dds-pingpong"),
+            ("ping --set gov", "governor="),
+            ("ping --load he", "heaters="),
+            ("summary ", recording.as_str()),
+            ("compare ", recording.as_str()),
+        ] {
+            let offered = offered(shell, words, store.path());
+            // zsh escapes signs that it would interpret.
+            assert!(offered.replace('\\', "").contains(expected), "{shell} {words}:\n{offered}");
+        }
     }
+    Latlab::new().environment("LATLAB_COMPLETE", "tcsh").stderr(contains("unknown shell `tcsh`")).failure(2);
+}
+
+#[test]
+fn bash_completes_by_the_printed_script() {
+    let Some(bash) = program("bash") else { return };
+    let binary = Path::new(BINARY);
+    let path = format!("{}:/usr/bin:/bin", binary.parent().expect("a file in a directory").display());
+    let lines = "source <(latlab completions bash); COMP_WORDS=(latlab recipes pi-u); COMP_CWORD=2; COMP_TYPE=9; \
+        _clap_complete_latlab latlab pi-u recipes; echo \"${COMPREPLY[@]}\"";
+    let output = Command::new(bash).args(["-c", lines]).env("PATH", path).output().expect("bash starts");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "pi-udp-load\n", "{output:?}");
 }
 
 fn page(line: &str) -> String {

@@ -1,7 +1,7 @@
 //! The commands of the binary.
 
 /// The commands that `--help` lists.
-pub(crate) const LISTED: [&str; 15] = [
+pub(crate) const LISTED: [&str; 16] = [
     "ping",
     "stream",
     "wakeup",
@@ -17,6 +17,7 @@ pub(crate) const LISTED: [&str; 15] = [
     "agent",
     "completions",
     "man",
+    "help",
 ];
 
 /// Commands with pages that `--help` does not list.

@@ -17,13 +17,13 @@ pub(crate) fn cases() -> Vec<Case> {
         case(
             "help/latlab",
             &[],
-            "\n-h\n--help\nhelp\n-V\n--version\nCOLUMNS=60 ping -h\ntty ping -h\nCOLUMNS=200 tty ping -h",
+            "\n-h\n--help\nhelp\n-V\n--version\nCOLUMNS=40 tty ping -h\ntty ping -h\nCOLUMNS=200 tty ping -h",
         ),
         case("man", &[], "man\nman --output pages\ncat pages"),
         case(
             "recipes/list",
             &[],
-            "recipes\ntty recipes\nrecipes show\nrecipes show aaa\nrecipes show pi-udp\nrecipes aa\nrecipes --quick --full",
+            "recipes\ntty recipes\nrecipes show\nrecipes show aaa\nrecipes show pi-udp\nrecipes pi-udp-laod\nrecipes aa aa\nrecipes --quick\nrecipes --quick --full",
         ),
     ];
     help.chain(completions).chain(recipes).chain(others).collect()

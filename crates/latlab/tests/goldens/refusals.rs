@@ -69,6 +69,7 @@ ping --warmup soon
 ping --source-port 0
 ping --source-port 65536
 ping --dscp 64
+ping --dscp voice
 ping --cpu 1024
 ping --peer-cpu -1
 ping --fifo 100
@@ -423,7 +424,7 @@ LATLAB_STORE=key list
 completions
 completions tcsh
 man --output key
-man ping
+man pign
 agent
 agent --stdio extra
 agent --stdio < key

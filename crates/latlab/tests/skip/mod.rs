@@ -7,8 +7,10 @@ use std::path::PathBuf;
 
 /// Programs that not every system has, and the package of Debian that brings each.
 #[allow(dead_code, reason = "not every test binary starts one of them")]
-const PACKAGES: [(&str, &str); 12] = [
+const PACKAGES: [(&str, &str); 14] = [
+    ("bash", "bash"),
     ("chrt", "util-linux"),
+    ("groff", "groff-base"),
     ("ip", "iproute2"),
     ("ministat", "ministat"),
     ("nsenter", "util-linux"),

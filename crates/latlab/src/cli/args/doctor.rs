@@ -18,7 +18,7 @@ pub struct DoctorArgs {
     /// Measure the bare loop on the chosen pins: the floor under every figure
     #[arg(long, help_heading = "What is looked at")]
     pub calibrate: bool,
-    /// Only put back what a latlab that died had set on this host
+    /// Only restore the settings that a killed latlab left changed on this host
     #[arg(long, conflicts_with = "calibrate", help_heading = "What is looked at")]
     pub restore: bool,
     /// Payload of the bare loop in bytes, 24 to 65507 [default: 64]

@@ -67,12 +67,9 @@ pub struct ProbeArgs {
     pub protocol: Option<Protocol>,
     /// How probes travel: udp, tcp, dds or xdp [default: udp]
     ///
-    /// tcp: one connection for each run, TCP_NODELAY at both ends; a
-    /// running `latlab serve` needs --tcp.
-    /// dds: samples of DDS topics; a running `latlab serve` needs
-    /// --transport dds.
-    /// xdp: UDP past the network stack of this host (AF_XDP); needs root or
-    /// CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF.
+    /// tcp: one connection for each run, TCP_NODELAY at both ends; a running `latlab serve` needs --tcp.
+    /// dds: samples of DDS topics; a running `latlab serve` needs --transport dds.
+    /// xdp: UDP past the network stack of this host (AF_XDP); needs root or CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF.
     #[arg(
         long, value_name = "WORD", value_parser = transport_words(), hide_short_help = true,
         verbatim_doc_comment, hide_possible_values = true
@@ -123,12 +120,11 @@ pub struct AddressArgs {
     pub bind: Option<String>,
     /// Measure to this address of an agent's host [default: the one that ssh reached]
     ///
-    /// For ssh: and cmd:, whose connection may take another way than the
-    /// probes. The agent answers on this address only.
-    #[arg(long, value_name = "ADDR", verbatim_doc_comment, hide_short_help = true)]
+    /// For ssh: and cmd:, whose connection may take another way than the probes. The agent answers on this address only.
+    #[arg(long, value_name = "ADDR", hide_short_help = true)]
     pub peer_addr: Option<String>,
-    /// Mark datagrams with code point N, 0 to 63 (RFC 2474) [default: the system's]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
+    /// Mark datagrams with a code point: 0 to 63, CS0 to CS7, AF11 to AF43 or EF [default: the system's]
+    #[arg(long, value_name = "DSCP", allow_hyphen_values = true, hide_short_help = true)]
     pub dscp: Option<String>,
     /// Forbid fragmentation: what does not fit the path is refused
     #[arg(long, hide_short_help = true)]
@@ -339,14 +335,12 @@ pub struct StoreArgs {
 pub struct SettingArgs {
     /// Set KNOB[:DEV][@WHERE]=VALUE while measuring, restored afterwards; repeatable [default: none]
     ///
-    /// governor=performance, cpu-dma-latency=0, timer-slack=1ns,
-    /// idle-states=none|max-us:N|off:NAME,…, irq-affinity=IRQ:CPUS,
-    /// rt-runtime=-1, busy-poll=50us, coalesce=rx-usecs:0,…,
-    /// offload=tx-checksum:off,gro:off,…, mtu=BYTES, socket-buffer=BYTES.
-    /// WHERE is local, peer or both. coalesce, offload and mtu act on the
-    /// interface of the measured path, or on DEV. VALUE as-found leaves a
-    /// knob as it is.
-    #[arg(long, value_name = "KNOB=VALUE", hide_short_help = true, verbatim_doc_comment)]
+    /// governor=performance, cpu-dma-latency=0, timer-slack=1ns, idle-states=none|max-us:N|off:NAME,…,
+    /// irq-affinity=IRQ:CPUS, rt-runtime=-1, busy-poll=50us, coalesce=rx-usecs:0,…,
+    /// offload=tx-checksum:off,gro:off,…, mtu=BYTES, socket-buffer=BYTES. VALUE as-found leaves a knob as it is.
+    ///
+    /// WHERE is local, peer or both. coalesce, offload and mtu act on the interface of the measured path, or on DEV.
+    #[arg(long, value_name = "KNOB=VALUE", hide_short_help = true)]
     pub set: Vec<String>,
 }
 
@@ -390,14 +384,14 @@ fn tools() -> impl TypedValueParser<Value = CompatOutput> {
 pub struct LoadArgs {
     /// Make a load meanwhile, such as cpu=80%; repeatable [default: none]
     ///
-    /// KIND=VALUE[@local|@peer|@both][:key=value,…]
-    /// cpu=80%      share of every CPU's time; :cpus=0-1, :period=10ms
-    /// heaters=30   workers that hash without end; :cpus=0-1
-    /// mem=2GB/s    bytes read and written; :cpus=, :period=, :buffer=
-    /// net=10Mbit/s  UDP on the measured path; net=90% of its no-loss rate;
-    ///              net=max; :size=, :wire, :cpu=, :spin
-    /// none         no load
-    /// With local and lab all three places mean this one host.
+    /// SPEC is KIND=VALUE[@local|@peer|@both][:key=value,…]. On local and lab all three places mean this one host.
+    ///
+    /// cpu=80%: share of every CPU's time; :cpus=0-1, :period=10ms.
+    /// heaters=30: workers that hash without end; :cpus=0-1.
+    /// mem=2GB/s: bytes read and written; :cpus=, :period=, :buffer=.
+    /// net=10Mbit/s: UDP on the measured path; :size=, :wire, :cpu=, :spin.
+    /// net=90%, net=max: share of the path's rate without loss, or as much as can be sent.
+    /// none: no load.
     #[arg(long, value_name = "SPEC", verbatim_doc_comment, allow_hyphen_values = true, hide_short_help = true)]
     pub load: Vec<String>,
 }

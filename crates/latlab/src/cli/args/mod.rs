@@ -32,7 +32,7 @@ mod wakeup;
 
 /// A latency laboratory: how long does a message take, why, and did my change make it better?
 #[derive(Clone, Debug, Parser)]
-#[command(name = "latlab", bin_name = "latlab", version, max_term_width = 80, disable_help_subcommand = true)]
+#[command(name = "latlab", bin_name = "latlab", version, disable_help_subcommand = true)]
 pub struct Cli {
     /// The command.
     #[command(subcommand)]
@@ -66,12 +66,14 @@ pub enum Command {
     List(ListArgs),
     /// Say what on this host would spoil a measurement, and how to mend it
     Doctor(DoctorArgs),
-    /// Be the far end of ssh: and cmd: targets, started by latlab itself
+    /// Run the other end of ssh: and cmd: targets; latlab starts it by itself
     Agent(AgentArgs),
     /// Print the completions of a shell
     Completions(CompletionsArgs),
-    /// Print the man page, or write all of them
+    /// Print a man page, or write all of them
     Man(ManArgs),
+    /// Print the help of latlab, or of a command
+    Help(HelpArgs),
     /// Reflect for the latlab that started this process; settings come on stdin
     #[command(hide = true)]
     Reflector,
@@ -109,7 +111,7 @@ pub struct KeygenArgs {
 /// `latlab agent`.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct AgentArgs {
-    /// Speak on standard input and output: there is no other way yet
+    /// Exchange messages on standard input and output, the only way there is
     #[arg(long, help_heading = "How it speaks")]
     pub stdio: bool,
 }
@@ -136,7 +138,18 @@ pub struct CompletionsArgs {
 /// `latlab man`.
 #[derive(Clone, Debug, Args)]
 pub struct ManArgs {
-    /// Write latlab.1 and a page for each command to DIR [default: print latlab.1]
+    /// The command whose page is printed [default: the page of latlab]
+    #[arg(value_name = "COMMAND", conflicts_with = "output")]
+    pub command: Option<String>,
+    /// Write latlab.1 and a page for each command to DIR [default: print one page]
     #[arg(long, value_name = "DIR", help_heading = "What is written")]
     pub output: Option<PathBuf>,
+}
+
+/// `latlab help`.
+#[derive(Clone, Debug, Args)]
+pub struct HelpArgs {
+    /// The command to explain [default: latlab as a whole]
+    #[arg(value_name = "COMMAND")]
+    pub command: Option<String>,
 }

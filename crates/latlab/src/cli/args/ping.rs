@@ -14,11 +14,9 @@ pub struct PingArgs {
     ///
     /// local: a reflector process of latlab's own on loopback.
     /// lab: two private network namespaces and a veth pair (needs root).
-    /// HOST[:PORT], [V6]:PORT: a running `latlab serve`, or any UDP echo
-    /// with --protocol echo.
+    /// HOST[:PORT], [V6]:PORT: a running `latlab serve`, or any UDP echo with --protocol echo.
     /// ssh:[USER@]HOST: latlab on that host, started over ssh.
-    /// 'cmd:COMMAND …': the same through any command that connects to
-    /// `latlab agent --stdio`; needs --peer-addr.
+    /// 'cmd:COMMAND …': the same through any command that connects to `latlab agent --stdio`; needs --peer-addr.
     #[arg(value_name = "TARGET", verbatim_doc_comment)]
     pub target: Option<String>,
     /// How long.
@@ -48,7 +46,6 @@ pub struct PingArgs {
         value_name = "T[:late=T2]",
         allow_hyphen_values = true,
         hide_short_help = true,
-        verbatim_doc_comment,
         help_heading = "What runs beside it"
     )]
     pub with_wakeup: Option<String>,

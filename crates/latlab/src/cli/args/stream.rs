@@ -15,8 +15,8 @@ use crate::plan::{Direction, ReceiveMode, SendMode};
 pub struct StreamArgs {
     /// `local`, `lab`, HOST[:PORT], ssh:HOST or cmd:COMMAND [default: local, port 9862]
     ///
-    /// As of `latlab ping`, which tells more.
-    #[arg(value_name = "TARGET", verbatim_doc_comment)]
+    /// `latlab ping --help` explains each form.
+    #[arg(value_name = "TARGET")]
     pub target: Option<String>,
     /// How long.
     #[command(flatten)]
@@ -96,9 +96,9 @@ pub struct PacketArgs {
     /// Bits are payload bits; 1Gbit/s:wire counts those on an Ethernet wire.
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub rate: Option<String>,
-    /// Payload of a packet, 24 to 65507 bytes; several make interleaved runs [default: one packet's]
+    /// Payload of a packet, 24 to 65507 bytes; several make interleaved runs [default: what fits one packet]
     ///
-    /// One packet's: 1472 over IPv4, 1452 over IPv6, or what the path carries in one packet, if less.
+    /// What fits: 1472 over IPv4, 1452 over IPv6, or what the path carries in one packet, if less.
     #[arg(short, long, value_name = "BYTES[,…]", value_delimiter = ',', allow_hyphen_values = true)]
     pub size: Vec<String>,
     /// Send N flows, each from a port and a thread of its own, 1 to 64 [default: 1]
@@ -109,8 +109,7 @@ pub struct PacketArgs {
     /// send: one call for each packet.
     /// sendmmsg: one call for a batch of them.
     /// gso: one call for a buffer that the kernel cuts (UDP_SEGMENT).
-    /// batch: over DDS, the writer collects a batch of samples; with --transport xdp
-    /// one call for a batch of packets.
+    /// batch: over DDS, the writer collects a batch of samples; with --transport xdp one call for a batch of packets.
     #[arg(
         long, value_name = "WORD", value_parser = mode_words(), verbatim_doc_comment,
         hide_possible_values = true
@@ -118,8 +117,7 @@ pub struct PacketArgs {
     pub mode: Option<SendMode>,
     /// How packets travel: udp, tcp, dds or xdp [default: udp]
     ///
-    /// tcp: each flow is a connection, each packet a message in it, and what is
-    /// counted arrived; --mode send only. A running `latlab serve` needs --tcp.
+    /// tcp: each flow is a connection, each packet a message in it; --mode send only. `latlab serve` needs --tcp.
     /// dds: each packet is a sample; `latlab serve` needs --transport dds.
     /// xdp: UDP past the network stack of this host (AF_XDP); --mode send or batch.
     #[arg(
@@ -132,10 +130,10 @@ pub struct PacketArgs {
     pub batch: Option<String>,
     /// UDP checksums on or off [default: on]
     ///
-    /// off: SO_NO_CHECK, on IPv6 UDP_NO_CHECK6_TX and, at the receiver,
-    /// UDP_NO_CHECK6_RX. See docs/stream.md for what that means.
+    /// off: SO_NO_CHECK, on IPv6 UDP_NO_CHECK6_TX and, at the receiver, UDP_NO_CHECK6_RX. See docs/stream.md for what that
+    /// means.
     #[arg(
-        long, value_name = "on|off", value_parser = on_or_off(), verbatim_doc_comment, hide_possible_values = true,
+        long, value_name = "on|off", value_parser = on_or_off(), hide_possible_values = true,
         hide_short_help = true
     )]
     pub checksum: Option<bool>,

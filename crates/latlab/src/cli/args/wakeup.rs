@@ -64,21 +64,19 @@ pub fn in_its_words(command: clap::Command) -> clap::Command {
             "load",
             says(
                 "Make a load meanwhile, such as cpu=80%; repeatable [default: none]",
-                "KIND=VALUE[:key=value,…]\n\
-                 cpu=80%      share of every CPU's time; :cpus=0-1, :period=10ms\n\
-                 heaters=30   workers that hash without end; :cpus=0-1\n\
-                 mem=2GB/s    bytes read and written; :cpus=, :period=, :buffer=\n\
-                 none         no load",
+                "SPEC is KIND=VALUE[:key=value,…].\n\n\
+                 cpu=80%: share of every CPU's time; :cpus=0-1, :period=10ms.\n\
+                 heaters=30: workers that hash without end; :cpus=0-1.\n\
+                 mem=2GB/s: bytes read and written; :cpus=, :period=, :buffer=.\n\
+                 none: no load.",
             ),
         )
         .mut_arg(
             "set",
             says(
                 "Set KNOB=VALUE while measuring, restored afterwards; repeatable [default: none]",
-                "governor=performance, cpu-dma-latency=0,\n\
-                 idle-states=none|max-us:N|off:NAME,…, timer-slack=1ns,\n\
-                 irq-affinity=IRQ:CPUS, rt-runtime=-1.\n\
-                 VALUE as-found leaves a knob as it is.",
+                "governor=performance, cpu-dma-latency=0, idle-states=none|max-us:N|off:NAME,…, timer-slack=1ns, \
+                 irq-affinity=IRQ:CPUS, rt-runtime=-1. VALUE as-found leaves a knob as it is.",
             ),
         )
         .mut_arg("deadline", |deadline| {
@@ -97,8 +95,7 @@ pub struct SleepArgs {
     /// Sleep by this call; several make interleaved runs [default: clock_nanosleep]
     ///
     /// clock_nanosleep, timerfd, futex, signal: until an instant.
-    /// nanosleep, select, poll, epoll: for a span, all that they know;
-    /// poll and epoll round it up to whole milliseconds.
+    /// nanosleep, select, poll, epoll: for a span; poll and epoll round it up to whole milliseconds.
     /// spin: no sleep; shows what the clock and the loop cost.
     #[arg(long, value_name = "WORD[,…]", value_delimiter = ',', verbatim_doc_comment)]
     pub via: Vec<String>,
@@ -110,11 +107,10 @@ pub struct SleepArgs {
     pub break_after: Option<String>,
     /// Try what may let the threads wake earlier, in turns with what was asked, and compare
     ///
-    /// clock_nanosleep, timer-slack=1ns, SCHED_FIFO, governor=performance,
-    /// cpu-dma-latency=0, as far as this host allows, each by itself and
-    /// all together. `-d` and `-n` are for each of them, cut into 9 runs
-    /// in 3 blocks; what is set is put back after each run.
-    #[arg(long, verbatim_doc_comment, conflicts_with = "gate")]
+    /// clock_nanosleep, timer-slack=1ns, SCHED_FIFO, governor=performance, cpu-dma-latency=0, as far as this host allows,
+    /// each by itself and all together. `-d` and `-n` are for each of them, cut into 9 runs in 3 blocks; what is set is
+    /// put back after each run.
+    #[arg(long, conflicts_with = "gate")]
     pub try_remedies: bool,
 }
 

@@ -1,0 +1,179 @@
+//! `latlab completions SHELL`: scripts for shells, and the answers to them. A script starts latlab with the words of the
+//! command line and `LATLAB_COMPLETE`, so that what it offers is of this version and of this store.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::Path;
+
+use clap::builder::StyledStr;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
+use clap_complete::env::Shells;
+use clap_complete::{CompleteEnv, Shell};
+
+use super::Outcome;
+use crate::cli::resolve::{self, Environment, LOAD_KINDS};
+use crate::cli::{self, examples};
+use crate::console::Console;
+use crate::diagnostics::{Failure, in_words};
+use crate::plan::{KNOBS, Via};
+use crate::recipe::RECIPES;
+
+/// Names the shell in the environment of a latlab that a script starts.
+const VARIABLE: &str = "LATLAB_COMPLETE";
+const PROGRAM: &str = "latlab";
+const TARGETS: [&str; 4] = ["local", "lab", "ssh:", "cmd:"];
+
+/// The values of an argument that may continue the given text.
+type Candidates = fn(&OsStr) -> Vec<CompletionCandidate>;
+
+/// Prints the script of `shell`.
+pub(super) fn script(shell: Shell, console: &Console) -> Result<Outcome, Failure> {
+    let failed = |cause: &str| Failure::world(format!("cannot write the completions of `{shell}`")).because(cause);
+    let shells = Shells::builtins();
+    let completer = shells.completer(&shell.to_string()).ok_or_else(|| failed("there is no script for it"))?;
+    let mut script = Vec::new();
+    let written = completer.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script);
+    written.map_err(|error| failed(&in_words(&error)))?;
+    console.data(&String::from_utf8_lossy(&script))?;
+    Ok(Outcome::Done)
+}
+
+/// Prints what may continue the command line `typed`, if a script started this process; otherwise returns false.
+pub(super) fn answer(typed: &[OsString]) -> Result<bool, Failure> {
+    let here = std::env::current_dir().ok();
+    CompleteEnv::with_factory(definition).var(VARIABLE).try_complete(typed.to_vec(), here.as_deref()).map_err(|error| {
+        Failure::request("cannot complete the command line")
+            .because(error.to_string())
+            .hint(format!("`{VARIABLE}` is for the scripts of `latlab completions`: unset it"))
+    })
+}
+
+/// The definition of the command line, with the candidates of arguments.
+fn definition() -> clap::Command {
+    cli::definition().mut_subcommands(|command| {
+        let name = command.get_name().to_owned();
+        command.mut_args(|argument| match candidates(&name, argument.get_id().as_str()) {
+            Some(candidates) => argument.add(ArgValueCompleter::new(candidates)),
+            None => argument,
+        })
+    })
+}
+
+/// The candidates of an argument whose values are neither words of its definition nor paths of any kind.
+fn candidates(command: &str, argument: &str) -> Option<Candidates> {
+    match (command, argument) {
+        ("recipes", "name" | "name_after_show") => Some(recipes),
+        ("run", "what") => Some(experiments),
+        ("summary", "recordings") | ("compare", "paths") => Some(recordings),
+        ("help" | "man", "command") => Some(|typed| starting(typed, examples::COMMANDS.map(|(name, _)| name))),
+        (_, "set") => Some(|typed| starting(typed, KNOBS.map(|knob| format!("{knob}=")))),
+        (_, "load") => Some(|typed| starting(typed, LOAD_KINDS.map(load))),
+        (_, "via") => Some(|typed| starting(typed, Via::ALL.map(Via::word))),
+        (_, "target" | "to_target") => Some(|typed| starting(typed, TARGETS)),
+        _ => None,
+    }
+}
+
+fn load(kind: &str) -> String {
+    if kind == "none" { kind.to_owned() } else { format!("{kind}=") }
+}
+
+/// The `words` that start with what was typed.
+fn starting<W: Into<OsString>>(typed: &OsStr, words: impl IntoIterator<Item = W>) -> Vec<CompletionCandidate> {
+    let fits = |word: &OsString| word.as_encoded_bytes().starts_with(typed.as_encoded_bytes());
+    words.into_iter().map(Into::into).filter(fits).map(CompletionCandidate::new).collect()
+}
+
+fn recipes(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let described = |name: CompletionCandidate| {
+        let recipe = RECIPES.into_iter().find(|recipe| name.get_value() == recipe.name);
+        name.help(recipe.map(|recipe| StyledStr::from(recipe.title)))
+    };
+    starting(typed, RECIPES.map(|recipe| recipe.name)).into_iter().map(described).collect()
+}
+
+/// Recipes, experiments of the store, and paths.
+fn experiments(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let kept = entries(&store(), "-experiment-");
+    [recipes(typed), starting(typed, kept.clone()), paths(typed, &kept)].into_iter().flatten().collect()
+}
+
+/// Recordings and experiments of the store, the newest first, and paths.
+fn recordings(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let kept = entries(&store(), "-");
+    [starting(typed, kept.clone()), paths(typed, &kept)].into_iter().flatten().collect()
+}
+
+/// The paths that may continue `typed`, except `others`.
+fn paths(typed: &OsStr, others: &[OsString]) -> Vec<CompletionCandidate> {
+    let is_other =
+        |path: &CompletionCandidate| others.iter().any(|other| Path::new(path.get_value()) == Path::new(other));
+    PathCompleter::any().complete(typed).into_iter().filter(|path| !is_other(path)).collect()
+}
+
+/// The store that a command without `--store` uses.
+fn store() -> std::path::PathBuf {
+    Environment::of_this_process()
+        .map(|environment| resolve::store(&Default::default(), &environment))
+        .unwrap_or_default()
+}
+
+/// The directories in `store` whose names contain `part`, the newest first.
+fn entries(store: &Path, part: &str) -> Vec<OsString> {
+    let shown = store.strip_prefix(".").unwrap_or(store);
+    let found = fs::read_dir(store).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
+    let named = found.filter(|entry| entry.file_name().to_string_lossy().contains(part));
+    let mut entries: Vec<OsString> = named.map(|entry| shown.join(entry.file_name()).into_os_string()).collect();
+    entries.sort();
+    entries.reverse();
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is offered for the last of `words`.
+    fn offered(words: &str) -> Vec<String> {
+        let words: Vec<OsString> = ["latlab"].into_iter().chain(words.split(' ')).map(Into::into).collect();
+        let last = words.len() - 1;
+        let found = clap_complete::engine::complete(&mut definition(), words, last, None).expect("a word to complete");
+        found.iter().map(|candidate| candidate.get_value().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn values_that_latlab_knows_are_offered() {
+        for (words, expected) in [
+            ("recipes pi-", &["pi-udp-load", "pi-roundtrip"][..]),
+            ("recipes show a", &["aa"]),
+            ("run wake", &["wakeup-governor"]),
+            ("run aa --target l", &["local", "lab"]),
+            ("ping --set go", &["governor="]),
+            ("wakeup --load n", &["net=", "none"]),
+            ("ping ss", &["ssh:"]),
+            ("wakeup --via select,nano", &["select,nanosleep"]),
+            ("ping --transport t", &["tcp"]),
+            ("ping --max-b", &["--max-backlog"]),
+            ("help wak", &["wakeup"]),
+            ("man wak", &["wakeup"]),
+            ("wak", &["wakeup"]),
+        ] {
+            let offered = offered(words);
+            assert!(expected.iter().all(|name| offered.iter().any(|one| one == name)), "{words}: {offered:?}");
+            assert!(offered.len() <= expected.len() + 1, "{words}: {offered:?}");
+        }
+    }
+
+    #[test]
+    fn recordings_of_the_store_are_offered_the_newest_first() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let names = ["20260101T000000Z-ping-1a2b", "20260102T000000Z-experiment-3c4d", "notes"];
+        for name in names {
+            fs::create_dir(directory.path().join(name)).expect("a new directory");
+        }
+        let path = |name: &str| directory.path().join(name).into_os_string();
+        assert_eq!(entries(directory.path(), "-"), [path(names[1]), path(names[0])]);
+        assert_eq!(entries(directory.path(), "-experiment-"), [path(names[1])]);
+        assert!(entries(&directory.path().join("missing"), "-").is_empty());
+    }
+}
