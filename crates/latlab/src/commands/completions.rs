@@ -43,7 +43,7 @@ pub(super) fn answer(typed: &[OsString]) -> Result<bool, Failure> {
     let here = std::env::current_dir().ok();
     CompleteEnv::with_factory(definition).var(VARIABLE).try_complete(typed.to_vec(), here.as_deref()).map_err(|error| {
         Failure::request("cannot complete the command line")
-            .because(error.to_string())
+            .because(error.to_string().trim_start_matches("error: ").trim_end())
             .hint(format!("`{VARIABLE}` is for the scripts of `latlab completions`: unset it"))
     })
 }

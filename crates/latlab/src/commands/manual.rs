@@ -132,12 +132,14 @@ fn values(argument: &clap::Arg) -> Option<String> {
 }
 
 fn commands(command: &clap::Command) -> String {
-    let shown = command.get_subcommands().filter(|command| !command.is_hide_set() && command.get_about().is_some());
+    let mut shown: Vec<_> = command.get_subcommands().filter(|command| !command.is_hide_set()).collect();
+    // Changing a definition moves it to the end; the help page sorts by this too.
+    shown.sort_by_key(|command| command.get_display_order());
     let one = |command: &clap::Command| {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         format!(".TP\n.BR latlab\\-{} (1)\n{}\n", literal(command.get_name()), literal(&about))
     };
-    let entries: String = shown.map(one).collect();
+    let entries: String = shown.into_iter().map(one).collect();
     if entries.is_empty() { entries } else { format!(".SH COMMANDS\n{entries}") }
 }
 

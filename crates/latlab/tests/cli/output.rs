@@ -74,11 +74,10 @@ fn joined(text: &str) -> String {
     text.replace('…', "...").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// An argument as it stands on its man page: its names, its value and its whole help text.
-fn expected_entry(argument: &clap::Arg) -> String {
+/// Names and value of an argument, as they stand on its man page.
+fn tag(argument: &clap::Arg) -> String {
     let short = argument.get_short().filter(|_| argument.get_long().is_some());
-    let short = short.map(|letter| format!("-{letter}, ")).unwrap_or_default();
-    joined(&format!("{short}{argument} {}", help_text(argument)))
+    joined(&format!("{}{argument}", short.map(|letter| format!("-{letter}, ")).unwrap_or_default()))
 }
 
 fn help_text(argument: &clap::Arg) -> String {
@@ -98,12 +97,16 @@ fn man_pages_show_each_argument_with_its_whole_text() {
         let command = definition.find_subcommand(command).expect(command);
         let mut headings = Vec::new();
         for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
-            let entry = expected_entry(argument);
+            let tag = tag(argument);
+            let entry = format!("{tag} {}", joined(&help_text(argument)));
             assert!(words.contains(&entry), "{} lacks `{entry}`:\n{page}", command.get_name());
             for line in help_text(argument).lines().map(joined) {
                 // The first words, since a long line is wrapped.
                 let start: String = line.chars().take(20).collect();
-                assert!(starts.iter().any(|printed| printed.starts_with(start.trim_end())), "`{line}` in\n{page}");
+                // The text stands beside a short tag.
+                let begins =
+                    |printed: &String| printed.trim_start_matches(&tag).trim_start().starts_with(start.trim_end());
+                assert!(starts.iter().any(begins), "`{line}` in\n{page}");
             }
             headings.extend(argument.get_help_heading());
         }

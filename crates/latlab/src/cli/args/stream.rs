@@ -96,9 +96,9 @@ pub struct PacketArgs {
     /// Bits are payload bits; 1Gbit/s:wire counts those on an Ethernet wire.
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub rate: Option<String>,
-    /// Payload of a packet, 24 to 65507 bytes; several make interleaved runs [default: what fits one packet]
+    /// Payload of a packet, 24 to 65507 bytes; several make interleaved runs [default: a full packet]
     ///
-    /// What fits: 1472 over IPv4, 1452 over IPv6, or what the path carries in one packet, if less.
+    /// A full packet has 1472 bytes over IPv4, 1452 over IPv6, or what the path carries in one packet, if less.
     #[arg(short, long, value_name = "BYTES[,…]", value_delimiter = ',', allow_hyphen_values = true)]
     pub size: Vec<String>,
     /// Send N flows, each from a port and a thread of its own, 1 to 64 [default: 1]

@@ -188,12 +188,12 @@ mod tests {
             ("pi3:http", "`http` is not a port"),
             ("pi3:-1", "`-1` is not a port"),
             ("[::1", "not closed"),
-            ("[pi3]:9862", "no IPv6 address"),
+            ("[pi3]:9862", "not an IPv6 address"),
             ("[::1]9862", "only `:PORT`"),
             ("udp://pi3", "`//pi3` is not a port"),
             ("a b", "host names cannot have"),
             ("user@pi3", "host names cannot have"),
-            ("fe80::1%", "no port"),
+            ("fe80::1%", "not a port"),
         ] {
             let error = target(Some(typed), Protocol::Native).expect_err(typed);
             assert!(error.explain().cause.is_some_and(|text| text.contains(cause)), "{typed}: {error:?}");
