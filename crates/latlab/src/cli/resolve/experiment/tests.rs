@@ -193,7 +193,7 @@ const WRONG: &[(&str, usize, &str, &str)] = &[
     ("kind='ping'\nbase=5", 2, "`base` is not a table", "[base]"),
     ("kind='ping'\n\n[base]\ncuont=5", 4, "no key `cuont` in `[base]`", "did you mean `count`?"),
     ("kind='ping'\n[base]\nstore='x'", 3, "`store` cannot be set in a condition", "--store"),
-    ("kind='ping'\n[base]\nhelp=true", 3, "`help` is cannot be set in a condition", "leave it out"),
+    ("kind='ping'\n[base]\nhelp=true", 3, "`help` cannot be set in a condition", "leave it out"),
     ("kind='ping'\n[base]\ntarget='x'", 3, "`target` is not an option", "above all tables"),
     ("kind='ping'\n[base]\nmlock='yes'", 3, "`mlock` takes no value", "`mlock = true`"),
     ("kind='ping'\n[base]\ncount=[1,2]", 3, "`count` takes one value", "factor"),
