@@ -8,10 +8,9 @@
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 
 use crate::diagnostics::{Caveat, Colour, Failure, Severity, in_words};
@@ -86,16 +85,22 @@ impl Screen {
     }
 }
 
-/// A writer that two threads may share.
-type OutputStream = Mutex<Box<dyn Write + Send>>;
+/// A stream that two threads may share.
+struct OutputStream {
+    stream: Box<dyn Write + Send>,
+    /// Columns of the progress line that is drawn on it; 0 without one.
+    drawn: usize,
+}
+
+type SharedStream = Arc<Mutex<OutputStream>>;
 
 /// The output streams of this process and their capabilities.
 pub struct Console {
     verbosity: Verbosity,
     data_screen: Screen,
     message_screen: Screen,
-    data: OutputStream,
-    talking: OutputStream,
+    data: SharedStream,
+    talking: SharedStream,
 }
 
 impl Console {
@@ -111,8 +116,8 @@ impl Console {
             verbosity,
             data_screen: screen(io::stdout().is_terminal()).measured(io::stdout(), columns.as_deref()),
             message_screen: screen(io::stderr().is_terminal()).measured(io::stderr(), columns.as_deref()),
-            data: Mutex::new(Box::new(io::stdout())),
-            talking: Mutex::new(Box::new(io::stderr())),
+            data: shared(io::stdout()),
+            talking: shared(io::stderr()),
         }
     }
 
@@ -231,19 +236,13 @@ impl Console {
     }
 
     /// A progress line on stderr: drawn at most four times a second, only on a terminal, only while
-    /// verbosity exceeds errors; erased when the value is dropped.
+    /// verbosity exceeds errors; erased before a message, and when the value is dropped.
     ///
     /// `length` is in steps of the caller's choice; `None` if the end is unknown.
     pub fn progress(&self, title: &str, length: Option<u64>) -> Progress {
-        let shown = self.message_screen.terminal && self.verbosity >= Verbosity::Usual;
-        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(length, target);
-        let template = if length.is_some() { "{prefix}  {bar:20}  {msg}" } else { "{prefix}  {msg}" };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("━╸ "));
-        }
-        bar.set_prefix(in_one_line(title));
-        Progress { bar, shown_at: Cell::new(None) }
+        let is_shown = self.message_screen.terminal && self.verbosity >= Verbosity::Usual;
+        let stream = is_shown.then(|| Arc::clone(&self.talking));
+        Progress { stream, title: in_one_line(title), length, shown_at: Cell::new(None) }
     }
 
     /// Errors of stderr are ignored: they cannot be reported anywhere.
@@ -255,30 +254,94 @@ impl Console {
 
 /// A progress line; see [`Console::progress`].
 pub struct Progress {
-    bar: ProgressBar,
+    /// `None` if it is not shown.
+    stream: Option<SharedStream>,
+    title: String,
+    length: Option<u64>,
     shown_at: Cell<Option<Instant>>,
 }
 
-/// The interval between two drawings of a progress line; the limit of `indicatif` allows a burst of twenty first.
+/// The interval between two drawings of a progress line.
 const REDRAW: Duration = Duration::from_millis(250);
+/// The width of a terminal that does not report it.
+const USUAL_COLUMNS: usize = 80;
+/// Columns of a progress bar: the second number, if the whole title does not fit beside the first.
+const BAR_COLUMNS: [usize; 2] = [20, 10];
+/// In less than this a part of a name says nothing.
+const TITLE_COLUMNS: usize = 12;
 
 impl Progress {
-    /// Shows `done` steps, with `suffix` at the end of the line; may be called at any rate.
-    pub fn show(&self, done: u64, suffix: &str) {
+    /// Shows `done` steps, with `text` at the end of the line; may be called at any rate.
+    pub fn show(&self, done: u64, text: &str) {
         let now = Instant::now();
-        if self.shown_at.get().is_some_and(|shown_at| now - shown_at < REDRAW) {
-            return;
-        }
+        let is_due = self.shown_at.get().is_none_or(|shown_at| now - shown_at >= REDRAW);
+        let Some(stream) = self.stream.as_ref().filter(|_| is_due) else { return };
         self.shown_at.set(Some(now));
-        self.bar.set_message(in_one_line(suffix));
-        self.bar.set_position(done);
+        let share = self.length.map(|length| (done as f64 / length.max(1) as f64).min(1.0));
+        // Read each time, since a terminal can be resized. In its last column some terminals begin a new line.
+        let reported = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
+        let columns = if reported == 0 { USUAL_COLUMNS } else { reported } - 1;
+        lock(stream).draw(&progress_line(&self.title, share, &in_one_line(text), columns));
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.stream.iter().for_each(|stream| lock(stream).erase());
     }
+}
+
+/// A progress line of at most `columns`. The title is cut first, then the bar is left out; `share` is that of the steps
+/// that are done.
+fn progress_line(title: &str, share: Option<f64>, text: &str, columns: usize) -> String {
+    let text = cut(text, columns);
+    let left = columns - width(&text);
+    for cells in BAR_COLUMNS {
+        let title_cut = cut(title, left.saturating_sub(cells + 4));
+        let is_wide_enough = if cells == BAR_COLUMNS[0] { title_cut == title } else { !title_cut.ends_with('…') };
+        if let Some(share) = share.filter(|_| is_wide_enough && !title_cut.is_empty()) {
+            return format!("{title_cut}  {}  {text}", bar(share, cells));
+        }
+    }
+    match cut(title, left.saturating_sub(2)) {
+        title_cut if title_cut.is_empty() || (title_cut.ends_with('…') && left < TITLE_COLUMNS) => text,
+        title_cut => format!("{title_cut}  {text}"),
+    }
+}
+
+/// `━━━╸      `
+fn bar(share: f64, cells: usize) -> String {
+    let halves = (share * 2.0 * cells as f64) as usize;
+    let done = "━".repeat(halves / 2) + if halves % 2 == 1 { "╸" } else { "" };
+    format!("{done:cells$}")
+}
+
+/// `text` in at most `columns`, without as many of its last parts as do not fit; parts are separated by ` · `. A single
+/// part ends with `…` where it is cut.
+fn cut(text: &str, columns: usize) -> String {
+    let mut whole = text;
+    while width(whole) > columns {
+        let Some((shorter, _)) = whole.rsplit_once(" · ") else {
+            let mut left = columns.saturating_sub(1);
+            let fits = |char: &char| left.checked_sub(char_width(*char)).inspect(|rest| left = *rest).is_some();
+            let start: String = whole.chars().take_while(fits).collect();
+            return if start.is_empty() { start } else { start + "…" };
+        };
+        whole = shorter;
+    }
+    whole.into()
+}
+
+/// Columns of `text` in a terminal.
+fn width(text: &str) -> usize {
+    text.chars().map(char_width).sum()
+}
+
+/// The columns of `char`: two for those of East Asian scripts and for pictographs (Unicode annex 11, wide and fullwidth).
+fn char_width(char: char) -> usize {
+    let is_wide = matches!(u32::from(char), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd);
+    if is_wide { 2 } else { 1 }
 }
 
 /// A message in the form of the documentation: `error: …`, then indented `cause: …` and `hint: …`; on a terminal wrapped to
@@ -354,12 +417,41 @@ fn replaced<'a>(
     shown + rest
 }
 
+fn shared(stream: impl Write + Send + 'static) -> SharedStream {
+    Arc::new(Mutex::new(OutputStream { stream: Box::new(stream), drawn: 0 }))
+}
+
+fn lock(stream: &SharedStream) -> MutexGuard<'_, OutputStream> {
+    stream.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Writes `text` and a line end in one call, so that lines of two processes on one terminal do not mix.
-fn write_whole(stream: &OutputStream, text: &str) -> io::Result<()> {
-    let mut stream = stream.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+fn write_whole(stream: &SharedStream, text: &str) -> io::Result<()> {
+    let mut stream = lock(stream);
+    stream.erase();
     let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    stream.write_all(format!("{text}{line_end}").as_bytes())?;
-    stream.flush()
+    stream.stream.write_all(format!("{text}{line_end}").as_bytes())?;
+    stream.stream.flush()
+}
+
+impl OutputStream {
+    /// Draws `line` over the progress line. Spaces cover the rest of a longer one: they need no control sequence but the
+    /// carriage return, which any terminal knows.
+    fn draw(&mut self, line: &str) {
+        let columns = width(line);
+        let rest = self.drawn.saturating_sub(columns);
+        // A closed stderr cannot be reported anywhere.
+        let _ = write!(self.stream, "\r{line}{:rest$}", "").and_then(|()| self.stream.flush());
+        self.drawn = columns;
+    }
+
+    /// Erases the progress line, if one is drawn, and leaves the cursor at the begin of the line.
+    fn erase(&mut self) {
+        if self.drawn > 0 {
+            self.draw("");
+            let _ = self.stream.write_all(b"\r");
+        }
+    }
 }
 
 #[cfg(test)]
@@ -393,8 +485,8 @@ mod tests {
             verbosity,
             data_screen: Screen::default(),
             message_screen: Screen::default(),
-            data: Mutex::new(Box::new(data.clone())),
-            talking: Mutex::new(Box::new(talking.clone())),
+            data: shared(data.clone()),
+            talking: shared(talking.clone()),
         }
     }
 
@@ -506,5 +598,45 @@ mod tests {
         for printed in [read(&data), read(&talking)] {
             assert!(!printed.contains('\x1b') && printed.contains("1b[2J"), "{printed}");
         }
+    }
+
+    #[test]
+    fn a_progress_line_is_cut_to_the_width_of_the_terminal() {
+        let (title, text) =
+            ("ping local · udp ipv4 · 64 B · 10 s", "sent 203,118 · lost 18 · answered 203,100 · 7.1 s");
+        for (columns, expected) in [
+            (139, format!("{title}  ━━━━━━━━━━━━━━        {text}")),
+            (79, format!("ping local  ━━━━━━━     {text}")),
+            (62, format!("ping local  {text}")),
+            (49, text.to_owned()),
+            (48, "sent 203,118 · lost 18 · answered 203,100".to_owned()),
+            (39, "ping local  sent 203,118 · lost 18".to_owned()),
+            (9, "sent 203…".to_owned()),
+            (0, String::new()),
+        ] {
+            assert_eq!(progress_line(title, Some(0.7), text, columns), expected, "{columns}");
+        }
+        assert_eq!(progress_line("x", None, "0.3 s", 39), "x  0.3 s");
+        // Two columns for each character.
+        for columns in 0..20 {
+            let line = progress_line("測定測定測定", Some(0.5), "1 s", columns);
+            assert!(width(&line) <= columns, "{columns}: {line}");
+        }
+    }
+
+    #[test]
+    fn a_message_erases_the_progress_line_and_the_end_too() {
+        let (data, talking) = (Paper::default(), Paper::default());
+        let mut console = console(Verbosity::Usual, &data, &talking);
+        drop(console.progress("a", None));
+        console.progress("no terminal", None).show(0, "1 s");
+        assert_eq!(read(&talking), "");
+        console.message_screen.terminal = true;
+        let progress = console.progress("a", Some(2));
+        progress.show(1, "1 s");
+        progress.show(2, "too early to be drawn");
+        console.note("b");
+        drop(progress);
+        assert_eq!(read(&talking), format!("\ra  {:20}  1 s\r{:28}\rnote: b\n", "━━━━━━━━━━", ""));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::estimand::Ratio;
-use super::limits::{BEHIND_INTERVALS, BEHIND_SPAN, SLIPPED};
+use super::limits::{BEHIND_INTERVALS, BEHIND_SPAN, ROW_CHANCE, ROW_CONTRAST, ROW_SHARE, ROW_SPAN, SLIPPED};
 use super::source::{RowVisitor, for_each_measured, is_all_answered, value_at, values_of_all};
 use crate::metric::Metric;
 use crate::plan::defaults;
@@ -178,6 +178,29 @@ pub(super) struct RunCounts {
     behind_from: Nanos,
     first_ns: Option<i64>,
     last_ns: Option<i64>,
+    /// The probes in sequence that were lost last; without a later answer those at the end of the run.
+    lost_in_row: LostInRow,
+    /// The most that were lost in a row and followed by an answer.
+    most_in_row: u64,
+}
+
+/// Consecutive lost probes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct LostInRow {
+    probes: u64,
+    first_sent_ns: i64,
+    last_sent_ns: i64,
+}
+
+/// Answers that end before the run does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EndOfAnswers {
+    /// From the first probe to the first one of those that were lost at the end.
+    pub(super) after: Nanos,
+    /// From the first probe to the last one.
+    pub(super) sending: Nanos,
+    /// Lost at the end.
+    pub(super) probes: u64,
 }
 
 impl RunCounts {
@@ -205,6 +228,41 @@ impl RunCounts {
         deadline_ns.map(|deadline_ns| Deadline { deadline_ns, missed: self.missed, due: self.counts.due() })
     }
 
+    /// The end of the answers, if the lost probes at the end of the run are not just some of many that the path loses.
+    ///
+    /// The row at the end is longer than others: [`ROW_CONTRAST`]. It is longer than
+    /// the path explains, if each probe is lost with the share of those before (rule of succession, which needs no lost
+    /// one): [`ROW_CHANCE`]. And it is a considerable part of the run: [`ROW_SHARE`], and [`ROW_SPAN`] or half of the probes.
+    pub(super) fn end_of_answers(&self) -> Option<EndOfAnswers> {
+        let LostInRow { probes, first_sent_ns, last_sent_ns } = self.lost_in_row;
+        let first_ns = self.first_ns.filter(|_| self.counts.answered + self.counts.late > 0)?;
+        let since_first = |at: i64| Nanos(at.saturating_sub(first_ns));
+        let (after, sending) = (since_first(first_sent_ns), since_first(last_sent_ns));
+        let before = self.counts.sent - probes;
+        let lost_share = (self.counts.lost - probes + 1) as f64 / (before + 2) as f64;
+        let silent = sending - after;
+        let is_row = probes >= self.most_in_row * ROW_CONTRAST && lost_share.powf(probes as f64) <= ROW_CHANCE;
+        let is_long = silent.0 as f64 >= ROW_SHARE * sending.0 as f64 && (silent >= ROW_SPAN || probes >= before);
+        (is_row && is_long).then_some(EndOfAnswers { after, sending, probes })
+    }
+
+    fn count_in_row(&mut self, fate: Fate, sent: Option<i64>) {
+        match (fate, sent) {
+            (Fate::Lost, Some(sent_ns)) => {
+                let row = &mut self.lost_in_row;
+                let first_sent_ns = if row.probes == 0 { sent_ns } else { row.first_sent_ns };
+                *row = LostInRow { probes: row.probes + 1, first_sent_ns, last_sent_ns: sent_ns };
+            }
+            (Fate::Answered | Fate::Late, _) => self.end_row(),
+            _ => {}
+        }
+    }
+
+    fn end_row(&mut self) {
+        self.most_in_row = self.most_in_row.max(self.lost_in_row.probes);
+        self.lost_in_row = LostInRow::default();
+    }
+
     fn extend(&mut self, first: Option<i64>, last: Option<i64>) {
         self.first_ns = self.first_ns.or(first);
         self.last_ns = self.last_ns.max(last);
@@ -222,6 +280,7 @@ impl RunCounts {
             return false;
         };
         self.counts.add(Fate::Answered, batch.rows as u64);
+        self.end_row();
         self.counts.duplicates += duplicates.iter().sum::<i64>() as u64;
         self.counts.reordered += reordered.iter().sum::<i64>() as u64;
         // A closed loop waits from sending on.
@@ -238,6 +297,7 @@ impl RunCounts {
     fn visit_row(&mut self, batch: &ProbeBatch, row: usize, fate: Fate) {
         let [due, sent, received] = [&batch.due_ns, &batch.sent_ns, &batch.received_ns].map(|each| value_at(each, row));
         self.counts.add(fate, 1);
+        self.count_in_row(fate, sent);
         self.counts.duplicates += value_at(&batch.duplicates, row).unwrap_or(0) as u64;
         self.counts.reordered += value_at(&batch.reordered, row).unwrap_or(0) as u64;
         let start = due.or(sent);
@@ -343,6 +403,63 @@ mod tests {
     #[test]
     fn a_run_without_rows_has_no_duration() {
         assert_eq!(counted(Vec::new(), 1, None).duration(), Nanos::ZERO);
+    }
+
+    /// One probe every 10 ms, lost where `is_lost` says so.
+    fn end_of_answers(probes: u64, is_lost: impl Fn(u64) -> bool) -> Option<EndOfAnswers> {
+        let fate = |seq| if is_lost(seq) { Fate::Lost } else { Fate::Answered };
+        let rows = (0..probes).map(|seq| but(scheduled(seq, seq as i64 * 10_000, 0, 50), fate(seq)));
+        counted(rows.collect(), 50, None).end_of_answers()
+    }
+
+    #[test]
+    fn answers_that_end_in_the_middle_are_distinguished_from_losses_of_the_path() {
+        let ended = |after, sending, probes| {
+            let [after, sending] = [after, sending].map(Nanos::from_millis);
+            Some(EndOfAnswers { after, sending, probes })
+        };
+        assert_eq!(end_of_answers(1_000, |seq| seq >= 370), ended(3_700, 9_990, 630));
+        assert_eq!(end_of_answers(10, |seq| seq >= 4), ended(40, 90, 6), "few probes, most of them lost");
+        // A late answer is an answer, a refused probe is none.
+        let rows = |fate| {
+            (0..1_000).map(move |seq| {
+                let fate = if seq < 500 {
+                    Fate::Answered
+                } else if seq == 999 {
+                    fate
+                } else {
+                    Fate::Lost
+                };
+                but(scheduled(seq, seq as i64 * 10_000, 0, 50), fate)
+            })
+        };
+        assert_eq!(counted(rows(Fate::Late).collect(), 1_000, None).end_of_answers(), None);
+        assert_eq!(counted(rows(Fate::SendFailed).collect(), 1_000, None).end_of_answers(), ended(5_000, 9_980, 499));
+        // Half of the probes are lost, in no order, and at the end in bursts as before.
+        let noise = |seq: u64| seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
+        for (probes, is_lost) in [
+            (1_000, Box::new(move |seq| noise(seq) % 2 == 0) as Box<dyn Fn(u64) -> bool>),
+            (1_000, Box::new(|seq| seq % 400 < 200)),
+            (1_000, Box::new(|seq| seq >= 990)),
+            (1_000, Box::new(|seq| seq < 300)),
+            (1_000, Box::new(|_| true)),
+            (1_000, Box::new(|_| false)),
+            (10, Box::new(|seq| seq >= 8)),
+            (0, Box::new(|_| true)),
+        ] {
+            let lost = (0..probes).filter(|seq| is_lost(*seq)).count();
+            assert_eq!(end_of_answers(probes, is_lost), None, "{lost} of {probes} lost");
+        }
+    }
+
+    #[test]
+    fn answers_of_a_closed_loop_end_after_few_time_outs() {
+        // 3.7 s of round trips, and then one probe each second.
+        let rows = (0..37_000).map(|seq| closed(seq, seq as i64 * 100, 50));
+        let lost = (0..7).map(|late| but(closed(37_000 + late, 3_700_000 + late as i64 * 1_000_000, 50), Fate::Lost));
+        let found = counted(rows.chain(lost).collect(), 100, None).end_of_answers();
+        let (after, sending) = (Nanos::from_millis(3_700), Nanos::from_millis(9_700));
+        assert_eq!(found, Some(EndOfAnswers { after, sending, probes: 7 }));
     }
 
     #[test]

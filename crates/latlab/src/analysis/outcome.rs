@@ -9,7 +9,8 @@ use super::summary::Summary;
 use crate::diagnostics::{Failure, Outcome};
 use crate::facts::RunOutcome;
 use crate::plan::Kind;
-use crate::units::human::grouped;
+use crate::units::Nanos;
+use crate::units::human::{grouped, span};
 
 /// The outcome of a command that read recordings: [`Outcome::NotTrusted`] if one of them has a fatal caveat.
 pub fn summary_outcome(summaries: &[Summary]) -> Outcome {
@@ -142,13 +143,27 @@ fn no_probe_answered(summaries: &[Summary], failure: Failure) -> Failure {
     } else {
         let instead = if strays.is_empty() { String::new() } else { format!(", but {}", listed(&strays)) };
         failure
-            .because(format!("{} probes were sent, no valid answer came in time{instead}", grouped(sent)))
+            .because(format!(
+                "{} probes were sent{}, no valid answer came in time{instead}",
+                grouped(sent),
+                tried(summaries)
+            ))
             .hint(
                 "check that the target still runs and that no firewall drops the packets; `--timeout` sets \
              how long an answer may take",
             )
             .of_silence(true)
     }
+}
+
+/// ` to 192.0.2.9:7 over udp in 9 s`, of runs with the same address and transport.
+fn tried(summaries: &[Summary]) -> String {
+    let longest = summaries.iter().map(|summary| summary.duration_ns).max().unwrap_or_default();
+    let span = if longest > Nanos::ZERO { format!(" in {}", span(longest)) } else { String::new() };
+    let Some(Summary { peer_address, condition, .. }) = summaries.first() else { return span };
+    let address = peer_address.as_ref().map(|address| format!(" to {address}")).unwrap_or_default();
+    let transport = condition.transport.as_ref().map(|transport| format!(" over {transport}")).unwrap_or_default();
+    format!("{address}{transport}{span}")
 }
 
 /// `foreign 3, never-sent 1`
@@ -245,7 +260,12 @@ mod tests {
         let table: [(Vec<ProbeRecord>, Change, &str, &str); 7] = [
             (Vec::new(), |_| {}, "before a probe was due", "for longer"),
             (unanswered(Fate::SendFailed), |_| {}, "refused to send all 7 of them", "`send-failed`"),
-            (unanswered(Fate::Lost), |_| {}, "7 probes were sent, no valid answer came in time", "`--timeout`"),
+            (
+                unanswered(Fate::Lost),
+                |_| {},
+                "7 probes were sent to 127.0.0.1:40000 over udp in 360 µs, no valid answer came",
+                "`--timeout`",
+            ),
             (unanswered(Fate::Lost), |source| strays(source, "foreign"), "in time, but foreign 3", "`--timeout`"),
             (unanswered(Fate::Lost), |source| strays(source, "altered"), "3 answers came back changed", "unchanged"),
             (unanswered(Fate::Lost), |source| error(source, "EHOSTUNREACH"), "refused probes: EHOSTUNREACH 3", "route"),

@@ -105,6 +105,7 @@ fn findings_of_rows<S: ProbeSource>(
     }
     let is_contended = caveats::is_contended(manifest, hosts, Side::Local);
     let mut own = ping::caveats(manifest, counts, &errors.unwrap_or_default(), described, is_contended);
+    own.extend(caveats::answers_ended(manifest, counts));
     own.extend(stalls.and_then(|stalls| stalls.caveat(manifest)));
     let placed = placements.map(Placements::finish);
     let placed =

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::keys;
-use super::measure_and_report::{ProgressLine, measure};
+use super::measure_and_report::{LiveText, ProgressLine, measure};
 use crate::analysis::experiment::{PrecisionResult, RemainingTime};
 use crate::cli::resolve::ExperimentJob;
 use crate::console::{Console, Progress};
@@ -49,11 +49,14 @@ impl<'a> ExperimentExecutor<'a> {
         let plan = &self.job.experiment.conditions[due.condition].plan;
         let key = keys::find(&self.job.keys[due.condition])?;
         keys::check_other_host(plan)?;
-        let target = RecordingTarget { store: &self.store, directory: None, experiment: Some(facts), live: None };
+        let live = LiveText::of(plan);
+        let (store, experiment, live_progress) = (&self.store, Some(facts), Some(&live.progress));
+        let target = RecordingTarget { store, directory: None, experiment, live: live_progress };
         let progress = self.console.progress(&self.job.experiment.name, Some(self.remaining.steps()));
         let (start, condition) = (Instant::now(), condition_words(&due.key.factors));
         let mut draw = |progress: &Progress| {
-            let text = format!("{} · {condition}", self.position(due.key.block, runs_done, start.elapsed()));
+            let position = self.position(due.key.block, runs_done, start.elapsed());
+            let text = format!("{position} · {}{condition}", live.text());
             progress.show(self.remaining.step(due.condition, runs_done, start.elapsed()), &text);
         };
         let line = ProgressLine { progress, draw: &mut draw };

@@ -12,20 +12,21 @@ use crate::analysis::{
 };
 use crate::cli::args::GateArgs;
 use crate::cli::resolve::{OutputSpec, PingJob, StreamJob, WakeupJob};
+use crate::clock::{Clock, Monotonic};
 use crate::console::{Console, Progress, Verbosity};
 use crate::diagnostics::{Caveat, Failure, Outcome, Severity, refused};
 use crate::host::HostRoot;
 use crate::host::facts::{self, Interface};
-use crate::measure::{self, LiveCounts, LiveRates, MeasureError, PlanOutcome, RecordingTarget};
+use crate::measure::{self, LiveCounts, LiveProgress, MeasureError, PlanOutcome, RecordingTarget, UnansweredProbes};
 use crate::metric::Metric;
-use crate::plan::Plan;
+use crate::plan::{Kind, Plan, RunSpec, defaults};
 use crate::platform::SignalWatch;
-use crate::recording::Store;
+use crate::recording::{ProbeCounts, Store};
 use crate::report::view::Showing;
 use crate::report::{json, planned_heading, report_view, text};
 use crate::session::PreSharedKey;
 use crate::transport::TransportError;
-use crate::units::human::{bit_rate, percent, span};
+use crate::units::human::{bit_rate, grouped, percent, span};
 
 /// `latlab ping`: round trips.
 pub(super) fn ping(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
@@ -34,7 +35,7 @@ pub(super) fn ping(job: &PingJob, console: &Console) -> Result<Outcome, Failure>
     keys::check_other_host(&job.plan)?;
     warn_of_real_time([&job.plan], console);
     let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), gates, output: &job.output, json: job.json };
-    measure_and_report(&measured, &LiveView { rates: &Arc::default(), text: &String::new }, console)
+    measure_and_report(&measured, console)
 }
 
 /// `latlab wakeup`: how late a timer wakes a thread.
@@ -42,7 +43,7 @@ pub(super) fn wakeup(job: &WakeupJob, console: &Console) -> Result<Outcome, Fail
     let gates = gates_of(&job.gates, &job.plan)?;
     warn_of_real_time([&job.plan], console);
     let measured = MeasureJob { plan: &job.plan, key: None, gates, output: &job.output, json: job.json };
-    measure_and_report(&measured, &LiveView { rates: &Arc::default(), text: &String::new }, console)
+    measure_and_report(&measured, console)
 }
 
 /// `latlab stream`: one-way throughput.
@@ -51,10 +52,8 @@ pub(super) fn stream(job: &StreamJob, console: &Console) -> Result<Outcome, Fail
     let key = keys::find(&job.key)?;
     keys::check_other_host(&job.plan)?;
     announce_duration(job, console);
-    let live = Arc::new(LiveRates::default());
-    let progress = StreamProgress::of(&live);
     let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), gates, output: &job.output, json: job.json };
-    measure_and_report(&measured, &LiveView { rates: &live, text: &|| progress.text() }, console)
+    measure_and_report(&measured, console)
 }
 
 /// Says before a search how long it takes at most, since its progress does not show it.
@@ -79,14 +78,6 @@ pub(super) struct MeasureJob<'a> {
     pub(super) json: bool,
 }
 
-/// The sources of the progress display of a run.
-pub(super) struct LiveView<'a> {
-    /// The rates of streams, written by the runs.
-    pub(super) rates: &'a Arc<LiveRates>,
-    /// Text behind the progress bar.
-    pub(super) text: &'a dyn Fn() -> String,
-}
-
 /// A progress line, and the function that redraws it.
 pub(super) struct ProgressLine<'a> {
     pub(super) progress: Progress,
@@ -94,21 +85,19 @@ pub(super) struct ProgressLine<'a> {
 }
 
 /// Measures the plan, then shows the summaries of its recordings.
-pub(super) fn measure_and_report(
-    job: &MeasureJob<'_>,
-    live: &LiveView<'_>,
-    console: &Console,
-) -> Result<Outcome, Failure> {
+pub(super) fn measure_and_report(job: &MeasureJob<'_>, console: &Console) -> Result<Outcome, Failure> {
     let output = open(job.output)?;
     let signals = listen([job.plan], console).map_err(refused("listen to signals"))?;
     let expected = job.plan.duration();
     let progress = console.progress(&title(job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));
-    let start = Instant::now();
+    let (start, live) = (Instant::now(), LiveText::of(job.plan));
+    let mut is_warned = false;
     let mut draw = |progress: &Progress| {
         let elapsed = start.elapsed();
-        progress.show(elapsed.as_millis() as u64, &format!("{:.1} s{}", elapsed.as_secs_f64(), (live.text)()));
+        progress.show(elapsed.as_millis() as u64, &format!("{}{:.1} s", live.text(), elapsed.as_secs_f64()));
+        is_warned = is_warned || warn_of_silence(job.plan, &live.progress, console);
     };
-    let target = RecordingTarget { live: Some(live.rates), ..output.target() };
+    let target = RecordingTarget { live: Some(&live.progress), ..output.target() };
     let line = ProgressLine { progress, draw: &mut draw };
     let measured = measure(job.plan, job.key, target, &signals, console, line);
     let Some(measured) = measured.map_err(|failure| failed(failure, &job.gates))? else {
@@ -313,32 +302,76 @@ pub(super) fn title(plan: &Plan) -> String {
     if plan.runs.len() > 1 { format!("{heading} · {} runs", plan.runs.len()) } else { heading }
 }
 
-/// The interval between two updates: a person reads no faster.
-const UPDATE: Duration = Duration::from_secs(1);
-
-/// The text behind the progress bar: the rates of the last whole second.
-struct StreamProgress<'a> {
-    live: &'a LiveRates,
-    last: RefCell<(Instant, LiveCounts, String)>,
+/// Warns of a target that has not answered for a while; false if it is not to be warned of yet.
+fn warn_of_silence(plan: &Plan, live: &LiveProgress, console: &Console) -> bool {
+    let run = plan.runs.first().filter(|run| run.ping().is_some());
+    let silent = live.unanswered(Monotonic.now()).filter(|silent| silent.span >= defaults::UNANSWERED_NOTICE);
+    let Some((run, UnansweredProbes { span: silent, probes })) = run.zip(silent) else { return false };
+    let message =
+        format!("no answer from `{}` in the first {}, to {} probes", run.target, span(silent), grouped(probes));
+    let hint = format!("without an answer the run ends after {}", span(defaults::UNANSWERED_MAX));
+    console.warning(&message, Some(&hint));
+    true
 }
 
-impl StreamProgress<'_> {
-    fn of(live: &LiveRates) -> StreamProgress<'_> {
-        StreamProgress { live, last: RefCell::new((Instant::now(), live.read(), String::new())) }
+/// The interval between two updates of rates: a person reads no faster.
+const UPDATE: Duration = Duration::from_secs(1);
+
+/// The counts of the runs of a plan as text for its progress line.
+pub(super) struct LiveText {
+    /// The counts, which the runs update.
+    pub(super) progress: Arc<LiveProgress>,
+    kind: Option<Kind>,
+    rates: RefCell<Rates>,
+}
+
+/// The rates of a stream in the last whole second.
+struct Rates {
+    since: Instant,
+    counts: LiveCounts,
+    text: String,
+}
+
+impl LiveText {
+    pub(super) fn of(plan: &Plan) -> LiveText {
+        let rates = Rates { since: Instant::now(), counts: LiveCounts::default(), text: String::new() };
+        let kind = plan.runs.first().map(RunSpec::kind);
+        LiveText { progress: Arc::default(), kind, rates: RefCell::new(rates) }
     }
 
-    fn text(&self) -> String {
-        let mut last = self.last.borrow_mut();
-        let (since, elapsed) = (last.1, last.0.elapsed());
-        if elapsed >= UPDATE {
-            let now = self.live.read();
-            let rate = |to: u64, from: u64| bit_rate(to.saturating_sub(from) as f64 / elapsed.as_secs_f64());
-            let sent = rate(now.sent_bits, since.sent_bits);
-            let delivered = rate(now.delivered_bits, since.delivered_bits);
-            *last = (Instant::now(), now, format!(" · sent {sent} · delivered {delivered}"));
+    /// The counts, each with ` · ` behind it, the most important ones first, since a narrow terminal does not show the last.
+    /// Empty before the first.
+    pub(super) fn text(&self) -> String {
+        let now = self.progress.read();
+        let ProbeCounts { sent, answered, lost } = now.probes;
+        match self.kind {
+            Some(Kind::Ping) if sent > 0 => {
+                format!("sent {} · lost {} · answered {} · ", grouped(sent), grouped(lost), grouped(answered))
+            }
+            Some(Kind::Wakeup) if now.measured > 0 => format!("{} wake-ups · ", grouped(now.measured)),
+            Some(Kind::Stream) => self.rates_at(now),
+            _ => String::new(),
         }
-        last.2.clone()
     }
+
+    fn rates_at(&self, now: LiveCounts) -> String {
+        let mut rates = self.rates.borrow_mut();
+        let elapsed = rates.since.elapsed();
+        if elapsed >= UPDATE {
+            let text = rates_between(rates.counts, now, elapsed);
+            *rates = Rates { since: Instant::now(), counts: now, text };
+        }
+        rates.text.clone()
+    }
+}
+
+/// Sent and delivered rate, and the share of what was lost.
+fn rates_between(from: LiveCounts, to: LiveCounts, elapsed: Duration) -> String {
+    let more = |count: fn(&LiveCounts) -> u64| count(&to).saturating_sub(count(&from)) as f64;
+    let rate = |bits: f64| bit_rate(bits / elapsed.as_secs_f64());
+    let (polled, delivered) = (more(|counts| counts.polled_bits), more(|counts| counts.delivered_bits));
+    let lost = percent(if polled > 0.0 { (1.0 - delivered / polled).max(0.0) } else { 0.0 });
+    format!("sent {} · lost {lost} · delivered {} · ", rate(more(|counts| counts.sent_bits)), rate(delivered))
 }
 
 #[cfg(test)]

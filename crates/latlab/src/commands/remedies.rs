@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::experiment_executor::wait;
-use super::measure_and_report::{self, OpenOutput, ProgressLine};
+use super::measure_and_report::{self, LiveText, OpenOutput, ProgressLine};
 use super::{Outcome, data_style};
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, ObservedRun, RunGroups, compare, parse_estimand,
@@ -172,12 +172,13 @@ impl RemedyExecutor<'_> {
     /// False if a signal ended it.
     fn measure_and_observe(&mut self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> Result<bool, Failure> {
         let condition = &self.experiment.conditions[due.condition];
-        let target = RecordingTarget { experiment: Some(facts), ..self.output.target() };
+        let live = LiveText::of(&condition.plan);
+        let target = RecordingTarget { experiment: Some(facts), live: Some(&live.progress), ..self.output.target() };
         let all = self.experiment.design.runs_at_most(self.experiment.conditions.len());
         let progress = self.console.progress(&self.experiment.name, Some(all));
         let mut draw = |progress: &Progress| {
             let elapsed = self.start.elapsed().as_secs_f64();
-            progress.show(runs_done, &format!("{elapsed:.0} s · {}", condition.factors[FACTOR]));
+            progress.show(runs_done, &format!("{elapsed:.0} s · {}{}", live.text(), condition.factors[FACTOR]));
         };
         let line = ProgressLine { progress, draw: &mut draw };
         let measured = measure_and_report::measure(&condition.plan, None, target, self.signals, self.console, line)?;

@@ -14,7 +14,8 @@ use super::run::{MeasuredRun, RunContext, RunEnd, SessionLifetime, on_own_thread
 use super::stop_signal::StopSignal;
 use super::stream::StreamRun;
 use super::wakeup::{WakeupRun, thread_cpus, tracing};
-use super::{BackgroundLoads, MeasureError, Peer, RecordingTarget};
+use super::{BackgroundLoads, LiveProgress, MeasureError, Peer, RecordingTarget};
+use crate::clock::{Clock, Monotonic};
 use crate::facts::{HostSample, SettingFacts};
 use crate::host::sampler::{SampleSink, Sampler, SamplerSpec};
 use crate::host::{HostGuard, HostRoot, placement};
@@ -23,7 +24,7 @@ use crate::recording::manifest::RunEnding;
 use crate::recording::{Finished, HostLog};
 use crate::session::PreSharedKey;
 use crate::transport::{self, FamilyVisitor, TransportFamily};
-use crate::units::Nanos;
+use crate::units::{Nanos, human};
 
 /// The interval of the caller's heartbeat: short enough for a progress display, and long enough not to disturb wake-ups,
 /// which are later after other work ([`defaults::WAKEUP_DRAIN`]).
@@ -209,6 +210,8 @@ impl Lifecycle<'_> {
         signal: &StopSignal,
     ) -> Result<(), MeasureError> {
         let (rounds, first) = (self.plan.rounds, self.first);
+        let live = self.target.live.cloned().unwrap_or_default();
+        live.watch(runs.iter_mut().map(|run| run.writer().progress()).collect());
         thread::scope(|scope| {
             let caller = thread::current();
             let work = move || {
@@ -226,6 +229,7 @@ impl Lifecycle<'_> {
             while !measuring.is_finished() {
                 (self.heartbeat)();
                 hosts.check_reflector(signal);
+                check_answers(first, &live, signal);
                 signal.forward();
                 thread::park_timeout(HEARTBEAT);
             }
@@ -233,6 +237,16 @@ impl Lifecycle<'_> {
             hosts.check_reflector(signal);
             measuring.join().unwrap_or_else(|panic| resume_unwind(panic))
         })
+    }
+}
+
+/// Ends the runs if they got no answer in their first seconds: all further probes would probably be lost, too.
+fn check_answers(first: &RunSpec, live: &LiveProgress, signal: &StopSignal) {
+    if first.ping().is_some()
+        && !signal.requested().load(Ordering::Relaxed)
+        && let Some(unanswered) = live.unanswered(Monotonic.now()).filter(|unanswered| unanswered.ends_runs())
+    {
+        signal.end_unanswered(unanswered.span);
     }
 }
 
@@ -282,12 +296,16 @@ fn close<R: MeasuredRun>(
     signal: &StopSignal,
 ) -> PlanOutcome {
     let died = hosts.reflector_died.as_ref().map(|how| format!("the reflector process died: {how}"));
-    let reason = failure.as_ref().map(ToString::to_string).or(died);
-    let ending = match (&reason, signal.requested().load(Ordering::Relaxed)) {
-        (Some(_), _) => RunEnding::Failed,
-        (None, true) => RunEnding::Interrupted,
-        (None, false) => RunEnding::Completed,
+    let failed = failure.as_ref().map(ToString::to_string).or(died);
+    let unanswered =
+        signal.unanswered_for().map(|span| format!("no probe was answered in the first {}", human::span(span)));
+    // Loss is a result: a run without an answer is complete.
+    let ending = match (&failed, &unanswered, signal.requested().load(Ordering::Relaxed)) {
+        (Some(_), ..) => RunEnding::Failed,
+        (None, None, true) => RunEnding::Interrupted,
+        (None, Some(_), _) | (None, None, false) => RunEnding::Completed,
     };
+    let reason = failed.or(unanswered);
     let end = RunEnd {
         ending,
         reason: reason.as_deref(),

@@ -18,4 +18,4 @@ pub(crate) use background_loads::BackgroundLoads;
 pub use error::MeasureError;
 pub use lifecycle::{PlanOutcome, measure_plan, rehearse_run};
 pub use peer::Peer;
-pub use run::{CpuSource, LiveCounts, LiveRates, RecordingTarget, Slice};
+pub use run::{CpuSource, LiveCounts, LiveProgress, RecordingTarget, Slice, UnansweredProbes};

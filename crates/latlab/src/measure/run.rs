@@ -2,8 +2,8 @@
 
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use super::stop_signal::StopSignal;
@@ -14,7 +14,7 @@ use crate::host::placement;
 use crate::plan::{EndSpec, PathSpec, PingSpec, Reflect, RunSpec, Schedule, StopWhen, Warmup, XdpSpec, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunEnding};
-use crate::recording::{EventLog, Finished, RecordingError, RecordingWriter, Store};
+use crate::recording::{EventLog, Finished, ProbeCounts, RecordingError, RecordingProgress, RecordingWriter, Store};
 use crate::session::{self, NativeSession, PreSharedKey, SessionParams, random_bytes};
 use crate::transport::{OpenPath, PathTransport, TransportError, TransportFamily, frame_payload_bytes};
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -29,42 +29,100 @@ pub struct RecordingTarget<'a> {
     pub directory: Option<&'a Path>,
     /// The position of these runs in an experiment; `None` outside of one.
     pub experiment: Option<&'a ExperimentFacts>,
-    /// Counts that are updated while a stream runs; `None` if no caller displays them.
-    pub live: Option<&'a Arc<LiveRates>>,
+    /// Counts that are updated during the runs; `None` if no caller displays them.
+    pub live: Option<&'a Arc<LiveProgress>>,
 }
 
-/// Counts of payload bits sent and delivered by all flows of a stream, at most an interval (about 100 ms) old.
+/// Counts of the runs of a plan while they are measured: of streams at most an interval (about 100 ms) old, of probes and
+/// wake-ups as old as the last drain of their recording.
 #[derive(Debug, Default)]
-pub struct LiveRates {
+pub struct LiveProgress {
     sent_bits: AtomicU64,
+    polled_bits: AtomicU64,
     delivered_bits: AtomicU64,
+    /// Of the runs, once they are open.
+    recordings: OnceLock<Vec<RecordingProgress>>,
 }
 
-/// The counts of [`LiveRates`] at one instant.
+/// The counts of [`LiveProgress`] at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LiveCounts {
-    /// Payload bits that the kernel took.
+    /// Payload bits of streams that the kernel took.
     pub sent_bits: u64,
-    /// Payload bits that arrived.
+    /// The part of them that was sent before the receiver was last asked …
+    pub polled_bits: u64,
+    /// … and what it had received by then.
     pub delivered_bits: u64,
+    /// Probes and wake-ups of the measuring phase.
+    pub measured: u64,
+    /// Probes of the measuring phase by their fate.
+    pub probes: ProbeCounts,
 }
 
-impl LiveRates {
+impl LiveProgress {
+    /// Counts `runs` from now on. Without effect if called again.
+    pub(super) fn watch(&self, runs: Vec<RecordingProgress>) {
+        // Runs are opened once.
+        let _ = self.recordings.set(runs);
+    }
+
     /// Adds an interval with packets of `size_bytes`.
     pub(super) fn add(&self, interval: &StreamInterval, size_bytes: u32) {
-        let (bits, packets) = match interval.seen {
-            IntervalCounts::Offered { packets, .. } => (&self.sent_bits, packets),
-            IntervalCounts::Counted { delivered, .. } => (&self.delivered_bits, delivered),
-        };
-        bits.fetch_add(packets * u64::from(size_bytes) * 8, Ordering::Relaxed);
+        let add =
+            |bits: &AtomicU64, packets| _ = bits.fetch_add(packets * u64::from(size_bytes) * 8, Ordering::Relaxed);
+        match interval.seen {
+            IntervalCounts::Offered { packets, .. } => add(&self.sent_bits, packets),
+            IntervalCounts::Counted { polled, delivered, .. } => {
+                add(&self.polled_bits, polled);
+                add(&self.delivered_bits, delivered);
+            }
+        }
     }
 
     /// The counts so far.
     pub fn read(&self) -> LiveCounts {
-        LiveCounts {
+        let mut counts = LiveCounts {
             sent_bits: self.sent_bits.load(Ordering::Relaxed),
+            polled_bits: self.polled_bits.load(Ordering::Relaxed),
             delivered_bits: self.delivered_bits.load(Ordering::Relaxed),
+            ..LiveCounts::default()
+        };
+        for run in self.runs() {
+            let ProbeCounts { sent, answered, lost } = run.probes();
+            counts.measured += run.measured();
+            counts.probes.sent += sent;
+            counts.probes.answered += answered;
+            counts.probes.lost += lost;
         }
+        counts
+    }
+
+    /// The probes at `now` that got no answer, if none got one; `None` before one was lost or refused.
+    pub fn unanswered(&self, now: Stamp<SenderClock>) -> Option<UnansweredProbes> {
+        let total = |count: fn(&RecordingProgress) -> u64| self.runs().iter().map(count).sum::<u64>();
+        let begin = self.runs().iter().filter_map(RecordingProgress::begin).min()?;
+        let (arrived, probes) = (total(RecordingProgress::arrived), total(RecordingProgress::missed));
+        (arrived == 0 && probes > 0).then(|| UnansweredProbes { span: now - begin, probes })
+    }
+
+    fn runs(&self) -> &[RecordingProgress] {
+        self.recordings.get().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The first probes of runs that got no answer so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnansweredProbes {
+    /// The time since the first of them.
+    pub span: Nanos,
+    /// Those that were refused, or whose time-out has passed.
+    pub probes: u64,
+}
+
+impl UnansweredProbes {
+    /// Whether the runs end for this reason.
+    pub(super) fn ends_runs(self) -> bool {
+        self.span >= defaults::UNANSWERED_MAX && self.probes >= defaults::UNANSWERED_PROBES
     }
 }
 

@@ -1,8 +1,8 @@
-//! The signal that ends the runs of a plan early: by the caller, or after a late wake-up.
+//! The signal that ends the runs of a plan early: by the caller, after a late wake-up, or without an answer.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use latlab_sys::sleep::{current_thread, interrupt};
 
@@ -22,6 +22,8 @@ pub(crate) struct StopSignal {
     sleep_over: AtomicBool,
     sleeping: Mutex<Vec<i32>>,
     wakeup_was_late: AtomicBool,
+    /// The time without an answer after which the runs ended.
+    unanswered_for: OnceLock<Nanos>,
     /// The trace that a late wake-up stops, or why it could not be started; `None` if no late wake-up ends a run.
     tracing: Option<io::Result<Tracing>>,
 }
@@ -35,6 +37,18 @@ impl StopSignal {
     /// The flag of the caller; a full disk and the loss of the agent set it too.
     pub(crate) fn requested(&self) -> &AtomicBool {
         &self.requested
+    }
+
+    /// Ends the runs, since no probe was answered for `span`.
+    pub(crate) fn end_unanswered(&self, span: Nanos) {
+        // Only the first time counts.
+        let _ = self.unanswered_for.set(span);
+        self.requested.store(true, Ordering::Relaxed);
+    }
+
+    /// The time without an answer after which the runs ended; `None` if they did not end for that reason.
+    pub(crate) fn unanswered_for(&self) -> Option<Nanos> {
+        self.unanswered_for.get().copied()
     }
 
     /// The flag of threads that sleep.

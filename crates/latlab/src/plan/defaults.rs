@@ -12,6 +12,12 @@ pub const WARMUP_PROBES: u64 = 1_000;
 pub const TIMEOUT: Nanos = Nanos::from_secs(1);
 /// A longer time-out is probably a wrong unit.
 pub const TIMEOUT_MAX: Nanos = Nanos::from_secs(60);
+/// Without an answer for so long, a run of probes says so: as long as HELLOs are sent before a target counts as silent …
+pub const UNANSWERED_NOTICE: Nanos = Nanos::from_secs(3);
+/// … and ends after so long, ten of the default time-outs …
+pub const UNANSWERED_MAX: Nanos = Nanos::from_secs(10);
+/// … if the time-outs of so many probes have passed: with a long interval or time-out one or two lost probes are no silence.
+pub const UNANSWERED_PROBES: u64 = 3;
 /// How far a sender may fall behind its schedule before it skips due probes.
 pub const MAX_BACKLOG: Nanos = Nanos::from_secs(1);
 /// Payload of a probe: one cache line, enough for all stamps.

@@ -1,10 +1,11 @@
 //! The writer thread: drains the rings into the spool. It runs on the CPUs of the thread that starts it, which leaves
 //! those that measure.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::thread;
 
 use rustix::fs::fstat;
@@ -13,13 +14,13 @@ use super::event::{EVENT_BYTES, EVENT_WORDS, SpoolEvent};
 use super::ring::RingReader;
 use super::spool::{self, HEADER_BYTES};
 use crate::plan::defaults;
-use crate::probe::Phase;
-use crate::units::Nanos;
+use crate::probe::{Phase, Seq};
+use crate::units::{Nanos, SenderClock, Stamp};
 
 /// Events per `write`: 64 KiB.
 const WRITE_EVENTS: u64 = 1024;
 
-/// Counts of the events in the spool, for a progress bar: at most one drain old.
+/// Counts of the events in the spool, for a progress line: at most one drain old.
 #[derive(Clone, Debug, Default)]
 pub struct RecordingProgress(Arc<DrainCounts>);
 
@@ -28,6 +29,21 @@ struct DrainCounts {
     measured: AtomicU64,
     sent: AtomicU64,
     arrived: AtomicU64,
+    missed: AtomicU64,
+    /// When the first probe was sent or refused, in nanoseconds; 0 before.
+    begin_ns: AtomicI64,
+    probes: [AtomicU64; 3],
+}
+
+/// Probes of the measuring phase, as far as their fate is known while the run goes on. The rest is in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProbeCounts {
+    /// The kernel accepted them.
+    pub sent: u64,
+    /// Their answer arrived within about the time-out.
+    pub answered: u64,
+    /// Their time-out has passed without an answer.
+    pub lost: u64,
 }
 
 impl RecordingProgress {
@@ -46,24 +62,123 @@ impl RecordingProgress {
         self.0.arrived.load(Ordering::Relaxed)
     }
 
-    fn count(&self, event: SpoolEvent) {
-        let add = |count: &AtomicU64| _ = count.fetch_add(1, Ordering::Relaxed);
+    /// Probes that were refused, or whose time-out has passed without an answer, warm-up included.
+    pub fn missed(&self) -> u64 {
+        self.0.missed.load(Ordering::Relaxed)
+    }
+
+    /// When the first probe was sent or refused.
+    pub fn begin(&self) -> Option<Stamp<SenderClock>> {
+        Some(self.0.begin_ns.load(Ordering::Relaxed)).filter(|begin_ns| *begin_ns != 0).map(Stamp::from_nanos)
+    }
+
+    /// Probes of the measuring phase by their fate.
+    pub fn probes(&self) -> ProbeCounts {
+        let [sent, answered, lost] = self.0.probes.each_ref().map(|count| count.load(Ordering::Relaxed));
+        ProbeCounts { sent, answered, lost }
+    }
+}
+
+/// Counts the events of a run. Probes that were sent one after the other, within a sixteenth of the time-out, are counted
+/// as a group, so that a probe in flight takes no memory. Reads no clock: a group is over when a later probe was sent more
+/// than a time-out after it.
+pub(crate) struct ProbeTally {
+    timeout: Nanos,
+    progress: RecordingProgress,
+    /// Groups whose time-out has not passed, the oldest first.
+    groups: VecDeque<ProbeGroup>,
+    measured: u64,
+    sent: u64,
+    arrived: u64,
+    missed: u64,
+    probes: ProbeCounts,
+}
+
+struct ProbeGroup {
+    phase: Phase,
+    first: Seq,
+    begin: Stamp<SenderClock>,
+    end: Stamp<SenderClock>,
+    sent: u64,
+    answered: u64,
+}
+
+impl ProbeTally {
+    /// No events so far, of probes with this `timeout`; the counts are published in `progress`.
+    pub(crate) fn new(timeout: Nanos, progress: RecordingProgress) -> ProbeTally {
+        // Seventeen groups fit into a time-out, and the warm-up has one of its own.
+        let (groups, probes) = (VecDeque::with_capacity(32), ProbeCounts::default());
+        ProbeTally { timeout, progress, groups, measured: 0, sent: 0, arrived: 0, missed: 0, probes }
+    }
+
+    fn count(&mut self, event: SpoolEvent) {
         match event {
-            SpoolEvent::Sent { phase, .. }
-            | SpoolEvent::SendFailed { phase, .. }
-            | SpoolEvent::NotSent { phase, .. } => {
-                if phase == Phase::Measure {
-                    add(&self.0.measured);
-                }
-                if matches!(event, SpoolEvent::Sent { .. }) {
-                    add(&self.0.sent);
-                }
+            SpoolEvent::Sent { seq, phase, sent, .. } => self.count_sent(seq, phase, sent),
+            SpoolEvent::SendFailed { phase, tried, .. } => {
+                self.begin(tried);
+                self.missed += 1;
+                self.measured += u64::from(phase == Phase::Measure);
             }
-            SpoolEvent::Arrived { .. } => add(&self.0.arrived),
-            SpoolEvent::Woke { phase: Phase::Measure, .. } => add(&self.0.measured),
-            SpoolEvent::Woke { .. } | SpoolEvent::Interval(_) => (),
-            SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => (),
+            SpoolEvent::NotSent { phase, .. } | SpoolEvent::Woke { phase, .. } => {
+                self.measured += u64::from(phase == Phase::Measure);
+            }
+            SpoolEvent::Arrived { seq, .. } => self.count_answer(seq),
+            SpoolEvent::Interval(_) | SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => (),
         }
+    }
+
+    fn begin(&self, at: Stamp<SenderClock>) {
+        if self.sent + self.missed == 0 {
+            self.progress.0.begin_ns.store(at.as_nanos(), Ordering::Relaxed);
+        }
+    }
+
+    fn count_sent(&mut self, seq: Seq, phase: Phase, at: Stamp<SenderClock>) {
+        self.begin(at);
+        self.end_groups(at);
+        self.sent += 1;
+        if phase == Phase::Measure {
+            self.measured += 1;
+            self.probes.sent += 1;
+        }
+        let span = Nanos(self.timeout.0 / 16);
+        match self.groups.back_mut().filter(|group| group.phase == phase && at - group.begin < span) {
+            Some(group) => (group.end, group.sent) = (at, group.sent + 1),
+            None => self.groups.push_back(ProbeGroup { phase, first: seq, begin: at, end: at, sent: 1, answered: 0 }),
+        }
+    }
+
+    /// Counts as lost what is unanswered in groups whose time-out has passed at `now`.
+    fn end_groups(&mut self, now: Stamp<SenderClock>) {
+        let is_over = |group: &&ProbeGroup| group.end + self.timeout < now;
+        let count = self.groups.iter().take_while(is_over).count();
+        for over in self.groups.drain(..count) {
+            let lost = over.sent - over.answered;
+            self.missed += lost;
+            self.probes.lost += if over.phase == Phase::Measure { lost } else { 0 };
+        }
+    }
+
+    /// An answer to a probe of a group that is over is late, and was counted as lost.
+    fn count_answer(&mut self, seq: Seq) {
+        self.arrived += 1;
+        let group = self.groups.iter_mut().rev().find(|group| group.first <= seq);
+        // Further answers are duplicates.
+        if let Some(group) = group.filter(|group| group.answered < group.sent) {
+            group.answered += 1;
+            self.probes.answered += u64::from(group.phase == Phase::Measure);
+        }
+    }
+
+    fn publish(&self) {
+        let shared = &*self.progress.0;
+        let store = |place: &AtomicU64, count| place.store(count, Ordering::Relaxed);
+        let ProbeCounts { sent, answered, lost } = self.probes;
+        shared.probes.iter().zip([sent, answered, lost]).for_each(|(place, count)| store(place, count));
+        store(&shared.sent, self.sent);
+        store(&shared.arrived, self.arrived);
+        store(&shared.missed, self.missed);
+        store(&shared.measured, self.measured);
     }
 }
 
@@ -93,7 +208,7 @@ pub(crate) struct Drain {
     pub(crate) period: Nanos,
     /// Set if the run must end because it can no longer be recorded.
     pub(crate) stop: Arc<AtomicBool>,
-    pub(crate) progress: RecordingProgress,
+    pub(crate) tally: ProbeTally,
     /// Whether the spool has a name, which it can lose.
     pub(crate) is_named: bool,
     /// Parts that were written.
@@ -146,14 +261,15 @@ impl Drain {
     /// Moves at most one buffer of events from a ring to the spool; returns their number.
     fn step(&mut self, ring: usize, drained: &mut Drained, bytes: &mut Vec<u8>) -> u64 {
         bytes.clear();
-        let progress = &self.progress;
+        let tally = &mut self.tally;
         let events = self.readers[ring].drain(WRITE_EVENTS, |words: [u64; EVENT_WORDS]| {
             spool::append(words, bytes);
             if let Some(event) = SpoolEvent::from_words(words) {
-                progress.count(event);
+                tally.count(event);
             }
         });
         if events > 0 {
+            self.tally.publish();
             self.write(bytes, drained);
         }
         events
@@ -188,5 +304,79 @@ impl Drain {
             drained.failure = Some(SpoolFailure::Vanished);
             self.stop.store(true, Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent_at(seq: u64, millis: i64, phase: Phase) -> SpoolEvent {
+        let sent = Stamp::from_nanos(Nanos::from_millis(millis).0);
+        SpoolEvent::Sent { seq: Seq(seq), phase, due: None, sent, cpu: None }
+    }
+
+    fn answer_to(seq: u64) -> SpoolEvent {
+        SpoolEvent::Arrived {
+            seq: Seq(seq),
+            received: Stamp::from_nanos(0),
+            reflector_received: None,
+            reflector_sent: None,
+            rx_software: None,
+            reflector_rx_software: None,
+            cpu: None,
+            reflector_cpu: None,
+        }
+    }
+
+    fn counted(events: impl IntoIterator<Item = SpoolEvent>) -> RecordingProgress {
+        let mut tally = ProbeTally::new(Nanos::from_secs(1), RecordingProgress::default());
+        events.into_iter().for_each(|event| tally.count(event));
+        tally.publish();
+        assert!(tally.groups.len() <= 18, "{} groups", tally.groups.len());
+        tally.progress
+    }
+
+    #[test]
+    fn probes_are_lost_once_their_time_out_has_passed() {
+        // One probe every 10 ms; each tenth is not answered.
+        let events = (1..=500).flat_map(|seq: u64| {
+            let answer = (seq % 10 != 0).then(|| answer_to(seq));
+            std::iter::once(sent_at(seq, seq as i64 * 10, Phase::Measure)).chain(answer)
+        });
+        let progress = counted(events);
+        let ProbeCounts { sent, answered, lost } = progress.probes();
+        assert_eq!((sent, answered), (500, 450));
+        // Of the 50 without an answer, those of the last second and of the group before it may be in flight.
+        assert!((38..=40).contains(&lost), "{lost} lost");
+        assert_eq!((progress.missed(), progress.begin()), (lost, Some(Stamp::from_nanos(10_000_000))));
+    }
+
+    #[test]
+    fn late_and_repeated_answers_and_those_to_the_warm_up_count_as_no_answers() {
+        let events = [
+            sent_at(0, 1, Phase::Warmup),
+            answer_to(0),
+            sent_at(1, 2, Phase::Measure),
+            answer_to(1),
+            answer_to(1),
+            sent_at(2, 1_000, Phase::Measure),
+            sent_at(3, 3_000, Phase::Measure),
+            answer_to(2),
+        ];
+        let progress = counted(events);
+        assert_eq!(progress.probes(), ProbeCounts { sent: 3, answered: 1, lost: 1 });
+        assert_eq!((progress.sent(), progress.arrived(), progress.missed()), (4, 4, 1));
+    }
+
+    #[test]
+    fn refused_probes_are_missed_and_begin_the_run() {
+        let tried = Stamp::from_nanos(7);
+        let refused =
+            |seq| SpoolEvent::SendFailed { seq: Seq(seq), phase: Phase::Measure, due: None, tried, errno: 101 };
+        let progress = counted([refused(0), refused(1)]);
+        assert_eq!((progress.missed(), progress.begin(), progress.measured()), (2, Some(tried), 2));
+        assert_eq!(progress.probes(), ProbeCounts::default());
+        assert_eq!(counted([]).begin(), None);
     }
 }

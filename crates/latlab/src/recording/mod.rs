@@ -23,7 +23,7 @@ mod store;
 mod tables;
 mod writer;
 
-pub use drain::RecordingProgress;
+pub use drain::{ProbeCounts, RecordingProgress};
 pub use error::RecordingError;
 pub use event::SpoolEvent;
 pub use host_spool::HostLog;

@@ -10,7 +10,7 @@ use std::thread::{Builder, JoinHandle};
 use latlab_sys::errno;
 
 use super::conclude::{SOUND_DISK, conclude, count_rows, enter_counts, host_samples_lost, join_rules};
-use super::drain::{Drain, Drained, RecordingProgress, SpoolFailure};
+use super::drain::{Drain, Drained, ProbeTally, RecordingProgress, SpoolFailure};
 use super::error::RecordingError;
 use super::host_spool::{HOST_SPOOL, HostLog, HostSpool};
 use super::join::{Horizon, JoinRules};
@@ -106,12 +106,13 @@ impl RecordingWriter {
         let (logs, readers) = rings.iter().map(|capacity| ring(*capacity)).unzip();
         let spool = self.spool.try_clone().map_err(refused("write"))?;
         let period = drain_period(self.manifest.kind, rings);
+        let timeout = self.manifest.spec.ping().map_or(defaults::TIMEOUT, |ping| ping.timeout_ns);
         let drain = Drain {
             readers,
             spool,
             period,
             stop,
-            progress: self.progress.clone(),
+            tally: ProbeTally::new(timeout, self.progress.clone()),
             is_named: !self.directory.is_nameless(),
             parts: 0,
             checked: Vec::new(),

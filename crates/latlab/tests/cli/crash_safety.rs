@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 use latlab::clock::{Clock, Monotonic};
 use latlab::probe::Fate;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
+use crate::far_end::local_agent;
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until};
-use crate::processes::{arguments, children, group, is_alive};
+use crate::processes::{arguments, below, children, group, is_alive};
 use crate::scheduling::precedence;
 use crate::serve::serve;
 use crate::skip::{program, skip};
@@ -351,23 +353,42 @@ fn the_death_of_the_reflector_process_ends_the_run_with_exit_code_4() {
     }
 }
 
+/// latlab did not start it, and sees only that no answer comes any more.
 #[test]
-fn probes_to_a_dead_remote_reflector_are_lost() {
-    for line in ["-d 2s --timeout 100ms --json", "-d 2s -i 10ms --timeout 100ms --json"] {
+fn the_death_of_a_reflector_of_another_process_leads_to_exit_code_4() {
+    for line in ["-d 3s --timeout 100ms", "-d 3s -i 10ms --timeout 100ms"] {
         let home = tempfile::tempdir().expect("a temporary directory");
         let (reflector, address) = serve(home.path(), "");
-        let running = measuring(home.path(), &format!("{address} {line}"));
+        let running = measuring(home.path(), &format!("{address} {line} --json"));
         reflector.signal(Signal::KILL);
         reflector.killed_by(Signal::KILL);
-        let ran = running.finishes_measured();
+        let ran = running.exits(4);
         let summary = ran.json();
-        assert!(summary["answered"].as_u64() > Some(0) && summary["lost"].as_u64() > Some(0), "{line}: {}", ran.stdout);
+        let count = |key: &str| summary[key].as_u64().expect("a count");
+        assert!(count("answered") > 0 && count("lost") > 0, "{line}: {summary:#}");
+        let is_named = |caveat: &Value| caveat["code"] == "answers-ended" && caveat["severity"] == "fatal";
+        assert!(summary["caveats"].as_array().expect("a list").iter().any(is_named), "{line}: {summary:#}");
         let manifest = manifest(&only_recording(home.path()));
         assert_eq!(manifest["ending"], "completed");
         assert!(manifest["run"]["reflector_died"].is_null(), "{manifest:#}");
         let refused = manifest["run"]["socket_errors"]["ECONNREFUSED"].as_u64();
-        assert!(refused > Some(0) && refused <= summary["lost"].as_u64(), "CLOSE is no probe: {refused:?} {line}");
+        assert!(refused > Some(0) && refused <= Some(count("lost")), "CLOSE is no probe: {refused:?} {line}");
+        assert!(ran.stderr.contains("no probe was answered after the first "), "{line}: {}", ran.stderr);
     }
+}
+
+/// The reflector of an agent: on another host, from which latlab learns it after the run.
+#[test]
+fn the_death_of_the_reflector_of_an_agent_leads_to_exit_code_4() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let lab = Latlab::at(home.path()).args(["ping", &local_agent()]);
+    let running = lab.line("--peer-addr 127.0.0.1 --warmup 0 -d 3s -i 10ms").start();
+    wait_until("the run was under way", || spool_bytes(home.path()) > SOME_EVENTS);
+    let reflector = below(running.pid().as_raw_nonzero().get(), &["reflector"]).expect("it runs");
+    kill_process(Pid::from_raw(reflector).expect("a pid"), Signal::KILL).expect("our own descendant");
+    let ran = running.exits(4);
+    assert!(ran.stdout.contains("fatal: the reflector process of this run died"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("no probe was answered after"), "one caveat for one cause: {}", ran.stdout);
 }
 
 #[test]

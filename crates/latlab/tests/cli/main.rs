@@ -32,6 +32,7 @@ mod output;
 mod ping;
 mod ping_with_wakeup;
 mod processes;
+mod progress;
 mod recipes;
 mod remote;
 mod remote_settings;

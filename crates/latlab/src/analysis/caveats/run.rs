@@ -6,6 +6,7 @@ use super::clocks::same_machine;
 use super::host_samples::is_contended;
 use super::wording::{Wording, effect_order};
 use super::{clocks, host_samples, hosts, loads};
+use crate::analysis::counts::{EndOfAnswers, RunCounts};
 use crate::analysis::host_samples::HostAccumulators;
 use crate::diagnostics::{Caveat, Severity, names_full_disk};
 use crate::plan::{Kind, Side};
@@ -62,7 +63,11 @@ fn ended(manifest: &Manifest) -> Option<Caveat> {
     let part = "the figures cover the part that was measured";
     let again = "measure again for the full length";
     match manifest.ending {
-        RunEnding::Completed => None,
+        RunEnding::Completed => manifest.reason.as_ref().map(|_| {
+            let message = why("the run ended before its planned end");
+            let hint = "see that the target runs, and that nothing on the path drops packets";
+            Caveat::new(Severity::Note, "no-answer", message, "all probes that it sent count as lost", hint)
+        }),
         RunEnding::Measuring => {
             Some(Caveat::new(Severity::Warning, "unfinished", why("the run has not ended"), part, "wait for its end"))
         }
@@ -116,6 +121,25 @@ fn undecided(manifest: &Manifest) -> Option<Caveat> {
             "normal for an interrupted run; a shorter `--timeout` leaves fewer of them",
         )
     })
+}
+
+/// Answers that end in the middle of the run, which no lossy path explains. A reflector process that died is known, and has
+/// a caveat of its own.
+pub(in crate::analysis) fn answers_ended(manifest: &Manifest, counts: &RunCounts) -> Option<Caveat> {
+    let EndOfAnswers { after, sending, probes } =
+        counts.end_of_answers().filter(|_| manifest.run.reflector_died.is_none())?;
+    Some(Caveat::new(
+        Severity::Fatal,
+        "answers-ended",
+        format!(
+            "no probe was answered after the first {} of {}: all {} that were sent later are lost",
+            span(after),
+            span(sending),
+            grouped(probes)
+        ),
+        "the loss is that of a reflector or path that failed; quantiles contain it",
+        "see whether the reflector still runs, and measure again",
+    ))
 }
 
 /// The time-out of probes; 0 for a run that sends none.

@@ -92,6 +92,9 @@ fn probes_in_flight_of_a_recovered_run_are_not_called_lost() {
 fn each_fact_of_the_manifest_raises_its_caveat() {
     type Change = fn(&mut Manifest);
     let table: &[(&str, Severity, Change)] = &[
+        ("no-answer", Severity::Note, |manifest| {
+            manifest.reason = Some("no probe was answered in the first 10 s".into());
+        }),
         ("interrupted", Severity::Note, |manifest| manifest.ending = RunEnding::Interrupted),
         ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Failed),
         ("recovered", Severity::Warning, |manifest| manifest.ending = RunEnding::Recovered),
@@ -158,6 +161,25 @@ fn each_fact_of_the_manifest_raises_its_caveat() {
         assert_eq!(found.iter().map(|caveat| caveat.severity).collect::<Vec<_>>(), [*severity], "{code}");
         assert!(found.iter().all(|caveat| !caveat.effect.is_empty() && !caveat.hint.is_empty()), "{code}");
     }
+}
+
+#[test]
+fn answers_that_end_are_fatal_unless_the_reflector_is_known_to_have_died() {
+    let end_at = |answered: u64| {
+        let row =
+            |seq| but(closed(seq, seq as i64 * 10_000, 50), if seq < answered { Fate::Answered } else { Fate::Lost });
+        quiet(CLOSED, (0..1_000).map(row).collect())
+    };
+    let mut ended = end_at(370);
+    let found = caveats(&ended).into_iter().find(|caveat| caveat.code == "answers-ended").expect("630 are lost");
+    assert_eq!(found.severity, Severity::Fatal);
+    assert_eq!(
+        found.message,
+        "no probe was answered after the first 3.7 s of 9.99 s: all 630 that were sent later are lost"
+    );
+    assert_eq!(find(&end_at(1_000), "answers-ended"), None);
+    ended.manifest.run.reflector_died = Some("killed by SIGKILL".into());
+    assert_eq!(find(&ended, "answers-ended"), None);
 }
 
 #[test]

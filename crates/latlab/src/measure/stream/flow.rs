@@ -11,7 +11,7 @@ use super::sender::{Awaiting, StreamError, StreamSender};
 use super::token_schedule::TokenSchedule;
 use crate::clock::{Clock, Monotonic, thread_cpu_time};
 use crate::facts::{ConnectionFacts, DdsFacts, IntervalCounts, StreamInterval, XdpFacts};
-use crate::measure::LiveRates;
+use crate::measure::LiveProgress;
 use crate::plan::defaults;
 use crate::probe::Phase;
 use crate::recording::EventLog;
@@ -67,7 +67,7 @@ pub(crate) struct FlowSlice<'a> {
     /// The answer that all later POLLs await.
     pub(crate) after: Awaiting,
     /// Counts to update for a display.
-    pub(crate) live: Option<&'a LiveRates>,
+    pub(crate) live: Option<&'a LiveProgress>,
 }
 
 impl FlowSlice<'_> {

@@ -18,7 +18,7 @@ use crate::facts::{ConnectionFacts, DdsFacts, StageFacts, StreamFacts};
 use crate::measure::manifest::{add_closing_facts, opening_manifest};
 use crate::measure::run::{MeasuredRun, RunContext, RunEnd, SessionOptions, whole_packet_bytes};
 use crate::measure::stop_signal::StopSignal;
-use crate::measure::{LiveRates, MeasureError, Peer, Slice};
+use crate::measure::{LiveProgress, MeasureError, Peer, Slice};
 use crate::plan::{Family, PacketSize, RunSpec, SendMode, StreamRunSpec, Work, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::RunFacts;
@@ -33,7 +33,7 @@ pub(crate) struct StreamRun {
     /// `None` while they are sent.
     probes: Option<ConcurrentProbes>,
     writer: RecordingWriter,
-    live: Option<Arc<LiveRates>>,
+    live: Option<Arc<LiveProgress>>,
     /// The path of the first flow.
     path: OpenPath,
     settled: bool,
