@@ -294,8 +294,8 @@ impl Drop for Progress {
 /// A progress line of at most `columns`. The title is cut first, then the bar is left out; `share` is that of the steps
 /// that are done.
 fn progress_line(title: &str, share: Option<f64>, text: &str, columns: usize) -> String {
-    let text = cut(text, columns);
-    let left = columns - width(&text);
+    // Without a title where the text is cut, so that it does not appear again when a count becomes longer.
+    let Some(left) = columns.checked_sub(width(text)) else { return cut(text, columns) };
     for cells in BAR_COLUMNS {
         let title_cut = cut(title, left.saturating_sub(cells + 4));
         let is_wide_enough = if cells == BAR_COLUMNS[0] { title_cut == title } else { !title_cut.ends_with('…') };
@@ -304,7 +304,7 @@ fn progress_line(title: &str, share: Option<f64>, text: &str, columns: usize) ->
         }
     }
     match cut(title, left.saturating_sub(2)) {
-        title_cut if title_cut.is_empty() || (title_cut.ends_with('…') && left < TITLE_COLUMNS) => text,
+        title_cut if title_cut.is_empty() || (title_cut.ends_with('…') && left < TITLE_COLUMNS) => text.to_owned(),
         title_cut => format!("{title_cut}  {text}"),
     }
 }
@@ -610,7 +610,7 @@ mod tests {
             (62, format!("ping local  {text}")),
             (49, text.to_owned()),
             (48, "sent 203,118 · lost 18 · answered 203,100".to_owned()),
-            (39, "ping local  sent 203,118 · lost 18".to_owned()),
+            (39, "sent 203,118 · lost 18".to_owned()),
             (9, "sent 203…".to_owned()),
             (0, String::new()),
         ] {
