@@ -258,7 +258,7 @@ mod tests {
     fn the_cause_is_what_came_back_instead_of_answers() {
         type Change = fn(&mut InMemory);
         let table: [(Vec<ProbeRecord>, Change, &str, &str); 7] = [
-            (Vec::new(), |_| {}, "before a probe was due", "for longer"),
+            (Vec::new(), |_| {}, "before a probe was due", "longer"),
             (unanswered(Fate::SendFailed), |_| {}, "refused to send all 7 of them", "`send-failed`"),
             (
                 unanswered(Fate::Lost),

@@ -197,8 +197,8 @@ fn several_runs_share_one_table() {
     larger.instrument.clock_read_ns = Some(25.14);
     larger.instrument.bare_loop = None;
     let unlike = shown(&[sketched(), larger.clone()], USUAL);
-    let instrument = "instrument   clock 23.4–25.1 ns per read in steps of 1 ns · not authenticated ·\n         \
-         bare loop on these pins p50 48.1 µs (not for all)\n";
+    let instrument = "instrument   clock 23.4–25.1 ns per read in steps of 1 ns · not authenticated ·\n             \
+                      bare loop on these pins p50 48.1 µs (not for all)\n";
     assert!(unlike.contains(instrument), "{unlike}");
 
     larger.condition.size_bytes = Some(64);

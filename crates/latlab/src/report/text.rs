@@ -498,7 +498,7 @@ const UNITS: [&str; 32] = [
 
 /// Whether the words are a figure with its unit, a sign with its figure, or a text with the separator behind it.
 fn is_one_figure(word: &str, next: &str) -> bool {
-    let is_sign = matches!(word.trim_start_matches('('), "≥" | "≤" | "<" | ">" | "±" | "n");
+    let is_sign = matches!(word.trim_start_matches('('), "≥" | "≤" | "<" | ">" | "±" | "n" | "%:");
     let begins_with_digit = next.starts_with(|char: char| char.is_ascii_digit());
     let ends_in_digit = word.ends_with(|char: char| char.is_ascii_digit());
     let is_unit = UNITS.contains(&next.trim_end_matches([',', '.', ';', ':', ')', ']']));
@@ -645,6 +645,7 @@ mod tests {
     fn a_figure_is_not_separated_from_its_unit_and_sign() {
         assert_eq!(wrap("dds · took 2 s in all", 12), ["dds · took", "2 s in all"]);
         assert_eq!(wrap("was 48.3 % (95 %), n 200 ≥ 3.1 µs", 9), ["was", "48.3 %", "(95 %),", "n 200", "≥ 3.1 µs"]);
+        assert_eq!(wrap("lost 1.67 % (95 %: 1.27–2.19 %)", 20), ["lost 1.67 %", "(95 %: 1.27–2.19 %)"]);
         assert_eq!(wrap("one · two", 5), ["one ·", "two"]);
         assert_eq!(wrap("use `--wait spin` now", 16), ["use", "`--wait spin`", "now"]);
         assert_eq!(wrap("use `--set a=b` now", 8), ["use", "`--set", "a=b` now"]);

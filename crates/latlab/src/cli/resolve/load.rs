@@ -398,7 +398,7 @@ mod tests {
             ("cpu=80%:cpus=2000", "highest", "ranges"),
             ("cpu=80%:cpus=0,cpus=1", "given twice", "once"),
             ("cpu=80%:period=10", "unit is missing", "250us"),
-            ("cpu=80%:period=0ms", "it is 0", "up to 5s"),
+            ("cpu=80%:period=0ms", "longer than 0", "up to 5s"),
             ("cpu=80%:period=1us", "waking up", "from 1ms to 5s"),
             ("cpu=80%:period=6s", "longer than 5s", "up to 5s"),
             ("heaters=0", "least is 1", "from 1 to 256"),

@@ -306,7 +306,7 @@ mod tests {
         facts.clock.discipline = Some(state(false));
         assert_eq!(severity(&judged(&facts, &BLOCKING), "clock-unsynchronised"), Some(FindingSeverity::Note));
         facts.clock.discipline = Some(state(true));
-        assert_eq!(message(&judged(&facts, &BLOCKING), "clock-unsynchronised"), "clock in step ±1500 µs");
+        assert_eq!(message(&judged(&facts, &BLOCKING), "clock-unsynchronised"), "clock synchronised ±1500 µs");
         facts.clock.keeper = Some(ClockKeeper {
             name: "chrony".into(),
             offset_ns: Some(-4_000.0),

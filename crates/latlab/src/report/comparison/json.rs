@@ -237,13 +237,13 @@ fn document<'a>(row: &Comparison, comparisons: &'a Comparisons, judged: bool) ->
         method: match (row.method, comparisons.options.scope) {
             (ComparisonMethod::None, _) => "none",
             (ComparisonMethod::Separated, _) => "all infinite or unanswered against none",
-            (ComparisonMethod::Shift, QuestionScope::Blocks) => "permutation test of runs and Welch's t within blocks",
-            (ComparisonMethod::Shift, QuestionScope::Boots) => "sign permutation test and paired t over boots",
+            (ComparisonMethod::Shift, QuestionScope::Blocks) => "exchange of runs and Welch's t inside of blocks",
+            (ComparisonMethod::Shift, QuestionScope::Boots) => "exchange of signs and paired t over boots",
             (ComparisonMethod::Placements, QuestionScope::Blocks) => {
-                "permutation test and Brunner-Munzel of ranks within blocks"
+                "exchange and Brunner-Munzel of placements inside of blocks"
             }
             (ComparisonMethod::Placements, QuestionScope::Boots) => {
-                "sign permutation test and paired t of ranks over boots"
+                "exchange of signs and paired t of placements over boots"
             }
         },
         scale: match row.scale {

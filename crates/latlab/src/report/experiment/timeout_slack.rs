@@ -218,7 +218,7 @@ As its stretch predicts: after 10 ms, 100 ms, 1 s.
         let answer = "and 92.4 % [91.3 %, 93.5 %] of that comes from its time-out";
         assert!(squeezed(&text).contains(answer), "{text}");
         let nice = shown(&judge(rows, 1_027.0, SlackFacts { nice: true, ..facts }));
-        for words in ["4,950 µs", "Not as predicted: after 100 ms, 1 s.", "time-out by 0.5 %"] {
+        for words in ["4,950 µs", "Not as predicted: after 100 ms, 1 s.", "lengthens by 0.5 %"] {
             assert!(squeezed(&nice).contains(words), "{words}\n{nice}");
         }
     }

@@ -275,7 +275,7 @@ fn drops_at_the_reflectors_socket_are_capped_at_the_losses_of_the_run() {
         assert_eq!(found.as_ref().map(|caveat| caveat.severity), severity, "{drops:?} dropped, {lost} lost");
         assert!(found.is_none_or(|caveat| caveat.message.ends_with(message)), "{message}");
         let hint = find(&source, "lost").map(|caveat| caveat.hint).unwrap_or_default();
-        assert_eq!(hint.contains("the reflector's socket dropped"), lost > 0 && drops > Some(0), "{hint}");
+        assert_eq!(hint.contains("datagrams: look there first"), lost > 0 && drops > Some(0), "{hint}");
     }
 }
 

@@ -131,7 +131,7 @@ fn stages_are_judged_as_trials_are() {
     for (code, words) in [
         ("found-rate-lossy", "49.5 % was not delivered in time (0 % lost, the rest late or not sent)"),
         ("stage-unreached", "600 of 1,000 packets/s at 50 %"),
-        ("stages-left-out", "the stages at 0 %, 90 % were left out"),
+        ("stages-left-out", "no time was left for the stages at 0 %, 90 %"),
     ] {
         let caveat = found.iter().find(|(other, _)| other == code);
         assert!(caveat.is_some_and(|(_, message)| message.contains(words)), "{code}: {found:?}");

@@ -111,7 +111,7 @@ fn what_is_not_understood_is_refused_with_its_value() {
         ("mtu=67", "the least is `68B`"),
         ("rt-runtime=-1@peer", "stands before the `=`"),
         ("mtu=9k5", "unit"),
-        ("mtu:a/b=1500", "no interface"),
+        ("mtu:a/b=1500", "not a valid interface"),
         ("socket-buffer=0", "the least"),
         ("socket-buffer=3000000000", "2147483647"),
     ] {
