@@ -16,6 +16,7 @@ use rustix::termios::tcgetwinsize;
 use crate::diagnostics::{Caveat, Colour, Failure, Severity, in_words};
 use crate::plan::defaults::{PLOT_WIDTH, PLOT_WIDTHS};
 use crate::report::text::wrap;
+use crate::report::{CaveatChoice, Style};
 use crate::session::random_bytes;
 
 /// Which messages reach stderr.
@@ -145,6 +146,25 @@ impl Console {
     /// Capabilities of stderr.
     pub const fn message_screen(&self) -> Screen {
         self.message_screen
+    }
+
+    /// The style of text on stdout.
+    pub fn data_style(&self) -> Style {
+        self.style(self.data_screen)
+    }
+
+    /// The style of text on stderr.
+    pub fn message_style(&self) -> Style {
+        self.style(self.message_screen)
+    }
+
+    fn style(&self, screen: Screen) -> Style {
+        let caveats = match self.verbosity {
+            Verbosity::Quiet => CaveatChoice::Warnings,
+            Verbosity::Usual => CaveatChoice::Foremost,
+            Verbosity::Verbose => CaveatChoice::All,
+        };
+        Style::new(screen.colour, screen.columns, caveats)
     }
 
     /// Prints results to stdout, with a line end after the last line.

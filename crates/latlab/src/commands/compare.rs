@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use super::Outcome;
 use super::observation_groups::{self, PathGroup};
 use super::run::settle_directory;
-use super::{Outcome, data_style};
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, Look, NumberFiles, QuestionScope, RunFigure, compare,
     default_estimands, independence_caveat, missing_runs, parse_estimand,
@@ -97,7 +97,7 @@ fn show(
         serious.for_each(|caveat| console.caveat(caveat));
     }
     let view = || ComparisonView::of(comparisons, gated, ComparisonShowing { explain: job.explain });
-    let style = data_style(console);
+    let style = console.data_style();
     match job.format {
         _ if job.json => console.document(&comparison::json(comparisons, gated, Companions::default())),
         FormatWord::Text => console.data(&comparison::text(&view(), style)),

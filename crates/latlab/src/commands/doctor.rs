@@ -4,7 +4,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use super::{Outcome, data_style, recovery};
+use super::{Outcome, recovery};
 use crate::agent::remote_facts;
 use crate::cli::resolve::DoctorSpec;
 use crate::console::Console;
@@ -58,7 +58,7 @@ fn far_findings(spec: &DoctorSpec) -> Result<Vec<Finding>, Failure> {
 fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
     match spec.json {
         true => console.document(&render_json(findings)),
-        false => console.data(&render_text(findings, data_style(console))),
+        false => console.data(&render_text(findings, console.data_style())),
     }?;
     let blocked = findings.iter().any(|finding| finding.severity == FindingSeverity::Blocker);
     Ok(if blocked { Outcome::AnswerIsNo } else { Outcome::Done })

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Outcome, data_style, keys};
+use super::{Outcome, keys};
 use crate::agent::AgentError;
 use crate::cli::resolve::LoadJob;
 use crate::console::Console;
@@ -56,7 +56,7 @@ pub(super) fn run(job: &LoadJob, console: &Console) -> Result<Outcome, Failure> 
     }
     match job.json {
         true => console.document(&view.json()),
-        false => console.data(&view.text(data_style(console))),
+        false => console.data(&view.text(console.data_style())),
     }?;
     match lost.or(parted) {
         Some(failure) => Err(without_recording(failure)),

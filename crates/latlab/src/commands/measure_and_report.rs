@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{data_style, keys, recovery};
+use super::{keys, recovery};
 use crate::analysis::{
     GateError, Summary, SummaryOptions, ValueGates, real_time_warning, run_outcome, summarise, with_gates,
 };
@@ -282,7 +282,7 @@ pub(super) fn show(summaries: &[Summary], showing: Showing, as_json: bool, conso
         warn(summaries, console);
         return console.document(&json::render(summaries, showing));
     }
-    console.data(&text::render(&report_view(summaries, showing), data_style(console)))
+    console.data(&text::render(&report_view(summaries, showing), console.data_style()))
 }
 
 /// Repeats the warnings of a document on stderr, for a person who redirects it into a file. If there are several runs,

@@ -27,9 +27,8 @@ use crate::diagnostics::Outcome;
 use crate::cli::args::Command;
 use crate::cli::resolve::{self, Environment};
 use crate::cli::{self, error};
-use crate::console::{Console, Screen, Verbosity};
+use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
-use crate::report::{CaveatChoice, Style};
 
 /// Runs the command line `typed` and returns the exit code.
 pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
@@ -133,25 +132,6 @@ fn console_after_recovery(console: Console, verbosity: Verbosity) -> Console {
     let console = console.with_verbosity(verbosity);
     recovery::recover(&console);
     console
-}
-
-/// The style of text on stdout.
-fn data_style(console: &Console) -> Style {
-    style(console, console.data_screen())
-}
-
-/// The style of text on stderr.
-fn message_style(console: &Console) -> Style {
-    style(console, console.message_screen())
-}
-
-fn style(console: &Console, screen: Screen) -> Style {
-    let caveats = match console.verbosity() {
-        Verbosity::Quiet => CaveatChoice::Warnings,
-        Verbosity::Usual => CaveatChoice::Foremost,
-        Verbosity::Verbose => CaveatChoice::All,
-    };
-    Style::new(screen.colour, screen.columns, caveats)
 }
 
 /// Prints help and version as data; any other answer of clap is a failure.

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
+use super::Outcome;
 use super::experiment_executor::wait;
 use super::measure_and_report::{self, LiveText, OpenOutput, ProgressLine};
-use super::{Outcome, data_style};
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, ObservedRun, RunGroups, compare, parse_estimand,
 };
@@ -232,7 +232,7 @@ fn show(
         caveats: &compared.caveats,
         recordings: executor.recordings,
     };
-    let style = data_style(console);
+    let style = console.data_style();
     match job.json {
         true => console.document(&remedies_json(&view)),
         false => console.data(&remedies_text(&view, style)),

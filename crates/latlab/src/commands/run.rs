@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::experiment_executor::ExperimentExecutor;
-use super::{Outcome, data_style, measure_and_report, message_style};
+use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE};
 use crate::analysis::{ExperimentGateResult, ValueGates, with_gates};
 use crate::cli::args::ReportFormat;
@@ -39,7 +39,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     }
     let reporter = Reporter { settled: &settled, gates, json: job.json, format: job.format, console };
     if job.going_on.dry_run {
-        let style = data_style(console);
+        let style = console.data_style();
         console.data(&plan(&settled.plan(settled.state.as_ref(), true), style))?;
         return Ok(Outcome::Done);
     }
@@ -51,7 +51,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     }
     expect_trusted(&settled, job)?;
     let mut open = begin_or_open(&settled, job, console)?;
-    let style = message_style(console);
+    let style = console.message_style();
     console.lines(&plan(&settled.plan(Some(open.state()), false), style));
     let experiment = &settled.job.experiment;
     let plans = || experiment.conditions.iter().map(|condition| &condition.plan);
@@ -406,7 +406,7 @@ impl Reporter<'_> {
             }
             let plot_width = self.console.plot_width();
             self.console.data(&match self.format {
-                ReportFormat::Text => text(report, plot_width, data_style(self.console)),
+                ReportFormat::Text => text(report, plot_width, self.console.data_style()),
                 ReportFormat::Markdown => markdown(report, plot_width),
             })?;
         }
@@ -423,7 +423,7 @@ pub(super) fn settle_directory(directory: &Path) -> Result<ExperimentJob, Failur
 
 /// Shows one recipe, or lists all.
 pub(super) fn recipes(asked: Option<AskedRecipe>, console: &Console) -> Result<Outcome, Failure> {
-    let style = data_style(console);
+    let style = console.data_style();
     let text = match asked {
         None => recipe_list(&RECIPES, style),
         Some(asked) => recipe(asked.recipe, &asked.file()),

@@ -175,8 +175,8 @@ fn missing_heartbeats_end_an_agent_after_1500_ms_and_an_armed_one_5_s_after_its_
             1_500,
             "no heartbeat was received for 1.5 s",
         ),
-        ("armed", 0, b"", 4_900, "no end of the armed run for 5 s"),
-        ("armed, and half a frame", 0, half, 4_900, "no end of the armed run for 5 s"),
+        ("armed", 0, b"", 4_900, "no end of the armed run was received for 5 s"),
+        ("armed, and half a frame", 0, half, 4_900, "no end of the armed run was received for 5 s"),
     ] {
         let start = Instant::now();
         let (mut agent, reflector) = Agent::armed(planned_ns);
@@ -253,7 +253,7 @@ fn a_reflector_needs_a_key_and_one_address_and_there_are_at_most_four() {
     for (bind, key, cause) in [
         ("0.0.0.0", Some(KEY), "the measured path alone"),
         ("::", Some(KEY), "the measured path alone"),
-        ("127.0.0.1", None, "strangers"),
+        ("127.0.0.1", None, "any host"),
         ("127.0.0.1", Some("1234"), "no latlab key"),
         ("192.0.2.77", Some(KEY), "EADDRNOTAVAIL"),
     ] {

@@ -287,7 +287,7 @@ fn finished_runs_that_are_gone_or_damaged_are_named_and_keep_no_gate() {
     fs::write(run.path().join("manifest.json"), "{").expect("written");
     let name = run.file_name().to_string_lossy().into_owned();
     let command = "compare --by tag:build runs --statistic p50 --json";
-    let ran = lab.line(command).args(["--gate", "p50 <= +50%"]).stderr(contains("left out")).failure(1);
+    let ran = lab.line(command).args(["--gate", "p50 <= +50%"]).stderr(contains("skipped")).failure(1);
     let document = document(&ran);
     let caveats = document["caveats"].as_array().expect("caveats");
     let missing = caveats.iter().find(|caveat| caveat["code"] == "missing-runs").expect("a damaged run");

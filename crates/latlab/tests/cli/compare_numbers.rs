@@ -41,7 +41,7 @@ fn a_gate_is_relative_to_the_baseline_at_every_scale() {
         let lab = Latlab::new().file("a", "0\n".repeat(6)).file("b", "1\n2\n1\n2\n1\n2\n");
         lab.line("compare a b --equivalence 3%").args(["--gate", gate])
     };
-    let zero = zeros("value <= +5%").stdout(contains("undecided by `b`: +1.5 [+0.9, +2.1]: no change is a share of"));
+    let zero = zeros("value <= +5%").stdout(contains("undecided for `b`: +1.5 [+0.9, +2.1]: the baseline is 0, so"));
     zero.stdout(contains("higher")).stderr(contains("the baseline is 0")).stderr(lacks("more runs")).success();
     zeros("value <= +5%").arg("--gate-strict").failure(1);
     let same = Latlab::new().file("a", "1\n-1\n".repeat(4)).file("b", "1\n-1\n".repeat(4));

@@ -336,7 +336,7 @@ fn the_death_of_the_reflector_process_ends_the_run_with_exit_code_4() {
         kill_process(Pid::from_raw(reflector).expect("a pid"), Signal::KILL).expect("our own grandchild");
         let ran = running.exits(4);
         assert!(killed.elapsed() < Duration::from_secs(20), "it went on for {:?}", killed.elapsed());
-        assert!(ran.stdout.contains("fatal: the reflector process of this run died"), "{line}: {}", ran.stdout);
+        assert!(ran.stdout.contains("fatal: the reflector process of this run ended"), "{line}: {}", ran.stdout);
         let mut answered = 0;
         for recording in recordings(home.path()) {
             let manifest = manifest(&recording);

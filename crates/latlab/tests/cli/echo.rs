@@ -198,7 +198,7 @@ fn an_echo_that_alters_every_datagram_is_named_as_the_cause() {
     let echo = Echo::new(|_| Treatment::Cut);
     let line = format!("ping {} --protocol echo --warmup 0 -n 3 --timeout 50ms", echo.address);
     let lab = Latlab::new().line(&line).stderr(contains("\n  cause: 3 answers came back changed, none unchanged\n"));
-    lab.stderr(contains("\n  hint: an echo returns each datagram unchanged and in full")).failure(3);
+    lab.stderr(contains("\n  hint: an echo must return each datagram unchanged")).failure(3);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_closed_port_is_named_as_the_cause() {
     let line = "--protocol echo --warmup 0 -n 7 --timeout 20ms";
     let lab = Latlab::new().args(["ping", &unused]).line(line);
     let cause = "\n  cause: the port is closed: 7 of 7 probes were refused there (ECONNREFUSED)\n";
-    lab.stderr(contains(cause)).stderr(contains("\n  hint: start the echo there, or name the port")).failure(3);
+    lab.stderr(contains(cause)).stderr(contains("\n  hint: start the echo there, or give its port")).failure(3);
 }
 
 #[test]

@@ -206,7 +206,7 @@ fn a_calibration_that_cannot_be_stored_is_still_reported() {
     let lab = Latlab::at(home.path())
         .line("doctor --calibrate --cpu 0 --peer-cpu 0 --json")
         .environment("XDG_STATE_HOME", "state");
-    let lab = lab.stderr(contains("warning: cannot keep the calibration: ")).stderr(contains("XDG_STATE_HOME"));
+    let lab = lab.stderr(contains("warning: cannot store the calibration: ")).stderr(contains("XDG_STATE_HOME"));
     let document = lab.start().exits_with_one_of(&[0, 1]).json();
     assert!(document["findings"].to_string().contains("bare loop on loopback"), "{document:#}");
 }

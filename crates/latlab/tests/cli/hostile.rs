@@ -71,8 +71,8 @@ fn inputs_that_are_no_regular_files_are_refused_at_once() {
         ("input", "run input", "hint: name a regular file"),
         ("input.key", "ping 192.0.2.1 -n 1 --psk-file input.key", "`--psk-fd N`"),
         ("input.key", "serve --bind 127.0.0.1:9 --psk-file input.key", "`--psk-fd N`"),
-        ("E/experiment.toml", "run E", "hint: put it back as it was"),
-        ("F/journal.jsonl", "run F", "hint: put the journal back"),
+        ("E/experiment.toml", "run E", "hint: restore it"),
+        ("F/journal.jsonl", "run F", "hint: restore the journal"),
     ] {
         in_place_of(&at(input), |found| {
             drop(refused(home.path(), line, &format!("it is {found}, not a regular file"), hint));

@@ -31,7 +31,7 @@ fn a_closed_loop_records_every_probe() {
         .stdout(contains("64 B · closed loop · 50 probes"))
         .stdout(contains("n 50 · lost 0"))
         .stdout(contains("bars are logarithmic"))
-        .stdout(contains("bare loop"))
+        .stdout(contains("· not authenticated · bare"))
         .stdout(lacks("\u{1b}"))
         .stderr(empty())
         .success();

@@ -338,7 +338,7 @@ fn an_agent_that_names_another_reflector_address_is_refused_and_gets_no_probe() 
         let Some(target) = altered_agent(home.path(), &change) else { return };
         let words = line.split(' ').map(|word| if word == "AGENT" { target.as_str() } else { word });
         let lab = Latlab::at(home.path()).args(words).args(["--peer-addr", "127.0.0.1"]).stdout(empty());
-        let ran = lab.stderr(contains(format!("names `{named}`"))).stderr(contains("hint: ")).failure(3);
+        let ran = lab.stderr(contains(format!("answered with `{named}`"))).stderr(contains("hint: ")).failure(3);
         assert!(ran.stderr.contains("was asked for a reflector at `127.0.0.1`"), "{}", ran.stderr);
         let received = stranger.recv_from(&mut [0; 2_048]).map(|(bytes, _)| bytes);
         assert!(received.is_err(), "{line}: it got {received:?} bytes");

@@ -114,7 +114,7 @@ fn options_of_datagrams_are_refused_over_tcp() {
         ("--mode sendmmsg", "`--mode sendmmsg`", "leave it out"),
         ("--checksum off", "`--checksum off`", "leave it out, or measure over UDP"),
         ("--direction down", "`--direction down`", "leave it out, or measure over UDP"),
-        ("--search", "`--search`", "omit it: `--rate max`"),
+        ("--search", "`--search`", "leave it out: `--rate max`"),
         ("--df", "`--df`", "leave it out"),
     ] {
         let lab = stream("local", line).stdout(empty()).stderr(contains(option));

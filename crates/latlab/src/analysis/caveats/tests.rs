@@ -8,7 +8,7 @@ use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{ClockAnchor, ConnectionFacts, DdsFacts, HostFacts, KernelFacts, SettingFacts};
 use crate::plan::{
     DdsSpec, Direction, History, Pace, PacketSize, PathSpec, PingSpec, Reliability, Schedule, SendMode,
-    SenderSocketOptions, Setting, SettingSpec, StreamRunSpec, Target, TransportKind, WaitMode, Work,
+    SenderSocketOptions, StreamRunSpec, Target, TransportKind, WaitMode, Work,
 };
 use crate::probe::{Fate, ProbeRecord};
 use crate::recording::manifest::{Manifest, RunEnding, UNFRAGMENTED_BYTES};
@@ -277,36 +277,6 @@ fn a_far_cpu_with_idle_states_has_a_caveat_unless_settings_prevent_them() {
         let found = find(&source, "idle-states");
         assert_eq!(found.is_some(), expected, "{:?}", source.manifest.settings);
         assert!(found.is_none_or(|caveat| caveat.message.contains("the reflector's CPU")));
-    }
-}
-
-#[test]
-fn a_hint_does_not_name_what_the_run_has_already() {
-    let set = |setting| SettingSpec { setting, interface: None, side: None };
-    let mut source = quiet(CLOSED, closed_loop());
-    source.manifest.here.before.as_mut().expect("the test manifest has it").governors = Some(vec!["powersave".into()]);
-    assert!(find(&source, "governor").is_some_and(|caveat| caveat.hint.contains("governor=performance")));
-    source.manifest.spec.settings = vec![set(Setting::Governor("powersave".into()))];
-    assert_eq!(find(&source, "governor"), None, "it is a condition of the run");
-
-    let rows = || (0..400).map(|seq| scheduled(seq, seq as i64 * 1_000, 400, 50)).collect();
-    let hint = |fifo: Option<u8>, cpu: Option<u16>, wait: WaitMode| {
-        let mut source = quiet(EVERY_MS, rows());
-        (source.manifest.spec.here.fifo, source.manifest.spec.here.cpu) = (fifo, cpu);
-        (source.manifest.spec.here.wait, source.manifest.spec.here.mlock) = (wait, false);
-        find(&source, "send-slip").expect("all slipped").hint
-    };
-    for (fifo, cpu, wait, expected) in [
-        (None, None, WaitMode::Block, &["`--wait spin`", "`--cpu`", "`--fifo 80`"][..]),
-        (None, Some(0), WaitMode::Block, &["`--wait spin`", "`--fifo 80`"]),
-        (Some(50), None, WaitMode::Block, &["`--cpu`"]),
-        (None, None, WaitMode::Spin, &["`--cpu`"]),
-        (Some(50), Some(0), WaitMode::Block, &["stop the other processes"]),
-    ] {
-        let hint = hint(fifo, cpu, wait);
-        let named = ["`--wait spin`", "`--cpu`", "`--fifo 80`", "stop the other processes"];
-        let named: Vec<&str> = named.into_iter().filter(|remedy| hint.contains(remedy)).collect();
-        assert_eq!(named, expected, "{hint}");
     }
 }
 

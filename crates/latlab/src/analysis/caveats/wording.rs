@@ -112,7 +112,14 @@ mod tests {
 
     #[test]
     fn severity_comes_first_and_then_the_effect() {
-        let caveat = |severity, code: &str| Caveat::new(severity, code, "", "", "");
+        let none = String::new;
+        let caveat = |severity, code: &str| Caveat {
+            code: code.into(),
+            severity,
+            message: none(),
+            effect: none(),
+            hint: none(),
+        };
         let mut caveats = [
             caveat(Severity::Note, "lost"),
             caveat(Severity::Warning, "slow-changes"),

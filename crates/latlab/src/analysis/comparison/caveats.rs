@@ -320,13 +320,13 @@ fn not_interleaved(groups: &RunGroups, pairs: &BTreeSet<GroupPair>) -> Option<Ca
     }
     let started = runs.any(|run| !run.origin.started_at.is_empty());
     let in_turn = pairs.iter().all(|[baseline, candidate]| do_alternate(baseline, candidate));
-    let (severity, code, message) = match (started, in_turn) {
-        (false, _) => (Severity::Note, "order-unknown", "the order in which the groups were measured is not known"),
+    let (code, severity, message) = match (started, in_turn) {
+        (false, _) => ("order-unknown", Severity::Note, "the order in which the groups were measured is not known"),
         (true, false) => {
-            (Severity::Warning, "not-interleaved", "the groups were measured one after the other, not interleaved")
+            ("not-interleaved", Severity::Warning, "the groups were measured one after the other, not interleaved")
         }
         (true, true) => {
-            (Severity::Note, "not-interleaved", "the groups alternated, but not in random order and not in blocks")
+            ("not-interleaved", Severity::Note, "the groups alternated, but not in random order and not in blocks")
         }
     };
     let effect = "a drift (heat, background work, the clock rate) looks like a difference, or hides one";

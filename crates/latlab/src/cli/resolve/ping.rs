@@ -151,7 +151,7 @@ pub(super) fn fits_a_connection(
         true if path.dont_fragment => refuse(
             "--df",
             "TCP cuts its data into segments that fit the path, which are not fragmented",
-            "omit it; `--transport udp` measures single packets",
+            "leave it out; `--transport udp` measures single packets",
         ),
         true if protocol == Protocol::Echo => refuse(
             "--protocol echo",

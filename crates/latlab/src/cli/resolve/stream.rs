@@ -199,8 +199,8 @@ fn fits_sockets(transport: TransportKind, typed: &StreamArgs) -> Result<(), Requ
 /// Refuses options that do not apply to a connection.
 fn fits_a_connection(transport: TransportKind, typed: &StreamArgs) -> Result<(), RequestError> {
     let packets = &typed.packets;
-    let by_kernel = "omit it: over TCP the kernel forms the segments itself";
-    let no_goal = "omit it: `--rate max` shows what the path carries";
+    let by_kernel = "leave it out: over TCP the kernel forms the segments itself";
+    let no_goal = "leave it out: `--rate max` shows what the path carries";
     let udp_only = "leave it out, or measure over UDP";
     let options = [
         ("--mode sendmmsg", packets.mode == Some(SendMode::Sendmmsg), "it sends datagrams", by_kernel),
@@ -575,13 +575,13 @@ mod tests {
             ("--batch 0", "`0`", "1024"),
             ("--batch 1025", "`1025`", "1024"),
             ("--mode gso --checksum off", "`--mode gso`", "sendmmsg"),
-            ("--transport tcp --mode gso", "`--mode gso`", "omit it"),
-            ("--transport tcp --mode sendmmsg", "`--mode sendmmsg`", "omit it"),
+            ("--transport tcp --mode gso", "`--mode gso`", "leave it out"),
+            ("--transport tcp --mode sendmmsg", "`--mode sendmmsg`", "leave it out"),
             ("--transport tcp --checksum off", "`--checksum off`", "over UDP"),
             ("--transport tcp --direction down", "`--direction down`", "over UDP"),
             ("--transport tcp --search", "`--search`", "--rate max"),
             ("--transport tcp --like netperf-udp-stream", "`--transport tcp`", "over UDP"),
-            ("--transport tcp --df", "`--df`", "omit it"),
+            ("--transport tcp --df", "`--df`", "leave it out"),
             ("--mode batch", "`--mode batch`", "--transport dds"),
             ("--transport tcp --mode batch", "`--mode batch`", "--transport dds"),
             ("--transport dds --mode gso", "`--mode gso`", "leave it out"),

@@ -35,7 +35,7 @@ pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<WakeupJob
         return Err(RequestError::OutOfPlace {
             option: "--half",
             with: "wakeup".into(),
-            cause: "a wake-up is not a round trip",
+            cause: "a wake-up is not a round trip: there is nothing to halve",
             hint: "leave it out",
         });
     }

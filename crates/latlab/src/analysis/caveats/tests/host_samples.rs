@@ -4,7 +4,7 @@ use super::{caveats, closed_loop, find, quiet};
 use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, manifest, scheduled};
 use crate::diagnostics::Severity;
 use crate::facts::{CpuReadings, HostFacts, HostReadings, HostSample, ReflectorReport};
-use crate::plan::{LoadKind, LoadSpec, PingSpec, Side, Target, WaitMode, Work};
+use crate::plan::{EndSpec, LoadKind, LoadSpec, PingSpec, Setting, SettingSpec, Side, Target, WaitMode, Work};
 use crate::probe::Fate;
 use crate::recording::manifest::Manifest;
 
@@ -332,4 +332,29 @@ fn spinning_is_recommended_only_to_ends_that_block_on_cpus_of_their_own() {
     let mut together = quiet(WaitMode::Block);
     together.manifest.spec.peer.as_mut().expect("a local run has it").cpu = together.manifest.spec.here.cpu;
     assert_eq!(codes(&together), none);
+}
+
+#[test]
+fn a_hint_does_not_name_what_the_run_has_already() {
+    let mut source = quiet(CLOSED, closed_loop());
+    source.manifest.here.before.as_mut().expect("the test manifest has it").governors = Some(vec!["powersave".into()]);
+    assert!(find(&source, "governor").is_some_and(|caveat| caveat.hint.contains("governor=performance")));
+    let setting = Setting::Governor("powersave".into());
+    source.manifest.spec.settings = vec![SettingSpec { setting, interface: None, side: None }];
+    assert_eq!(find(&source, "governor"), None, "it is a condition of the run");
+    let rows: Vec<_> = (0..400).map(|seq| scheduled(seq, seq as i64 * 1_000, 400, 50)).collect();
+    let named = ["`--cpu`", "`--wait spin`", "`--fifo 80`", "stop the other processes"];
+    for (fifo, cpu, wait, expected) in [
+        (None, None, WaitMode::Block, &named[..3]),
+        (None, Some(0), WaitMode::Block, &named[1..3]),
+        (Some(50), None, WaitMode::Block, &named[..1]),
+        (None, None, WaitMode::Spin, &named[..1]),
+        (Some(50), Some(0), WaitMode::Block, &named[3..]),
+    ] {
+        let mut source = quiet(EVERY_MS, rows.clone());
+        source.manifest.spec.here = EndSpec { wait, cpu, fifo, mlock: false };
+        let hint = find(&source, "send-slip").expect("all slipped").hint;
+        let found: Vec<&str> = named.into_iter().filter(|remedy| hint.contains(remedy)).collect();
+        assert_eq!(found, expected, "{hint}");
+    }
 }
