@@ -92,9 +92,6 @@ fn probes_in_flight_of_a_recovered_run_are_not_called_lost() {
 fn each_fact_of_the_manifest_raises_its_caveat() {
     type Change = fn(&mut Manifest);
     let table: &[(&str, Severity, Change)] = &[
-        ("no-answer", Severity::Note, |manifest| {
-            manifest.reason = Some("no probe was answered in the first 10 s".into());
-        }),
         ("interrupted", Severity::Note, |manifest| manifest.ending = RunEnding::Interrupted),
         ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Failed),
         ("recovered", Severity::Warning, |manifest| manifest.ending = RunEnding::Recovered),
@@ -161,6 +158,16 @@ fn each_fact_of_the_manifest_raises_its_caveat() {
         assert_eq!(found.iter().map(|caveat| caveat.severity).collect::<Vec<_>>(), [*severity], "{code}");
         assert!(found.iter().all(|caveat| !caveat.effect.is_empty() && !caveat.hint.is_empty()), "{code}");
     }
+}
+
+#[test]
+fn a_complete_run_with_a_reason_ended_without_an_answer() {
+    let mut source = quiet(CLOSED, closed_loop());
+    assert_eq!(find(&source, "no-answer"), None);
+    source.manifest.reason = Some("no probe was answered in the first 10 s".into());
+    let found = find(&source, "no-answer").expect("it has a reason");
+    assert_eq!(found.severity, Severity::Note);
+    assert!(found.message.ends_with(": no probe was answered in the first 10 s"), "{found:?}");
 }
 
 #[test]
