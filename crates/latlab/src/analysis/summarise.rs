@@ -179,6 +179,7 @@ fn of_manifest<S: ProbeSource>(source: &S, counts: &RunCounts) -> Summary {
         kind: manifest.kind,
         started_at: manifest.started_at.clone(),
         condition: manifest.condition.clone(),
+        experiment: manifest.experiment.clone(),
         peer_address: manifest.run.peer_address.clone(),
         stop: manifest.spec.stop,
         ending: manifest.ending,

@@ -11,7 +11,7 @@ use super::ping::{Coincidence, MAX_WINDOWS, Window};
 use super::stream::StreamFigures;
 use super::wakeup::Wakeups;
 use crate::diagnostics::{Caveat, Explain, Failure, Severity};
-use crate::facts::{BareConditions, Instrument, LoadReport, XdpEnds};
+use crate::facts::{BareConditions, ExperimentFacts, Instrument, LoadReport, XdpEnds};
 use crate::metric::Metric;
 use crate::plan::{Condition, Kind, NoBareLoop, RunSpec, StopWhen, SummaryDefaults, defaults};
 use crate::recording::manifest::RunEnding;
@@ -61,6 +61,8 @@ pub struct Summary {
     pub started_at: String,
     /// The level of each factor.
     pub condition: Condition,
+    /// Its place in the experiment that it belongs to.
+    pub experiment: Option<ExperimentFacts>,
     /// The address measured to, if one was reached.
     pub peer_address: Option<String>,
     /// When it was to end.

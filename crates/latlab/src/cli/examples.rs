@@ -97,8 +97,8 @@ pub const COMMANDS: [(&str, [Example; 2]); 16] = [
     (
         "list",
         [
-            example("latlab list", "what ./latlab-runs holds"),
-            example("latlab list --store /var/lib/latlab --json", "another store, for a script"),
+            example("latlab list --kind ping --since 2d", "the round trips of the last two days"),
+            example("latlab list --before 30d --prune", "what is older than 30 days; with --yes it is removed"),
         ],
     ),
     (

@@ -1,66 +1,266 @@
-//! `latlab list`: lists the recordings of a store.
+//! `latlab list`: lists the recordings and experiments of a store, and removes those that are no longer needed.
 
-use std::path::Path;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use super::Outcome;
 use super::run::settle_directory;
+use crate::cli::args::SortKey;
+use crate::cli::resolve::{ListFilter, ListSpec, Pruning};
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure};
-use crate::experiment::{ExperimentState, in_store, is_edited, read_state_with_runner, runs_of};
+use crate::experiment::{
+    self, ExperimentState, in_store, is_edited, is_experiment, read_state_with_runner, runs_directory, runs_of,
+};
+use crate::plan::condition_words;
+use crate::platform::ownership::quoted;
 use crate::recording::manifest::{Manifest, RunEnding};
-use crate::recording::{Listing, ListingState, Store};
+use crate::recording::{Listing, ListingState, Store, start_in_name};
 use crate::report::list::{ListedExperiment, ListingView, StoreView, render_json, render_text};
 use crate::report::{Style, family_of};
-use crate::units::human;
+use crate::units::human::{grouped, shell_word};
 
-/// Lists the store at `path`; a missing store is listed as empty.
-pub(super) fn run(path: &Path, as_json: bool, console: &Console) -> Result<Outcome, Failure> {
-    // the directory of an experiment stands for the store of its runs
-    let runs = runs_of(path);
-    let path = runs.as_deref().unwrap_or(path);
-    let found = Store::at(path).list()?;
-    let contents = StoreView {
-        store: path.display().to_string(),
-        recordings: found.iter().map(show).collect(),
-        experiments: in_store(path).iter().map(|path| listed(path)).collect(),
-    };
-    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
-    if !path.exists() {
-        console.note(&format!("the store `{}` does not exist", contents.store));
+/// Lists what `spec` asks for, or removes it; a missing store is listed as empty.
+pub(super) fn run(spec: &ListSpec, console: &Console) -> Result<Outcome, Failure> {
+    let mut found = StoreContents::read(spec)?;
+    let (mut removed, mut failure) = (None, None);
+    if spec.pruning != Pruning::Off {
+        expect_outside_experiment(&spec.store)?;
+        found.keep_removable(console);
+        removed = Some(spec.pruning == Pruning::Confirmed);
+        if spec.pruning == Pruning::Confirmed {
+            failure = found.remove();
+        }
     }
-    match as_json {
-        true => console.document(&render_json(&contents)),
-        false => console.data(&render_text(&contents, style)),
-    }?;
-    Ok(Outcome::Done)
+    found.sort(spec.sort);
+    let view = found.view(spec, removed);
+    if !spec.store.exists() {
+        console.note(&format!("the store `{}` does not exist", view.store));
+    }
+    show(&view, spec, console)?;
+    say_how_to_remove(&view, console);
+    failure.map_or(Ok(Outcome::Done), Err)
 }
 
-fn show(listing: &Listing) -> ListingView {
+fn show(view: &StoreView, spec: &ListSpec, console: &Console) -> Result<(), Failure> {
+    let screen = console.data_screen();
+    let width = screen.columns.map_or(Style::PLAIN.width, |columns| usize::from(columns).max(NARROWEST));
+    match spec.json {
+        true => console.document(&render_json(view)),
+        false => console.data(&render_text(view, Style { colour: screen.colour, width })),
+    }
+}
+
+/// Width of the narrowest terminal that text is laid out for.
+const NARROWEST: usize = 40;
+
+/// After a dry run, says what was not done.
+fn say_how_to_remove(view: &StoreView, console: &Console) {
+    let count = view.recordings.len() + view.experiments.len();
+    if view.removed == Some(false) && count > 0 {
+        let them = if count == 1 { "it".to_owned() } else { format!("these {}", grouped(count as u64)) };
+        console.note(&format!("nothing was removed: the same command with `--yes` removes {them}"));
+    }
+}
+
+/// Refuses to remove single runs of an experiment: its comparison would lack them.
+fn expect_outside_experiment(store: &Path) -> Result<(), Failure> {
+    let store = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+    let inside = store.ancestors().take(2).find(|path| is_experiment(path));
+    inside.map_or(Ok(()), |experiment| {
+        Err(Failure::request(format!("cannot remove single runs of the experiment `{}`", experiment.display()))
+            .because("a comparison needs all of its runs")
+            .hint("name the store above it with `--store`: an experiment is removed as a whole"))
+    })
+}
+
+/// The listed recordings and experiments of a store.
+struct StoreContents {
+    recordings: Vec<ListedRecording>,
+    experiments: Vec<FoundExperiment>,
+}
+
+struct ListedRecording {
+    listing: Listing,
+    /// The experiment that it belongs to.
+    experiment: Option<PathBuf>,
+    view: ListingView,
+}
+
+struct FoundExperiment {
+    path: PathBuf,
+    view: ListedExperiment,
+}
+
+impl StoreContents {
+    /// What the filter of `spec` passes. The directory of an experiment is read as the store of its runs.
+    fn read(spec: &ListSpec) -> Result<StoreContents, Failure> {
+        let runs = runs_of(&spec.store);
+        let is_usual = spec.is_usual_store && runs.is_none();
+        let path = runs.as_deref().unwrap_or(&spec.store);
+        let recording = |listing: Listing, experiment: Option<&PathBuf>| ListedRecording {
+            view: show_recording(&listing, experiment, is_usual),
+            experiment: experiment.cloned(),
+            listing,
+        };
+        let outside = Store::at(path).list()?.into_iter().map(|listing| recording(listing, None));
+        let (mut recordings, mut experiments) = (outside.collect::<Vec<_>>(), Vec::new());
+        for directory in in_store(path) {
+            // A store of runs that cannot be read makes a damaged experiment without recordings.
+            let mut runs = Store::at(&runs_directory(&directory)).list().unwrap_or_default();
+            runs.retain(|run| !run.is_bare());
+            let view = show_experiment(&directory, &runs, is_usual);
+            if is_listed_experiment(&spec.filter, &view, &runs) {
+                experiments.push(FoundExperiment { path: directory.clone(), view });
+            }
+            recordings.extend(runs.into_iter().map(|listing| recording(listing, Some(&directory))));
+        }
+        recordings.retain(|one| is_listed(&spec.filter, &one.listing));
+        Ok(StoreContents { recordings, experiments })
+    }
+
+    /// Drops what is not removed, and says why.
+    fn keep_removable(&mut self, console: &Console) {
+        let whole: BTreeSet<PathBuf> = self.experiments.iter().map(|one| one.path.clone()).collect();
+        let is_single_run =
+            |one: &&ListedRecording| one.experiment.as_ref().is_some_and(|experiment| !whole.contains(experiment));
+        let single = self.recordings.iter().filter(is_single_run).count();
+        if single > 0 {
+            let runs = if single == 1 { "1 run is".into() } else { format!("{} runs are", grouped(single as u64)) };
+            console.note(&format!("{runs} kept: an experiment is removed as a whole, if all of it is listed"));
+        }
+        self.recordings.retain(|one| one.experiment.is_none());
+        let mut reasons = BTreeMap::new();
+        for one in &self.recordings {
+            let reason = one.listing.reason_to_keep();
+            reasons.extend(
+                reason.unwrap_or_else(|error| Some(error.to_string())).map(|it| (one.listing.path.clone(), it)),
+            );
+        }
+        for one in &self.experiments {
+            let reason = experiment::reason_to_keep(&one.path);
+            let reason = reason.unwrap_or_else(|error| Some(in_full(&error.explain())));
+            reasons.extend(reason.map(|it| (one.path.clone(), it)));
+        }
+        for (path, reason) in &reasons {
+            console.note(&format!("`{}` is kept: {reason}", path.display()));
+        }
+        self.recordings.retain(|one| !reasons.contains_key(&one.listing.path));
+        self.experiments.retain(|one| !reasons.contains_key(&one.path));
+    }
+
+    /// Removes everything, and keeps in the list what was removed. Returns the first failure: the rest is removed all the
+    /// same.
+    fn remove(&mut self) -> Option<Failure> {
+        let mut failures: Vec<Failure> = Vec::new();
+        let mut is_removed = |removed: Result<(), Failure>| removed.map_err(|failure| failures.push(failure)).is_ok();
+        self.recordings.retain(|one| is_removed(one.listing.remove().map_err(Failure::from)));
+        self.experiments.retain(|one| is_removed(experiment::remove(&one.path).map_err(Failure::from)));
+        failures.into_iter().next()
+    }
+
+    fn sort(&mut self, key: SortKey) {
+        self.recordings.sort_by_key(|one| Reverse((one.view.start, one.listing.name())));
+        self.experiments.sort_by_key(|one| Reverse((one.view.start, one.path.clone())));
+        match key {
+            SortKey::Time => {}
+            SortKey::Kind => self.recordings.sort_by(|one, other| one.view.kind.cmp(&other.view.kind)),
+            SortKey::Rows => {
+                self.recordings.sort_by_key(|one| Reverse(one.view.rows));
+                self.experiments.sort_by_key(|one| Reverse(one.view.runs_done));
+            }
+            SortKey::Size => {
+                self.recordings.sort_by_key(|one| Reverse(one.view.bytes));
+                self.experiments.sort_by_key(|one| Reverse(one.view.bytes));
+            }
+            SortKey::State => {
+                self.recordings.sort_by(|one, other| one.view.state.cmp(&other.view.state));
+                self.experiments.sort_by(|one, other| one.view.state.cmp(&other.view.state));
+            }
+        }
+    }
+
+    fn view(self, spec: &ListSpec, removed: Option<bool>) -> StoreView {
+        let path = runs_of(&spec.store).unwrap_or_else(|| spec.store.clone());
+        StoreView {
+            store: path.display().to_string(),
+            recordings: self.recordings.into_iter().map(|one| one.view).collect(),
+            experiments: self.experiments.into_iter().map(|one| one.view).collect(),
+            removed,
+            with_sizes: removed.is_some() || spec.sort == SortKey::Size,
+            by_time: spec.sort == SortKey::Time,
+        }
+    }
+}
+
+fn is_listed(filter: &ListFilter, listing: &Listing) -> bool {
+    let manifest = listing.manifest.as_ref();
+    filter.has_kind(manifest.map(|manifest| manifest.kind))
+        && filter.has_tags(manifest.map(|manifest| &manifest.condition.tags))
+        && filter.has_start(listing.start())
+}
+
+/// Whether the experiment with these `runs` is listed: tags are those that all of its runs have.
+fn is_listed_experiment(filter: &ListFilter, view: &ListedExperiment, runs: &[Listing]) -> bool {
+    let tags = |run: &Listing| filter.has_tags(run.manifest.as_ref().map(|manifest| &manifest.condition.tags));
+    let has_tags = if runs.is_empty() { filter.has_tags(None) } else { runs.iter().all(tags) };
+    filter.has_experiments() && has_tags && filter.has_start(view.start)
+}
+
+/// What is typed behind `latlab summary`: the name where that is enough, else the path.
+fn word(path: &Path, is_usual_store: bool) -> String {
+    match path.file_name() {
+        Some(name) if is_usual_store && !Path::new(name).exists() => shell_word(&name.to_string_lossy()),
+        _ => quoted(path),
+    }
+}
+
+fn show_recording(listing: &Listing, experiment: Option<&PathBuf>, is_usual_store: bool) -> ListingView {
     let manifest = listing.manifest.as_ref();
     let (state, reason) = state(listing);
     ListingView {
         recording: listing.path.display().to_string(),
+        experiment: experiment.map(|path| path.display().to_string()),
         kind: manifest.map(|manifest| manifest.kind.word().into()),
         started_at: manifest.map(|manifest| manifest.started_at.clone()),
         heading: manifest.map(heading),
+        condition: manifest.map(|manifest| manifest.condition.clone()),
+        warmup: manifest.map(|manifest| manifest.experiment.as_ref().is_some_and(|facts| facts.warmup)),
         rows: manifest.and_then(|manifest| manifest.rows),
+        bytes: listing.bytes(),
         state: state.into(),
         reason,
+        word: word(&listing.path, is_usual_store),
+        factors: manifest.and_then(factors),
+        start: listing.start(),
     }
 }
 
-/// The experiment in `directory`, whatever its state.
-fn listed(directory: &Path) -> ListedExperiment {
+/// The condition of a run among those of its experiment.
+fn factors(manifest: &Manifest) -> Option<String> {
+    let facts = manifest.experiment.as_ref().filter(|facts| !facts.factors.is_empty())?;
+    Some(condition_words(&facts.factors))
+}
+
+/// The experiment in `directory` with these `runs`, whatever its state.
+fn show_experiment(directory: &Path, runs: &[Listing], is_usual_store: bool) -> ListedExperiment {
     let settled = settle_directory(directory).map(|job| job.experiment);
     let lost_file = settled.as_ref().err().map(in_full);
     let experiment = settled.ok();
+    let named_start = directory.file_name().and_then(|name| start_in_name(&name.to_string_lossy()));
+    let start = named_start.or_else(|| runs.iter().filter_map(Listing::start).min());
     let mut view = ListedExperiment {
         experiment: directory.display().to_string(),
         name: experiment.as_ref().map(|experiment| experiment.name.clone()),
+        started_at: start.map(|start| start.to_string()),
         runs_done: None,
         runs_planned: experiment.map(|experiment| experiment.design.runs_at_most(experiment.conditions.len())),
+        bytes: runs.iter().map(Listing::bytes).sum(),
         state: "damaged".into(),
         reason: None,
+        word: word(directory, is_usual_store),
+        start,
     };
     match read_state_with_runner(directory) {
         Err(error) => view.reason = Some(in_full(&error.explain())),
@@ -88,16 +288,15 @@ fn in_full(Failure { message, cause, .. }: &Failure) -> String {
     cause.as_ref().map_or_else(|| message.clone(), |cause| format!("{message}: {cause}"))
 }
 
+/// What was measured, in one line.
 fn heading(manifest: &Manifest) -> String {
-    let condition = &manifest.condition;
-    let what = match (condition.via, condition.size_bytes) {
-        (Some(via), _) => via.word().into(),
-        (None, size) => human::bytes(size.unwrap_or(0).into()),
+    let Manifest { kind, condition, run, .. } = manifest;
+    let what = match kind.has_target() {
+        true => format!("{} {}", kind.word(), condition.target),
+        false => kind.word().into(),
     };
-    let when = condition.rate.as_ref().unwrap_or(&condition.schedule);
-    let usual = format!("{} {} · {what} · {when}", manifest.kind.word(), condition.target);
-    let family = manifest.run.peer_address.as_deref().map(family_of);
-    std::iter::once(usual).chain(condition.unusual(family)).collect::<Vec<_>>().join(" · ")
+    let family = run.peer_address.as_deref().map(family_of);
+    std::iter::once(what).chain(condition.listed(family)).collect::<Vec<_>>().join(" · ")
 }
 
 fn state(listing: &Listing) -> (&'static str, Option<String>) {

@@ -21,6 +21,7 @@ mod summary;
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
+use jiff::Timestamp;
 
 use crate::diagnostics::Outcome;
 
@@ -101,8 +102,8 @@ fn dispatch(command: Command, console: Console) -> Result<Outcome, Failure> {
         Command::BareStream(args) => child_processes::bare_streams(&resolve::bare_stream(&args)?, &console),
         Command::BareWakeup(args) => child_processes::bare_wakeups(&resolve::bare_wakeup(&args)?, &console),
         Command::List(args) => {
-            let store = resolve::store(&args.store, &Environment::of_this_process()?);
-            list::run(&store, args.json.json, &console_after_recovery(console, Verbosity::Usual))
+            let spec = resolve::list(&args, &Environment::of_this_process()?, Timestamp::now())?;
+            list::run(&spec, &console_after_recovery(console, Verbosity::Usual))
         }
         Command::Load(args) => {
             let job = resolve::hold(&args)?;

@@ -12,11 +12,13 @@ use super::run::settle_directory;
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{GroupingError, NumberFiles, ObservedRun, RunGroups, expect_one_kind};
 use crate::analysis::experiment::compared_conditions;
-use crate::cli::resolve::{Grouping, NamedGlob, Sources};
+use crate::cli::args::StoreArgs;
+use crate::cli::resolve::{self, Environment, Grouping, NamedGlob, Sources};
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure, in_words};
 use crate::experiment::{
-    ExperimentState, can_be_of, gone_runs, is_edited, is_experiment, observe, read_state, runs_directory, runs_of,
+    ExperimentState, can_be_of, gone_runs, in_store, is_edited, is_experiment, observe, read_state, runs_directory,
+    runs_of,
 };
 use crate::formats::numbers::{self, NumbersError, TextColumn};
 use crate::plan::{Factors, Kind};
@@ -49,11 +51,40 @@ pub(super) fn path_groups(sources: &Sources) -> Result<Vec<PathGroup>, Failure> 
     let paths = &sources.paths;
     match &sources.grouping {
         Grouping::By(_) if paths.is_empty() => Ok(Vec::new()),
-        Grouping::By(factor) => Ok(vec![PathGroup { name: factor.clone(), members: paths.clone() }]),
+        Grouping::By(factor) => {
+            let members = paths.iter().map(|path| located(path)).collect::<Result<_, _>>()?;
+            Ok(vec![PathGroup { name: factor.clone(), members }])
+        }
         Grouping::Paths => {
-            Ok(paths.iter().map(|path| PathGroup { name: path_name(path), members: vec![path.clone()] }).collect())
+            let group = |path: &PathBuf| Ok(PathGroup { name: path_name(path), members: vec![located(path)?] });
+            paths.iter().map(group).collect()
         }
         Grouping::Globs(globs) => glob_groups(globs),
+    }
+}
+
+/// The path that `typed` means: itself, or else the recording or experiment of this name in the store, as `latlab list`
+/// shows it.
+///
+/// # Errors
+/// If several have this name.
+pub(super) fn located(typed: &Path) -> Result<PathBuf, Failure> {
+    if is_there(typed) || typed.components().count() != 1 {
+        return Ok(typed.to_owned());
+    }
+    let store = resolve::store(&StoreArgs::default(), &Environment::of_this_process()?);
+    let runs = in_store(&store).into_iter().map(|experiment| runs_directory(&experiment));
+    let named = std::iter::once(store).chain(runs).map(|directory| directory.join(typed));
+    let mut found: Vec<PathBuf> = named.filter(|path| path.is_dir()).collect();
+    match found.len() {
+        0 => Ok(typed.to_owned()),
+        1 => Ok(found.remove(0)),
+        count => {
+            let paths = found.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ");
+            Err(Failure::request(format!("{count} recordings have the name `{}`", typed.display()))
+                .because(paths)
+                .hint("give the path of one of them"))
+        }
     }
 }
 
@@ -341,7 +372,7 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<FoundRuns, Failu
         match &listing.state {
             ListingState::Finished | ListingState::Unfinished => found.push(FoundRun { path: listing.path, kind }),
             ListingState::Measuring { pid } => {
-                console.note(&format!("`{name}` is skipped: process {pid} still measures"));
+                console.note(&format!("`{}` is skipped: process {pid} still measures", listing.path.display()));
             }
             ListingState::Damaged(_) if is_in_experiment && listing.is_bare() => {}
             ListingState::Damaged(error) => {

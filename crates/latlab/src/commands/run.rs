@@ -20,13 +20,14 @@ use crate::host::HostRoot;
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
 use crate::plan::{BetweenBlocks, Target};
 use crate::platform::input_file;
-use crate::platform::ownership::expect_own;
+use crate::platform::ownership::{expect_own, quoted};
 use crate::recipe;
 use crate::recipe::RECIPES;
 use crate::recording::Store;
 use crate::report::experiment::{
     ExperimentPlan, SystemdUnit, json, markdown, plan, recipe, recipe_list, systemd_unit, text,
 };
+use crate::units::human::shell_word;
 
 /// Carries out `job`.
 pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
@@ -52,7 +53,8 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     expect_trusted(&settled, job)?;
     let mut open = begin_or_open(&settled, job, console)?;
     let style = console.message_style();
-    console.lines(&plan(&settled.plan(Some(open.state()), false), style));
+    let begun = ExperimentPlan { directory: Some(open.path()), ..settled.plan(Some(open.state()), false) };
+    console.lines(&plan(&begun, style));
     let experiment = &settled.job.experiment;
     let plans = || experiment.conditions.iter().map(|condition| &condition.plan);
     measure_and_report::warn_of_real_time(plans(), console);
@@ -321,7 +323,7 @@ impl Reporter<'_> {
         state: &ExperimentState,
         signalled: Option<Outcome>,
     ) -> Result<Outcome, Failure> {
-        let (shown, done) = (directory.display(), state.runs_done());
+        let (shown, done) = (quoted(directory), state.runs_done());
         let runs = if done == 1 { "run" } else { "runs" };
         // Text waits for the end of the experiment.
         let show_document = || if self.json { self.show(directory, state) } else { Ok(()) };
@@ -402,7 +404,8 @@ impl Reporter<'_> {
         }
         if !self.json && !report.is_all_missing() && (report.is_judged() || !report.gates.is_empty()) {
             if report.single_condition.is_some() {
-                self.console.note(&format!("one condition: `latlab summary {}` shows each run", report.directory));
+                let directory = shell_word(&report.directory);
+                self.console.note(&format!("one condition: `latlab summary {directory}` shows each run"));
             }
             let plot_width = self.console.plot_width();
             self.console.data(&match self.format {

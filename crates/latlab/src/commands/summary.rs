@@ -1,17 +1,18 @@
-//! `latlab summary REC…`: prints summaries of recordings, and judges gates on them.
+//! `latlab summary REC…`: prints summaries of recordings, stores and experiments, and judges gates on them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::observation_groups::{FoundRuns, gone, runs_in};
+use super::observation_groups::{FoundRuns, gone, located, runs_in};
 use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE, missing_runs};
 use crate::analysis::{AvailableFigures, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates};
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
-use crate::experiment::{is_experiment, read_state};
-use crate::recording::Recording;
+use crate::experiment::{in_store, is_experiment, read_state};
+use crate::platform::ownership::quoted;
+use crate::recording::{Recording, Store};
 use crate::report::view::Showing;
 
 /// Shows the summaries of the recordings in `spec` with the results of its gates.
@@ -63,7 +64,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     let gated = match unjudged.first().filter(|_| !gates.is_empty()) {
         None => gates.outcome(&summaries),
         Some(first) => {
-            let hint = format!("`latlab run {}` measures what is not finished", first.display());
+            let hint = format!("`{}` measures what is not finished", run_command(first));
             let message = format!("no gate is met: the experiment `{}` has no finished run", first.display());
             console.warning(&message, Some(&hint));
             Outcome::AnswerIsNo
@@ -75,31 +76,35 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
 /// What `summary` was asked for.
 struct Recordings {
     paths: Vec<PathBuf>,
-    /// Those that the directory of an experiment stands for, with that: its warm-up runs are shown and not judged.
+    /// Those that the directory of an experiment stands for, with this directory: its warm-up runs are shown and not judged.
     of_experiments: BTreeMap<PathBuf, PathBuf>,
-    /// Finished runs of an experiment that are gone or damaged.
+    /// Finished runs of an experiment, or recordings of a store, that are gone or damaged.
     missing: BTreeSet<String>,
 }
 
-/// `paths`, in which the directory of an experiment stands for its runs.
+/// The recordings that `paths` name: a store or the directory of an experiment stands for those in it.
 fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failure> {
     let mut found = Recordings { paths: Vec::new(), of_experiments: BTreeMap::new(), missing: BTreeSet::new() };
     for path in paths {
-        if !is_experiment(path) {
-            found.paths.push(path.clone());
+        let path = located(path)?;
+        let is_experiment = is_experiment(&path);
+        if !is_experiment && !is_store(&path) {
+            found.paths.push(path);
             continue;
         }
-        let FoundRuns { runs, damaged } = runs_in(path, console)?;
-        let missing: Vec<String> = damaged.into_iter().chain(gone(path)).collect();
-        if runs.is_empty() {
-            let failure = Failure::request(format!("the experiment `{}` has no finished run", path.display()));
-            let cause = (!missing.is_empty()).then(|| format!("{MISSING}: {}", missing.join(", ")));
-            let goes_on = missing.is_empty() && read_state(path).is_ok_and(|state| !state.finished);
-            let measures = || format!("`latlab run {}` measures its runs", path.display());
-            let hint = if goes_on { measures() } else { RESTORE.into() };
-            return Err(Failure { cause, ..failure.hint(hint) });
+        let FoundRuns { mut runs, damaged } = runs_in(&path, console)?;
+        // A store without a finished recording stands for itself in a comparison.
+        runs.retain(|run| run.path != path);
+        let mut missing = damaged;
+        if is_experiment {
+            missing.extend(gone(&path));
+            found.of_experiments.extend(runs.iter().map(|run| (run.path.clone(), path.clone())));
+        } else {
+            note_experiments(&path, console);
         }
-        found.of_experiments.extend(runs.iter().map(|run| (run.path.clone(), path.clone())));
+        if runs.is_empty() {
+            return Err(without_runs(&path, is_experiment, &missing));
+        }
         found.paths.extend(runs.into_iter().map(|run| run.path));
         found.missing.extend(missing);
     }
@@ -108,4 +113,38 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
         console.warning(&format!("{MISSING}: {names}: no gate is met"), Some(RESTORE));
     }
     Ok(found)
+}
+
+/// Whether `path` is a directory with recordings or experiments.
+fn is_store(path: &Path) -> bool {
+    path.is_dir() && (Store::at(path).list().is_ok_and(|found| !found.is_empty()) || !in_store(path).is_empty())
+}
+
+/// Says that the experiments in `store` are not summarised with its recordings.
+fn note_experiments(store: &Path, console: &Console) {
+    let experiments = in_store(store);
+    let Some(newest) = experiments.first() else { return };
+    let left_out = match experiments.len() {
+        1 => "1 experiment is left out".to_owned(),
+        count => format!("{count} experiments are left out"),
+    };
+    console.note(&format!("{left_out}: `latlab summary {}` shows the newest", quoted(newest)));
+}
+
+/// There is nothing to be summarised at `path`; the recordings `missing` cannot be opened.
+fn without_runs(path: &Path, is_experiment: bool, missing: &[String]) -> Failure {
+    let what = if is_experiment { "experiment" } else { "store" };
+    let failure = Failure::request(format!("the {what} `{}` has no run to be summarised", path.display()));
+    let cause = (!missing.is_empty()).then(|| format!("{MISSING}: {}", missing.join(", ")));
+    let goes_on = is_experiment && missing.is_empty() && read_state(path).is_ok_and(|state| !state.finished);
+    let hint = match (goes_on, is_experiment) {
+        (true, _) => format!("`{}` measures its runs", run_command(path)),
+        (false, true) => RESTORE.into(),
+        (false, false) => format!("`latlab list --store {}` shows what it holds", quoted(path)),
+    };
+    Failure { cause, ..failure.hint(hint) }
+}
+
+fn run_command(experiment: &Path) -> String {
+    format!("latlab run {}", quoted(experiment))
 }

@@ -15,9 +15,9 @@ use super::state::ExperimentState;
 use crate::clock;
 use crate::facts::{ExperimentFormat, RecipeFacts, RunOutcome, RunState};
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
-use crate::platform::input_file;
+use crate::platform::{Directory, input_file};
 use crate::recording::manifest::{Manifest, RunEnding, Software};
-use crate::recording::{Recording, Store, fresh_run_id, started_at};
+use crate::recording::{Listing, Recording, Store, entry_names, fresh_run_id, started_at};
 
 /// The file of an experiment: the one it was begun with, or the last changed one.
 const FILE: &str = "experiment.toml";
@@ -26,6 +26,8 @@ const DIRECTORY_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
 /// The store of its recordings.
 const RUNS: &str = "runs";
+/// A reason to keep an experiment.
+const NOT_FINISHED: &str = "it is not finished: `latlab run` goes on with it";
 
 /// An experiment whose journal this process has locked.
 #[derive(Debug)]
@@ -231,6 +233,79 @@ pub(crate) fn expect_idle(store: &Path, source: &str) -> Result<(), ExperimentEr
     Ok(())
 }
 
+/// Why [`remove`] would not remove the experiment in `directory`: only one that is finished is removed, if every recording of
+/// it can be removed and it has no other files.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn reason_to_keep(directory: &Path) -> Result<Option<String>, ExperimentError> {
+    let (state, runner) = read_state_with_runner(directory)?;
+    match runner {
+        Some(_) => Ok(Some("a process measures it".into())),
+        None if !state.finished => Ok(Some(NOT_FINISHED.into())),
+        None => foreign_content(directory),
+    }
+}
+
+/// The reason to keep a finished experiment in `directory`.
+fn foreign_content(directory: &Path) -> Result<Option<String>, ExperimentError> {
+    if directory.is_symlink() {
+        return Ok(Some("it is a link".into()));
+    }
+    let refused = || ExperimentError::refused("list", directory);
+    let is_foreign = |name: &String| !is_own_name(name);
+    if let Some(name) = entry_names(directory).map_err(refused())?.into_iter().find(is_foreign) {
+        return Ok(Some(format!("it has the other file `{name}`")));
+    }
+    let listings = store_of(directory).list()?;
+    let known: Vec<String> = listings.iter().map(Listing::name).collect();
+    let names = entry_names(&runs_directory(directory)).map_err(refused())?;
+    if let Some(name) = names.into_iter().find(|name| !known.contains(name)) {
+        return Ok(Some(format!("`{RUNS}/{name}` is not a recording")));
+    }
+    for listing in listings.iter().filter(|listing| !is_empty(listing)) {
+        if let Some(reason) = listing.reason_to_keep().map_err(refused())? {
+            return Ok(Some(format!("{reason}: `{RUNS}/{}`", listing.name())));
+        }
+    }
+    Ok(None)
+}
+
+/// Removes the experiment in `directory` with its recordings. No process runs it meanwhile.
+///
+/// # Errors
+/// If there is a reason to keep it, or something cannot be removed.
+pub(crate) fn remove(directory: &Path) -> Result<(), ExperimentError> {
+    let refused = || ExperimentError::refused("remove", directory);
+    let (_locked, entries) = ExperimentJournal::open(directory)?;
+    let is_finished = ExperimentState::of(entries).finished;
+    let reason = if is_finished { foreign_content(directory)? } else { Some(NOT_FINISHED.into()) };
+    if let Some(reason) = reason {
+        return Err(refused()(io::Error::other(reason)));
+    }
+    for listing in store_of(directory).list()? {
+        if is_empty(&listing) { fs::remove_dir(&listing.path).map_err(refused())? } else { listing.remove()? }
+    }
+    fs::remove_dir(runs_directory(directory)).map_err(refused())?;
+    let mut names = entry_names(directory).map_err(refused())?;
+    // The journal is the last file: it says that the directory is an experiment.
+    names.sort_by_key(|name| name == JOURNAL);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Directory::open(directory).and_then(|open| open.remove_with(&names)).map_err(refused())
+}
+
+/// Whether latlab writes a file or directory of this name into an experiment: `experiment.3.toml` is an earlier file of it.
+fn is_own_name(name: &str) -> bool {
+    let number = name.strip_prefix("experiment.").and_then(|rest| rest.strip_suffix(".toml"));
+    [FILE, JOURNAL, RUNS, "experiment.next"].contains(&name)
+        || number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
+/// A process that is killed as it begins a run leaves an empty directory.
+fn is_empty(listing: &Listing) -> bool {
+    fs::read_dir(&listing.path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
 /// The highest number of an experiment in `store`; 0 if there is none.
 fn last_number(store: &Path) -> u64 {
     let number = |path: PathBuf| Some(ExperimentState::of(ExperimentJournal::read(&path).ok()?).number);
@@ -276,6 +351,11 @@ impl OpenExperiment {
         let mut open = OpenExperiment { path: directory.to_owned(), text, journal, state };
         open.end_unfinished_run()?;
         Ok(open)
+    }
+
+    /// Its directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The text of its file.
@@ -467,6 +547,33 @@ mod tests {
         expect_idle(store.path(), "/b.toml").expect("another file");
         drop(open);
         expect_idle(store.path(), "/a.toml").expect("no process measures");
+    }
+
+    #[test]
+    fn only_a_finished_experiment_without_other_files_is_removed() {
+        let store = tempfile::tempdir().expect("a store");
+        let mut open = OpenExperiment::begin(store.path(), "a", origin("/a.toml")).expect("begun");
+        let path = open.path.clone();
+        open.change("b").expect("changed");
+        let is_kept = || reason_to_keep(&path).expect("readable").is_some() && remove(&path).is_err();
+        assert!(is_kept(), "a process runs it");
+        drop(open);
+        assert!(is_kept(), "it is not finished");
+        let mut open = OpenExperiment::open(&path).expect("opened");
+        open.note(JournalEntry::Finished { looks: Some(None) }).expect("noted");
+        drop(open);
+        for other in [path.join("notes.txt"), path.join(RUNS).join("notes.txt")] {
+            fs::write(&other, "mine").expect("written");
+            assert!(is_kept() && other.exists(), "{}", other.display());
+            fs::remove_file(other).expect("removed");
+        }
+        let damaged = path.join(RUNS).join("20261121T021500Z-ping-7f3a");
+        fs::create_dir(&damaged).expect("made");
+        fs::write(damaged.join("probes.parquet"), "").expect("written");
+        assert!(is_kept() && damaged.exists(), "a recording of it is damaged");
+        fs::remove_file(damaged.join("probes.parquet")).expect("removed");
+        remove(&path).expect("removed");
+        assert_eq!(fs::read_dir(store.path()).expect("readable").count(), 0);
     }
 
     #[test]

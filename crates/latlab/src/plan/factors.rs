@@ -164,8 +164,17 @@ impl Condition {
         FACTORS.iter().map(|part| part.iter().filter_map(words).reduce(joined)).collect()
     }
 
+    /// The parts of a line that describes this run in a list: size or timer call, schedule, what is not the default, loads,
+    /// settings, tags.
+    pub fn listed(&self, family: Option<Family>) -> Vec<String> {
+        let what = via(self).or_else(|| size(self));
+        let when = self.rate.clone().or_else(|| schedule(self));
+        let parts = [what, when, self.unusual(family), loads(self)];
+        parts.into_iter().flatten().chain(self.notes()).collect()
+    }
+
     /// How packets travel and leave, as far as that is not the default: what distinguishes runs of one size and rate.
-    pub fn unusual(&self, family: Option<Family>) -> Option<String> {
+    fn unusual(&self, family: Option<Family>) -> Option<String> {
         let mut all = Vec::new();
         for factor in factors() {
             all.extend((factor.unusual)(self));
@@ -177,10 +186,19 @@ impl Condition {
 
     /// For each of `runs` its levels of the factors in which they differ, as one text, which may be empty.
     pub fn labels(runs: &[&Condition]) -> Vec<String> {
-        let differs = |factor: &&Factor| runs.windows(2).any(|pair| (factor.label)(pair[0]) != (factor.label)(pair[1]));
+        let differs = |factor: &&Factor| runs.windows(2).any(|pair| factor.words(pair[0]) != factor.words(pair[1]));
         let factors: Vec<_> = factors().filter(differs).collect();
-        let label = |run: &&Condition| factors.iter().filter_map(|factor| (factor.label)(run)).collect::<Vec<_>>();
-        runs.iter().map(|run| label(run).join(" · ")).collect()
+        let is_shared = |noted: &String| runs.iter().all(|run| run.notes().contains(noted));
+        let label = |run: &&Condition| {
+            let notes = run.notes().into_iter().filter(|noted| !is_shared(noted));
+            factors.iter().filter_map(|factor| factor.words(run)).chain(notes).collect::<Vec<_>>().join(" · ")
+        };
+        runs.iter().map(label).collect()
+    }
+
+    /// Settings and tags as typed: `mtu=1500`, `build=4f2a`.
+    fn notes(&self) -> Vec<String> {
+        self.settings.iter().chain(&self.tags).map(|(key, value)| format!("{key}={value}")).collect()
     }
 }
 
@@ -194,7 +212,7 @@ struct Factor {
     heading: Words,
     /// The words where runs of one size and rate are listed; `None` for the default level.
     unusual: Words,
-    /// The words that name a run among those of one command.
+    /// The words that distinguish a run from others, if those for a heading do not.
     label: Words,
 }
 
@@ -204,6 +222,11 @@ type Words = fn(&Condition) -> Option<String>;
 impl Factor {
     const fn new(name: &'static str) -> Factor {
         Factor { name, level: |_| None, heading: |_| None, unusual: |_| None, label: |_| None }
+    }
+
+    /// The words for the level of `run` among runs that differ in it.
+    fn words(&self, run: &Condition) -> Option<String> {
+        (self.label)(run).or_else(|| (self.heading)(run)).or_else(|| (self.unusual)(run))
     }
 }
 
@@ -216,7 +239,7 @@ const TRANSPORT: &str = "transport";
 
 /// Every factor, in the order of headings. Those of one row are one part of a heading.
 static FACTORS: [&[Factor]; 12] = [
-    &[Factor { level: |run| Some(run.target.clone()), ..Factor::new("target") }],
+    &[Factor { level: |run| Some(run.target.clone()), label: |run| Some(run.target.clone()), ..Factor::new("target") }],
     &[
         Factor { level: via, heading: via, label: via, ..Factor::new("via") },
         Factor {
@@ -313,10 +336,15 @@ static FACTORS: [&[Factor]; 12] = [
     &[Factor {
         level: |run| run.wait.map(|wait| wait.word().into()),
         unusual: |run| run.wait.filter(|wait| *wait != WaitMode::Block).map(|wait| wait.word().into()),
+        label: |run| run.wait.map(|wait| wait.word().into()),
         ..Factor::new("wait")
     }],
-    &[Factor { level: |run| (!run.loads.is_empty()).then(|| run.loads.join(" + ")), ..Factor::new("load") }],
+    &[Factor { level: loads, label: |run| loads(run).or_else(|| Some("no load".into())), ..Factor::new("load") }],
 ];
+
+fn loads(run: &Condition) -> Option<String> {
+    (!run.loads.is_empty()).then(|| run.loads.join(" + "))
+}
 
 fn number<T: ToString>(value: Option<T>) -> Option<String> {
     value.map(|value| value.to_string())
@@ -456,6 +484,7 @@ mod tests {
             ..usual.clone()
         };
         assert_eq!(odd.unusual(None).as_deref(), Some("batch 8, probes every 1 ms, spin"));
+        assert_eq!(odd.listed(None)[1..], ["max", "batch 8, probes every 1 ms, spin"], "{odd:?}");
         assert_eq!(usual.unusual(Some(Family::Ipv6)).as_deref(), Some("ipv6"));
     }
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
+use crate::units::human::shell_word;
+
 /// Write permission of the group and of others.
 const OTHERS_WRITE: u32 = 0o022;
 /// In a directory with this bit only owners rename and remove files (inode(7)).
@@ -104,14 +106,9 @@ fn sudo_user() -> Option<u32> {
     std::env::var("SUDO_UID").ok().filter(|_| geteuid().is_root())?.parse().ok()
 }
 
-/// `path` as one word of a shell (POSIX, section 2.2.2).
+/// `path` as one word of a shell.
 pub(crate) fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = |char: char| char.is_ascii_alphanumeric() || "/._-+,:@%".contains(char);
-    match text.chars().all(is_plain) && !text.starts_with('-') {
-        true => text,
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
+    shell_word(&path.display().to_string())
 }
 
 #[cfg(test)]
@@ -166,12 +163,5 @@ mod tests {
             chown(given, Some(0), None).expect("root");
         }
         open_own(&path).expect("own again");
-    }
-
-    #[test]
-    fn paths_are_quoted_for_a_shell() {
-        for (path, word) in [("/a/b-1.toml", "/a/b-1.toml"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("-f", "'-f'")] {
-            assert_eq!(quoted(Path::new(path)), word);
-        }
     }
 }

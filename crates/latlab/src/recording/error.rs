@@ -137,6 +137,7 @@ impl Explain for RecordingError {
                     io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                         "free some space, or name another place with `--store`; what was measured is kept"
                     }
+                    _ if *action == "remove" => "the owner of the directory above can remove it: see with `ls -ld`",
                     // A writable place does not help with reading.
                     _ if action.starts_with("read") || action.starts_with("open") => {
                         "name another one, or see with `ls -ld` who may read it; `list` takes its store from `--store`"

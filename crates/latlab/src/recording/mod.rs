@@ -29,6 +29,7 @@ pub use event::SpoolEvent;
 pub use host_spool::HostLog;
 pub use reader::{IntColumn, ProbeBatch, ProbeColumn, RecordedRows, Recording, WakeupBatch, WordColumn};
 pub use ring::EventLog;
-pub use store::{Listing, ListingState, Store, fresh_run_id, started_at};
+pub(crate) use store::entry_names;
+pub use store::{Listing, ListingState, Store, fresh_run_id, start_in_name, started_at};
 pub use writer::{Finished, RecordingWriter};
 pub(crate) use writer::{trace_awaited, trace_missing};

@@ -6,22 +6,28 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use rustix::fs::{Access, access};
 
 use super::error::RecordingError;
 use super::host_spool::HOST_SPOOL;
 use super::manifest::{Manifest, RunEnding};
-use super::manifest_file::{self, MANIFEST};
+use super::manifest_file::{self, MANIFEST, NEXT};
 use super::spool::{self, SPOOL};
 use super::tables::host::HOST;
 use super::tables::intervals::INTERVALS;
 use super::tables::probes::PROBES;
 use super::tables::wakeups::WAKEUPS;
+use super::writer::TRACE;
 use crate::plan::Kind;
 use crate::platform::Directory;
 
 /// Files of a recording besides its manifest. A directory that has one and no manifest is a damaged recording.
 const DATA_FILES: [&str; 6] = [PROBES, WAKEUPS, INTERVALS, HOST, SPOOL, HOST_SPOOL];
+
+/// Further files that a recording may have.
+const OTHER_FILES: [&str; 3] = [MANIFEST, NEXT, TRACE];
 
 /// A directory of recordings.
 #[derive(Debug)]
@@ -79,6 +85,64 @@ impl Listing {
     pub fn is_bare(&self) -> bool {
         self.manifest.is_none() && !self.path.join(MANIFEST).exists() && !has_data(&self.path)
     }
+
+    /// When the run began, from its manifest or else its name.
+    pub fn start(&self) -> Option<Timestamp> {
+        let recorded = self.manifest.as_ref().and_then(|manifest| manifest.started_at.parse().ok());
+        recorded.or_else(|| start_in_name(&self.name()))
+    }
+
+    /// The size of its files.
+    pub fn bytes(&self) -> u64 {
+        let entries = fs::read_dir(&self.path).into_iter().flatten();
+        entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|metadata| metadata.len()).sum()
+    }
+
+    /// Why [`Listing::remove`] would not remove it: only a finished recording without other files is removed.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn reason_to_keep(&self) -> io::Result<Option<String>> {
+        Ok(match &self.state {
+            ListingState::Measuring { pid } => Some(format!("process {pid} still measures")),
+            ListingState::Unfinished => {
+                Some("its last probes are not in its tables yet; `latlab summary` adds them".into())
+            }
+            ListingState::Damaged(_) => Some("it is damaged".into()),
+            ListingState::Finished if self.path.is_symlink() => Some("it is a link".into()),
+            ListingState::Finished => {
+                let names = entry_names(&self.path)?;
+                names.into_iter().find(|name| !is_own_file(name)).map(|name| format!("it has the other file `{name}`"))
+            }
+        })
+    }
+
+    /// Removes its files and its directory. The manifest is the last file: what an interrupted removal leaves is still a
+    /// recording, and can be removed again.
+    ///
+    /// # Errors
+    /// If there is a reason to keep it, or a file cannot be removed.
+    pub fn remove(&self) -> Result<(), RecordingError> {
+        let refused = || RecordingError::refused("remove", &self.path);
+        if let Some(reason) = self.reason_to_keep().map_err(refused())? {
+            return Err(refused()(io::Error::other(reason)));
+        }
+        let mut names = entry_names(&self.path).map_err(refused())?;
+        names.sort_by_key(|name| name == MANIFEST);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        Directory::open(&self.path).and_then(|directory| directory.remove_with(&names)).map_err(refused())
+    }
+}
+
+/// The names of the entries of `directory`.
+pub(crate) fn entry_names(directory: &Path) -> io::Result<Vec<String>> {
+    fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+/// Whether latlab writes a file of this name into a recording.
+fn is_own_file(name: &str) -> bool {
+    let known = |name: &str| DATA_FILES.contains(&name) || OTHER_FILES.contains(&name);
+    known(name) || name.strip_suffix(".unfinished").is_some_and(known)
 }
 
 impl Store {
@@ -173,10 +237,7 @@ impl Store {
         let paths: io::Result<Vec<_>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
         let paths = paths.map_err(refused())?.into_iter();
         let mut listings: Vec<_> = paths.filter(|path| is_recording(path)).map(look_at).collect();
-        // Names begin with the UTC start to the second, manifests have it to the millisecond.
-        let second = |listing: &Listing| listing.name().split('-').next().map(str::to_owned);
-        let instant = |listing: &Listing| listing.manifest.as_ref().map(|manifest| manifest.started_at.clone());
-        listings.sort_by_cached_key(|listing| Reverse((second(listing), instant(listing), listing.name())));
+        listings.sort_by_cached_key(|listing| Reverse((listing.start(), listing.name())));
         Ok(listings)
     }
 
@@ -284,6 +345,12 @@ pub(crate) fn directory_name(started_at: &str, kind: Kind, run_id: &str, digits:
     format!("{start}-{}-{short}", kind.word())
 }
 
+/// The start in the name that latlab gave to the directory of a recording or an experiment.
+pub fn start_in_name(name: &str) -> Option<Timestamp> {
+    let start = DateTime::strptime("%Y%m%dT%H%M%SZ", name.split('-').next()?).ok()?;
+    start.to_zoned(TimeZone::UTC).ok().map(|start| start.timestamp())
+}
+
 /// Whether `name` is one that [`directory_name`] makes for a run of latlab.
 fn is_directory_name(name: &str) -> bool {
     let mut parts = name.splitn(3, '-');
@@ -349,6 +416,36 @@ mod tests {
             [("20261121T021500Z-ping-7f3a", true), ("20261121T021500Z-ping-7f3c", true), ("named-by-hand", false)];
         assert_eq!(listed, expected.map(|(name, bare)| (name.to_owned(), bare)));
         assert!(listings.iter().all(|listing| matches!(listing.state, ListingState::Damaged(_))), "{listings:?}");
+    }
+
+    #[test]
+    fn only_finished_recordings_without_other_files_are_removed() {
+        let store = tempfile::tempdir().expect("a store");
+        let make = |name: &str, state, files: &[&str]| {
+            let path = store.path().join(name);
+            fs::create_dir(&path).expect("made");
+            files.iter().for_each(|file| fs::write(path.join(file), "12345").expect("written"));
+            Listing { path, state, manifest: None }
+        };
+        let own = [MANIFEST, PROBES, HOST, TRACE, "probes.parquet.unfinished"];
+        let finished = make("20261121T021500Z-ping-7f3a", ListingState::Finished, &own);
+        assert_eq!(finished.bytes(), 25);
+        assert_eq!(finished.start().map(|start| start.to_string()).as_deref(), Some("2026-11-21T02:15:00Z"));
+        finished.remove().expect("removed");
+        assert!(!finished.path.exists());
+        for (name, state, file) in [
+            ("noted", ListingState::Finished, "notes.txt"),
+            ("measuring", ListingState::Measuring { pid: 1 }, PROBES),
+            ("unfinished", ListingState::Unfinished, SPOOL),
+            ("damaged", ListingState::Damaged(RecordingError::damaged("x", "y")), PROBES),
+        ] {
+            let kept = make(name, state, &[MANIFEST, file]);
+            assert!(kept.reason_to_keep().expect("readable").is_some(), "{name}");
+            assert!(
+                kept.remove().is_err() && kept.path.join(MANIFEST).exists() && kept.path.join(file).exists(),
+                "{name}"
+            );
+        }
     }
 
     #[test]

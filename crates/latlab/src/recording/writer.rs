@@ -26,7 +26,7 @@ use crate::platform::Directory;
 use crate::units::Nanos;
 
 /// The file of a trace, and its name while it is written.
-const TRACE: &str = "trace.txt";
+pub(super) const TRACE: &str = "trace.txt";
 const UNFINISHED_TRACE: &str = "trace.txt.unfinished";
 /// The caveat of a run without the trace that was asked for.
 const TRACE_MISSING: &str = "trace-missing";

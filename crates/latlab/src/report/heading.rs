@@ -1,7 +1,10 @@
 //! One-line headings of measurements, identical during the run and in the report.
 
+use std::collections::BTreeSet;
+
 use crate::analysis::{Condition, Family, Kind, StopWhen, Summary};
-use crate::plan::RunSpec;
+use crate::facts::ExperimentFacts;
+use crate::plan::{RunSpec, condition_words};
 use crate::units::human::{grouped, span};
 
 /// Parts of the heading of one planned or measured run.
@@ -65,21 +68,102 @@ pub(super) fn heading(runs: &[Headline]) -> String {
     common.filter_map(|(_, part)| part.clone()).collect::<Vec<_>>().join(" · ")
 }
 
-/// Returns the shortest distinct name of each run: its size, its source port, else its directory.
+/// Returns the name of each run among the others: the factors in which they differ, with the short id of the recording
+/// where several runs have the same; the directory if nothing differs; nothing for a single run.
 pub(super) fn names(summaries: &[Summary]) -> Vec<String> {
-    let directory = |summary: &Summary| {
-        let parts = summary.recording.trim_end_matches('/').rsplit('/');
-        parts.map(str::to_owned).next().unwrap_or_default()
+    if let [_] = summaries {
+        return vec![String::new()];
+    }
+    let labels = labels(summaries);
+    let ids = short_ids(summaries);
+    let is_repeated = |label: &String| labels.iter().filter(|other| *other == label).count() > 1;
+    let name = |(number, label): (usize, &String)| match label {
+        label if label.is_empty() => directory(&summaries[number]),
+        label if is_repeated(label) => format!("{label} · {}", ids[number]),
+        label => label.clone(),
     };
-    let names = Condition::labels(&summaries.iter().map(|summary| &summary.condition).collect::<Vec<_>>());
-    let mut distinct = names.clone();
-    distinct.sort_unstable();
-    distinct.dedup();
-    if distinct.len() == summaries.len() && !names.iter().any(String::is_empty) {
-        names
-    } else if summaries.len() == 1 {
-        vec![String::new()]
-    } else {
-        summaries.iter().map(directory).collect()
+    labels.iter().enumerate().map(name).collect()
+}
+
+/// The conditions of the runs of one experiment, else the factors in which the runs differ.
+fn labels(summaries: &[Summary]) -> Vec<String> {
+    let of_experiment: Option<Vec<_>> = summaries.iter().map(|summary| summary.experiment.as_ref()).collect();
+    match of_experiment {
+        Some(runs) if runs.windows(2).all(|pair| pair[0].experiment == pair[1].experiment) => conditions(&runs),
+        _ => Condition::labels(&summaries.iter().map(|summary| &summary.condition).collect::<Vec<_>>()),
+    }
+}
+
+/// The condition of each run as far as the runs differ in it.
+fn conditions(runs: &[&ExperimentFacts]) -> Vec<String> {
+    let is_common = |factor: &str, level: &String| runs.iter().all(|run| run.factors.get(factor) == Some(level));
+    let label = |run: &&ExperimentFacts| {
+        let mut own = run.factors.clone();
+        own.retain(|factor, level| !is_common(factor, level));
+        let words = (!own.is_empty()).then(|| condition_words(&own));
+        words.into_iter().chain(run.warmup.then(|| "warm-up".into())).collect::<Vec<_>>().join(" · ")
+    };
+    runs.iter().map(label).collect()
+}
+
+/// The last part of the name of each recording if these are distinct, else the names.
+fn short_ids(summaries: &[Summary]) -> Vec<String> {
+    let names: Vec<String> = summaries.iter().map(directory).collect();
+    let short = |name: &String| name.rsplit('-').next().unwrap_or(name).to_owned();
+    let ids: Vec<String> = names.iter().map(short).collect();
+    let are_distinct = ids.iter().collect::<BTreeSet<_>>().len() == ids.len();
+    if are_distinct { ids } else { names }
+}
+
+fn directory(summary: &Summary) -> String {
+    summary.recording.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::{CLOSED, InMemory, closed};
+    use crate::analysis::{SummaryOptions, summarise};
+
+    fn run(id: &str, load: &str, warmup: bool) -> Summary {
+        let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
+        let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
+        summary.recording = format!("x/runs/20261121T021500Z-ping-{id}");
+        let factors = [("load", load), ("size", "24")].map(|(factor, level)| (factor.to_owned(), level.to_owned()));
+        summary.experiment = Some(ExperimentFacts {
+            experiment: "0123456789abcdef".into(),
+            condition: 1,
+            factors: factors.into(),
+            block: 1,
+            position: 1,
+            boot_id: None,
+            warmup,
+        });
+        summary
+    }
+
+    #[test]
+    fn runs_of_an_experiment_are_named_by_their_conditions() {
+        let runs = [run("7f3a", "none", true), run("81aa", "none", false), run("0d2e", "cpu=80%", false)];
+        assert_eq!(names(&runs), ["load=none · warm-up", "load=none", "load=cpu=80%"]);
+        assert_eq!(
+            names(&[&runs[1..], &runs[1..2]].concat())[..2],
+            ["load=none · 20261121T021500Z-ping-81aa", "load=cpu=80%"]
+        );
+        let repeated = [run("7f3a", "none", false), run("81aa", "none", false), run("0d2e", "cpu=80%", false)];
+        assert_eq!(names(&repeated), ["load=none · 7f3a", "load=none · 81aa", "load=cpu=80%"]);
+        assert_eq!(names(&repeated[..1]), [""]);
+        assert_eq!(names(&repeated[..2]), ["20261121T021500Z-ping-7f3a", "20261121T021500Z-ping-81aa"]);
+    }
+
+    #[test]
+    fn other_runs_are_named_by_what_differs_between_them() {
+        let mut runs = [run("7f3a", "none", false), run("81aa", "none", false), run("0d2e", "none", false)];
+        runs.iter_mut().for_each(|run| run.experiment = None);
+        runs[1].condition.loads = vec!["cpu=80%".into()];
+        runs[2].condition.tags.insert("build".into(), "4f2a".into());
+        assert_eq!(names(&runs), ["no load", "cpu=80%", "no load · build=4f2a"]);
+        runs[0].condition.transport = Some("tcp".into());
+        assert_eq!(names(&runs), ["tcp · no load", "udp · cpu=80%", "udp · no load · build=4f2a"]);
     }
 }

@@ -1,30 +1,48 @@
 //! Rendering of the contents of a store as text and as `latlab.list/1`.
 
+use jiff::Timestamp;
 use serde::Serialize;
 
+use super::experiment::disk_size;
 use super::json::pretty;
-use super::text::Style;
-use super::text::draw_table;
-use super::view::{ColumnView, GroupView, RowView, TableView};
+use super::text::{Style, width, wrap};
+use crate::plan::Condition;
 use crate::units::human::{ABSENT, grouped};
 
 /// A recording of the store.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ListingView {
     /// Path of the directory.
     pub recording: String,
+    /// Path of the experiment that it belongs to.
+    pub experiment: Option<String>,
     /// Kind of run, such as `ping`; null if unknown.
     pub kind: Option<String>,
     /// Start time in UTC, RFC 3339.
     pub started_at: Option<String>,
     /// One-line description of the measurement.
     pub heading: Option<String>,
+    /// The level of each factor; null if unknown.
+    pub condition: Option<Condition>,
+    /// True for a warm-up run of an experiment; null if unknown.
+    pub warmup: Option<bool>,
     /// Number of rows; `None` if the run is unfinished.
     pub rows: Option<u64>,
+    /// Size of its files.
+    pub bytes: u64,
     /// `completed`, `interrupted`, `failed`, `recovered`, `measuring`, `unfinished` or `damaged`.
     pub state: String,
     /// Reason for the state.
     pub reason: Option<String>,
+    /// Name or path, as it is typed behind `latlab summary`.
+    #[serde(skip)]
+    pub word: String,
+    /// Its condition among the runs of its experiment.
+    #[serde(skip)]
+    pub factors: Option<String>,
+    /// Start time, from the manifest or the name.
+    #[serde(skip)]
+    pub start: Option<Timestamp>,
 }
 
 /// An experiment of the store.
@@ -34,25 +52,43 @@ pub struct ListedExperiment {
     pub experiment: String,
     /// Name in the experiment file; null if the file is unreadable.
     pub name: Option<String>,
+    /// Start time in UTC, RFC 3339.
+    pub started_at: Option<String>,
     /// Number of finished runs, including warm-up runs.
     pub runs_done: Option<u64>,
     /// Total number of runs; the maximum if a stopping rule depends on interval widths.
     pub runs_planned: Option<u64>,
+    /// Size of its recordings.
+    pub bytes: u64,
     /// `finished`, `unfinished`, `measuring` or `damaged`.
     pub state: String,
     /// Reason for the state.
     pub reason: Option<String>,
+    /// Name or path, as it is typed behind `latlab summary`.
+    #[serde(skip)]
+    pub word: String,
+    /// Start time.
+    #[serde(skip)]
+    pub start: Option<Timestamp>,
 }
 
-/// Contents of a store, newest first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+/// Contents of a store, in order of display.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StoreView {
     /// Path of the directory.
     pub store: String,
-    /// Recordings outside experiments.
+    /// Recordings, those of experiments included.
     pub recordings: Vec<ListingView>,
-    /// Experiments with their own recordings.
+    /// Experiments.
     pub experiments: Vec<ListedExperiment>,
+    /// True if what is listed was removed, false if it would be; null if it was only listed.
+    pub removed: Option<bool>,
+    /// Whether the text shows sizes in place of rows.
+    #[serde(skip)]
+    pub with_sizes: bool,
+    /// Whether the newest is first: the text then shows the runs of an experiment below it.
+    #[serde(skip)]
+    pub by_time: bool,
 }
 
 #[derive(Serialize)]
@@ -67,149 +103,306 @@ pub fn render_json(contents: &StoreView) -> String {
     pretty(&ListDocument { schema: "latlab.list/1", contents })
 }
 
-/// Renders as text, in the given order.
+/// Renders as text, a row for each recording and experiment.
 pub fn render_text(contents: &StoreView, style: Style) -> String {
-    let StoreView { store, recordings, experiments } = contents;
-    let mut tables = Vec::new();
-    if !experiments.is_empty() {
-        tables.push(table(store, "experiment", &experiments_of(experiments)));
+    let rows = rows(contents);
+    if rows.is_empty() {
+        let what = if contents.removed.is_some() { "nothing to remove" } else { "no recordings" };
+        return format!("{what} in {}\n", contents.store);
     }
-    if !recordings.is_empty() {
-        tables.push(table(store, "recording", &recordings_of(recordings)));
-    }
-    if tables.is_empty() {
-        return format!("no recordings in {store}\n");
-    }
-    tables.iter().map(|table| draw_table(table, style).join("\n") + "\n").collect::<Vec<_>>().join("\n")
+    let lines = std::iter::once(style.strong(&title(contents))).chain(draw(&rows, contents.with_sizes, style));
+    lines.map(|line| line + "\n").collect()
 }
 
-/// Row labels, and columns of a heading with a cell for each row.
-struct Lines {
-    labels: Vec<String>,
-    columns: Vec<(&'static str, Vec<String>)>,
+fn title(contents: &StoreView) -> String {
+    let StoreView { store, recordings, experiments, .. } = contents;
+    let Some(removed) = contents.removed else { return store.clone() };
+    let bytes: u64 = recordings.iter().map(|one| one.bytes).chain(experiments.iter().map(|one| one.bytes)).sum();
+    let done = if removed { "removed" } else { "would be removed" };
+    format!("{store} · {} {done}, {}", grouped((recordings.len() + experiments.len()) as u64), disk_size(bytes as f64))
 }
 
-fn recordings_of(listings: &[ListingView]) -> Lines {
-    let each = |cell: fn(&ListingView) -> String| listings.iter().map(cell).collect();
-    Lines {
-        labels: each(|listing| base(&listing.recording)),
-        columns: vec![
-            ("rows", each(|listing| listing.rows.map_or_else(|| ABSENT.into(), grouped))),
-            ("state", each(|listing| listing.state.clone())),
-            ("what", each(|listing| listing.heading.clone().unwrap_or_else(|| ABSENT.into()))),
-        ],
+/// A recording or an experiment.
+struct Row {
+    /// Columns before its name.
+    indent: usize,
+    word: String,
+    /// Its amount as a cell of a column.
+    amount: String,
+    /// What `amount` counts, if the heading of the column does not say so.
+    unit: &'static str,
+    /// Its description, which is wrapped between these parts.
+    parts: Vec<String>,
+}
+
+impl Row {
+    fn of_recording(one: &ListingView, is_below: bool, with_size: bool) -> Row {
+        let rows = || one.rows.map_or_else(|| ABSENT.into(), grouped);
+        let factors = one.factors.as_ref().filter(|_| is_below).map(|factors| vec![factors.clone()]);
+        let described = || one.heading.iter().flat_map(|heading| heading.split(" · ")).map(str::to_owned).collect();
+        let warmup = (one.warmup == Some(true)).then(|| "warm-up".to_owned());
+        Row {
+            indent: if is_below { 2 } else { 0 },
+            word: one.word.clone(),
+            amount: if with_size { disk_size(one.bytes as f64) } else { rows() },
+            unit: if with_size { "" } else { " rows" },
+            parts: state_words(&one.state, one.reason.as_deref())
+                .into_iter()
+                .chain(factors.unwrap_or_else(described))
+                .chain(warmup)
+                .collect(),
+        }
+    }
+
+    fn of_experiment(one: &ListedExperiment, with_size: bool) -> Row {
+        let count = |runs: Option<u64>| runs.map_or_else(|| ABSENT.to_owned(), grouped);
+        let runs = || format!("{} of {} runs", count(one.runs_done), count(one.runs_planned));
+        let state = state_words(&one.state, one.reason.as_deref());
+        Row {
+            indent: 0,
+            word: one.word.clone(),
+            amount: if with_size { disk_size(one.bytes as f64) } else { runs() },
+            unit: "",
+            parts: state.into_iter().chain(one.name.clone()).collect(),
+        }
+    }
+
+    fn name_width(&self) -> usize {
+        self.indent + width(&self.word)
     }
 }
 
-fn experiments_of(experiments: &[ListedExperiment]) -> Lines {
-    let each = |cell: fn(&ListedExperiment) -> String| experiments.iter().map(cell).collect();
-    let count = |runs: Option<u64>| runs.map_or_else(|| ABSENT.to_owned(), grouped);
-    let runs = |one: &ListedExperiment| format!("{} of {}", count(one.runs_done), count(one.runs_planned));
-    Lines {
-        labels: each(|one| base(&one.experiment)),
-        columns: vec![
-            ("runs", experiments.iter().map(runs).collect()),
-            ("state", each(|one| one.state.clone())),
-            ("what", each(|one| one.name.clone().or_else(|| one.reason.clone()).unwrap_or_else(|| ABSENT.into()))),
-        ],
+/// The state, unless it is the usual one, with its reason where that is not a matter of course.
+fn state_words(state: &str, reason: Option<&str>) -> Option<String> {
+    match (state, reason) {
+        ("completed" | "finished", None) => None,
+        ("measuring", Some(process)) => Some(format!("measuring {process}")),
+        ("damaged" | "failed" | "finished", Some(reason)) => Some(format!("{state}: {reason}")),
+        _ => Some(state.into()),
     }
 }
 
-/// Returns the last component of a path.
-fn base(path: &str) -> String {
-    path.trim_end_matches('/').rsplit('/').next().unwrap_or(path).to_owned()
-}
-
-fn table(store: &str, corner: &str, lines: &Lines) -> TableView {
-    let group = |(heading, cells): &(&str, Vec<String>)| GroupView {
-        heading: String::new(),
-        columns: vec![ColumnView { heading: (*heading).into(), cells: cells.clone() }],
+/// The newest first, the runs of an experiment below it; in another order the experiments before the recordings.
+fn rows(contents: &StoreView) -> Vec<Row> {
+    let StoreView { recordings, experiments, with_sizes, by_time, .. } = contents;
+    if !by_time {
+        let experiments = experiments.iter().map(|one| Row::of_experiment(one, *with_sizes));
+        return experiments.chain(recordings.iter().map(|one| Row::of_recording(one, false, *with_sizes))).collect();
+    }
+    let is_of =
+        |one: &ListingView, experiment: &ListedExperiment| one.experiment.as_ref() == Some(&experiment.experiment);
+    let is_below_any = |one: &&ListingView| experiments.iter().any(|experiment| is_of(one, experiment));
+    let with_runs = |experiment: &ListedExperiment| {
+        let runs = recordings.iter().filter(|one| is_of(one, experiment));
+        let runs = runs.map(|one| Row::of_recording(one, true, *with_sizes));
+        std::iter::once(Row::of_experiment(experiment, *with_sizes)).chain(runs).collect::<Vec<_>>()
     };
-    TableView {
-        title: store.into(),
-        note: String::new(),
-        corner: corner.into(),
-        rows: lines.labels.iter().map(|label| RowView { label: label.clone(), quiet: false }).collect(),
-        groups: lines.columns.iter().map(group).collect(),
-        legend: String::new(),
+    let outside = recordings.iter().filter(|one| !is_below_any(one));
+    let mut blocks: Vec<(Option<Timestamp>, Vec<Row>)> =
+        outside.map(|one| (one.start, vec![Row::of_recording(one, false, *with_sizes)])).collect();
+    blocks.extend(experiments.iter().map(|one| (one.start, with_runs(one))));
+    blocks.sort_by_key(|(start, _)| std::cmp::Reverse(*start));
+    blocks.into_iter().flat_map(|(_, rows)| rows).collect()
+}
+
+/// Distance of adjacent columns in characters.
+const GAP: usize = 2;
+/// Width below which descriptions stand below the names.
+const NARROWEST: usize = 24;
+
+fn draw(rows: &[Row], with_sizes: bool, style: Style) -> Vec<String> {
+    let (name, amount) = ("recording", if with_sizes { "size" } else { "rows" });
+    let widest = |of: fn(&Row) -> usize, heading: &str| rows.iter().map(of).chain([width(heading)]).max().unwrap_or(0);
+    let names = widest(Row::name_width, name);
+    let amounts = widest(|row| width(&row.amount), amount);
+    let left = names + GAP + amounts + GAP;
+    if left + NARROWEST > style.width {
+        return rows.iter().flat_map(|row| draw_below(row, style)).collect();
     }
+    let mut lines = vec![style.quiet(&format!("{name:<names$}  {amount:>amounts$}  what"))];
+    for row in rows {
+        let label = format!("{:indent$}{}", "", row.word, indent = row.indent);
+        let mut start = format!("{label:<names$}  {:>amounts$}  ", row.amount);
+        for line in packed(&row.parts, style.width - left) {
+            lines.push(format!("{start}{line}").trim_end().to_owned());
+            start = " ".repeat(left);
+        }
+    }
+    lines
+}
+
+/// The name of `row` in a line of its own, and the rest indented below.
+fn draw_below(row: &Row, style: Style) -> Vec<String> {
+    let indent = " ".repeat(row.indent);
+    let parts: Vec<String> =
+        std::iter::once(format!("{}{}", row.amount, row.unit)).chain(row.parts.iter().cloned()).collect();
+    let below = packed(&parts, style.width.saturating_sub(row.indent + GAP));
+    let below = below.into_iter().map(|line| format!("{indent}{:GAP$}{line}", ""));
+    std::iter::once(format!("{indent}{}", row.word)).chain(below).collect()
+}
+
+/// `parts` in lines of at most `available` columns, at least one line. Only a part that is longer is divided, at its spaces.
+fn packed(parts: &[String], available: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if width(line) + width(" · ") + width(part) <= available => *line += &format!(" · {part}"),
+            _ if width(part) <= available => lines.push(part.clone()),
+            _ => lines.extend(wrap(part, available)),
+        }
+    }
+    if lines.is_empty() { vec![ABSENT.into()] } else { lines }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn listings() -> Vec<ListingView> {
-        let listing = |name: &str, state: &str, rows| ListingView {
+    fn listing(name: &str, state: &str, rows: Option<u64>) -> ListingView {
+        let start = crate::recording::start_in_name(name);
+        ListingView {
             recording: format!("runs/{name}"),
+            experiment: None,
             kind: Some("ping".into()),
-            started_at: Some("2026-11-21T02:15:00Z".into()),
-            heading: Some("ping local · 64 B".into()),
+            started_at: start.map(|start| start.to_string()),
+            heading: Some("ping local · 64 B · every 10 ms · cpu=80% · build=4f2a".into()),
+            condition: Some(condition()),
+            warmup: Some(false),
             rows,
+            bytes: 12_345,
             state: state.into(),
             reason: None,
-        };
+            word: name.into(),
+            factors: None,
+            start,
+        }
+    }
+
+    fn condition() -> Condition {
+        let source = crate::analysis::in_memory::InMemory::of(crate::analysis::in_memory::EVERY_MS, Vec::new());
+        source.manifest.condition
+    }
+
+    fn listings() -> Vec<ListingView> {
         let mut broken = listing("20261120T000000Z-ping-0001", "damaged", None);
         (broken.kind, broken.started_at, broken.heading) = (None, None, None);
+        (broken.condition, broken.warmup) = (None, None);
         broken.reason = Some("the manifest has 0 bytes".into());
         vec![listing("20261121T021500Z-ping-7f3a", "completed", Some(203_118)), broken]
     }
 
     fn contents(recordings: Vec<ListingView>) -> StoreView {
-        StoreView { store: "runs".into(), recordings, experiments: Vec::new() }
+        StoreView { store: "runs".into(), recordings, by_time: true, ..StoreView::default() }
     }
 
     fn with_experiments() -> StoreView {
-        let experiment = |name: &str, state: &str, done| ListedExperiment {
-            experiment: format!("runs/{name}"),
-            name: Some("pi4 to pi3 under load".into()),
-            runs_done: done,
-            runs_planned: Some(66),
-            state: state.into(),
-            reason: None,
+        let experiment = |name: &str, state: &str, done| {
+            let start = crate::recording::start_in_name(name);
+            ListedExperiment {
+                experiment: format!("runs/{name}"),
+                name: Some("pi4 to pi3 under load".into()),
+                started_at: start.map(|start| start.to_string()),
+                runs_done: done,
+                runs_planned: Some(66),
+                bytes: 2_000_000,
+                state: state.into(),
+                reason: None,
+                word: name.into(),
+                start,
+            }
         };
-        let mut broken = experiment("20261122T000000Z-experiment-0002", "damaged", None);
+        let mut broken = experiment("20261119T000000Z-experiment-0002", "damaged", None);
         (broken.name, broken.runs_planned) = (None, None);
-        let experiments = vec![broken, experiment("20261121T000000Z-experiment-0001", "unfinished", Some(12))];
-        StoreView { experiments, ..contents(listings()) }
+        let experiments = vec![experiment("20261120T120000Z-experiment-0001", "unfinished", Some(12)), broken];
+        let mut run = listing("20261120T120001Z-ping-0002", "completed", Some(50));
+        run.experiment = Some(experiments[0].experiment.clone());
+        run.factors = Some("load=none".into());
+        run.warmup = Some(true);
+        let recordings = [listings(), vec![run]].concat();
+        StoreView { experiments, ..contents(recordings) }
+    }
+
+    fn lines(contents: &StoreView, width: usize) -> Vec<String> {
+        let text = render_text(contents, Style { width, ..Style::PLAIN });
+        assert!(text.lines().all(|line| super::width(line) <= width), "{text}");
+        text.lines().map(str::to_owned).collect()
     }
 
     #[test]
-    fn every_recording_has_a_line() {
-        let text = render_text(&contents(listings()), Style::PLAIN);
-        let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), 4, "{text}");
-        assert!(lines[2].starts_with("20261121T021500Z-ping-7f3a") && lines[2].contains("203,118"), "{text}");
-        assert!(lines[3].contains("damaged") && lines[3].contains(ABSENT), "{text}");
-        assert!(lines.iter().all(|line| super::super::text::width(line) <= 80), "{text}");
+    fn every_recording_and_experiment_has_a_row_in_the_order_of_time() {
+        let expected = [
+            "runs",
+            "recording                                  rows  what",
+            "20261121T021500Z-ping-7f3a              203,118  ping local · 64 B · every 10 ms",
+            "                                                 cpu=80% · build=4f2a",
+            "20261120T120000Z-experiment-0001  12 of 66 runs  unfinished",
+            "                                                 pi4 to pi3 under load",
+            "  20261120T120001Z-ping-0002                 50  load=none · warm-up",
+            "20261120T000000Z-ping-0001                    –  damaged: the manifest has 0",
+            "                                                 bytes",
+            "20261119T000000Z-experiment-0002    – of – runs  damaged",
+        ];
+        assert_eq!(lines(&with_experiments(), 80), expected);
+        assert_eq!(lines(&with_experiments(), 140).len(), 7, "each has one line");
         assert_eq!(render_text(&contents(Vec::new()), Style::PLAIN), "no recordings in runs\n");
     }
 
     #[test]
-    fn experiments_are_listed_first_with_their_progress() {
-        let text = render_text(&with_experiments(), Style::PLAIN);
-        let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), 9, "{text}");
-        assert!(lines[2].contains("– of –") && lines[2].contains("damaged"), "{text}");
-        assert!(lines[3].contains("12 of 66") && lines[3].contains("pi4 to pi3 under load"), "{text}");
-        assert!(lines[7].contains("203,118"), "{text}");
-        assert!(lines.iter().all(|line| super::super::text::width(line) <= 80), "{text}");
-        let alone = render_text(&StoreView { recordings: Vec::new(), ..with_experiments() }, Style::PLAIN);
-        assert_eq!(alone.lines().count(), 4, "{alone}");
+    fn on_a_narrow_terminal_descriptions_stand_below_the_names() {
+        let mut few = with_experiments();
+        few.recordings.remove(1);
+        let expected = [
+            "runs",
+            "20261121T021500Z-ping-7f3a",
+            "  203,118 rows · ping local · 64 B",
+            "  every 10 ms · cpu=80% · build=4f2a",
+            "20261120T120000Z-experiment-0001",
+            "  12 of 66 runs · unfinished",
+            "  pi4 to pi3 under load",
+            "  20261120T120001Z-ping-0002",
+            "    50 rows · load=none · warm-up",
+            "20261119T000000Z-experiment-0002",
+            "  – of – runs · damaged",
+        ];
+        assert_eq!(lines(&few, 40), expected);
     }
 
     #[test]
-    fn a_name_longer_than_the_line_does_not_split_its_row() {
+    fn a_name_longer_than_the_line_is_not_divided() {
         let mut listings = listings();
-        listings[0].recording = format!("runs/{}", "n".repeat(100));
+        listings[0].word = "n".repeat(100);
         let text = render_text(&contents(listings), Style::PLAIN);
-        let rows: Vec<_> = text.lines().filter(|line| line.contains(&"n".repeat(100))).collect();
-        assert!(matches!(rows[..], [row, ..] if row.contains("203,118") && row.contains("completed")), "{text}");
+        assert!(text.contains(&format!("\n{}\n  203,118 rows · ping local", "n".repeat(100))), "{text}");
+    }
+
+    #[test]
+    fn in_another_order_experiments_come_first_and_sizes_take_the_place_of_rows() {
+        let sorted = StoreView { by_time: false, with_sizes: true, ..with_experiments() };
+        let lines = lines(&sorted, 80);
+        assert!(
+            lines[1].ends_with("  size  what") && lines[2].contains("-experiment-0001   2 MB  unfinished"),
+            "{lines:#?}"
+        );
+        let run = lines.iter().find(|line| line.starts_with("20261120T120001Z-ping-0002")).expect("a row of its own");
+        assert!(run.contains(" 13 kB  ping local · 64 B"), "{run}");
+    }
+
+    #[test]
+    fn what_is_removed_is_counted_in_the_title() {
+        let removed = |removed| {
+            let contents = StoreView { removed: Some(removed), with_sizes: true, ..contents(listings()) };
+            lines(&contents, 80).remove(0)
+        };
+        assert_eq!(removed(false), "runs · 2 would be removed, 25 kB");
+        assert_eq!(removed(true), "runs · 2 removed, 25 kB");
+        let nothing = StoreView { removed: Some(false), ..contents(Vec::new()) };
+        assert_eq!(lines(&nothing, 80), ["nothing to remove in runs"]);
     }
 
     #[test]
     fn the_document_conforms_to_its_schema() {
-        for contents in [contents(listings()), contents(Vec::new()), with_experiments()] {
+        let removed = StoreView { removed: Some(true), ..with_experiments() };
+        for contents in [contents(listings()), contents(Vec::new()), with_experiments(), removed] {
             crate::report::schemas::check("list", &render_json(&contents));
         }
     }

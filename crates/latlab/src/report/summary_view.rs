@@ -7,6 +7,7 @@ use super::view::{CaveatView, ReportView, Showing};
 use super::{gates, remarks, stream_tables};
 use crate::analysis::{CompatOutput, Kind, Summary, effect_order, is_routine};
 use crate::diagnostics::Caveat;
+use crate::units::human::shell_word;
 
 /// Builds the view of the runs of one command.
 pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
@@ -33,7 +34,7 @@ pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
         remarks: remarks::remarks(summaries),
         caveats: caveats(summaries),
         recordings: match showing.kept {
-            true => summaries.iter().map(|summary| summary.recording.clone()).collect(),
+            true => summaries.iter().map(|summary| shell_word(&summary.recording)).collect(),
             false => vec!["not kept (`--no-record`)".into()],
         },
     }

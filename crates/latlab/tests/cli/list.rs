@@ -5,8 +5,10 @@ use std::path::Path;
 
 use rustix::process::Signal;
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::harness::{Latlab, check_schema, contains, empty, wait_until};
+use crate::hostile::{copy_directory, testdata};
 use crate::store::{only_recording, recordings};
 
 /// The list of the default store of `directory`, checked against its schema.
@@ -97,12 +99,19 @@ fn experiments_are_listed_with_their_progress() {
         document["experiments"].as_array().expect("a list").clone()
     };
     let facts = |one: &Value| (one["state"].clone(), one["runs_done"].clone(), one["runs_planned"].clone());
-    Latlab::at(home.path()).file("x.toml", SMALL).line("run x.toml").measured();
+    let begun = Latlab::at(home.path()).file("x.toml", SMALL).line("run x.toml").measured().stderr;
     let [done] = &listed()[..] else { panic!("{:?}", listed()) };
     assert_eq!((facts(done), &done["name"]), (("finished".into(), 4.into(), 4.into()), &"small one".into()));
-    assert!(list(home.path()).is_empty(), "its recordings are its own");
+    let path = done["experiment"].as_str().expect("a path");
+    assert!(begun.contains(&format!("\ndirectory    {path}\n")), "its plan names the directory: {begun}");
+    let runs = list(home.path());
+    assert_eq!(runs.len(), 4);
+    let is_its_own = |run: &Value| run["experiment"] == path && run["condition"]["transport"] == "udp";
+    assert!(runs.iter().all(|run| is_its_own(run) && run["bytes"].as_u64() > Some(0)), "{runs:?}");
     let text = Latlab::at(home.path()).line("list").stderr(empty()).success().stdout;
-    assert!(text.contains("4 of 4") && text.contains("finished") && text.contains("small one"), "{text}");
+    assert!(text.contains("4 of 4 runs  small one"), "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("  2")).count(), 4, "each run has a row: {text}");
+    assert!(text.contains("size=24") && text.contains("size=64"), "{text}");
     // The directory of an experiment is listed as the store of its runs.
     let directory = done["experiment"].as_str().expect("a path");
     let inside = Latlab::at(home.path()).args(["list", "--json", "--store", directory]).success().json();
@@ -142,4 +151,172 @@ fn the_summary_of_an_experiment_has_those_of_its_runs() {
     fs::remove_dir_all(experiment.join("runs")).expect("ours");
     let empty_one = Latlab::at(&home).arg("summary").arg(&experiment).stdout(empty());
     empty_one.stderr(contains("has no finished run")).stderr(contains("latlab run FILE --new")).failure(2);
+}
+
+/// A store with two recordings of testdata of the 21st, `old` and `tagged`, one of the 22nd, `later`, and a finished
+/// experiment.
+fn filled_store() -> TempDir {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let store = home.path().join("latlab-runs");
+    for (from, name) in [
+        ("recordings/good/closed", "old"),
+        ("recordings/good/scheduled", "tagged"),
+        ("recordings/old/1.3-wakeup", "later"),
+        ("experiments/finished/alone", "20261122T082659Z-experiment-0011"),
+    ] {
+        copy_directory(&testdata(from), &store.join(name));
+    }
+    let change = |name: &str, change: &dyn Fn(&mut Value)| {
+        let path = store.join(name).join("manifest.json");
+        let mut manifest: Value = serde_json::from_slice(&fs::read(&path).expect("a file")).expect("JSON");
+        change(&mut manifest);
+        fs::write(path, manifest.to_string()).expect("written");
+    };
+    change("tagged", &|manifest| manifest["condition"]["tags"]["build"] = "4f2a".into());
+    change("later", &|manifest| manifest["started_at"] = "2026-11-22T09:00:00Z".into());
+    home
+}
+
+/// The names of what `latlab list --json OPTIONS` lists, those of runs of experiments left out.
+#[track_caller]
+fn names(home: &Path, options: &str) -> Vec<String> {
+    let document = Latlab::at(home).line("list --json").line(options).success().json();
+    check_schema(&document, "list/1");
+    let listed = |rows: &str, path: &str| {
+        let outside = document[rows]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter(|row| row["experiment"].is_null() || path == "experiment");
+        let name = |row: &Value| Path::new(row[path].as_str().expect("a path")).file_name().expect("a name").to_owned();
+        outside.map(name).collect::<Vec<_>>()
+    };
+    let all = [listed("recordings", "recording"), listed("experiments", "experiment")].concat();
+    all.into_iter().map(|name| name.into_string().expect("UTF-8")).collect()
+}
+
+const EXPERIMENT: &str = "20261122T082659Z-experiment-0011";
+
+#[test]
+fn filters_and_orders_apply_to_recordings_and_experiments() {
+    let home = filled_store();
+    for (options, expected) in [
+        ("", &["later", "tagged", "old", EXPERIMENT][..]),
+        ("--kind wakeup", &["later"]),
+        ("--kind wakeup --kind experiment", &["later", EXPERIMENT]),
+        ("--kind stream", &[]),
+        ("--tag build=4f2a", &["tagged"]),
+        ("--tag build=5000", &[]),
+        ("--since 2026-11-22", &["later", EXPERIMENT]),
+        ("--since 2026-11-22T08:30", &["later"]),
+        ("--before 2026-11-22T09:00 --kind wakeup", &[]),
+        ("--before 2026-11-22", &["tagged", "old"]),
+        ("--sort kind", &["tagged", "old", "later", EXPERIMENT]),
+    ] {
+        assert_eq!(names(home.path(), options), expected, "{options}");
+    }
+    let rows = Latlab::at(home.path()).line("list --json --sort rows").success().json();
+    let rows: Vec<_> = rows["recordings"].as_array().expect("a list").iter().map(|one| one["rows"].as_u64()).collect();
+    assert!(rows.is_sorted_by(|one, other| one >= other), "{rows:?}");
+    for (options, value) in [("--since yesterday", "`yesterday`"), ("--tag build", "`build`"), ("--sort age", "age")] {
+        Latlab::at(home.path()).line("list").line(options).stderr(contains(value)).failure(2);
+    }
+}
+
+#[test]
+fn pruning_removes_only_what_is_confirmed_finished_and_of_latlab() {
+    let home = filled_store();
+    let store = home.path().join("latlab-runs");
+    fs::create_dir(store.join("notes")).expect("made");
+    copy_directory(&testdata("recordings/old/1.1-died"), &store.join("died"));
+    copy_directory(&testdata("recordings/bad/zero-bytes-manifest"), &store.join("20261121T021500Z-ping-dead"));
+    let all = recordings(home.path());
+    let prune = |options: &str| Latlab::at(home.path()).line("list --prune").line(options);
+    prune("").stderr(contains("`--prune` needs `--before`")).failure(2);
+    Latlab::at(home.path()).line("list --before 2026-11-22 --yes").stderr(contains("--prune")).failure(2);
+
+    let dry = prune("--before 2026-11-22").stderr(contains("nothing was removed")).stderr(contains("died` is kept"));
+    let dry = dry.stderr(contains("-dead` is kept: it is damaged")).success();
+    assert!(dry.stdout.contains("2 would be removed") && !dry.stdout.contains("later"), "{}", dry.stdout);
+    assert_eq!(recordings(home.path()), all);
+    fs::write(store.join("old/notes.txt"), "mine").expect("written");
+    let removed = prune("--before 2026-11-22 --yes").stderr(contains("it has the other file `notes.txt`")).success();
+    assert!(removed.stdout.contains("1 removed") && removed.stdout.contains("tagged"), "{}", removed.stdout);
+    assert_eq!(recordings(home.path()).len(), all.len() - 1);
+
+    let inside = format!("--before 2026-12-01 --store latlab-runs/{EXPERIMENT}");
+    prune(&inside).stderr(contains("cannot remove single runs")).failure(2);
+    prune("--before 2026-12-01 --kind ping --yes").stderr(contains("an experiment is removed as a whole")).success();
+    let whole = prune("--before 2026-12-01 --yes --json").success().json();
+    check_schema(&whole, "list/1");
+    assert_eq!((&whole["removed"], whole["experiments"].as_array().map(Vec::len)), (&true.into(), Some(1)));
+    let kept: Vec<_> =
+        recordings(home.path()).iter().filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect();
+    assert_eq!(kept, ["20261121T021500Z-ping-dead", "died", "notes", "old"]);
+}
+
+#[test]
+fn what_is_measured_is_never_removed() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = Latlab::at(home.path()).line("ping -d 50s -i 2ms --warmup 0 --tag build=a").start();
+    wait_until("the run was under way", || !recordings(home.path()).is_empty() && !list(home.path()).is_empty());
+    let prune = || Latlab::at(home.path()).line("list --prune --yes --tag build=a");
+    prune().stdout(contains("nothing to remove")).stderr(contains("still measures")).success();
+    running.signal(Signal::INT);
+    running.exits(130);
+    prune().stdout(contains("1 removed")).success();
+    assert!(recordings(home.path()).is_empty());
+}
+
+#[test]
+fn each_listed_name_can_be_typed_behind_summary() {
+    let home = filled_store();
+    let words = |options: &str| -> Vec<String> {
+        let text = Latlab::at(home.path()).line("list").line(options).success().stdout;
+        let rows = text.lines().skip(1).filter(|line| !line.starts_with("   "));
+        rows.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
+    };
+    let [by_name, by_path] = ["", "--store latlab-runs --kind ping"].map(words);
+    assert!(by_name.len() > 5 && by_name.contains(&"old".to_owned()), "{by_name:?}");
+    assert!(by_name.contains(&EXPERIMENT.to_owned()) && by_name.iter().any(|name| name.ends_with("-ping-99ef")));
+    assert!(by_path.contains(&"latlab-runs/old".to_owned()) && !by_path.contains(&"old".to_owned()), "{by_path:?}");
+    let all = by_name.iter().filter(|word| *word != "recording");
+    for word in all.chain(by_path.iter().filter(|word| word.contains('/'))) {
+        Latlab::at(home.path()).line("summary --no-intervals").arg(word).start().exits_with_one_of(&[0, 4]);
+    }
+    // A name that another directory has is shown as a path.
+    fs::create_dir(home.path().join("old")).expect("made");
+    assert!(words("").contains(&"./latlab-runs/old".to_owned()), "{:?}", words(""));
+}
+
+#[test]
+fn the_path_of_a_store_with_spaces_is_quoted() {
+    let home = filled_store();
+    fs::rename(home.path().join("latlab-runs"), home.path().join("my runs")).expect("ours");
+    let store = ["--store", "my runs"];
+    Latlab::at(home.path()).arg("list").args(store).stdout(contains("\n'my runs/old'")).success();
+    Latlab::at(home.path())
+        .line("summary --no-intervals")
+        .arg("my runs/old")
+        .stdout(contains(" 'my runs/old'\n"))
+        .success();
+}
+
+#[test]
+fn the_summary_of_a_store_has_those_of_its_recordings() {
+    let home = filled_store();
+    let left_out = format!("1 experiment is left out: `latlab summary latlab-runs/{EXPERIMENT}` shows the newest");
+    let lab = Latlab::at(home.path()).line("summary latlab-runs --json --no-intervals").stderr(contains(left_out));
+    let document = lab.success().json();
+    check_schema(&document, "summaries/1");
+    let of: Vec<_> =
+        document["summaries"].as_array().expect("several").iter().map(|one| one["recording"].clone()).collect();
+    assert_eq!(of, ["latlab-runs/old", "latlab-runs/tagged", "latlab-runs/later"]);
+    for name in ["old", "tagged", "later"] {
+        fs::remove_dir_all(home.path().join("latlab-runs").join(name)).expect("ours");
+    }
+    let none = Latlab::at(home.path()).line("summary latlab-runs").stdout(empty());
+    none.stderr(contains("the store `latlab-runs` has no run to be summarised"))
+        .stderr(contains("\n  hint: "))
+        .failure(2);
 }

@@ -221,6 +221,10 @@ list --store store --json
 LATLAB_STORE=store list
 tty list --store store
 COLUMNS=140 tty list --store store
+COLUMNS=40 tty list --store store --kind stream
+list --store store --sort size --kind wakeup
+list --store store --since 2026-11-22 --kind stream --json
+list --store store --before 2026-11-22 --prune
 list
 list --store missing
 list --store missing --json

@@ -157,7 +157,7 @@ pub enum FormatWord {
 /// `latlab summary`.
 #[derive(Clone, Debug, Args)]
 pub struct SummaryArgs {
-    /// Recordings: directories that measuring commands have written
+    /// Recordings, stores or experiments: their directories, or names that `latlab list` shows
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
     /// What to say.

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub use compare::{
@@ -122,9 +122,82 @@ pub struct ListArgs {
     /// Where.
     #[command(flatten)]
     pub store: StoreArgs,
+    /// What is listed.
+    #[command(flatten)]
+    pub filter: ListFilterArgs,
+    /// What is removed.
+    #[command(flatten)]
+    pub prune: PruneArgs,
     /// In which form.
     #[command(flatten)]
     pub json: JsonArgs,
+}
+
+/// Which recordings and experiments are listed, and in which order.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What is listed")]
+pub struct ListFilterArgs {
+    /// Recordings of this kind, or experiments; repeatable [default: all]
+    #[arg(long, value_name = "KIND")]
+    pub kind: Vec<ListedKind>,
+    /// Recordings with this tag; repeatable: those with all of them [default: with any or none]
+    ///
+    /// An experiment has a tag if all of its runs have it.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub tag: Vec<String>,
+    /// What began at most AGE ago or since DATE, such as 12h, 2d, 3w or 2026-11-20 (UTC) [default: at any time]
+    #[arg(long, value_name = "AGE|DATE", allow_hyphen_values = true)]
+    pub since: Option<String>,
+    /// What began more than AGE ago or before DATE [default: at any time]
+    #[arg(long, value_name = "AGE|DATE", allow_hyphen_values = true)]
+    pub before: Option<String>,
+    /// Order: the newest, the largest, the most rows first, or the alphabet of kinds or states [default: time]
+    #[arg(long, value_name = "KEY")]
+    pub sort: Option<SortKey>,
+}
+
+/// What is removed.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "What is removed")]
+pub struct PruneArgs {
+    /// Say what of the above would be removed, and remove nothing; needs --tag, --since or --before
+    ///
+    /// Only finished recordings and finished experiments are removed, experiments as a whole. A directory with any file
+    /// that latlab did not write is kept.
+    #[arg(long)]
+    pub prune: bool,
+    /// Remove it
+    #[arg(long, requires = "prune")]
+    pub yes: bool,
+}
+
+/// What a row of `latlab list` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ListedKind {
+    /// Round trips.
+    Ping,
+    /// One-way rates.
+    Stream,
+    /// Wake-ups.
+    Wakeup,
+    /// An experiment.
+    Experiment,
+}
+
+/// The order of `latlab list`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SortKey {
+    /// The newest first, the runs of an experiment below it.
+    #[default]
+    Time,
+    /// By kind.
+    Kind,
+    /// The most rows first.
+    Rows,
+    /// The largest first.
+    Size,
+    /// By state.
+    State,
 }
 
 /// `latlab completions`.

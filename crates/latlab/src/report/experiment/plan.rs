@@ -12,7 +12,7 @@ use crate::report::heading::planned_heading;
 use crate::report::text::{Style, width, wrap};
 use crate::stats::observations_needed;
 use crate::units::Nanos;
-use crate::units::human::{about, grouped, quantile, span, typed_percent};
+use crate::units::human::{about, grouped, quantile, shell_word, span, typed_percent};
 
 /// An experiment before it begins or continues.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,8 @@ pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
     }
     push(&mut lines, "expected", &expected(experiment_cost(plan.experiment, plan.done)), style);
     if let Some(directory) = plan.directory {
-        push(&mut lines, "directory", &directory.display().to_string(), style);
+        // A path is never wrapped: it is copied into the next command.
+        lines.push(format!("{:<INDENT$}{}", "directory", shell_word(&directory.display().to_string())));
     }
     lines.join("\n") + "\n"
 }
@@ -137,7 +138,7 @@ fn order(design: &Design) -> String {
 
 fn expected(cost: ExperimentCost) -> String {
     let guess = cost.guessed.map(|trip| format!(", if a round trip takes {}", span(trip))).unwrap_or_default();
-    format!("about {}{guess}; about {}", rough_span(cost.duration), size(cost.bytes))
+    format!("about {}{guess}; about {}", rough_span(cost.duration), disk_size(cost.bytes))
 }
 
 /// `40 s`, `12 min`, `3.5 h`: as exact as an estimate is.
@@ -150,7 +151,7 @@ pub fn rough_span(duration: Nanos) -> String {
     }
 }
 
-fn size(bytes: f64) -> String {
+pub(in crate::report) fn disk_size(bytes: f64) -> String {
     match bytes {
         bytes if bytes < 1e6 => format!("{} kB", (bytes / 1e3).ceil().max(1.0)),
         bytes if bytes < 1e9 => format!("{} MB", about(bytes / 1e6)),
@@ -270,9 +271,9 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
-        (view.with_order, view.directory) = (false, Some(Path::new("d")));
+        (view.with_order, view.directory) = (false, Some(Path::new("a b")));
         let text = plan(&view, Style::PLAIN);
-        assert!(text.ends_with("\ndirectory    d\n") && !text.contains("block 1"), "{text}");
+        assert!(text.ends_with("\ndirectory    'a b'\n") && !text.contains("block 1"), "{text}");
     }
 
     #[test]
@@ -302,7 +303,7 @@ mod tests {
             assert_eq!(rough_span(Nanos::from_secs(seconds)), words);
         }
         for (bytes, words) in [(10.0, "1 kB"), (42e6, "42 MB"), (1.2e9, "1.2 GB")] {
-            assert_eq!(size(bytes), words);
+            assert_eq!(disk_size(bytes), words);
         }
     }
 

@@ -272,6 +272,15 @@ pub fn typed_size(bytes: u32) -> String {
     format!("{}{symbol}", bytes / unit)
 }
 
+/// `text` as one word of a shell (POSIX, section 2.2.2).
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "/._-+,:@%".contains(char);
+    match !text.is_empty() && text.chars().all(is_plain) && !text.starts_with('-') {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
 /// `value` with at most six decimals and no trailing zeros.
 pub(super) fn shortest(value: f64) -> String {
     let text = format!("{value:.6}");
@@ -282,6 +291,15 @@ pub(super) fn shortest(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::units::human::{parse_duration, parse_percent, parse_size};
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        for (text, word) in
+            [("/a/b-1.toml", "/a/b-1.toml"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("-f", "'-f'"), ("", "''")]
+        {
+            assert_eq!(shell_word(text), word);
+        }
+    }
 
     #[test]
     fn figures_have_three_significant_digits() {
