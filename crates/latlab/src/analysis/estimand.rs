@@ -315,7 +315,7 @@ fn statistic_named(text: &str, word: &str) -> Result<Statistic, EstimandError> {
         return Ok(statistic);
     }
     let (cause, hint) = if is_like_a_quantile(word) {
-        let form = "a quantile lies between `p0` and `p100`, both excluded, or is written like `q0.999`";
+        let form = "a quantile is written as `p99.9` or `0.999`, and lies between `p0` and `p100`, both excluded";
         let meant = with_decimal_point(word).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
         (format!("there is no quantile `{word}`"), format!("{meant}{form}"))
     } else if Metric::from_name(word).is_some() {
@@ -328,27 +328,22 @@ fn statistic_named(text: &str, word: &str) -> Result<Statistic, EstimandError> {
     Err(malformed(text, cause, hint))
 }
 
-/// `min`, `p99.9` or `q0.999`; a quantile lies between 0 and 1.
+/// `min`, or a quantile as `p99.9` or `0.999`.
 fn parse_statistic(word: &str) -> Option<Statistic> {
-    let known = STATISTICS.iter().find(|(name, _)| *name == word);
-    let read = |digits: &str, whole: f64| {
-        let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-        let q = digits.parse::<f64>().ok().filter(|_| plain)? / whole;
-        // 99.9 / 100 is not 0.999 in binary; rounded to ten digits it is, and people type fewer.
-        Some((q * 1e10).round() / 1e10).filter(|q| *q > 0.0 && *q < 1.0).map(Statistic::Quantile)
-    };
-    known
-        .map(|(_, statistic)| *statistic)
-        .or_else(|| word.strip_prefix('p').and_then(|digits| read(digits, 100.0)))
-        .or_else(|| word.strip_prefix('q').and_then(|digits| read(digits, 1.0)))
+    let known = STATISTICS.iter().find(|(name, _)| *name == word).map(|(_, statistic)| *statistic);
+    known.or_else(|| human::parse_quantile(word).map(Statistic::Quantile))
 }
 
 fn is_like_a_quantile(word: &str) -> bool {
-    word.strip_prefix(['p', 'q']).is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+    word.strip_prefix(['p', 'q']).unwrap_or(word).starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// `p99.9` for `p999`, which other tools print.
+/// `p99.9` for `p999`, which other tools print, and `p99` for `99`.
 fn with_decimal_point(word: &str) -> Option<String> {
+    let percentile = format!("p{word}");
+    if human::parse_quantile(&percentile).is_some() {
+        return Some(percentile);
+    }
     let nines = word.strip_prefix('p').filter(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))?;
     (nines.len() > 2 && nines.starts_with('9')).then(|| format!("p{}.{}", &nines[..2], &nines[2..]))
 }
@@ -420,6 +415,11 @@ mod tests {
         assert_eq!(parse_estimand(Some("pdv"), "ipdv min").expect("known").metric_name(), "ipdv");
         let error = parse_estimand(None, "p95x").expect_err("no statistic");
         assert!(error.hint.contains("known") || error.hint.contains("quantile"), "{error:?}");
+        let error = parse_estimand(None, "99").expect_err("no share");
+        assert!(error.hint.starts_with("did you mean `p99`? "), "{error:?}");
+        for typed in ["0.999", "p99.9", "q0.999"] {
+            assert_eq!(parse_estimand(None, typed).expect(typed).statistic_name(), "p99.9");
+        }
         assert!(parse_estimand(Some("rtt"), "p50").is_err_and(|error| error.hint.contains("round_trip_delay")));
     }
 }

@@ -20,6 +20,7 @@ use crate::experiment::{
     ExperimentState, can_be_of, gone_runs, in_store, is_edited, is_experiment, observe, read_state, runs_directory,
     runs_of,
 };
+use crate::facts::ExcludedCondition;
 use crate::formats::numbers::{self, NumbersError, TextColumn};
 use crate::plan::{Factors, Kind};
 use crate::recording::{ListingState, Recording, Store};
@@ -230,9 +231,18 @@ pub(super) struct FoundRecordings {
     /// The directories of the experiments that they belong to.
     pub(super) experiments: BTreeSet<PathBuf>,
     /// The conditions of those of them that were named as a whole.
-    conditions: Vec<Factors>,
+    conditions: ExperimentConditions,
     /// Finished runs of these or of a store that are gone or damaged.
     missing: BTreeSet<String>,
+}
+
+/// The conditions of experiments.
+#[derive(Default)]
+struct ExperimentConditions {
+    /// Those that take part in the comparison, with or without runs.
+    compared: Vec<Factors>,
+    /// Those that could not be measured.
+    impossible: Vec<ExcludedCondition>,
 }
 
 /// The recordings in `paths`; reports those that are left out.
@@ -253,10 +263,13 @@ pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<FoundRecord
     let named = paths.iter().flat_map(|group| &group.members).filter_map(|path| path.canonicalize().ok());
     let is_whole =
         |directory: &&PathBuf| named.clone().any(|path| [*directory, &runs_directory(directory)].contains(&&path));
-    let mut conditions = Vec::new();
+    let mut conditions = ExperimentConditions::default();
     for directory in experiments.iter().filter(is_whole) {
         match conditions_of(directory) {
-            Some(own) => conditions.extend(own),
+            Some(own) => {
+                conditions.compared.extend(own.compared);
+                conditions.impossible.extend(own.impossible);
+            }
             // Without its file a condition that never ran would vanish; a journal that cannot be read is named above.
             None if read_state(directory).is_err() => {}
             None if missing.iter().any(|name: &String| name.starts_with(&file_of(directory))) => {}
@@ -266,18 +279,24 @@ pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<FoundRecord
     Ok(FoundRecordings { groups, experiments, conditions, missing })
 }
 
-/// The conditions of the experiment in `directory` that take part in its comparison, with or without runs. `None` if its
-/// file or journal cannot be read.
-fn conditions_of(directory: &Path) -> Option<Vec<Factors>> {
+/// The conditions of the experiment in `directory`; `None` if its file or journal cannot be read.
+fn conditions_of(directory: &Path) -> Option<ExperimentConditions> {
     let (job, state) = (settle_directory(directory).ok()?, read_state(directory).ok()?);
     // A recipe leaves out what its host cannot measure, without an entry in the journal.
+    let excluded = |factors: &Factors| job.impossible.iter().find(|condition| condition.factors == *factors);
     let is_impossible = |factors: &Factors| {
-        let is_excluded = || job.impossible.iter().any(|condition| condition.factors == *factors);
         let has_begun = || state.runs.iter().any(|run| run.key.factors == *factors);
-        state.recipe.is_some() && !has_begun() && (state.finished || is_excluded())
+        state.recipe.is_some() && !has_begun() && (state.finished || excluded(factors).is_some())
     };
     let (impossible, possible) = job.combinations.iter().cloned().partition::<Vec<_>, _>(is_impossible);
-    Some(compared_conditions(&possible, &impossible, &job.experiment.contrasts, |factors| state.is_dropped(factors)))
+    let is_dropped = |factors: &Factors| state.is_dropped(factors);
+    let compared = compared_conditions(&possible, &impossible, &job.experiment.contrasts, is_dropped);
+    let with_reason = |factors: Factors| {
+        let reason = excluded(&factors).map(|condition| condition.reason.clone());
+        ExcludedCondition { factors, reason: reason.unwrap_or_else(|| "the host of the experiment could not".into()) }
+    };
+    let impossible = state.dropped.into_iter().chain(impossible.into_iter().map(with_reason)).collect();
+    Some(ExperimentConditions { compared, impossible })
 }
 
 /// The experiments of the runs in `path`, which need not be named by it: a link may lead to a run.
@@ -310,8 +329,8 @@ pub(super) fn of_recordings(
     let own = |group: UnreadGroup<FoundRun>| (group.name, observed.by_ref().take(group.members.len()).collect());
     let groups: Vec<(String, Vec<ObservedRun>)> = found.into_iter().map(own).collect();
     let missing: Vec<String> = missing.into_iter().collect();
-    let mut groups = grouped(groups, &conditions, sources).map_err(|error| error.beside_missing(&missing))?;
-    groups.missing = missing;
+    let mut groups = grouped(groups, &conditions.compared, sources).map_err(|error| error.beside_missing(&missing))?;
+    (groups.missing, groups.impossible) = (missing, conditions.impossible);
     Ok(groups)
 }
 

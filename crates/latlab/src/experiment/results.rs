@@ -209,6 +209,7 @@ impl ReportReader<'_> {
             blocks_ended: self.state.blocks.values().filter(|block| block.ended).count(),
             changes: self.state.changes,
             dropped: self.state.dropped.clone(),
+            impossible: self.impossible.to_vec(),
             runs: self.state.runs.clone(),
             missing: gone_runs(self.directory, self.state),
             published: None,

@@ -1,6 +1,6 @@
 //! An experiment: its conditions, its design, and the order of its runs as a function of the seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::Rng;
 use rand_pcg::Pcg32;
@@ -190,6 +190,51 @@ pub fn condition_words(factors: &Factors) -> String {
     if words.is_empty() { "all runs".into() } else { words.join(" ") }
 }
 
+/// A level, with its factor where the level alone says too little: `10ms`, `tcp`, but `size=64`, `load=none`.
+pub fn level_words(factor: &str, level: &str) -> String {
+    const VAGUE: [&str; 7] = ["none", "true", "false", "yes", "no", "on", "off"];
+    match !level.contains(char::is_alphabetic) || VAGUE.contains(&level) {
+        true => format!("{factor}={level}"),
+        false => level.to_owned(),
+    }
+}
+
+/// The levels of `factors`: `10ms, load=none`.
+fn levels_words(factors: &Factors) -> String {
+    factors.iter().map(|(factor, level)| level_words(factor, level)).collect::<Vec<_>>().join(", ")
+}
+
+/// The levels that all of `conditions` have in common.
+pub fn common_levels(conditions: &[&Factors]) -> Factors {
+    let mut common = conditions.first().copied().cloned().unwrap_or_default();
+    common.retain(|factor, level| conditions.iter().all(|factors| factors.get(factor) == Some(&*level)));
+    common
+}
+
+/// Names `chosen` of the conditions `all`: by a level, if all conditions with this level are chosen, else one by one without
+/// the levels that all conditions have in common.
+pub fn conditions_in_words(chosen: &[&Factors], all: &[&Factors]) -> Vec<String> {
+    let (mut rest, mut words) = (chosen.to_vec(), Vec::new());
+    loop {
+        let levels: BTreeSet<(&String, &String)> = rest.iter().copied().flat_map(Factors::iter).collect();
+        let has = |factors: &Factors, factor: &String, level: &String| factors.get(factor) == Some(level);
+        let is_chosen = |(factor, level): &(&String, &String)| {
+            all.iter().filter(|one| has(one, factor, level)).all(|one| chosen.contains(one))
+        };
+        let count = |(factor, level): &(&String, &String)| rest.iter().filter(|one| has(one, factor, level)).count();
+        let most = levels.into_iter().rev().filter(is_chosen).max_by_key(count);
+        let Some((factor, level)) = most else { break };
+        words.push(level_words(factor, level));
+        rest.retain(|one| !has(one, factor, level));
+    }
+    let common = common_levels(all);
+    let own = |factors: &Factors| -> Factors {
+        factors.clone().into_iter().filter(|(factor, _)| !common.contains_key(factor)).collect()
+    };
+    words.extend(rest.into_iter().map(|factors| levels_words(&own(factors))));
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,6 +271,35 @@ mod tests {
         }
         assert_eq!(design.schedule(4, 4), Vec::new());
         assert_eq!(design.schedule(4, 0), Vec::new());
+    }
+
+    #[test]
+    fn conditions_are_named_by_the_levels_that_only_they_have() {
+        let condition = |levels: &[&str]| -> Factors {
+            let factors = ["interval", "load", "set"].into_iter().zip(levels);
+            factors.map(|(factor, level)| (factor.to_owned(), (*level).to_owned())).collect()
+        };
+        let all: Vec<Factors> = [
+            ["10ms", "none", "governor=as-found"],
+            ["10ms", "heaters=30", "governor=as-found"],
+            ["1s", "none", "governor=as-found"],
+            ["10ms", "none", "governor=ondemand"],
+            ["10ms", "none", "governor=performance"],
+            ["1s", "none", "governor=performance"],
+        ]
+        .map(|levels| condition(&levels))
+        .into();
+        let all: Vec<&Factors> = all.iter().collect();
+        let words =
+            |chosen: &[usize]| conditions_in_words(&chosen.iter().map(|index| all[*index]).collect::<Vec<_>>(), &all);
+        assert_eq!(words(&[3, 4, 5]), ["governor=performance", "governor=ondemand"]);
+        assert_eq!(words(&[1, 2]), ["heaters=30", "1s, load=none, governor=as-found"]);
+        assert_eq!(
+            conditions_in_words(&all[..1], &all[..3]),
+            ["10ms, load=none"],
+            "what all have in common is left out"
+        );
+        assert_eq!(words(&[]), [""; 0]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod xdp;
 pub use dds::{DdsSpec, History, Reliability};
 pub use experiment::{
     BetweenBlocks, Contrast, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, ScheduledRun,
-    condition_words,
+    common_levels, condition_words, conditions_in_words, level_words,
 };
 pub use factors::Condition;
 pub use load::{LoadKind, LoadSpec};

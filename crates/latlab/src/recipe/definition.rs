@@ -111,7 +111,7 @@ pub struct Published {
     pub half: bool,
     /// What the two lines of known figures of a row are: `published` and `recomputed`.
     pub sources: [&'static str; 2],
-    /// The label of a further line with the metric itself, where the figures are half of it.
+    /// The heading of a further table with the metric itself, where the figures are half of it.
     pub whole: Option<&'static str>,
     /// The sample that the figures describe.
     pub figures_of: FiguresOf,

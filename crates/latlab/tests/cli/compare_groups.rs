@@ -87,10 +87,12 @@ fn a_group_without_a_judged_run_leaves_the_others_compared() {
     assert_eq!(reasons(&ran), ["no-run", "unsure"]);
     assert!(codes(&document(&ran)).contains(&"runs-left-out"));
     let shown = Latlab::at(ran.directory()).line("compare e --by load").success().stdout;
-    assert_eq!(shown.matches("the candidate has no run").count(), 1, "{shown}");
+    assert!(shown.contains("no row, since no run of it can be judged: `cpu=80%`\n"), "{shown}");
+    assert!(!shown.contains("→ cpu=80%"), "{shown}");
     let bare = store("none").line("compare e --by load --json -q").success();
     assert_eq!(reasons(&bare), ["no-run", "no-run"]);
-    Latlab::at(bare.directory()).line("compare e --by load").stdout(contains("the baseline has no run")).success();
+    let words = "no row, since no run of it can be judged: `none`";
+    Latlab::at(bare.directory()).line("compare e --by load").stdout(contains(words)).success();
     let other =
         Latlab::at(bare.directory()).args(["compare", "e", "--by", "load", "--baseline", "cpu=80%", "--json", "-q"]);
     assert_eq!(reasons(&other.success()), ["no-run", "unsure"]);
@@ -151,8 +153,14 @@ fn a_row_shows_the_statistic_that_its_label_names() {
         row.unwrap_or_else(|| panic!("no {statistic}"))["baseline_value"].as_f64().expect("a figure")
     };
     assert_eq!(value("comparisons", "p90"), value("shifts", "p90"));
+    let shares =
+        Latlab::at(ran.directory()).line("compare e --by load --statistic 0.9 --json -q --gate").arg("0.9 <= +5%");
+    let shares = document(&shares.success());
+    assert_eq!(shares["comparisons"][0]["statistic"], "p90");
+    assert_eq!(shares["comparisons"][0]["baseline_value"], value("comparisons", "p90"));
+    assert_eq!(shares["gates"][0]["statistic"], "p90");
     let summary = Latlab::at(ran.directory())
-        .line("summary --json -q --quantiles 0.9,0.1")
+        .line("summary --json -q --quantiles 0.9,p10")
         .arg(fs::read_dir(ran.directory().join("e")).expect("runs").next().expect("one").expect("readable").path());
     let summary = summary.success().json();
     for quantile in summary["metrics"]["round_trip_delay"]["quantiles"].as_array().expect("two") {

@@ -61,7 +61,7 @@ fn a_condition_without_runs_leaves_the_others_compared() {
     assert!(row["difference"]["value"].is_number() && row["baseline_runs"] == 4, "{row:#}");
     let shown = only(directory.path()).display().to_string();
     let text = Latlab::at(directory.path()).args(["run", &shown]).failure(4).stdout;
-    assert!(text.contains("the baseline has no run that can be judged"), "{text}");
+    assert!(text.contains("no row, since no run of it can be judged: `target=127.0.0.1:9`"), "{text}");
 }
 
 #[test]

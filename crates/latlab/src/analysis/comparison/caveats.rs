@@ -12,7 +12,8 @@ use crate::analysis::effect_order;
 use crate::analysis::estimand::RunFigure;
 use crate::analysis::ping::RunPlacement;
 use crate::diagnostics::{Caveat, Severity};
-use crate::facts::LoadReport;
+use crate::facts::{ExcludedCondition, LoadReport};
+use crate::plan::{Factors, conditions_in_words};
 use crate::stats::Look;
 use crate::units::human;
 
@@ -37,6 +38,7 @@ pub(super) fn of(
     caveats.extend(confounded(groups));
     caveats.extend(unsupported_quantiles(groups, quantities));
     caveats.extend(groups.exclusion_caveat());
+    caveats.extend(not_possible(groups));
     caveats.sort_by_key(effect_order);
     caveats
 }
@@ -132,10 +134,20 @@ fn share_of_runs(groups: &[CountedRuns<'_>]) -> String {
     if imbalance(groups) == 0.0 {
         return format!("{some} of {all}");
     }
-    let each = groups.iter().filter(|group| group.counted > 0);
-    let each: Vec<String> = each.map(|group| format!("{} of {} of {}", group.counted, group.all, group.name)).collect();
+    let mut each: Vec<&CountedRuns<'_>> = groups.iter().filter(|group| group.counted > 0).collect();
+    let others = if each.len() > GROUPS_NAMED + 1 { each.len() - GROUPS_NAMED } else { 0 };
+    if others > 0 {
+        each.sort_by(|one, other| other.share().total_cmp(&one.share()));
+        each.truncate(GROUPS_NAMED);
+    }
+    let mut each: Vec<String> =
+        each.iter().map(|group| format!("{} of {} of {}", group.counted, group.all, group.name)).collect();
+    each.extend((others > 0).then(|| format!("and some of {others} other groups")));
     format!("{some} of {all} ({})", each.join(", "))
 }
+
+/// If more groups have such runs, those with the largest shares are named, and the others counted.
+const GROUPS_NAMED: usize = 3;
 
 /// Runs whose ends were placed otherwise than those of other runs, though not all by pins.
 fn unequal_placement(groups: &RunGroups) -> Option<Caveat> {
@@ -431,6 +443,37 @@ pub fn missing_runs<'a>(names: impl IntoIterator<Item = &'a String>) -> Option<C
     })
 }
 
+/// The code of the caveat that names conditions which cannot be measured here.
+pub const NOT_POSSIBLE: &str = "not-possible";
+
+fn not_possible(groups: &RunGroups) -> Option<Caveat> {
+    let words = impossible_words(&groups.impossible, &groups.possible_conditions())?;
+    let words = format!("not possible here: {words}");
+    let (effect, hint) = ("no row is about these conditions", "measure on a host that can, or leave their levels out");
+    Some(Caveat::new(Severity::Note, NOT_POSSIBLE, words, effect, hint))
+}
+
+/// Names the conditions `impossible` here once for each cause, beside the `possible` ones: `governor=ondemand` (the
+/// kernel does not set frequencies); `None` if there are none.
+pub fn impossible_words(impossible: &[ExcludedCondition], possible: &[&Factors]) -> Option<String> {
+    let all: Vec<&Factors> = impossible.iter().map(|one| &one.factors).chain(possible.iter().copied()).collect();
+    // A reason begins with what was attempted, which differs between levels.
+    let cause_of = |one: &ExcludedCondition| one.reason.split_once(": ").map_or(&*one.reason, |it| it.1).to_owned();
+    let mut causes: Vec<String> = impossible.iter().map(cause_of).collect();
+    causes.sort();
+    causes.dedup();
+    let of_cause = |cause: &String| {
+        let own: Vec<&ExcludedCondition> = impossible.iter().filter(|one| cause_of(one) == *cause).collect();
+        let is_one = own.iter().all(|one| one.reason == own[0].reason);
+        let reason = if is_one { &own[0].reason } else { cause };
+        let factors: Vec<&Factors> = own.iter().map(|one| &one.factors).collect();
+        let names: Vec<_> = conditions_in_words(&factors, &all).iter().map(|name| format!("`{name}`")).collect();
+        format!("{} ({reason})", names.join(", "))
+    };
+    let words: Vec<String> = causes.iter().map(of_cause).collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
 impl RunGroups {
     /// The caveat of excluded runs, if there are any.
     pub fn exclusion_caveat(&self) -> Option<Caveat> {
@@ -439,7 +482,7 @@ impl RunGroups {
             _ => format!("{} that {}", counted(*count, "run"), reason.word()),
         };
         let mut excluded: Vec<_> = self.excluded.iter().map(word).collect();
-        let empty: Vec<_> = self.without_runs().map(|name| format!("`{name}`")).collect();
+        let empty: Vec<_> = self.words_without_runs().into_iter().map(|name| format!("`{name}`")).collect();
         if !empty.is_empty() {
             excluded.push(format!("no run is left of {}", empty.join(", ")));
         }

@@ -35,10 +35,11 @@ pub struct Comparisons {
 
 /// Compares `groups`, whose runs hold a figure for each quantity of `request`.
 ///
-/// A question without a baseline group or without candidates is skipped.
+/// A question without a baseline group or without candidates is skipped, and so is a pair of groups of which one cannot be
+/// measured here.
 ///
 /// # Errors
-/// If there is only one group, or all questions are skipped.
+/// If there is only one group, or no question has a pair of groups.
 pub fn compare(
     groups: RunGroups,
     request: &ComparisonRequest,
@@ -47,7 +48,7 @@ pub fn compare(
     groups.expect_several()?;
     let quantities = request.quantities();
     let mut rows = Vec::new();
-    let mut unanswerable = None;
+    let (mut unanswerable, mut is_answerable) = (None, false);
     for question in request.questions() {
         let pairs = match &question.baseline {
             None => groups.against_first(),
@@ -56,11 +57,12 @@ pub fn compare(
                 Vec::new()
             }),
         };
+        is_answerable |= !pairs.is_empty();
         let subject = Subject::Asked(question.quantity);
         let row = |pair| row_of(&groups, pair, subject, quantities, question.equivalence, options);
-        rows.extend(pairs.into_iter().map(row));
+        rows.extend(groups.possible(pairs).into_iter().map(row));
     }
-    if let (Some(error), true) = (unanswerable, rows.is_empty()) {
+    if let (Some(error), false) = (unanswerable, is_answerable) {
         return Err(error);
     }
     let lost = lost_by_pairs(&groups, quantities, &rows);
@@ -69,7 +71,7 @@ pub fn compare(
     rows.sort_by_key(|row: &ComparisonRow| (row.comparison.candidate, row.comparison.baseline));
     decide(&mut rows, options);
     let mut shifts = Vec::new();
-    for pair in groups.against_first() {
+    for pair in groups.possible(groups.against_first()) {
         for quantity in request.shifts() {
             let row = row_of(&groups, pair, Subject::Asked(*quantity), quantities, None, options);
             shifts.push(row.comparison);

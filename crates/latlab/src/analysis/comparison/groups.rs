@@ -8,13 +8,11 @@ use thiserror::Error;
 use super::observed_run::{ExclusionReason, ObservedRun};
 use crate::analysis::estimand::Estimand;
 use crate::diagnostics::{Explain, Failure};
+use crate::facts::ExcludedCondition;
 use crate::metric::Metric;
-use crate::plan::Kind;
+use crate::plan::{Factors as Levels, Kind, conditions_in_words};
 use crate::stats::{MeanVariance, Outline};
 use crate::units::human;
-
-/// Factor → level.
-type Levels = BTreeMap<String, String>;
 
 /// Runs with the same levels, or of one name.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +75,8 @@ pub struct RunGroups {
     pub(super) is_linear: bool,
     /// Finished runs that belong to the groups, but are gone or damaged: names.
     pub missing: Vec<String>,
+    /// Conditions of the experiment that cannot be measured here: no row is about a group of these.
+    pub impossible: Vec<ExcludedCondition>,
 }
 
 /// Baseline and candidate of a comparison, as indices of groups.
@@ -195,6 +195,11 @@ impl RunGroup {
         RunGroup { name, levels: BTreeMap::new(), runs, numbers: None }
     }
 
+    /// Whether it is a condition of several factors and is named by their levels.
+    pub fn has_factors(&self) -> bool {
+        self.levels.len() > 1 && self.name == name_of(&self.levels)
+    }
+
     /// The finite figures of its runs for the quantity at `index`, in their order.
     pub fn values(&self, index: usize) -> Vec<f64> {
         self.runs.iter().filter_map(|run| run.figures.get(index)?.value()).collect()
@@ -209,15 +214,20 @@ impl RunGroups {
 
     /// The same of `groups` that are made.
     pub(super) fn of_groups(groups: Vec<RunGroup>) -> Result<RunGroups, GroupingError> {
+        RunGroups::unfiltered(None, groups).judged()
+    }
+
+    /// The groups as they are, with excluded runs.
+    fn unfiltered(factor: Option<String>, groups: Vec<RunGroup>) -> RunGroups {
         RunGroups {
-            factor: None,
+            factor,
             groups,
             excluded: BTreeMap::new(),
             strata: Vec::new(),
             is_linear: false,
             missing: Vec::new(),
+            impossible: Vec::new(),
         }
-        .judged()
     }
 
     /// Groups named by the paths of their runs: runs of one path that all belong to experiments are grouped by condition.
@@ -331,7 +341,7 @@ impl RunGroups {
             groups[index].runs.push(run);
         }
         let factor = title_of(groups.iter().flat_map(|group| group.levels.keys()));
-        RunGroups { factor, groups, excluded, strata: Vec::new(), is_linear: false, missing: Vec::new() }
+        RunGroups { excluded, ..RunGroups::unfiltered(factor, groups) }
     }
 
     /// Groups of equal keys, in the order of their first runs.
@@ -351,7 +361,7 @@ impl RunGroups {
                 }
             }
         }
-        RunGroups { factor, groups, excluded: BTreeMap::new(), strata, is_linear: false, missing: Vec::new() }.judged()
+        RunGroups { strata, ..RunGroups::unfiltered(factor, groups) }.judged()
     }
 
     /// The groups without excluded runs.
@@ -375,7 +385,7 @@ impl RunGroups {
 
     /// The error of groups whose runs are all excluded.
     fn all_excluded(&self) -> GroupingError {
-        let names: Vec<_> = self.without_runs().map(|name| format!("`{name}`")).collect();
+        let names: Vec<_> = self.words_without_runs().into_iter().map(|name| format!("`{name}`")).collect();
         let reasons: Vec<&str> = self.excluded.keys().map(|reason| reason.word()).collect();
         let cause = match reasons.is_empty() {
             true => format!("{} has no run", names.join(", ")),
@@ -384,9 +394,38 @@ impl RunGroups {
         too_few(0, cause, "measure it again; `latlab list` says how runs ended")
     }
 
-    /// The names of groups whose runs are all excluded.
-    pub(super) fn without_runs(&self) -> impl Iterator<Item = &str> {
-        self.groups.iter().filter(|group| group.runs.is_empty()).map(|group| group.name.as_str())
+    /// Groups that lack runs, although their conditions can be measured here.
+    fn without_runs(&self) -> Vec<&RunGroup> {
+        self.groups.iter().filter(|group| group.runs.is_empty() && !self.is_impossible(group)).collect()
+    }
+
+    /// The groups that lack runs, although their conditions can be measured here, in few words.
+    pub fn words_without_runs(&self) -> Vec<String> {
+        let without_runs = self.without_runs();
+        if without_runs.iter().all(|group| group.has_factors()) {
+            let levels: Vec<&Levels> = without_runs.into_iter().map(|group| &group.levels).collect();
+            return conditions_in_words(&levels, &self.groups.iter().map(|group| &group.levels).collect::<Vec<_>>());
+        }
+        without_runs.into_iter().map(|group| group.name.clone()).collect()
+    }
+
+    /// Whether `group` has no run since its conditions cannot be measured here.
+    fn is_impossible(&self, group: &RunGroup) -> bool {
+        let is_its = |condition: &ExcludedCondition| has_levels(&condition.factors, &group.levels);
+        group.runs.is_empty() && !group.levels.is_empty() && self.impossible.iter().any(is_its)
+    }
+
+    /// Those of `pairs` that can be measured here.
+    pub(super) fn possible(&self, pairs: Vec<GroupPair>) -> Vec<GroupPair> {
+        let is_possible = |pair: &GroupPair| !self.pair(*pair).into_iter().any(|group| self.is_impossible(group));
+        pairs.into_iter().filter(is_possible).collect()
+    }
+
+    /// The conditions of the experiment that can be measured here, as far as they have a run or a group.
+    pub(super) fn possible_conditions(&self) -> Vec<&Levels> {
+        let of_runs = self.groups.iter().flat_map(|group| &group.runs).filter_map(|run| run.factors.as_ref());
+        let of_groups = self.without_runs().into_iter().map(|group| &group.levels);
+        of_runs.chain(of_groups).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Fails if there is a single group.
@@ -416,7 +455,7 @@ impl RunGroups {
     /// # Errors
     /// If no group is such a baseline.
     pub(super) fn against(&self, baseline: &Levels) -> Result<Vec<GroupPair>, GroupingError> {
-        let is_base = |group: &RunGroup| baseline.iter().all(|(factor, level)| group.levels.get(factor) == Some(level));
+        let is_base = |group: &RunGroup| has_levels(&group.levels, baseline);
         let counterpart = |candidate: &RunGroup| {
             let wanted: Levels = candidate.levels.clone().into_iter().chain(baseline.clone()).collect();
             self.groups.iter().position(|group| group.levels == wanted)
@@ -462,6 +501,11 @@ fn name_of(levels: &Levels) -> String {
         1 => levels.values().cloned().collect(),
         _ => levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect::<Vec<_>>().join(", "),
     }
+}
+
+/// Whether `levels` are among those of `condition`.
+fn has_levels(condition: &Levels, levels: &Levels) -> bool {
+    levels.iter().all(|(factor, level)| condition.get(factor) == Some(level))
 }
 
 /// The factors, `load and size`; `None` without any.

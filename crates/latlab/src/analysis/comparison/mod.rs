@@ -13,7 +13,7 @@ mod verdict;
 
 pub use super::estimand::{EstimandError, RunFigure, default_estimands, parse_estimand};
 pub use crate::stats::Look;
-pub use caveats::missing_runs;
+pub use caveats::{NOT_POSSIBLE, impossible_words, missing_runs};
 pub use compare::{Comparisons, compare, is_precise};
 pub use groups::{GroupingError, MISSING, NumberFacts, RESTORE, RunGroup, RunGroups, expect_one_kind};
 pub use numbers::{NumberFiles, independence_caveat};

@@ -47,13 +47,15 @@ fn rule_estimand(experiment: &Experiment, statistic: &str) -> Result<Estimand, E
 #[derive(Debug)]
 pub(crate) struct ExperimentComparison {
     conditions: Vec<Factors>,
+    /// Conditions that were dropped or impossible from the start.
+    excluded: Vec<ExcludedCondition>,
     request: ComparisonRequest,
 }
 
 impl ExperimentComparison {
     /// The contrasts of `experiment` that can be answered by runs of the conditions `measured`. A condition that was
-    /// `dropped`, or was `impossible` from the start, takes part only if others are compared with it: their rows are
-    /// then undecided, instead of being compared with another baseline.
+    /// `dropped`, or was `impossible` from the start, takes part only if others are compared with it: these have no row,
+    /// instead of being compared with another baseline.
     pub(crate) fn of(
         experiment: &Experiment,
         dropped: &[ExcludedCondition],
@@ -63,13 +65,14 @@ impl ExperimentComparison {
         let contrasts = &experiment.contrasts;
         let all: Vec<Factors> = experiment.conditions.iter().map(|condition| condition.factors.clone()).collect();
         let is_dropped = |factors: &Factors| dropped.iter().any(|dropped| dropped.factors == *factors);
+        let excluded = [dropped, impossible].concat();
         let impossible: Vec<Factors> = impossible.iter().map(|row| row.factors.clone()).collect();
         let conditions = compared_conditions(&all, &impossible, contrasts, is_dropped);
         let answerable: Vec<Contrast> =
             contrasts.iter().filter(|contrast| has_pair(&contrast.baseline, &conditions, measured)).cloned().collect();
         let mut request = ComparisonRequest::default();
         add_contrasts(&mut request, &answerable, None)?;
-        Ok(ExperimentComparison { conditions, request })
+        Ok(ExperimentComparison { conditions, excluded, request })
     }
 
     /// The figures that each run must have.
@@ -85,6 +88,7 @@ impl ExperimentComparison {
         name: impl FnOnce(&mut RunGroups),
     ) -> Result<Comparisons, GroupingError> {
         let mut groups = RunGroups::of_conditions(&self.conditions, runs);
+        groups.impossible.clone_from(&self.excluded);
         name(&mut groups);
         compare(groups, &self.request, &ComparisonOptions::at(defaults::CONFIDENCE).paying_for(look))
     }
@@ -411,7 +415,7 @@ pub(super) mod tests {
         let experiment = experiment(&["a", "b", "c"], RunsRule::PerBlock(10));
         assert_eq!(compared(&experiment, &[], &[], &["a", "b", "c"]), ["b - a", "c - a"]);
         assert_eq!(compared(&experiment, &["c"], &[], &["a", "b"]), ["b - a"]);
-        assert_eq!(compared(&experiment, &["a"], &[], &["b", "c"]), ["b - a", "c - a"]);
+        assert_eq!(compared(&experiment, &["a"], &[], &["b", "c"]), [""; 0]);
     }
 
     #[test]
@@ -426,7 +430,7 @@ pub(super) mod tests {
         let mut experiment = experiment(&["a", "b"], RunsRule::PerBlock(10));
         assert_eq!(compared(&experiment, &[], &["z"], &["a", "b"]), ["b - a"]);
         experiment.contrasts = vec![contrast(Some("z"))];
-        assert_eq!(compared(&experiment, &[], &["z"], &["a", "b"]), ["a - z", "b - z"]);
+        assert_eq!(compared(&experiment, &[], &["z"], &["a", "b"]), [""; 0], "a comparison with it has no row");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub use contrasts::{Rehearsal, rehearsal};
 pub(crate) use cost::RemainingTime;
 pub use cost::{ExperimentCost, experiment_cost};
 pub use published::{
-    BlockMedian, ColumnFigure, MeasuredRow, PublishedResults, RunSpread, RunsByRow, ShortRuns, SpreadCell,
+    BlockMedian, ColumnFigure, IMPOSSIBLE, MeasuredRow, PublishedResults, RunSpread, RunsByRow, ShortRuns, SpreadCell,
     median_of_runs, short_runs, unmeasured_reason,
 };
 pub use remedies::{Gain, GainVerdict, RemedyGains, gains};

@@ -170,6 +170,9 @@ pub fn median_of_runs(published: &Published, runs: &[Summary]) -> Option<Measure
     })
 }
 
+/// What the reason begins with where a row of a publication cannot be measured here.
+pub const IMPOSSIBLE: &str = "not possible here: ";
+
 /// Why nothing was measured of `row`; `excluded` are the conditions that were dropped or impossible.
 pub fn unmeasured_reason(
     published: &Published,
@@ -180,7 +183,7 @@ pub fn unmeasured_reason(
     let is_its = |factors: &Factors| published.is_done_by(row, factors);
     let own = excluded.iter().find(|condition| is_its(&condition.factors));
     if let Some(condition) = own.or_else(|| excluded_level(row, experiment, excluded)) {
-        return format!("not possible here: {}", condition.reason);
+        return format!("{IMPOSSIBLE}{}", condition.reason);
     }
     let is_due = experiment.conditions.iter().any(|condition| is_its(&condition.factors));
     if is_due { "not measured yet" } else { "not a condition of this experiment" }.into()

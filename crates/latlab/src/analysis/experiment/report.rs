@@ -10,7 +10,7 @@ use crate::analysis::ExperimentGateResult;
 use crate::analysis::comparison::{Comparisons, MISSING, RESTORE, missing_runs};
 use crate::diagnostics::{Caveat, Failure, Outcome};
 use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome, RunState};
-use crate::plan::Kind;
+use crate::plan::{Factors, Kind, conditions_in_words};
 
 /// The results of an experiment so far.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub struct ExperimentReport {
     pub changes: u32,
     /// Conditions that were given up.
     pub dropped: Vec<ExcludedCondition>,
+    /// Conditions that were impossible from the start.
+    pub impossible: Vec<ExcludedCondition>,
     /// Its runs, in the order in which they began.
     pub runs: Vec<RunState>,
     /// The recordings of judged runs that are gone or damaged: the rest of the report is about the others.
@@ -94,11 +96,23 @@ impl ExperimentReport {
             let first = runs.first()?;
             let name = first.recording.as_deref().or(first.reason.as_deref()).unwrap_or("nothing recorded");
             let count = if runs.len() == 1 { "1 run".into() } else { format!("{} runs", runs.len()) };
-            Some(format!("{count} {words}; the first: {name}"))
+            Some(format!("{count} {words}{}; the first: {name}", self.conditions_of(&runs)))
         };
         let missing = self.missing_caveat().map(|caveat| caveat.message);
         let changed = "the file was changed between runs: this is no longer one experiment".to_owned();
         counted.into_iter().filter_map(line).chain((self.changes > 0).then_some(changed)).chain(missing).collect()
+    }
+
+    /// The conditions of `runs`, as ` (A, B)`; empty if the experiment has no others.
+    fn conditions_of(&self, runs: &[&RunState]) -> String {
+        let all: BTreeSet<&Factors> = self.runs.iter().map(|run| &run.key.factors).collect();
+        let own: BTreeSet<&Factors> = runs.iter().map(|run| &run.key.factors).collect();
+        let [all, own] = [all, own].map(|factors| factors.into_iter().collect::<Vec<_>>());
+        if own.len() == all.len() {
+            return String::new();
+        }
+        let names: Vec<_> = conditions_in_words(&own, &all).iter().map(|name| format!("`{name}`")).collect();
+        format!(" ({})", names.join(", "))
     }
 
     /// The outcome of a finished experiment.

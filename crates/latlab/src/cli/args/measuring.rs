@@ -268,7 +268,7 @@ fn wait_words() -> impl TypedValueParser<Value = WaitMode> {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What the summary says")]
 pub struct JudgingArgs {
-    /// Quantiles between 0 and 1 [default: 0.5,0.9,0.99,0.999,0.9999]
+    /// Quantiles, as 0.99 or p99 [default: 0.5,0.9,0.99,0.999,0.9999]
     ///
     /// `latlab summary` takes the run's own choice as its default, for --window and --deadline too.
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, hide_short_help = true)]

@@ -7,7 +7,7 @@ use super::{RequestError, value};
 use crate::cli::args::{GateArgs, JudgingArgs, SummaryArgs};
 use crate::console::Verbosity;
 use crate::plan::{CompatOutput, SummaryDefaults, defaults};
-use crate::units::Nanos;
+use crate::units::{Nanos, human};
 
 /// The resolved `latlab summary`; options of each recording are added by [`SummarySpec::over`].
 #[derive(Clone, Debug, PartialEq)]
@@ -115,11 +115,11 @@ pub(super) fn deadline(typed: &JudgingArgs) -> Result<Option<Nanos>, RequestErro
 
 fn quantile(typed: &str) -> Result<f64, RequestError> {
     let refuse = |cause: &str| {
-        let hint = "between 0 and 1, neither included: `0.99` is the 99th percentile";
+        let hint = "between 0 and 1, neither included: `0.99` or `p99` is the 99th percentile";
         value::unusable("--quantiles", typed, cause, hint)
     };
-    let quantile: f64 = typed.parse().map_err(|_| refuse("it is not a number"))?;
-    match quantile {
+    let number = || typed.trim_start_matches(['p', 'q']).parse().ok();
+    match human::parse_quantile(typed).or_else(number).ok_or_else(|| refuse("it is not a number"))? {
         q if q > 0.0 && q < 1.0 => Ok(q),
         q if q.is_finite() => Err(refuse("it does not lie between 0 and 1")),
         _ => Err(refuse("it is not a number")),
@@ -162,12 +162,13 @@ mod tests {
     #[test]
     fn quantiles_are_sorted_and_distinct() {
         assert_eq!(read("0.99,0.5, 0.9,0.5"), Ok(Some(vec![0.5, 0.9, 0.99])));
+        assert_eq!(read("p99.9,0.5,p50,0.999"), Ok(Some(vec![0.5, 0.999])));
         assert_eq!(quantiles(&[]), Ok(None));
     }
 
     #[test]
     fn malformed_quantiles_are_refused() {
-        for typed in ["0", "1", "99", "-0.5", "NaN", "inf", "p99", "", "0.5,,0.9"] {
+        for typed in ["0", "1", "99", "-0.5", "NaN", "inf", "p0", "p100", "", "0.5,,0.9"] {
             let error = read(typed).expect_err(typed);
             assert!(error.explain().hint.is_some_and(|hint| hint.contains("0.99")), "{typed}");
         }

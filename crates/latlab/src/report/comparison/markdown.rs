@@ -1,6 +1,6 @@
 //! Rendering of comparisons as Markdown and CSV.
 
-use super::view::{ComparisonView, PairView};
+use super::view::{ComparisonView, ContrastView};
 use crate::analysis::comparison::{Comparison, Comparisons};
 use crate::diagnostics::Severity;
 use crate::stats::Interval;
@@ -8,7 +8,10 @@ use crate::stats::Interval;
 /// Renders Markdown tables with a final newline.
 pub fn render(view: &ComparisonView) -> String {
     let mut out = format!("**{}**\n\n", escaped(&view.heading));
-    out += &table(&view.pairs, true);
+    out += &view.common.iter().map(|common| format!("{}\n\n", escaped(common))).collect::<String>();
+    if !view.contrasts.is_empty() {
+        out += &table(&view.contrasts, true);
+    }
     if !view.shifts.is_empty() {
         out += "\nAlong the distribution (intervals, no verdicts):\n\n";
         out += &table(&view.shifts, false);
@@ -23,7 +26,7 @@ pub fn render(view: &ComparisonView) -> String {
     out
 }
 
-fn table(pairs: &[PairView], judged: bool) -> String {
+fn table(contrasts: &[ContrastView], judged: bool) -> String {
     let mut headings = vec!["comparison", "", "baseline", "candidate", "change"];
     let mut rule = vec!["---", "---", "---:", "---:", "---"];
     if judged {
@@ -32,14 +35,15 @@ fn table(pairs: &[PairView], judged: bool) -> String {
     }
     let line = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));
     let mut out = line(&headings) + &line(&rule);
-    for pair in pairs {
-        let name = format!("{} → {}", escaped(&pair.baseline), escaped(&pair.candidate));
-        for row in &pair.rows {
-            let verdict = match &row.reason {
-                Some(reason) => format!("{}: {}", row.verdict, escaped(reason)),
+    for contrast in contrasts {
+        let title = escaped(&contrast.title);
+        for row in &contrast.rows {
+            let verdict = match row.remark() {
+                Some(remark) => format!("{}: {}", row.verdict, escaped(&remark)),
                 None => row.verdict.clone(),
             };
-            let mut cells = vec![name.as_str(), &row.label, &row.baseline, &row.candidate, &row.change];
+            let label = escaped(&row.label.join(", "));
+            let mut cells = vec![title.as_str(), &label, &row.baseline, &row.candidate, &row.change];
             if judged {
                 cells.extend([verdict.as_str(), row.p.as_str()]);
             }

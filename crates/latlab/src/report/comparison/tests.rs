@@ -6,7 +6,9 @@ use crate::analysis::comparison::{
     parse_estimand,
 };
 use crate::analysis::{ChangeGate, ChangeGateResult};
+use crate::facts::ExcludedCondition;
 use crate::metric::Metric;
+use crate::plan::Factors;
 use crate::report::{Style, schemas};
 
 fn agenda(shift: bool) -> ComparisonRequest {
@@ -91,6 +93,88 @@ fn cells_that_do_not_fit_are_placed_below() {
     let text = text(&ComparisonView::of(&comparisons, &[], ComparisonShowing::default()), Style::PLAIN);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.lines().any(|line| line.trim_start().starts_with("lower, p 0.00")), "{text}");
+}
+
+/// Eight runs of each combination of interval, load and call, and a governor that cannot be set.
+fn of_several_factors() -> Comparisons {
+    let mut agenda = ComparisonRequest::default();
+    for baseline in [("via", "clock_nanosleep"), ("load", "none")] {
+        let baseline = Some(levels([baseline]));
+        agenda.ask(parse_estimand(Some("wakeup_latency"), "mean").expect("known"), baseline, None);
+    }
+    let (mut runs, mut conditions) = (Vec::new(), Vec::new());
+    for (interval, load, via, level_us) in [
+        ("10ms", "none", "clock_nanosleep", 145.0),
+        ("10ms", "none", "select", 132.0),
+        ("100ms", "none", "clock_nanosleep", 157.0),
+        ("100ms", "none", "select", 205.0),
+        ("10ms", "heaters=30", "clock_nanosleep", 1_800.0),
+    ] {
+        let own = [("interval", interval), ("load", load), ("set", "governor=as-found"), ("via", via)];
+        conditions.push(levels(own));
+        runs.extend((0..8_u32).map(|run| ObservedRun {
+            origin: RunOrigin { block: Some(("e".into(), 1)), ..RunOrigin::default() },
+            levels: levels(own),
+            factors: Some(levels(own)),
+            ..ObservedRun::bare("r".into(), level_us * 1e3 * (1.0 + 0.01 * f64::from(run * 3 % 8)))
+        }));
+    }
+    let impossible = |governor: &str, via: &str| ExcludedCondition {
+        factors: levels([("interval", "10ms"), ("load", "none"), ("set", governor), ("via", via)]),
+        reason: format!("cannot set `{governor}`: the kernel does not set frequencies here"),
+    };
+    let of_governor = |governor| ["clock_nanosleep", "select"].map(|via| impossible(governor, via));
+    let impossible = ["governor=ondemand", "governor=performance"].map(of_governor).concat();
+    conditions.extend(impossible.iter().map(|condition| condition.factors.clone()));
+    let mut groups = RunGroups::of_conditions(&conditions, runs);
+    groups.impossible = impossible;
+    compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline")
+}
+
+fn levels<const N: usize>(levels: [(&str, &str); N]) -> Factors {
+    levels.into_iter().map(|(factor, level)| (factor.to_owned(), level.to_owned())).collect()
+}
+
+#[test]
+fn rows_name_what_differs_below_what_is_common() {
+    let comparisons = of_several_factors();
+    let view = ComparisonView::of(&comparisons, &[], ComparisonShowing::default());
+    let shown = text(&view, Style::PLAIN);
+    let expected = "\
+wake-up latency, mean, by load and via: 8 runs each, interleaved, 95 % intervals
+all with governor=as-found
+
+        baseline  candidate  change ";
+    assert!(shown.starts_with(expected), "{shown}");
+    let titles: Vec<&str> = view.contrasts.iter().map(|contrast| contrast.title.as_str()).collect();
+    assert_eq!(titles, ["clock_nanosleep → select, load=none", "load=none → heaters=30, 10ms, clock_nanosleep"]);
+    let labels: Vec<&Vec<String>> = view.contrasts[0].rows.iter().map(|row| &row.label).collect();
+    assert_eq!(labels, [&["10ms"], &["100ms"]]);
+    let impossible = "not possible here: `governor=ondemand`, `governor=performance` (the kernel does\n\
+                      not set frequencies here)\n";
+    assert!(shown.contains(impossible) && shown.matches("ondemand").count() == 1, "{shown}");
+    assert!(markdown(&view).contains("| clock_nanosleep → select, load=none | 100ms | 162 µs | 212 µs |"));
+    let document: serde_json::Value =
+        serde_json::from_str(&json(&comparisons, &[], Companions::default())).expect("JSON");
+    let caveats = document["caveats"].as_array().expect("some");
+    assert!(caveats.iter().any(|caveat| caveat["code"] == "not-possible"), "{document:#}");
+    assert_eq!(document["comparisons"].as_array().map(Vec::len), Some(3), "{document:#}");
+}
+
+#[test]
+fn a_table_fits_the_terminal() {
+    let comparisons = [of_several_factors(), comparisons(&agenda(true))];
+    for comparisons in &comparisons {
+        let view = ComparisonView::of(comparisons, &gated(comparisons), ComparisonShowing { explain: true });
+        for columns in 40..140 {
+            let shown = text(&view, Style { width: columns, ..Style::PLAIN });
+            let long: Vec<&str> = shown.lines().filter(|line| line.chars().count() > columns).collect();
+            assert!(long.is_empty(), "{columns}: {long:#?}");
+        }
+    }
+    let view = ComparisonView::of(&comparisons[0], &[], ComparisonShowing::default());
+    let shown = text(&view, Style { width: 40, ..Style::PLAIN });
+    assert!(shown.contains("\n 100ms\n   162 µs → 212 µs\n   +30.6 % ["), "{shown}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Rendering of comparisons as text in 80 columns: effect first, p value last.
+//! Rendering of comparisons as text in the width of the terminal: effect first, p value last.
 
-use super::view::{ChangeView, ComparisonView, PairView};
+use super::view::{ChangeView, ComparisonView, ContrastView};
 use crate::report::text::caveat_lines;
 use crate::report::text::{Style, width, wrap};
 
@@ -8,11 +8,14 @@ use crate::report::text::{Style, width, wrap};
 const GAP: usize = 2;
 /// Width of a p value in characters.
 const P_WIDTH: usize = 6;
+/// Lines below a row are indented by less than its label if they would have fewer characters than this.
+const REMARK_LEAST: usize = 40;
 
 /// Renders the report with a final newline.
 pub fn render(view: &ComparisonView, style: Style) -> String {
-    let mut sections: Vec<Vec<String>> = vec![wrap(&view.heading, style.width)];
-    sections.push(table(&view.pairs, style));
+    let mut heading = wrap(&view.heading, style.width);
+    heading.extend(view.common.iter().flat_map(|common| wrap(common, style.width)));
+    let mut sections: Vec<Vec<String>> = vec![heading, table(&view.contrasts, style)];
     if !view.shifts.is_empty() {
         let mut lines = vec![style.strong("along the distribution (intervals, no verdicts)")];
         lines.extend(table(&view.shifts, style));
@@ -28,34 +31,48 @@ pub fn render(view: &ComparisonView, style: Style) -> String {
     sections.map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
 }
 
-/// Column widths over all pairs, so that pairs are aligned.
+/// How much of a row stands in one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowLayout {
+    /// All of it.
+    Whole,
+    /// All but the verdict, which stands below.
+    Figures,
+    /// Label, figures and verdict stand below each other.
+    Parts,
+}
+
+/// Column widths over all contrasts, so that these are aligned.
 struct Columns {
     label: usize,
     baseline: usize,
     candidate: usize,
     change: usize,
     verdict: usize,
+    layout: RowLayout,
 }
 
 impl Columns {
-    fn of(pairs: &[PairView]) -> Columns {
+    fn of(contrasts: &[ContrastView], labels: &[Vec<String>], available: usize) -> Columns {
         let widest = |heading: &str, cell: fn(&ChangeView) -> &String| {
-            let cells = pairs.iter().flat_map(|pair| &pair.rows).map(|row| width(cell(row)));
+            let cells = contrasts.iter().flat_map(|contrast| &contrast.rows).map(|row| width(cell(row)));
             cells.chain([width(heading)]).max().unwrap_or(0)
         };
-        Columns {
-            label: widest("", |row| &row.label),
+        let mut columns = Columns {
+            label: labels.iter().flatten().map(|label| width(label)).max().unwrap_or(0),
             baseline: widest("baseline", |row| &row.baseline),
             candidate: widest("candidate", |row| &row.candidate),
             change: widest("change", |row| &row.change),
             verdict: widest("", |row| &row.verdict),
+            layout: RowLayout::Parts,
+        };
+        let figures = 1 + columns.label + columns.baseline + columns.candidate + columns.change + 3 * GAP;
+        if figures + columns.verdict + P_WIDTH + 2 * GAP <= available {
+            columns.layout = RowLayout::Whole;
+        } else if figures <= available {
+            columns.layout = RowLayout::Figures;
         }
-    }
-
-    /// Returns the width of a line including verdict and p value.
-    fn width(&self) -> usize {
-        let each = [self.label, self.baseline, self.candidate, self.change, self.verdict, P_WIDTH];
-        1 + each.iter().sum::<usize>() + GAP * (each.len() - 1)
+        columns
     }
 
     /// Formats the first four cells.
@@ -72,44 +89,76 @@ impl Columns {
         let judgement = format!("{verdict}{}{gap}{}{p}", pad(verdict, self.verdict), pad(p, P_WIDTH));
         format!("{}{}{gap}{judgement}", self.figures(figures), pad(change, self.change))
     }
+
+    /// Formats the headings of the columns; `None` if there are none.
+    fn headings(&self, judged: bool) -> Option<String> {
+        let headings = ["", "baseline", "candidate", "change"];
+        let line = match self.layout {
+            RowLayout::Whole if judged => self.line(headings, "", "p"),
+            RowLayout::Whole | RowLayout::Figures => self.figures(headings),
+            RowLayout::Parts => return None,
+        };
+        Some(line.trim_end().to_owned())
+    }
 }
 
 fn pad(text: &str, available: usize) -> String {
     " ".repeat(available.saturating_sub(width(text)))
 }
 
-/// Formats each pair. If lines would be too long, each row has three: label, figures, verdict with p value.
-fn table(pairs: &[PairView], style: Style) -> Vec<String> {
-    let mut columns = Columns::of(pairs);
-    let judged = pairs.iter().flat_map(|pair| &pair.rows).any(|row| !row.verdict.is_empty());
-    let stacked = columns.width() > style.width;
-    if stacked {
-        columns.label = 0;
-    }
-    let headings = ["", "baseline", "candidate", "change"];
-    let heading = if judged && !stacked { columns.line(headings, "", "p") } else { columns.figures(headings) };
-    let mut lines = vec![style.quiet(heading.trim_end())];
-    for pair in pairs {
-        let name = wrap(&format!("{} → {}", pair.baseline, pair.candidate), style.width);
-        lines.extend(name.iter().map(|line| style.strong(line)));
-        lines.extend(pair.rows.iter().flat_map(|row| row_lines(row, &columns, stacked, style)));
+/// The labels of a contrast in columns. A level is blank if it and those before it are the same as in the row above.
+fn labels(contrast: &ContrastView) -> Vec<String> {
+    let count = contrast.rows.iter().map(|row| row.label.len()).max().unwrap_or(0);
+    let cell = |row: &ChangeView, column: usize| row.label.get(column).map_or(0, |cell| width(cell));
+    let widths: Vec<usize> =
+        (0..count).map(|column| contrast.rows.iter().map(|row| cell(row, column)).max().unwrap_or(0)).collect();
+    let label = |(number, row): (usize, &ChangeView)| {
+        let above = number.checked_sub(1).map_or(&[][..], |above| &contrast.rows[above].label[..]);
+        let mut line = String::new();
+        for (column, (cell, available)) in row.label.iter().zip(&widths).enumerate() {
+            let is_repeated = column + 1 < row.label.len() && above.get(..=column) == Some(&row.label[..=column]);
+            let shown = if is_repeated { "" } else { cell };
+            line += &format!("{shown}{}{}", pad(shown, *available), " ".repeat(GAP));
+        }
+        line.trim_end().to_owned()
+    };
+    contrast.rows.iter().enumerate().map(label).collect()
+}
+
+/// Formats each contrast, with as much of a row in one line as the width allows.
+fn table(contrasts: &[ContrastView], style: Style) -> Vec<String> {
+    let labels: Vec<Vec<String>> = contrasts.iter().map(labels).collect();
+    let columns = Columns::of(contrasts, &labels, style.width);
+    let judged = contrasts.iter().flat_map(|contrast| &contrast.rows).any(|row| !row.verdict.is_empty());
+    let headings = columns.headings(judged).filter(|_| !contrasts.is_empty());
+    let mut lines: Vec<String> = headings.iter().map(|headings| style.quiet(headings)).collect();
+    for (contrast, labels) in contrasts.iter().zip(&labels) {
+        lines.extend(wrap(&contrast.title, style.width).iter().map(|line| style.strong(line)));
+        let rows = contrast.rows.iter().zip(labels);
+        lines.extend(rows.flat_map(|(row, label)| row_lines(row, label, &columns, style)));
     }
     lines
 }
 
-fn row_lines(row: &ChangeView, columns: &Columns, stacked: bool, style: Style) -> Vec<String> {
-    let [baseline, candidate, change] = [&row.baseline, &row.candidate, &row.change].map(String::as_str);
-    let indent = " ".repeat(1 + columns.label + GAP);
-    let available = style.width.saturating_sub(indent.len()).max(20);
-    let mut lines = match stacked {
-        false => vec![columns.line([&row.label, baseline, candidate, change], &row.verdict, &row.p)],
-        true => vec![format!(" {}", row.label), columns.figures(["", baseline, candidate, change])],
+fn row_lines(row: &ChangeView, label: &str, columns: &Columns, style: Style) -> Vec<String> {
+    let figures = [label, &row.baseline, &row.candidate, &row.change];
+    let below = |indent: usize, text: &str| -> Vec<String> {
+        let lines = wrap(text, style.width.saturating_sub(indent).max(1));
+        lines.iter().map(|line| format!("{}{line}", " ".repeat(indent))).collect()
     };
-    if stacked && !row.verdict.is_empty() {
-        lines.push(format!("{indent}{}, p {}", row.verdict, row.p));
-    }
-    for remark in row.reason.iter().chain(&row.explanation) {
-        lines.extend(wrap(remark, available).iter().map(|line| style.quiet(&format!("{indent}{line}"))));
+    let deep = 1 + columns.label + GAP;
+    let indent = if columns.layout == RowLayout::Parts || deep + REMARK_LEAST > style.width { 1 + GAP } else { deep };
+    let verdict = if row.verdict.is_empty() { String::new() } else { format!("{}, p {}", row.verdict, row.p) };
+    let mut lines = match columns.layout {
+        RowLayout::Whole => vec![columns.line(figures, &row.verdict, &row.p)],
+        RowLayout::Figures => [vec![columns.figures(figures)], below(indent, &verdict)].concat(),
+        RowLayout::Parts => {
+            let values = below(indent, &format!("{} → {}", row.baseline, row.candidate));
+            [below(1, &row.label.join(", ")), values, below(indent, &row.change), below(indent, &verdict)].concat()
+        }
+    };
+    for remark in row.remark().iter().chain(&row.explanation) {
+        lines.extend(below(indent, remark).iter().map(|line| style.quiet(line)));
     }
     lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }

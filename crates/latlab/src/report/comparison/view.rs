@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::words;
 use crate::analysis::comparison::{
-    Comparison, ComparisonMethod, Comparisons, Evidence, FigureScale, Quantity, QuestionScope, RunGroup, Verdict,
+    Comparison, ComparisonMethod, Comparisons, Evidence, FigureScale, NOT_POSSIBLE, Quantity, QuestionScope, RunGroup,
+    RunGroups, UndecidedReason, Verdict,
 };
 use crate::analysis::{ChangeGateResult, GateReason};
+use crate::diagnostics::Caveat;
+use crate::plan::{Factors, common_levels, level_words};
 use crate::report::summary_view::caveat_views;
 use crate::report::view::CaveatView;
 use crate::units::human::{self, ABSENT};
@@ -23,34 +26,34 @@ pub struct ComparisonShowing {
 pub struct ComparisonView {
     /// One-line description of the comparison.
     pub heading: String,
-    /// Rows of each pair of groups.
-    pub pairs: Vec<PairView>,
-    /// Differences along the distribution for each pair.
-    pub shifts: Vec<PairView>,
+    /// Levels that all compared groups have in common.
+    pub common: Option<String>,
+    /// Rows of each contrast.
+    pub contrasts: Vec<ContrastView>,
+    /// Differences along the distribution for each contrast.
+    pub shifts: Vec<ContrastView>,
     /// Gates with their results.
     pub gates: Vec<String>,
-    /// Notes on the methods.
+    /// Notes on what was compared and on the methods.
     pub footnotes: Vec<String>,
-    /// Caveats caveat_views from 1, most severe first.
+    /// Caveats numbered from 1, most severe first.
     pub caveats: Vec<CaveatView>,
 }
 
-/// A baseline and a candidate.
+/// Pairs of groups that differ in the same levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PairView {
-    /// Name of the baseline.
-    pub baseline: String,
-    /// Name of the candidate.
-    pub candidate: String,
-    /// Compared statistics.
+pub struct ContrastView {
+    /// The levels, or names, of baseline and candidate, and the levels that all of its pairs have in common.
+    pub title: String,
+    /// Compared statistics of each pair.
     pub rows: Vec<ChangeView>,
 }
 
 /// Comparison of one statistic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeView {
-    /// Name of the statistic, such as `p99`.
-    pub label: String,
+    /// The levels by which its pair differs from the others of the contrast, and the name of the statistic, such as `p99`.
+    pub label: Vec<String>,
     /// Figure of the baseline.
     pub baseline: String,
     /// Figure of the candidate.
@@ -61,8 +64,10 @@ pub struct ChangeView {
     pub verdict: String,
     /// Adjusted p value of the verdict; empty without a verdict.
     pub p: String,
-    /// Reason for an undecided verdict.
+    /// Reason for an undecided verdict, in the first of the rows that have it.
     pub reason: Option<String>,
+    /// Number of runs that would decide.
+    pub runs_needed: Option<String>,
     /// Method of the verdict.
     pub explanation: Option<String>,
 }
@@ -70,35 +75,155 @@ pub struct ChangeView {
 impl ComparisonView {
     /// Builds the view of comparisons and gates.
     pub fn of(comparisons: &Comparisons, gates: &[ChangeGateResult], showing: ComparisonShowing) -> ComparisonView {
-        let names = several_metrics(&comparisons.rows);
-        let rows = |rows: &[Comparison], judged: bool| {
-            let mut pairs: Vec<PairView> = Vec::new();
-            let mut explained = BTreeSet::new();
-            for row in rows {
-                let [baseline, candidate] =
-                    [row.baseline, row.candidate].map(|place| comparisons.groups.groups[place].name.clone());
-                let mut change = ChangeView::of(row, names, judged, showing.explain);
-                // A reason that several rows of a pair have is shown in the first only, unless it has a number of its own.
-                let is_general = row.undecided.is_some_and(|why| why.runs_needed().is_none());
-                if is_general && !explained.insert((row.baseline, row.candidate, change.reason.clone())) {
-                    change.reason = None;
-                }
-                match pairs.last_mut().filter(|pair| pair.baseline == baseline && pair.candidate == candidate) {
-                    Some(pair) => pair.rows.push(change),
-                    None => pairs.push(PairView { baseline, candidate, rows: vec![change] }),
-                }
-            }
-            pairs
+        let names = GroupNames::of(comparisons);
+        let with_metric = several_metrics(&comparisons.rows);
+        let contrasts = |rows: &[Comparison], judged: bool| {
+            names.contrasts(rows, |row| ChangeView::of(row, with_metric, judged, showing.explain))
         };
+        let is_other = |caveat: &&Caveat| caveat.code != NOT_POSSIBLE;
+        let caveats: Vec<Caveat> = comparisons.caveats.iter().filter(is_other).cloned().collect();
         ComparisonView {
-            heading: heading(comparisons),
-            pairs: rows(&comparisons.rows, true),
-            shifts: rows(&comparisons.shifts, false),
+            heading: heading(comparisons, &names),
+            common: (!names.common.is_empty()).then(|| format!("all with {}", names.words(&names.common))),
+            contrasts: contrasts(&comparisons.rows, true),
+            shifts: contrasts(&comparisons.shifts, false),
             gates: gates.iter().map(|gated| gate(gated, comparisons)).collect(),
-            footnotes: footnotes(comparisons, showing),
-            caveats: caveat_views(&comparisons.caveats),
+            footnotes: footnotes(comparisons, &names, showing),
+            caveats: caveat_views(&caveats),
         }
     }
+}
+
+/// How groups are named: by what distinguishes them.
+struct GroupNames<'a> {
+    groups: &'a RunGroups,
+    /// Whether the compared groups are conditions of several factors; otherwise they have names only.
+    by_factors: bool,
+    /// The levels that all compared groups have in common.
+    common: Factors,
+}
+
+/// A pair of groups.
+struct PairNames {
+    /// What distinguishes its groups: `select → poll`.
+    contrast: String,
+    /// The levels that its groups have in common, but other groups do not.
+    shared: Factors,
+}
+
+impl<'a> GroupNames<'a> {
+    fn of(comparisons: &'a Comparisons) -> GroupNames<'a> {
+        let groups = &comparisons.groups;
+        let rows = || comparisons.rows.iter().chain(&comparisons.shifts);
+        let compared: BTreeSet<usize> = rows().flat_map(|row| [row.baseline, row.candidate]).collect();
+        let compared: Vec<&RunGroup> = compared.into_iter().map(|index| &groups.groups[index]).collect();
+        let by_factors = compared.iter().all(|group| group.has_factors());
+        let levels: Vec<&Factors> = compared.iter().filter(|_| by_factors).map(|group| &group.levels).collect();
+        GroupNames { groups, by_factors, common: common_levels(&levels) }
+    }
+
+    /// A level, with its factor if another factor has the same level.
+    fn word(&self, factor: &str, level: &str) -> String {
+        let mut all = self.groups.groups.iter().flat_map(|group| &group.levels);
+        match all.any(|(other, same)| other != factor && same == level) {
+            true => format!("{factor}={level}"),
+            false => level_words(factor, level),
+        }
+    }
+
+    fn words(&self, levels: &Factors) -> String {
+        levels.iter().map(|(factor, level)| self.word(factor, level)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn pair(&self, row: &Comparison) -> PairNames {
+        let [baseline, candidate] = [row.baseline, row.candidate].map(|index| &self.groups.groups[index]);
+        if !self.by_factors {
+            let contrast = format!("{} → {}", baseline.name, candidate.name);
+            return PairNames { contrast, shared: Factors::new() };
+        }
+        let differs = |factor: &str| baseline.levels.get(factor) != candidate.levels.get(factor);
+        let own = |group: &RunGroup| {
+            let levels = group.levels.clone().into_iter().filter(|(factor, _)| differs(factor));
+            self.words(&levels.collect())
+        };
+        let is_shared = |factor: &str| !differs(factor) && !self.common.contains_key(factor);
+        PairNames {
+            contrast: format!("{} → {}", own(baseline), own(candidate)),
+            shared: baseline.levels.clone().into_iter().filter(|(factor, _)| is_shared(factor)).collect(),
+        }
+    }
+
+    /// The rows whose groups have runs, by contrast in order of first occurrence. A reason is given once.
+    fn contrasts(&self, rows: &[Comparison], change: impl Fn(&Comparison) -> ChangeView) -> Vec<ContrastView> {
+        let mut contrasts: Vec<(String, Vec<Factors>, Vec<ChangeView>)> = Vec::new();
+        let mut given = BTreeSet::new();
+        for row in rows.iter().filter(|row| !lacks_runs(row)) {
+            let PairNames { contrast, shared } = self.pair(row);
+            let mut change = change(row);
+            change.reason = change.reason.filter(|reason| row.undecided.is_none() || given.insert(reason.clone()));
+            match contrasts.iter_mut().find(|(other, ..)| *other == contrast) {
+                Some((_, levels, changes)) => {
+                    levels.push(shared);
+                    changes.push(change);
+                }
+                None => contrasts.push((contrast, vec![shared], vec![change])),
+            }
+        }
+        let is_single = are_of_one_quantity(rows);
+        let view = |(contrast, levels, mut rows): (String, Vec<Factors>, Vec<ChangeView>)| {
+            let common = common_levels(&levels.iter().collect::<Vec<_>>());
+            rows.iter_mut().zip(levels).for_each(|(row, levels)| self.label(row, levels, &common, is_single));
+            let title = if common.is_empty() { contrast } else { format!("{contrast}, {}", self.words(&common)) };
+            ContrastView { title, rows }
+        };
+        contrasts.into_iter().map(view).collect()
+    }
+
+    /// Labels `row` with those `levels` of its groups that are not `common` in its contrast. The heading names a single
+    /// statistic.
+    fn label(&self, row: &mut ChangeView, levels: Factors, common: &Factors, is_single: bool) {
+        let own = levels.iter().filter(|(factor, _)| !common.contains_key(*factor));
+        let mut label: Vec<String> = own.map(|(factor, level)| self.word(factor, level)).collect();
+        if label.is_empty() || !is_single {
+            label.append(&mut row.label);
+        }
+        row.label = label;
+    }
+
+    /// The factors in which pairs of `rows` differ: `interval, load and via`.
+    fn factors(&self, rows: &[Comparison]) -> Option<String> {
+        if !self.by_factors {
+            return self.groups.factor.clone();
+        }
+        let levels = |index: usize| &self.groups.groups[index].levels;
+        let of_row = |row: &Comparison| {
+            let [baseline, candidate] = [row.baseline, row.candidate].map(levels);
+            baseline.keys().filter(|factor| baseline.get(*factor) != candidate.get(*factor)).collect::<Vec<_>>()
+        };
+        let factors: BTreeSet<&String> = rows.iter().flat_map(of_row).collect();
+        let mut factors: Vec<&str> = factors.into_iter().map(String::as_str).collect();
+        let last = factors.pop()?;
+        Some(if factors.is_empty() { last.into() } else { format!("{} and {last}", factors.join(", ")) })
+    }
+
+    /// The levels of `group` that distinguish it, without that of the load `name`.
+    fn beside_load(&self, group: &RunGroup, name: &str) -> String {
+        if !self.by_factors {
+            return group.name.clone();
+        }
+        let levels = group.levels.clone().into_iter();
+        let is_own = |(factor, level): &(String, String)| level != name && !self.common.contains_key(factor);
+        self.words(&levels.filter(is_own).collect())
+    }
+}
+
+/// Whether a group of `row` has no run that can be judged.
+fn lacks_runs(row: &Comparison) -> bool {
+    matches!(row.undecided, Some(UndecidedReason::NoRun { .. }))
+}
+
+fn are_of_one_quantity(rows: &[Comparison]) -> bool {
+    rows.windows(2).all(|pair| pair[0].quantity == pair[1].quantity)
 }
 
 impl ChangeView {
@@ -114,15 +239,22 @@ impl ChangeView {
             false => row.quantity.label(),
         };
         ChangeView {
-            label,
+            label: vec![label],
             baseline: figure(row.centres.map(|centres| centres.0)),
             candidate: figure(row.centres.map(|centres| centres.1)),
             change: words::change(row),
             verdict: if judged { row.verdict.word().into() } else { String::new() },
             p: if judged { words::p_value(row.deciding_p_value()) } else { String::new() },
             reason: words::reason(row).filter(|_| judged),
+            runs_needed: words::runs_needed(row).filter(|_| judged),
             explanation: (explain && judged).then(|| explanation(row)),
         }
+    }
+
+    /// Why the verdict is undecided, and what would decide it.
+    pub(super) fn remark(&self) -> Option<String> {
+        let parts: Vec<&str> = self.reason.iter().chain(&self.runs_needed).map(String::as_str).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
 
@@ -134,17 +266,22 @@ fn several_metrics(rows: &[Comparison]) -> bool {
 }
 
 /// Formats as `round trip delay by load: 10 runs × 3 blocks each, interleaved, 95 % intervals`.
-fn heading(comparisons: &Comparisons) -> String {
+fn heading(comparisons: &Comparisons, names: &GroupNames<'_>) -> String {
     let asked = comparisons.rows.iter().filter(|row| !row.added);
     let mut titles: Vec<_> = asked.map(|row| row.quantity.metric_title()).collect();
     titles.dedup();
     let title = if titles.windows(2).all(|pair| pair[0] == pair[1]) { titles.first().copied() } else { None };
-    let what = title.unwrap_or("several metrics");
-    let by = comparisons.groups.factor.as_ref().map(|factor| format!(" by {factor}")).unwrap_or_default();
+    let what = title.unwrap_or(if comparisons.rows.is_empty() { "nothing to compare" } else { "several metrics" });
+    let statistic = comparisons
+        .rows
+        .first()
+        .filter(|row| names.by_factors && are_of_one_quantity(&comparisons.rows) && !row.quantity.is_share());
+    let statistic = statistic.map(|row| format!(", {},", row.quantity.label())).unwrap_or_default();
+    let by = names.factors(&comparisons.rows).map(|factors| format!(" by {factors}")).unwrap_or_default();
     let interleaved = comparisons.is_interleaved();
     let design = design(comparisons, interleaved);
     let turns = if interleaved { ", interleaved" } else { "" };
-    format!("{what}{by}: {design}{turns}, {} intervals", words::confidence(comparisons.options.confidence))
+    format!("{what}{statistic}{by}: {design}{turns}, {} intervals", words::confidence(comparisons.options.confidence))
 }
 
 /// Formats as `10 runs × 3 blocks each` for a balanced design, else with the counts common to all groups.
@@ -175,8 +312,11 @@ fn design(comparisons: &Comparisons, interleaved: bool) -> String {
     }
 }
 
-fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<String> {
-    let mut notes: Vec<String> = reached_loads(comparisons).into_iter().collect();
+fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, showing: ComparisonShowing) -> Vec<String> {
+    let not_possible = comparisons.caveats.iter().find(|caveat| caveat.code == NOT_POSSIBLE);
+    let mut notes: Vec<String> = not_possible.map(|caveat| caveat.message.clone()).into_iter().collect();
+    notes.extend(groups_without_runs(comparisons));
+    notes.extend(reached_loads(comparisons, names));
     let tested = |row: &&Comparison| row.p_value.is_some();
     if !comparisons.rows.iter().any(|row| tested(&row)) {
         return notes;
@@ -206,18 +346,28 @@ fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<Strin
     notes
 }
 
+/// Names the groups whose comparisons have no row.
+fn groups_without_runs(comparisons: &Comparisons) -> Option<String> {
+    let mut lacking = comparisons.rows.iter().filter(|row| lacks_runs(row)).peekable();
+    lacking.peek()?;
+    let names: Vec<_> = comparisons.groups.words_without_runs().iter().map(|name| format!("`{name}`")).collect();
+    Some(format!("no row, since no run of it can be judged: {}", names.join(", ")))
+}
+
 /// Formats `loads reached: cpu=80% 63.8 % in cpu; …`: the mean over the runs of each group, where loads have figures.
-fn reached_loads(comparisons: &Comparisons) -> Option<String> {
+fn reached_loads(comparisons: &Comparisons, names: &GroupNames<'_>) -> Option<String> {
     let mut reached = Vec::new();
     for group in &comparisons.groups.groups {
         let loads = || group.runs.iter().flat_map(|run| &run.loads);
-        let names: BTreeSet<&str> = loads().map(|load| load.load.as_str()).collect();
-        for name in names {
+        let own_names: BTreeSet<&str> = loads().map(|load| load.load.as_str()).collect();
+        for name in own_names {
             let own = || loads().filter(|load| load.load == name);
             let figures: Vec<f64> = own().filter_map(|load| load.achieved).collect();
             if let (Some(first), false) = (own().next(), figures.is_empty()) {
                 let mean = figures.iter().sum::<f64>() / figures.len() as f64;
-                reached.push(format!("`{name}` {} in {}", human::load_figure(&first.unit, mean), group.name));
+                let place = Some(names.beside_load(group, name)).filter(|words| !words.is_empty());
+                let place = place.map(|words| format!(" in {words}")).unwrap_or_default();
+                reached.push(format!("`{name}` {}{place}", human::load_figure(&first.unit, mean)));
             }
         }
     }

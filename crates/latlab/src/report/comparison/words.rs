@@ -171,14 +171,18 @@ fn fresh(row: &Comparison, further: u32) -> String {
     format!("a new experiment with {} runs of each would probably decide", human::grouped(count))
 }
 
-/// Formats why a row is undecided and how to decide it, or what the verdict of infinite figures rests on; `None` if
-/// nothing needs to be said.
+/// Formats the runs that would decide an undecided row, if their number is known.
+pub(super) fn runs_needed(row: &Comparison) -> Option<String> {
+    row.undecided.and_then(|why| why.runs_needed()).map(|further| fresh(row, further))
+}
+
+/// Formats why a row is undecided, or what the verdict of infinite figures rests on; `None` if nothing needs to be said.
 pub(super) fn reason(row: &Comparison) -> Option<String> {
     let infinite = match row.method {
         ComparisonMethod::Separated | ComparisonMethod::Placements => Some(without_answers(row)),
         _ => None,
     };
-    match (infinite, row.undecided.map(|undecided| undecided_because(row, undecided))) {
+    match (infinite, row.undecided.and_then(|undecided| undecided_because(row, undecided))) {
         (Some(infinite), Some(why)) => Some(format!("{infinite}; {why}")),
         (infinite, why) => infinite.or(why),
     }
@@ -197,12 +201,13 @@ fn without_answers(row: &Comparison) -> String {
     )
 }
 
-fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
-    match undecided {
+/// `None` if runs vary too much, and the number of those that would decide says enough.
+fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> Option<String> {
+    let words = match undecided {
         UndecidedReason::Unsure { .. } if row.method == ComparisonMethod::Placements => {
             "runs of neither group are above those of the other often enough".into()
         }
-        UndecidedReason::Unsure { runs_needed: Some(count) } => fresh(row, count),
+        UndecidedReason::Unsure { runs_needed: Some(_) } => return None,
         UndecidedReason::Unsure { .. } if row.evidence.losses_widen => {
             "the interval also counts each lost probe as its time-out; see `loss_ratio`".into()
         }
@@ -216,9 +221,8 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
         UndecidedReason::Unsure { runs_needed: None } => {
             "neither a difference nor equivalence is proven; the number of runs that would decide is unknown".into()
         }
-        UndecidedReason::Corrected { comparisons, runs_needed } => {
-            let rest = runs_needed.map(|count| format!("; {}", fresh(row, count))).unwrap_or_default();
-            format!("significant alone, but not after correcting for {comparisons} comparisons{rest}")
+        UndecidedReason::Corrected { comparisons, .. } => {
+            format!("significant alone, but not after correcting for {comparisons} comparisons")
         }
         UndecidedReason::Losses => {
             "holds for the answered probes, but not if each lost one counts as its time-out; see `loss_ratio`".into()
@@ -230,14 +234,13 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
         UndecidedReason::SingleRuns => {
             "one run against one run: what differs between runs anyway is unknown; measure several of each".into()
         }
-        UndecidedReason::TooFewRuns { runs_needed } => {
+        UndecidedReason::TooFewRuns { .. } => {
             let (baseline, candidate) = row.evidence.runs;
-            let rest = runs_needed.map(|count| format!("; {}", fresh(row, count))).unwrap_or_default();
             let counted = match row.evidence.of_means {
                 true => format!("{candidate} {}", if candidate == 1 { "file" } else { "files" }),
                 false => runs(candidate),
             };
-            format!("{baseline} against {counted} can never decide{rest}")
+            format!("{baseline} against {counted} can never decide")
         }
         UndecidedReason::TooFewBoots { boots, needed } => {
             let noun = if boots == 1 { "boot" } else { "boots" };
@@ -259,7 +262,8 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> String {
         UndecidedReason::Overflow => "the figures are too large to be added; scale them down".into(),
         UndecidedReason::Infinite => "infinite in every run of both groups; see `loss_ratio`".into(),
         UndecidedReason::NoFigure { runs: count } => format!("{} had nothing to compute it from", runs(count)),
-    }
+    };
+    Some(words)
 }
 
 #[cfg(test)]

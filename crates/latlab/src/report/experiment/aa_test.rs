@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::analysis::experiment::{AaTest, Drift};
-use crate::report::text::{Style, wrap};
+use crate::report::text::{Style, width, wrap};
 use crate::stats::{Share, Slope};
 use crate::units::human::{percent, signed};
 
@@ -13,18 +13,18 @@ const SHORT_HOURS: f64 = 0.2;
 
 /// Renders the A/A test as text.
 pub(super) fn text(view: &AaTest, style: Style) -> String {
-    let mut lines = vec![
-        style.strong(&format!(
-            "the same condition under two names, {} runs: every difference found is false",
-            view.runs
-        )),
-        share("permutation test, runs in blocks", &view.found, "of blocks and statistics"),
-        share("Student's t, probes of two runs", &view.by_student, "of pairs of runs"),
-        share("Mann-Whitney, probes of two runs", &view.by_ranks, "of pairs of runs"),
-    ];
+    let heading = format!("the same condition under two names, {} runs: every difference found is false", view.runs);
+    let mut lines: Vec<String> = wrap(&heading, style.width).iter().map(|line| style.strong(line)).collect();
+    for (label, found, of) in [
+        ("permutation test, runs in blocks", &view.found, "of blocks and statistics"),
+        ("Student's t, probes of two runs", &view.by_student, "of pairs of runs"),
+        ("Mann-Whitney, probes of two runs", &view.by_ranks, "of pairs of runs"),
+    ] {
+        lines.extend(labelled(label, &share(found, of), style));
+    }
     let (unit, hours) = if view.hours < SHORT_HOURS { ("minute", 1.0 / 60.0) } else { ("hour", 1.0) };
     for Drift { statistic, slope } in &view.drift {
-        lines.push(format!("{:<INDENT$}{}", format!("drift of {statistic} per {unit}"), drift(slope.as_ref(), hours)));
+        lines.extend(labelled(&format!("drift of {statistic} per {unit}"), &drift(slope.as_ref(), hours), style));
     }
     lines.extend(wrap(lesson(view), style.width).iter().map(|line| style.quiet(line)));
     lines.join("\n") + "\n"
@@ -56,11 +56,20 @@ pub(super) fn document(view: &AaTest) -> Value {
     })
 }
 
-fn share(label: &str, share: &Share, of: &str) -> String {
-    let Some(value) = share.value else { return format!("{label:<INDENT$}nothing to compare") };
+/// Label and text in one line, or the text below the label if the line would be too long.
+fn labelled(label: &str, text: &str, style: Style) -> Vec<String> {
+    if INDENT + width(text) <= style.width {
+        return vec![format!("{label:<INDENT$}{text}")];
+    }
+    let below = wrap(text, style.width.saturating_sub(2).max(1));
+    std::iter::once(label.to_owned()).chain(below.iter().map(|line| format!("  {line}"))).collect()
+}
+
+fn share(share: &Share, of: &str) -> String {
+    let Some(value) = share.value else { return "nothing to compare".into() };
     let end = |end: Option<f64>| end.map(percent).unwrap_or_default();
     let interval = share.interval.map(|interval| format!(" [{}, {}]", end(interval.low), end(interval.high)));
-    format!("{label:<INDENT$}{}{} {of}, {} of {}", percent(value), interval.unwrap_or_default(), share.hits, share.n)
+    format!("{}{} {of}, {} of {}", percent(value), interval.unwrap_or_default(), share.hits, share.n)
 }
 
 fn drift(slope: Option<&Slope>, hours: f64) -> String {

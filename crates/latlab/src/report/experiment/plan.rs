@@ -4,9 +4,12 @@
 use std::path::Path;
 
 use super::published::publication;
+use crate::analysis::comparison::impossible_words;
 use crate::analysis::experiment::{ExperimentCost, Rehearsal, ShortRuns, experiment_cost, rehearsal, short_runs};
 use crate::facts::ExcludedCondition;
-use crate::plan::{BetweenBlocks, Design, Experiment, RunOrder, RunsRule, condition_words};
+use crate::plan::{
+    BetweenBlocks, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, common_levels, condition_words,
+};
 use crate::recipe::{Published, Recipe};
 use crate::report::heading::planned_heading;
 use crate::report::text::{Style, width, wrap};
@@ -36,21 +39,21 @@ const CONDITIONS_SHOWN: usize = 24;
 const RUNS_SHOWN: usize = 66;
 const BLOCKS_SHOWN: u32 = 12;
 const INDENT: usize = 13;
+/// Columns of the number of a condition.
+const NUMBER: usize = 4;
 
 /// The plan as text.
 pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
     let Experiment { name, conditions, design, .. } = plan.experiment;
     let runs = || conditions.iter().flat_map(|condition| &condition.plan.runs);
-    let mut lines = vec![format!("{} · {}", style.strong(name), planned_heading(runs()))];
-    for (number, condition) in conditions.iter().enumerate().take(CONDITIONS_SHOWN) {
-        let label = if number == 0 { "conditions" } else { "" };
-        lines.push(format!("{label:<INDENT$}{:>2}  {}", number + 1, condition_words(&condition.factors)));
+    let mut lines = wrap(&format!("{name} · {}", planned_heading(runs())), style.width);
+    if let Some(first) = lines.first_mut() {
+        *first = first.replacen(name, &style.strong(name), 1);
     }
-    if conditions.len() > CONDITIONS_SHOWN {
-        lines.push(format!("{:<INDENT$}    and {} more", "", conditions.len() - CONDITIONS_SHOWN));
-    }
-    for ExcludedCondition { factors, reason } in plan.impossible {
-        push(&mut lines, "left out", &format!("{}: {reason}", condition_words(factors)), style);
+    lines.extend(condition_lines(conditions, style));
+    let possible: Vec<&Factors> = conditions.iter().map(|condition| &condition.factors).collect();
+    if let Some(words) = impossible_words(plan.impossible, &possible) {
+        push(&mut lines, "left out", &words, style);
     }
     push(&mut lines, "runs", &runs_line(plan), style);
     if let Some(rehearsal) = rehearsal(plan.experiment) {
@@ -74,8 +77,35 @@ pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
     lines.join("\n") + "\n"
 }
 
+/// The conditions, numbered, each by what distinguishes it, and below them what all have in common.
+fn condition_lines(conditions: &[ExperimentCondition], style: Style) -> Vec<String> {
+    let all: Vec<&Factors> = conditions.iter().map(|condition| &condition.factors).collect();
+    let mut common = common_levels(&all);
+    if conditions.len() == 1 {
+        common.clear();
+    }
+    let mut lines = Vec::new();
+    for (number, condition) in conditions.iter().enumerate().take(CONDITIONS_SHOWN) {
+        let label = if number == 0 { "conditions" } else { "" };
+        let own = condition.factors.clone().into_iter().filter(|(factor, _)| !common.contains_key(factor));
+        let words = wrap(&condition_words(&own.collect()), style.width.saturating_sub(INDENT + NUMBER).max(1));
+        for (line, words) in words.iter().enumerate() {
+            let number = if line == 0 { (number + 1).to_string() } else { String::new() };
+            let label = if line == 0 { label } else { "" };
+            lines.push(format!("{label:<INDENT$}{number:>2}  {words}"));
+        }
+    }
+    if conditions.len() > CONDITIONS_SHOWN {
+        lines.push(format!("{:<INDENT$}    and {} more", "", conditions.len() - CONDITIONS_SHOWN));
+    }
+    if !common.is_empty() {
+        push(&mut lines, "", &format!("all with {}", condition_words(&common)), style);
+    }
+    lines
+}
+
 fn push(lines: &mut Vec<String>, label: &str, text: &str, style: Style) {
-    for (number, line) in wrap(text, style.width - INDENT).into_iter().enumerate() {
+    for (number, line) in wrap(text, style.width.saturating_sub(INDENT).max(1)).into_iter().enumerate() {
         lines.push(format!("{:<INDENT$}{line}", if number == 0 { label } else { "" }));
     }
 }
@@ -162,11 +192,13 @@ pub(in crate::report) fn disk_size(bytes: f64) -> String {
 /// A list of `recipes`.
 pub fn recipe_list(recipes: &[&Recipe], style: Style) -> String {
     let widest = recipes.iter().map(|recipe| width(recipe.name)).max().unwrap_or_default();
-    let line = |recipe: &&Recipe| {
+    let lines = |recipe: &&Recipe| {
         let gap = " ".repeat(widest - width(recipe.name) + 2);
-        format!("{}{gap}{}\n", style.strong(recipe.name), recipe.title)
+        let title =
+            wrap(recipe.title, style.width.saturating_sub(widest + 2).max(1)).join(&format!("\n{:1$}", "", widest + 2));
+        format!("{}{gap}{title}\n", style.strong(recipe.name))
     };
-    recipes.iter().map(line).collect()
+    recipes.iter().map(lines).collect()
 }
 
 /// `recipe` as the `file` of an experiment; all but the file is in comments.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::analysis::experiment::{ColumnFigure, MeasuredRow, PublishedResults};
+use crate::analysis::experiment::{ColumnFigure, IMPOSSIBLE, MeasuredRow, PublishedResults};
 use crate::recipe::{FiguresOf, Published, PublishedRow};
 use crate::report::quantiles::{Cells, ShownQuantile, legend};
 use crate::report::remarks::past_the_stack;
@@ -28,66 +28,192 @@ pub(super) fn publication(published: &Published, style: Style) -> String {
 }
 
 fn table<'a>(published: &Published, measured: impl Fn(usize) -> Measured<'a>, style: Style) -> String {
-    let decimals = published.decimals;
-    let rows = || published.rows.iter().enumerate().map(|(place, row)| (row, measured(place)));
-    let known = rows().flat_map(|(row, measured)| figures(row, measured, decimals));
-    let wholes = rows().filter_map(|(_, measured)| {
-        published.whole.and(measured)?.as_ref().ok().map(|measured| whole_figures(measured, decimals))
+    let rows = published.rows.iter().enumerate().map(|(place, row)| ShownRow { row, measured: measured(place) });
+    let rows: Vec<ShownRow> = rows.collect();
+    let columns = Columns::of(published, &rows, style);
+    let mut text = columns.heading(published.heading, published.unit);
+    let mut reasons = Reasons::default();
+    for shown in &rows {
+        match shown.measured {
+            Some(Err(reason)) if shown.row.published.is_empty() && shown.row.recomputed.is_empty() => {
+                reasons.leave_out(shown.row, reason);
+            }
+            _ => text.extend(row_lines(shown, published, &columns, &mut reasons)),
+        }
+    }
+    text.extend(reasons.lines().iter().flat_map(|line| wrap(line, style.width)).map(|line| style.quiet(&line)));
+    let all_bounds = rows.iter().filter_map(|shown| Some(bounds(shown.figures()?, published.decimals)));
+    text.extend(legend(all_bounds.flatten().collect::<Vec<_>>().iter()).map(|line| style.quiet(&line)));
+    text.extend(published.whole.iter().flat_map(|whole| whole_lines(whole, published, &rows, &columns)));
+    text.join("\n") + "\n"
+}
+
+/// A row of the publication with what was measured of it.
+#[derive(Clone, Copy)]
+struct ShownRow<'a> {
+    row: &'a PublishedRow,
+    measured: Measured<'a>,
+}
+
+impl<'a> ShownRow<'a> {
+    fn figures(&self) -> Option<&'a MeasuredRow> {
+        self.measured?.as_ref().ok()
+    }
+}
+
+/// The lines of one row of the publication.
+fn row_lines<'a>(
+    shown: &ShownRow<'a>,
+    published: &Published,
+    columns: &Columns,
+    reasons: &mut Reasons<'a>,
+) -> Vec<String> {
+    let (ShownRow { row, measured }, style) = (*shown, columns.style);
+    let mut text = vec![style.strong(row.label)];
+    let mut cells = figures(row, measured, published.decimals).into_iter();
+    let mut push = |label: &str| text.extend(cells.next().into_iter().flat_map(|cells| columns.lines(label, &cells)));
+    let [first, second] = published.sources;
+    if !row.published.is_empty() {
+        push(first);
+    }
+    if !row.recomputed.is_empty() {
+        push(second);
+    }
+    match measured {
+        None => {}
+        Some(Err(reason)) => text.extend(wrapped("here", &reasons.short(reason), style)),
+        Some(Ok(measured)) => {
+            push("here");
+            let bounds = bounds(measured, published.decimals);
+            if bounds.iter().any(|bound| !bound.is_empty()) {
+                text.extend(columns.lines("", &bounds).iter().map(|line| style.quiet(line)));
+            }
+            let ways = measured.xdp.iter().filter_map(past_the_stack);
+            let remarks = std::iter::once(basis(measured, published)).chain(ways);
+            text.extend(remarks.flat_map(|remark| wrapped("", &remark, style)).map(|line| style.quiet(&line)));
+        }
+    }
+    text
+}
+
+/// The measured figures of a publication of halves, doubled, as a table with the heading `whole`.
+fn whole_lines(whole: &str, published: &Published, rows: &[ShownRow<'_>], columns: &Columns) -> Vec<String> {
+    let doubled = rows.iter().filter_map(|shown| Some((shown.row, shown.figures()?)));
+    let lines = doubled.flat_map(|(row, measured)| {
+        let figures = columns.lines("here", &whole_figures(measured, published.decimals));
+        std::iter::once(columns.style.strong(row.label)).chain(figures)
     });
-    let lines: Vec<Vec<String>> = known.chain(wholes).collect();
-    let of_bounds =
-        |(_, measured): (&PublishedRow, Measured<'a>)| measured?.as_ref().ok().map(|one| bounds(one, decimals));
-    let all_bounds: Vec<Vec<String>> = rows().filter_map(of_bounds).collect();
-    let is_tested = published.rows.iter().any(|row| row.against_first.is_some());
-    let headings = published.columns.iter().map(|column| column.heading());
-    let headings: Vec<String> = headings.chain(is_tested.then(|| AGAINST.into())).collect();
-    let widest = |column: usize| {
-        let cells = lines.iter().chain(&all_bounds).filter_map(|line| line.get(column)).map(|cell| body_width(cell));
-        cells.chain([width(&headings[column])]).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..headings.len()).map(widest).collect();
-    let line = |label: &str, cells: &[String]| {
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() { lines } else { [vec![String::new()], columns.heading(whole, published.unit), lines].concat() }
+}
+
+/// Why rows have no measured figures.
+#[derive(Default)]
+struct Reasons<'a> {
+    /// Why something is not possible here: numbered from 1.
+    numbered: Vec<&'a str>,
+    /// Rows without any figure: their labels by reason.
+    left_out: Vec<LeftOut<'a>>,
+}
+
+/// Rows without any figure for one reason.
+struct LeftOut<'a> {
+    reason: &'a str,
+    labels: Vec<&'a str>,
+}
+
+impl<'a> Reasons<'a> {
+    /// The reason in a few words; one that explains more is numbered.
+    fn short(&mut self, reason: &'a str) -> String {
+        let Some(cause) = reason.strip_prefix(IMPOSSIBLE) else { return reason.to_owned() };
+        let index = self.numbered.iter().position(|known| *known == cause).unwrap_or_else(|| {
+            self.numbered.push(cause);
+            self.numbered.len() - 1
+        });
+        format!("not possible here ({})", index + 1)
+    }
+
+    fn leave_out(&mut self, row: &'a PublishedRow, reason: &'a str) {
+        match self.left_out.iter_mut().find(|known| known.reason == reason) {
+            Some(known) => known.labels.push(row.label),
+            None => self.left_out.push(LeftOut { reason, labels: vec![row.label] }),
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let numbered = self.numbered.iter().zip(1..).map(|(reason, number)| format!("({number}) {reason}"));
+        let left_out =
+            self.left_out.iter().map(|LeftOut { reason, labels }| format!("{reason}: {}", labels.join("; ")));
+        numbered.chain(left_out).collect()
+    }
+}
+
+/// The columns of a publication.
+struct Columns {
+    headings: Vec<String>,
+    widths: Vec<usize>,
+    style: Style,
+}
+
+impl Columns {
+    fn of(published: &Published, rows: &[ShownRow<'_>], style: Style) -> Columns {
+        let decimals = published.decimals;
+        let measured = || rows.iter().filter_map(ShownRow::figures);
+        let mut lines: Vec<Vec<String>> =
+            rows.iter().flat_map(|shown| figures(shown.row, shown.measured, decimals)).collect();
+        lines.extend(measured().map(|row| bounds(row, decimals)));
+        lines.extend(measured().filter(|_| published.whole.is_some()).map(|row| whole_figures(row, decimals)));
+        let is_tested = published.rows.iter().any(|row| row.against_first.is_some());
+        let headings = published.columns.iter().map(|column| column.heading());
+        let headings: Vec<String> = headings.chain(is_tested.then(|| AGAINST.into())).collect();
+        let widest = |column: usize| {
+            let cells = lines.iter().filter_map(|line| line.get(column)).map(|cell| body_width(cell));
+            cells.chain([width(&headings[column])]).max().unwrap_or_default()
+        };
+        let widths = (0..headings.len()).map(widest).collect();
+        Columns { headings, widths, style }
+    }
+
+    /// Whether a line has space for all columns.
+    fn fit(&self) -> bool {
+        LABEL + self.widths.iter().map(|column| GAP + column).sum::<usize>() <= self.style.width
+    }
+
+    /// What the figures are, and the headings of the columns if these fit.
+    fn heading(&self, title: &str, unit: &str) -> Vec<String> {
+        let mut lines = vec![format!("{}, {unit}", self.style.strong(title))];
+        lines.extend(self.fit().then(|| self.line("", &self.headings)));
+        lines
+    }
+
+    fn line(&self, label: &str, cells: &[String]) -> String {
         let mut text = format!("{label:<LABEL$}");
         let mut end = LABEL;
-        for (cell, column) in cells.iter().zip(&widths) {
+        for (cell, column) in cells.iter().zip(&self.widths) {
             end += GAP + column;
             text.push_str(&" ".repeat((end - body_width(cell)).saturating_sub(width(&text))));
             text.push_str(cell);
         }
         text.trim_end().to_owned()
-    };
-    let mut text = vec![format!("{}, {}", style.strong(published.heading), published.unit), line("", &headings)];
-    for (row, measured) in rows() {
-        text.push(style.strong(row.label));
-        let mut cells = figures(row, measured, decimals).into_iter();
-        let mut push = |label: &str| text.extend(cells.next().map(|cells| line(label, &cells)));
-        let [first, second] = published.sources.map(|source| format!("  {source}"));
-        if !row.published.is_empty() {
-            push(&first);
-        }
-        if !row.recomputed.is_empty() {
-            push(&second);
-        }
-        match measured {
-            None => {}
-            Some(Err(reason)) => text.extend(wrapped("here", reason, style)),
-            Some(Ok(measured)) => {
-                push("  here");
-                let bounds = bounds(measured, decimals);
-                if bounds.iter().any(|bound| !bound.is_empty()) {
-                    text.push(style.quiet(&line("", &bounds)));
-                }
-                if let Some(whole) = published.whole {
-                    text.push(line(&format!("  {whole}"), &whole_figures(measured, decimals)));
-                }
-                text.push(style.quiet(&format!("  {:<12}  {}", "", basis(measured, published))));
-                let ways = measured.xdp.iter().filter_map(past_the_stack);
-                text.extend(ways.flat_map(|way| wrapped("", &way, style)).map(|line| style.quiet(&line)));
-            }
-        }
     }
-    text.extend(legend(all_bounds.iter().flatten()).map(|line| style.quiet(&line)));
-    text.join("\n") + "\n"
+
+    /// One line of cells, or several lines with the heading of each cell if the columns do not fit.
+    fn lines(&self, label: &str, cells: &[String]) -> Vec<String> {
+        if self.fit() {
+            return vec![self.line(&format!("  {label}"), cells)];
+        }
+        let mut lines = if label.is_empty() { Vec::new() } else { vec![format!("  {label}")] };
+        let named = self.headings.iter().zip(cells).filter(|(_, cell)| !cell.is_empty() && *cell != ABSENT);
+        let mut line = String::new();
+        for item in named.map(|(heading, cell)| format!("{heading} {cell}")) {
+            if !line.is_empty() && width(&line) + GAP + width(&item) > self.style.width {
+                lines.push(std::mem::take(&mut line));
+            }
+            line += &format!("{}{item}", " ".repeat(if line.is_empty() { 2 * GAP } else { GAP }));
+        }
+        lines.extend((!line.is_empty()).then_some(line));
+        lines
+    }
 }
 
 /// `median of 9 runs, 10,000 probes each, 3 lost in all`
@@ -287,7 +413,7 @@ mod tests {
             XdpEnds { sender: Some(at("a0", Some(1))), reflector: Some(XdpFacts { native: true, ..at("b0", None) }) };
         let xdp = [ends].into();
         let here = MeasuredRow { figures, against_first: None, runs: 9, singletons: 10_000, lost: 3, xdp };
-        let rows = vec![Ok(here.clone()), Err("no CPU to spare".into())];
+        let results = || vec![Ok(here.clone()), Err("not measured yet".into())];
         let expected = "\
 round trip without reflector dwell, halved, ms
                  mean      p99     max
@@ -302,10 +428,34 @@ no load
 CPU load
   published     1.821        –  14.723
   raw data      3.636    7.162  14.723
-  here          no CPU to spare
+  here          not measured yet
 ( ) too few effective observations beyond it · ≥ lower bound (95 %)
 ";
-        assert_eq!(text(&PublishedResults { published: &PI, rows }, Style::PLAIN), expected);
+        assert_eq!(text(&PublishedResults { published: &PI, rows: results() }, Style::PLAIN), expected);
+        let narrow = text(&PublishedResults { published: &PI, rows: results() }, Style { width: 34, ..Style::PLAIN });
+        let expected = "\
+round trip less dwell / 2, ms
+no load
+  published
+    mean 1.821  max 14.723
+  raw data
+    mean 3.636  p99 7.162
+    max 14.723
+  here
+    mean 0.021  p99 (0.150)
+    max lost
+    p99 ≥ 0.100
+";
+        assert!(narrow.starts_with(expected), "{narrow}");
+        static HALVES: Published = Published { whole: Some("round trip"), ..PI };
+        let halves = text(&PublishedResults { published: &HALVES, rows: results() }, Style::PLAIN);
+        let expected = "
+round trip, ms
+                 mean      p99     max
+no load
+  here          0.042   (0.300)   lost
+";
+        assert!(halves.ends_with(expected), "{halves}");
         let wakeups = Published { metric: Metric::WakeupLatency, ..PUBLICATION };
         for (runs, singletons, expected) in
             [(4, 1, "median of 4 runs, 1 wake-up each"), (1, 1_000, "1 run, 1,000 wake-ups each")]
@@ -321,6 +471,8 @@ CPU load
             row("v4, no checksum", &[Some(6137.8), Some(256.3195)], &[], None),
             row("v4, no offload", &[Some(3697.94), Some(256.3195)], &[], LOWER),
             row("v4", &[Some(6528.77), Some(256.3195)], &[], Some(MeanDifference::NotProven)),
+            row("v6", &[], &[], None),
+            row("v6, no offload", &[], &[], None),
         ];
         static MATRIX: Published = Published {
             heading: "delivered rate",
@@ -337,7 +489,9 @@ CPU load
             Ok(MeasuredRow { figures, against_first, runs: 30, singletons: 1_234_567, lost: 8, xdp: [].into() })
         };
         let lower = Some(MeanDifference::Proven { percent: -19.04, margin_percent: 0.22 });
-        let rows = vec![measured(21_000.0, None), measured(17_000.5, lower), Err("such is `lo` ".repeat(7))];
+        let not_yet = || Err("not measured yet".to_owned());
+        let reason = format!("{IMPOSSIBLE}{}", "such is `lo` ".repeat(7));
+        let rows = vec![measured(21_000.0, None), measured(17_000.5, lower), Err(reason), not_yet(), not_yet()];
         let expected = "\
 delivered rate, 10⁶ bit/s
                  median  stdev  ministat's test
@@ -351,8 +505,10 @@ v4, no offload
                 30 runs, at most 1,234,567 packets each, 8 lost in all
 v4
   published      6528.8  256.3      none proven
-  here          such is `lo` such is `lo` such is `lo` such is `lo` such is `lo`
-                such is `lo` such is `lo`
+  here          not possible here (1)
+(1) such is `lo` such is `lo` such is `lo` such is `lo` such is `lo` such is
+`lo` such is `lo`
+not measured yet: v6; v6, no offload
 ";
         assert_eq!(text(&PublishedResults { published: &MATRIX, rows }, Style::PLAIN), expected);
     }

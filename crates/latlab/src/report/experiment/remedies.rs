@@ -96,10 +96,14 @@ fn table(gains: &[RemedyGains], style: Style) -> Vec<String> {
         };
         (0..5).map(cell).collect::<String>().trim_end().to_owned()
     };
-    let mut lines = vec![style.quiet(&line(&head))];
+    let fits = 2 * widths.len() + widths.iter().sum::<usize>() <= style.width;
+    let below = |[statistic, asked, with, gain, verdict]: &[String; 5]| {
+        vec![format!("  {statistic}  {asked} → {with}"), format!("    gain {gain}"), format!("    {verdict}")]
+    };
+    let mut lines = if fits { vec![style.quiet(&line(&head))] } else { Vec::new() };
     for (one, rows) in gains.iter().zip(&rows) {
         lines.push(style.strong(&one.remedy));
-        lines.extend(rows.iter().map(line));
+        lines.extend(rows.iter().flat_map(|row| if fits { vec![line(row)] } else { below(row) }));
     }
     lines
 }

@@ -1,9 +1,13 @@
 //! The report of an experiment as text, as Markdown, and as `latlab.compare/1` (docs/schemas/compare-1.json).
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::{aa_test, published, single_condition, spread, timeout_slack};
+use crate::analysis::comparison::impossible_words;
 use crate::analysis::experiment::ExperimentReport;
+use crate::plan::Factors;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
 use crate::report::summary_view::caveat_views;
 use crate::report::text::{caveat_lines, wrap};
@@ -46,10 +50,22 @@ fn sections(report: &ExperimentReport, plot_width: usize, style: Style) -> impl 
         columns(report.timeout_slack.as_ref().map(|slack| timeout_slack::text(slack.as_ref(), style))),
         report.comparisons.as_ref().map(|comparisons| Section::Comparisons(view(comparisons))),
         columns(report.single_condition.as_ref().map(|rows| single_condition::text(rows, style))),
+        columns(impossible_lines(report, style)),
         columns(missing_lines(report, style)),
         columns(gate_lines(report, style)),
     ];
     sections.into_iter().flatten()
+}
+
+/// The conditions that cannot be measured here, which a comparison names itself.
+fn impossible_lines(report: &ExperimentReport, style: Style) -> Option<String> {
+    report.single_condition.as_ref()?;
+    let measured: BTreeSet<&Factors> = report.runs.iter().map(|run| &run.key.factors).collect();
+    let impossible = [report.dropped.as_slice(), &report.impossible].concat();
+    let possible: Vec<&Factors> =
+        measured.into_iter().filter(|own| impossible.iter().all(|other| other.factors != **own)).collect();
+    let words = impossible_words(&impossible, &possible)?;
+    Some(wrap(&format!("not possible here: {words}"), style.width).join("\n") + "\n")
 }
 
 /// The caveat of recordings that cannot be read, which a comparison has itself.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::analysis::experiment::ConditionRow;
 use crate::report::comparison::quantity_figure;
-use crate::report::text::{Style, width};
+use crate::report::text::{Style, width, wrap};
 use crate::units::human::{ABSENT, grouped};
 
 /// As text.
@@ -12,11 +12,16 @@ pub(super) fn text(rows: &[ConditionRow], style: Style) -> String {
     let heading = "one condition, compared with none: means over runs, 95 % intervals, for these blocks";
     let labels: Vec<String> = rows.iter().map(label).collect();
     let widest = labels.iter().map(|label| width(label)).max().unwrap_or_default();
-    let line = |(row, label): (&ConditionRow, &String)| {
-        format!(" {label}{}  {}", " ".repeat(widest - width(label)), words(row))
+    let fit = |row: &ConditionRow| widest + 3 + width(&words(row)) <= style.width;
+    let lines = |(row, label): (&ConditionRow, &String)| match fit(row) {
+        true => vec![format!(" {label}{}  {}", " ".repeat(widest - width(label)), words(row))],
+        false => {
+            let below = wrap(&words(row), style.width.saturating_sub(3).max(1));
+            std::iter::once(format!(" {label}")).chain(below.iter().map(|line| format!("   {line}"))).collect()
+        }
     };
-    let lines = rows.iter().zip(&labels).map(line);
-    std::iter::once(style.strong(heading)).chain(lines).collect::<Vec<_>>().join("\n") + "\n"
+    let heading = wrap(heading, style.width).into_iter().map(|line| style.strong(&line));
+    heading.chain(rows.iter().zip(&labels).flat_map(lines)).collect::<Vec<_>>().join("\n") + "\n"
 }
 
 fn label(row: &ConditionRow) -> String {

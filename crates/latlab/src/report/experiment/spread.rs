@@ -118,13 +118,20 @@ fn table(
     cells: impl Fn(&SpreadCell) -> Vec<String>,
 ) -> Vec<String> {
     let label = labels(view);
-    let line = |name: &str, cells: &[String]| {
-        let room = |heading: &String| width(heading).max(FIGURE);
-        let cells = cells.iter().zip(headings).map(|(cell, heading)| format!("{:GAP$}{cell:>1$}", "", room(heading)));
-        format!("{name:<label$}{}", cells.collect::<String>())
-    };
-    let mut lines = vec![style.quiet(&line("", headings))];
-    lines.extend(view.cells.iter().map(|cell| line(cell.label, &cells(cell))));
+    let room = |heading: &String| GAP + width(heading).max(FIGURE);
+    let widest = headings.iter().map(room).max().unwrap_or(1);
+    // Columns that do not fit stand in a further table.
+    let count = (style.width.saturating_sub(label) / widest).max(1);
+    let count = if label + headings.iter().map(room).sum::<usize>() <= style.width { headings.len() } else { count };
+    let mut lines = Vec::new();
+    for (part, headings) in headings.chunks(count).enumerate() {
+        let line = |name: &str, cells: &[String]| {
+            let cells = cells.iter().zip(headings).map(|(cell, heading)| format!("{cell:>0$}", room(heading)));
+            format!("{name:<label$}{}", cells.collect::<String>())
+        };
+        lines.push(style.quiet(&line("", headings)));
+        lines.extend(view.cells.iter().map(|cell| line(cell.label, &cells(cell)[part * count..])));
+    }
     lines
 }
 
@@ -146,7 +153,8 @@ fn blocks(view: &RunSpread, style: Style) -> Vec<String> {
     let shown = if numbers.len() > BLOCKS_SHOWN { &[] } else { &numbers[..] };
     let headings: Vec<String> =
         shown.iter().map(|number| format!("block {number}")).chain(["between blocks".into()]).collect();
-    let mut lines = vec![style.strong("median of each block, and the share of the variance that lies between blocks")];
+    let heading = wrap("median of each block, and the share of the variance that lies between blocks", style.width);
+    let mut lines: Vec<String> = heading.iter().map(|line| style.strong(line)).collect();
     lines.extend(table(view, &headings, style, |cell| {
         let median = |number: &u32| cell.blocks.iter().find(|one| one.block == *number).map(|one| one.median);
         let cells = shown.iter().map(|number| median(number).map_or(ABSENT.into(), |median| figure(median, view)));

@@ -10,7 +10,8 @@ use crate::units::human::{ABSENT, TimeUnit, percent, signed, significant, span};
 
 /// As text.
 pub(super) fn text(slack: Option<&TimeoutSlack>, style: Style) -> String {
-    let heading = style.strong("why longer sleeps wake later: medians of idle runs, by the call that sleeps");
+    let heading = wrap("why longer sleeps wake later: medians of idle runs, by the call that sleeps", style.width);
+    let heading = heading.iter().map(|line| style.strong(line)).collect();
     let lines = match slack {
         Some(slack) => answered(slack, style),
         None => {
@@ -19,7 +20,7 @@ pub(super) fn text(slack: Option<&TimeoutSlack>, style: Style) -> String {
             wrap(needed, style.width)
         }
     };
-    [vec![heading], lines].concat().join("\n") + "\n"
+    [heading, lines].concat().join("\n") + "\n"
 }
 
 fn answered(slack: &TimeoutSlack, style: Style) -> Vec<String> {
@@ -32,8 +33,13 @@ fn answered(slack: &TimeoutSlack, style: Style) -> Vec<String> {
         let cell = |column: usize| format!("{}{}", " ".repeat(2 + widths[column] - width(&row[column])), row[column]);
         (0..5).map(cell).collect::<String>()
     };
-    lines.push(style.quiet(&line(&head)));
-    lines.extend(rows.iter().map(line));
+    if 2 * widths.len() + widths.iter().sum::<usize>() <= style.width {
+        lines.push(style.quiet(&line(&head)));
+        lines.extend(rows.iter().map(line));
+    } else {
+        let parts = |row: &[String; 5]| (1..5).map(|column| format!("    {} {}", head[column], row[column])).collect();
+        lines.extend(rows.iter().flat_map(|row| [vec![format!("  {}", row[0])], parts(row)].concat()));
+    }
     lines.extend(wrap(&basis(slack), style.width));
     lines.extend(wrap(&answer(slack), style.width));
     lines

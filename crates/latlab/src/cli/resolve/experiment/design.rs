@@ -149,7 +149,7 @@ impl Field<'_, '_, '_> {
         let ["until", statistic, width @ ..] = words.as_slice() else {
             return Err(malformed(format!("`runs` cannot be `{text}`")));
         };
-        if !(*statistic == "mean" || is_quantile(statistic)) {
+        if !(*statistic == "mean" || human::parse_quantile(statistic).is_some()) {
             return Err(malformed(format!("the width of `{statistic}` is not available: use `mean` or a quantile")));
         }
         let width = width.concat();
@@ -163,14 +163,8 @@ impl Field<'_, '_, '_> {
     }
 }
 
-/// `p50`, `p99.9`.
-fn is_quantile(statistic: &str) -> bool {
-    let percent = statistic.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok());
-    percent.is_some_and(|percent| percent > 0.0 && percent < 100.0)
-}
-
 const COMPARE_KEYS: [&str; 4] = ["metric", "statistic", "baseline", "equivalence"];
-const STATISTIC_HINT: &str = "`mean`, a quantile such as `p50` or `p99.9`, or a ratio such as `loss_ratio`";
+const STATISTIC_HINT: &str = "`mean`, a quantile such as `p50` or `0.999`, or a ratio such as `loss_ratio`";
 
 /// The contrasts that `[[compare]]` names; without it the usual two of the kind.
 pub(super) fn contrasts(
@@ -230,7 +224,8 @@ fn metric(field: &Field<'_, '_, '_>, kind: Kind) -> Result<Metric, FileError> {
 }
 
 fn statistic(field: &Field<'_, '_, '_>) -> Result<String, FileError> {
-    let text = field.text()?.trim();
+    let typed = scalar(field.value.get_ref());
+    let text = typed.as_deref().map_or_else(|| field.text(), Ok)?.trim();
     match parse_estimand(None, text) {
         Ok(_) if text.split_whitespace().count() == 1 => Ok(text.into()),
         Ok(_) => Err(field.error(format!("`{text}` is not a statistic of a run"), STATISTIC_HINT)),
