@@ -17,8 +17,8 @@ use crate::plan::condition_words;
 use crate::platform::ownership::quoted;
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{Listing, ListingState, Store, start_in_name};
+use crate::report::family_of;
 use crate::report::list::{ListedExperiment, ListingView, StoreView, render_json, render_text};
-use crate::report::{Style, family_of};
 use crate::units::human::{grouped, shell_word};
 
 /// Lists what `spec` asks for, or removes it; a missing store is listed as empty.
@@ -44,16 +44,11 @@ pub(super) fn run(spec: &ListSpec, console: &Console) -> Result<Outcome, Failure
 }
 
 fn show(view: &StoreView, spec: &ListSpec, console: &Console) -> Result<(), Failure> {
-    let screen = console.data_screen();
-    let width = screen.columns.map_or(Style::PLAIN.width, |columns| usize::from(columns).max(NARROWEST));
     match spec.json {
         true => console.document(&render_json(view)),
-        false => console.data(&render_text(view, Style { colour: screen.colour, width })),
+        false => console.data(&render_text(view, console.data_style())),
     }
 }
-
-/// Width of the narrowest terminal that text is laid out for.
-const NARROWEST: usize = 40;
 
 /// After a dry run, says what was not done.
 fn say_how_to_remove(view: &StoreView, console: &Console) {

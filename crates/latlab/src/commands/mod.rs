@@ -28,9 +28,8 @@ use crate::diagnostics::Outcome;
 use crate::cli::args::Command;
 use crate::cli::resolve::{self, Environment};
 use crate::cli::{self, error};
-use crate::console::{Console, Screen, Verbosity};
+use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
-use crate::report::Style;
 
 /// Runs the command line `typed` and returns the exit code.
 pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {

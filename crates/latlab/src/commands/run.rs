@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::experiment_executor::ExperimentExecutor;
-use super::{Outcome, data_style, measure_and_report, message_style};
+use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE};
 use crate::analysis::{ExperimentGateResult, ValueGates, with_gates};
 use crate::cli::args::ReportFormat;
