@@ -315,7 +315,7 @@ fn statistic_named(text: &str, word: &str) -> Result<Statistic, EstimandError> {
         return Ok(statistic);
     }
     let (cause, hint) = if is_like_a_quantile(word) {
-        let form = "a quantile is written as `p99.9` or `0.999`, and lies between `p0` and `p100`, both excluded";
+        let form = "a quantile lies between `p0` and `p100`, both excluded, and is written as `p99.9` or `0.999`";
         let meant = with_decimal_point(word).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
         (format!("there is no quantile `{word}`"), format!("{meant}{form}"))
     } else if Metric::from_name(word).is_some() {

@@ -103,7 +103,7 @@ impl ExperimentReport {
         counted.into_iter().filter_map(line).chain((self.changes > 0).then_some(changed)).chain(missing).collect()
     }
 
-    /// The conditions of `runs`, as ` (A, B)`; empty if the experiment has no others.
+    /// The conditions of `runs`, as ` (of A, of B)`; empty if the experiment has no others.
     fn conditions_of(&self, runs: &[&RunState]) -> String {
         let all: BTreeSet<&Factors> = self.runs.iter().map(|run| &run.key.factors).collect();
         let own: BTreeSet<&Factors> = runs.iter().map(|run| &run.key.factors).collect();
@@ -111,7 +111,7 @@ impl ExperimentReport {
         if own.len() == all.len() {
             return String::new();
         }
-        let names: Vec<_> = conditions_in_words(&own, &all).iter().map(|name| format!("`{name}`")).collect();
+        let names: Vec<_> = conditions_in_words(&own, &all).iter().map(|name| format!("of `{name}`")).collect();
         format!(" ({})", names.join(", "))
     }
 

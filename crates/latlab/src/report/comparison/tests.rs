@@ -172,6 +172,15 @@ fn a_table_fits_the_terminal() {
             assert!(long.is_empty(), "{columns}: {long:#?}");
         }
     }
+    let mut view = ComparisonView::of(&comparisons[0], &[], ComparisonShowing::default());
+    for row in view.contrasts.iter_mut().flat_map(|contrast| &mut contrast.rows) {
+        row.label.push("wakeup_latency p99.9".into());
+    }
+    let is_nested = |columns: usize| {
+        let shown = text(&view, Style { width: columns, ..Style::PLAIN });
+        shown.contains("\n 100ms\n  wakeup_latency p99.9    162 µs     212 µs  +30.6 % [")
+    };
+    assert!((60..100).any(is_nested), "levels stand above their statistics where both do not fit");
     let view = ComparisonView::of(&comparisons[0], &[], ComparisonShowing::default());
     let shown = text(&view, Style { width: 40, ..Style::PLAIN });
     assert!(shown.contains("\n 100ms\n   162 µs → 212 µs\n   +30.6 % ["), "{shown}");

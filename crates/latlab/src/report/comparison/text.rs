@@ -17,7 +17,8 @@ pub fn render(view: &ComparisonView, style: Style) -> String {
     heading.extend(view.common.iter().flat_map(|common| wrap(common, style.width)));
     let mut sections: Vec<Vec<String>> = vec![heading, table(&view.contrasts, style)];
     if !view.shifts.is_empty() {
-        let mut lines = vec![style.strong("along the distribution (intervals, no verdicts)")];
+        let title = wrap("along the distribution (intervals, no verdicts)", style.width);
+        let mut lines: Vec<String> = title.iter().map(|line| style.strong(line)).collect();
         lines.extend(table(&view.shifts, style));
         sections.push(lines);
     }
@@ -32,7 +33,7 @@ pub fn render(view: &ComparisonView, style: Style) -> String {
 }
 
 /// How much of a row stands in one line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RowLayout {
     /// All of it.
     Whole,
@@ -53,13 +54,13 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(contrasts: &[ContrastView], labels: &[Vec<String>], available: usize) -> Columns {
+    fn of(contrasts: &[ContrastView], labels: &[Vec<RowLabel>], available: usize) -> Columns {
         let widest = |heading: &str, cell: fn(&ChangeView) -> &String| {
             let cells = contrasts.iter().flat_map(|contrast| &contrast.rows).map(|row| width(cell(row)));
             cells.chain([width(heading)]).max().unwrap_or(0)
         };
         let mut columns = Columns {
-            label: labels.iter().flatten().map(|label| width(label)).max().unwrap_or(0),
+            label: labels.iter().flatten().map(|label| width(&label.own)).max().unwrap_or(0),
             baseline: widest("baseline", |row| &row.baseline),
             candidate: widest("candidate", |row| &row.candidate),
             change: widest("change", |row| &row.change),
@@ -106,36 +107,60 @@ fn pad(text: &str, available: usize) -> String {
     " ".repeat(available.saturating_sub(width(text)))
 }
 
-/// The labels of a contrast in columns. A level is blank if it and those before it are the same as in the row above.
-fn labels(contrast: &ContrastView) -> Vec<String> {
+/// The label of a row.
+struct RowLabel {
+    /// Levels in a line of their own above the row.
+    above: Option<String>,
+    own: String,
+}
+
+/// The labels of a contrast. If they are `nested`, levels stand above the statistics of their pair, else beside them in
+/// columns: a level is blank if it and those before it are the same as in the row above.
+fn labels(contrast: &ContrastView, nested: bool) -> Vec<RowLabel> {
     let count = contrast.rows.iter().map(|row| row.label.len()).max().unwrap_or(0);
     let cell = |row: &ChangeView, column: usize| row.label.get(column).map_or(0, |cell| width(cell));
     let widths: Vec<usize> =
         (0..count).map(|column| contrast.rows.iter().map(|row| cell(row, column)).max().unwrap_or(0)).collect();
     let label = |(number, row): (usize, &ChangeView)| {
-        let above = number.checked_sub(1).map_or(&[][..], |above| &contrast.rows[above].label[..]);
-        let mut line = String::new();
-        for (column, (cell, available)) in row.label.iter().zip(&widths).enumerate() {
-            let is_repeated = column + 1 < row.label.len() && above.get(..=column) == Some(&row.label[..=column]);
-            let shown = if is_repeated { "" } else { cell };
-            line += &format!("{shown}{}{}", pad(shown, *available), " ".repeat(GAP));
+        let before = number.checked_sub(1).map_or(&[][..], |before| &contrast.rows[before].label[..]);
+        let is_repeated = |column: usize| before.get(..=column) == Some(&row.label[..=column]);
+        if let Some((own, levels)) = row.label.split_last().filter(|(_, levels)| nested && !levels.is_empty()) {
+            let above = (!is_repeated(levels.len() - 1)).then(|| format!(" {}", levels.join(", ")));
+            return RowLabel { above, own: format!(" {own}") };
         }
-        line.trim_end().to_owned()
+        let mut own = String::new();
+        for (column, (cell, available)) in row.label.iter().zip(&widths).enumerate() {
+            let shown = if column + 1 < row.label.len() && is_repeated(column) { "" } else { cell };
+            own += &format!("{shown}{}{}", pad(shown, *available), " ".repeat(GAP));
+        }
+        RowLabel { above: None, own: own.trim_end().to_owned() }
     };
     contrast.rows.iter().enumerate().map(label).collect()
 }
 
 /// Formats each contrast, with as much of a row in one line as the width allows.
 fn table(contrasts: &[ContrastView], style: Style) -> Vec<String> {
-    let labels: Vec<Vec<String>> = contrasts.iter().map(labels).collect();
-    let columns = Columns::of(contrasts, &labels, style.width);
+    let labelled = |nested: bool| {
+        let labels: Vec<Vec<RowLabel>> = contrasts.iter().map(|contrast| labels(contrast, nested)).collect();
+        let columns = Columns::of(contrasts, &labels, style.width);
+        (labels, columns)
+    };
+    let (mut labels, mut columns) = labelled(false);
+    if columns.layout != RowLayout::Whole {
+        let (nested, narrower) = labelled(true);
+        if narrower.layout < columns.layout {
+            (labels, columns) = (nested, narrower);
+        }
+    }
     let judged = contrasts.iter().flat_map(|contrast| &contrast.rows).any(|row| !row.verdict.is_empty());
     let headings = columns.headings(judged).filter(|_| !contrasts.is_empty());
     let mut lines: Vec<String> = headings.iter().map(|headings| style.quiet(headings)).collect();
     for (contrast, labels) in contrasts.iter().zip(&labels) {
         lines.extend(wrap(&contrast.title, style.width).iter().map(|line| style.strong(line)));
-        let rows = contrast.rows.iter().zip(labels);
-        lines.extend(rows.flat_map(|(row, label)| row_lines(row, label, &columns, style)));
+        for (row, label) in contrast.rows.iter().zip(labels) {
+            lines.extend(label.above.iter().cloned());
+            lines.extend(row_lines(row, &label.own, &columns, style));
+        }
     }
     lines
 }

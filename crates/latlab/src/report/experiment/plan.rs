@@ -294,7 +294,7 @@ mod tests {
         for line in [
             "udp under load · ping 127.0.0.1:9862 · udp ipv4 · 64 B · closed loop · 10 s\n",
             "conditions    1  load=none\n              2  load=cpu=80%\n",
-            "left out     load=net=1Mbit/s@peer: ",
+            "left out     `net=1Mbit/s@peer` (a load at the peer",
             "runs         2 runs per condition, 1 more to warm up; 3 blocks, a reboot between\n             them: 18 runs",
             " in all, 4 of them done\n",
             "order        the conditions in turn; 2 s to settle at each switch\n",

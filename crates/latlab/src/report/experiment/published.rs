@@ -12,6 +12,8 @@ use crate::units::human::{ABSENT, grouped};
 
 const LABEL: usize = 14;
 const GAP: usize = 2;
+/// In lines of fewer characters texts do not stand behind labels.
+const NARROW: usize = 60;
 const AGAINST: &str = "ministat's test";
 
 /// The measured figures of a row, or why there are none; `None` if only the publication is shown.
@@ -239,6 +241,11 @@ fn basis(measured: &MeasuredRow, published: &Published) -> String {
 
 /// A labelled text, wrapped.
 fn wrapped(label: &str, words: &str, style: Style) -> Vec<String> {
+    if style.width < NARROW {
+        let text = if label.is_empty() { words.to_owned() } else { format!("{label}: {words}") };
+        let lines = wrap(&text, style.width.saturating_sub(2 * GAP).max(1)).into_iter();
+        return lines.map(|line| format!("{:1$}{line}", "", 2 * GAP)).collect();
+    }
     let lines = wrap(words, style.width.saturating_sub(LABEL + GAP)).into_iter();
     let line = |(number, line): (usize, String)| {
         let label = if number == 0 { label } else { "" };

@@ -247,9 +247,12 @@ v4, no offload  o         █┤
 ";
         assert!(shown.starts_with(expected), "{shown}");
         for words in [
-            "q1    median        q3       IQR    beyond\n",
-            "v4, no offload      60.2      61.5      62.8       2.5    1 of 6\n",
-            "block 1   block 2  between blocks\n",
+            "q1    median        q3\n",
+            "v4, no offload      60.2      61.5      62.8\n",
+            "IQR    beyond\n",
+            "v4, no offload       2.5    1 of 6\n",
+            "block 1   block 2\n",
+            "between blocks\n",
             "v4                 110.0     130.0",
             "`--reboots` makes each",
         ] {

@@ -164,7 +164,7 @@ impl Field<'_, '_, '_> {
 }
 
 const COMPARE_KEYS: [&str; 4] = ["metric", "statistic", "baseline", "equivalence"];
-const STATISTIC_HINT: &str = "`mean`, a quantile such as `p50` or `0.999`, or a ratio such as `loss_ratio`";
+const STATISTIC_HINT: &str = "`mean`, a quantile such as `p99.9` or `0.999`, or a ratio such as `loss_ratio`";
 
 /// The contrasts that `[[compare]]` names; without it the usual two of the kind.
 pub(super) fn contrasts(
