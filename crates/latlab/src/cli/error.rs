@@ -91,7 +91,7 @@ fn missing(context: Context) -> Failure {
 /// A value for an option that takes none.
 fn unwanted_value(context: Context) -> Failure {
     let (option, value) = (context.option(), context.one(ContextKind::InvalidValue));
-    Failure::request(format!("`{option}` takes no value, and `{value}` was given")).hint(format!("write it `{option}`"))
+    Failure::request(format!("`{option}` takes no value, and `{value}` was given")).hint(format!("write `{option}`"))
 }
 
 fn later(what: &str, context: Context) -> Failure {
@@ -212,12 +212,8 @@ mod tests {
                 "`latlab ping`, `latlab wakeup`; `latlab stream",
             ),
             ("latlab ping --no-such-option", "there is no option `--no-such-option`", "`latlab ping --help` lists"),
-            (
-                "latlab wakeup --relative=yes",
-                "`--relative` takes no value, and `yes` was given",
-                "write it `--relative`",
-            ),
-            ("latlab stream --like iperf", "`--like` cannot be `iperf`", "write it `--like netperf-udp-stream`"),
+            ("latlab wakeup --relative=yes", "`--relative` takes no value, and `yes` was given", "write `--relative`"),
+            ("latlab stream --like iperf", "`--like` cannot be `iperf`", "write `--like netperf-udp-stream`"),
             ("latlab ping --gate-strict", "`--gate` is missing", "add `--gate <CONDITION>`, which"),
             (
                 "latlab summary --json",

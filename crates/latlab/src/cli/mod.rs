@@ -13,10 +13,12 @@ use args::Cli;
 
 /// The groups of options in their order on every help page and man page: what is done, where, under which conditions, what
 /// is judged, kept and printed.
-const HEADINGS: [&str; 27] = [
+const HEADINGS: [&str; 29] = [
     "Of a recipe",
     "How it goes on",
     "What is looked at",
+    "What is listed",
+    "What is removed",
     "Where it listens",
     "What it allows",
     "How long",

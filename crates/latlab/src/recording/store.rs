@@ -19,13 +19,14 @@ use super::tables::host::HOST;
 use super::tables::intervals::INTERVALS;
 use super::tables::probes::PROBES;
 use super::tables::wakeups::WAKEUPS;
-use super::writer::TRACE;
 use crate::plan::Kind;
 use crate::platform::Directory;
 
 /// Files of a recording besides its manifest. A directory that has one and no manifest is a damaged recording.
 const DATA_FILES: [&str; 6] = [PROBES, WAKEUPS, INTERVALS, HOST, SPOOL, HOST_SPOOL];
 
+/// The trace of a run.
+pub(super) const TRACE: &str = "trace.txt";
 /// Further files that a recording may have.
 const OTHER_FILES: [&str; 3] = [MANIFEST, NEXT, TRACE];
 

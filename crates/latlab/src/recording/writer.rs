@@ -19,14 +19,13 @@ use super::manifest_file::{self, MANIFEST, NEXT};
 use super::reader::Recording;
 use super::ring::{EventLog, ring};
 use super::spool::{self, SPOOL, Spool};
-use super::store::{Store, directory_name, refuse_files};
+use super::store::{Store, TRACE, directory_name, refuse_files};
 use crate::diagnostics::{Caveat, Explain, Severity};
 use crate::plan::{Kind, defaults};
 use crate::platform::Directory;
 use crate::units::Nanos;
 
-/// The file of a trace, and its name while it is written.
-pub(super) const TRACE: &str = "trace.txt";
+/// The file of a trace while it is written.
 const UNFINISHED_TRACE: &str = "trace.txt.unfinished";
 /// The caveat of a run without the trace that was asked for.
 const TRACE_MISSING: &str = "trace-missing";

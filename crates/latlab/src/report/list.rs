@@ -380,7 +380,7 @@ mod tests {
         let sorted = StoreView { by_time: false, with_sizes: true, ..with_experiments() };
         let lines = lines(&sorted, 80);
         assert!(
-            lines[1].ends_with("  size  what") && lines[2].contains("-experiment-0001   2 MB  unfinished"),
+            lines[1].ends_with("  size  what") && lines[2].contains("-experiment-0001  2.0 MB  unfinished"),
             "{lines:#?}"
         );
         let run = lines.iter().find(|line| line.starts_with("20261120T120001Z-ping-0002")).expect("a row of its own");

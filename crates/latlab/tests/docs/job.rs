@@ -130,7 +130,7 @@ fn the_job_for_continuous_integration_passes_and_fails_by_its_limits() {
     let built = fs::read_to_string(project.path().join("built")).expect("both were built");
     assert_eq!(built, "origin/main as base\nHEAD as head\n");
     let summary = fs::read_to_string(project.path().join("summary.md")).expect("the report");
-    assert!(summary.contains(&format!("gate `p99 <= {}` kept", HELD.change)), "{summary}");
+    assert!(summary.contains(&format!("gate `p99 <= {}` met", HELD.change)), "{summary}");
 
     for (step, limits) in
         [(&steps[1], Limits { p99: "1ns", ..HELD }), (&steps[3], Limits { change: "-99.99%", ..HELD })]

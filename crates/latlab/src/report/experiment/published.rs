@@ -183,7 +183,8 @@ impl Columns {
 
     /// What the figures are, and the headings of the columns if these fit.
     fn heading(&self, title: &str, unit: &str) -> Vec<String> {
-        let mut lines = vec![format!("{}, {unit}", self.style.strong(title))];
+        let title = wrap(&format!("{title}, {unit}"), self.style.width);
+        let mut lines: Vec<String> = title.iter().map(|line| self.style.strong(line)).collect();
         lines.extend(self.fit().then(|| self.line("", &self.headings)));
         lines
     }
@@ -441,7 +442,8 @@ CPU load
         assert_eq!(text(&PublishedResults { published: &PI, rows: results() }, Style::PLAIN), expected);
         let narrow = text(&PublishedResults { published: &PI, rows: results() }, Style { width: 34, ..Style::PLAIN });
         let expected = "\
-round trip less dwell / 2, ms
+round trip without reflector
+dwell, halved, ms
 no load
   published
     mean 1.821  max 14.723
