@@ -315,7 +315,7 @@ fn judge(subject: &Subject, what: &str, found: &Reading) -> Option<&'static str>
         }
         Some(_) if found.caveats.difference(&sound.caveats).any(|code| OF_DAMAGE.contains(&code.as_str())) => None,
         // A run that has no end in the journal yet belongs to no count of missing runs.
-        Some(_) if found.stderr.contains("warning: left out: ") => None,
+        Some(_) if found.stderr.contains("warning: skipped: ") => None,
         // What was killed ends somewhere: its last parts may be missing.
         Some(_) if subject.ends_anywhere && is_cut(what) => None,
         Some(_) => Some("other figures without a caveat of damage"),

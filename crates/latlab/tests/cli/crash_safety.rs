@@ -387,7 +387,7 @@ fn the_death_of_the_reflector_of_an_agent_leads_to_exit_code_4() {
     let reflector = below(running.pid().as_raw_nonzero().get(), &["reflector"]).expect("it runs");
     kill_process(Pid::from_raw(reflector).expect("a pid"), Signal::KILL).expect("our own descendant");
     let ran = running.exits(4);
-    assert!(ran.stdout.contains("fatal: the reflector process of this run died"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("fatal: the reflector process of this run ended"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("no probe was answered after"), "one caveat for one cause: {}", ran.stdout);
 }
 

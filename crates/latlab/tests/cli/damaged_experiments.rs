@@ -88,7 +88,7 @@ fn the_report_of_an_experiment_names_runs_that_are_gone_and_keeps_no_gate() {
         Latlab::at(ran.directory()).line(form).stdout(contains(gone)).stderr(contains(gone)).failure(4);
     }
     let text = Latlab::at(ran.directory()).line("run E --gate p50<=10s").failure(1).stdout;
-    assert!(text.contains("broken without 1 run that is gone, damaged or edited"), "{text}");
+    assert!(text.contains("failed without 1 run that is gone, damaged or edited"), "{text}");
 }
 
 #[test]

@@ -23,15 +23,15 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 74_400),
-    (Measure::Files, 401),
-    (Measure::SmallFiles, 99),
+    (Measure::ShippedLines, 77_200),
+    (Measure::Files, 403),
+    (Measure::SmallFiles, 96),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
     (Measure::RepeatedTypeNames, 0),
     (Measure::TupleParameters, 0),
     (Measure::LongFunctions, 0),
-    (Measure::UnclearWords, 2),
+    (Measure::UnclearWords, 0),
 ];
 
 /// The most files that each layer may have: a folder of `crates/latlab/src`, the files beside the folders, and the other
@@ -40,8 +40,8 @@ const LAYER_FILES: [(&str, usize); 22] = [
     ("(files of the root)", 8),
     ("agent", 11),
     ("analysis", 55),
-    ("cli", 36),
-    ("commands", 17),
+    ("cli", 37),
+    ("commands", 18),
     ("experiment", 8),
     ("facts", 12),
     ("formats", 2),
