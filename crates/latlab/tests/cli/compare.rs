@@ -28,8 +28,8 @@ pub(crate) fn document(ran: &Finished) -> Value {
 fn numbers_in_files_get_a_verdict() {
     let ran = files("before after same --json").success();
     let document = document(&ran);
-    let caveats = document["caveats"].as_array().expect("some");
-    assert!(caveats.iter().any(|caveat| caveat["code"] == "order-unknown"), "{document:#}");
+    let caveats = document["caveats"].as_array().expect("a list");
+    assert!(caveats.iter().any(|caveat| caveat["code"] == "order-unknown"), "{caveats:?}");
     files("before after -v").stdout(contains("the order in which the groups were measured")).success();
     files("before after").stdout(lacks("the order in which the groups were measured")).success();
     assert_eq!(document["baseline"], "before");

@@ -233,7 +233,7 @@ fn an_experiment_that_is_continued_after_its_end_pays_for_each_look() {
         let compared = Latlab::at(directory.path()).args(["compare", &shown, "--json", "-q"]).success().json();
         assert_eq!(compared["look"], second["look"]);
         let runs = format!("{shown}/runs");
-        let by_store = ["compare", "--by", "size", "--statistic", "p50", &runs];
+        let by_store = ["compare", "--by", "size", "--statistic", "p50", "-v", &runs];
         let text = Latlab::at(directory.path()).args(by_store).stdout(contains(words)).success().stdout;
         let gone = fs::read_dir(&runs).expect("runs").next().expect("a run").expect("an entry");
         fs::remove_dir_all(gone.path()).expect("removed");

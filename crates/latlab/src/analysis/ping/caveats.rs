@@ -386,7 +386,7 @@ fn too_few_beyond(weak: &[f64]) -> String {
     let message = format!("fewer than 10 effective observations lie beyond {}", names(true));
     match names(false) {
         rest if rest.is_empty() => message,
-        rest => format!("{message}; {rest} is not supported either"),
+        rest => format!("{message}; also not supported: {rest}"),
     }
 }
 
