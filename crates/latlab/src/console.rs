@@ -18,6 +18,7 @@ use crate::plan::defaults::{PLOT_WIDTH, PLOT_WIDTHS};
 use crate::report::text::wrap;
 use crate::report::{CaveatChoice, Style};
 use crate::session::random_bytes;
+use crate::units::human::columns as width;
 
 /// Which messages reach stderr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -236,7 +237,7 @@ impl Console {
         self.say(Mark::Warning, &format!("skipped: {}", failure.message), &lines);
     }
 
-    /// A caveat as note, warning or error by its severity; a note only unless quiet.
+    /// A caveat as note, warning or error by its severity; with `--quiet` notes are left out.
     pub fn caveat(&self, caveat: &Caveat) {
         let mark = match caveat.severity {
             Severity::Note => Mark::Note,
@@ -255,8 +256,8 @@ impl Console {
         self.say(Mark::Error, &failure.message, &lines);
     }
 
-    /// A progress line on stderr: drawn at most four times a second, only on a terminal, only while
-    /// verbosity exceeds errors; erased before a message, and when the value is dropped.
+    /// A progress line on stderr: drawn at most four times a second, only on a terminal, not with `--quiet`; erased before
+    /// a message, and when the value is dropped.
     ///
     /// `length` is in steps of the caller's choice; `None` if the end is unknown.
     pub fn progress(&self, title: &str, length: Option<u64>) -> Progress {
@@ -287,7 +288,7 @@ const REDRAW: Duration = Duration::from_millis(250);
 const USUAL_COLUMNS: usize = 80;
 /// Columns of a progress bar: the second number, if the whole title does not fit beside the first.
 const BAR_COLUMNS: [usize; 2] = [20, 10];
-/// In less than this a part of a name says nothing.
+/// A part of a title that is shorter than this is left out.
 const TITLE_COLUMNS: usize = 12;
 
 impl Progress {
@@ -342,26 +343,13 @@ fn cut(text: &str, columns: usize) -> String {
     let mut whole = text;
     while width(whole) > columns {
         let Some((shorter, _)) = whole.rsplit_once(" · ") else {
-            let mut left = columns.saturating_sub(1);
-            let fits = |char: &char| left.checked_sub(char_width(*char)).inspect(|rest| left = *rest).is_some();
-            let start: String = whole.chars().take_while(fits).collect();
-            return if start.is_empty() { start } else { start + "…" };
+            let starts = whole.char_indices().map(|(end, _)| &whole[..end]);
+            let start = starts.take_while(|start| width(start) < columns).last().unwrap_or_default();
+            return if start.is_empty() { String::new() } else { format!("{start}…") };
         };
         whole = shorter;
     }
     whole.into()
-}
-
-/// Columns of `text` in a terminal.
-fn width(text: &str) -> usize {
-    text.chars().map(char_width).sum()
-}
-
-/// The columns of `char`: two for those of East Asian scripts and for pictographs (Unicode annex 11, wide and fullwidth).
-fn char_width(char: char) -> usize {
-    let is_wide = matches!(u32::from(char), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 | 0x1f300..=0x1faff | 0x20000..=0x3fffd);
-    if is_wide { 2 } else { 1 }
 }
 
 /// A message in the form of the documentation: `error: …`, then indented `cause: …` and `hint: …`; on a terminal wrapped to

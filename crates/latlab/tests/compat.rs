@@ -133,11 +133,12 @@ fn facts(recording: &Recording) -> Value {
     facts
 }
 
-/// Adds facts of the host samples, which format 1.0 does not have, and those of the hosts, which 1.9 stores once.
+/// Adds facts of the host samples, which format 1.0 does not have, and those of the hosts, if the recording has any.
 fn facts_of_host(recording: &Recording, facts: &mut Value) {
     let manifest = recording.manifest();
-    if manifest.format.minor >= 9 {
-        facts["hosts"] = json!([&manifest.here, &manifest.peer].map(|end| [&end.before, &end.after]));
+    let hosts = [&manifest.here, &manifest.peer].map(|end| [&end.before, &end.after]);
+    if hosts.iter().flatten().any(|facts| facts.is_some()) {
+        facts["hosts"] = json!(hosts);
     }
     let samples: Vec<_> = recording.host_samples().expect("open").map(|sample| sample.expect("reads").1).collect();
     if !samples.is_empty() {

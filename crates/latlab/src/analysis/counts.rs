@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::estimand::Ratio;
-use super::limits::{BEHIND_INTERVALS, BEHIND_SPAN, ROW_CHANCE, ROW_CONTRAST, ROW_SHARE, ROW_SPAN, SLIPPED};
+use super::limits::{BEHIND_INTERVALS, BEHIND_SPAN, BURST_CHANCE, BURST_CONTRAST, BURST_SHARE, BURST_SPAN, SLIPPED};
 use super::source::{RowVisitor, for_each_measured, is_all_answered, value_at, values_of_all};
 use crate::metric::Metric;
 use crate::plan::defaults;
@@ -178,15 +178,17 @@ pub(super) struct RunCounts {
     behind_from: Nanos,
     first_ns: Option<i64>,
     last_ns: Option<i64>,
-    /// The probes in sequence that were lost last; without a later answer those at the end of the run.
-    lost_in_row: LostInRow,
-    /// The most that were lost in a row and followed by an answer.
-    most_in_row: u64,
+    /// The last arrival of an answer, late ones included.
+    last_arrival_ns: Option<i64>,
+    /// The last burst, which ends the run if no later probe was answered.
+    burst: LossBurst,
+    /// Probes of the longest burst before an answered probe.
+    longest_burst: u64,
 }
 
 /// Consecutive lost probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct LostInRow {
+struct LossBurst {
     probes: u64,
     first_sent_ns: i64,
     last_sent_ns: i64,
@@ -230,37 +232,43 @@ impl RunCounts {
 
     /// The end of the answers, if the lost probes at the end of the run are not just some of many that the path loses.
     ///
-    /// The row at the end is longer than others: [`ROW_CONTRAST`]. It is longer than
-    /// the path explains, if each probe is lost with the share of those before (rule of succession, which needs no lost
-    /// one): [`ROW_CHANCE`]. And it is a considerable part of the run: [`ROW_SHARE`], and [`ROW_SPAN`] or half of the probes.
+    /// All of these are true of the burst at the end:
+    ///
+    /// - It has many more probes than the longest burst before: [`BURST_CONTRAST`].
+    /// - It is improbable, if each of its probes was lost with the share of the probes before it (rule of succession, which
+    ///   needs no lost one): [`BURST_CHANCE`].
+    /// - While its probes were sent, no answer arrived for a considerable part of the run, not even a late one to a probe
+    ///   before it: [`BURST_SHARE`], and [`BURST_SPAN`] or half of the probes.
     pub(super) fn end_of_answers(&self) -> Option<EndOfAnswers> {
-        let LostInRow { probes, first_sent_ns, last_sent_ns } = self.lost_in_row;
+        let LossBurst { probes, first_sent_ns, last_sent_ns } = self.burst;
         let first_ns = self.first_ns.filter(|_| self.counts.answered + self.counts.late > 0)?;
         let since_first = |at: i64| Nanos(at.saturating_sub(first_ns));
         let (after, sending) = (since_first(first_sent_ns), since_first(last_sent_ns));
         let before = self.counts.sent - probes;
         let lost_share = (self.counts.lost - probes + 1) as f64 / (before + 2) as f64;
-        let silent = sending - after;
-        let is_row = probes >= self.most_in_row * ROW_CONTRAST && lost_share.powf(probes as f64) <= ROW_CHANCE;
-        let is_long = silent.0 as f64 >= ROW_SHARE * sending.0 as f64 && (silent >= ROW_SPAN || probes >= before);
-        (is_row && is_long).then_some(EndOfAnswers { after, sending, probes })
+        // Answers to earlier probes may still arrive while those of the burst are sent.
+        let silent = sending - after.max(self.last_arrival_ns.map_or(Nanos::ZERO, since_first));
+        let is_unlike_path =
+            probes >= self.longest_burst * BURST_CONTRAST && lost_share.powf(probes as f64) <= BURST_CHANCE;
+        let is_long = silent.0 as f64 >= BURST_SHARE * sending.0 as f64 && (silent >= BURST_SPAN || probes >= before);
+        (is_unlike_path && is_long).then_some(EndOfAnswers { after, sending, probes })
     }
 
-    fn count_in_row(&mut self, fate: Fate, sent: Option<i64>) {
+    fn count_in_burst(&mut self, fate: Fate, sent: Option<i64>) {
         match (fate, sent) {
             (Fate::Lost, Some(sent_ns)) => {
-                let row = &mut self.lost_in_row;
-                let first_sent_ns = if row.probes == 0 { sent_ns } else { row.first_sent_ns };
-                *row = LostInRow { probes: row.probes + 1, first_sent_ns, last_sent_ns: sent_ns };
+                let burst = &mut self.burst;
+                let first_sent_ns = if burst.probes == 0 { sent_ns } else { burst.first_sent_ns };
+                *burst = LossBurst { probes: burst.probes + 1, first_sent_ns, last_sent_ns: sent_ns };
             }
-            (Fate::Answered | Fate::Late, _) => self.end_row(),
+            (Fate::Answered | Fate::Late, _) => self.end_burst(),
             _ => {}
         }
     }
 
-    fn end_row(&mut self) {
-        self.most_in_row = self.most_in_row.max(self.lost_in_row.probes);
-        self.lost_in_row = LostInRow::default();
+    fn end_burst(&mut self) {
+        self.longest_burst = self.longest_burst.max(self.burst.probes);
+        self.burst = LossBurst::default();
     }
 
     fn extend(&mut self, first: Option<i64>, last: Option<i64>) {
@@ -280,12 +288,14 @@ impl RunCounts {
             return false;
         };
         self.counts.add(Fate::Answered, batch.rows as u64);
-        self.end_row();
+        self.end_burst();
         self.counts.duplicates += duplicates.iter().sum::<i64>() as u64;
         self.counts.reordered += reordered.iter().sum::<i64>() as u64;
         // A closed loop waits from sending on.
         let start = due.unwrap_or(sent);
-        self.extend(start.first().copied(), received.iter().max().copied());
+        let last_arrival_ns = received.iter().max().copied();
+        self.last_arrival_ns = self.last_arrival_ns.max(last_arrival_ns);
+        self.extend(start.first().copied(), last_arrival_ns);
         let longer =
             |end: &[i64], span: Nanos| start.iter().zip(end).filter(|(from, to)| **to - **from > span.0).count();
         self.slipped += longer(sent, SLIPPED) as u64;
@@ -297,7 +307,8 @@ impl RunCounts {
     fn visit_row(&mut self, batch: &ProbeBatch, row: usize, fate: Fate) {
         let [due, sent, received] = [&batch.due_ns, &batch.sent_ns, &batch.received_ns].map(|each| value_at(each, row));
         self.counts.add(fate, 1);
-        self.count_in_row(fate, sent);
+        self.count_in_burst(fate, sent);
+        self.last_arrival_ns = self.last_arrival_ns.max(received);
         self.counts.duplicates += value_at(&batch.duplicates, row).unwrap_or(0) as u64;
         self.counts.reordered += value_at(&batch.reordered, row).unwrap_or(0) as u64;
         let start = due.or(sent);
@@ -450,6 +461,26 @@ mod tests {
             let lost = (0..probes).filter(|seq| is_lost(*seq)).count();
             assert_eq!(end_of_answers(probes, is_lost), None, "{lost} of {probes} lost");
         }
+    }
+
+    #[test]
+    fn answers_have_not_ended_while_late_ones_still_arrive() {
+        // Each answer takes 3 s, and the sender stops to receive 1 s after the last of 1,000 probes.
+        let late_until = |lost_from: u64| {
+            let fate = |seq| if seq < lost_from { Fate::Late } else { Fate::Lost };
+            let rows = (0..1_000).map(|seq| but(scheduled(seq, seq as i64 * 10_000, 0, 3_000_000), fate(seq)));
+            counted(rows.collect(), 50, None).end_of_answers()
+        };
+        assert_eq!(late_until(800), None, "the last answer arrived at 10.99 s");
+        assert_eq!(late_until(650), None, "it arrived at 9.49 s");
+        let (after, sending) = (Nanos::from_secs(3), Nanos::from_millis(9_990));
+        assert_eq!(late_until(300), Some(EndOfAnswers { after, sending, probes: 700 }), "it arrived at 5.99 s");
+        // Answers within the time-out, whose columns are visited at once.
+        let rows = (0..1_000).map(|seq| {
+            let fate = if seq < 800 { Fate::Answered } else { Fate::Lost };
+            but(scheduled(seq, seq as i64 * 10_000, 0, 1_500_000), fate)
+        });
+        assert_eq!(counted(rows.collect(), 50, None).end_of_answers(), None, "it arrived at 9.49 s");
     }
 
     #[test]

@@ -21,15 +21,15 @@ pub(super) const BEHIND_SPAN: Nanos = Nanos::from_millis(1);
 /// If half of the probes were behind, the typical probe left when the sender could, not when it was due.
 pub(super) const BEHIND: f64 = 0.5;
 
-/// Probes lost in a row at the end of a run are the end of its answers if they are so many times the most that were lost in
-/// a row before; the longest of the bursts of a lossy path differ less.
-pub(super) const ROW_CONTRAST: u64 = 3;
-/// The same: so improbable if each of them was lost with the share of the probes before.
-pub(super) const ROW_CHANCE: f64 = 1e-4;
-/// The same: so large a part of the run, so that even p90 is infinite on a schedule …
-pub(super) const ROW_SHARE: f64 = 0.1;
-/// … and so long, or half of the probes: full queues and changes of a route take less.
-pub(super) const ROW_SPAN: Nanos = Nanos::from_secs(1);
+/// A burst of losses at the end of a run is the end of its answers if it has so many times the probes of the longest burst
+/// before; the longest bursts of a lossy path differ less.
+pub(super) const BURST_CONTRAST: u64 = 3;
+/// The same: so improbable if each of its probes was lost with the share of the probes before.
+pub(super) const BURST_CHANCE: f64 = 1e-4;
+/// The same: no answer arrived during so large a part of the run, so that even p90 is infinite on a schedule …
+pub(super) const BURST_SHARE: f64 = 0.1;
+/// … and for so long, or the burst has half of the probes: full queues and changes of a route take less.
+pub(super) const BURST_SPAN: Nanos = Nanos::from_secs(1);
 
 /// Share of probes dropped at our own socket from which the losses are those of the instrument, for the reason of
 /// [`SCHEDULE_LOST`].

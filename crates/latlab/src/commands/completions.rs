@@ -2,8 +2,7 @@
 //! command line and `LATLAB_COMPLETE`, so that what it offers is of this version and of this store.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::builder::StyledStr;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
@@ -15,8 +14,10 @@ use crate::cli::resolve::{self, Environment, LOAD_KINDS};
 use crate::cli::{self, examples};
 use crate::console::Console;
 use crate::diagnostics::{Failure, in_words};
+use crate::experiment::in_store;
 use crate::plan::{KNOBS, Via};
 use crate::recipe::RECIPES;
+use crate::recording::Store;
 
 /// Names the shell in the environment of a latlab that a script starts.
 const VARIABLE: &str = "LATLAB_COMPLETE";
@@ -94,13 +95,14 @@ fn recipes(typed: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Recipes, experiments of the store, and paths.
 fn experiments(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let kept = entries(&store(), "-experiment-");
+    let kept = experiments_in(&store());
     [recipes(typed), starting(typed, kept.clone()), paths(typed, &kept)].into_iter().flatten().collect()
 }
 
-/// Recordings and experiments of the store, the newest first, and paths.
+/// Recordings and experiments of the store, the newest first, and paths. The runs of an experiment are paths behind its
+/// directory.
 fn recordings(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let kept = entries(&store(), "-");
+    let kept = recordings_and_experiments_in(&store());
     [starting(typed, kept.clone()), paths(typed, &kept)].into_iter().flatten().collect()
 }
 
@@ -112,25 +114,37 @@ fn paths(typed: &OsStr, others: &[OsString]) -> Vec<CompletionCandidate> {
 }
 
 /// The store that a command without `--store` uses.
-fn store() -> std::path::PathBuf {
+fn store() -> PathBuf {
     Environment::of_this_process()
         .map(|environment| resolve::store(&Default::default(), &environment))
         .unwrap_or_default()
 }
 
-/// The directories in `store` whose names contain `part`, the newest first.
-fn entries(store: &Path, part: &str) -> Vec<OsString> {
+/// The experiments in `store`.
+fn experiments_in(store: &Path) -> Vec<OsString> {
+    as_typed(store, in_store(store))
+}
+
+/// The recordings and experiments in `store`, as `latlab list` finds them: other directories are left out.
+fn recordings_and_experiments_in(store: &Path) -> Vec<OsString> {
+    let recordings = Store::at(store);
+    as_typed(store, recordings.recordings().chain(in_store(store)))
+}
+
+/// The `paths` of entries of `store` as they are typed, the latest name first: names begin with the start.
+fn as_typed(store: &Path, paths: impl IntoIterator<Item = PathBuf>) -> Vec<OsString> {
     let shown = store.strip_prefix(".").unwrap_or(store);
-    let found = fs::read_dir(store).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
-    let named = found.filter(|entry| entry.file_name().to_string_lossy().contains(part));
-    let mut entries: Vec<OsString> = named.map(|entry| shown.join(entry.file_name()).into_os_string()).collect();
-    entries.sort();
-    entries.reverse();
-    entries
+    let word = |path: PathBuf| Some(shown.join(path.file_name()?).into_os_string());
+    let mut words: Vec<OsString> = paths.into_iter().filter_map(word).collect();
+    words.sort();
+    words.reverse();
+    words
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// What is offered for the last of `words`.
@@ -167,13 +181,19 @@ mod tests {
     #[test]
     fn recordings_of_the_store_are_offered_the_newest_first() {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let names = ["20260101T000000Z-ping-1a2b", "20260102T000000Z-experiment-3c4d", "notes"];
-        for name in names {
-            fs::create_dir(directory.path().join(name)).expect("a new directory");
-        }
+        let names = ["20260101T000000Z-ping-1a2b", "20260102T000000Z-experiment-3c4d", "tuned", "x-experiment-notes"];
+        let make = |name: &str, files: &[&str]| {
+            let path = directory.path().join(name);
+            fs::create_dir(&path).expect("a new directory");
+            files.iter().for_each(|file| fs::write(path.join(file), "").expect("written"));
+        };
+        make(names[0], &[]);
+        make(names[1], &["experiment.toml", "journal.jsonl"]);
+        make(names[2], &["manifest.json"]);
+        make(names[3], &["notes.txt"]);
         let path = |name: &str| directory.path().join(name).into_os_string();
-        assert_eq!(entries(directory.path(), "-"), [path(names[1]), path(names[0])]);
-        assert_eq!(entries(directory.path(), "-experiment-"), [path(names[1])]);
-        assert!(entries(&directory.path().join("missing"), "-").is_empty());
+        assert_eq!(recordings_and_experiments_in(directory.path()), [path(names[2]), path(names[1]), path(names[0])]);
+        assert_eq!(experiments_in(directory.path()), [path(names[1])]);
+        assert!(recordings_and_experiments_in(&directory.path().join("missing")).is_empty());
     }
 }

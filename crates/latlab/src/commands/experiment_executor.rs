@@ -1,11 +1,12 @@
 //! Executes the runs of an experiment as their commands would, with one progress line for all runs.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::keys;
-use super::measure_and_report::{LiveText, ProgressLine, measure};
+use super::measure_and_report::{LiveText, ProgressLine, measure, warn_of_silence};
 use crate::analysis::experiment::{PrecisionResult, RemainingTime};
 use crate::cli::resolve::ExperimentJob;
 use crate::console::{Console, Progress};
@@ -30,13 +31,15 @@ pub(super) struct ExperimentExecutor<'a> {
     remaining: RemainingTime,
     /// Reasons that were shown: each is a warning once.
     shown: BTreeSet<String>,
+    /// Conditions of whose target a warning said that it does not answer: one for each.
+    silent: RefCell<BTreeSet<usize>>,
 }
 
 impl<'a> ExperimentExecutor<'a> {
     pub(super) fn new(job: &'a ExperimentJob, store: Store, signals: &'a SignalWatch, console: &'a Console) -> Self {
         let remaining = RemainingTime::of(&job.experiment);
-        let (stop_rule, shown) = (StopRule::default(), BTreeSet::new());
-        ExperimentExecutor { job, store, signals, console, stop_rule, remaining, shown }
+        let (stop_rule, shown, silent) = (StopRule::default(), BTreeSet::new(), RefCell::default());
+        ExperimentExecutor { job, store, signals, console, stop_rule, remaining, shown, silent }
     }
 
     /// `None` if a signal ended it before anything was measured.
@@ -58,6 +61,10 @@ impl<'a> ExperimentExecutor<'a> {
             let position = self.position(due.key.block, runs_done, start.elapsed());
             let text = format!("{position} · {}{condition}", live.text());
             progress.show(self.remaining.step(due.condition, runs_done, start.elapsed()), &text);
+            let is_warned = self.silent.borrow().contains(&due.condition);
+            if !is_warned && warn_of_silence(plan, &live.progress, self.console) {
+                self.silent.borrow_mut().insert(due.condition);
+            }
         };
         let line = ProgressLine { progress, draw: &mut draw };
         measure(plan, key.as_ref(), target, self.signals, self.console, line)

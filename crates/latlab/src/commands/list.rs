@@ -27,7 +27,7 @@ pub(super) fn run(spec: &ListSpec, console: &Console) -> Result<Outcome, Failure
     let (mut removed, mut failure) = (None, None);
     if spec.pruning != Pruning::Off {
         expect_outside_experiment(&spec.store)?;
-        found.keep_removable(console);
+        found.report_and_drop_kept(console);
         removed = Some(spec.pruning == Pruning::Confirmed);
         if spec.pruning == Pruning::Confirmed {
             failure = found.remove();
@@ -85,7 +85,18 @@ struct ListedRecording {
 
 struct FoundExperiment {
     path: PathBuf,
+    /// Whether all of its runs began in the time that is asked for.
+    is_all_in_time: bool,
     view: ListedExperiment,
+}
+
+impl FoundExperiment {
+    /// Why it is not removed.
+    fn reason_to_keep(&self) -> Option<String> {
+        let reason = experiment::reason_to_keep(&self.path).unwrap_or_else(|error| Some(in_full(&error.explain())));
+        let other_time = || "not all of its runs began in the given time".to_owned();
+        reason.or_else(|| (!self.is_all_in_time).then(other_time))
+    }
 }
 
 impl StoreContents {
@@ -107,7 +118,8 @@ impl StoreContents {
             runs.retain(|run| !run.is_bare());
             let view = show_experiment(&directory, &runs, is_usual);
             if is_listed_experiment(&spec.filter, &view, &runs) {
-                experiments.push(FoundExperiment { path: directory.clone(), view });
+                let is_all_in_time = runs.iter().all(|run| spec.filter.has_start(run.start()));
+                experiments.push(FoundExperiment { path: directory.clone(), is_all_in_time, view });
             }
             recordings.extend(runs.into_iter().map(|listing| recording(listing, Some(&directory))));
         }
@@ -115,8 +127,8 @@ impl StoreContents {
         Ok(StoreContents { recordings, experiments })
     }
 
-    /// Drops what is not removed, and says why.
-    fn keep_removable(&mut self, console: &Console) {
+    /// Says what is kept in the store and why, and drops it from what is removed.
+    fn report_and_drop_kept(&mut self, console: &Console) {
         let whole: BTreeSet<PathBuf> = self.experiments.iter().map(|one| one.path.clone()).collect();
         let is_single_run =
             |one: &&ListedRecording| one.experiment.as_ref().is_some_and(|experiment| !whole.contains(experiment));
@@ -134,9 +146,7 @@ impl StoreContents {
             );
         }
         for one in &self.experiments {
-            let reason = experiment::reason_to_keep(&one.path);
-            let reason = reason.unwrap_or_else(|error| Some(in_full(&error.explain())));
-            reasons.extend(reason.map(|it| (one.path.clone(), it)));
+            reasons.extend(one.reason_to_keep().map(|it| (one.path.clone(), it)));
         }
         for (path, reason) in &reasons {
             console.note(&format!("`{}` is kept: {reason}", path.display()));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::{keys, recovery};
 use crate::analysis::{
-    GateError, Summary, SummaryOptions, ValueGates, real_time_warning, run_outcome, summarise, with_gates,
+    GateError, Summary, SummaryOptions, ValueGates, effect_order, real_time_warning, run_outcome, summarise, with_gates,
 };
 use crate::cli::args::GateArgs;
 use crate::cli::resolve::{OutputSpec, PingJob, StreamJob, WakeupJob};
@@ -285,14 +285,20 @@ pub(super) fn show(summaries: &[Summary], showing: Showing, as_json: bool, conso
     console.data(&text::render(&report_view(summaries, showing), console.data_style()))
 }
 
-/// Repeats the warnings of a document on stderr, for a person who redirects it into a file. If there are several runs,
-/// each warning names its recording.
+/// Repeats the foremost warnings of a document on stderr, for a person who redirects it into a file; with `--verbose` all. If
+/// there are several runs, each warning names its recording.
 fn warn(summaries: &[Summary], console: &Console) {
-    let serious = |caveat: &&Caveat| caveat.severity != Severity::Note;
-    for summary in summaries {
-        for caveat in summary.caveats.iter().filter(serious) {
-            console.caveat(&of_one(summary, summaries, caveat.clone()));
-        }
+    let named = |summary: &Summary| {
+        let serious = summary.caveats.iter().filter(|caveat| caveat.severity != Severity::Note);
+        serious.map(|caveat| of_one(summary, summaries, caveat.clone())).collect::<Vec<_>>()
+    };
+    let mut warnings: Vec<Caveat> = summaries.iter().flat_map(named).collect();
+    warnings.sort_by_key(effect_order);
+    let most =
+        if console.verbosity() == Verbosity::Verbose { warnings.len() } else { text::CAVEATS.min(warnings.len()) };
+    warnings[..most].iter().for_each(|caveat| console.caveat(caveat));
+    if most < warnings.len() {
+        console.warning(&format!("{} more in the document (`-v`)", warnings.len() - most), None);
     }
 }
 
@@ -303,14 +309,15 @@ pub(super) fn title(plan: &Plan) -> String {
 }
 
 /// Warns of a target that has not answered for a while; false if it is not to be warned of yet.
-fn warn_of_silence(plan: &Plan, live: &LiveProgress, console: &Console) -> bool {
+pub(super) fn warn_of_silence(plan: &Plan, live: &LiveProgress, console: &Console) -> bool {
     let run = plan.runs.first().filter(|run| run.ping().is_some());
     let silent = live.unanswered(Monotonic.now()).filter(|silent| silent.span >= defaults::UNANSWERED_NOTICE);
-    let Some((run, UnansweredProbes { span: silent, probes })) = run.zip(silent) else { return false };
+    let Some((run, unanswered)) = run.zip(silent) else { return false };
+    let UnansweredProbes { span: silent, probes } = unanswered;
     let message =
         format!("no answer from `{}` in the first {}, to {} probes", run.target, span(silent), grouped(probes));
-    let hint = format!("without an answer the run ends after {}", span(defaults::UNANSWERED_MAX));
-    console.warning(&message, Some(&hint));
+    let hint = unanswered.end(plan).map(|end| format!("without an answer the run ends after about {}", span(end)));
+    console.warning(&message, hint.as_deref());
     true
 }
 
@@ -379,12 +386,41 @@ mod tests {
     use super::*;
     use crate::cli::args::Command;
     use crate::cli::resolve::{self, Environment};
+    use crate::units::Nanos;
 
-    fn title_of(line: &str) -> String {
+    fn plan_of(line: &str) -> Plan {
         let typed = format!("latlab ping {line}");
         let cli = crate::cli::parse(typed.split_whitespace().map(Into::into)).expect(line);
         let Command::Ping(args) = cli.command else { panic!("{line}") };
-        title(&resolve::ping(&args, &Environment::default()).expect(line).plan)
+        resolve::ping(&args, &Environment::default()).expect(line).plan
+    }
+
+    fn title_of(line: &str) -> String {
+        title(&plan_of(line))
+    }
+
+    #[test]
+    fn the_end_without_an_answer_follows_from_interval_and_time_out() {
+        for (line, seconds) in [
+            ("", Some(10)),
+            ("-d 60s -i 10ms", Some(10)),
+            ("-d 5s", None),
+            ("-d 5s -i 10ms", None),
+            ("-d 60s -i 5s", Some(50)),
+            ("-d 30s -i 5s", None),
+            ("-d 60s --timeout 5s", Some(50)),
+            ("-d 30s --timeout 5s", None),
+            ("-n 1000", Some(10)),
+            ("-n 5", None),
+            ("-n 1000 -i 1ms", None),
+            ("-d 8s -s 64,128", Some(10)),
+        ] {
+            let after_3_s = |probes| UnansweredProbes { span: Nanos::from_secs(3), probes };
+            assert_eq!(after_3_s(3).end(&plan_of(line)), seconds.map(Nanos::from_secs), "{line}");
+            // So many refusals need no time-out.
+            let refused = after_3_s(1_000).end(&plan_of(line));
+            assert!(refused.is_none_or(|end| end == Nanos::from_secs(10)), "{line}: {refused:?}");
+        }
     }
 
     #[test]

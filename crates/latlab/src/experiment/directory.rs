@@ -243,23 +243,36 @@ pub(crate) fn reason_to_keep(directory: &Path) -> Result<Option<String>, Experim
     match runner {
         Some(_) => Ok(Some("a process measures it".into())),
         None if !state.finished => Ok(Some(NOT_FINISHED.into())),
-        None => foreign_content(directory),
+        None => foreign_content(directory, &state),
     }
 }
 
-/// The reason to keep a finished experiment in `directory`.
-fn foreign_content(directory: &Path) -> Result<Option<String>, ExperimentError> {
+/// The reason to keep a finished experiment in `directory`, whose journal has this `state`.
+fn foreign_content(directory: &Path, state: &ExperimentState) -> Result<Option<String>, ExperimentError> {
     if directory.is_symlink() {
         return Ok(Some("it is a link".into()));
     }
-    let refused = || ExperimentError::refused("list", directory);
-    let is_foreign = |name: &String| !is_own_name(name);
-    if let Some(name) = entry_names(directory).map_err(refused())?.into_iter().find(is_foreign) {
-        return Ok(Some(format!("it has the other file `{name}`")));
+    if runs_directory(directory).is_symlink() {
+        return Ok(Some(format!("its `{RUNS}` is a link")));
     }
+    let is_foreign = |name: &String| !is_own_name(name);
+    let names = entry_names(directory).map_err(ExperimentError::refused("list", directory))?;
+    match names.into_iter().find(is_foreign) {
+        Some(name) => Ok(Some(format!("it has the other file `{name}`"))),
+        None => foreign_run(directory, state),
+    }
+}
+
+/// What is in the store of runs of that experiment and is not a run of it that can be removed.
+fn foreign_run(directory: &Path, state: &ExperimentState) -> Result<Option<String>, ExperimentError> {
+    let refused = || ExperimentError::refused("list", directory);
     let listings = store_of(directory).list()?;
     let known: Vec<String> = listings.iter().map(Listing::name).collect();
-    let names = entry_names(&runs_directory(directory)).map_err(refused())?;
+    let names = match entry_names(&runs_directory(directory)) {
+        // An interrupted removal has removed it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        names => names.map_err(refused())?,
+    };
     if let Some(name) = names.into_iter().find(|name| !known.contains(name)) {
         return Ok(Some(format!("`{RUNS}/{name}` is not a recording")));
     }
@@ -267,29 +280,43 @@ fn foreign_content(directory: &Path) -> Result<Option<String>, ExperimentError> 
         if let Some(reason) = listing.reason_to_keep().map_err(refused())? {
             return Ok(Some(format!("{reason}: `{RUNS}/{}`", listing.name())));
         }
+        if !is_run_of(listing, state) {
+            return Ok(Some(format!("`{RUNS}/{}` is not a run of it", listing.name())));
+        }
     }
     Ok(None)
 }
 
-/// Removes the experiment in `directory` with its recordings. No process runs it meanwhile.
+/// Whether the recording was made in the experiment in `state`. The journal does not name each of them: a run that ended with
+/// an error may have left one.
+fn is_run_of(listing: &Listing, state: &ExperimentState) -> bool {
+    let facts = listing.manifest.as_ref().and_then(|manifest| manifest.experiment.as_ref());
+    facts.is_some_and(|facts| facts.experiment == state.id)
+}
+
+/// Removes the experiment in `directory` with its recordings. No process runs it meanwhile. If it is interrupted, a second call
+/// removes the rest.
 ///
 /// # Errors
 /// If there is a reason to keep it, or something cannot be removed.
 pub(crate) fn remove(directory: &Path) -> Result<(), ExperimentError> {
     let refused = || ExperimentError::refused("remove", directory);
     let (_locked, entries) = ExperimentJournal::open(directory)?;
-    let is_finished = ExperimentState::of(entries).finished;
-    let reason = if is_finished { foreign_content(directory)? } else { Some(NOT_FINISHED.into()) };
+    let state = ExperimentState::of(entries);
+    let reason = if state.finished { foreign_content(directory, &state)? } else { Some(NOT_FINISHED.into()) };
     if let Some(reason) = reason {
         return Err(refused()(io::Error::other(reason)));
     }
     for listing in store_of(directory).list()? {
         if is_empty(&listing) { fs::remove_dir(&listing.path).map_err(refused())? } else { listing.remove()? }
     }
-    fs::remove_dir(runs_directory(directory)).map_err(refused())?;
+    match fs::remove_dir(runs_directory(directory)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        removed => removed.map_err(refused())?,
+    }
     let mut names = entry_names(directory).map_err(refused())?;
-    // The journal is the last file: it says that the directory is an experiment.
-    names.sort_by_key(|name| name == JOURNAL);
+    // The file and the journal are the last: together they say that the directory is an experiment.
+    names.sort_by_key(|name| [FILE, JOURNAL].iter().position(|last| last == name));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     Directory::open(directory).and_then(|open| open.remove_with(&names)).map_err(refused())
 }
@@ -303,7 +330,7 @@ fn is_own_name(name: &str) -> bool {
 
 /// A process that is killed as it begins a run leaves an empty directory.
 fn is_empty(listing: &Listing) -> bool {
-    fs::read_dir(&listing.path).is_ok_and(|mut entries| entries.next().is_none())
+    !listing.path.is_symlink() && fs::read_dir(&listing.path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// The highest number of an experiment in `store`; 0 if there is none.
@@ -567,11 +594,38 @@ mod tests {
             assert!(is_kept() && other.exists(), "{}", other.display());
             fs::remove_file(other).expect("removed");
         }
-        let damaged = path.join(RUNS).join("20261121T021500Z-ping-7f3a");
+        let (runs, elsewhere) = (path.join(RUNS), store.path().join("elsewhere"));
+        fs::rename(&runs, &elsewhere).expect("moved");
+        std::os::unix::fs::symlink(&elsewhere, &runs).expect("linked");
+        assert!(is_kept() && elsewhere.exists(), "its runs are elsewhere");
+        fs::remove_file(&runs).expect("removed");
+        fs::rename(&elsewhere, &runs).expect("moved back");
+        let link = runs.join("20261121T021500Z-ping-7f3b");
+        let empty = tempfile::tempdir().expect("a directory");
+        std::os::unix::fs::symlink(empty.path(), &link).expect("linked");
+        assert!(is_kept() && link.is_symlink(), "a link is in place of a run");
+        fs::remove_file(&link).expect("removed");
+        let damaged = runs.join("20261121T021500Z-ping-7f3a");
         fs::create_dir(&damaged).expect("made");
         fs::write(damaged.join("probes.parquet"), "").expect("written");
         assert!(is_kept() && damaged.exists(), "a recording of it is damaged");
         fs::remove_file(damaged.join("probes.parquet")).expect("removed");
+        remove(&path).expect("removed");
+        assert_eq!(fs::read_dir(store.path()).expect("readable").count(), 0);
+    }
+
+    #[test]
+    fn an_interrupted_removal_is_completed_by_the_next() {
+        let store = tempfile::tempdir().expect("a store");
+        let mut open = OpenExperiment::begin(store.path(), "a", origin("/a.toml")).expect("begun");
+        let path = open.path.clone();
+        open.change("b").expect("changed");
+        open.note(JournalEntry::Finished { looks: Some(None) }).expect("noted");
+        drop(open);
+        // Killed between the runs and the files.
+        fs::remove_dir(path.join(RUNS)).expect("there were no runs");
+        assert!(is_experiment(&path));
+        assert_eq!(reason_to_keep(&path).expect("readable"), None);
         remove(&path).expect("removed");
         assert_eq!(fs::read_dir(store.path()).expect("readable").count(), 0);
     }

@@ -11,7 +11,7 @@ use super::{MeasureError, Peer};
 use crate::clock::Monotonic;
 use crate::facts::{ExperimentFacts, IntervalCounts, SettingFacts, StreamInterval};
 use crate::host::placement;
-use crate::plan::{EndSpec, PathSpec, PingSpec, Reflect, RunSpec, Schedule, StopWhen, Warmup, XdpSpec, defaults};
+use crate::plan::{EndSpec, PathSpec, PingSpec, Plan, Reflect, RunSpec, Schedule, StopWhen, Warmup, XdpSpec, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{EventLog, Finished, ProbeCounts, RecordingError, RecordingProgress, RecordingWriter, Store};
@@ -123,6 +123,26 @@ impl UnansweredProbes {
     /// Whether the runs end for this reason.
     pub(super) fn ends_runs(self) -> bool {
         self.span >= defaults::UNANSWERED_MAX && self.probes >= defaults::UNANSWERED_PROBES
+    }
+
+    /// About how long after the first of them the runs of `plan` end for this reason; `None` if they end by their own stop
+    /// rules before.
+    pub fn end(self, plan: &Plan) -> Option<Nanos> {
+        let ping = plan.runs.first()?.ping()?;
+        // A closed loop sends the next probe when the time-out of the last one has passed.
+        let interval = ping.schedule.interval().unwrap_or(ping.timeout_ns);
+        let spans = |probes: u64| interval.saturating_mul(i64::try_from(probes).unwrap_or(i64::MAX));
+        // A time-out is noticed when a later probe is sent.
+        let timed_out = spans(defaults::UNANSWERED_PROBES - 1) + interval.max(ping.timeout_ns);
+        let is_enough = self.probes >= defaults::UNANSWERED_PROBES;
+        let end = defaults::UNANSWERED_MAX.max(if is_enough { Nanos::ZERO } else { timed_out });
+        let shorter = |span: Option<Nanos>, count: Option<u64>| [span, count.map(spans)].into_iter().flatten().min();
+        let duration = |run: &RunSpec| {
+            let warmup = shorter(run.warmup.duration_ns, run.warmup.count).unwrap_or_default();
+            Some(warmup + shorter(run.stop.duration_ns, run.stop.count)?)
+        };
+        let planned = plan.runs.iter().map(duration).try_fold(Nanos::ZERO, |sum, run| Some(sum + run?));
+        planned.is_none_or(|planned| planned > end).then_some(end)
     }
 }
 

@@ -14,10 +14,11 @@ pub const TIMEOUT: Nanos = Nanos::from_secs(1);
 pub const TIMEOUT_MAX: Nanos = Nanos::from_secs(60);
 /// Without an answer for so long, a run of probes says so: as long as HELLOs are sent before a target counts as silent …
 pub const UNANSWERED_NOTICE: Nanos = Nanos::from_secs(3);
-/// … and ends after so long, ten of the default time-outs …
+/// … and ends after so long, in which ten probes of a closed loop with the default time-out are lost …
 pub const UNANSWERED_MAX: Nanos = Nanos::from_secs(10);
-/// … if the time-outs of so many probes have passed: with a long interval or time-out one or two lost probes are no silence.
-pub const UNANSWERED_PROBES: u64 = 3;
+/// … if so many probes were refused or their time-outs have passed, so that a run with a long interval or time-out is not
+/// ended by chance: a path that loses half of the probes loses the first ten in one of 1,000 runs.
+pub const UNANSWERED_PROBES: u64 = 10;
 /// How far a sender may fall behind its schedule before it skips due probes.
 pub const MAX_BACKLOG: Nanos = Nanos::from_secs(1);
 /// Payload of a probe: one cache line, enough for all stamps.

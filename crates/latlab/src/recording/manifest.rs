@@ -20,7 +20,7 @@ use crate::units::Nanos;
 pub struct FormatVersion {
     /// Raised if an old reader would misread the new format.
     pub major: u16,
-    /// Raised if nullable columns or optional keys are added.
+    /// Raised if nullable columns or optional keys are added, or if another key replaces one that may be null.
     pub minor: u16,
 }
 
@@ -31,9 +31,17 @@ impl FormatVersion {
     /// The last version without checksums.
     pub(super) const WITHOUT_CHECKSUMS: FormatVersion = FormatVersion { major: 1, minor: 5 };
 
+    /// The first version that stores the facts after a run as changes, and those of two ends on one host once.
+    const WITH_CHANGES: FormatVersion = FormatVersion { major: 1, minor: 9 };
+
     /// Whether recordings of this version have checksums.
     pub(super) fn has_checksums(self) -> bool {
         self > FormatVersion::WITHOUT_CHECKSUMS
+    }
+
+    /// Whether manifests of this version have `changes` in place of `after`, and `peer_is_here`.
+    pub(super) fn has_changes(self) -> bool {
+        self >= FormatVersion::WITH_CHANGES
     }
 }
 
@@ -43,7 +51,7 @@ impl FormatVersion {
 pub enum RunEnding {
     /// It has not: the run goes on, or its process was killed.
     Measuring,
-    /// By its own stop rule.
+    /// By its own stop rule; or, if it has a `reason`, since none of its probes was answered in the first seconds.
     Completed,
     /// By SIGINT, SIGTERM, SIGHUP or SIGQUIT.
     Interrupted,
@@ -355,6 +363,23 @@ mod tests {
             assert_eq!(patched(target.clone(), patch.clone()), result, "{target} {patch}");
             assert_eq!(patched(target.clone(), merge_patch(&target, &result)), result, "{target} {result}");
         }
+    }
+
+    #[test]
+    fn facts_after_a_run_are_read_from_formats_before_1_9() {
+        let end = |after: &str| {
+            let before = r#"{"kernel": "Linux 6.1", "steal_ticks": 7}"#;
+            let text = format!(r#"{{"before": {before}, "after": {after}, "clock_start": null, "clock_end": null}}"#);
+            serde_json::from_str::<EndFacts>(&text).expect("an end of format 1.8")
+        };
+        let facts = |steal_ticks: u64, governors: Option<Vec<String>>| {
+            let (kernel, steal_ticks) = (Some("Linux 6.1".into()), Some(steal_ticks));
+            Some(HostFacts { kernel, steal_ticks, governors, ..HostFacts::default() })
+        };
+        let known = end(r#"{"kernel": "Linux 6.1", "steal_ticks": 9, "governors": ["performance"]}"#);
+        assert_eq!(known.before, facts(7, None));
+        assert_eq!(known.after, facts(9, Some(vec!["performance".into()])));
+        assert_eq!((end("null").before, end("null").after), (facts(7, None), None));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::ops::Not;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::checksums::{check_seal, seal};
 use super::error::RecordingError;
@@ -33,7 +34,7 @@ struct Versioned {
     peer_is_here: bool,
 }
 
-/// A manifest as it is stored: facts of the peer that are those of this end are stored once.
+/// A manifest as it is stored since format 1.9: facts of the peer that are those of this end are stored once.
 #[derive(Serialize)]
 struct Stored<'a> {
     #[serde(flatten)]
@@ -51,6 +52,26 @@ impl Stored<'_> {
         };
         Stored { manifest, peer_is_here }
     }
+}
+
+/// The JSON of `manifest` in the form of its own version, which may be older than that of this latlab.
+fn to_json(manifest: &Manifest) -> serde_json::Result<Vec<u8>> {
+    match manifest.format.has_changes() {
+        true => serde_json::to_vec_pretty(&Stored::of(manifest)),
+        false => serde_json::to_vec_pretty(&with_all_facts(manifest)?),
+    }
+}
+
+/// `manifest` as formats before 1.9 have it: both ends have all their facts, those after the run in `after`.
+fn with_all_facts(manifest: &Manifest) -> serde_json::Result<Value> {
+    let mut json = serde_json::to_value(manifest)?;
+    for (name, end) in [("here", &manifest.here), ("peer", &manifest.peer)] {
+        if let Some(members) = json.get_mut(name).and_then(Value::as_object_mut) {
+            members.remove("changes");
+            members.insert("after".into(), serde_json::to_value(&end.after)?);
+        }
+    }
+    Ok(json)
 }
 
 /// Reads the manifest of the recording in `directory`.
@@ -96,7 +117,7 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
 
 /// Replaces the manifest in one step. Needs no new space after [`reserve`].
 pub(super) fn write(directory: &Directory, manifest: &Manifest) -> io::Result<()> {
-    let json = seal(serde_json::to_vec_pretty(&Stored::of(manifest))?);
+    let json = seal(to_json(manifest)?);
     // Not truncated: that would free the reserved blocks before they are used.
     let mut file = directory.overwrite_file(NEXT)?;
     file.write_all(&json)?;
@@ -117,4 +138,59 @@ pub(super) fn reserve(directory: &Directory) -> io::Result<()> {
     let mut zeros = io::repeat(0).take(bytes);
     // Written zeros: a hole would occupy no space.
     io::copy(&mut zeros, &mut directory.replace_file(NEXT)?).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::facts::HostFacts;
+    use crate::plan::{RunSpec, Via, WakeupCpus, WakeupSpec, Work};
+    use crate::units::Nanos;
+
+    /// A manifest of format 1.`minor` with facts of two ends on one host, those after the run only if they are `known`.
+    fn manifest(minor: u16, known: bool) -> Manifest {
+        let (via, cpus) = (Via::ClockNanosleep, WakeupCpus::Anywhere);
+        let spec = WakeupSpec { via, interval_ns: Nanos::from_millis(1), relative: false, cpus, break_ns: None };
+        let run = RunSpec::here(Work::Wakeup(spec));
+        let facts = |ticks: u64| HostFacts { steal_ticks: Some(ticks), ..HostFacts::default() };
+        let end = EndFacts { before: Some(facts(7)), after: known.then(|| facts(9)), ..EndFacts::default() };
+        let (format, here, peer) = (FormatVersion { major: 1, minor }, end.clone(), end);
+        let new = Manifest::new(run, "0123456789abcdef".into(), "2026-11-22T00:00:00Z".into());
+        Manifest { format, here, peer, ..new }
+    }
+
+    /// The file of `manifest`, from which it is read as it was.
+    fn stored(manifest: &Manifest) -> Value {
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let directory = Directory::open(folder.path()).expect("opens");
+        write(&directory, manifest).expect("written");
+        assert_eq!(&read(&directory).expect("reads"), manifest);
+        serde_json::from_slice(&fs::read(folder.path().join(MANIFEST)).expect("a file")).expect("JSON")
+    }
+
+    #[test]
+    fn manifests_of_formats_before_1_9_are_written_with_all_facts_of_both_ends() {
+        for minor in [0, 5, 8] {
+            for (known, ticks) in [(true, json!(9)), (false, Value::Null)] {
+                let json = stored(&manifest(minor, known));
+                assert_eq!(json["format"], json!({"major": 1, "minor": minor}));
+                assert!(json.get("peer_is_here").is_none(), "{json:#}");
+                for end in [&json["here"], &json["peer"]] {
+                    assert!(end.get("after").is_some() && end.get("changes").is_none(), "{end:#}");
+                    assert_eq!((&end["before"]["steal_ticks"], &end["after"]["steal_ticks"]), (&json!(7), &ticks));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn manifests_of_this_format_are_written_with_changes_and_facts_of_one_end() {
+        let json = stored(&manifest(FormatVersion::CURRENT.minor, true));
+        assert_eq!((&json["here"]["changes"], &json["peer_is_here"]), (&json!({"steal_ticks": 9}), &json!(true)));
+        assert!(json["here"].get("after").is_none() && json["peer"]["before"].is_null(), "{json:#}");
+    }
 }

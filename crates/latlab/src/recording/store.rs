@@ -253,7 +253,9 @@ impl Store {
         self.recordings().next().is_some() || is_unreadable()
     }
 
-    fn recordings(&self) -> impl Iterator<Item = PathBuf> {
+    /// The paths of the recordings, sound or damaged, in the order in which the system names them; none if the store cannot
+    /// be read.
+    pub(crate) fn recordings(&self) -> impl Iterator<Item = PathBuf> {
         let entries = fs::read_dir(&self.path).into_iter().flatten();
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| is_recording(path))
     }

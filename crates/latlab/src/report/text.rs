@@ -3,6 +3,7 @@
 
 use super::view::{CaveatView, ColumnView, GroupView, HistogramView, ReportView, TableView};
 use crate::diagnostics::{Colour, Severity};
+pub(super) use crate::units::human::columns as width;
 
 /// Width of the labels of remarks.
 const LABEL: usize = 13;
@@ -55,7 +56,7 @@ fn indented(label: &str, lines: Vec<String>, style: Style) -> Vec<String> {
 }
 
 /// The most caveats that are shown unless all are asked for.
-const CAVEATS: usize = 3;
+pub const CAVEATS: usize = 3;
 
 /// Which caveats are shown as text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -418,11 +419,6 @@ impl Style {
     pub(super) fn warn(self, text: &str) -> String {
         self.paint("33", text)
     }
-}
-
-/// Returns the width of `text` in columns: one per character.
-pub(super) fn width(text: &str) -> usize {
-    text.chars().count()
 }
 
 /// Wraps `text` at spaces to lines of at most `available` columns. A figure is not separated from its sign and unit, nor text

@@ -107,7 +107,7 @@ fn unknown_options_and_commands_are_refused() {
         ("ping --count", "--count", "<N>"),
         ("stream --interval 1ms", "--interval", "it is an option of `latlab ping`, `latlab wakeup`"),
         ("ping --gate-strict", "--gate", "add `--gate <CONDITION>`"),
-        ("wakeup --relative=yes", "--relative", "write it `--relative`"),
+        ("wakeup --relative=yes", "--relative", "write `--relative`"),
         ("ping --poisson", "--interval", "-i 1ms --poisson"),
         ("ping -i 1ms --seed 7", "--seed", "--poisson --seed 7"),
         ("ping --max-backlog 1s", "--max-backlog", "-i 1ms"),

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::harness::{Latlab, check_schema, contains, empty, wait_until};
 use crate::hostile::{copy_directory, testdata};
-use crate::store::{only_recording, recordings};
+use crate::store::{only_recording, recordings, recordings_in};
 
 /// The list of the default store of `directory`, checked against its schema.
 #[track_caller]
@@ -166,15 +166,17 @@ fn filled_store() -> TempDir {
     ] {
         copy_directory(&testdata(from), &store.join(name));
     }
-    let change = |name: &str, change: &dyn Fn(&mut Value)| {
-        let path = store.join(name).join("manifest.json");
-        let mut manifest: Value = serde_json::from_slice(&fs::read(&path).expect("a file")).expect("JSON");
-        change(&mut manifest);
-        fs::write(path, manifest.to_string()).expect("written");
-    };
-    change("tagged", &|manifest| manifest["condition"]["tags"]["build"] = "4f2a".into());
-    change("later", &|manifest| manifest["started_at"] = "2026-11-22T09:00:00Z".into());
+    change_manifest(&store.join("tagged"), |manifest| manifest["condition"]["tags"]["build"] = "4f2a".into());
+    change_manifest(&store.join("later"), |manifest| manifest["started_at"] = "2026-11-22T09:00:00Z".into());
     home
+}
+
+/// Changes the manifest of `recording`, whose version has no checksums.
+fn change_manifest(recording: &Path, change: impl FnOnce(&mut Value)) {
+    let path = recording.join("manifest.json");
+    let mut manifest: Value = serde_json::from_slice(&fs::read(&path).expect("a file")).expect("JSON");
+    change(&mut manifest);
+    fs::write(path, manifest.to_string()).expect("written");
 }
 
 /// The names of what `latlab list --json OPTIONS` lists, those of runs of experiments left out.
@@ -253,6 +255,38 @@ fn pruning_removes_only_what_is_confirmed_finished_and_of_latlab() {
     let kept: Vec<_> =
         recordings(home.path()).iter().filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect();
     assert_eq!(kept, ["20261121T021500Z-ping-dead", "died", "notes", "old"]);
+}
+
+#[test]
+fn an_experiment_is_removed_only_if_all_of_its_runs_began_in_the_given_time() {
+    let home = filled_store();
+    let experiment = home.path().join("latlab-runs").join(EXPERIMENT);
+    let prune = |options: &str| Latlab::at(home.path()).line("list --prune --kind experiment --yes").line(options);
+    let kept = format!("{EXPERIMENT}` is kept: not all of its runs began in the given time");
+    // It began in the morning, and its runs in the evening.
+    prune("--before 2026-11-22T12:00").stderr(contains(&kept)).stdout(contains("nothing to remove")).success();
+    let run = experiment.join("runs/20261122T205636Z-ping-99ef");
+    change_manifest(&run, |manifest| manifest["started_at"] = "2026-11-20T00:00:00Z".into());
+    prune("--since 2026-11-22").stderr(contains(&kept)).stdout(contains("nothing to remove")).success();
+    assert_eq!(recordings_in(&experiment.join("runs")).len(), 10);
+    prune("--before 2026-12-01").stdout(contains("1 removed")).success();
+    assert!(!experiment.exists());
+}
+
+#[test]
+fn an_experiment_with_recordings_that_are_not_of_it_is_kept() {
+    let home = filled_store();
+    let experiment = home.path().join("latlab-runs").join(EXPERIMENT);
+    let prune = || Latlab::at(home.path()).line("list --prune --kind experiment --before 2026-12-01 --yes");
+    let other = experiment.join("runs/other");
+    for from in ["recordings/good/closed", "experiments/finished/factors/runs/20261122T205641Z-ping-d39e"] {
+        copy_directory(&testdata(from), &other);
+        prune().stderr(contains("is kept: `runs/other` is not a run of it")).success();
+        assert_eq!(recordings_in(&experiment.join("runs")).len(), 11, "{from}");
+        fs::remove_dir_all(&other).expect("ours");
+    }
+    prune().stdout(contains("1 removed")).success();
+    assert!(!experiment.exists());
 }
 
 #[test]

@@ -310,7 +310,7 @@ fn a_terminal_shows_progress_and_colour_unless_no_color_is_set() {
     let progress = seen.split("round trip delay").next().unwrap_or_default();
     let is_shown = (0..10).any(|tenth| progress.contains(&format!(" 0.{tenth} s")));
     assert!(is_shown && !progress.contains(" ns"), "no time as a person reads it: {progress:?}");
-    assert!(progress.contains("ping local · udp ipv4  ━"), "{progress:?}");
+    assert!(progress.contains("ping local") && progress.contains("  ━"), "{progress:?}");
     assert!(["sent ", "answered ", "lost 0"].iter().all(|count| progress.contains(count)), "{progress:?}");
     let Some(seen) = at_a_terminal("NO_COLOR") else { return };
     let colours = seen.split('\u{1b}').filter(|piece| piece.split_once('m').is_some_and(|(code, _)| is_colour(code)));

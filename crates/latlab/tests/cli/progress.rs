@@ -122,6 +122,7 @@ fn a_run_without_an_answer_says_so_and_ends_early() {
             assert!(ran.stderr.contains(&words), "{options}: {words} is not in\n{}", ran.stderr);
         }
         assert_eq!(ran.stderr.matches("warning: no answer from").count(), 1, "{options}: said once\n{}", ran.stderr);
+        assert!(ran.stderr.contains("the run ends after about 10 s"), "{options}: {}", ran.stderr);
         let tried = format!("probes were sent to {to} over udp in ");
         assert!(*to == closed || ran.stderr.contains(&tried), "{options}: {}", ran.stderr);
         for recording in recordings(ran.directory()) {
@@ -130,7 +131,9 @@ fn a_run_without_an_answer_says_so_and_ends_early() {
             assert!(manifest["ending"] == "completed" && reason.contains("in the first 10"), "{manifest:#}");
         }
     }
-    experiment.exits(3);
+    let ran = experiment.exits(3);
+    let warned = format!("warning: no answer from `127.0.0.1:{port}` in the first ");
+    assert_eq!(ran.stderr.matches(&warned).count(), 1, "said once\n{}", ran.stderr);
     let ended = runs(&journal(&only(directory.path())));
     let [(_, Some(ended))] = &ended[..] else { panic!("one run: {ended:?}") };
     assert!(ended["reason"].as_str().is_some_and(|why| why.contains("no probe was answered")), "{ended}");

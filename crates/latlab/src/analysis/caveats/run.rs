@@ -63,17 +63,14 @@ fn ended(manifest: &Manifest) -> Option<Caveat> {
     let part = "the figures cover the part that was measured";
     let again = "measure again for the full length";
     match manifest.ending {
-        RunEnding::Completed => manifest.reason.as_ref().map(|_| {
-            let message = why("the run ended before its planned end");
-            let hint = "see that the target runs, and that nothing on the path drops packets";
-            Caveat::new(Severity::Note, "no-answer", message, "all probes that it sent count as lost", hint)
-        }),
+        // Without an answer it has a caveat of its own.
+        RunEnding::Completed => None,
         RunEnding::Measuring => {
             Some(Caveat::new(Severity::Warning, "unfinished", why("the run has not ended"), part, "wait for its end"))
         }
         RunEnding::Interrupted => {
             let message = why("the run was interrupted before its planned end");
-            Some(Caveat::new(Severity::Note, "interrupted", message, part, again))
+            Some(Caveat::new(Severity::Warning, "interrupted", message, part, again))
         }
         RunEnding::Failed => {
             let message = why("the run ended before its planned end");
@@ -123,9 +120,27 @@ fn undecided(manifest: &Manifest) -> Option<Caveat> {
     })
 }
 
+/// The caveat of a run that ended without an answer, or whose answers end in the middle.
+pub(in crate::analysis) fn answers_ended(manifest: &Manifest, counts: &RunCounts) -> Option<Caveat> {
+    no_answer(manifest, counts).or_else(|| end_of_answers(manifest, counts))
+}
+
+/// A run that its silent target ended is complete and has a reason. Answers that came after its end are late.
+fn no_answer(manifest: &Manifest, counts: &RunCounts) -> Option<Caveat> {
+    let is_silent = manifest.ending == RunEnding::Completed && counts.counts.answered == 0;
+    let reason = manifest.reason.as_ref().filter(|_| is_silent)?;
+    Some(Caveat::new(
+        Severity::Warning,
+        "no-answer",
+        format!("the run ended before its planned end: {reason}"),
+        "all probes that it sent count as lost",
+        "see that the target runs, and that nothing on the path drops packets",
+    ))
+}
+
 /// Answers that end in the middle of the run, which no lossy path explains. A reflector process that died is known, and has
 /// a caveat of its own.
-pub(in crate::analysis) fn answers_ended(manifest: &Manifest, counts: &RunCounts) -> Option<Caveat> {
+fn end_of_answers(manifest: &Manifest, counts: &RunCounts) -> Option<Caveat> {
     let EndOfAnswers { after, sending, probes } =
         counts.end_of_answers().filter(|_| manifest.run.reflector_died.is_none())?;
     Some(Caveat::new(

@@ -93,7 +93,7 @@ fn probes_in_flight_of_a_recovered_run_are_not_called_lost() {
 fn each_fact_of_the_manifest_raises_its_caveat() {
     type Change = fn(&mut Manifest);
     let table: &[(&str, Severity, Change)] = &[
-        ("interrupted", Severity::Note, |manifest| manifest.ending = RunEnding::Interrupted),
+        ("interrupted", Severity::Warning, |manifest| manifest.ending = RunEnding::Interrupted),
         ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Failed),
         ("recovered", Severity::Warning, |manifest| manifest.ending = RunEnding::Recovered),
         ("unfinished", Severity::Warning, |manifest| manifest.ending = RunEnding::Measuring),
@@ -162,13 +162,25 @@ fn each_fact_of_the_manifest_raises_its_caveat() {
 }
 
 #[test]
-fn a_complete_run_with_a_reason_ended_without_an_answer() {
-    let mut source = quiet(CLOSED, closed_loop());
-    assert_eq!(find(&source, "no-answer"), None);
-    source.manifest.reason = Some("no probe was answered in the first 10 s".into());
-    let found = find(&source, "no-answer").expect("it has a reason");
-    assert_eq!(found.severity, Severity::Note);
-    assert!(found.message.ends_with(": no probe was answered in the first 10 s"), "{found:?}");
+fn a_complete_run_with_a_reason_and_no_answer_ended_for_want_of_one() {
+    let run_of = |fate: Fate, reason: Option<&str>, ending: RunEnding| {
+        let mut source = quiet(CLOSED, closed_loop().into_iter().map(|row| but(row, fate)).collect());
+        (source.manifest.reason, source.manifest.ending) = (reason.map(String::from), ending);
+        source
+    };
+    let reason = Some("no probe was answered in the first 10 s");
+    for fate in [Fate::Lost, Fate::SendFailed, Fate::Late] {
+        let found = find(&run_of(fate, reason, RunEnding::Completed), "no-answer").expect("none is answered");
+        assert_eq!(found.severity, Severity::Note);
+        assert!(found.message.ends_with(": no probe was answered in the first 10 s"), "{found:?}");
+    }
+    for (fate, reason, ending) in [
+        (Fate::Answered, reason, RunEnding::Completed),
+        (Fate::Lost, None, RunEnding::Completed),
+        (Fate::Lost, reason, RunEnding::Failed),
+    ] {
+        assert_eq!(find(&run_of(fate, reason, ending), "no-answer"), None, "{fate:?} {reason:?} {ending:?}");
+    }
 }
 
 #[test]

@@ -9,19 +9,19 @@ use crate::plan::Kind;
 /// that are missing, delays by the host, doubts about intervals and comparisons, notes.
 const BY_EFFECT: &str = "reflector-died answers-ended suspended clock-stepped schedule-lost host-throttled socket-drops \
     none-answered no-answer no-probe-measured none-delivered no-packet-sent no-rate-found \
-    unfinished recovered ended-early missing-runs untrusted-runs recording-gap unreadable-events orphan-answers \
+    unfinished recovered ended-early interrupted missing-runs untrusted-runs recording-gap unreadable-events orphan-answers \
     load-unreached rate-unreached stage-unreached setting-changed spin-on-one-cpu spin-contended \
     slow-receiver undecided-packets not-sent not-slept send-failed socket-errors overrun-slots foreign-load \
     unequal-placement unpinned-placement frequency-drift rt-throttling fair-server steal send-slip \
     late lost coarse-clock slow-clock fragmentation probes-load unsent-probes stages-left-out search-undecided \
     confounded not-interleaved dependent-lines broke-runs not-possible lost-quantile unsupported-comparison unsupported-gate \
     slow-changes rare-bursts tcp-retransmits setting-not-restored host-samples-lost \
-    runs-left-out interrupted broke cut-short trace-missing found-rate-lossy search-ceiling looked-before \
+    runs-left-out broke cut-short trace-missing found-rate-lossy search-ceiling looked-before \
     unequal-spread few-observations few-lines files-as-runs undecided-probes reordered duplicates strays send-refused \
     small-buffers software-checksums no-checksum governor idle-states order-unknown unchecked-events no-checksums";
 
 /// Codes of notes that nearly every run or comparison carries: they are no news, and are listed only on demand.
-const ROUTINE: [&str; 3] = ["idle-states", "order-unknown", "steal"];
+const ROUTINE: [&str; 4] = ["idle-states", "order-unknown", "steal", "unpinned-placement"];
 
 /// The place of `caveat` among others: by severity, then by what it does to the figures.
 pub fn effect_order(caveat: &Caveat) -> (Reverse<Severity>, usize) {

@@ -160,7 +160,7 @@ pub struct ListFilterArgs {
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "What is removed")]
 pub struct PruneArgs {
-    /// Say what of the above would be removed, and remove nothing; needs --tag, --since or --before
+    /// Say what of the above would be removed, and remove nothing; needs --tag or --before
     ///
     /// Only finished recordings and finished experiments are removed, experiments as a whole. A directory with any file
     /// that latlab did not write is kept.

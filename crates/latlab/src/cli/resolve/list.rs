@@ -98,7 +98,7 @@ pub fn list(typed: &ListArgs, environment: &Environment, now: Timestamp) -> Resu
         (true, false) => Pruning::DryRun,
         (true, true) => Pruning::Confirmed,
     };
-    if pruning != Pruning::Off && filter.tags.is_empty() && filter.since.or(filter.before).is_none() {
+    if pruning != Pruning::Off && filter.tags.is_empty() && filter.before.is_none() {
         return Err(RequestError::Alone {
             option: "--prune",
             needed: "--before",
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(pruning("--before 30d"), Ok(Pruning::Off));
         assert_eq!(pruning("--prune --before 30d"), Ok(Pruning::DryRun));
         assert_eq!(pruning("--prune --tag build=a --yes"), Ok(Pruning::Confirmed));
-        for line in ["--prune", "--prune --kind ping --yes"] {
+        for line in ["--prune", "--prune --kind ping --yes", "--prune --since 1h"] {
             assert!(
                 pruning(line).is_err_and(|error| error.to_string().contains("`--prune` needs `--before`")),
                 "{line}"

@@ -118,11 +118,13 @@ fn quantile(typed: &str) -> Result<f64, RequestError> {
         let hint = "between 0 and 1, neither included: `0.99` or `p99` is the 99th percentile";
         value::unusable("--quantiles", typed, cause, hint)
     };
-    let number = || typed.trim_start_matches(['p', 'q']).parse().ok();
-    match human::parse_quantile(typed).or_else(number).ok_or_else(|| refuse("it is not a number"))? {
+    let number = || typed.strip_prefix(['p', 'q']).unwrap_or(typed).parse().ok();
+    let out_of_range = |q: &f64| *q <= 0.0 || *q >= 1.0;
+    let read = human::parse_quantile(typed).or_else(|| number().filter(out_of_range));
+    match read.ok_or_else(|| refuse("it is not a quantile"))? {
         q if q > 0.0 && q < 1.0 => Ok(q),
         q if q.is_finite() => Err(refuse("it does not lie between 0 and 1")),
-        _ => Err(refuse("it is not a number")),
+        _ => Err(refuse("it is not a quantile")),
     }
 }
 

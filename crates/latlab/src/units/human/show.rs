@@ -2,6 +2,11 @@
 
 use crate::units::Nanos;
 
+/// The width of `text` in a terminal, whose East Asian characters and pictographs take two columns.
+pub fn columns(text: &str) -> usize {
+    unicode_width::UnicodeWidthStr::width(text)
+}
+
 /// Stands for a figure that does not exist.
 pub const ABSENT: &str = "–";
 
