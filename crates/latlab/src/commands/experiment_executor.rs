@@ -116,7 +116,11 @@ impl RunExecutor for ExperimentExecutor<'_> {
                 }
             }
             ExperimentEvent::RunFailed { factors, reason } => {
-                self.console.warning(&format!("a run of `{}` failed: {reason}", condition_words(factors)), None);
+                let text = format!("a run of `{}` failed: {reason}", condition_words(factors));
+                match self.shown.insert(format!("failed: {reason}")) {
+                    true => self.console.warning(&text, Some("`-v` names each run that fails for this reason")),
+                    false => self.console.detail(&text),
+                }
             }
             ExperimentEvent::InfiniteStatistic => {
                 let message = "the statistic of `runs` was infinite in a run because of lost probes: its \

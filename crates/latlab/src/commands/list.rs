@@ -13,6 +13,7 @@ use crate::diagnostics::{Explain, Failure};
 use crate::experiment::{
     self, ExperimentState, in_store, is_edited, is_experiment, read_state_with_runner, runs_directory, runs_of,
 };
+use crate::facts::RunOutcome;
 use crate::plan::condition_words;
 use crate::platform::ownership::quoted;
 use crate::recording::manifest::{Manifest, RunEnding};
@@ -276,12 +277,18 @@ fn show_experiment(directory: &Path, runs: &[Listing], is_usual_store: bool) -> 
             let goes_on = || "`latlab run` with its directory goes on with it".to_owned();
             (view.state, view.reason) = match runner {
                 Some(runner) => ("measuring".into(), Some(process(runner.pid))),
-                None if state.finished => ("finished".into(), other_file),
+                None if state.finished => ("finished".into(), other_file.or_else(|| failures(&state))),
                 None => ("unfinished".into(), Some(other_file.unwrap_or_else(goes_on))),
             };
         }
     }
     view
+}
+
+/// `16 runs failed`, if runs are over without figures.
+fn failures(state: &ExperimentState) -> Option<String> {
+    let failed = state.runs_that(RunOutcome::Failed).chain(state.runs_that(RunOutcome::Refused)).count() as u64;
+    (failed > 0).then(|| format!("{} {} failed", grouped(failed), if failed == 1 { "run" } else { "runs" }))
 }
 
 /// Why the file of an experiment is not the one that its runs were measured by.

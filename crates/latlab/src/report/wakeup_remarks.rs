@@ -118,7 +118,7 @@ fn states(activity: &[CpuActivity]) -> String {
     let words: Vec<String> =
         words.map(|(state, share)| format!("{} {}{}", state.name, percent(share), exit(state))).collect();
     match words.is_empty() {
-        true => format!("in none of {} idle states for 1 % of the time", first.states.len()),
+        true => format!("in each of {} idle states for less than 1 % of the time", first.states.len()),
         false => words.join(", "),
     }
 }

@@ -171,7 +171,7 @@ fn a_complete_run_with_a_reason_and_no_answer_ended_for_want_of_one() {
     let reason = Some("no probe was answered in the first 10 s");
     for fate in [Fate::Lost, Fate::SendFailed, Fate::Late] {
         let found = find(&run_of(fate, reason, RunEnding::Completed), "no-answer").expect("none is answered");
-        assert_eq!(found.severity, Severity::Note);
+        assert_eq!(found.severity, Severity::Warning);
         assert!(found.message.ends_with(": no probe was answered in the first 10 s"), "{found:?}");
     }
     for (fate, reason, ending) in [

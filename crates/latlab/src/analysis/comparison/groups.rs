@@ -150,7 +150,7 @@ impl Explain for GroupingError {
             GroupingError::TooFewGroups { cause, hint, .. } => failure.because(cause).hint(hint),
             GroupingError::Kinds { kinds: (kind, other), runs: (run, other_run) } => failure
                 .because(format!("`{run}` is one of {}, and `{other_run}` is one of {}", kind.word(), other.word()))
-                .hint(format!("name those of one kind, such as `latlab-runs/*-{}-*`", kind.word())),
+                .hint(format!("name those of one kind, such as `{}-{}-*`", beside(run), kind.word())),
             GroupingError::NoMetric { kind, .. } => {
                 let metrics = kind.metrics().iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
                 failure
@@ -159,6 +159,11 @@ impl Explain for GroupingError {
             }
         }
     }
+}
+
+/// The pattern of what is in the directory of `run`: `latlab-runs/*`.
+fn beside(run: &str) -> String {
+    run.rsplit_once('/').map_or_else(|| "*".into(), |(directory, _)| format!("{directory}/*"))
 }
 
 /// What is said of judged runs, or files of an experiment, that cannot be read as they were written.

@@ -113,10 +113,11 @@ fn timer_slack(evidence: &HostEvidence<'_>) -> Option<Finding> {
             FindingSeverity::Note,
             "timer-slack",
             format!(
-                "timer slack is {} µs: threads that measure wake-ups may wake up to that much late",
+                "timer slack is {} µs: threads that measure wake-ups may wake up to that much late; the sender of ping and \
+                 stream sets its own to 1 ns",
                 slack_ns / 1_000
             ),
-            "latlab wakeup --set timer-slack=1ns, or --fifo 80; the sender of ping and stream sets its own to 1 ns",
+            "latlab wakeup --set timer-slack=1ns",
         )
     })
 }

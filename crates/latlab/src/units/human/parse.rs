@@ -97,7 +97,7 @@ pub fn parse_percent(text: &str) -> Result<f64, ParseError> {
     let refuse = |cause: String| ParseError::new("ratio", text, cause, PERCENT_HINT);
     let (number, unit) = split(text).map_err(refuse)?;
     match unit {
-        "" if number.as_f64() > 1.0 => Err(refuse("without a `%` it is more than 1".into())),
+        "" if number.as_f64() > 1.0 => Err(refuse("without a `%` it is a share, and more than 1".into())),
         "" => Ok(number.as_f64()),
         "%" => Ok(number.as_f64() / 100.0),
         other => Err(refuse(format!("`{other}` is not `%`"))),
