@@ -449,7 +449,7 @@ mod tests {
         // Half of the probes are lost, in no order, and at the end in bursts as before.
         let noise = |seq: u64| seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
         for (probes, is_lost) in [
-            (1_000, Box::new(move |seq| noise(seq) % 2 == 0) as Box<dyn Fn(u64) -> bool>),
+            (1_000, Box::new(move |seq| noise(seq).is_multiple_of(2)) as Box<dyn Fn(u64) -> bool>),
             (1_000, Box::new(|seq| seq % 400 < 200)),
             (1_000, Box::new(|seq| seq >= 990)),
             (1_000, Box::new(|seq| seq < 300)),

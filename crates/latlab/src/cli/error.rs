@@ -81,8 +81,9 @@ fn missing(context: Context) -> Failure {
     let names: Vec<_> = missing.iter().map(|argument| bare(argument)).collect();
     let failure = Failure::request(format!("`{}` is missing", names.join("` and `")));
     match missing.first() {
-        Some(option) if option.starts_with('-') => failure
-            .hint(format!("add `{option}`, without which the other option has no effect; {}", context.see_help())),
+        Some(option) if option.starts_with('-') => {
+            failure.hint(format!("add `{option}`, which another option needs; {}", context.see_help()))
+        }
         _ => failure.hint(format!("such as `{}`; {}", context.usage(), context.see_help())),
     }
 }

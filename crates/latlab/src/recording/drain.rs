@@ -341,7 +341,7 @@ mod tests {
     fn probes_are_lost_once_their_time_out_has_passed() {
         // One probe every 10 ms; each tenth is not answered.
         let events = (1..=500).flat_map(|seq: u64| {
-            let answer = (seq % 10 != 0).then(|| answer_to(seq));
+            let answer = (!seq.is_multiple_of(10)).then(|| answer_to(seq));
             std::iter::once(sent_at(seq, seq as i64 * 10, Phase::Measure)).chain(answer)
         });
         let progress = counted(events);

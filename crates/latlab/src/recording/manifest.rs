@@ -51,7 +51,7 @@ impl FormatVersion {
 pub enum RunEnding {
     /// It has not: the run goes on, or its process was killed.
     Measuring,
-    /// By its own stop rule; or, if it has a `reason`, since none of its probes was answered in the first seconds.
+    /// By its own stop rule; or, if it has a `reason`, since no probe was answered in its first seconds.
     Completed,
     /// By SIGINT, SIGTERM, SIGHUP or SIGQUIT.
     Interrupted,
