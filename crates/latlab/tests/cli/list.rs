@@ -267,7 +267,10 @@ fn an_experiment_is_removed_only_if_all_of_its_runs_began_in_the_given_time() {
     prune("--before 2026-11-22T12:00").stderr(contains(&kept)).stdout(contains("nothing to remove")).success();
     let run = experiment.join("runs/20261122T205636Z-ping-99ef");
     change_manifest(&run, |manifest| manifest["started_at"] = "2026-11-20T00:00:00Z".into());
-    prune("--since 2026-11-22").stderr(contains(&kept)).stdout(contains("nothing to remove")).success();
+    prune("--since 2026-11-22 --before 2026-12-01")
+        .stderr(contains(&kept))
+        .stdout(contains("nothing to remove"))
+        .success();
     assert_eq!(recordings_in(&experiment.join("runs")).len(), 10);
     prune("--before 2026-12-01").stdout(contains("1 removed")).success();
     assert!(!experiment.exists());

@@ -248,9 +248,14 @@ fn fatal_caveats_of_a_json_document_are_repeated_on_stderr() {
     let lab = || Latlab::new().arg("summary").arg(testdata("good/scheduled")).arg("--json");
     let ran = lab().stderr(contains("error: ")).stderr(contains("\n  hint: ")).stderr(lacks("note: ")).failure(4);
     let caveats = ran.json()["caveats"].as_array().expect("a list").clone();
-    for caveat in caveats.iter().filter(|caveat| caveat["severity"] != "note") {
-        assert!(ran.stderr.contains(caveat["message"].as_str().expect("a text")), "{caveat}: {}", ran.stderr);
+    let serious: Vec<_> = caveats.iter().filter(|caveat| caveat["severity"] != "note").collect();
+    for (stderr, most) in [(&ran.stderr, 3), (&lab().arg("-v").failure(4).stderr, serious.len())] {
+        for (place, caveat) in serious.iter().enumerate() {
+            let is_said = stderr.contains(caveat["message"].as_str().expect("a text"));
+            assert_eq!(is_said, place < most, "{caveat}: {stderr}");
+        }
     }
+    assert!(serious.len() > 3 && ran.stderr.contains("more in the document (`-v`)"), "{}", ran.stderr);
     lab().arg("-q").stderr(contains("error: ")).stderr(lacks("note: ")).failure(4);
 }
 
