@@ -18,7 +18,7 @@ pub fn to_read<T>(place: *const T) {
     #[cfg(target_arch = "aarch64")]
     // SAFETY: as above.
     unsafe {
-        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) place, options(nostack, preserves_flags, nomem));
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = place;
@@ -31,12 +31,12 @@ pub fn to_write<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the instruction has no effect that a program sees, at any address; Intel's before Broadwell ignore it.
     unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags, nomem));
+        std::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
     }
     #[cfg(target_arch = "aarch64")]
     // SAFETY: as above.
     unsafe {
-        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) place, options(nostack, preserves_flags, nomem));
+        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = place;
