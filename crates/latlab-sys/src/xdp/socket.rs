@@ -179,7 +179,7 @@ impl XdpSocket {
         set(self.fd.as_fd(), libc::SOL_SOCKET, BUSY_POLL_BUDGET, &BUDGET_FRAMES)
     }
 
-    /// Whether a packet is there. Looks [`SPINS`] times before it says no, so that a spinning caller, which does other work
+    /// Whether a packet is there. Looks 16 times before it says no, so that a spinning caller, which does other work
     /// after each call (a sender reads its clock), notices a packet sooner.
     #[inline]
     pub fn spin(&mut self) -> bool {

@@ -151,7 +151,7 @@ fn offered(shell: &str, words: &str, store: &Path) -> String {
     let index = (words.len() - 2).to_string();
     let lab = Latlab::new().args(words).environment("LATLAB_COMPLETE", shell).environment("_CLAP_IFS", "\n");
     let lab = lab.environment("_CLAP_COMPLETE_INDEX", &index);
-    lab.environment("LATLAB_STORE", &store.display().to_string()).stderr(empty()).success().stdout
+    lab.environment("LATLAB_STORE", store.display().to_string()).stderr(empty()).success().stdout
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn none_found(search: &SearchFigures, message: &str) -> Option<Caveat> {
                 losses(search, |_| true).unwrap_or_default(),
                 trials()
             ),
-            format!("allow more loss (`--search 1%`), or look for drops on the path: `ip -s link`, `tc -s qdisc`"),
+            "allow more loss (`--search 1%`), or look for drops on the path: `ip -s link`, `tc -s qdisc`".to_owned(),
         ),
     };
     let effect = "there is no rate to measure at, and no delay under load";
