@@ -68,7 +68,7 @@ pub(super) struct XdpQueue {
     is_gone: bool,
     /// Packets that were redirected but are no whole datagram with the right checksum.
     damaged: u64,
-    /// Calls of a spinning end whose first look found no packet.
+    /// Calls that may not sleep and whose first look found no packet.
     calls: u32,
 }
 
