@@ -62,8 +62,9 @@ fn say_how_to_remove(view: &StoreView, console: &Console) {
 
 /// Refuses to remove single runs of an experiment: its comparison would lack them.
 fn expect_outside_experiment(store: &Path) -> Result<(), Failure> {
-    let store = store.canonicalize().unwrap_or_else(|_| store.to_owned());
-    let inside = store.ancestors().take(2).find(|path| is_experiment(path));
+    // The runs of an experiment may be a link to a directory elsewhere.
+    let forms = [store.canonicalize().ok(), std::path::absolute(store).ok()];
+    let inside = forms.iter().flatten().find_map(|form| form.ancestors().take(2).find(|path| is_experiment(path)));
     inside.map_or(Ok(()), |experiment| {
         Err(Failure::request(format!("cannot remove single runs of the experiment `{}`", experiment.display()))
             .because("a comparison needs all of its runs")

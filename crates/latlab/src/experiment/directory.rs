@@ -325,7 +325,7 @@ pub(crate) fn remove(directory: &Path) -> Result<(), ExperimentError> {
 fn is_own_name(name: &str) -> bool {
     let number = name.strip_prefix("experiment.").and_then(|rest| rest.strip_suffix(".toml"));
     [FILE, JOURNAL, RUNS, "experiment.next"].contains(&name)
-        || number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
+        || number.is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 /// A process that is killed as it begins a run leaves an empty directory.

@@ -248,6 +248,12 @@ fn pruning_removes_only_what_is_confirmed_finished_and_of_latlab() {
 
     let inside = format!("--before 2026-12-01 --store latlab-runs/{EXPERIMENT}");
     prune(&inside).stderr(contains("cannot remove single runs")).failure(2);
+    // Also where its runs are a link to a directory elsewhere.
+    let (runs, elsewhere) = (store.join(EXPERIMENT).join("runs"), home.path().join("elsewhere"));
+    fs::rename(&runs, &elsewhere).expect("ours");
+    std::os::unix::fs::symlink(&elsewhere, &runs).expect("a link");
+    prune(&format!("{inside}/runs --yes")).stderr(contains("cannot remove single runs")).failure(2);
+    fs::remove_file(&runs).and_then(|()| fs::rename(&elsewhere, &runs)).expect("ours");
     prune("--before 2026-12-01 --kind ping --yes").stderr(contains("an experiment is removed as a whole")).success();
     let whole = prune("--before 2026-12-01 --yes --json").success().json();
     check_schema(&whole, "list/1");

@@ -125,15 +125,18 @@ pub(in crate::analysis) fn answers_ended(manifest: &Manifest, counts: &RunCounts
     no_answer(manifest, counts).or_else(|| end_of_answers(manifest, counts))
 }
 
-/// A run that its silent target ended is complete and has a reason. Answers that came after its end are late.
+/// A run that its silent target ended is complete and has a reason. Probes that were under way then may be answered in time.
 fn no_answer(manifest: &Manifest, counts: &RunCounts) -> Option<Caveat> {
-    let is_silent = manifest.ending == RunEnding::Completed && counts.counts.answered == 0;
-    let reason = manifest.reason.as_ref().filter(|_| is_silent)?;
+    let reason = manifest.reason.as_ref().filter(|_| manifest.ending == RunEnding::Completed)?;
+    let (code, effect) = match counts.counts.answered {
+        0 => ("no-answer", "all probes that it sent count as lost"),
+        _ => ("ended-early", "the figures cover the part that was measured, in which answers had only begun"),
+    };
     Some(Caveat::new(
         Severity::Warning,
-        "no-answer",
+        code,
         format!("the run ended before its planned end: {reason}"),
-        "all probes that it sent count as lost",
+        effect,
         "see that the target runs, and that nothing on the path drops packets",
     ))
 }

@@ -181,6 +181,8 @@ fn a_complete_run_with_a_reason_and_no_answer_ended_for_want_of_one() {
     ] {
         assert_eq!(find(&run_of(fate, reason, ending), "no-answer"), None, "{fate:?} {reason:?} {ending:?}");
     }
+    let answered_at_last = find(&run_of(Fate::Answered, reason, RunEnding::Completed), "ended-early");
+    assert_eq!(answered_at_last.expect("it ended early").severity, Severity::Warning);
 }
 
 #[test]
