@@ -286,9 +286,10 @@ fn show_experiment(directory: &Path, runs: &[Listing], is_usual_store: bool) -> 
     view
 }
 
-/// `16 runs failed`, if runs are over without figures.
+/// `16 runs failed`, if runs broke off or could not begin. Runs without an answer are judged, with loss 1.
 fn failures(state: &ExperimentState) -> Option<String> {
-    let failed = state.runs_that(RunOutcome::Failed).chain(state.runs_that(RunOutcome::Refused)).count() as u64;
+    let over = state.runs_that(RunOutcome::Failed).chain(state.runs_that(RunOutcome::Refused));
+    let failed = over.filter(|run| !run.is_unanswered()).count() as u64;
     (failed > 0).then(|| format!("{} {} failed", grouped(failed), if failed == 1 { "run" } else { "runs" }))
 }
 
