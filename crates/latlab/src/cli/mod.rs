@@ -72,6 +72,18 @@ fn in_order(command: clap::Command) -> clap::Command {
     names.into_iter().fold(command, |command, name| command.mut_arg(name, |argument| argument))
 }
 
+/// `command` with its arguments below its options in the usage if this does not fit into `width`: clap does not wrap it.
+fn with_usage_in(command: clap::Command, width: usize) -> clap::Command {
+    let usage = command.clone().render_usage().to_string();
+    let Some((_, arguments)) = usage.split_once(" [OPTIONS] ") else { return command };
+    let options = format!("latlab {} [OPTIONS]", command.get_name());
+    let title = "Usage: ";
+    match title.len() + options.len() + 1 + arguments.len() > width {
+        true => command.override_usage(format!("{options}\n{}{arguments}", " ".repeat(title.len()))),
+        false => command,
+    }
+}
+
 /// Parses a command line. Help pages and the version are returned as errors too (see [`error`]).
 pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     parse_for(typed, None)
@@ -80,7 +92,8 @@ pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Err
 /// The same, with help pages for a terminal with so many `columns`; `None` for output that is not a terminal.
 pub fn parse_for(typed: impl IntoIterator<Item = OsString>, columns: Option<u16>) -> Result<Cli, clap::Error> {
     let width = columns.map_or(HELP_WIDTH, usize::from).clamp(*HELP_WIDTHS.start(), *HELP_WIDTHS.end());
-    let matches = definition().term_width(width).try_get_matches_from(typed)?;
+    let definition = definition().mut_subcommands(|command| with_usage_in(command, width));
+    let matches = definition.term_width(width).try_get_matches_from(typed)?;
     Cli::from_arg_matches(&matches)
 }
 
@@ -175,6 +188,19 @@ mod tests {
             let page = parse_for(["latlab", "ping", "-h"].map(Into::into), columns).expect_err("a page").to_string();
             let widest = page.lines().map(|line| line.chars().count()).max().unwrap_or_default();
             assert!((least..=most).contains(&widest), "{columns:?}: {widest}");
+        }
+    }
+
+    #[test]
+    fn no_line_of_a_help_page_is_wider_than_a_narrow_terminal_but_examples() {
+        for command in definition().get_subcommands().filter(|command| !command.is_hide_set()) {
+            for option in ["-h", "--help"] {
+                let typed = ["latlab", command.get_name(), option].map(Into::into);
+                let page = parse_for(typed, Some(40)).expect_err("a page").to_string();
+                let page = page.split("Examples:").next().unwrap_or_default();
+                let wide: Vec<&str> = page.lines().filter(|line| line.chars().count() > 40).collect();
+                assert!(wide.is_empty(), "{}: {wide:?}", command.get_name());
+            }
         }
     }
 }

@@ -335,9 +335,9 @@ pub struct StoreArgs {
 pub struct SettingArgs {
     /// Set KNOB[:DEV][@WHERE]=VALUE while measuring, restored afterwards; repeatable [default: none]
     ///
-    /// governor=performance, cpu-dma-latency=0, timer-slack=1ns, idle-states=none|max-us:N|off:NAME,…,
-    /// irq-affinity=IRQ:CPUS, rt-runtime=-1, busy-poll=50us, coalesce=rx-usecs:0,…,
-    /// offload=tx-checksum:off,gro:off,…, mtu=BYTES, socket-buffer=BYTES. VALUE as-found leaves a knob as it is.
+    /// governor=performance, cpu-dma-latency=0, timer-slack=1ns, idle-states=none (or max-us:N, off:NAME,…),
+    /// irq-affinity=IRQ:CPUS, rt-runtime=-1, busy-poll=50us, coalesce=rx-usecs:0,…, offload=tx-checksum:off,…,
+    /// mtu=BYTES, socket-buffer=BYTES. VALUE as-found leaves a knob as it is.
     ///
     /// WHERE is local, peer or both. coalesce, offload and mtu act on the interface of the measured path, or on DEV.
     #[arg(long, value_name = "KNOB=VALUE", hide_short_help = true)]
@@ -384,7 +384,8 @@ fn tools() -> impl TypedValueParser<Value = CompatOutput> {
 pub struct LoadArgs {
     /// Make a load meanwhile, such as cpu=80%; repeatable [default: none]
     ///
-    /// SPEC is KIND=VALUE[@local|@peer|@both][:key=value,…]. On local and lab all three places mean this one host.
+    /// SPEC is KIND=VALUE, then @local, @peer or @both, then :key=value,… as needed. On local and lab all three places mean
+    /// this one host.
     ///
     /// cpu=80%: share of every CPU's time; :cpus=0-1, :period=10ms.
     /// heaters=30: workers that hash without end; :cpus=0-1.

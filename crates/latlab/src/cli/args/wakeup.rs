@@ -75,7 +75,7 @@ pub fn in_its_words(command: clap::Command) -> clap::Command {
             "set",
             says(
                 "Set KNOB=VALUE while measuring, restored afterwards; repeatable [default: none]",
-                "governor=performance, cpu-dma-latency=0, idle-states=none|max-us:N|off:NAME,…, timer-slack=1ns, \
+                "governor=performance, cpu-dma-latency=0, idle-states=none (or max-us:N, off:NAME,…), timer-slack=1ns, \
                  irq-affinity=IRQ:CPUS, rt-runtime=-1. VALUE as-found leaves a knob as it is.",
             ),
         )
