@@ -151,8 +151,10 @@ fn gate_on_value() -> RequestError {
 /// The contrasts of an experiment's file, if its directory is all that was typed.
 fn contrasts_of_file(job: &VerdictJob) -> Result<Option<Vec<Contrast>>, Failure> {
     match (job.sources.paths.as_slice(), &job.sources.grouping) {
-        ([path], Grouping::Paths) if job.statistics.is_empty() && job.metric.is_none() && is_experiment(path) => {
-            Ok(Some(settle_directory(path)?.experiment.contrasts))
+        ([path], Grouping::Paths) if job.statistics.is_empty() && job.metric.is_none() => {
+            let directory = observation_groups::located(path)?;
+            let job = is_experiment(&directory).then(|| settle_directory(&directory)).transpose()?;
+            Ok(job.map(|job| job.experiment.contrasts))
         }
         _ => Ok(None),
     }

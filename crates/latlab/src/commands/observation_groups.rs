@@ -57,7 +57,10 @@ pub(super) fn path_groups(sources: &Sources) -> Result<Vec<PathGroup>, Failure> 
             Ok(vec![PathGroup { name: factor.clone(), members }])
         }
         Grouping::Paths => {
-            let group = |path: &PathBuf| Ok(PathGroup { name: path_name(path), members: vec![located(path)?] });
+            let group = |path: &PathBuf| {
+                let path = located(path)?;
+                Ok(PathGroup { name: path_name(&path), members: vec![path] })
+            };
             paths.iter().map(group).collect()
         }
         Grouping::Globs(globs) => glob_groups(globs),
@@ -65,24 +68,31 @@ pub(super) fn path_groups(sources: &Sources) -> Result<Vec<PathGroup>, Failure> 
 }
 
 /// The path that `typed` means: itself, or else the recording or experiment of this name in the store, as `latlab list`
-/// shows it.
+/// shows it, or with this short id, the end of its name after a hyphen.
 ///
 /// # Errors
-/// If several have this name.
+/// If several have this name, or this short id.
 pub(super) fn located(typed: &Path) -> Result<PathBuf, Failure> {
     if is_there(typed) || typed.components().count() != 1 {
         return Ok(typed.to_owned());
     }
     let store = resolve::store(&StoreArgs::default(), &Environment::of_this_process()?);
-    let runs = in_store(&store).into_iter().map(|experiment| runs_directory(&experiment));
-    let named = std::iter::once(store).chain(runs).map(|directory| directory.join(typed));
-    let mut found: Vec<PathBuf> = named.filter(|path| path.is_dir()).collect();
+    let experiments = in_store(&store);
+    let stores: Vec<PathBuf> = experiments.iter().map(|experiment| runs_directory(experiment)).chain([store]).collect();
+    let mut found: Vec<PathBuf> = stores.iter().map(|store| store.join(typed)).filter(|path| path.is_dir()).collect();
+    if found.is_empty() {
+        let end = format!("-{}", typed.display());
+        let has_id = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&end));
+        let recordings = stores.iter().flat_map(|store| Store::at(store).recordings().collect::<Vec<_>>());
+        found = recordings.chain(experiments).filter(has_id).collect();
+        found.sort();
+    }
     match found.len() {
         0 => Ok(typed.to_owned()),
         1 => Ok(found.remove(0)),
         count => {
             let paths = found.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ");
-            Err(Failure::request(format!("{count} recordings have the name `{}`", typed.display()))
+            Err(Failure::request(format!("{count} recordings have the name or short id `{}`", typed.display()))
                 .because(paths)
                 .hint("give the path of one of them"))
         }

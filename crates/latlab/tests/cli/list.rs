@@ -327,6 +327,11 @@ fn each_listed_name_can_be_typed_behind_summary() {
     for word in all.chain(by_path.iter().filter(|word| word.contains('/'))) {
         Latlab::at(home.path()).line("summary --no-intervals").arg(word).start().exits_with_one_of(&[0, 4]);
     }
+    // The end of a name is enough if no other one has it.
+    for id in ["99ef", "ping-99ef"] {
+        let shown = Latlab::at(home.path()).line("summary --no-intervals").arg(id).start().exits_with_one_of(&[0, 4]);
+        assert!(shown.stdout.contains("-ping-99ef"), "{}", shown.stdout);
+    }
     // A name that another directory has is shown as a path.
     fs::create_dir(home.path().join("old")).expect("made");
     assert!(words("").contains(&"./latlab-runs/old".to_owned()), "{:?}", words(""));

@@ -11,6 +11,7 @@ use super::{CompatOutputArgs, GateArgs, JsonArgs, JudgingArgs, VerbosityArgs};
 pub struct CompareArgs {
     /// An experiment's directory, recordings, files of numbers, or - for standard input
     ///
+    /// Experiments and recordings of the usual store can be named as `latlab list` shows them, or by their short ids.
     /// A file of numbers has one observation on each line. Of recordings each run is one observation, so that a group
     /// is several recordings: `--by` or `--group` say which. The first group is the baseline.
     #[arg(value_name = "PATH")]
@@ -157,7 +158,7 @@ pub enum FormatWord {
 /// `latlab summary`.
 #[derive(Clone, Debug, Args)]
 pub struct SummaryArgs {
-    /// Recordings, stores or experiments: their directories, or names that `latlab list` shows
+    /// Recordings, stores or experiments: directories, or names or short ids in the store
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
     /// What to say.
