@@ -238,7 +238,7 @@ fn observations(
             .because(cause)
             .hint("leave it out, or compare another `--statistic`, such as `loss_ratio` or a lower quantile"));
     }
-    Ok(groups.groups.iter().map(|group| (group.name.clone(), group.values(0))).collect())
+    Ok(groups.groups.iter().map(|group| (group.words(), group.values(0))).collect())
 }
 
 /// Refuses options that apply to recordings only.

@@ -23,7 +23,7 @@ use crate::experiment::{
 use crate::facts::ExcludedCondition;
 use crate::formats::numbers::{self, NumbersError, TextColumn};
 use crate::plan::{Factors, Kind};
-use crate::recording::{ListingState, Recording, Store};
+use crate::recording::{ListingState, Recording, Store, start_in_name};
 
 const DASH: &str = "-";
 
@@ -355,7 +355,11 @@ fn grouped(
             let groups = groups.with_conditions(conditions);
             sources.baseline.iter().try_fold(groups, |groups, name| groups.with_baseline(name))
         }
-        Grouping::Paths => Ok(RunGroups::of_paths(groups)?.with_conditions(conditions)),
+        Grouping::Paths => {
+            let groups = RunGroups::of_paths(groups)?.with_conditions(conditions);
+            let have_ids = groups.groups.iter().all(|group| start_in_name(&group.name).is_some());
+            Ok(if have_ids { groups.labelled() } else { groups })
+        }
         Grouping::Globs(_) => RunGroups::of_globs(groups),
     }
 }

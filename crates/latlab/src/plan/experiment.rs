@@ -1,5 +1,6 @@
 //! An experiment: its conditions, its design, and the order of its runs as a function of the seed.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rand::Rng;
@@ -8,7 +9,7 @@ use rand_pcg::Pcg32;
 use super::defaults;
 use super::run::{Kind, Plan};
 use crate::metric::Metric;
-use crate::units::Nanos;
+use crate::units::{Nanos, human};
 
 /// An experiment: every condition is measured in many interleaved runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -235,6 +236,50 @@ pub fn conditions_in_words(chosen: &[&Factors], all: &[&Factors]) -> Vec<String>
     words
 }
 
+/// The order of levels: `none` first, then numbers and times by size, then others in natural order.
+pub fn level_order(one: &str, other: &str) -> Ordering {
+    let by_size = match (size(one), size(other)) {
+        (Some(one), Some(other)) => one.total_cmp(&other),
+        (one, other) => other.is_some().cmp(&one.is_some()),
+    };
+    let is_none = |level: &str| level == "none";
+    is_none(other).cmp(&is_none(one)).then(by_size).then_with(|| natural_order(one, other))
+}
+
+/// The number of a level that is a number or a time.
+fn size(level: &str) -> Option<f64> {
+    let number = level.parse::<f64>().ok().filter(|number| number.is_finite());
+    number.or_else(|| human::parse_duration(&level.replace(' ', "")).ok().map(|time| time.0 as f64))
+}
+
+/// Alphabetical, but with numbers by size: `net=9M` before `net=10M`.
+fn natural_order(one: &str, other: &str) -> Ordering {
+    let (mut one, mut other) = (one, other);
+    loop {
+        let (word, number, rest) = split(one);
+        let (other_word, other_number, other_rest) = split(other);
+        // Without leading zeros, longer numbers are larger.
+        let key = |number: &str| {
+            let digits = number.trim_start_matches('0');
+            (digits.len(), digits.to_owned(), number.len())
+        };
+        let ordering = word.cmp(other_word).then_with(|| key(number).cmp(&key(other_number)));
+        if ordering != Ordering::Equal || (one.is_empty() && other.is_empty()) {
+            return ordering;
+        }
+        (one, other) = (rest, other_rest);
+    }
+}
+
+/// The text before the first digit, the digits, and the rest.
+fn split(text: &str) -> (&str, &str, &str) {
+    let begin = text.find(|letter: char| letter.is_ascii_digit()).unwrap_or(text.len());
+    let (word, rest) = text.split_at(begin);
+    let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+    let (number, rest) = rest.split_at(end);
+    (word, number, rest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,6 +376,24 @@ mod tests {
             assert_eq!(design.blocks_at_most() as usize, sizes.len());
             assert_eq!(design.runs_at_most(2), 2 * (u64::from(most) + sizes.len() as u64));
             assert_eq!(design.runs_in(0), None);
+        }
+    }
+
+    #[test]
+    fn levels_are_in_natural_order() {
+        for expected in [
+            vec!["64", "128", "1024"],
+            vec!["none", "250 µs", "1 ms", "10 ms", "2 s"],
+            vec!["none", "cpu=9%", "cpu=80%", "net=10Mbit/s", "net=90Mbit/s"],
+            vec!["v1.2", "v1.10", "v1.10-rc", "v2"],
+            vec!["-1", "0.5", "12", "a", "b"],
+            vec!["7", "07"],
+            vec!["new", "old"],
+        ] {
+            let mut sorted = expected.clone();
+            sorted.reverse();
+            sorted.sort_by(|one, other| level_order(one, other));
+            assert_eq!(sorted, expected);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! [`Condition`] holds their levels, `FACTORS` their names and words. A new factor is a field of the one, filled in
 //! [`Condition::of`], and a row of the other; grouping, headings and names of runs derive from that row.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -200,6 +200,22 @@ impl Condition {
     fn notes(&self) -> Vec<String> {
         self.settings.iter().chain(&self.tags).map(|(key, value)| format!("{key}={value}")).collect()
     }
+}
+
+/// A name for each of several runs: its label, with the short id of its recording if other runs have the same label, or the
+/// name of its recording if the label is empty.
+pub fn distinct_names(labels: Vec<String>, recordings: &[String]) -> Vec<String> {
+    let short = |name: &String| name.rsplit('-').next().unwrap_or(name).to_owned();
+    let ids: Vec<String> = recordings.iter().map(short).collect();
+    let are_distinct = ids.iter().collect::<BTreeSet<_>>().len() == ids.len();
+    let ids = if are_distinct { &ids } else { recordings };
+    let is_repeated = |label: &String| labels.iter().filter(|other| *other == label).count() > 1;
+    let name = |(number, label): (usize, &String)| match label {
+        label if label.is_empty() => recordings[number].clone(),
+        label if is_repeated(label) => format!("{label} · {}", ids[number]),
+        label => label.clone(),
+    };
+    labels.iter().enumerate().map(name).collect()
 }
 
 /// A factor, and the words for its level.

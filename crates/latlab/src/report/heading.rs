@@ -1,10 +1,8 @@
 //! One-line headings of measurements, identical during the run and in the report.
 
-use std::collections::BTreeSet;
-
 use crate::analysis::{Condition, Family, Kind, StopWhen, Summary};
 use crate::facts::ExperimentFacts;
-use crate::plan::{RunSpec, condition_words};
+use crate::plan::{RunSpec, condition_words, distinct_names};
 use crate::units::human::{grouped, span};
 
 /// Parts of the heading of one planned or measured run.
@@ -74,15 +72,7 @@ pub(super) fn names(summaries: &[Summary]) -> Vec<String> {
     if let [_] = summaries {
         return vec![String::new()];
     }
-    let labels = labels(summaries);
-    let ids = short_ids(summaries);
-    let is_repeated = |label: &String| labels.iter().filter(|other| *other == label).count() > 1;
-    let name = |(number, label): (usize, &String)| match label {
-        label if label.is_empty() => directory(&summaries[number]),
-        label if is_repeated(label) => format!("{label} · {}", ids[number]),
-        label => label.clone(),
-    };
-    labels.iter().enumerate().map(name).collect()
+    distinct_names(labels(summaries), &summaries.iter().map(directory).collect::<Vec<_>>())
 }
 
 /// The conditions of the runs of one experiment, else the factors in which the runs differ.
@@ -104,15 +94,6 @@ fn conditions(runs: &[&ExperimentFacts]) -> Vec<String> {
         words.into_iter().chain(run.warmup.then(|| "warm-up".into())).collect::<Vec<_>>().join(" · ")
     };
     runs.iter().map(label).collect()
-}
-
-/// The last part of the name of each recording if these are distinct, else the names.
-fn short_ids(summaries: &[Summary]) -> Vec<String> {
-    let names: Vec<String> = summaries.iter().map(directory).collect();
-    let short = |name: &String| name.rsplit('-').next().unwrap_or(name).to_owned();
-    let ids: Vec<String> = names.iter().map(short).collect();
-    let are_distinct = ids.iter().collect::<BTreeSet<_>>().len() == ids.len();
-    if are_distinct { ids } else { names }
 }
 
 fn directory(summary: &Summary) -> String {

@@ -244,6 +244,7 @@ fn different_kinds_of_measurement_are_not_compared() {
         ("--ministat --by tag:build both", "cannot compare runs of `ping` with runs of `wakeup`"),
         ("--by tag:build pings --metric wakeup_latency", "cannot compare `wakeup_latency` of runs of `ping`"),
         ("--group a=both/*-wakeup-* --group b=pings/*", "is one of wakeup"),
+        ("pings", "group the runs by what varies: `--by tag:build`\n"),
     ] {
         Latlab::at(&home)
             .arg("compare")
@@ -259,6 +260,38 @@ fn different_kinds_of_measurement_are_not_compared() {
         .collect();
     let named = Latlab::at(&home).arg("compare").args(&wakeups).line("--json -q").success();
     assert_eq!(document(&named)["comparisons"][0]["metric"], "wakeup_latency");
+}
+
+#[test]
+fn recordings_are_named_by_what_differs_and_can_be_given_by_their_short_ids() {
+    let lab = Latlab::new();
+    let store = lab.path("latlab-runs");
+    for (id, size) in [("aa01", 64), ("bb02", 1024), ("cc03", 64)] {
+        copy(&store, &format!("20261122T000000Z-ping-{id}"), |manifest| {
+            manifest["condition"]["size_bytes"] = json!(size);
+        });
+    }
+    let home = lab.path("");
+    Latlab::at(&home).line("compare aa01 bb02").stdout(contains("\n64 B → 1,024 B\n")).success();
+    let three = Latlab::at(&home).line("compare aa01 cc03 bb02").stdout(contains("\n64 B · aa01 → 64 B · cc03\n"));
+    three.stdout(contains("\n64 B · aa01 → 1,024 B\n")).success();
+    let json = Latlab::at(&home).line("compare ping-aa01 bb02 --json -q").success();
+    assert_eq!(names_of_groups(&json), ["20261122T000000Z-ping-aa01", "20261122T000000Z-ping-bb02"]);
+    Latlab::at(&home).line("compare latlab-runs --by size").stdout(contains("\n64 B → 1,024 B\n")).success();
+    for level in ["1024", "1,024 B"] {
+        let ran = Latlab::at(&home).line("compare latlab-runs --by size --baseline").arg(level);
+        ran.stdout(contains("\n1,024 B → 64 B\n")).success();
+    }
+    Latlab::at(&home).line("summary --no-intervals cc03").stdout(contains("20261122T000000Z-ping-cc03")).success();
+    copy(&store, "20261123T000000Z-ping-cc03", |_| {});
+    let ambiguous = Latlab::at(&home).line("compare aa01 cc03").stdout(empty());
+    let both = "`./latlab-runs/20261122T000000Z-ping-cc03`, `./latlab-runs/20261123T000000Z-ping-cc03`";
+    ambiguous.stderr(contains("2 recordings have the name or short id `cc03`")).stderr(contains(both)).failure(2);
+}
+
+fn names_of_groups(ran: &Finished) -> Vec<String> {
+    let groups = document(ran)["groups"].as_array().expect("groups").clone();
+    groups.iter().map(|group| group["name"].as_str().expect("a name").to_owned()).collect()
 }
 
 /// The output that docs/comparing.md shows below a command.

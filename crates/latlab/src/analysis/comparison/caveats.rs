@@ -80,18 +80,22 @@ fn counted(count: usize, noun: &str) -> String {
 
 fn untrusted_runs(groups: &RunGroups) -> Option<Caveat> {
     let untrusted: Vec<_> = runs(groups).filter(|run| !run.is_trustworthy()).collect();
-    let fatal = untrusted.iter().flat_map(|run| &run.caveats).filter(|caveat| caveat.severity == Severity::Fatal);
-    let codes: BTreeSet<String> = fatal.map(|caveat| format!("`{}`", caveat.code)).collect();
-    let codes = codes.into_iter().collect::<Vec<_>>().join(", ");
-    (!untrusted.is_empty()).then(|| {
-        Caveat::new(
-            Severity::Warning,
-            "untrusted-runs",
-            format!("{} with a fatal caveat ({codes}) compared like the others", counted(untrusted.len(), "run")),
-            "a difference may come from what spoiled those runs",
-            "see their caveats with `latlab summary`, and measure them again",
-        )
-    })
+    let mut fatal = untrusted.iter().flat_map(|run| &run.caveats).filter(|caveat| caveat.severity == Severity::Fatal);
+    let first = fatal.next()?;
+    let what = format!("{} with a fatal caveat compared like the others", counted(untrusted.len(), "run"));
+    Some(Caveat::new(
+        Severity::Warning,
+        "untrusted-runs",
+        with_first(what, untrusted.len(), &first.message),
+        "a difference may come from what spoiled those runs",
+        "see their caveats with `latlab summary`, and measure them again",
+    ))
+}
+
+/// Formats what `count` runs have with the message of the first of them.
+fn with_first(what: String, count: usize, message: &str) -> String {
+    let of_first = if count == 1 { "" } else { ", in the first" };
+    format!("{what}{of_first}: {message}")
 }
 
 /// Caveats that the comparison raises itself, from all runs together.
@@ -99,7 +103,7 @@ const OWN: [&str; 5] = ["few-observations", "lost", "late", "broke", "cut-short"
 
 /// The runs of a group, and how many of them have something.
 struct CountedRuns<'a> {
-    name: &'a str,
+    group: &'a RunGroup,
     counted: usize,
     all: usize,
 }
@@ -114,7 +118,7 @@ impl CountedRuns<'_> {
 fn count_runs<'a>(groups: &'a RunGroups, has: impl Fn(&ObservedRun) -> bool) -> Vec<CountedRuns<'a>> {
     let with_runs = groups.groups.iter().filter(|group| !group.runs.is_empty());
     let count = |group: &'a RunGroup| CountedRuns {
-        name: &group.name,
+        group,
         counted: group.runs.iter().filter(|run| has(run)).count(),
         all: group.runs.len(),
     };
@@ -127,27 +131,24 @@ fn imbalance(groups: &[CountedRuns<'_>]) -> f64 {
     shares().fold(0.0, f64::max) - shares().fold(1.0, f64::min)
 }
 
-/// Formats counts as `3 of 6 runs`, or as `3 of 6 runs (2 of 3 of a, 1 of 3 of b)` if the shares of the groups differ.
-fn share_of_runs(groups: &[CountedRuns<'_>]) -> String {
-    let sum = |of: fn(&CountedRuns<'_>) -> usize| groups.iter().map(of).sum::<usize>();
+/// Formats counts as `3 of 6 runs`, or as `4 of 6 runs (all of a, 1 of 3 of b)` if the shares of the groups differ.
+fn share_of_runs(groups: &RunGroups, counts: &[CountedRuns<'_>]) -> String {
+    let sum = |of: fn(&CountedRuns<'_>) -> usize| counts.iter().map(of).sum::<usize>();
     let (some, all) = (sum(|group| group.counted), counted(sum(|group| group.all), "run"));
-    if imbalance(groups) == 0.0 {
+    if imbalance(counts) == 0.0 {
         return format!("{some} of {all}");
     }
-    let mut each: Vec<&CountedRuns<'_>> = groups.iter().filter(|group| group.counted > 0).collect();
-    let others = if each.len() > GROUPS_NAMED + 1 { each.len() - GROUPS_NAMED } else { 0 };
-    if others > 0 {
-        each.sort_by(|one, other| other.share().total_cmp(&one.share()));
-        each.truncate(GROUPS_NAMED);
+    let with_runs = counts.iter().filter(|group| group.counted > 0);
+    let (whole, mut parts): (Vec<_>, Vec<_>) = with_runs.partition(|group| group.counted == group.all);
+    let whole: Vec<&RunGroup> = whole.into_iter().map(|group| group.group).collect();
+    let all_of = if counts.iter().all(|group| group.all == 1) { "" } else { "all of " };
+    let mut names: Vec<String> = groups.in_words(&whole).iter().map(|name| format!("{all_of}{name}")).collect();
+    parts.sort_by(|one, other| other.share().total_cmp(&one.share()));
+    for CountedRuns { group, counted, all } in parts {
+        names.extend(groups.in_words(&[*group]).iter().map(|name| format!("{counted} of {all} of {name}")));
     }
-    let mut each: Vec<String> =
-        each.iter().map(|group| format!("{} of {} of {}", group.counted, group.all, group.name)).collect();
-    each.extend((others > 0).then(|| format!("and some of {others} other groups")));
-    format!("{some} of {all} ({})", each.join(", "))
+    format!("{some} of {all} ({})", human::few(&names))
 }
-
-/// If more groups have such runs, those with the largest shares are named, and the others counted.
-const GROUPS_NAMED: usize = 3;
 
 /// Runs whose ends were placed otherwise than those of other runs, though not all by pins.
 fn unequal_placement(groups: &RunGroups) -> Option<Caveat> {
@@ -161,7 +162,7 @@ fn unequal_placement(groups: &RunGroups) -> Option<Caveat> {
     let is_placed =
         |run: &ObservedRun, words: &str| run.placement.as_ref().is_some_and(|placement| placement.words == words);
     let of_each = words.iter().map(|words| {
-        let runs = share_of_runs(&count_runs(groups, |run| is_placed(run, words)));
+        let runs = share_of_runs(groups, &count_runs(groups, |run| is_placed(run, words)));
         format!("{words} in {runs}")
     });
     // Runs that spin cannot share a CPU, wherever the others were.
@@ -189,13 +190,13 @@ fn of_runs(groups: &RunGroups) -> Vec<Caveat> {
         runs(groups).flat_map(|run| &run.caveats).filter(is_warning).map(|caveat| caveat.code.as_str()).collect();
     let mut counts: Vec<WarnedRuns> = codes.into_iter().map(|code| WarnedRuns::of(groups, code)).collect();
     counts.sort_by(|one, other| other.imbalance().total_cmp(&one.imbalance()));
-    counts.into_iter().filter_map(WarnedRuns::caveat).collect()
+    counts.into_iter().filter_map(|warned| warned.caveat(groups)).collect()
 }
 
 /// The runs that carry a caveat as a warning.
 struct WarnedRuns<'a> {
     code: &'a str,
-    groups: Vec<CountedRuns<'a>>,
+    counts: Vec<CountedRuns<'a>>,
     /// As the first of them has it.
     first: Option<&'a Caveat>,
     loads: Vec<&'a LoadReport>,
@@ -209,28 +210,28 @@ impl<'a> WarnedRuns<'a> {
         let carriers = || runs(groups).filter(carries);
         WarnedRuns {
             code,
-            groups: count_runs(groups, |run| carries(&run)),
+            counts: count_runs(groups, |run| carries(&run)),
             first: carriers().flat_map(|run| &run.caveats).find(is_it),
             loads: carriers().flat_map(|run| &run.loads).collect(),
         }
     }
 
     fn imbalance(&self) -> f64 {
-        imbalance(&self.groups)
+        imbalance(&self.counts)
     }
 
-    fn caveat(self) -> Option<Caveat> {
+    fn caveat(self, groups: &RunGroups) -> Option<Caveat> {
         let first = self.first?;
-        let some = share_of_runs(&self.groups);
-        let what = match self.code {
-            "load-unreached" => self.reached().unwrap_or_else(|| first.message.clone()),
-            _ => format!("`{}`, in the first: {}", self.code, first.message),
+        let some = share_of_runs(groups, &self.counts);
+        let message = match self.reached().filter(|_| self.code == "load-unreached") {
+            Some(reached) => format!("{some}: {reached}"),
+            None => with_first(some, self.counts.iter().map(|group| group.counted).sum(), &first.message),
         };
         let effect = match self.imbalance() > 0.0 {
             true => format!("this differs between the groups, and may cause the difference; {}", first.effect),
             false => first.effect.clone(),
         };
-        Some(Caveat { message: format!("{some}: {what}"), effect, ..first.clone() })
+        Some(Caveat { message, effect, ..first.clone() })
     }
 
     /// `load not reached, 63.8 % of 80 % on average`; `None` unless all loads are of one kind and have figures.
@@ -321,7 +322,7 @@ fn not_interleaved(groups: &RunGroups, pairs: &BTreeSet<GroupPair>) -> Option<Ca
     let mut runs = pairs.iter().flatten().flat_map(|group| &group.runs);
     let block_pair = pairs.iter().find(|pair| pair.iter().flat_map(|group| &group.runs).all(in_block));
     if let Some(pair) = block_pair {
-        let [baseline, candidate] = pair.map(|group| &group.name);
+        let [baseline, candidate] = pair.map(|group| group.words());
         return Some(Caveat::new(
             Severity::Warning,
             "not-interleaved",
@@ -484,7 +485,7 @@ impl RunGroups {
         let mut excluded: Vec<_> = self.excluded.iter().map(word).collect();
         let empty: Vec<_> = self.words_without_runs().into_iter().map(|name| format!("`{name}`")).collect();
         if !empty.is_empty() {
-            excluded.push(format!("no run is left of {}", empty.join(", ")));
+            excluded.push(format!("no run is left of {}", human::few(&empty)));
         }
         let severity = if empty.is_empty() { Severity::Note } else { Severity::Warning };
         let hint = match self.excluded.is_empty() {

@@ -1,6 +1,5 @@
 //! Groups of runs by factor, by condition or by name, and the pairs of groups that are compared.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
@@ -10,7 +9,7 @@ use crate::analysis::estimand::Estimand;
 use crate::diagnostics::{Explain, Failure};
 use crate::facts::ExcludedCondition;
 use crate::metric::Metric;
-use crate::plan::{Factors as Levels, Kind, conditions_in_words};
+use crate::plan::{Condition, Factors as Levels, Kind, conditions_in_words, distinct_names, level_order};
 use crate::stats::{MeanVariance, Outline};
 use crate::units::human;
 
@@ -19,6 +18,8 @@ use crate::units::human;
 pub struct RunGroup {
     /// The level, or the levels, of the compared factors.
     pub name: String,
+    /// What distinguishes it, if its name is only the id of a recording.
+    pub(super) label: Option<String>,
     /// Levels of the factors that it was grouped by; empty if it was named.
     pub levels: BTreeMap<String, String>,
     /// Its runs, without excluded ones.
@@ -94,8 +95,8 @@ pub enum GroupingError {
     NoFactor {
         /// As typed.
         factor: String,
-        /// The factors that there are.
-        known: Vec<String>,
+        /// The factors in which the runs differ.
+        varying: Vec<String>,
     },
     /// No group has the name of the baseline.
     #[error("there is no group `{name}` to compare with")]
@@ -138,11 +139,14 @@ impl Explain for GroupingError {
         let failure = Failure::request(self);
         let names = |known: &[String]| known.join(", ");
         match self {
-            GroupingError::NoFactor { factor, known } => failure
-                .because(format!("no run has it; what varied or was set is {}", names(known)))
-                .hint(match known.iter().find(|known| known.split_once(':').is_some_and(|(_, name)| name == factor)) {
+            GroupingError::NoFactor { varying, .. } if varying.is_empty() => {
+                failure.because("no run has it, and the runs do not differ in any other factor").hint(NAME_GROUPS)
+            }
+            GroupingError::NoFactor { factor, varying } => failure
+                .because(format!("no run has it; what varies is {}", names(varying)))
+                .hint(match varying.iter().find(|one| one.split_once(':').is_some_and(|(_, name)| name == factor)) {
                     Some(prefixed) => format!("write it `--by {prefixed}`"),
-                    None => nearest_or(factor, known, "name one of these, or groups by `--group NAME=GLOB`"),
+                    None => nearest_or(factor, varying, "name one of these, or groups by `--group NAME=GLOB`"),
                 }),
             GroupingError::NoBaseline { name, known } => failure
                 .because(format!("the groups are {}", names(known)))
@@ -166,6 +170,8 @@ fn beside(run: &str) -> String {
     run.rsplit_once('/').map_or_else(|| "*".into(), |(directory, _)| format!("{directory}/*"))
 }
 
+/// The hint where the runs do not differ in a factor.
+const NAME_GROUPS: &str = "name recordings that differ, or groups by `--group NAME=GLOB`";
 /// What is said of judged runs, or files of an experiment, that cannot be read as they were written.
 pub const MISSING: &str = "gone, damaged or edited";
 /// The hint where runs of an experiment are [`MISSING`].
@@ -179,9 +185,6 @@ impl GroupingError {
             GroupingError::TooFewGroups { groups, cause, .. } if !missing.is_empty() => {
                 let cause = format!("{cause}; {MISSING}: {}", missing.join(", "));
                 GroupingError::TooFewGroups { groups, cause, hint: RESTORE.into() }
-            }
-            GroupingError::NoFactor { known, .. } if known.is_empty() => {
-                too_few(0, "no run was found", "name recordings, a store or an experiment").beside_missing(missing)
             }
             other => other,
         }
@@ -197,7 +200,14 @@ fn nearest_or(typed: &str, known: &[String], otherwise: &str) -> String {
 impl RunGroup {
     /// A named group of runs.
     pub(super) fn named(name: String, runs: Vec<ObservedRun>) -> RunGroup {
-        RunGroup { name, levels: BTreeMap::new(), runs, numbers: None }
+        RunGroup { name, label: None, levels: BTreeMap::new(), runs, numbers: None }
+    }
+
+    /// Its name in text: what distinguishes its run from those of other groups, or its level with the unit.
+    pub fn words(&self) -> String {
+        let size = self.levels.get("size").filter(|_| self.levels.len() == 1);
+        let size = size.and_then(|size| Some(human::bytes(size.parse().ok()?)));
+        self.label.clone().or(size).unwrap_or_else(|| self.name.clone())
     }
 
     /// Whether it is a condition of several factors and is named by their levels.
@@ -265,8 +275,11 @@ impl RunGroups {
     /// of the experiment's conditions, others in natural order, since runs may be in random order.
     pub fn by(factor: &str, mut runs: Vec<ObservedRun>) -> Result<RunGroups, GroupingError> {
         let factor = factor.trim();
+        if runs.is_empty() {
+            return Err(no_run());
+        }
         if !runs.iter().any(|run| run.levels.contains_key(factor)) {
-            return Err(GroupingError::NoFactor { factor: factor.into(), known: known(&runs) });
+            return Err(GroupingError::NoFactor { factor: factor.into(), varying: varying(&runs) });
         }
         let others: BTreeSet<String> =
             runs.iter().flat_map(|run| run.factors.iter().flatten()).map(|it| it.0.clone()).collect();
@@ -291,7 +304,7 @@ impl RunGroups {
     /// # Errors
     /// If no group has that name.
     pub fn with_baseline(mut self, name: &str) -> Result<RunGroups, GroupingError> {
-        let Some(index) = self.groups.iter().position(|group| group.name == name) else {
+        let Some(index) = self.groups.iter().position(|group| group.name == name || group.words() == name) else {
             let known = self.groups.into_iter().map(|group| group.name).collect();
             return Err(GroupingError::NoBaseline { name: name.into(), known });
         };
@@ -380,10 +393,9 @@ impl RunGroups {
             }
             group.runs.retain(|run| run.excluded.is_none());
         }
-        let none = || too_few(0, "no run was found", "name recordings, an experiment's directory or files of numbers");
         match self.groups.iter().any(|group| !group.runs.is_empty()) {
             true => Ok(self),
-            false if self.groups.is_empty() => Err(none()),
+            false if self.groups.is_empty() => Err(no_run()),
             false => Err(self.all_excluded()),
         }
     }
@@ -406,12 +418,31 @@ impl RunGroups {
 
     /// The groups that lack runs, although their conditions can be measured here, in few words.
     pub fn words_without_runs(&self) -> Vec<String> {
-        let without_runs = self.without_runs();
-        if without_runs.iter().all(|group| group.has_factors()) {
-            let levels: Vec<&Levels> = without_runs.into_iter().map(|group| &group.levels).collect();
+        self.in_words(&self.without_runs())
+    }
+
+    /// The names of the groups `chosen` in few words: of conditions only what distinguishes them from the other groups.
+    pub(super) fn in_words(&self, chosen: &[&RunGroup]) -> Vec<String> {
+        if chosen.iter().all(|group| group.has_factors()) {
+            let levels: Vec<&Levels> = chosen.iter().map(|group| &group.levels).collect();
             return conditions_in_words(&levels, &self.groups.iter().map(|group| &group.levels).collect::<Vec<_>>());
         }
-        without_runs.into_iter().map(|group| group.name.clone()).collect()
+        chosen.iter().map(|group| group.words()).collect()
+    }
+
+    /// The same groups, which have the ids of recordings as names, with labels that say what differs between their runs.
+    #[must_use]
+    pub fn labelled(mut self) -> RunGroups {
+        let condition = |group: &RunGroup| match group.runs.as_slice() {
+            [run] => run.recorded_condition.clone(),
+            _ => None,
+        };
+        let conditions: Option<Vec<Condition>> = self.groups.iter().map(condition).collect();
+        let Some(conditions) = conditions else { return self };
+        let names: Vec<String> = self.groups.iter().map(|group| group.name.clone()).collect();
+        let labels = distinct_names(Condition::labels(&conditions.iter().collect::<Vec<_>>()), &names);
+        self.groups.iter_mut().zip(labels).for_each(|(group, label)| group.label = Some(label));
+        self
     }
 
     /// Whether `group` has no run since its conditions cannot be measured here.
@@ -437,10 +468,12 @@ impl RunGroups {
     pub(super) fn expect_several(&self) -> Result<(), GroupingError> {
         let [one] = self.groups.as_slice() else { return Ok(()) };
         let cause = match &self.factor {
-            Some(factor) => format!("`{factor}` is `{}` in every run", one.name),
+            Some(factor) => format!("`{factor}` is `{}` in every run", one.words()),
             None => "there is only one".into(),
         };
-        let error = too_few(1, cause, "`--by FACTOR` groups runs by what varied, `--group NAME=GLOB` by name");
+        let by: Vec<String> = varying(&one.runs).iter().map(|factor| format!("`--by {factor}`")).collect();
+        let hint = format!("group the runs by what varies: {}", human::few(&by));
+        let error = too_few(1, cause, if by.is_empty() { NAME_GROUPS } else { hint.as_str() });
         Err(error.beside_missing(&self.missing))
     }
 
@@ -496,6 +529,10 @@ pub fn expect_one_kind(runs: &[ObservedRun], estimands: &[Estimand]) -> Result<(
     foreign.map_or(Ok(()), |metric| Err(GroupingError::NoMetric { metric, kind }))
 }
 
+fn no_run() -> GroupingError {
+    too_few(0, "no run was found", "name recordings, an experiment's directory or files of numbers")
+}
+
 fn too_few(groups: usize, cause: impl Into<String>, hint: &str) -> GroupingError {
     GroupingError::TooFewGroups { groups, cause: cause.into(), hint: hint.into() }
 }
@@ -519,64 +556,22 @@ fn title_of<'a>(factors: impl Iterator<Item = &'a String>) -> Option<String> {
     Some(factors.into_iter().collect::<Vec<_>>().join(" and ")).filter(|title| !title.is_empty())
 }
 
-/// The factors of the runs, those that varied first.
-fn known(runs: &[ObservedRun]) -> Vec<String> {
-    let mut seen: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
-    for (factor, level) in runs.iter().flat_map(|run| &run.levels) {
-        seen.entry(factor).or_default().insert(level);
-    }
-    let mut factors: Vec<_> = seen.iter().map(|(factor, levels)| (levels.len() < 2, (*factor).clone())).collect();
-    factors.sort();
-    factors.into_iter().map(|(_, factor)| factor).collect()
-}
-
-/// The order of levels: `none` first, then numbers and times by size, then others in natural order.
-fn level_order(one: &str, other: &str) -> Ordering {
-    let by_size = match (size(one), size(other)) {
-        (Some(one), Some(other)) => one.total_cmp(&other),
-        (one, other) => other.is_some().cmp(&one.is_some()),
-    };
-    let is_none = |level: &str| level == "none";
-    is_none(other).cmp(&is_none(one)).then(by_size).then_with(|| natural_order(one, other))
-}
-
-/// The number of a level that is a number or a time.
-fn size(level: &str) -> Option<f64> {
-    let number = level.parse::<f64>().ok().filter(|number| number.is_finite());
-    number.or_else(|| human::parse_duration(&level.replace(' ', "")).ok().map(|time| time.0 as f64))
-}
-
-/// Alphabetical, but with numbers by size: `net=9M` before `net=10M`.
-fn natural_order(one: &str, other: &str) -> Ordering {
-    let (mut one, mut other) = (one, other);
-    loop {
-        let (word, number, rest) = split(one);
-        let (other_word, other_number, other_rest) = split(other);
-        // Without leading zeros, longer numbers are larger.
-        let key = |number: &str| {
-            let digits = number.trim_start_matches('0');
-            (digits.len(), digits.to_owned(), number.len())
-        };
-        let ordering = word.cmp(other_word).then_with(|| key(number).cmp(&key(other_number)));
-        if ordering != Ordering::Equal || (one.is_empty() && other.is_empty()) {
-            return ordering;
-        }
-        (one, other) = (rest, other_rest);
-    }
-}
-
-/// The text before the first digit, the digits, and the rest.
-fn split(text: &str) -> (&str, &str, &str) {
-    let begin = text.find(|letter: char| letter.is_ascii_digit()).unwrap_or(text.len());
-    let (word, rest) = text.split_at(begin);
-    let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-    let (number, rest) = rest.split_at(end);
-    (word, number, rest)
+/// The factors in which `runs` differ.
+fn varying(runs: &[ObservedRun]) -> Vec<String> {
+    let factors: BTreeSet<&String> = runs.iter().flat_map(|run| run.levels.keys()).collect();
+    let differs =
+        |factor: &&String| runs.windows(2).any(|pair| pair[0].levels.get(*factor) != pair[1].levels.get(*factor));
+    factors.into_iter().filter(differs).cloned().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{PingSpec, RunSpec, Schedule, Work};
+
+    fn ping() -> Work {
+        Work::Ping(PingSpec::on(Schedule::Closed))
+    }
 
     #[test]
     fn a_condition_without_a_run_keeps_its_group() {
@@ -591,6 +586,27 @@ mod tests {
         assert_eq!(sizes, [("a", 0), ("b", 2), ("c", 1)]);
         assert_eq!((groups.factor.as_deref(), groups.excluded[&ExclusionReason::Failed]), (Some("load"), 1));
         assert_eq!(groups.against_first().len(), 2);
+    }
+
+    #[test]
+    fn groups_with_the_ids_of_recordings_are_labelled_by_what_differs() {
+        let condition = |size_bytes| Condition { size_bytes, ..Condition::of(&RunSpec::here(ping())) };
+        let group = |id: &str, size: u32| {
+            let recorded_condition = Some(condition(Some(size)));
+            let run = ObservedRun { recorded_condition, ..ObservedRun::bare("r".into(), 1.0) };
+            (format!("20261121T021500Z-ping-{id}"), vec![run])
+        };
+        let words = |groups: Vec<(String, Vec<ObservedRun>)>| -> Vec<String> {
+            let groups = RunGroups::named(groups).expect("runs").labelled();
+            assert!(groups.groups.iter().all(|group| group.name.starts_with("2026")), "JSON keeps the names");
+            groups.groups.iter().map(RunGroup::words).collect()
+        };
+        assert_eq!(words(vec![group("7f3a", 64), group("81aa", 1024)]), ["64 B", "1,024 B"]);
+        let repeated = vec![group("7f3a", 64), group("81aa", 64), group("0d2e", 1024)];
+        assert_eq!(words(repeated), ["64 B · 7f3a", "64 B · 81aa", "1,024 B"]);
+        let [(name, mut runs), (_, other)] = [group("7f3a", 64), group("81aa", 1024)];
+        runs.extend(other);
+        assert_eq!(words(vec![(name.clone(), runs)]), [name], "several runs have no common label");
     }
 
     #[test]
@@ -613,23 +629,5 @@ mod tests {
         assert_eq!(sizes(by), [("a".to_owned(), 0), ("b".to_owned(), 1), ("c".to_owned(), 1)]);
         let named = RunGroups::named(vec![("x".into(), vec![run("b")])]).expect("a run").with_conditions(&conditions);
         assert_eq!(sizes(named), [("x".to_owned(), 1)]);
-    }
-
-    #[test]
-    fn levels_are_in_natural_order() {
-        for expected in [
-            vec!["64", "128", "1024"],
-            vec!["none", "250 µs", "1 ms", "10 ms", "2 s"],
-            vec!["none", "cpu=9%", "cpu=80%", "net=10Mbit/s", "net=90Mbit/s"],
-            vec!["v1.2", "v1.10", "v1.10-rc", "v2"],
-            vec!["-1", "0.5", "12", "a", "b"],
-            vec!["7", "07"],
-            vec!["new", "old"],
-        ] {
-            let mut sorted = expected.clone();
-            sorted.reverse();
-            sorted.sort_by(|one, other| level_order(one, other));
-            assert_eq!(sorted, expected);
-        }
     }
 }

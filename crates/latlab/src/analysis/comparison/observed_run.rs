@@ -15,7 +15,7 @@ use crate::analysis::wakeup::WakeupAccumulator;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{ExperimentFacts, LoadReport};
 use crate::metric::Metric;
-use crate::plan::Kind;
+use crate::plan::{Condition, Kind};
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::sample::Sample;
 use crate::stats::{Description, plain};
@@ -94,6 +94,8 @@ pub struct ObservedRun {
     pub origin: RunOrigin,
     /// Every factor → level that it can be grouped by; levels of its experiment are as typed.
     pub levels: BTreeMap<String, String>,
+    /// The levels of its factors as recorded; `None` for a number from a file.
+    pub recorded_condition: Option<Condition>,
     /// The factors of its experiment, if it is of one.
     pub factors: Option<BTreeMap<String, String>>,
     /// The number of its condition in the experiment, from 1; 0 without an experiment.
@@ -126,6 +128,7 @@ impl ObservedRun {
             available: None,
             origin: RunOrigin::default(),
             levels: BTreeMap::new(),
+            recorded_condition: None,
             factors: None,
             condition: 0,
             figures: vec![RunFigure::Finite { value, supported: true }],
@@ -158,6 +161,7 @@ impl ObservedRun {
             available: Some(AvailableFigures::of(&manifest.spec, manifest.spec.judging.deadline_ns)),
             origin: origin(manifest),
             levels: levels(manifest),
+            recorded_condition: Some(manifest.condition.clone()),
             factors: experiment.map(|experiment| experiment.factors.clone()),
             condition: experiment.map_or(0, |experiment| experiment.condition),
             figures,

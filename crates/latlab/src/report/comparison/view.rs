@@ -138,7 +138,7 @@ impl<'a> GroupNames<'a> {
     fn pair(&self, row: &Comparison) -> PairNames {
         let [baseline, candidate] = [row.baseline, row.candidate].map(|index| &self.groups.groups[index]);
         if !self.by_factors {
-            let contrast = format!("{} → {}", baseline.name, candidate.name);
+            let contrast = format!("{} → {}", baseline.words(), candidate.words());
             return PairNames { contrast, shared: Factors::new() };
         }
         let differs = |factor: &str| baseline.levels.get(factor) != candidate.levels.get(factor);
@@ -209,7 +209,7 @@ impl<'a> GroupNames<'a> {
     /// The levels of `group` that distinguish it, without that of the load `name`.
     fn beside_load(&self, group: &RunGroup, name: &str) -> String {
         if !self.by_factors {
-            return group.name.clone();
+            return group.words();
         }
         let levels = group.levels.clone().into_iter();
         let is_own = |(factor, level): &(String, String)| level != name && !self.common.contains_key(factor);
@@ -351,7 +351,7 @@ fn groups_without_runs(comparisons: &Comparisons) -> Option<String> {
     let mut lacking = comparisons.rows.iter().filter(|row| lacks_runs(row)).peekable();
     lacking.peek()?;
     let names: Vec<_> = comparisons.groups.words_without_runs().iter().map(|name| format!("`{name}`")).collect();
-    Some(format!("no row, since no run of it can be judged: {}", names.join(", ")))
+    Some(format!("no row, since no run of it can be judged: {}", human::few(&names)))
 }
 
 /// Formats `loads reached: cpu=80% 63.8 % in cpu; …`: the mean over the runs of each group, where loads have figures.
@@ -448,6 +448,6 @@ fn gate(gated: &ChangeGateResult, comparisons: &Comparisons) -> String {
     let Some(row) = gated.row.map(|row| &comparisons.rows[row]) else {
         return format!("gate `{}` {word}{why}", gated.gate);
     };
-    let name = &comparisons.groups.groups[row.candidate].name;
+    let name = comparisons.groups.groups[row.candidate].words();
     format!("gate `{}` {word} for `{name}`: {}{why}", gated.gate, words::judged_change(row))
 }

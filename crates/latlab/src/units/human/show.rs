@@ -182,6 +182,16 @@ pub fn bytes(size: u64) -> String {
     format!("{} B", grouped(size))
 }
 
+/// The most names in a list of [`few`].
+const NAMED: usize = 3;
+
+/// The first of `names`, and how many more there are: `a, b, c and 4 more`.
+pub fn few(names: &[String]) -> String {
+    let (shown, more) = names.split_at(names.len().min(NAMED));
+    let shown = shown.join(", ");
+    if more.is_empty() { shown } else { format!("{shown} and {} more", more.len()) }
+}
+
 /// A share in percent: 0.0123 is `1.23 %`. A share above 0 is never shown as 0.
 pub fn percent(share: f64) -> String {
     let percents = share * 100.0;
