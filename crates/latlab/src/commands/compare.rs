@@ -42,7 +42,7 @@ fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure
         observation_groups::once_each(&mut paths, console)?;
         (gates, request, observation_groups::of_numbers(&paths, &job.sources)?, Look::FIRST)
     } else {
-        let found = observation_groups::find(&paths, console)?;
+        let found = observation_groups::find(&paths, job.sources.kind, console)?;
         let metric = job.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
         let gates = gates(job, metric)?;
         let request = request_of_recordings(job, metric, &gates)?;
@@ -167,6 +167,7 @@ fn request_of_numbers(job: &VerdictJob, gates: &[ChangeGate]) -> Result<Comparis
         ("--metric", job.metric.is_some()),
         ("--shift", job.shift),
         ("--by", matches!(job.sources.grouping, Grouping::By(_))),
+        ("--kind", job.sources.kind.is_some()),
         ("--gate", gates.iter().any(|gate| gate.estimand().is_some())),
     ];
     match asked.into_iter().find(|(_, asked)| *asked) {
@@ -222,7 +223,7 @@ fn observations(
         let all = |group: NumberFiles| (group.name, group.files.into_iter().flat_map(|(_, values)| values).collect());
         return Ok(groups.into_iter().map(all).collect());
     }
-    let found = observation_groups::find(paths, console)?;
+    let found = observation_groups::find(paths, job.sources.kind, console)?;
     let metric = job.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
     let statistic = job.statistic.as_deref().unwrap_or("mean");
     let estimand = parse_estimand(metric, statistic)?;
@@ -244,7 +245,12 @@ fn observations(
 /// Refuses options that apply to recordings only.
 fn numbers_alone(job: &MinistatJob) -> Result<(), Failure> {
     let by = matches!(job.sources.grouping, Grouping::By(_));
-    let asked = [("--metric", job.metric.is_some()), ("--statistic", job.statistic.is_some()), ("--by", by)];
+    let asked = [
+        ("--metric", job.metric.is_some()),
+        ("--statistic", job.statistic.is_some()),
+        ("--by", by),
+        ("--kind", job.sources.kind.is_some()),
+    ];
     match asked.into_iter().find(|(_, asked)| *asked) {
         None => Ok(()),
         Some((option, _)) => Err(Failure::request(format!("`{option}` cannot go with a file of numbers"))

@@ -10,7 +10,7 @@ use glob::{MatchOptions, Pattern};
 
 use super::run::settle_directory;
 use crate::analysis::Estimand;
-use crate::analysis::comparison::{GroupingError, NumberFiles, ObservedRun, RunGroups, expect_one_kind};
+use crate::analysis::comparison::{GroupingError, NumberFiles, ObservedRun, RunGroups, RunsOfKind, expect_one_kind};
 use crate::analysis::experiment::compared_conditions;
 use crate::cli::args::StoreArgs;
 use crate::cli::resolve::{self, Environment, Grouping, NamedGlob, Sources};
@@ -23,7 +23,9 @@ use crate::experiment::{
 use crate::facts::ExcludedCondition;
 use crate::formats::numbers::{self, NumbersError, TextColumn};
 use crate::plan::{Factors, Kind};
+use crate::platform::ownership::quoted;
 use crate::recording::{ListingState, Recording, Store, start_in_name};
+use crate::units::human;
 
 const DASH: &str = "-";
 
@@ -255,13 +257,16 @@ struct ExperimentConditions {
     impossible: Vec<ExcludedCondition>,
 }
 
-/// The recordings in `paths`; reports those that are left out.
-pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<FoundRecordings, Failure> {
+/// The recordings in `paths` that are of `kind`, or all of them; reports those that are left out.
+pub(super) fn find(paths: &[PathGroup], kind: Option<Kind>, console: &Console) -> Result<FoundRecordings, Failure> {
+    // A recording whose kind is not known is an error of its reader.
+    let is_asked = |run: &FoundRun| kind.is_none_or(|kind| run.kind().is_none_or(|own| own == kind));
     let (mut groups, mut experiments, mut missing) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for group in paths {
         let mut found = UnreadGroup { name: group.name.clone(), members: Vec::new() };
         for path in &group.members {
-            let FoundRuns { runs, damaged } = runs_in(path, console)?;
+            let FoundRuns { mut runs, damaged } = runs_in(path, console)?;
+            runs.retain(is_asked);
             experiments.extend(experiments_of(path, &runs));
             found.members.extend(runs);
             missing.extend(damaged);
@@ -334,7 +339,7 @@ pub(super) fn of_recordings(
     let FoundRecordings { groups: found, conditions, missing, .. } = found;
     let paths: Vec<PathBuf> = found.iter().flat_map(|group| &group.members).map(|run| run.path.clone()).collect();
     let observed = observe(&paths, estimands, &|text| console.note(text))?;
-    expect_one_kind(&observed, estimands)?;
+    expect_one_kind(&observed, estimands).map_err(|error| with_commands(&error, sources))?;
     let mut observed = observed.into_iter();
     let own = |group: UnreadGroup<FoundRun>| (group.name, observed.by_ref().take(group.members.len()).collect());
     let groups: Vec<(String, Vec<ObservedRun>)> = found.into_iter().map(own).collect();
@@ -342,6 +347,24 @@ pub(super) fn of_recordings(
     let mut groups = grouped(groups, &conditions.compared, sources).map_err(|error| error.beside_missing(&missing))?;
     (groups.missing, groups.impossible) = (missing, conditions.impossible);
     Ok(groups)
+}
+
+/// The failure of `error`. Runs of several kinds in one path get a command for each kind that can be compared.
+fn with_commands(error: &GroupingError, sources: &Sources) -> Failure {
+    let failure = error.explain();
+    let (GroupingError::Kinds { kinds }, [path]) = (error, sources.paths.as_slice()) else { return failure };
+    let command = |of: &RunsOfKind| {
+        let factor = match &sources.grouping {
+            Grouping::By(factor) => factor,
+            _ => of.varying.first()?,
+        };
+        let by = human::shell_word(factor);
+        Some(format!("`latlab compare {} --kind {} --by {by}`", quoted(path), of.kind.word()))
+    };
+    match kinds.iter().filter_map(command).reduce(|all, one| format!("{all} or {one}")) {
+        Some(commands) => failure.hint(commands),
+        None => failure,
+    }
 }
 
 fn grouped(

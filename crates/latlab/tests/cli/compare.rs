@@ -81,6 +81,7 @@ fn contradictory_requests_are_refused_with_a_hint() {
         ("before after --statistic p99", "each line is one observation"),
         ("before after --by load", "each line is one observation"),
         ("before after --shift", "each line is one observation"),
+        ("before after --kind ping", "each line is one observation"),
         ("before after --gate p99<=+5%", "each line is one observation"),
         ("before after --gate value<=5", "per cent"),
         ("before after --gate valeu<=5%", "`valeu`"),
@@ -243,7 +244,12 @@ fn different_kinds_of_measurement_are_not_compared() {
         ("--by tag:build both", "cannot compare runs of `ping` with runs of `wakeup`"),
         ("--ministat --by tag:build both", "cannot compare runs of `ping` with runs of `wakeup`"),
         ("--by tag:build pings --metric wakeup_latency", "cannot compare `wakeup_latency` of runs of `ping`"),
-        ("--group a=both/*-wakeup-* --group b=pings/*", "is one of wakeup"),
+        ("--group a=both/*-wakeup-* --group b=pings/*", "2 of wakeup, 2 of ping"),
+        (
+            "both",
+            "`latlab compare both --kind ping --by tag:build` or `latlab compare both --kind wakeup --by tag:build`",
+        ),
+        ("--by tag:build pings --kind wakeup", "no run was found"),
         ("pings", "group the runs by what varies: `--by tag:build`\n"),
     ] {
         Latlab::at(&home)
@@ -260,6 +266,10 @@ fn different_kinds_of_measurement_are_not_compared() {
         .collect();
     let named = Latlab::at(&home).arg("compare").args(&wakeups).line("--json -q").success();
     assert_eq!(document(&named)["comparisons"][0]["metric"], "wakeup_latency");
+    for (kind, metric) in [("ping", "round_trip_delay"), ("wakeup", "wakeup_latency")] {
+        let ran = Latlab::at(&home).line("compare both --by tag:build --json -q --kind").arg(kind).success();
+        assert_eq!(document(&ran)["comparisons"][0]["metric"], metric, "{kind}");
+    }
 }
 
 #[test]

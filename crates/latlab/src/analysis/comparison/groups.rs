@@ -117,12 +117,10 @@ pub enum GroupingError {
         hint: String,
     },
     /// The runs are of several kinds.
-    #[error("cannot compare runs of `{}` with runs of `{}`", .kinds.0.word(), .kinds.1.word())]
+    #[error("cannot compare {}", unlike(.kinds))]
     Kinds {
-        /// Of the first run, and another.
-        kinds: (Kind, Kind),
-        /// The first run of either.
-        runs: (String, String),
+        /// The kinds, in the order of their first runs.
+        kinds: Vec<RunsOfKind>,
     },
     /// Runs of this kind have no such metric.
     #[error("cannot compare `{}` of runs of `{}`", .metric.name(), .kind.word())]
@@ -132,6 +130,17 @@ pub enum GroupingError {
         /// The kind of the runs.
         kind: Kind,
     },
+}
+
+/// The runs of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunsOfKind {
+    /// Their kind.
+    pub kind: Kind,
+    /// How many there are.
+    pub runs: usize,
+    /// The factors in which they differ.
+    pub varying: Vec<String>,
 }
 
 impl Explain for GroupingError {
@@ -152,9 +161,9 @@ impl Explain for GroupingError {
                 .because(format!("the groups are {}", names(known)))
                 .hint(nearest_or(name, known, "name one of these")),
             GroupingError::TooFewGroups { cause, hint, .. } => failure.because(cause).hint(hint),
-            GroupingError::Kinds { kinds: (kind, other), runs: (run, other_run) } => failure
-                .because(format!("`{run}` is one of {}, and `{other_run}` is one of {}", kind.word(), other.word()))
-                .hint(format!("name those of one kind, such as `{}-{}-*`", beside(run), kind.word())),
+            GroupingError::Kinds { kinds } => failure
+                .because(join(kinds, |one| format!("{} of {}", one.runs, one.kind.word()), ", "))
+                .hint(format!("choose one: {}", join(kinds, |one| format!("`--kind {}`", one.kind.word()), " or "))),
             GroupingError::NoMetric { kind, .. } => {
                 let metrics = kind.metrics().iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
                 failure
@@ -165,9 +174,13 @@ impl Explain for GroupingError {
     }
 }
 
-/// The pattern of what is in the directory of `run`: `latlab-runs/*`.
-fn beside(run: &str) -> String {
-    run.rsplit_once('/').map_or_else(|| "*".into(), |(directory, _)| format!("{directory}/*"))
+fn unlike(kinds: &[RunsOfKind]) -> String {
+    join(kinds, |one| format!("runs of `{}`", one.kind.word()), " with ")
+}
+
+/// The words for each of `kinds`, joined by `separator`.
+fn join(kinds: &[RunsOfKind], words: fn(&RunsOfKind) -> String, separator: &str) -> String {
+    kinds.iter().map(words).collect::<Vec<_>>().join(separator)
 }
 
 /// The hint where the runs do not differ in a factor.
@@ -516,11 +529,21 @@ impl RunGroups {
 /// Checks that all runs are of one kind, and that it has the metrics of `estimands`.
 ///
 /// # Errors
-/// With the first run of another kind, or the first other metric.
+/// With the kinds and their counts, or the first other metric.
 pub fn expect_one_kind(runs: &[ObservedRun], estimands: &[Estimand]) -> Result<(), GroupingError> {
-    let Some((first, kind)) = runs.iter().find_map(|run| Some((run, run.kind?))) else { return Ok(()) };
-    if let Some((other, its)) = runs.iter().find_map(|run| Some((run, run.kind.filter(|its| *its != kind)?))) {
-        return Err(GroupingError::Kinds { kinds: (kind, its), runs: (first.name.clone(), other.name.clone()) });
+    let mut kinds: Vec<Kind> = Vec::new();
+    for kind in runs.iter().filter_map(|run| run.kind) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let Some(&kind) = kinds.first() else { return Ok(()) };
+    if kinds.len() > 1 {
+        let of_kind = |kind: Kind| {
+            let own: Vec<ObservedRun> = runs.iter().filter(|run| run.kind == Some(kind)).cloned().collect();
+            RunsOfKind { kind, runs: own.len(), varying: varying(&own) }
+        };
+        return Err(GroupingError::Kinds { kinds: kinds.into_iter().map(of_kind).collect() });
     }
     let foreign = estimands.iter().find_map(|estimand| match estimand {
         Estimand::Statistic(metric, _) if !kind.metrics().contains(metric) => Some(*metric),

@@ -15,7 +15,7 @@ pub use super::estimand::{EstimandError, RunFigure, default_estimands, parse_est
 pub use crate::stats::Look;
 pub use caveats::{NOT_POSSIBLE, impossible_words, missing_runs};
 pub use compare::{Comparisons, compare, is_precise};
-pub use groups::{GroupingError, MISSING, NumberFacts, RESTORE, RunGroup, RunGroups, expect_one_kind};
+pub use groups::{GroupingError, MISSING, NumberFacts, RESTORE, RunGroup, RunGroups, RunsOfKind, expect_one_kind};
 pub use numbers::{NumberFiles, independence_caveat};
 pub use observed_run::{ExclusionReason, ObservedRun, RunLosses, RunOrigin};
 pub use request::{ComparisonOptions, ComparisonRequest, Quantity, QuestionScope};

@@ -445,7 +445,9 @@ fn mixed_kinds_and_foreign_metrics_are_refused() {
     runs[1].kind = Some(Kind::Wakeup);
     let refused = expect_one_kind(&runs, &asked).expect_err("two kinds");
     assert_eq!(refused.to_string(), "cannot compare runs of `ping` with runs of `wakeup`");
-    assert!(refused.explain().hint.is_some_and(|hint| hint.contains("*-ping-*")) && refused.explain().exit_code == 2);
+    let refused = refused.explain();
+    assert_eq!((refused.cause.as_deref(), refused.exit_code), (Some("1 of ping, 1 of wakeup"), 2));
+    assert_eq!(refused.hint.as_deref(), Some("choose one: `--kind ping` or `--kind wakeup`"));
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::{CompatOutputArgs, GateArgs, JsonArgs, JudgingArgs, VerbosityArgs};
+use crate::plan::Kind;
 
 /// `latlab compare`.
 #[derive(Clone, Debug, Args)]
@@ -55,12 +57,20 @@ pub struct GroupingArgs {
     /// What GLOB matches is one group; repeatable, the first is the baseline [default: each PATH]
     #[arg(long, value_name = "NAME=GLOB")]
     pub group: Vec<String>,
+    /// Only recordings of this kind [default: all, which must be of one kind]
+    #[arg(long, value_name = "KIND", value_parser = kind_words())]
+    pub kind: Option<Kind>,
     /// Column of a file of numbers, from 1 [default: 1]
     #[arg(short = 'C', value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
     pub column: Option<String>,
     /// The characters between columns of a file of numbers [default: space and tab]
     #[arg(short = 'd', value_name = "DELIMS", allow_hyphen_values = true, hide_short_help = true)]
     pub delimiters: Option<String>,
+}
+
+fn kind_words() -> impl TypedValueParser<Value = Kind> {
+    let kind = |word: String| Kind::ALL.into_iter().find(|kind| kind.word() == word);
+    PossibleValuesParser::new(Kind::ALL.map(Kind::word)).map(move |word| kind(word).unwrap_or(Kind::Ping))
 }
 
 /// What is compared, and how sure the answer has to be.

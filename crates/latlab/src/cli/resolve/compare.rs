@@ -7,7 +7,7 @@ use super::{RequestError, value};
 use crate::cli::args::{CompareArgs, ComparingArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord};
 use crate::console::Verbosity;
 use crate::formats::numbers::TextColumn;
-use crate::plan::defaults;
+use crate::plan::{Kind, defaults};
 use crate::units::human;
 
 /// The resolved `latlab compare`.
@@ -239,6 +239,8 @@ pub struct Sources {
     pub grouping: Grouping,
     /// Name of the baseline group as typed; `None` selects the first group.
     pub baseline: Option<String>,
+    /// Kind of the recordings that are compared; `None` for all.
+    pub kind: Option<Kind>,
     /// Column of the values in a file of numbers.
     pub column: TextColumn,
 }
@@ -266,7 +268,8 @@ pub struct NamedGlob {
 pub(super) fn sources(typed: &GroupingArgs, paths: &[PathBuf]) -> Result<Sources, RequestError> {
     once_from_stdin(paths)?;
     let baseline = typed.baseline.as_deref().map(|level| level.trim().to_owned());
-    Ok(Sources { paths: paths.to_vec(), grouping: grouping(typed, paths)?, baseline, column: column(typed)? })
+    let (grouping, column) = (grouping(typed, paths)?, column(typed)?);
+    Ok(Sources { paths: paths.to_vec(), grouping, baseline, kind: typed.kind, column })
 }
 
 fn grouping(typed: &GroupingArgs, paths: &[PathBuf]) -> Result<Grouping, RequestError> {
