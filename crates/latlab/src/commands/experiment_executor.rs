@@ -36,8 +36,15 @@ pub(super) struct ExperimentExecutor<'a> {
 }
 
 impl<'a> ExperimentExecutor<'a> {
-    pub(super) fn new(job: &'a ExperimentJob, store: Store, signals: &'a SignalWatch, console: &'a Console) -> Self {
-        let remaining = RemainingTime::of(&job.experiment);
+    /// For the runs of `job` in `store`, of which so many `conditions` are measured.
+    pub(super) fn new(
+        job: &'a ExperimentJob,
+        conditions: usize,
+        store: Store,
+        signals: &'a SignalWatch,
+        console: &'a Console,
+    ) -> Self {
+        let remaining = RemainingTime::of(&job.experiment, conditions);
         let (stop_rule, shown, silent) = (StopRule::default(), BTreeSet::new(), RefCell::default());
         ExperimentExecutor { job, store, signals, console, stop_rule, remaining, shown, silent }
     }
@@ -68,6 +75,15 @@ impl<'a> ExperimentExecutor<'a> {
         };
         let line = ProgressLine { progress, draw: &mut draw };
         measure(plan, key.as_ref(), target, self.signals, self.console, line)
+    }
+
+    /// Warns of a run with `text`, unless another run was warned of for the same `reason`.
+    fn warn_once(&mut self, reason: &str, text: &str, hint: &str) {
+        // Reasons differ in counts and times.
+        match self.shown.insert(reason.replace(|char: char| char.is_ascii_digit(), "#")) {
+            true => self.console.warning(text, Some(hint)),
+            false => self.console.detail(text),
+        }
     }
 
     /// `block 2 of 3 · run 14 of 90 · 12 min left`
@@ -117,11 +133,11 @@ impl RunExecutor for ExperimentExecutor<'_> {
             }
             ExperimentEvent::RunFailed { factors, reason } => {
                 let text = format!("a run of `{}` failed: {reason}", condition_words(factors));
-                // Reasons differ in counts and times.
-                match self.shown.insert(reason.replace(|char: char| char.is_ascii_digit(), "#")) {
-                    true => self.console.warning(&text, Some("`-v` names each run that fails for this reason")),
-                    false => self.console.detail(&text),
-                }
+                self.warn_once(reason, &text, "`-v` names each run that fails for this reason");
+            }
+            ExperimentEvent::RunUnanswered { factors, reason } => {
+                let text = format!("a run of `{}` is judged with loss 1: {reason}", condition_words(factors));
+                self.warn_once(reason, &text, "`-v` names each run without an answer");
             }
             ExperimentEvent::InfiniteStatistic => {
                 let message = "the statistic of `runs` was infinite in a run because of lost probes: its \

@@ -14,7 +14,7 @@ use crate::experiment::{
     self, ExperimentState, in_store, is_edited, is_experiment, read_state_with_runner, runs_directory, runs_of,
 };
 use crate::facts::RunOutcome;
-use crate::plan::condition_words;
+use crate::plan::{Experiment, Factors, condition_words};
 use crate::platform::ownership::quoted;
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{Listing, ListingState, Store, start_in_name};
@@ -262,7 +262,7 @@ fn show_experiment(directory: &Path, runs: &[Listing], is_usual_store: bool) -> 
         name: experiment.as_ref().map(|experiment| experiment.name.clone()),
         started_at: start.map(|start| start.to_string()),
         runs_done: None,
-        runs_planned: experiment.map(|experiment| experiment.design.runs_at_most(experiment.conditions.len())),
+        runs_planned: experiment.as_ref().map(|experiment| planned_runs(experiment, |_| false)),
         bytes: runs.iter().map(Listing::bytes).sum(),
         state: "damaged".into(),
         reason: None,
@@ -273,6 +273,7 @@ fn show_experiment(directory: &Path, runs: &[Listing], is_usual_store: bool) -> 
         Err(error) => view.reason = Some(in_full(&error.explain())),
         Ok((state, runner)) => {
             view.runs_done = Some(state.runs_done());
+            view.runs_planned = experiment.map(|experiment| planned_runs(&experiment, |it| state.is_dropped(it)));
             let process = |pid: Option<u32>| pid.map_or("by another process".into(), |pid| format!("by process {pid}"));
             let other_file = lost_file.or_else(|| edited(directory, &state));
             let goes_on = || "`latlab run` with its directory goes on with it".to_owned();
@@ -284,6 +285,12 @@ fn show_experiment(directory: &Path, runs: &[Listing], is_usual_store: bool) -> 
         }
     }
     view
+}
+
+/// The runs of the conditions of `experiment` that are not dropped.
+fn planned_runs(experiment: &Experiment, is_dropped: impl Fn(&Factors) -> bool) -> u64 {
+    let conditions = experiment.conditions.iter().filter(|condition| !is_dropped(&condition.factors));
+    experiment.design.runs_at_most(conditions.count())
 }
 
 /// `16 runs failed`, if runs broke off or could not begin. Runs without an answer are judged, with loss 1.

@@ -1,5 +1,6 @@
 //! `latlab run`: starts or continues an experiment, and prints its report.
 
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -13,12 +14,13 @@ use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::experiment::{
     self, ExperimentError, ExperimentOrigin, ExperimentRunner, ExperimentState, OpenExperiment, PartialReport,
-    ReportReader, RunPolicy, RunnerOutcome, StoreLock,
+    ReportReader, RunPolicy, RunnerOutcome, StoreLock, in_one_line,
 };
-use crate::facts::RecipeFacts;
+use crate::facts::{ExcludedCondition, RecipeFacts};
 use crate::host::HostRoot;
+use crate::measure::absence_of;
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
-use crate::plan::{BetweenBlocks, Target};
+use crate::plan::{BetweenBlocks, Experiment, ExperimentCondition, RunSpec, Target};
 use crate::platform::input_file;
 use crate::platform::ownership::{expect_own, quoted};
 use crate::recipe;
@@ -40,8 +42,8 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     }
     let reporter = Reporter { settled: &settled, gates, json: job.json, format: job.format, console };
     if job.going_on.dry_run {
-        let style = console.data_style();
-        console.data(&plan(&settled.plan(settled.state.as_ref(), true), style))?;
+        let (state, style) = (settled.state.as_ref(), console.data_style());
+        console.data(&plan(&settled.plan(state, &settled.not_measured(state), true), style))?;
         return Ok(Outcome::Done);
     }
     // An experiment whose file was edited is not finished.
@@ -53,8 +55,9 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     expect_trusted(&settled, job)?;
     let mut open = begin_or_open(&settled, job, console)?;
     let style = console.message_style();
-    let begun = ExperimentPlan { directory: Some(open.path()), ..settled.plan(Some(open.state()), false) };
-    console.lines(&plan(&begun, style));
+    let not_measured = settled.not_measured(Some(open.state()));
+    let begun = settled.plan(Some(open.state()), &not_measured, false);
+    console.lines(&plan(&ExperimentPlan { directory: Some(open.path()), ..begun }, style));
     let experiment = &settled.job.experiment;
     let plans = || experiment.conditions.iter().map(|condition| &condition.plan);
     measure_and_report::warn_of_real_time(plans(), console);
@@ -62,9 +65,11 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let policy = RunPolicy {
         boot_id: boot_id(experiment.design.between)?,
         keep_going: job.going_on.keep_going,
+        absent: settled.absent.clone(),
         drop_impossible: open.state().recipe.is_some(),
     };
-    let mut executor = ExperimentExecutor::new(&settled.job, Store::open(&open.runs())?, &signals, console);
+    let conditions = begun.measured().conditions.len();
+    let mut executor = ExperimentExecutor::new(&settled.job, conditions, Store::open(&open.runs())?, &signals, console);
     let end = ExperimentRunner { experiment, policy, journal: &mut open, executor: &mut executor }.run()?;
     // Other processes may open the experiment from here on.
     let (directory, state) = open.close();
@@ -89,6 +94,8 @@ struct ExperimentSource {
 struct SettledExperiment {
     source: ExperimentSource,
     job: ExperimentJob,
+    /// Conditions with settings that this host cannot have.
+    absent: Vec<ExcludedCondition>,
     /// `None` before it begins.
     state: Option<ExperimentState>,
     /// Whether the file in its directory was edited; `--force` continues with it.
@@ -96,12 +103,25 @@ struct SettledExperiment {
 }
 
 impl SettledExperiment {
-    fn plan<'a>(&'a self, state: Option<&ExperimentState>, with_order: bool) -> ExperimentPlan<'a> {
+    /// Conditions that are not measured in `state`: impossible ones, dropped ones, and those to drop before the first run.
+    fn not_measured(&self, state: Option<&ExperimentState>) -> Vec<ExcludedCondition> {
+        let dropped = state.map_or(&[][..], |state| state.dropped.as_slice());
+        let is_new = |absent: &&ExcludedCondition| state.is_none_or(|state| state.is_open(&absent.factors));
+        let absent: Vec<_> = self.absent.iter().filter(is_new).cloned().collect();
+        [self.job.impossible.as_slice(), dropped, absent.as_slice()].concat()
+    }
+
+    fn plan<'a>(
+        &'a self,
+        state: Option<&ExperimentState>,
+        not_measured: &'a [ExcludedCondition],
+        with_order: bool,
+    ) -> ExperimentPlan<'a> {
         let begun_as = state.and_then(|state| state.recipe.as_ref());
         let facts = begun_as.or_else(|| self.source.origin.as_ref()?.recipe.as_ref());
         ExperimentPlan {
             experiment: &self.job.experiment,
-            impossible: &self.job.impossible,
+            not_measured,
             done: state.map_or(0, ExperimentState::runs_done),
             with_order,
             published: facts.and_then(|facts| recipe::find(&facts.name)?.published),
@@ -133,16 +153,51 @@ fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
     let named_by = state.as_ref().map_or(&source.file, |state| &state.source);
     let environment = Environment::of_this_process()?;
     let job = resolve::experiment_from(named_by, &source.file, &source.text, selection, &environment)?;
-    if job.experiment.conditions.is_empty() {
-        let reasons: Vec<_> = job.impossible.iter().map(|row| row.reason.as_str()).collect();
-        return Err(Failure::world(format!(
-            "no row of the recipe `{}` can be measured on this host",
-            job.experiment.name
-        ))
-        .because(reasons.join("\n"))
-        .hint("try another target: `local`, `lab`, `ssh:HOST`"));
+    let absent = absent_conditions(&job.experiment);
+    let has_begun = state.as_ref().is_some_and(|state| !state.runs.is_empty());
+    let conditions = job.experiment.conditions.len();
+    match conditions == 0 || (conditions == absent.len() && !has_begun) {
+        true => Err(nothing_possible(&job, &absent, (!is_recipe).then_some(source.file.as_str()))),
+        false => Ok(SettledExperiment { source, job, absent, state, is_edited }),
     }
-    Ok(SettledExperiment { source, job, state, is_edited })
+}
+
+/// The conditions of `experiment` that have a setting which this host cannot have, whatever is measured.
+fn absent_conditions(experiment: &Experiment) -> Vec<ExcludedCondition> {
+    // Conditions share settings, and one may have thousands of files.
+    let mut known: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
+    let mut absence = |run: &RunSpec| {
+        run.settings.iter().find_map(|setting| {
+            let reason = || absence_of(setting, &run.target).as_ref().map(in_one_line);
+            known.entry((setting.to_string(), run.target.to_string())).or_insert_with(reason).clone()
+        })
+    };
+    let mut absent = Vec::new();
+    for ExperimentCondition { factors, plan } in &experiment.conditions {
+        if let Some(reason) = plan.runs.iter().find_map(&mut absence) {
+            absent.push(ExcludedCondition { factors: factors.clone(), reason });
+        }
+    }
+    absent
+}
+
+/// The failure of an experiment without a condition that this host can measure: that of a recipe, or of `file`.
+fn nothing_possible(job: &ExperimentJob, absent: &[ExcludedCondition], file: Option<&str>) -> Failure {
+    let mut reasons: Vec<&str> = job.impossible.iter().chain(absent).map(|row| row.reason.as_str()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    let name = &job.experiment.name;
+    let (message, hint) = match file {
+        None => (
+            format!("no row of the recipe `{name}` can be measured on this host"),
+            "try another target: `local`, `lab`, `ssh:HOST`".into(),
+        ),
+        Some(file) => (
+            format!("no condition of the experiment `{name}` can be measured on this host"),
+            format!("change `set` in `{file}`, or measure on a host that has this"),
+        ),
+    };
+    Failure::world(message).because(reasons.join("\n")).hint(hint)
 }
 
 /// Warns of judged runs of an experiment to continue that are gone: its gates are broken at the end, however long it takes.
@@ -429,7 +484,7 @@ pub(super) fn recipes(asked: Option<AskedRecipe>, console: &Console) -> Result<O
     let style = console.data_style();
     let text = match asked {
         None => recipe_list(&RECIPES, style),
-        Some(asked) => recipe(asked.recipe, &asked.file()),
+        Some(asked) => recipe(asked.recipe, &asked.file(), style.width),
     };
     console.data(&text)?;
     Ok(Outcome::Done)

@@ -7,8 +7,8 @@ use super::scheduler::{DueRun, NextStep, RunScheduler};
 use super::state::ExperimentState;
 use crate::analysis::experiment::PrecisionResult;
 use crate::diagnostics::Failure;
-use crate::facts::{ExperimentFacts, RunOutcome};
-use crate::plan::{Experiment, Factors};
+use crate::facts::{ExcludedCondition, ExperimentFacts, RunOutcome};
+use crate::plan::{Experiment, Factors, defaults};
 use crate::units::Nanos;
 
 /// The result of a run.
@@ -38,6 +38,11 @@ pub(crate) enum ExperimentEvent<'a> {
     },
     /// A run failed, and the experiment continues.
     RunFailed {
+        factors: &'a Factors,
+        reason: &'a str,
+    },
+    /// A run ended without an answer. It is judged, with loss 1, and the experiment continues.
+    RunUnanswered {
         factors: &'a Factors,
         reason: &'a str,
     },
@@ -88,6 +93,8 @@ pub(crate) struct RunPolicy {
     pub(crate) boot_id: Option<String>,
     /// Continue after a failed run.
     pub(crate) keep_going: bool,
+    /// Conditions that this host cannot measure. Those that were never measured are dropped before anything is run.
+    pub(crate) absent: Vec<ExcludedCondition>,
     /// Give up a condition if it was never measured and a run of it cannot begin.
     pub(crate) drop_impossible: bool,
 }
@@ -123,6 +130,11 @@ impl ExperimentRunner<'_> {
     pub(crate) fn run(&mut self) -> Result<RunnerOutcome, ExperimentError> {
         let boot_id = self.policy.boot_id.clone();
         self.journal.note(JournalEntry::Opened { pid: std::process::id(), boot_id: boot_id.clone() })?;
+        for ExcludedCondition { factors, reason } in std::mem::take(&mut self.policy.absent) {
+            if self.journal.state().is_open(&factors) {
+                self.journal.note(JournalEntry::ConditionDropped { factors, reason })?;
+            }
+        }
         let mut scheduler = RunScheduler::of(self.experiment);
         let (mut progressed, mut last) = (false, None);
         loop {
@@ -188,6 +200,7 @@ impl ExperimentRunner<'_> {
         let factors = &due.key.factors;
         let is_refused = outcome == RunOutcome::Refused;
         let impossible = self.policy.drop_impossible && is_refused && !self.journal.state().has_measured(factors);
+        let is_silent = outcome == RunOutcome::Failed && failure.as_ref().is_some_and(|failure| failure.is_silence);
         // A run that is refused while the runner keeps going is over: it is not repeated.
         let is_over = is_refused && self.policy.keep_going && !impossible;
         let noted = if is_over { RunOutcome::Failed } else { outcome };
@@ -205,6 +218,10 @@ impl ExperimentRunner<'_> {
                 self.journal.note(JournalEntry::ConditionDropped { factors: factors.clone(), reason: why })?;
                 Ok(None)
             }
+            RunOutcome::Failed if is_silent && (self.policy.keep_going || !self.is_silent_from_the_start()) => {
+                self.executor.show(ExperimentEvent::RunUnanswered { factors, reason: &why });
+                Ok(None)
+            }
             RunOutcome::Failed | RunOutcome::Refused if self.policy.keep_going => {
                 self.executor.show(ExperimentEvent::RunFailed { factors, reason: &why });
                 Ok(None)
@@ -214,10 +231,19 @@ impl ExperimentRunner<'_> {
             }
         }
     }
+
+    /// Whether so many runs failed, and none was answered, that the target is probably down.
+    fn is_silent_from_the_start(&self) -> bool {
+        let state = self.journal.state();
+        let is_answered = |outcome| state.runs_that(outcome).next().is_some();
+        !is_answered(RunOutcome::Completed)
+            && !is_answered(RunOutcome::Untrusted)
+            && state.runs_that(RunOutcome::Failed).count() >= defaults::SILENT_RUNS
+    }
 }
 
 /// Message and cause of a failure, for the journal.
-pub(super) fn in_one_line(failure: &Failure) -> String {
+pub(crate) fn in_one_line(failure: &Failure) -> String {
     let because = failure.cause.as_ref().map(|cause| format!(": {}", cause.replace('\n', "; ")));
     format!("{}{}", failure.message, because.unwrap_or_default())
 }
@@ -265,6 +291,7 @@ mod tests {
                 ExperimentEvent::BlockBegan(block) => format!("block {block}"),
                 ExperimentEvent::ConditionDropped { reason, .. } => format!("dropped: {reason}"),
                 ExperimentEvent::RunFailed { reason, .. } => format!("failed: {reason}"),
+                ExperimentEvent::RunUnanswered { reason, .. } => format!("unanswered: {reason}"),
                 ExperimentEvent::PrecisionChecked { block, is_narrow } => format!("narrow after {block}: {is_narrow}"),
                 ExperimentEvent::InfiniteStatistic => "infinite".into(),
             });
@@ -350,6 +377,49 @@ mod tests {
         assert!(matches!(end, RunnerOutcome::Failed(failure) if failure.message == "it broke"));
         assert_eq!(state.dropped[0].reason, "no CPU: one; two");
         assert!(executor.log.contains(&"dropped: no CPU: one; two".to_owned()), "{:?}", executor.log);
+    }
+
+    #[test]
+    fn conditions_that_this_host_lacks_are_dropped_before_the_first_run() {
+        let experiment = experiment(2, BetweenBlocks::Nothing);
+        let mut state = ExperimentState::new("id".into());
+        let factors = |value: &str| Factors::from([("load".to_owned(), value.to_owned())]);
+        let absent = |value| vec![ExcludedCondition { factors: factors(value), reason: "no governor".into() }];
+        let mut executor = FakeExecutor { outcomes: vec![(RunOutcome::Interrupted, None)], ..FakeExecutor::default() };
+        let policy = RunPolicy { absent: absent("a"), ..RunPolicy::default() };
+        assert_eq!(run(&experiment, policy, &mut state, &mut executor), RunnerOutcome::Interrupted);
+        assert_eq!((state.dropped.len(), &state.dropped[0].factors), (1, &factors("a")));
+        // A host that has the governor continues with the same plan.
+        assert_eq!(run(&experiment, RunPolicy::default(), &mut state, &mut executor), RunnerOutcome::Finished);
+        assert!(state.runs.iter().all(|run| run.key.factors == factors("b")), "{:?}", state.runs);
+        assert_eq!((state.runs_done(), state.dropped.len()), (2, 1));
+    }
+
+    /// Outcomes of runs that were answered or not.
+    fn answers(answered: &[bool]) -> Vec<(RunOutcome, Option<Failure>)> {
+        let silence = || Failure::world("no answer").of_silence(true);
+        let outcome = |answered: &bool| match answered {
+            true => (RunOutcome::Completed, None),
+            false => (RunOutcome::Failed, Some(silence())),
+        };
+        answered.iter().map(outcome).collect()
+    }
+
+    #[test]
+    fn a_run_without_an_answer_is_a_result_unless_nothing_was_answered_from_the_start() {
+        let experiment = experiment(3, BetweenBlocks::Nothing);
+        let ended = |answered: &[bool], keep_going: bool| {
+            let mut state = ExperimentState::new("id".into());
+            let mut executor = FakeExecutor { outcomes: answers(answered), ..FakeExecutor::default() };
+            let policy = RunPolicy { keep_going, ..RunPolicy::default() };
+            let end = run(&experiment, policy, &mut state, &mut executor);
+            let unanswered = executor.log.iter().filter(|line| line.as_str() == "unanswered: no answer").count();
+            (end == RunnerOutcome::Finished, state.runs.len(), unanswered)
+        };
+        assert_eq!(ended(&[false, false, true, false, false, false], false), (true, 6, 5));
+        assert_eq!(ended(&[true, false, false, false, false, false], false), (true, 6, 5));
+        assert_eq!(ended(&[false; 6], false), (false, 3, 2), "the target is probably down");
+        assert_eq!(ended(&[false; 6], true), (true, 6, 6));
     }
 
     #[test]

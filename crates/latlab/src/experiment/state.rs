@@ -156,6 +156,11 @@ impl ExperimentState {
         self.runs.iter().any(|run| run.key.factors == *factors && run.recording.is_some())
     }
 
+    /// Whether the condition may still be dropped: it was not, and no run of it was recorded.
+    pub fn is_open(&self, factors: &Factors) -> bool {
+        !self.is_dropped(factors) && !self.has_measured(factors)
+    }
+
     /// How many runs are over for good.
     pub fn runs_done(&self) -> u64 {
         self.done.len() as u64

@@ -224,15 +224,15 @@ impl Explain for KnobError {
             KnobError::Refused { source, .. } => {
                 failure.because(errno::explain(source)).hint(match Errno::from_io_error(source) {
                     Some(Errno::PERM | Errno::ACCESS) => {
-                        "settings of the host need root: `sudo latlab …`, or leave this `--set` out"
+                        "settings of the host need root: `sudo latlab …`, or leave this setting out"
                     }
-                    Some(Errno::INVAL) => "this host does not accept that value; change it, or omit this `--set`",
-                    _ => "leave this `--set` out, or find the process that keeps the value",
+                    Some(Errno::INVAL) => "this host does not accept that value; change it, or leave this setting out",
+                    _ => "leave this setting out, or find the process that keeps the value",
                 })
             }
             KnobError::Differs { wanted, found, .. } => failure
                 .because(format!("it reads `{found}` after `{wanted}` was written"))
-                .hint("the driver or another process set another value; omit this `--set`"),
+                .hint("the driver or another process set another value; leave this setting out"),
         }
     }
 }

@@ -18,4 +18,5 @@ pub(crate) use background_loads::BackgroundLoads;
 pub use error::MeasureError;
 pub use lifecycle::{PlanOutcome, measure_plan, rehearse_run};
 pub use peer::Peer;
+pub(crate) use peer::absence_of;
 pub use run::{CpuSource, LiveCounts, LiveProgress, RecordingTarget, Slice, UnansweredProbes};

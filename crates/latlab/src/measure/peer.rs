@@ -8,9 +8,10 @@ use std::sync::atomic::AtomicBool;
 use super::MeasureError;
 use super::remote_host::{PeerSettings, RemoteHost, RemoteResults};
 use crate::agent::{Agent, LoadsRequest, LoadsStatus, NetLoadPath};
+use crate::diagnostics::Failure;
 use crate::facts::{SettingFacts, XdpFacts};
 use crate::host::{EnteredNamespace, Lab};
-use crate::host::{HostError, HostGuard, HostRoot, KnobJournal, PathInterfaces};
+use crate::host::{HostError, HostGuard, HostRoot, KnobError, KnobJournal, PathInterfaces};
 use crate::plan::{Direction, EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, SettingSpec, Target, defaults};
 use crate::session::{LoadedPath, PreSharedKey, ReflectorProcess, ReflectorRequest};
 use crate::transport::{TransportError, local_address_towards, resolve};
@@ -401,6 +402,16 @@ pub(crate) fn local_settings(settings: &[SettingSpec]) -> Result<HostGuard, Meas
     let mut guard = apply_settings(settings, || Ok(PathInterfaces::loopback()))?;
     guard.reflector_started().map_err(HostError::from)?;
     Ok(guard)
+}
+
+/// Why this host cannot have `setting` in a run to `target`: it lacks the knob, or the value. `None` if it has both, and if
+/// that depends on another host or on an interface that is not known before the run. Changes nothing.
+pub(crate) fn absence_of(setting: &SettingSpec, target: &Target) -> Option<Failure> {
+    let is_known = *target == Target::Local || !setting.setting.is_of_an_interface();
+    let path = PathInterfaces { one_host: target.is_this_host(), ..PathInterfaces::loopback() };
+    let settings = std::slice::from_ref(setting);
+    let found = is_known.then(|| HostGuard::find(settings, &path, HostRoot::for_knobs()).map(drop))?;
+    found.err().filter(|error| matches!(error, KnobError::Absent { .. })).map(Failure::from)
 }
 
 /// The CPUs of this host on which `spec` pins its measurement: the sender's, the reflector's, those of wake-ups.

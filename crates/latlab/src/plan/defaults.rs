@@ -300,6 +300,9 @@ pub const EXPERIMENT_RUNS_MAX: u64 = 100_000;
 pub const BLOCKS_MAX: u32 = 1_000;
 /// Runs per condition and block: enough for a test of two conditions to reach p = 10⁻⁵.
 pub const EXPERIMENT_RUNS: u32 = 10;
+/// Runs without an answer after which an experiment ends, if no run was answered before: one may be a condition that loses
+/// everything, which is a result, but a target that is down would take 10 s for each of all runs.
+pub const SILENT_RUNS: usize = 3;
 /// The fewest runs of a condition whose interval is precise enough to decide on more runs.
 pub const UNTIL_RUNS_MIN: u32 = 10;
 /// The same of one block: a single run shows no variance within it.

@@ -33,7 +33,7 @@ pub fn render(view: &ReportView, style: Style) -> String {
 }
 
 /// Formats as `label        mark  text` with hanging indentation.
-fn labelled(label: &str, mark: &str, text: &str, style: Style) -> Vec<String> {
+pub(super) fn labelled(label: &str, mark: &str, text: &str, style: Style) -> Vec<String> {
     let mark_width = if mark.is_empty() { 0 } else { width(mark) + 2 };
     let lines = wrap(text, style.width.saturating_sub(style.indent() + mark_width).max(20));
     let marked = lines.iter().enumerate().map(|(number, line)| {
@@ -44,7 +44,7 @@ fn labelled(label: &str, mark: &str, text: &str, style: Style) -> Vec<String> {
 }
 
 /// `lines` behind `label`, or below it in a narrow line.
-fn indented(label: &str, lines: Vec<String>, style: Style) -> Vec<String> {
+pub(super) fn indented(label: &str, lines: Vec<String>, style: Style) -> Vec<String> {
     let indent = style.indent();
     let is_above = indent < LABEL && !label.is_empty();
     let own_line = is_above.then(|| style.quiet(label));
@@ -396,7 +396,7 @@ impl Style {
     }
 
     /// Indentation of text with labels.
-    fn indent(self) -> usize {
+    pub(super) fn indent(self) -> usize {
         if self.width < NARROW { INDENT } else { LABEL }
     }
 

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use crate::fake_host::FakeHost;
 use crate::harness::{Latlab, Running, check_schema, contains, lacks, wait_until};
 use crate::sealed::write_journal;
+use crate::settings::with_governors;
 
 /// Twelve runs of 100 probes.
 pub(crate) const SMALL: &str = "name = \"small\"\nkind = \"ping\"\n[base]\ncount = 100\nwarmup = \"0\"\n\
@@ -274,28 +275,75 @@ pub(crate) fn echo() -> u16 {
     port
 }
 
+/// The outcomes of the runs of `experiment`, in their order.
+fn outcomes(experiment: &Path) -> Vec<Value> {
+    runs(&journal(experiment)).into_iter().map(|(_, ended)| ended.expect("ended")["outcome"].clone()).collect()
+}
+
+/// An experiment over `targets`, with so many runs of each.
+fn pings(targets: &str, runs: u32) -> String {
+    format!(
+        "kind = \"ping\"\n[base]\nprotocol = \"echo\"\ncount = 20\nwarmup = \"0\"\ntimeout = \"10ms\"\n[factors]\n\
+         target = [{targets}]\n[design]\nruns = {runs}\norder = \"listed\"\nsettle = \"0s\"\n"
+    )
+}
+
 #[test]
-fn a_failed_run_ends_the_experiment_unless_keep_going() {
+fn a_run_without_an_answer_is_judged_and_the_experiment_continues() {
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let silent_port = silent.local_addr().expect("bound").port();
-    let file = format!(
-        "kind = \"ping\"\n[base]\nprotocol = \"echo\"\ncount = 20\nwarmup = \"0\"\ntimeout = \"10ms\"\n[factors]\n\
-         target = [\"127.0.0.1:{}\", \"127.0.0.1:{silent_port}\"]\n[design]\nruns = 2\norder = \"listed\"\nsettle = \"0s\"\n",
-        echo()
-    );
-    let directory = directory_with(&file);
+    let directory = directory_with(&pings(&format!("\"127.0.0.1:{}\", \"127.0.0.1:{silent_port}\"", echo()), 2));
+    let printed = Latlab::at(directory.path()).line("run x.toml").failure(4).stderr;
+    for words in ["is judged with loss 1: no probe was answered", "2 runs without an answer"] {
+        assert!(printed.contains(words), "{words} is not in\n{printed}");
+    }
+    let experiment = only(directory.path());
+    check(&experiment, 4);
+    assert_eq!(outcomes(&experiment), ["completed", "failed", "completed", "failed"]);
+}
+
+#[test]
+fn an_experiment_without_any_answer_from_the_start_ends_after_three_runs() {
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let silent_port = silent.local_addr().expect("bound").port();
+    let directory = directory_with(&pings(&format!("\"127.0.0.1:{silent_port}\""), 6));
     let printed = Latlab::at(directory.path()).line("run x.toml").failure(3).stderr;
     assert!(printed.contains("no probe was answered") && printed.contains("`--keep-going`"), "{printed}");
     let experiment = only(directory.path());
-    assert_eq!(runs(&journal(&experiment)).len(), 2, "it stopped at the first failure");
-    Latlab::at(directory.path())
-        .line("run x.toml --keep-going")
-        .stderr(contains("2 runs without an answer"))
-        .failure(4);
-    check(&experiment, 4);
-    let outcomes: Vec<_> =
-        runs(&journal(&experiment)).into_iter().map(|(_, ended)| ended.expect("ended")["outcome"].clone()).collect();
-    assert_eq!(outcomes, ["completed", "failed", "completed", "failed"]);
+    assert_eq!(outcomes(&experiment), ["failed"; 3]);
+    let printed = Latlab::at(directory.path()).line("run x.toml --keep-going").failure(3).stderr;
+    assert!(printed.contains("no run of the experiment was answered"), "{printed}");
+    check(&experiment, 6);
+}
+
+#[test]
+fn conditions_that_this_host_cannot_measure_are_left_out_before_the_first_run() {
+    let host = with_governors(1, "ondemand powersave", "powersave");
+    let file = |levels: &str| {
+        format!(
+            "kind = \"wakeup\"\n[base]\ncount = 20\ninterval = \"1ms\"\nwarmup = \"0\"\n[factors]\nset = [{levels}]\n\
+             [design]\nruns = 2\nsettle = \"0s\"\n"
+        )
+    };
+    let directory = directory_with(&file("\"governor=performance\", \"governor=as-found\", \"timer-slack=1ns\""));
+    let lab = || Latlab::at(directory.path()).on(&host);
+    let planned = lab().line("run x.toml --dry-run").success().stdout;
+    for words in ["left out     `governor=performance`", "`policy0` offers", "4 runs in all"] {
+        assert!(planned.contains(words), "{words} is not in\n{planned}");
+    }
+    let ran = lab().line("run x.toml").measured();
+    assert!(ran.stdout.contains("as-found → timer-slack=1ns"), "{}", ran.stdout);
+    let lines = journal(&only(directory.path()));
+    let dropped: Vec<_> = events(&lines, "condition_dropped").map(|line| line["factors"]["set"].clone()).collect();
+    assert_eq!((dropped, runs(&lines).len()), (vec!["governor=performance".into()], 4));
+    let nothing = directory_with(&file("\"governor=performance\""));
+    for line in ["run x.toml --dry-run", "run x.toml"] {
+        let printed = Latlab::at(nothing.path()).on(&host).line(line).failure(3).stderr;
+        for words in ["no condition of the experiment `x`", "change `set` in `x.toml`"] {
+            assert!(printed.contains(words), "{words} is not in\n{printed}");
+        }
+    }
+    assert!(experiments(nothing.path()).is_empty(), "nothing was begun");
 }
 
 #[test]
@@ -305,11 +353,7 @@ fn a_run_that_could_not_start_is_repeated() {
     for _ in 0..2 {
         Latlab::at(directory.path()).line("run x.toml").failure(3);
     }
-    let outcomes: Vec<_> = runs(&journal(&only(directory.path())))
-        .into_iter()
-        .map(|(_, ended)| ended.expect("ended")["outcome"].clone())
-        .collect();
-    assert_eq!(outcomes, ["refused", "refused"]);
+    assert_eq!(outcomes(&only(directory.path())), ["refused", "refused"]);
 }
 
 #[test]

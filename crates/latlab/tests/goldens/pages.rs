@@ -33,9 +33,19 @@ pub(crate) fn cases() -> Vec<Case> {
 fn lines_of(recipe: &str) -> String {
     let scales = ["", " --quick", " --full"];
     let shown = scales.map(|scale| format!("recipes show {recipe}{scale}"));
-    let planned = scales.map(|scale| format!("run {recipe}{scale} --dry-run"));
+    // Governors that the host has not are left out of a plan.
+    let host = if recipe == "wakeup-governor" { "LATLAB_HOST_ROOT=DIR/host " } else { "" };
+    let planned = scales.map(|scale| format!("{host}run {recipe}{scale} --dry-run"));
     let more = match recipe {
-        "wakeup-governor" => vec![format!("run {recipe} lab --dry-run")],
+        "wakeup-governor" => {
+            let policy = "host/sys/devices/system/cpu/cpufreq/policy0";
+            vec![
+                format!("run {recipe} lab --dry-run"),
+                format!("write {policy}/scaling_governor ondemand"),
+                format!("write {policy}/scaling_available_governors ondemand performance"),
+                format!("{host}run {recipe} --quick --dry-run"),
+            ]
+        }
         "udp-loopback-matrix" => {
             ["--reboots", "--full --reboots"].map(|reboots| format!("run {recipe} {reboots} --dry-run")).to_vec()
         }

@@ -54,8 +54,8 @@ pub(crate) struct ExperimentComparison {
 
 impl ExperimentComparison {
     /// The contrasts of `experiment` that can be answered by runs of the conditions `measured`. A condition that was
-    /// `dropped`, or was `impossible` from the start, takes part only if others are compared with it: these have no row,
-    /// instead of being compared with another baseline.
+    /// `dropped`, or was `impossible` from the start, takes part only if a contrast names it as its baseline: the others
+    /// have no row then, instead of being compared with another baseline.
     pub(crate) fn of(
         experiment: &Experiment,
         dropped: &[ExcludedCondition],
@@ -95,17 +95,15 @@ impl ExperimentComparison {
 }
 
 /// Those of the `possible` and `impossible` conditions of an experiment that take part in its comparison. One that was
-/// dropped, or is impossible, does only if others are compared with it; without a named baseline that is the first
-/// possible one.
+/// dropped, or is impossible, does only if it is a named baseline. Without a named one the first of the others is the
+/// baseline.
 pub(crate) fn compared_conditions(
     possible: &[Factors],
     impossible: &[Factors],
     contrasts: &[Contrast],
     is_dropped: impl Fn(&Factors) -> bool,
 ) -> Vec<Factors> {
-    let first = possible.first().filter(|_| contrasts.iter().any(|contrast| contrast.baseline.is_empty()));
-    let takes_part =
-        |factors: &&Factors| !is_dropped(factors) || is_named(factors, contrasts) || first == Some(*factors);
+    let takes_part = |factors: &&Factors| !is_dropped(factors) || is_named(factors, contrasts);
     let impossible = impossible.iter().filter(|factors| is_named(factors, contrasts));
     possible.iter().filter(takes_part).chain(impossible).cloned().collect()
 }
@@ -411,10 +409,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_dropped_baseline_is_not_replaced_by_another_condition() {
-        let experiment = experiment(&["a", "b", "c"], RunsRule::PerBlock(10));
+    fn a_dropped_baseline_is_replaced_by_another_condition_unless_it_is_named() {
+        let mut experiment = experiment(&["a", "b", "c"], RunsRule::PerBlock(10));
         assert_eq!(compared(&experiment, &[], &[], &["a", "b", "c"]), ["b - a", "c - a"]);
         assert_eq!(compared(&experiment, &["c"], &[], &["a", "b"]), ["b - a"]);
+        assert_eq!(compared(&experiment, &["a"], &[], &["b", "c"]), ["c - b"]);
+        experiment.contrasts = vec![contrast(Some("a"))];
         assert_eq!(compared(&experiment, &["a"], &[], &["b", "c"]), [""; 0]);
     }
 

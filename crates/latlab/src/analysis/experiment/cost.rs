@@ -88,12 +88,12 @@ pub(crate) struct RemainingTime {
 }
 
 impl RemainingTime {
-    pub(crate) fn of(experiment: &Experiment) -> RemainingTime {
-        let conditions = &experiment.conditions;
+    /// That of `experiment`, of which so many `conditions` are measured.
+    pub(crate) fn of(experiment: &Experiment, conditions: usize) -> RemainingTime {
         RemainingTime {
-            expected_ns: conditions.iter().map(|condition| run_cost(&condition.plan).duration_ns).collect(),
+            expected_ns: experiment.conditions.iter().map(|condition| run_cost(&condition.plan).duration_ns).collect(),
             settle_ns: experiment.design.settle.0 as f64,
-            runs: experiment.design.runs_at_most(conditions.len()),
+            runs: experiment.design.runs_at_most(conditions),
             blocks: experiment.design.blocks_at_most(),
         }
     }
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn the_remaining_time_follows_the_runs_that_were_made() {
         let experiment = experiment(&["a", "b"], RunsRule::PerBlock(5));
-        let mut remaining = RemainingTime::of(&experiment);
+        let mut remaining = RemainingTime::of(&experiment, 2);
         assert_eq!((remaining.runs, remaining.blocks, remaining.steps()), (10, 1, 1_000));
         remaining.learn(0, Duration::from_secs(4));
         remaining.learn(1, Duration::from_secs(2));

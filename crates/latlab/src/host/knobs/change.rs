@@ -164,7 +164,7 @@ impl Search<'_> {
         match missing {
             true => self.absent(
                 format!("this host does not have `{knob}`: {}", explain(&source)),
-                "leave this `--set` out; nothing was changed",
+                "leave this setting out; nothing was changed",
             ),
             false => KnobError::Refused { setting: self.spec.to_string(), place: knob.to_string(), source },
         }
@@ -215,7 +215,7 @@ impl Search<'_> {
         if changes.is_empty() {
             return Err(self.absent(
                 "the kernel does not set frequencies here",
-                "a virtual machine's host sets them; leave this `--set` out",
+                "a virtual machine's host sets them; leave this setting out",
             ));
         }
         Ok(changes)
@@ -246,7 +246,7 @@ impl Search<'_> {
         names.sort_unstable();
         names.dedup();
         if names.is_empty() {
-            return Err(self.absent("the kernel manages no idle states here", "leave this `--set` out"));
+            return Err(self.absent("the kernel manages no idle states here", "leave this setting out"));
         }
         match limit {
             IdleStates::Off(wanted) => match wanted.iter().find(|name| !names.contains(*name)) {

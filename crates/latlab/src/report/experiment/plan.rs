@@ -12,7 +12,7 @@ use crate::plan::{
 };
 use crate::recipe::{Published, Recipe};
 use crate::report::heading::planned_heading;
-use crate::report::text::{Style, width, wrap};
+use crate::report::text::{Style, indented, labelled, width, wrap};
 use crate::stats::observations_needed;
 use crate::units::Nanos;
 use crate::units::human::{about, grouped, quantile, shell_word, span, typed_percent};
@@ -22,8 +22,8 @@ use crate::units::human::{about, grouped, quantile, shell_word, span, typed_perc
 pub struct ExperimentPlan<'a> {
     /// The experiment.
     pub experiment: &'a Experiment,
-    /// Conditions that are impossible here.
-    pub impossible: &'a [ExcludedCondition],
+    /// Conditions that are not measured here, and why.
+    pub not_measured: &'a [ExcludedCondition],
     /// Runs that are done.
     pub done: u64,
     /// Whether the order of each block is shown.
@@ -34,47 +34,68 @@ pub struct ExperimentPlan<'a> {
     pub directory: Option<&'a Path>,
 }
 
+impl ExperimentPlan<'_> {
+    /// The experiment without the conditions that are not measured.
+    pub fn measured(&self) -> Experiment {
+        let is_measured = |factors: &Factors| self.not_measured.iter().all(|one| one.factors != *factors);
+        let mut experiment = self.experiment.clone();
+        experiment.conditions.retain(|condition| is_measured(&condition.factors));
+        experiment
+    }
+}
+
 /// More conditions, runs of a block and blocks than these are cut off.
 const CONDITIONS_SHOWN: usize = 24;
 const RUNS_SHOWN: usize = 66;
 const BLOCKS_SHOWN: u32 = 12;
-const INDENT: usize = 13;
 /// Columns of the number of a condition.
 const NUMBER: usize = 4;
 
 /// The plan as text.
 pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
-    let Experiment { name, conditions, design, .. } = plan.experiment;
+    let measured = plan.measured();
+    let Experiment { name, conditions, design, .. } = &measured;
     let runs = || conditions.iter().flat_map(|condition| &condition.plan.runs);
     let mut lines = wrap(&format!("{name} · {}", planned_heading(runs())), style.width);
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(name, &style.strong(name), 1);
     }
     lines.extend(condition_lines(conditions, style));
+    let mut push = |label: &str, text: &str| lines.extend(labelled(label, "", text, style));
     let possible: Vec<&Factors> = conditions.iter().map(|condition| &condition.factors).collect();
-    if let Some(words) = impossible_words(plan.impossible, &possible) {
-        push(&mut lines, "left out", &words, style);
+    if let Some(words) = impossible_words(plan.not_measured, &possible) {
+        push("left out", &words);
     }
-    push(&mut lines, "runs", &runs_line(plan), style);
-    if let Some(rehearsal) = rehearsal(plan.experiment) {
-        push(&mut lines, "verdicts", &without_verdicts(rehearsal), style);
+    push("runs", &runs_line(&measured, plan.done));
+    if let Some(rehearsal) = rehearsal(&measured) {
+        push("verdicts", &without_verdicts(rehearsal));
     }
-    if let Some(short) = plan.published.and_then(|published| short_runs(plan.experiment, published)) {
-        push(&mut lines, "quantiles", &lower_bounds(&short, plan.experiment.kind.rows()), style);
+    if let Some(short) = plan.published.and_then(|published| short_runs(&measured, published)) {
+        push("quantiles", &lower_bounds(&short, measured.kind.rows()));
     }
-    push(&mut lines, "order", &order(design), style);
+    push("order", &order(design));
     for block in 1..=design.blocks_at_most().min(if plan.with_order { BLOCKS_SHOWN } else { 0 }) {
-        let order = design.schedule(conditions.len(), block);
-        let shown: Vec<String> = order.iter().take(RUNS_SHOWN).map(|run| (run.condition + 1).to_string()).collect();
-        let more = if order.len() > RUNS_SHOWN { " …" } else { "" };
-        push(&mut lines, &format!("block {block}"), &format!("{}{more}", shown.join(" ")), style);
+        push(&format!("block {block}"), &block_order(plan.experiment, &measured, block));
     }
-    push(&mut lines, "expected", &expected(experiment_cost(plan.experiment, plan.done)), style);
+    push("expected", &expected(experiment_cost(&measured, plan.done)));
     if let Some(directory) = plan.directory {
         // A path is never wrapped: it is copied into the next command.
-        lines.push(format!("{:<INDENT$}{}", "directory", shell_word(&directory.display().to_string())));
+        lines.extend(indented("directory", vec![shell_word(&directory.display().to_string())], style));
     }
     lines.join("\n") + "\n"
+}
+
+/// The numbers of the conditions `measured` in the order of `block`, which is that of all conditions of `experiment`.
+fn block_order(experiment: &Experiment, measured: &Experiment, block: u32) -> String {
+    let number = |index: usize| {
+        let factors = &experiment.conditions[index].factors;
+        measured.conditions.iter().position(|condition| condition.factors == *factors).map(|place| place + 1)
+    };
+    let order = experiment.design.schedule(experiment.conditions.len(), block);
+    let mut numbers = order.iter().filter_map(|run| number(run.condition));
+    let shown: Vec<String> = numbers.by_ref().take(RUNS_SHOWN).map(|number| number.to_string()).collect();
+    let more = if numbers.next().is_some() { " …" } else { "" };
+    format!("{}{more}", shown.join(" "))
 }
 
 /// The conditions, numbered, each by what distinguishes it, and below them what all have in common.
@@ -88,30 +109,28 @@ fn condition_lines(conditions: &[ExperimentCondition], style: Style) -> Vec<Stri
     for (number, condition) in conditions.iter().enumerate().take(CONDITIONS_SHOWN) {
         let label = if number == 0 { "conditions" } else { "" };
         let own = condition.factors.clone().into_iter().filter(|(factor, _)| !common.contains_key(factor));
-        let words = wrap(&condition_words(&own.collect()), style.width.saturating_sub(INDENT + NUMBER).max(1));
-        for (line, words) in words.iter().enumerate() {
-            let number = if line == 0 { (number + 1).to_string() } else { String::new() };
-            let label = if line == 0 { label } else { "" };
-            lines.push(format!("{label:<INDENT$}{number:>2}  {words}"));
-        }
+        let words = breakable(&condition_words(&own.collect()), style);
+        lines.extend(labelled(label, &format!("{:>2}", number + 1), &words, style));
     }
     if conditions.len() > CONDITIONS_SHOWN {
-        lines.push(format!("{:<INDENT$}    and {} more", "", conditions.len() - CONDITIONS_SHOWN));
+        let more = format!("and {} more", conditions.len() - CONDITIONS_SHOWN);
+        lines.extend(labelled("", "  ", &more, style));
     }
     if !common.is_empty() {
-        push(&mut lines, "", &format!("all with {}", condition_words(&common)), style);
+        lines.extend(labelled("", "", &format!("all with {}", breakable(&condition_words(&common), style)), style));
     }
     lines
 }
 
-fn push(lines: &mut Vec<String>, label: &str, text: &str, style: Style) {
-    for (number, line) in wrap(text, style.width.saturating_sub(INDENT).max(1)).into_iter().enumerate() {
-        lines.push(format!("{:<INDENT$}{line}", if number == 0 { label } else { "" }));
-    }
+/// The words of a condition, with a space after each comma of a level that is longer than a line.
+fn breakable(words: &str, style: Style) -> String {
+    let most = style.width.saturating_sub(style.indent() + NUMBER);
+    let word = |word: &str| if width(word) > most { word.replace(',', ", ") } else { word.to_owned() };
+    words.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn runs_line(plan: &ExperimentPlan<'_>) -> String {
-    let design = &plan.experiment.design;
+fn runs_line(experiment: &Experiment, done: u64) -> String {
+    let design = &experiment.design;
     let runs = match &design.runs {
         RunsRule::PerBlock(1) => "1 run".into(),
         RunsRule::PerBlock(runs) => format!("{runs} runs"),
@@ -131,9 +150,12 @@ fn runs_line(plan: &ExperimentPlan<'_>) -> String {
         _ => String::new(),
     };
     let blocks = if blocks == 1 { "1 block".into() } else { format!("{blocks} blocks") };
-    let all = grouped(design.runs_at_most(plan.experiment.conditions.len()));
-    let done = if plan.done > 0 { format!(", {} of them done", grouped(plan.done)) } else { String::new() };
-    format!("{runs} per condition{warmup}; {blocks}{between}: {all} runs in all{done}")
+    let all = match design.runs_at_most(experiment.conditions.len()) {
+        1 => "1 run".into(),
+        several => format!("{} runs", grouped(several)),
+    };
+    let done = if done > 0 { format!(", {} of them done", grouped(done)) } else { String::new() };
+    format!("{runs} per condition{warmup}; {blocks}{between}: {all} in all{done}")
 }
 
 fn without_verdicts(Rehearsal { runs, comparisons, runs_needed }: Rehearsal) -> String {
@@ -201,13 +223,13 @@ pub fn recipe_list(recipes: &[&Recipe], style: Style) -> String {
     recipes.iter().map(lines).collect()
 }
 
-/// `recipe` as the `file` of an experiment; all but the file is in comments.
-pub fn recipe(recipe: &Recipe, file: &str) -> String {
-    let comment =
-        |text: &str| wrap(text, Style::PLAIN.width - 2).into_iter().map(|line| format!("# {line}\n")).collect();
+/// `recipe` as the `file` of an experiment; all but the file is in comments, of lines of `columns`.
+pub fn recipe(recipe: &Recipe, file: &str, columns: usize) -> String {
+    let style = Style { width: columns.saturating_sub(2), ..Style::PLAIN };
+    let comment = |text: &str| wrap(text, style.width).into_iter().map(|line| format!("# {line}\n")).collect();
     let mut parts: Vec<String> = vec![comment(recipe.title), comment(recipe.origin)];
     if let Some(published) = &recipe.published {
-        let table = publication(published, Style::PLAIN);
+        let table = publication(published, style);
         parts.push(table.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n").collect());
     }
     parts.push(comment(recipe.lesson));
@@ -284,7 +306,7 @@ mod tests {
         );
         let mut view = ExperimentPlan {
             experiment: &job.experiment,
-            impossible: &job.impossible,
+            not_measured: &job.impossible,
             done: 4,
             with_order: true,
             published: None,
@@ -313,9 +335,9 @@ mod tests {
         let published = crate::recipe::find("pi-udp-load").and_then(|recipe| recipe.published);
         let shown = |base: &str| {
             let job = settle(&format!("name='x'\nkind='ping'\n[base]\n{base}\n[factors]\nload=['none','cpu=80%']\n"));
-            let (experiment, impossible) = (&job.experiment, job.impossible.as_slice());
+            let (experiment, not_measured) = (&job.experiment, job.impossible.as_slice());
             let view =
-                ExperimentPlan { experiment, impossible, done: 0, with_order: false, published, directory: None };
+                ExperimentPlan { experiment, not_measured, done: 0, with_order: false, published, directory: None };
             let text = plan(&view, Style::PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
             text.split_once("quantiles ").map(|(_, rest)| rest.split(" order ").next().unwrap_or_default().to_owned())
         };
