@@ -133,6 +133,11 @@ pub enum AgentError {
     },
 }
 
+/// The end of the command that connects, with the words of its exit status: `exit status: 0`, `signal: 9 (SIGKILL)`.
+fn ended_with(status: &str) -> String {
+    format!("the command ended with {}", status.replacen(": ", " ", 1))
+}
+
 /// The hint on how the host of a lost agent is restored.
 fn restoration_hint(peer: &str) -> String {
     let restore = match peer.strip_prefix("ssh:") {
@@ -181,12 +186,13 @@ impl Explain for AgentError {
                 })
             }
             AgentError::NoGreeting { status, stderr, .. } => Failure {
-                cause: stderr.clone().or_else(|| status.clone()),
+                cause: stderr.clone().or_else(|| Some(ended_with(status.as_deref()?) + " before an agent answered")),
                 ..failure
             }
             .hint("the command must connect to `latlab agent --stdio` of the same version, without changing its bytes"),
             AgentError::Ended { peer, status, stderr } => {
-                Failure { cause: stderr.clone().or_else(|| status.clone()), ..failure }.hint(restoration_hint(peer))
+                let cause = stderr.clone().or_else(|| status.as_deref().map(ended_with));
+                Failure { cause, ..failure }.hint(restoration_hint(peer))
             }
             AgentError::Silent { peer, within } => {
                 failure.because(format!("no reply for {} s", within.as_secs_f64())).hint(restoration_hint(peer))

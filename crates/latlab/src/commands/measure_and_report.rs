@@ -22,6 +22,7 @@ use crate::metric::Metric;
 use crate::plan::{Kind, Plan, RunSpec, defaults};
 use crate::platform::SignalWatch;
 use crate::recording::{ProbeCounts, Store};
+use crate::report::experiment::rough_span;
 use crate::report::view::Showing;
 use crate::report::{json, planned_heading, report_view, text};
 use crate::session::PreSharedKey;
@@ -68,6 +69,15 @@ fn announce_duration(job: &StreamJob, console: &Console) {
     }
 }
 
+/// Says before several runs how long they take together, if that is longer than one run usually is.
+fn announce_runs(plan: &Plan, console: &Console) {
+    let is_search = |run: &RunSpec| run.stream().is_some_and(|stream| stream.search.is_some());
+    let several = plan.runs.len() > 1 && !plan.runs.iter().any(is_search);
+    if let Some(all) = plan.duration().filter(|all| several && *all > defaults::DURATION) {
+        console.note(&format!("{} runs, in turns: about {}", plan.runs.len(), rough_span(all)));
+    }
+}
+
 /// A plan, the key of its sessions, what must hold, and the output of its results.
 pub(super) struct MeasureJob<'a> {
     pub(super) plan: &'a Plan,
@@ -87,6 +97,7 @@ pub(super) struct ProgressLine<'a> {
 /// Measures the plan, then shows the summaries of its recordings.
 pub(super) fn measure_and_report(job: &MeasureJob<'_>, console: &Console) -> Result<Outcome, Failure> {
     let output = open(job.output)?;
+    announce_runs(job.plan, console);
     let signals = listen([job.plan], console).map_err(refused("listen to signals"))?;
     let expected = job.plan.duration();
     let progress = console.progress(&title(job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));

@@ -156,7 +156,8 @@ impl Row {
 
     fn of_experiment(one: &ListedExperiment, with_size: bool) -> Row {
         let count = |runs: Option<u64>| runs.map_or_else(|| ABSENT.to_owned(), grouped);
-        let runs = || format!("{} of {} runs", count(one.runs_done), count(one.runs_planned));
+        let noun = if one.runs_planned == Some(1) { "run" } else { "runs" };
+        let runs = || format!("{} of {} {noun}", count(one.runs_done), count(one.runs_planned));
         let state = state_words(&one.state, one.reason.as_deref());
         Row {
             indent: 0,

@@ -255,7 +255,7 @@ fn a_command_that_is_not_an_agent_is_refused_with_its_output() {
         (sh("exec nosuchlatlab agent"), "cannot find latlab on `cmd:", "nosuchlatlab"),
         (sh("echo hello"), "no agent answers on `cmd:", "`hello`"),
         (sh("echo sorry >&2; exit 5"), "no agent answers on `cmd:", "sorry"),
-        (sh("exit 5"), "no agent answers on `cmd:", "exit status: 5"),
+        (sh("exit 5"), "no agent answers on `cmd:", "the command ended with exit status 5 before an agent answered"),
         (sh(r#"printf "\000llagent\000\002\000\000"; sleep 5"#), "speaks format `2`", "format 1"),
         (sh(r#"printf "\000llagent\000\001\000\000\377\377\377\377"; sleep 5"#), "unknown message", "4294967295"),
         (sh("yes"), "no agent answers on `cmd:", "`y y y"),

@@ -161,6 +161,8 @@ impl<'a> GroupNames<'a> {
             let PairNames { contrast, shared } = self.pair(row);
             let mut change = change(row);
             change.reason = change.reason.filter(|reason| row.undecided.is_none() || given.insert(reason.clone()));
+            change.runs_needed =
+                change.runs_needed.filter(|needed| needed != words::IMPRACTICAL || given.insert(needed.clone()));
             match contrasts.iter_mut().find(|(other, ..)| *other == contrast) {
                 Some((_, levels, changes)) => {
                     levels.push(shared);

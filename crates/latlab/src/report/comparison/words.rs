@@ -163,12 +163,26 @@ fn runs(count: usize) -> String {
     if count == 1 { "1 run".into() } else { format!("{} runs", human::grouped(count as u64)) }
 }
 
+/// Instead of a number of runs that would not be measured.
+pub(super) const IMPRACTICAL: &str = "no practical number of runs would decide";
+/// Runs of each group up to which their number is given: of the default 10 s, 100 runs of two conditions take half an hour …
+const PRACTICAL_RUNS: u64 = 100;
+/// … and a longer experiment may grow to so many times its size.
+const PRACTICAL_GROWTH: u64 = 10;
+
 /// Formats the runs that would decide, measured anew: looking again at runs that have been judged before raises the
 /// share of false verdicts.
 fn fresh(row: &Comparison, further: u32) -> String {
     let (baseline, candidate) = row.evidence.runs;
-    let count = baseline.max(candidate) as u64 + u64::from(further);
-    format!("a new experiment with {} runs of each would probably decide", human::grouped(count))
+    let present = baseline.max(candidate) as u64;
+    advised(present, present + u64::from(further))
+}
+
+fn advised(present: u64, count: u64) -> String {
+    match count <= PRACTICAL_RUNS.max(PRACTICAL_GROWTH * present) {
+        true => format!("a new experiment with {} runs of each would probably decide", human::grouped(count)),
+        false => IMPRACTICAL.into(),
+    }
 }
 
 /// Formats the runs that would decide an undecided row, if their number is known.
@@ -271,6 +285,15 @@ mod tests {
     use super::*;
     use crate::analysis::comparison::parse_estimand;
     use crate::stats::Interval;
+
+    #[test]
+    fn only_numbers_of_runs_that_can_be_measured_are_advised() {
+        for (present, count, is_advised) in
+            [(4, 100, true), (4, 101, false), (8, 6_672, false), (200, 2_000, true), (200, 2_001, false)]
+        {
+            assert_eq!(advised(present, count) != IMPRACTICAL, is_advised, "{present} {count}");
+        }
+    }
 
     #[test]
     fn a_figure_beside_a_limit_has_the_digits_that_separate_them() {

@@ -51,7 +51,13 @@ pub fn experiment_from(
     let file = FileText { name, text };
     let table = file.parse()?;
     if let Some(unknown) = file.fields(&table).into_iter().find(|field| !KEYS.contains(&field.key)) {
-        return Err(unknown.unknown_key("", &KEYS));
+        return Err(match unknown.key {
+            "hooks" => unknown.key_error(
+                "this version of latlab has no hooks: it runs no commands before, between or after runs",
+                "leave `[hooks]` out, and run the commands in a script around `latlab run`",
+            ),
+            _ => unknown.unknown_key("", &KEYS),
+        });
     }
     let field = |key| file.field(&table, key);
     let section = |key| field(key).map(|field| field.table()).transpose();
