@@ -15,7 +15,9 @@ pub(crate) use directory::{
     remove, runs_directory, runs_of,
 };
 pub(crate) use results::{PartialReport, ReportReader, StopRule, can_be_of, gone_runs, observe, result_of};
-pub(crate) use runner::{ExperimentEvent, ExperimentRunner, RunExecutor, RunPolicy, RunResult, RunnerOutcome, in_one_line};
+pub(crate) use runner::{
+    ExperimentEvent, ExperimentRunner, RunExecutor, RunPolicy, RunResult, RunnerOutcome, in_one_line,
+};
 pub(crate) use scheduler::DueRun;
 
 pub use directory::OpenExperiment;
