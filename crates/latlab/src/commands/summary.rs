@@ -21,7 +21,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     let every_metric = spec.verbosity > Verbosity::Usual;
     let mut summaries = Vec::new();
     let (mut half, mut like) = (false, None);
-    let Recordings { paths, of_experiments, missing } = recordings(&spec.recordings, console)?;
+    let Recordings { paths, of_experiments, missing } = recordings(&spec.recordings, !gates.is_empty(), console)?;
     let mut unjudged: BTreeSet<PathBuf> = of_experiments.values().cloned().collect();
     for path in paths {
         let recording = Recording::open(&path)?;
@@ -83,7 +83,7 @@ struct Recordings {
 }
 
 /// The recordings that `paths` name: a store or the directory of an experiment stands for those in it.
-fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failure> {
+fn recordings(paths: &[PathBuf], with_gates: bool, console: &Console) -> Result<Recordings, Failure> {
     let mut found = Recordings { paths: Vec::new(), of_experiments: BTreeMap::new(), missing: BTreeSet::new() };
     for path in paths {
         let path = located(path)?;
@@ -108,9 +108,11 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Recordings, Failur
         found.paths.extend(runs.into_iter().map(|run| run.path));
         found.missing.extend(missing);
     }
-    if !found.missing.is_empty() {
+    // Of a store each was named above; an experiment may lack runs that are nowhere.
+    if !found.missing.is_empty() && (with_gates || !found.of_experiments.is_empty()) {
         let names = found.missing.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        console.warning(&format!("{MISSING}: {names}: no gate is met"), Some(RESTORE));
+        let consequence = if with_gates { ": no gate is met" } else { "" };
+        console.warning(&format!("{MISSING}: {names}{consequence}"), Some(RESTORE));
     }
     Ok(found)
 }

@@ -140,13 +140,15 @@ impl Row {
         let rows = || one.rows.map_or_else(|| ABSENT.into(), grouped);
         let factors = one.factors.as_ref().filter(|_| is_below).map(|factors| vec![factors.clone()]);
         let described = || one.heading.iter().flat_map(|heading| heading.split(" · ")).map(str::to_owned).collect();
+        // The row names the directory.
+        let reason = one.reason.as_ref().map(|reason| reason.replace(&format!("{}/", one.recording), ""));
         let warmup = (one.warmup == Some(true)).then(|| "warm-up".to_owned());
         Row {
             indent: if is_below { 2 } else { 0 },
             word: one.word.clone(),
             amount: if with_size { disk_size(one.bytes as f64) } else { rows() },
             unit: if with_size { "" } else { " rows" },
-            parts: state_words(&one.state, one.reason.as_deref())
+            parts: state_words(&one.state, reason.as_deref())
                 .into_iter()
                 .chain(factors.unwrap_or_else(described))
                 .chain(warmup)
@@ -288,7 +290,7 @@ mod tests {
         let mut broken = listing("20261120T000000Z-ping-0001", "damaged", None);
         (broken.kind, broken.started_at, broken.heading) = (None, None, None);
         (broken.condition, broken.warmup) = (None, None);
-        broken.reason = Some("the manifest has 0 bytes".into());
+        broken.reason = Some("`runs/20261120T000000Z-ping-0001/manifest.json` has 0 bytes".into());
         vec![listing("20261121T021500Z-ping-7f3a", "completed", Some(203_118)), broken]
     }
 
@@ -339,7 +341,7 @@ mod tests {
             "20261120T120000Z-experiment-0001  12 of 66 runs  unfinished",
             "                                                 pi4 to pi3 under load",
             "  20261120T120001Z-ping-0002                 50  load=none · warm-up",
-            "20261120T000000Z-ping-0001                    –  damaged: the manifest has 0",
+            "20261120T000000Z-ping-0001                    –  damaged: `manifest.json` has 0",
             "                                                 bytes",
             "20261119T000000Z-experiment-0002    – of – runs  damaged",
         ];

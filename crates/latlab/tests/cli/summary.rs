@@ -154,6 +154,18 @@ fn damaged_recordings_are_refused_and_not_changed() {
     }
 }
 
+#[test]
+fn a_damaged_recording_of_a_store_is_named_once_and_breaks_gates() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    fs::create_dir(home.path().join("store")).expect("made");
+    let [_, damaged] = ["sound", "damaged"].map(|name| copy(&testdata("good/closed"), &home.path().join("store"), name));
+    fs::write(damaged.join("manifest.json"), "").expect("a copy");
+    let summary = |form: &str| Latlab::at(home.path()).line("summary store").line(form).stderr(contains("skipped: "));
+    summary("").stderr(lacks("gate")).success();
+    let broken = "gone, damaged or edited: `damaged`: no gate is met";
+    summary("--gate p50<=1h").stderr(contains(broken)).failure(1);
+}
+
 fn contents(recording: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     recordings_in(recording).into_iter().map(|path| (path.clone(), fs::read(path).expect("a file"))).collect()
 }
