@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::experiment::disk_size;
 use super::json::pretty;
-use super::text::{Style, width, wrap};
+use super::text::{Style, flush_left, flush_right, width, wrap};
 use crate::plan::Condition;
 use crate::units::human::{ABSENT, grouped};
 
@@ -225,7 +225,7 @@ fn draw(rows: &[Row], with_sizes: bool, style: Style) -> Vec<String> {
     let mut lines = vec![style.quiet(&format!("{name:<names$}  {amount:>amounts$}  what"))];
     for row in rows {
         let label = format!("{:indent$}{}", "", row.word, indent = row.indent);
-        let mut start = format!("{label:<names$}  {:>amounts$}  ", row.amount);
+        let mut start = format!("{}  {}  ", flush_left(&label, names), flush_right(&row.amount, amounts));
         for line in packed(&row.parts, style.width - left) {
             lines.push(format!("{start}{line}").trim_end().to_owned());
             start = " ".repeat(left);
@@ -348,6 +348,14 @@ mod tests {
         assert_eq!(lines(&with_experiments(), 80), expected);
         assert_eq!(lines(&with_experiments(), 140).len(), 7, "each has one line");
         assert_eq!(render_text(&contents(Vec::new()), Style::PLAIN), "no recordings in runs\n");
+    }
+
+    #[test]
+    fn names_with_wide_characters_are_padded_by_columns() {
+        let mut listings = listings();
+        listings[0].word = "東京".into();
+        let lines = lines(&contents(listings), 80);
+        assert!(lines[2].starts_with(&format!("東京{:22}  203,118  ping local", "")), "{lines:#?}");
     }
 
     #[test]

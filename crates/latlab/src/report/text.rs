@@ -5,6 +5,16 @@ use super::view::{CaveatView, ColumnView, GroupView, HistogramView, ReportView, 
 use crate::diagnostics::{Colour, Severity};
 pub(super) use crate::units::human::columns as width;
 
+/// `text` with blanks behind it, up to `columns` columns.
+pub(super) fn flush_left(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// `text` with blanks in front of it, up to `columns` columns.
+pub(super) fn flush_right(text: &str, columns: usize) -> String {
+    format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
 /// Width of the labels of remarks.
 const LABEL: usize = 13;
 /// In a narrower line a label has a line of its own, and the text below it this indentation.
@@ -50,7 +60,7 @@ pub(super) fn indented(label: &str, lines: Vec<String>, style: Style) -> Vec<Str
     let own_line = is_above.then(|| style.quiet(label));
     let behind = lines.into_iter().enumerate().map(|(number, line)| {
         let label = if number == 0 && !is_above { label } else { "" };
-        format!("{}{line}", style.quiet(&format!("{label:<indent$}")))
+        format!("{}{line}", style.quiet(&flush_left(label, indent)))
     });
     own_line.into_iter().chain(behind).collect()
 }
@@ -252,12 +262,9 @@ fn table_blocks(groups: Vec<Group<'_>>, available: usize) -> Vec<Vec<Group<'_>>>
 
 fn draw_block(table: &TableView, groups: &[Group<'_>], label_width: usize, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
-    let labelled = |label: &str| if label_width == 0 { String::new() } else { format!("{label:>label_width$} ") };
+    let labelled = |label: &str| if label_width == 0 { String::new() } else { flush_right(label, label_width) + " " };
     if groups.iter().any(|group| !group.heading.is_empty()) {
-        let headings = groups.iter().map(|group| {
-            let pad = group.width().saturating_sub(width(group.heading));
-            format!("{}{}", " ".repeat(pad), group.heading)
-        });
+        let headings = groups.iter().map(|group| flush_right(group.heading, group.width()));
         lines.push(style.strong(format!("{}{}", labelled(""), headings.collect::<String>()).trim_end()));
     }
     let headings = line_of(groups, |column| &column.heading);
@@ -312,7 +319,7 @@ fn align(column: &ColumnView, narrowest: usize) -> AlignedColumn {
     let widest = padded.iter().map(|(body, _)| *body).chain([width(&column.heading), least]).max().unwrap_or(0);
     let right = |(body, text): &(usize, String)| format!("{}{text}", " ".repeat(widest - body));
     AlignedColumn {
-        heading: format!("{:>widest$}", column.heading),
+        heading: flush_right(&column.heading, widest),
         cells: padded.iter().map(right).collect(),
         width: widest,
     }
@@ -541,6 +548,15 @@ mod tests {
             "   ≥ 310     ≥ 3.10  ≥ 61.5",
         ];
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn labels_with_wide_characters_are_aligned_by_columns() {
+        let column = ColumnView { heading: "n".into(), cells: vec!["1".into(), "2".into()] };
+        let rows = ["at=東京", "at=x"].map(|label| RowView { label: label.into(), quiet: false }).into();
+        let groups = vec![GroupView { heading: String::new(), columns: vec![column] }];
+        let lines = draw_table(&TableView { rows, groups, ..TableView::default() }, Style::PLAIN);
+        assert_eq!(lines, ["               n", "at=東京        1", "   at=x        2"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::analysis::experiment::{BlockMedian, RunSpread, SpreadCell};
 use crate::plan::defaults::CONFIDENCE_PERCENT;
 use crate::report::ministat::{self, MinistatForm, MinistatGroup};
-use crate::report::text::{Style, width, wrap};
+use crate::report::text::{Style, flush_left, flush_right, width, wrap};
 use crate::stats::{BoxPlot, Outline};
 use crate::units::human::{ABSENT, percent};
 
@@ -61,7 +61,8 @@ fn plots(view: &RunSpread, style: Style) -> Vec<String> {
     let [low, high] = [scale.low, scale.high].map(|end| format!("{end:.*}", view.decimals));
     let room = columns.saturating_sub(width(&low));
     let mut lines = vec![style.quiet(&format!("{:label$}{:GAP$}{low}{high:>room$}", "", ""))];
-    let line = |cell: &SpreadCell| format!("{:<label$}{:GAP$}{}", cell.label, "", drawn(&cell.box_plot, scale));
+    let line =
+        |cell: &SpreadCell| format!("{}{:GAP$}{}", flush_left(cell.label, label), "", drawn(&cell.box_plot, scale));
     lines.extend(view.cells.iter().map(|cell| line(cell).trim_end().to_owned()));
     lines.extend(wrap(
         "▒ from the first to the third quartile, █ the median, ├ ┤ the farthest runs within 1.5 interquartile ranges \
@@ -126,8 +127,8 @@ fn table(
     let mut lines = Vec::new();
     for (part, headings) in headings.chunks(count).enumerate() {
         let line = |name: &str, cells: &[String]| {
-            let cells = cells.iter().zip(headings).map(|(cell, heading)| format!("{cell:>0$}", room(heading)));
-            format!("{name:<label$}{}", cells.collect::<String>())
+            let cells = cells.iter().zip(headings).map(|(cell, heading)| flush_right(cell, room(heading)));
+            flush_left(name, label) + &cells.collect::<String>()
         };
         lines.push(style.quiet(&line("", headings)));
         lines.extend(view.cells.iter().map(|cell| line(cell.label, &cells(cell)[part * count..])));
