@@ -308,8 +308,8 @@ fn warn(summaries: &[Summary], console: &Console) {
     let most =
         if console.verbosity() == Verbosity::Verbose { warnings.len() } else { text::CAVEATS.min(warnings.len()) };
     warnings[..most].iter().for_each(|caveat| console.caveat(caveat));
-    if most < warnings.len() {
-        console.warning(&format!("{} more in the document (`-v`)", warnings.len() - most), None);
+    if let Some(others) = text::counted(warnings[most..].iter().map(|caveat| caveat.severity)) {
+        console.warning(&format!("{others} more in the document (`-v`)"), None);
     }
 }
 

@@ -97,14 +97,15 @@ pub(super) fn caveat_lines(caveats: &[CaveatView], style: Style) -> Vec<String> 
     let (shown, others) = chosen.split_at(most);
     let label = |number: usize| if number == 1 { "caveats" } else { "" };
     let shown = shown.iter().zip(1..).flat_map(|(caveat, number)| one_caveat(label(number), number, caveat, style));
-    let others = counted(others).map(|counts| labelled("", " ", &format!("and {counts} (`-v`)"), style));
+    let others = counted(others.iter().map(|caveat| caveat.severity))
+        .map(|counts| labelled("", " ", &format!("and {counts} (`-v`)"), style));
     shown.chain(others.into_iter().flatten()).collect()
 }
 
 /// `2 warnings and 1 note`; `None` without any.
-fn counted(caveats: &[&CaveatView]) -> Option<String> {
+pub fn counted(caveats: impl Iterator<Item = Severity> + Clone) -> Option<String> {
     let count = |severity: Severity, noun: &str| {
-        let count = caveats.iter().filter(|caveat| caveat.severity == severity).count();
+        let count = caveats.clone().filter(|other| *other == severity).count();
         (count > 0).then(|| format!("{count} {noun}{}", if count == 1 { "" } else { "s" }))
     };
     let counts = [(Severity::Fatal, "fatal caveat"), (Severity::Warning, "warning"), (Severity::Note, "note")];

@@ -158,7 +158,8 @@ fn damaged_recordings_are_refused_and_not_changed() {
 fn a_damaged_recording_of_a_store_is_named_once_and_breaks_gates() {
     let home = tempfile::tempdir().expect("a temporary directory");
     fs::create_dir(home.path().join("store")).expect("made");
-    let [_, damaged] = ["sound", "damaged"].map(|name| copy(&testdata("good/closed"), &home.path().join("store"), name));
+    let [_, damaged] =
+        ["sound", "damaged"].map(|name| copy(&testdata("good/closed"), &home.path().join("store"), name));
     fs::write(damaged.join("manifest.json"), "").expect("a copy");
     let summary = |form: &str| Latlab::at(home.path()).line("summary store").line(form).stderr(contains("skipped: "));
     summary("").stderr(lacks("gate")).success();
@@ -267,7 +268,7 @@ fn fatal_caveats_of_a_json_document_are_repeated_on_stderr() {
             assert_eq!(is_said, place < most, "{caveat}: {stderr}");
         }
     }
-    assert!(serious.len() > 3 && ran.stderr.contains("more in the document (`-v`)"), "{}", ran.stderr);
+    assert!(serious.len() > 3 && ran.stderr.contains(" warning more in the document (`-v`)"), "{}", ran.stderr);
     lab().arg("-q").stderr(contains("error: ")).stderr(lacks("note: ")).failure(4);
 }
 

@@ -104,12 +104,13 @@ pub fn parse_percent(text: &str) -> Result<f64, ParseError> {
     }
 }
 
-/// Parses a quantile in (0, 1): `0.999`, `p99.9` and `q0.999` are the same; `None` of anything else.
+/// Parses a quantile in (0, 1): `0.999`, `p99.9`, `q0.999` and `999e-3` are the same; `None` of anything else.
 pub fn parse_quantile(text: &str) -> Option<f64> {
     let percents = text.strip_prefix('p');
     let digits = percents.or_else(|| text.strip_prefix('q')).unwrap_or(text);
-    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let number = digits.parse::<f64>().ok().filter(|_| is_plain)?;
+    // Neither a sign nor `inf`.
+    let begins_as_number = digits.starts_with(|first: char| first.is_ascii_digit() || first == '.');
+    let number = digits.parse::<f64>().ok().filter(|_| begins_as_number)?;
     // 99.9 / 100 is not 0.999 in binary; rounded to ten digits it is, and people type fewer.
     let q = if percents.is_some() { (number * 1e8).round() / 1e10 } else { number };
     (q > 0.0 && q < 1.0).then_some(q)
@@ -351,12 +352,20 @@ mod tests {
 
     #[test]
     fn a_quantile_is_a_share_or_a_percentile() {
-        for (text, q) in
-            [("0.999", 0.999), ("p99.9", 0.999), ("q0.999", 0.999), (".5", 0.5), ("p50", 0.5), ("p5", 0.05)]
-        {
+        for (text, q) in [
+            ("0.999", 0.999),
+            ("p99.9", 0.999),
+            ("q0.999", 0.999),
+            (".5", 0.5),
+            ("p50", 0.5),
+            ("p5", 0.05),
+            ("1e-3", 0.001),
+        ] {
             assert_eq!(parse_quantile(text), Some(q), "{text}");
         }
-        for text in ["", "p", "0", "1", "99", "p0", "p100", "q1", "-0.5", "5e-1", "pp5", "NaN", "inf", "0.5.5"] {
+        for text in
+            ["", "p", "0", "1", "99", "p0", "p100", "q1", "-0.5", "+0.5", "5e1", "1e", "pp5", "NaN", "inf", "0.5.5"]
+        {
             assert_eq!(parse_quantile(text), None, "{text}");
         }
     }
