@@ -37,8 +37,9 @@ pub(super) fn run(job: &CompareJob, console: &Console) -> Result<Outcome, Failur
 fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure> {
     let mut paths = observation_groups::path_groups(&job.sources)?;
     let (gates, request, runs, look) = if observation_groups::are_numbers(&paths)? {
-        let gates = gates(job, job.metric.as_deref())?;
-        let request = request_of_numbers(job, &gates)?;
+        // Before a gate is parsed: an unknown statistic would be answered with one that runs have.
+        let request = request_of_numbers(job)?;
+        let gates = gates(job, None)?;
         observation_groups::once_each(&mut paths, console)?;
         (gates, request, observation_groups::of_numbers(&paths, &job.sources)?, Look::FIRST)
     } else {
@@ -161,14 +162,14 @@ fn contrasts_of_file(job: &VerdictJob) -> Result<Option<Vec<Contrast>>, Failure>
 }
 
 /// The request for files of numbers, which have values only: options about statistics are refused.
-fn request_of_numbers(job: &VerdictJob, gates: &[ChangeGate]) -> Result<ComparisonRequest, Failure> {
+fn request_of_numbers(job: &VerdictJob) -> Result<ComparisonRequest, Failure> {
     let asked = [
         ("--statistic", !job.statistics.is_empty()),
         ("--metric", job.metric.is_some()),
         ("--shift", job.shift),
         ("--by", matches!(job.sources.grouping, Grouping::By(_))),
         ("--kind", job.sources.kind.is_some()),
-        ("--gate", gates.iter().any(|gate| gate.estimand().is_some())),
+        ("--gate", job.gates.iter().any(|gate| ChangeGate::needs_runs(gate))),
     ];
     match asked.into_iter().find(|(_, asked)| *asked) {
         None => Ok(ComparisonRequest::of_values(job.equivalence)),

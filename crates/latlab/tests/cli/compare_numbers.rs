@@ -51,6 +51,14 @@ fn a_gate_is_relative_to_the_baseline_at_every_scale() {
 }
 
 #[test]
+fn a_gate_on_a_statistic_is_refused_with_the_form_that_files_of_numbers_have() {
+    for gate in ["median <= +5%", "p50 <= +5%", "value median <= +5%"] {
+        let lab = seconds("fast slow").args(["--gate", gate]).stdout(empty());
+        lab.stderr(contains("gate on the value: `--gate 'value <= +5%'`")).stderr(lacks("did you mean")).failure(2);
+    }
+}
+
+#[test]
 fn numbers_whose_sum_overflows_are_undecided() {
     let huge = |form: &str| {
         let lab = Latlab::new()

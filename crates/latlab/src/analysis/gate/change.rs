@@ -74,7 +74,15 @@ pub fn change_gates_outcome(rows: &[ChangeGateResult], strict: bool) -> Outcome 
 
 const FORM: &str = "`[METRIC] STATISTIC <= CHANGE`, such as `p99 <= +5%` or `loss_ratio <= +0.1%`";
 
+/// What a gate on files of numbers is about.
+const VALUE: &str = "value";
+
 impl ChangeGate {
+    /// Whether the gate `text` is about a statistic of runs, known or not, which files of numbers do not have.
+    pub fn needs_runs(text: &str) -> bool {
+        GateParts::of(text, FORM).is_ok_and(|parts| parts.estimand.trim() != VALUE)
+    }
+
     /// Parses `p99 <= +5%`, `response_time mean < 10%`, `p50 >= -3%`; without a metric it is about `metric`.
     ///
     /// # Errors
@@ -83,7 +91,7 @@ impl ChangeGate {
         let refuse = |cause: String, hint: String| GateError::of(text, cause, hint);
         let GateParts { estimand, operator, limit: change } = GateParts::of(text, FORM)?;
         let quantity = match estimand.trim() {
-            "value" => Quantity::Value,
+            VALUE => Quantity::Value,
             text => Quantity::Of(parse_estimand(metric, text).map_err(|error| refuse(error.cause, error.hint))?),
         };
         let unreadable = |error: ParseError| refuse(format!("{error}: {}", error.cause), FORM.into());
@@ -233,6 +241,19 @@ mod tests {
                 (usual, strict),
                 "{states:?}"
             );
+        }
+    }
+
+    #[test]
+    fn files_of_numbers_have_a_value_and_no_statistics() {
+        for (gate, needs_runs) in [
+            ("value <= +5%", false),
+            (" value<5%", false),
+            ("median <= +5%", true),
+            ("value p50 <= +5%", true),
+            ("p50", false),
+        ] {
+            assert_eq!(ChangeGate::needs_runs(gate), needs_runs, "{gate}");
         }
     }
 
