@@ -22,7 +22,7 @@ mod summary;
 mod wakeup;
 
 pub use available::AvailableFigures;
-pub use caveats::{effect_order, is_routine, real_time_warning, unreached_loads};
+pub use caveats::{effect_order, is_routine, real_time_warning, repeats_silence, unreached_loads};
 pub use counts::{Counts, Deadline, Ratios};
 pub use estimand::{Estimand, Ratio, Statistic};
 pub use gate::{

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::caveats::repeats_silence;
 use super::comparison::{Comparisons, ObservedRun};
 use super::counts::Counts;
 use super::stream::SearchFigures;
@@ -142,17 +143,14 @@ fn no_probe_answered(summaries: &[Summary], failure: Failure) -> Failure {
             .of_silence(true)
     } else {
         let instead = if strays.is_empty() { String::new() } else { format!(", but {}", listed(&strays)) };
-        failure
-            .because(format!(
-                "{} probes were sent{}, no valid answer came in time{instead}",
-                grouped(sent),
-                tried(summaries)
-            ))
-            .hint(
-                "check that the target still runs and that no firewall drops the packets; `--timeout` sets \
-             how long an answer may take",
-            )
-            .of_silence(true)
+        let failure = failure.because(format!(
+            "{} probes were sent{}, no valid answer came in time{instead}",
+            grouped(sent),
+            tried(summaries)
+        ));
+        let mut caveats = summaries.iter().filter(|one| one.counts.sent > 0).flat_map(|one| &one.caveats);
+        let hint = caveats.find(|caveat| repeats_silence(caveat)).map(|caveat| caveat.hint.clone());
+        Failure { hint, ..failure }.of_silence(true)
     }
 }
 

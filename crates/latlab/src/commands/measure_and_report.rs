@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::{keys, recovery};
 use crate::analysis::{
-    GateError, Summary, SummaryOptions, ValueGates, effect_order, real_time_warning, run_outcome, summarise, with_gates,
+    GateError, Summary, SummaryOptions, ValueGates, effect_order, real_time_warning, repeats_silence, run_outcome,
+    summarise, with_gates,
 };
 use crate::cli::args::GateArgs;
 use crate::cli::resolve::{OutputSpec, PingJob, StreamJob, WakeupJob};
@@ -115,7 +116,7 @@ pub(super) fn measure_and_report(job: &MeasureJob<'_>, console: &Console) -> Res
         console.note("interrupted before anything was measured");
         return Ok(signals.outcome().unwrap_or(Outcome::Interrupted));
     };
-    let shown = show_recordings(&measured, job, console);
+    let shown = show_recordings(&measured, job, &signals, console);
     outcome(measured, shown, &job.gates, &signals)
 }
 
@@ -231,7 +232,12 @@ pub(super) fn open(output: &OutputSpec) -> Result<OpenOutput, Failure> {
 }
 
 /// Reads the recordings back and shows their summaries.
-fn show_recordings(measured: &PlanOutcome, job: &MeasureJob<'_>, console: &Console) -> Result<Vec<Summary>, Failure> {
+fn show_recordings(
+    measured: &PlanOutcome,
+    job: &MeasureJob<'_>,
+    signals: &SignalWatch,
+    console: &Console,
+) -> Result<Vec<Summary>, Failure> {
     let every_metric = console.verbosity() > Verbosity::Usual;
     let mut summaries = Vec::new();
     let (mut half, mut like) = (false, None);
@@ -247,9 +253,21 @@ fn show_recordings(measured: &PlanOutcome, job: &MeasureJob<'_>, console: &Conso
         summaries.push(summary);
     }
     let kept = *job.output != OutputSpec::Nothing;
-    show(&summaries, Showing { half, every_metric, kept, like }, job.json, console)?;
+    let showing = Showing { half, every_metric, kept, like };
+    let is_measured = measured.failure.is_none() && measured.recordings.iter().all(|one| one.failure.is_none());
+    match is_measured && signals.outcome().is_none() && !job.json && run_outcome(&summaries).is_err() {
+        true => show(&beside_failure(&summaries), showing, job.json, console)?,
+        false => show(&summaries, showing, job.json, console)?,
+    }
     warn_of_undecided(&summaries, console);
     Ok(summaries)
+}
+
+/// `summaries` without the caveats that say what the failure below them says.
+fn beside_failure(summaries: &[Summary]) -> Vec<Summary> {
+    let mut summaries = summaries.to_vec();
+    summaries.iter_mut().for_each(|summary| summary.caveats.retain(|caveat| !repeats_silence(caveat)));
+    summaries
 }
 
 /// A failure of measuring, with the exit code of `gates` if the target was silent.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use latlab::probe::Fate;
 use serde_json::Value;
 
-use crate::harness::{Latlab, check_schema, contains, empty, warnings_at_most};
+use crate::harness::{Latlab, check_schema, contains, empty, lacks, warnings_at_most};
 use crate::store::{manifest, only_recording, open};
 
 /// The reaction of an echo to a datagram.
@@ -181,7 +181,7 @@ fn altered_answers_are_counted_as_strays() {
 fn a_run_without_answers_fails_and_is_recorded() {
     let echo = Echo::new(|_| Treatment::Lose);
     let line = format!("ping {} --protocol echo --warmup 0 -n 3 --timeout 50ms", echo.address);
-    let lab = Latlab::new().line(&line).stdout(contains("n 3 · lost 3"));
+    let lab = Latlab::new().line(&line).stdout(contains("n 3 · lost 3")).stdout(lacks("none of 3 probes"));
     let printed = lab.stderr(contains(format!("error: no probe was answered by `{}`", echo.address)));
     let ran = printed.stderr(contains("cause: 3 probes were sent")).stderr(contains("hint: ")).failure(3);
     let recording = only_recording(ran.directory());
@@ -189,6 +189,7 @@ fn a_run_without_answers_fails_and_is_recorded() {
         .arg("summary")
         .arg(&recording)
         .stdout(contains("n 3 · lost 3"))
+        .stdout(contains("warning: none of 3 probes was answered in time"))
         .stderr(empty())
         .success();
 }

@@ -125,11 +125,30 @@ pub(in crate::analysis) fn answers_ended(manifest: &Manifest, counts: &RunCounts
     no_answer(manifest, counts).or_else(|| end_of_answers(manifest, counts))
 }
 
-/// A run that its silent target ended is complete and has a reason. Probes that were under way then may be answered in time.
+/// Whether its silent target ended the run, which then is complete and has a reason.
+pub(in crate::analysis) fn was_ended_by_silence(manifest: &Manifest) -> bool {
+    manifest.ending == RunEnding::Completed && manifest.reason.is_some()
+}
+
+/// What to do about a target that answers no probe.
+pub(in crate::analysis) fn silence_hint(manifest: &Manifest) -> &'static str {
+    match manifest.spec.answers_in_driver() {
+        true => {
+            "try `--reflect socket`; the program in the driver answers no packet with an unfinished checksum (virtual \
+             interfaces: `ethtool -K IFACE tx off` at the sender), and some drivers cannot send back (docs/xdp.md)"
+        }
+        false => {
+            "check that the target runs and that no firewall drops the packets; `--timeout` sets how long an answer may \
+             take"
+        }
+    }
+}
+
+/// Probes that were under way when silence ended the run may be answered in time.
 fn no_answer(manifest: &Manifest, counts: &RunCounts) -> Option<Caveat> {
-    let reason = manifest.reason.as_ref().filter(|_| manifest.ending == RunEnding::Completed)?;
+    let reason = manifest.reason.as_ref().filter(|_| was_ended_by_silence(manifest))?;
     let (code, effect) = match counts.counts.answered {
-        0 => ("no-answer", "all probes that it sent count as lost"),
+        0 => ("no-answer", "all probes that it sent count as lost: there are no statistics to show"),
         _ => ("ended-early", "the figures cover the part that was measured, in which answers had only begun"),
     };
     Some(Caveat::new(
@@ -137,7 +156,7 @@ fn no_answer(manifest: &Manifest, counts: &RunCounts) -> Option<Caveat> {
         code,
         format!("the run ended before its planned end: {reason}"),
         effect,
-        "see that the target runs, and that nothing on the path drops packets",
+        silence_hint(manifest),
     ))
 }
 

@@ -173,6 +173,8 @@ fn a_complete_run_with_a_reason_and_no_answer_ended_for_want_of_one() {
         let found = find(&run_of(fate, reason, RunEnding::Completed), "no-answer").expect("none is answered");
         assert_eq!(found.severity, Severity::Warning);
         assert!(found.message.ends_with(": no probe was answered in the first 10 s"), "{found:?}");
+        let codes = ["none-answered", "lost"].map(|code| find(&run_of(fate, reason, RunEnding::Completed), code));
+        assert_eq!(codes, [None, None], "one caveat for one cause");
     }
     for (fate, reason, ending) in [
         (Fate::Answered, reason, RunEnding::Completed),
@@ -396,6 +398,7 @@ fn nothing_measured_and_nothing_answered_are_distinguished() {
     assert!(find(&nothing, "no-probe-measured").is_some() && find(&nothing, "none-answered").is_none());
     let silent = quiet(CLOSED, vec![but(closed(0, 0, 0), Fate::Lost)]);
     assert!(find(&silent, "none-answered").is_some() && find(&silent, "no-probe-measured").is_none());
+    assert!(find(&silent, "lost").is_none(), "one caveat for one cause");
     assert!(find(&silent, "few-observations").is_none());
 }
 

@@ -23,6 +23,14 @@ const BY_EFFECT: &str = "reflector-died answers-ended suspended clock-stepped sc
 /// Codes of notes that nearly every run or comparison carries: they are no news, and are listed only on demand.
 const ROUTINE: [&str; 4] = ["idle-states", "order-unknown", "steal", "unpinned-placement"];
 
+/// Codes of what the failure of a command whose probes were not answered says, with what was tried and what to do.
+const SILENCE: [&str; 3] = ["none-answered", "no-answer", "socket-errors"];
+
+/// Whether the failure of a command whose probes were not answered says the same.
+pub fn repeats_silence(caveat: &Caveat) -> bool {
+    SILENCE.contains(&caveat.code.as_str())
+}
+
 /// The place of `caveat` among others: by severity, then by what it does to the figures.
 pub fn effect_order(caveat: &Caveat) -> (Reverse<Severity>, usize) {
     let place = BY_EFFECT.split_whitespace().position(|code| code == caveat.code).unwrap_or(usize::MAX);
@@ -107,7 +115,7 @@ mod tests {
         documented.sort_unstable();
         ordered.sort_unstable();
         assert_eq!(ordered, documented);
-        assert!(ROUTINE.iter().all(|code| ordered.contains(code)));
+        assert!(ROUTINE.iter().chain(&SILENCE).all(|code| ordered.contains(code)));
     }
 
     #[test]

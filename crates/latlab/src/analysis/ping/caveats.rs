@@ -2,7 +2,9 @@
 //! quantiles.
 
 use super::coincidence::Coincidence;
-use crate::analysis::caveats::{any_of, fifo, own_cpu, reflector_cpu, spin, timeout_of};
+use crate::analysis::caveats::{
+    any_of, fifo, own_cpu, reflector_cpu, silence_hint, spin, timeout_of, was_ended_by_silence,
+};
 use crate::analysis::counts::{Counts, RunCounts, SendErrors};
 use crate::analysis::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, OWN_DROPS, SCHEDULE_LOST, SLIPPED};
 use crate::analysis::wakeup::overrun_slots;
@@ -75,15 +77,11 @@ fn nothing(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         };
         let message = format!("no {} was measured", manifest.kind.rows().trim_end_matches('s'));
         Some(Caveat::new(Severity::Warning, "no-probe-measured", message, effect, hint))
-    } else if counts.answered == 0 {
+    } else if counts.answered == 0 && !was_ended_by_silence(manifest) {
         let message = format!("none of {} probes was answered in time", grouped(counts.due()));
         let hint = match counts.sent {
             0 => "the other caveats say why no probe was sent",
-            _ if manifest.spec.answers_in_driver() => {
-                "try `--reflect socket`; the program in the driver answers no packet with an unfinished checksum (virtual \
-                 interfaces: `ethtool -K IFACE tx off` at the sender), and some drivers cannot send back (docs/xdp.md)"
-            }
-            _ => "check the path, or use a longer `--timeout`",
+            _ => silence_hint(manifest),
         };
         Some(Caveat::new(Severity::Warning, "none-answered", message, effect, hint))
     } else {
@@ -227,8 +225,9 @@ fn send_failed(manifest: &Manifest, counts: &Counts, errors: &SendErrors) -> Opt
     ))
 }
 
+/// A run without an answer has a caveat that says so.
 fn lost(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
-    (counts.lost > 0).then(|| {
+    (counts.lost > 0 && counts.answered > 0).then(|| {
         let share = counts.lost as f64 / counts.sent as f64;
         let waited = manifest.run.timed_out_ns;
         let cost = match counts.late {
