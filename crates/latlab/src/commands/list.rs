@@ -25,6 +25,7 @@ use crate::units::human::{grouped, shell_word};
 /// Lists what `spec` asks for, or removes it; a missing store is listed as empty.
 pub(super) fn run(spec: &ListSpec, console: &Console) -> Result<Outcome, Failure> {
     let mut found = StoreContents::read(spec)?;
+    let unmatched = found.unmatched.take();
     let (mut removed, mut failure) = (None, None);
     if spec.pruning != Pruning::Off {
         expect_outside_experiment(&spec.store)?;
@@ -39,6 +40,7 @@ pub(super) fn run(spec: &ListSpec, console: &Console) -> Result<Outcome, Failure
     if !spec.store.exists() {
         console.note(&format!("the store `{}` does not exist", view.store));
     }
+    unmatched.iter().for_each(|note| console.note(note));
     show(&view, spec, console)?;
     say_how_to_remove(&view, console);
     failure.map_or(Ok(Outcome::Done), Err)
@@ -76,6 +78,8 @@ fn expect_outside_experiment(store: &Path) -> Result<(), Failure> {
 struct StoreContents {
     recordings: Vec<ListedRecording>,
     experiments: Vec<FoundExperiment>,
+    /// What the store has, if the filter passes nothing of it.
+    unmatched: Option<String>,
 }
 
 struct ListedRecording {
@@ -114,19 +118,24 @@ impl StoreContents {
         };
         let outside = Store::at(path).list()?.into_iter().map(|listing| recording(listing, None));
         let (mut recordings, mut experiments) = (outside.collect::<Vec<_>>(), Vec::new());
-        for directory in in_store(path) {
+        let directories = in_store(path);
+        for directory in &directories {
             // A store of runs that cannot be read makes a damaged experiment without recordings.
-            let mut runs = Store::at(&runs_directory(&directory)).list().unwrap_or_default();
+            let mut runs = Store::at(&runs_directory(directory)).list().unwrap_or_default();
             runs.retain(|run| !run.is_bare());
-            let view = show_experiment(&directory, &runs, is_usual);
+            let view = show_experiment(directory, &runs, is_usual);
             if is_listed_experiment(&spec.filter, &view, &runs) {
                 let is_all_in_time = runs.iter().all(|run| spec.filter.has_start(run.start()));
                 experiments.push(FoundExperiment { path: directory.clone(), is_all_in_time, view });
             }
-            recordings.extend(runs.into_iter().map(|listing| recording(listing, Some(&directory))));
+            recordings.extend(runs.into_iter().map(|listing| recording(listing, Some(directory))));
         }
-        recordings.retain(|one| is_listed(&spec.filter, &one.listing));
-        Ok(StoreContents { recordings, experiments })
+        let is_listed = |one: &ListedRecording| is_listed(&spec.filter, &one.listing);
+        let is_empty = recordings.is_empty() && directories.is_empty();
+        let is_unmatched = experiments.is_empty() && !is_empty && !recordings.iter().any(is_listed);
+        let unmatched = is_unmatched.then(|| unmatched(&recordings, directories.len()));
+        recordings.retain(is_listed);
+        Ok(StoreContents { recordings, experiments, unmatched })
     }
 
     /// Says what is kept in the store and why, and drops it from what is removed.
@@ -199,6 +208,44 @@ impl StoreContents {
             by_time: spec.sort == SortKey::Time,
         }
     }
+}
+
+/// The most tags of a store that are named.
+const TAGS_SHOWN: usize = 5;
+
+/// Says that nothing matches, and what could: kinds, starts and tags of the `recordings` in the store.
+fn unmatched(recordings: &[ListedRecording], experiments: usize) -> String {
+    let counted =
+        |count: usize, noun: &str| format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" });
+    let manifests = || recordings.iter().filter_map(|one| one.listing.manifest.as_ref());
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    manifests().for_each(|manifest| *kinds.entry(manifest.kind.word()).or_default() += 1);
+    let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count as u64))).collect();
+    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+    let experiments =
+        if experiments == 0 { String::new() } else { format!(" and {}", counted(experiments, "experiment")) };
+    let starts: BTreeSet<Timestamp> = recordings.iter().filter_map(|one| one.view.start).collect();
+    let minute = |start: &Timestamp| start.strftime("%Y-%m-%dT%H:%MZ").to_string();
+    let starts = match (starts.first().map(minute), starts.last().map(minute)) {
+        (Some(first), Some(last)) if first == last => format!(" of {first}"),
+        (Some(first), Some(last)) => format!(" of {first} to {last}"),
+        _ => String::new(),
+    };
+    let tags: BTreeSet<String> = manifests()
+        .flat_map(|manifest| &manifest.condition.tags)
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let shown: Vec<&str> = tags.iter().take(TAGS_SHOWN).map(String::as_str).collect();
+    let others = match tags.len() - shown.len() {
+        0 => String::new(),
+        others => format!(" and {} more", grouped(others as u64)),
+    };
+    let tags =
+        if tags.is_empty() { "without tags".to_owned() } else { format!("with the tags {}{others}", shown.join(", ")) };
+    format!(
+        "nothing matches: the store has {}{kinds}{experiments}{starts}, {tags}",
+        counted(recordings.len(), "recording")
+    )
 }
 
 fn is_listed(filter: &ListFilter, listing: &Listing) -> bool {

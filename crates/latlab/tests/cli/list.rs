@@ -216,7 +216,12 @@ fn filters_and_orders_apply_to_recordings_and_experiments() {
         ("--sort kind", &["tagged", "old", "later", EXPERIMENT]),
     ] {
         assert_eq!(names(home.path(), options), expected, "{options}");
+        let ran = Latlab::at(home.path()).line("list").line(options).success();
+        assert_eq!(ran.stderr.contains("note: nothing matches: the store has "), expected.is_empty(), "{}", ran.stderr);
     }
+    let untagged =
+        Latlab::at(home.path()).line("list --tag build=5000").stderr(contains(" and 1 experiment of 2026-11-2"));
+    untagged.stderr(contains(" wakeup)")).stderr(contains("with the tags build=4f2a")).success();
     let rows = Latlab::at(home.path()).line("list --json --sort rows").success().json();
     let rows: Vec<_> = rows["recordings"].as_array().expect("a list").iter().map(|one| one["rows"].as_u64()).collect();
     assert!(rows.is_sorted_by(|one, other| one >= other), "{rows:?}");
