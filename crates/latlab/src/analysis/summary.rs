@@ -122,6 +122,12 @@ impl Summary {
     pub fn is_trustworthy(&self) -> bool {
         self.caveats.iter().all(|caveat| caveat.severity != Severity::Fatal)
     }
+
+    /// Whether it was measured for a shorter time than planned: interrupted, failed, killed, or ended by what it measured.
+    pub fn ended_early(&self) -> bool {
+        const EARLY: [&str; 4] = ["no-answer", "ended-early", "broke", "cut-short"];
+        self.ending != RunEnding::Completed || self.caveats.iter().any(|caveat| EARLY.contains(&caveat.code.as_str()))
+    }
 }
 
 /// Why a summary cannot be computed.

@@ -3,7 +3,11 @@
 use crate::analysis::{Condition, Family, Kind, StopWhen, Summary};
 use crate::facts::ExperimentFacts;
 use crate::plan::{RunSpec, condition_words, distinct_names};
+use crate::units::Nanos;
 use crate::units::human::{grouped, span};
+
+/// The schedule of a search.
+const SEARCH: &str = "search";
 
 /// Parts of the heading of one planned or measured run.
 #[derive(Clone, Copy, Debug)]
@@ -15,12 +19,25 @@ pub(super) struct Headline<'a> {
     pub family: Option<Family>,
     /// Stop condition.
     pub stop: StopWhen,
+    /// What was measured of a run that ended early.
+    pub measured: Option<MeasuredPart>,
+}
+
+/// How much of a planned run was measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MeasuredPart {
+    /// Probes, wake-ups or packets.
+    rows: u64,
+    duration: Nanos,
 }
 
 impl Headline<'_> {
     pub(super) fn of(summary: &Summary) -> Headline<'_> {
         let family = summary.peer_address.as_deref().map(family_of);
-        Headline { kind: summary.kind, condition: &summary.condition, family, stop: summary.stop }
+        // A search is not measured in one piece: its table says how long it took.
+        let is_partial = summary.ended_early() && summary.condition.schedule != SEARCH;
+        let measured = is_partial.then(|| MeasuredPart { rows: summary.counts.due(), duration: summary.duration_ns });
+        Headline { kind: summary.kind, condition: &summary.condition, family, stop: summary.stop, measured }
     }
 
     fn target(&self) -> String {
@@ -28,11 +45,22 @@ impl Headline<'_> {
         if self.kind.has_target() { format!("{word} {}", self.condition.target) } else { word.into() }
     }
 
-    fn planned(&self) -> Option<String> {
-        let count = self.stop.count.map(|count| format!("{} {}", grouped(count), self.kind.rows()));
-        let up_to = if self.condition.schedule == "search" { "up to " } else { "" };
-        let duration = self.stop.duration_ns.map(|duration| format!("{up_to}{}", span(duration)));
-        count.into_iter().chain(duration).reduce(|count, duration| format!("{count} or {duration}"))
+    /// The planned length, behind what was `measured` of it.
+    fn length(&self, measured: Option<MeasuredPart>) -> Option<String> {
+        let of = |part: Option<String>, whole: String| match part {
+            Some(part) if part != whole => format!("{part} of {whole}"),
+            _ => whole,
+        };
+        let rows = measured.map(|part| grouped(part.rows));
+        let count = self.stop.count.map(|count| format!("{} {}", of(rows, grouped(count)), self.kind.rows()));
+        let up_to = if self.condition.schedule == SEARCH { "up to " } else { "" };
+        let time = measured.map(|part| match part.duration {
+            Nanos::ZERO => "0 s".into(),
+            duration => span(duration),
+        });
+        let duration = self.stop.duration_ns.map(|duration| format!("{up_to}{}", of(time, span(duration))));
+        let between = if measured.is_some() { "in" } else { "or" };
+        count.into_iter().chain(duration).reduce(|count, duration| format!("{count} {between} {duration}"))
     }
 }
 
@@ -50,15 +78,21 @@ pub fn planned_heading<'a>(runs: impl IntoIterator<Item = &'a RunSpec>) -> Strin
         condition,
         family: run.family(),
         stop: run.stop,
+        measured: None,
     });
     heading(&headlines.collect::<Vec<_>>())
 }
 
 /// The properties that all runs have in common.
 pub(super) fn heading(runs: &[Headline]) -> String {
+    let is_partial = runs.iter().any(|run| run.measured.is_some());
+    let length = |run: &Headline| match runs {
+        [_] => run.length(run.measured),
+        _ => run.length(None).map(|length| if is_partial { format!("{length} planned") } else { length }),
+    };
     let parts = |run: &Headline| {
         let factors = run.condition.heading(run.family);
-        std::iter::once(Some(run.target())).chain(factors).chain([run.planned()]).collect::<Vec<_>>()
+        std::iter::once(Some(run.target())).chain(factors).chain([length(run)]).collect::<Vec<_>>()
     };
     let of_each: Vec<_> = runs.iter().map(parts).collect();
     let Some((first, others)) = of_each.split_first() else { return String::new() };
@@ -105,6 +139,7 @@ mod tests {
     use super::*;
     use crate::analysis::in_memory::{CLOSED, InMemory, closed};
     use crate::analysis::{SummaryOptions, summarise};
+    use crate::recording::manifest::RunEnding;
 
     fn run(id: &str, load: &str, warmup: bool) -> Summary {
         let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
@@ -121,6 +156,21 @@ mod tests {
             warmup,
         });
         summary
+    }
+
+    #[test]
+    fn the_heading_of_a_run_that_ended_early_says_how_much_was_measured() {
+        let mut one = run("7f3a", "none", false);
+        one.stop = StopWhen { count: Some(1_000), duration_ns: Some(Nanos::from_secs(60)) };
+        (one.ending, one.duration_ns) = (RunEnding::Completed, Nanos::from_millis(2_500));
+        let end = |runs: &[Summary]| {
+            let heading = heading(&runs.iter().map(Headline::of).collect::<Vec<_>>());
+            heading.rsplit(" · ").next().map(str::to_owned).expect("a part")
+        };
+        assert_eq!(end(std::slice::from_ref(&one)), "1,000 probes or 60 s");
+        let early = Summary { ending: RunEnding::Interrupted, ..one.clone() };
+        assert_eq!(end(std::slice::from_ref(&early)), "1 of 1,000 probes in 2.5 s of 60 s");
+        assert_eq!(end(&[one, early]), "1,000 probes or 60 s planned");
     }
 
     #[test]
