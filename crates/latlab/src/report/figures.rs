@@ -162,9 +162,9 @@ fn figures_down(heading: &str, described: &Description, scale: &Scale) -> GroupV
     GroupView { heading: heading.into(), columns: vec![column(figures), column(intervals)] }
 }
 
-/// Table of several runs, a row each: n and loss, then quantiles and maximum of the round trip and, on a schedule,
-/// of the response time.
-pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> TableView {
+/// Table of several runs of one kind, a row each: n and loss, then quantiles and maximum of the round trip and, on a
+/// schedule, of the response time. If only some runs are on a schedule, their response times have a table of their own.
+pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> Vec<TableView> {
     let described = |metric| summaries.iter().map(move |summary| summary.metrics.get(&metric));
     let kind = summaries.first().map_or(Kind::Ping, |summary| summary.kind);
     let main = kind.metric();
@@ -175,27 +175,38 @@ pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> TableView
         counts.push(count_of(&round_trips, lost_heading(summaries.iter()), |described| described.lost));
     }
     let mut groups = vec![GroupView { heading: String::new(), columns: counts }];
-    let mut add = |title: &str, metric: Metric, divisor: f64| {
-        let all: Vec<_> = described(metric).collect();
-        let mut columns = columns_of_runs(&all, &quantiles_of(&all), &Scale { unit, divisor });
-        if metric == Metric::ResponseTime {
-            // Response time covers all due probes, of which more may be lost than of those sent.
-            columns.insert(0, count_of(&all, lost_heading(summaries.iter()), |described| described.lost));
-            let n = |all: &[Option<&Description>]| all.iter().map(|one| one.map(|one| one.n)).collect::<Vec<_>>();
-            if n(&all) != n(&round_trips) {
-                columns.insert(0, count_of(&all, "n", |described| described.n));
-            }
-        }
-        groups.push(GroupView { heading: format!("{title}, {}", unit.symbol()), columns });
+    let group = |title: &str, all: &[Option<&Description>], divisor: f64| GroupView {
+        heading: format!("{title}, {}", unit.symbol()),
+        columns: columns_of_runs(all, &quantiles_of(all), &Scale { unit, divisor }),
     };
-    add(main.title(), main, 1.0);
+    groups.push(group(main.title(), &round_trips, 1.0));
     if showing.half && main == Metric::RoundTripDelay {
-        add(HALF, Metric::RoundTripDelay, 2.0);
+        groups.push(group(HALF, &round_trips, 2.0));
     }
-    if summaries.iter().any(|summary| summary.metrics.contains_key(&Metric::ResponseTime)) {
-        add(Metric::ResponseTime.title(), Metric::ResponseTime, 1.0);
+    let names = names(summaries);
+    let on_schedule = names.iter().zip(described(Metric::ResponseTime)).filter(|(_, response)| response.is_some());
+    let (scheduled, responses): (Vec<&String>, Vec<Option<&Description>>) = on_schedule.unzip();
+    let is_apart = responses.len() < summaries.len();
+    let mut apart = None;
+    if !responses.is_empty() {
+        let mut response = group(Metric::ResponseTime.title(), &responses, 1.0);
+        // Response time covers all due probes, of which more may be lost than of those sent.
+        response.columns.insert(0, count_of(&responses, lost_heading(summaries.iter()), |described| described.lost));
+        let n = |all: &[Option<&Description>]| all.iter().map(|one| one.map(|one| one.n)).collect::<Vec<_>>();
+        if n(&responses) != n(&round_trips) {
+            response.columns.insert(0, count_of(&responses, "n", |described| described.n));
+        }
+        match is_apart {
+            true => apart = Some(table_of(rows_of_two(scheduled.into_iter().cloned()), vec![response])),
+            false => groups.push(response),
+        }
     }
-    TableView { rows: rows_of_two(names(summaries)), groups, ..TableView::default() }
+    std::iter::once(table_of(rows_of_two(names), groups)).chain(apart).collect()
+}
+
+/// A table without a title.
+fn table_of(rows: Vec<RowView>, groups: Vec<GroupView>) -> TableView {
+    TableView { rows, groups, ..TableView::default() }
 }
 
 fn count_of(described: &[Option<&Description>], heading: &str, of: fn(&Description) -> u64) -> ColumnView {

@@ -100,17 +100,40 @@ pub(super) fn heading(runs: &[Headline]) -> String {
     common.filter_map(|(_, part)| part.clone()).collect::<Vec<_>>().join(" · ")
 }
 
-/// Returns the name of each run among the others: the factors in which they differ, with the short id of the recording
-/// where several runs have the same; the directory if nothing differs; nothing for a single run.
+/// Whether all runs are pings, streams or wake-ups.
+pub(super) fn are_of_one_kind(summaries: &[Summary]) -> bool {
+    summaries.windows(2).all(|pair| pair[0].kind == pair[1].kind)
+}
+
+/// Returns the name of each run among the others of its kind, behind the word of the kind if there are several.
 pub(super) fn names(summaries: &[Summary]) -> Vec<String> {
+    let are_of_one_kind = are_of_one_kind(summaries);
+    let mut names = vec![String::new(); summaries.len()];
+    for kind in Kind::ALL {
+        let of_kind = summaries.iter().enumerate().filter(|(_, summary)| summary.kind == kind);
+        let (places, of_kind): (Vec<usize>, Vec<&Summary>) = of_kind.unzip();
+        for (place, name) in places.into_iter().zip(names_in_kind(&of_kind)) {
+            names[place] = match (are_of_one_kind, name.is_empty()) {
+                (true, _) => name,
+                (false, true) => kind.word().into(),
+                (false, false) => format!("{} · {name}", kind.word()),
+            };
+        }
+    }
+    names
+}
+
+/// Returns the name of each run: the factors in which they differ, with the short id of the recording where several runs
+/// have the same; the directory if nothing differs; nothing for a single run.
+fn names_in_kind(summaries: &[&Summary]) -> Vec<String> {
     if let [_] = summaries {
         return vec![String::new()];
     }
-    distinct_names(labels(summaries), &summaries.iter().map(directory).collect::<Vec<_>>())
+    distinct_names(labels(summaries), &summaries.iter().map(|summary| directory(summary)).collect::<Vec<_>>())
 }
 
 /// The conditions of the runs of one experiment, else the factors in which the runs differ.
-fn labels(summaries: &[Summary]) -> Vec<String> {
+fn labels(summaries: &[&Summary]) -> Vec<String> {
     let of_experiment: Option<Vec<_>> = summaries.iter().map(|summary| summary.experiment.as_ref()).collect();
     match of_experiment {
         Some(runs) if runs.windows(2).all(|pair| pair[0].experiment == pair[1].experiment) => conditions(&runs),
@@ -185,6 +208,15 @@ mod tests {
         assert_eq!(names(&repeated), ["load=none · 7f3a", "load=none · 81aa", "load=cpu=80%"]);
         assert_eq!(names(&repeated[..1]), [""]);
         assert_eq!(names(&repeated[..2]), ["20261121T021500Z-ping-7f3a", "20261121T021500Z-ping-81aa"]);
+    }
+
+    #[test]
+    fn runs_of_several_kinds_are_named_among_those_of_their_kind() {
+        let mut runs = [run("7f3a", "none", false), run("81aa", "none", false), run("0d2e", "none", false)];
+        runs.iter_mut().for_each(|run| run.experiment = None);
+        runs[1].kind = Kind::Wakeup;
+        runs[2].condition.size_bytes = Some(1_024);
+        assert_eq!(names(&runs), ["ping · 64 B", "wakeup", "ping · 1,024 B"]);
     }
 
     #[test]

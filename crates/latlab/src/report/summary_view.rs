@@ -1,9 +1,9 @@
 //! Selects the tables, remarks and caveats of a report of runs. Merges the caveats of several runs.
 
 use super::figures::{across, by_cpu, down, histogram, rows_of_runs, windows};
-use super::heading::{Headline, heading, names};
+use super::heading::{Headline, are_of_one_kind, heading, names};
 use super::quantiles::explain_marks;
-use super::view::{CaveatView, ReportView, Showing};
+use super::view::{CaveatView, ReportView, Showing, TableView};
 use super::{gates, remarks, stream_tables};
 use crate::analysis::{CompatOutput, Kind, Summary, effect_order, is_routine};
 use crate::diagnostics::Caveat;
@@ -11,19 +11,13 @@ use crate::units::human::shell_word;
 
 /// Builds the view of the runs of one command.
 pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
-    let mut tables = match summaries {
-        [] => Vec::new(),
-        several if several.iter().all(|one| one.stream.is_some()) => stream_tables::tables(several),
-        [one] if one.kind == Kind::Wakeup => across(one, showing),
-        [one] if one.condition.interval_ns.is_some() || showing.every_metric => vec![down(one, showing)],
-        [one] => across(one, showing),
-        several => vec![rows_of_runs(several, showing)],
+    let (heading, mut tables) = match are_of_one_kind(summaries) {
+        true => (heading_of(summaries), tables(summaries, showing)),
+        false => (String::new(), tables_by_kind(summaries, showing)),
     };
-    tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| by_cpu(summary, &name)));
-    tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| windows(summary, &name)));
     explain_marks(&mut tables);
     ReportView {
-        heading: heading(&summaries.iter().map(Headline::of).collect::<Vec<_>>()),
+        heading,
         tables,
         alike: match showing.like {
             Some(CompatOutput::NetperfUdpStream) => stream_tables::netperf_lines(summaries),
@@ -38,6 +32,36 @@ pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
             false => vec!["not kept (`--no-record`)".into()],
         },
     }
+}
+
+fn heading_of(summaries: &[Summary]) -> String {
+    heading(&summaries.iter().map(Headline::of).collect::<Vec<_>>())
+}
+
+/// The tables of each kind of run, below the heading of its runs: kinds have no column in common.
+fn tables_by_kind(summaries: &[Summary], showing: Showing) -> Vec<TableView> {
+    let of_kind = |kind: Kind| summaries.iter().filter(|one| one.kind == kind).cloned().collect::<Vec<_>>();
+    let kinds = Kind::ALL.into_iter().map(of_kind).filter(|runs| !runs.is_empty());
+    let headed = |runs: Vec<Summary>| {
+        let title = TableView { title: heading_of(&runs), ..TableView::default() };
+        std::iter::once(title).chain(tables(&runs, showing)).collect::<Vec<_>>()
+    };
+    kinds.flat_map(headed).collect()
+}
+
+/// The tables of runs of one kind.
+fn tables(summaries: &[Summary], showing: Showing) -> Vec<TableView> {
+    let mut tables = match summaries {
+        [] => Vec::new(),
+        several if several.iter().all(|one| one.stream.is_some()) => stream_tables::tables(several),
+        [one] if one.kind == Kind::Wakeup => across(one, showing),
+        [one] if one.condition.interval_ns.is_some() || showing.every_metric => vec![down(one, showing)],
+        [one] => across(one, showing),
+        several => rows_of_runs(several, showing),
+    };
+    tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| by_cpu(summary, &name)));
+    tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| windows(summary, &name)));
+    tables
 }
 
 /// A caveat common to several runs, possibly with different numbers.
@@ -106,9 +130,10 @@ fn view(concern: &Concern, runs: usize) -> CaveatView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{CLOSED, InMemory, closed};
+    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, closed, scheduled};
     use crate::analysis::{SummaryOptions, summarise};
     use crate::diagnostics::Severity;
+    use crate::units::human::ABSENT;
 
     fn run(size_bytes: u32, caveats: &[(Severity, &str, &str)]) -> Summary {
         let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
@@ -121,6 +146,23 @@ mod tests {
         };
         summary.caveats = caveats.iter().map(caveat).collect();
         summary
+    }
+
+    #[test]
+    fn each_kind_has_tables_of_its_own_and_so_have_response_times_of_some_runs() {
+        let source = InMemory::of(EVERY_MS, vec![scheduled(0, 0, 1, 50)]);
+        let on_schedule = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
+        let wakeup = Summary { kind: Kind::Wakeup, ..run(64, &[]) };
+        let view = report_view(&[wakeup, run(64, &[]), on_schedule], Showing::default());
+        let begins = view.tables.iter().map(|table| table.title.split(' ').next().unwrap_or_default());
+        assert_eq!((view.heading.as_str(), begins.collect::<Vec<_>>()), ("", vec!["ping", "", "", "wakeup"]));
+        let labels = |table: usize| {
+            let rows = view.tables[table].rows.iter().filter(|row| !row.quiet);
+            rows.map(|row| row.label.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!((labels(1), labels(2)), (vec!["closed loop", "every 1 ms"], vec!["every 1 ms"]));
+        let mut cells = view.tables.iter().flat_map(|table| &table.groups).flat_map(|group| &group.columns);
+        assert!(cells.all(|column| column.cells.iter().all(|cell| cell != ABSENT)), "{view:#?}");
     }
 
     #[test]

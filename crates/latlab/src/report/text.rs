@@ -138,20 +138,17 @@ fn one_caveat(label: &str, number: usize, caveat: &CaveatView, style: Style) -> 
 const GAP: usize = 2;
 /// Smallest width of a column in characters, unless the table would have to be split.
 const NARROWEST: usize = 6;
-/// Smallest width for cells beside the labels of a table.
-const LEAST: usize = 20;
 
 pub(super) fn draw_table(table: &TableView, style: Style) -> Vec<String> {
     let mut lines = table_title(table, style);
     let labels = || table.rows.iter().map(|row| width(&row.label)).chain([width(&table.corner)]);
     let longest = labels().max().unwrap_or(0);
-    // Labels that leave too little of the line have lines of their own.
-    let is_above = longest + LEAST > style.width && longest <= style.width;
+    // Labels that take more than half of the line have lines of their own.
+    let is_above = longest >= style.width / 2;
     let label_width = if is_above { INDENT } else { longest };
     // A table without labels has no extra indentation.
     let indent = if label_width == 0 { 0 } else { label_width + 1 };
-    // If the labels take most of the line, lines exceed the width instead of splitting the table.
-    let available = style.width.saturating_sub(indent).max(style.width / 2);
+    let available = style.width - indent;
     let blocks = |narrowest| {
         let groups = table.groups.iter().flat_map(|group| fit(group, narrowest, available)).collect();
         table_blocks(groups, available)
@@ -276,7 +273,7 @@ fn draw_block(table: &TableView, groups: &[Group<'_>], label_width: usize, style
         let cells = line_of(groups, |column| &column.cells[number]);
         let is_above = width(&row.label) > label_width;
         if is_above {
-            lines.push(row.label.clone());
+            lines.extend(wrap(&row.label, style.width));
         }
         let line = format!("{}{cells}", labelled(if is_above { "" } else { &row.label }));
         // An annotation without content is left out.
