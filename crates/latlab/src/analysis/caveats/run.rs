@@ -13,7 +13,7 @@ use crate::plan::{Kind, Side};
 use crate::recording::manifest::{FormatVersion, Manifest, RunEnding};
 use crate::stats::{DescribedFigure, Description, Share};
 use crate::units::Nanos;
-use crate::units::human::{grouped, quantile, significant, span};
+use crate::units::human::{grouped, percent, quantile, significant, span};
 
 /// The caveats raised while the run was measured, those of its recording, `of_kind`, and those of hosts, settings and
 /// loads; worst first.
@@ -258,7 +258,28 @@ pub(in crate::analysis) fn of_one_run(kind: Kind, described: Option<&Description
     // Slow changes look like bursts, and have the same remedy.
     let bursts = || rare_bursts(kind, described.filter(|_| slow.is_none())?);
     let bursts = lost.and_then(bursts_of_losses).or_else(bursts);
-    slow.into_iter().chain(bursts).collect()
+    let wide = described.and_then(|described| wide_mean(kind, described));
+    slow.into_iter().chain(bursts).chain(wide).collect()
+}
+
+/// Delays cannot have a mean below the smallest of them, which symmetric intervals do not know. A shorter interval would hide
+/// that the sample does not bound the mean from below.
+fn wide_mean(kind: Kind, described: &Description) -> Option<Caveat> {
+    let interval = described.mean_interval.filter(|_| kind != Kind::Stream)?;
+    (interval.low? < described.min? as f64).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "wide-mean",
+            format!(
+                "the {} interval of the mean {} begins below the smallest value: too few independent values for so \
+                 long a tail",
+                percent(interval.confidence),
+                spoken(kind)
+            ),
+            "no mean is so low; the upper end may be too low as well",
+            format!("more {} (`-n`); p50 depends less on the largest values", kind.rows()),
+        )
+    })
 }
 
 fn slow_changes(kind: Kind, described: &Description) -> Option<Caveat> {
@@ -339,6 +360,19 @@ mod tests {
         let lost = share(&sample, 0.95, |value| value == INFINITE);
         let found = of_one_run(Kind::Ping, Some(&describe(&sample, &options)), Some(lost));
         found.into_iter().map(|caveat| format!("{}: {}", caveat.code, caveat.message)).collect()
+    }
+
+    #[test]
+    fn an_interval_of_the_mean_that_begins_below_the_smallest_delay_is_named() {
+        let options = DescribeOptions { quantiles: vec![0.5], confidence: 0.95, intervals: true };
+        let of = |kind, values: Vec<i64>| {
+            let described = describe(&Sample::new(Metric::RoundTripDelay, values), &options);
+            of_one_run(kind, Some(&described), None).into_iter().find(|caveat| caveat.code == "wide-mean")
+        };
+        let few = || vec![10, 10, 10, 10, 100];
+        let found = of(Kind::Ping, few()).expect("28 ± 50");
+        assert!(found.message.starts_with("the 95 % interval of the mean round trip delay begins below"), "{found:?}");
+        assert_eq!((of(Kind::Stream, few()), of(Kind::Ping, (0..1_000).map(noise).collect())), (None, None));
     }
 
     fn noise(place: i64) -> i64 {

@@ -17,7 +17,7 @@ const BY_EFFECT: &str = "reflector-died answers-ended suspended clock-stepped sc
     confounded not-interleaved dependent-lines broke-runs not-possible lost-quantile unsupported-comparison unsupported-gate \
     slow-changes rare-bursts tcp-retransmits setting-not-restored host-samples-lost \
     runs-left-out broke cut-short trace-missing found-rate-lossy search-ceiling looked-before \
-    unequal-spread few-observations few-lines files-as-runs undecided-probes reordered duplicates strays send-refused \
+    unequal-spread few-observations wide-mean few-lines files-as-runs undecided-probes reordered duplicates strays send-refused \
     small-buffers software-checksums no-checksum governor idle-states order-unknown unchecked-events no-checksums";
 
 /// Codes of notes that nearly every run or comparison carries: they are no news, and are listed only on demand.
