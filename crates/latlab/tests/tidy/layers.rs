@@ -153,8 +153,8 @@ fn an_upward_import_is_reported() {
         ("analysis/summary.rs", "use crate::recording::Recording;", 1),
         ("report/text.rs", "use crate::recording::manifest::Manifest; use crate::plan::Plan;", 0),
         ("report/text.rs", "use super::super::transport::udp;", 1),
-        ("console.rs", "use crate::report::text;", 0),
-        ("console.rs", "use crate::nowhere::Thing;", 1),
+        ("console/mod.rs", "use crate::report::text;", 0),
+        ("console/mod.rs", "use crate::nowhere::Thing;", 1),
         ("helpers/x.rs", "", 1),
         ("lib.rs", "pub mod helpers;", 0),
     ];

@@ -24,7 +24,7 @@ type Ceiling = (Measure, usize);
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
     (Measure::ShippedLines, 77_400),
-    (Measure::Files, 403),
+    (Measure::Files, 404),
     (Measure::SmallFiles, 96),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
@@ -36,12 +36,13 @@ const CEILINGS: [Ceiling; 9] = [
 
 /// The most files that each layer may have: a folder of `crates/latlab/src`, the files beside the folders, and the other
 /// crate. A layer that is not listed may have none.
-const LAYER_FILES: [(&str, usize); 22] = [
-    ("(files of the root)", 8),
+const LAYER_FILES: [(&str, usize); 23] = [
+    ("(files of the root)", 7),
     ("agent", 11),
     ("analysis", 55),
     ("cli", 37),
     ("commands", 18),
+    ("console", 2),
     ("experiment", 8),
     ("facts", 12),
     ("formats", 2),
