@@ -1,20 +1,35 @@
 //! Conversion of clap errors to failures.
 
+use std::ffi::OsString;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::diagnostics::Failure;
-use crate::units::human::nearest;
+use crate::units::human::{meant, nearest};
 
 /// Names reserved for later versions, so that they are not reported as misspelled.
 const LATER: [&str; 7] = ["--live", "--stamps", "--offload", "explain", "report", "import", "export"];
 
-/// Converts `error` to a failure with the typed value and a hint.
+/// Options of ping(8) and iperf3(1) by command, and what has their meaning here.
+const OF_OTHER_TOOLS: [(&str, &str, &str); 9] = [
+    ("ping", "-c", "`-n N` ends after N probes"),
+    ("ping", "-W", "`--timeout T` is the time after which an answer is late"),
+    ("ping", "-w", "`-d T` ends after a time T"),
+    ("ping", "-I", "`--bind ADDR|INTERFACE` is where probes leave"),
+    ("stream", "-n", "a stream ends after a time: `-d T`"),
+    ("stream", "-t", "`-d T` ends after a time T"),
+    ("stream", "-b", "`--rate RATE` is the offered rate"),
+    ("stream", "-P", "`--flows N` sends N flows"),
+    ("stream", "-c", "the target is an argument: `latlab stream HOST`"),
+];
+
+/// Converts `error` of the command line `typed` to a failure with the typed value and a hint.
 ///
 /// Help and version requests must be handled by the caller before.
-pub fn of(error: &clap::Error) -> Failure {
+pub fn of(error: &clap::Error, typed: &[OsString]) -> Failure {
     let context = Context(error);
     match error.kind() {
-        ErrorKind::UnknownArgument => unknown_argument(context),
+        ErrorKind::UnknownArgument => unknown_argument(context, typed),
         ErrorKind::InvalidSubcommand => unknown_command(context),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Failure::request("no command was given")
@@ -28,7 +43,7 @@ pub fn of(error: &clap::Error) -> Failure {
     }
 }
 
-fn unknown_argument(context: Context) -> Failure {
+fn unknown_argument(context: Context, line: &[OsString]) -> Failure {
     let typed = context.one(ContextKind::InvalidArg);
     let name = typed.split('=').next().unwrap_or_default();
     if LATER.contains(&name) {
@@ -39,10 +54,30 @@ fn unknown_argument(context: Context) -> Failure {
     } else {
         Failure::request(format!("there is one argument too many: `{typed}`"))
     };
-    match name.strip_prefix("--").and_then(|name| option_meant(name, &context.command())) {
+    let command = context.command();
+    let other = OF_OTHER_TOOLS.iter().find(|(of, theirs, _)| *of == command && *theirs == name);
+    let meant = match other {
+        Some((_, _, ours)) => Some(format!("{ours};")),
+        None if typed.starts_with("--") => option_meant(&name[2..], &command),
+        None => address_meant(typed, &command, line).map(|address| format!("did you mean `{address}`?")),
+    };
+    match meant {
         None => failure.hint(context.see_help()),
         Some(meant) => failure.hint(format!("{meant} {}", context.see_help())),
     }
+}
+
+/// The target `HOST:PORT`, if `word` of `line` is the port of a host that stands before it.
+fn address_meant(word: &str, command: &str, line: &[OsString]) -> Option<String> {
+    word.parse::<u16>().ok().filter(|port| *port > 0)?;
+    let definition = super::definition();
+    let mut arguments = definition.find_subcommand(command)?.get_positionals();
+    let has_target = arguments.any(|argument| argument.get_id() == "target");
+    let position = line.iter().position(|typed| typed == word).filter(|_| has_target)?;
+    let before = |distance: usize| line.get(position.checked_sub(distance)?)?.to_str();
+    // The word before may be the value of an option.
+    let host = before(1).filter(|_| before(2).is_some_and(|option| !option.starts_with('-'))).unwrap_or("HOST");
+    Some(format!("{host}:{word}"))
 }
 
 /// The commands that have the option `name`, which `command` lacks; else the option of `command` with a similar name.
@@ -70,7 +105,7 @@ fn unknown_command(context: Context) -> Failure {
     let definition = super::definition();
     let shown = definition.get_subcommands().filter(|command| !command.is_hide_set());
     let names: Vec<_> = shown.map(clap::Command::get_name).collect();
-    let meant = nearest(typed, &names).map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+    let meant = meant(typed, &names).map(|question| format!("{question} ")).unwrap_or_default();
     let hint = format!("{meant}`latlab --help` lists all commands");
     Failure::request(format!("there is no command `{typed}`")).hint(hint)
 }
@@ -192,8 +227,8 @@ mod tests {
     use super::*;
 
     fn refusal(line: &str) -> Failure {
-        let typed = line.split(' ').map(Into::into);
-        of(&super::super::parse(typed).expect_err(line))
+        let typed: Vec<OsString> = line.split(' ').map(Into::into).collect();
+        of(&super::super::parse(typed.iter().cloned()).expect_err(line), &typed)
     }
 
     #[test]
@@ -206,6 +241,14 @@ mod tests {
             ("latlab ping --live", "the option `--live` is not in this version", "latlab ping --help"),
             ("latlab ping -x", "there is no option `-x`", "latlab ping --help"),
             ("latlab ping a b", "there is one argument too many: `b`", "latlab ping --help"),
+            ("latlab pin", "there is no command `pin`", "did you mean `ping`?"),
+            ("latlab rec", "there is no command `rec`", "did you mean `recipes`?"),
+            ("latlab ping -c 100", "there is no option `-c`", "`-n N` ends after N probes; `latlab ping --help`"),
+            ("latlab ping -W 1", "there is no option `-W`", "`--timeout T`"),
+            ("latlab stream -n 1000", "there is no option `-n`", "`-d T`; `latlab stream --help`"),
+            ("latlab ping localhost 9862", "one argument too many: `9862`", "did you mean `localhost:9862`?"),
+            ("latlab stream h -d 1s 9862", "one argument too many: `9862`", "did you mean `HOST:9862`?"),
+            ("latlab serve 9862", "one argument too many: `9862`", "`latlab serve --help`"),
             (
                 "latlab stream --interval 1ms",
                 "there is no option `--interval`",

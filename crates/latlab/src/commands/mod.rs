@@ -49,9 +49,9 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 fn parse_and_dispatch(typed: Vec<OsString>, console: Console) -> Result<Outcome, Failure> {
-    match cli::parse_for(typed, console.data_screen().columns) {
+    match cli::parse_for(typed.iter().cloned(), console.data_screen().columns) {
         Ok(cli) => dispatch(cli.command, console),
-        Err(answer) => page(&answer, &console),
+        Err(answer) => page(&answer, &typed, &console),
     }
 }
 
@@ -135,8 +135,8 @@ fn console_after_recovery(console: Console, verbosity: Verbosity) -> Console {
     console
 }
 
-/// Prints help and version as data; any other answer of clap is a failure.
-fn page(answer: &clap::Error, console: &Console) -> Result<Outcome, Failure> {
+/// Prints help and version as data; any other answer of clap to `typed` is a failure.
+fn page(answer: &clap::Error, typed: &[OsString], console: &Console) -> Result<Outcome, Failure> {
     match answer.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let page = answer.render();
@@ -144,6 +144,6 @@ fn page(answer: &clap::Error, console: &Console) -> Result<Outcome, Failure> {
             let text = if colour.is_on() { colour.adopt(&page.ansi().to_string()) } else { page.to_string() };
             console.data(&text).map(|()| Outcome::Done)
         }
-        _ => Err(error::of(answer)),
+        _ => Err(error::of(answer, typed)),
     }
 }

@@ -256,12 +256,11 @@ fn file_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
         Ok((input_file::text_of(file, EXPERIMENT_FILE_MAX_BYTES)?, distrust))
     });
     let (text, distrust) = read.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Failure::request(format!("there is no file, recipe or experiment `{shown}`")).hint(
-            match recipe::meant(&shown.to_string()) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => "`latlab recipes` lists the built-in experiments; docs/experiments.md shows a file".into(),
-            },
-        ),
+        ErrorKind::NotFound => {
+            let usual = "`latlab recipes` lists the built-in experiments; docs/experiments.md shows a file";
+            let hint = recipe::meant(&shown.to_string()).unwrap_or_else(|| usual.into());
+            Failure::request(format!("there is no file, recipe or experiment `{shown}`")).hint(hint)
+        }
         _ => Failure { exit_code: 2, ..input_file::failure(format!("cannot read `{shown}`"), &error) },
     })?;
     let source = path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string();

@@ -2,7 +2,7 @@
 
 use super::definition::{Recipe, no_words};
 use super::{dds, loopback, raspberry_pi, wakeup};
-use crate::units::human::nearest;
+use crate::units::human;
 
 /// Every recipe.
 pub const RECIPES: [&Recipe; 6] =
@@ -13,9 +13,9 @@ pub fn find(name: &str) -> Option<&'static Recipe> {
     RECIPES.into_iter().find(|recipe| recipe.name == name)
 }
 
-/// The name of a recipe that `name` may be a mistyped form of.
-pub fn meant(name: &str) -> Option<&'static str> {
-    nearest(name, &RECIPES.map(|recipe| recipe.name))
+/// A question for the recipes that `name` may stand for: mistyped, or only the begin of the name.
+pub fn meant(name: &str) -> Option<String> {
+    human::meant(name, &RECIPES.map(|recipe| recipe.name))
 }
 
 /// The A/A test: one condition under two names.
@@ -61,7 +61,14 @@ mod tests {
     fn recipes_are_found_by_their_name() {
         assert!(RECIPES.iter().all(|recipe| find(recipe.name).is_some()));
         assert!(find("pi-udp").is_none());
-        assert_eq!(meant("pi-udp-laod"), Some("pi-udp-load"));
+        for (name, question) in [
+            ("pi-udp-laod", Some("did you mean `pi-udp-load`?")),
+            ("pi-udp", Some("did you mean `pi-udp-load`?")),
+            ("pi-", Some("did you mean `pi-udp-load` or `pi-roundtrip`?")),
+            ("x.toml", None),
+        ] {
+            assert_eq!(meant(name).as_deref(), question, "{name}");
+        }
     }
 
     #[test]

@@ -45,9 +45,10 @@ fn recipes_are_listed_and_shown_as_valid_files() {
         Latlab::new().file("x.toml", file).line("run x.toml --dry-run").stdout(contains("wakeup")).success();
     }
     Latlab::new().line("run wakeup-governor lab").stderr(contains("leave it out")).failure(2);
-    Latlab::new().line("recipes show pi-udp").stderr(contains("known are pi-udp-load")).failure(2);
+    Latlab::new().line("recipes show loopback").stderr(contains("known are pi-udp-load")).failure(2);
     let shown = Latlab::new().line("recipes show aa --quick").success().stdout;
     Latlab::new().line("recipes aa --quick").stdout(contains(shown)).stderr(empty()).success();
+    Latlab::new().line("recipes pi-udp").stderr(contains("did you mean `pi-udp-load`?")).failure(2);
     Latlab::new().line("recipes pi-udp-laod").stderr(contains("did you mean `pi-udp-load`?")).failure(2);
 }
 

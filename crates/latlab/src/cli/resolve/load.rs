@@ -59,7 +59,14 @@ fn at(place: Side, target: &Target) -> Result<Side, RequestError> {
 }
 
 fn cpu(parts: &Parts<'_>) -> Result<LoadKind, RequestError> {
-    let share = human::parse_percent(parts.value).map_err(|source| parts.refuse(source.cause, "such as `cpu=80%`"))?;
+    let share = human::parse_percent(parts.value).map_err(|source| {
+        let with_unit = format!("{}%", parts.value);
+        let hint = match human::parse_percent(&with_unit) {
+            Ok(share) if share <= 1.0 => format!("did you mean `cpu={with_unit}`?"),
+            _ => "such as `cpu=80%`".into(),
+        };
+        parts.refuse(source.cause, hint)
+    })?;
     let hint = format!("from `cpu={}` to `cpu=100%`", human::typed_percent(defaults::CPU_LOAD_MIN));
     if share == 0.0 {
         return Err(parts.refuse("a load of 0 is not a load", format!("{hint}; use `{OPTION} none` for no load")));
@@ -112,8 +119,14 @@ impl<'a> Parts<'a> {
     fn of(typed: &'a str) -> Result<Parts<'a>, RequestError> {
         let refuse = |cause: String, hint: String| value::unusable(OPTION, typed, cause, hint);
         let (kind, rest) = typed.split_once('=').ok_or_else(|| {
-            let word = typed.split(['@', ':']).next().unwrap_or_default();
-            let hint = if LOAD_KINDS.contains(&word) { FORMS.into() } else { meant(word, &LOAD_KINDS, FORMS) };
+            let (word, value) = typed.split_once(['@', ':', ' ']).unwrap_or((typed, ""));
+            let hint = match LOAD_KINDS.contains(&word) {
+                true if word != "none" && value.starts_with(|char: char| char.is_ascii_digit()) => {
+                    format!("did you mean `{word}={value}`? {FORMS}")
+                }
+                true => FORMS.into(),
+                false => meant(word, &LOAD_KINDS, FORMS),
+            };
             refuse("it has no `=`".into(), hint)
         })?;
         let (head, extras) = rest.split_once(':').map_or((rest, None), |(head, extras)| (head, Some(extras)));
@@ -377,6 +390,7 @@ mod tests {
     fn malformed_loads_are_refused_with_a_cause_and_a_hint() {
         for (typed, cause, hint) in [
             ("cpu", "no `=`", "loads are"),
+            ("cpu:75%", "no `=`", "did you mean `cpu=75%`? loads are"),
             ("none=3", "takes no value", "`--load none`"),
             ("", "no `=`", "loads are"),
             ("cup=80%", "`cup` is not a kind of load", "did you mean `cpu`"),
@@ -385,7 +399,8 @@ mod tests {
             ("cpu=0%", "a load of 0 is not a load", "`--load none`"),
             ("cpu=0.1%", "accuracy", "from `cpu=1%`"),
             ("cpu=120%", "at most 100 %", "from `cpu=1%`"),
-            ("cpu=80", "more than 1", "such as `cpu=80%`"),
+            ("cpu=75", "more than 1", "did you mean `cpu=75%`?"),
+            ("cpu=800", "more than 1", "such as `cpu=80%`"),
             ("cpu=-5%", "negative", "such as `cpu=80%`"),
             ("cpu=80%@here", "`@here` is not a place", "`@local`, `@peer` and `@both`"),
             ("cpu=80%@pere", "`@pere` is not a place", "did you mean `peer`"),

@@ -160,8 +160,7 @@ fn only_of_a_recipe(typed: &RunArgs, target: Option<&String>) -> Result<(), Requ
         _ => return Ok(()),
     };
     let what = typed.what.display().to_string();
-    if let Some(meant) = recipe::meant(&what) {
-        let hint = format!("did you mean `{meant}`?");
+    if let Some(hint) = recipe::meant(&what) {
         return Err(value::unusable("FILE|RECIPE|DIR", what, "there is no such recipe", hint));
     }
     Err(RequestError::OutOfPlace {
@@ -226,6 +225,7 @@ mod tests {
             ("show", "`show` needs `NAME`", "lists all names"),
             ("--full", "`--full` needs `NAME`", "lists all names"),
             ("aaa", "`NAME` cannot be `aaa`", "did you mean `aa`?"),
+            ("pi-udp", "`NAME` cannot be `pi-udp`", "did you mean `pi-udp-load`?"),
             ("aa pi-udp-load", "`pi-udp-load`", "leave it out"),
         ] {
             let error = resolve(line).expect_err(line);

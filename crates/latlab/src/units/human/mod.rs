@@ -8,7 +8,7 @@ mod rates;
 mod show;
 
 pub use parse::{
-    ParseError, nearest, parse_count, parse_cpus, parse_duration, parse_percent, parse_quantile, parse_size,
+    ParseError, meant, nearest, parse_count, parse_cpus, parse_duration, parse_percent, parse_quantile, parse_size,
     suggestion, typed_cpus,
 };
 pub use rates::{

@@ -219,12 +219,18 @@ pub fn typed_cpus(cpus: &[u16]) -> String {
     ranges.collect::<Vec<_>>().join(",")
 }
 
-/// A hint with the known word that is most similar to `word`, or with all of them.
+/// A hint with the known words that `word` may stand for, or with all of them.
 pub fn suggestion(word: &str, known: &[&str]) -> String {
-    match nearest(word, known) {
-        Some(name) => format!("did you mean `{name}`?"),
-        None => format!("known are {}", known.join(", ")),
-    }
+    meant(word, known).unwrap_or_else(|| format!("known are {}", known.join(", ")))
+}
+
+/// A question for the known word that is most similar to `word`, or for those that begin with it; `None` without any.
+pub fn meant(word: &str, known: &[&str]) -> Option<String> {
+    let likely: Vec<&str> = match nearest(word, known) {
+        Some(name) => vec![name],
+        None => known.iter().copied().filter(|name| word.len() > 1 && name.starts_with(word)).collect(),
+    };
+    (!likely.is_empty()).then(|| format!("did you mean `{}`?", likely.join("` or `")))
 }
 
 /// The known word with the smallest edit distance (optimal string alignment), at most a third of its letters.
@@ -408,13 +414,16 @@ mod tests {
     }
 
     #[test]
-    fn a_typo_is_corrected_and_another_word_is_not() {
-        let known = ["governor", "mtu", "offload"];
+    fn a_typo_is_corrected_a_begin_is_completed_and_another_word_is_not() {
+        let known = ["governor", "mtu", "offload", "rx-usecs", "rx-frames"];
         for (word, hint) in [
             ("govenor", "did you mean `governor`?"),
             ("Offload", "did you mean `offload`?"),
             ("mut", "did you mean `mtu`?"),
-            ("disk", "known are governor, mtu, offload"),
+            ("disk", "known are governor, mtu, offload, rx-usecs, rx-frames"),
+            ("gov", "did you mean `governor`?"),
+            ("rx", "did you mean `rx-usecs` or `rx-frames`?"),
+            ("g", "known are governor, mtu, offload, rx-usecs, rx-frames"),
             ("mtuu", "did you mean `mtu`?"),
         ] {
             assert_eq!(suggestion(word, &known), hint);

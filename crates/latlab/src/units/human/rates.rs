@@ -31,8 +31,22 @@ pub fn parse_network_rate(text: &str) -> Result<NetworkRate, ParseError> {
         (Some(scale), _) => whole(scale).map(NetworkRate::Bits),
         (None, Some(scale)) => whole(scale).map(NetworkRate::Packets),
         (None, None) if unit.is_empty() => Err(refuse("the unit is missing".into())),
-        (None, None) => Err(refuse(format!("`{unit}` is not a unit of a network rate"))),
+        (None, None) => {
+            let cause = format!("`{unit}` is not a unit of a network rate");
+            let hint = meant_bits(text, unit).map(|meant| format!("did you mean `{meant}`?"));
+            Err(ParseError::new("rate", text, cause, hint.unwrap_or_else(|| NETWORK_HINT.into())))
+        }
     }
+}
+
+/// The rate `text` with the unit that `unit` is another spelling of: `1Gbit/s` for `1Gbps`. `None` of any other unit, such
+/// as one of bytes.
+fn meant_bits(text: &str, unit: &str) -> Option<String> {
+    let prefix = ["bps", "b/s", "bit/s", "bits/s"].into_iter().find_map(|ending| unit.strip_suffix(ending))?;
+    let is_meant = |name: &str| name.strip_suffix("bit/s").is_some_and(|own| own.eq_ignore_ascii_case(prefix));
+    let (name, _) = BITS.into_iter().find(|(name, _)| is_meant(name))?;
+    let number = text.trim().strip_suffix(unit)?;
+    Some(format!("{}{name}", number.trim_end()))
 }
 
 /// The error of a rate of packets `text` where bits are compared.
@@ -190,6 +204,23 @@ mod tests {
         ] {
             let error = parse_network_rate(text).expect_err(text);
             assert!(error.cause.contains(cause) && error.hint.contains("10Mbit/s"), "{text}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn another_spelling_of_a_bit_rate_gets_the_right_one() {
+        for (text, meant) in [
+            ("1Gbps", "1Gbit/s"),
+            ("10 mbps", "10Mbit/s"),
+            ("1.5Gb/s", "1.5Gbit/s"),
+            ("64Kbits/s", "64kbit/s"),
+            ("9600bps", "9600bit/s"),
+        ] {
+            let error = parse_network_rate(text).expect_err(text);
+            assert_eq!(error.hint, format!("did you mean `{meant}`?"), "{text}");
+        }
+        for text in ["10MB/s", "10M", "1Xbps"] {
+            assert_eq!(parse_network_rate(text).expect_err(text).hint, NETWORK_HINT);
         }
     }
 

@@ -1,5 +1,7 @@
 //! The conditions of an experiment: every combination of levels as a command line, parsed and resolved as if typed.
 
+use std::ffi::OsString;
+
 use clap::error::ErrorKind;
 
 use super::file::{Field, FileError, FileText};
@@ -132,12 +134,12 @@ impl<'a> CommandLines<'a> {
         let options = options.into_iter().flat_map(words);
         let mut targets = targets.into_iter().flat_map(words).peekable();
         let separator = targets.peek().map(|_| "--".to_owned());
-        let typed = command.chain(options).chain(separator).chain(targets);
-        let cli = cli::parse(typed.map(Into::into)).map_err(|page| match page.kind() {
+        let typed: Vec<OsString> = command.chain(options).chain(separator).chain(targets).map(Into::into).collect();
+        let cli = cli::parse(typed.iter().cloned()).map_err(|page| match page.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 Failure::request("a condition cannot be help or version")
             }
-            _ => error::of(&page),
+            _ => error::of(&page, &typed),
         })?;
         match &cli.command {
             Command::Ping(args) => resolve::ping(args, environment).map(|job| (job.plan, job.key)),

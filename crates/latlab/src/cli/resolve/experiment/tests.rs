@@ -235,7 +235,8 @@ const WRONG: &[(&str, usize, &str, &str)] = &[
     ("kind='ping'\n[design]\nruns='until p99 ±3%'\nmax-runs=9", 4, "with 9 runs the width", "10 or more"),
     ("kind='ping'\n[design]\nmax-runs=9", 3, "`runs` is a number", "leave it out"),
     ("kind='ping'\n[design]\nblocks=1001", 3, "`blocks` cannot be `1001`", "from 1 to 1000"),
-    ("kind='ping'\n[design]\norder='random'", 3, "`order` cannot be `random`", "known are randomized"),
+    ("kind='ping'\n[design]\norder='random'", 3, "`order` cannot be `random`", "did you mean `randomized`?"),
+    ("kind='ping'\n[design]\norder='sorted'", 3, "`order` cannot be `sorted`", "known are randomized"),
     ("kind='ping'\n[design]\nbetween-blocks='pause'", 3, "needs to know how long", "`pause 10m`"),
     ("kind='ping'\n[design]\nbetween-blocks='pause 10'", 3, "unit is missing", "250us"),
     ("kind='ping'\n[design]\nbetween-blocks='nap 10s'", 3, "cannot be `nap 10s`", "`reboot`"),
@@ -244,7 +245,12 @@ const WRONG: &[(&str, usize, &str, &str)] = &[
     ("kind='ping'\n[design]\nruns=1000\nblocks=1000", 2, "1,000,000 runs of 1 condition", "fewer"),
     ("kind='ping'\n[[compare]]\nmetric='pdv'", 2, "no `statistic`", "p99.9"),
     ("kind='ping'\n[[compare]]\nstatistic='p101'", 3, "`p101` is not a statistic", "quantile"),
-    ("kind='ping'\n[[compare]]\nmetric='round_trip'\nstatistic='p50'", 3, "`round_trip` is not a metric", "known are"),
+    (
+        "kind='ping'\n[[compare]]\nmetric='round_trip'\nstatistic='p50'",
+        3,
+        "`round_trip` is not a metric",
+        "did you mean",
+    ),
     ("kind='ping'\n[[compare]]\nstatistic='p50'\nbaseline={load='none'}", 4, "`load` is not a factor", "known"),
     (
         "kind='ping'\n[factors]\nload=['none']\n[[compare]]\nstatistic='p50'\nbaseline={load='nome'}",
