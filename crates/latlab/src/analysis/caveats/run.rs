@@ -292,7 +292,7 @@ fn slow_changes(kind: Kind, described: &Description) -> Option<Caveat> {
         true => format!("{} values count as {} for {}", grouped(values), significant(effective_n), word(figure)),
         false => format!("seen in {}", word(figure)),
     };
-    let metric = spoken(kind);
+    let metric = kind.metric().title();
     Some(Caveat::new(
         if described.quantiles.iter().all(|quantile| quantile.supported) { Severity::Note } else { Severity::Warning },
         "slow-changes",
@@ -305,10 +305,6 @@ fn slow_changes(kind: Kind, described: &Description) -> Option<Caveat> {
     ))
 }
 
-fn spoken(kind: Kind) -> String {
-    kind.metric().name().replace('_', " ")
-}
-
 fn word(figure: DescribedFigure) -> String {
     match figure {
         DescribedFigure::Mean => "the mean".into(),
@@ -318,7 +314,7 @@ fn word(figure: DescribedFigure) -> String {
 
 fn rare_bursts(kind: Kind, described: &Description) -> Option<Caveat> {
     let (figure, bursts) = described.rare_bursts?;
-    let message = format!("{} of the {} comes from {}", word(figure), spoken(kind), about(bursts));
+    let message = format!("{} of the {} comes from {}", word(figure), kind.metric().title(), about(bursts));
     Some(of_bursts(message, "its interval may be too narrow"))
 }
 

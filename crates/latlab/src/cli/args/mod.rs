@@ -167,7 +167,7 @@ pub struct PruneArgs {
     #[arg(long)]
     pub prune: bool,
     /// Remove it
-    #[arg(long, requires = "prune")]
+    #[arg(long)]
     pub yes: bool,
 }
 

@@ -94,7 +94,15 @@ pub fn list(typed: &ListArgs, environment: &Environment, now: Timestamp) -> Resu
         before: instant("--before", before)?,
     };
     let pruning = match (typed.prune.prune, typed.prune.yes) {
-        (false, _) => Pruning::Off,
+        (false, true) => {
+            return Err(RequestError::Alone {
+                option: "--yes",
+                needed: "--prune",
+                cause: "it confirms a removal, and nothing is to be removed",
+                hint: "such as `--prune --before 30d`, which lists what would be removed, then the same with `--yes`",
+            });
+        }
+        (false, false) => Pruning::Off,
         (true, false) => Pruning::DryRun,
         (true, true) => Pruning::Confirmed,
     };
@@ -204,6 +212,7 @@ mod tests {
         assert_eq!(pruning("--before 30d"), Ok(Pruning::Off));
         assert_eq!(pruning("--prune --before 30d"), Ok(Pruning::DryRun));
         assert_eq!(pruning("--prune --tag build=a --yes"), Ok(Pruning::Confirmed));
+        assert!(pruning("--yes").is_err_and(|error| error.to_string() == "`--yes` needs `--prune`"));
         for line in ["--prune", "--prune --kind ping --yes", "--prune --since 1h"] {
             assert!(
                 pruning(line).is_err_and(|error| error.to_string().contains("`--prune` needs `--before`")),

@@ -72,6 +72,10 @@ pub(super) fn port(option: &'static str, typed: &str) -> Result<u16, RequestErro
 
 /// Parses a CPU number that a mask can hold, without a check against the host.
 pub(super) fn cpu(option: &'static str, typed: &str) -> Result<u16, RequestError> {
+    if human::parse_cpus(typed, defaults::CPU_MAX).is_ok_and(|cpus| cpus.len() > 1) {
+        let hint = format!("the number of one CPU, from 0 to {}", defaults::CPU_MAX);
+        return Err(unusable(option, typed, "it names several CPUs, and the thread is pinned to one", hint));
+    }
     whole(option, typed, 0..=u64::from(defaults::CPU_MAX)).map(|cpu| cpu as u16)
 }
 
@@ -210,6 +214,8 @@ mod tests {
             (port("--source-port", "0").map(u32::from).err(), "0", "1"),
             (port("--source-port", "65536").map(u32::from).err(), "65536", "65535"),
             (cpu("--cpu", "1024").map(u32::from).err(), "1024", "1023"),
+            (cpu("--cpu", "0-1").map(u32::from).err(), "0-1", "the number of one CPU"),
+            (cpu("--cpu", "2,4").map(u32::from).err(), "2,4", "the number of one CPU"),
             (whole("--count", "0", 1..=u64::MAX).map(|_| 0).err(), "0", "1 or more"),
             (span("--timeout", "61s", defaults::TIMEOUT_MAX).map(|_| 0).err(), "61s", "up to 1m"),
             (span("--timeout", "0", defaults::TIMEOUT_MAX).map(|_| 0).err(), "0", "longer than 0, up to 1m"),
