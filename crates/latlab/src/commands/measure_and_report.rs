@@ -28,6 +28,7 @@ use crate::report::view::Showing;
 use crate::report::{json, planned_heading, report_view, text};
 use crate::session::PreSharedKey;
 use crate::transport::TransportError;
+use crate::units::Nanos;
 use crate::units::human::{bit_rate, grouped, percent, span};
 
 /// `latlab ping`: round trips.
@@ -106,7 +107,8 @@ pub(super) fn measure_and_report(job: &MeasureJob<'_>, console: &Console) -> Res
     let mut is_warned = false;
     let mut draw = |progress: &Progress| {
         let elapsed = start.elapsed();
-        progress.show(elapsed.as_millis() as u64, &format!("{}{:.1} s", live.text(), elapsed.as_secs_f64()));
+        let text = format!("{}{:.1} s", live.text(), live.measuring_for(elapsed).as_secs_f64());
+        progress.show(elapsed.as_millis() as u64, &text);
         is_warned = is_warned || warn_of_silence(job.plan, &live.progress, console);
     };
     let target = RecordingTarget { live: Some(&live.progress), ..output.target() };
@@ -358,6 +360,8 @@ pub(super) struct LiveText {
     /// The counts, which the runs update.
     pub(super) progress: Arc<LiveProgress>,
     kind: Option<Kind>,
+    /// Whether the warm-up is all that precedes the measuring phase: a search for a rate has figures of its own.
+    has_warmup: bool,
     rates: RefCell<Rates>,
 }
 
@@ -368,17 +372,42 @@ struct Rates {
     text: String,
 }
 
+impl Rates {
+    /// No rates yet, of what is counted from `counts` on.
+    fn since(counts: LiveCounts) -> Rates {
+        Rates { since: Instant::now(), counts, text: String::new() }
+    }
+}
+
 impl LiveText {
     pub(super) fn of(plan: &Plan) -> LiveText {
-        let rates = Rates { since: Instant::now(), counts: LiveCounts::default(), text: String::new() };
         let kind = plan.runs.first().map(RunSpec::kind);
-        LiveText { progress: Arc::default(), kind, rates: RefCell::new(rates) }
+        let warms_up = |run: &RunSpec| run.warmup.count.is_some() || run.warmup.duration_ns.is_some();
+        let searches = |run: &RunSpec| run.stream().is_some_and(|stream| stream.search.is_some());
+        let has_warmup = plan.runs.iter().any(warms_up) && !plan.runs.iter().any(searches);
+        LiveText {
+            progress: Arc::default(),
+            kind,
+            has_warmup,
+            rates: RefCell::new(Rates::since(LiveCounts::default())),
+        }
+    }
+
+    /// The time of the measuring phase, if `elapsed` has passed since the command began, which is shown before that phase.
+    fn measuring_for(&self, elapsed: Duration) -> Duration {
+        let measuring = self.progress.measuring_for(Monotonic.now()).filter(|_| self.has_warmup);
+        measuring.map_or(elapsed, Nanos::to_duration)
     }
 
     /// The counts, each with ` · ` behind it, the most important ones first, since a narrow terminal does not show the last.
-    /// Empty before the first.
+    /// Empty before the first; in the warm-up its name.
     pub(super) fn text(&self) -> String {
         let now = self.progress.read();
+        if self.has_warmup && self.progress.is_before_measuring() {
+            // So that the first rates of the measuring phase have no packet of the warm-up.
+            *self.rates.borrow_mut() = Rates::since(now);
+            return "warm-up · ".into();
+        }
         let ProbeCounts { sent, answered, lost } = now.probes;
         match self.kind {
             Some(Kind::Ping) if sent > 0 => {
@@ -415,7 +444,6 @@ mod tests {
     use super::*;
     use crate::cli::args::Command;
     use crate::cli::resolve::{self, Environment};
-    use crate::units::Nanos;
 
     fn plan_of(line: &str) -> Plan {
         let typed = format!("latlab ping {line}");
@@ -450,6 +478,20 @@ mod tests {
             let refused = after_3_s(1_000).end(&plan_of(line));
             assert!(refused.is_none_or(|end| end == Nanos::from_secs(10)), "{line}: {refused:?}");
         }
+    }
+
+    #[test]
+    fn progress_names_the_warm_up_and_counts_from_its_end() {
+        let (hour, live) = (Duration::from_secs(3_600), LiveText::of(&plan_of("")));
+        assert_eq!((live.text().as_str(), live.measuring_for(hour)), ("", hour), "the session is opened");
+        live.progress.watch(Vec::new());
+        assert_eq!((live.text().as_str(), live.measuring_for(hour)), ("warm-up · ", hour));
+        live.progress.begin_measuring(Monotonic.now());
+        assert_eq!(live.text(), "");
+        assert!(live.measuring_for(hour) < hour);
+        let without = LiveText::of(&plan_of("--warmup 0"));
+        without.progress.watch(Vec::new());
+        assert_eq!(without.text(), "");
     }
 
     #[test]

@@ -212,12 +212,13 @@ impl Lifecycle<'_> {
         let (rounds, first) = (self.plan.rounds, self.first);
         let live = self.target.live.cloned().unwrap_or_default();
         live.watch(runs.iter_mut().map(|run| run.writer().progress()).collect());
+        let watched = &live;
         thread::scope(|scope| {
             let caller = thread::current();
             let work = move || {
                 let measured = place_sender(first).and_then(|timer_slack_ns| {
                     note_timer_slack(runs, timer_slack_ns);
-                    measure_slices(runs, rounds, loads, signal)
+                    measure_slices(runs, rounds, loads, watched, signal)
                 });
                 // By this thread: the time until the caller wakes up is not part of the run.
                 loads.end();
@@ -274,12 +275,14 @@ fn measure_slices<R: MeasuredRun>(
     runs: &mut [R],
     rounds: u32,
     loads: &BackgroundLoads,
+    live: &LiveProgress,
     signal: &StopSignal,
 ) -> Result<(), MeasureError> {
     for run in runs.iter_mut() {
         run.warm_up(signal)?;
     }
     loads.begin();
+    live.begin_measuring(Monotonic.now());
     for round in 0..rounds {
         for run in runs.iter_mut() {
             run.measure(round, rounds, signal)?;

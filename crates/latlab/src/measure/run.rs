@@ -42,6 +42,8 @@ pub struct LiveProgress {
     delivered_bits: AtomicU64,
     /// Of the runs, once they are open.
     recordings: OnceLock<Vec<RecordingProgress>>,
+    /// When the measuring phase began.
+    measuring_since: OnceLock<Stamp<SenderClock>>,
 }
 
 /// The counts of [`LiveProgress`] at one instant.
@@ -61,9 +63,25 @@ pub struct LiveCounts {
 
 impl LiveProgress {
     /// Counts `runs` from now on. Without effect if called again.
-    pub(super) fn watch(&self, runs: Vec<RecordingProgress>) {
+    pub(crate) fn watch(&self, runs: Vec<RecordingProgress>) {
         // Runs are opened once.
         let _ = self.recordings.set(runs);
+    }
+
+    /// Notes that the measuring phase begins at `now`. Without effect if called again.
+    pub(crate) fn begin_measuring(&self, now: Stamp<SenderClock>) {
+        // The slices of all runs follow one warm-up.
+        let _ = self.measuring_since.set(now);
+    }
+
+    /// Whether the runs are open and their measuring phase has not begun.
+    pub fn is_before_measuring(&self) -> bool {
+        self.recordings.get().is_some() && self.measuring_since.get().is_none()
+    }
+
+    /// The time of the measuring phase until `now`; `None` before it.
+    pub fn measuring_for(&self, now: Stamp<SenderClock>) -> Option<Nanos> {
+        self.measuring_since.get().map(|since| now - *since)
     }
 
     /// Adds an interval with packets of `size_bytes`.
