@@ -165,13 +165,22 @@ fn fates(summary: &Summary) -> Option<String> {
         ("duplicates", counts.duplicates),
         ("reordered", counts.reordered),
     ];
-    let odd: Vec<_> = odd.into_iter().filter(|(_, count)| *count > 0).collect();
-    let usual = [("sent", counts.sent), ("answered", counts.answered)];
-    let usual = usual.into_iter().filter(|_| !odd.is_empty());
-    let words = usual.chain(odd.iter().copied()).map(|(word, count)| format!("{word} {}", grouped(count)));
+    let counted = |(word, count): (&str, u64)| format!("{word} {}", grouped(count));
+    let odd: Vec<_> = odd.into_iter().filter(|(_, count)| *count > 0).map(counted).collect();
+    let planned = counts.sent + counts.send_failed + counts.not_sent;
+    // A loss ratio of 0 says nothing about probes that were never sent.
+    let (sent, none_lost) = match counts.not_sent {
+        0 => (counted(("sent", counts.sent)), "none lost"),
+        _ => {
+            let sent = format!("{} of {} planned probes were sent", grouped(counts.sent), grouped(planned));
+            (sent, "none of those lost")
+        }
+    };
+    let usual = [sent, counted(("answered", counts.answered))];
+    let words = usual.into_iter().filter(|_| !odd.is_empty()).chain(odd.iter().cloned());
     let loss = match summary.ratios.loss {
         Some(0.0) => {
-            none_of("losses", summary.ratios.loss_interval).map(|most| format!("none lost: loss ratio {most}"))
+            none_of("losses", summary.ratios.loss_interval).map(|most| format!("{none_lost}: loss ratio {most}"))
         }
         loss => loss.map(|loss| format!("loss ratio {}", sure(loss, summary.ratios.loss_interval))),
     };

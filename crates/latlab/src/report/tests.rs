@@ -176,6 +176,18 @@ fn a_scheduled_run_shows_response_time_and_round_trip() {
 }
 
 #[test]
+fn probes_that_were_never_sent_are_not_among_those_of_which_none_was_lost() {
+    // No number divided by 5 leaves 5.
+    let mut summary = on_schedule(5);
+    summary.counts.not_sent = 97_000;
+    let text = shown(&[summary], USUAL);
+    let fates = text.split_once("fates ").expect("fates").1.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected =
+        "3,000 of 100,000 planned probes were sent · answered 3,000 · not sent 97,000 · none of those lost: ";
+    assert!(fates.starts_with(expected), "{fates}");
+}
+
+#[test]
 fn several_runs_share_one_table() {
     let mut larger = sketched();
     larger.condition.size_bytes = Some(1_024);

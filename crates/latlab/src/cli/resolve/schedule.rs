@@ -35,6 +35,12 @@ pub(super) fn schedule(typed: &ScheduleArgs, environment: &Environment) -> Resul
         return Ok(Schedule::Closed);
     };
     let interval_ns = value::span("--interval", interval, defaults::INTERVAL_MAX)?;
+    if interval_ns < defaults::INTERVAL_MIN {
+        let least = human::typed_span(defaults::INTERVAL_MIN);
+        let cause = format!("it is shorter than {least}: a host cannot send probes one by one that often");
+        let hint = format!("{least} or longer; without it the next probe leaves when the last one was answered");
+        return Err(value::unusable("--interval", interval, cause, hint));
+    }
     let seed = typed.seed.as_deref().map(|seed| value::whole("--seed", seed, 0..=u64::MAX)).transpose()?;
     Ok(match typed.poisson {
         true => Schedule::Poisson { mean_ns: interval_ns, seed: seed.unwrap_or(environment.seed) },
@@ -104,6 +110,19 @@ mod tests {
         }
         for typed in ["-1", "-1s", "soon", "25h", ""] {
             assert!(read(typed).is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn an_interval_that_no_sender_keeps_is_refused() {
+        let read = |interval: &str| {
+            let typed = ScheduleArgs { interval: Some(interval.into()), ..ScheduleArgs::default() };
+            schedule(&typed, &Environment::default())
+        };
+        assert_eq!(read("1us"), Ok(Schedule::Periodic { interval_ns: defaults::INTERVAL_MIN }));
+        for typed in ["10ns", "999ns"] {
+            let error = read(typed).expect_err(typed);
+            assert!(error.to_string().contains(&format!("`{typed}`")), "{error}");
         }
     }
 
