@@ -74,8 +74,8 @@ pub const WAKEUP_DRAIN: Nanos = Nanos::from_millis(500);
 pub const KEY_MIN_BYTES: usize = 16;
 /// A longer run is monitoring instead of measuring: caches, clocks and hosts change meanwhile.
 pub const DURATION_MAX: Nanos = Nanos::from_secs(24 * 3600);
-/// A shorter interval of probes is probably a wrong unit: sending one over a socket and receiving its
-/// answer takes several times as long. To record those that are never sent would take longer than the run.
+/// A shorter interval of probes is probably a wrong unit: sending one over a socket and receiving its answer takes several
+/// times as long. To record those that are never sent would take longer than the run.
 pub const INTERVAL_MIN: Nanos = Nanos::from_micros(1);
 /// A longer interval is probably a wrong unit.
 pub const INTERVAL_MAX: Nanos = Nanos::from_secs(3600);
