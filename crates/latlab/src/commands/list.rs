@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use super::Outcome;
 use super::run::settle_directory;
 use crate::cli::args::SortKey;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::json::pretty;
-use super::text::{Style, wrap};
+use super::text::{Style, unwrapped, wrap};
 use crate::facts::{Finding, FindingSeverity};
 
 #[derive(Serialize)]
@@ -26,8 +26,7 @@ pub fn render_text(findings: &[Finding], style: Style) -> String {
     let mut lines = Vec::new();
     for finding in sorted(findings).iter().filter(|finding| finding.severity != FindingSeverity::Fine) {
         lines.extend(entry(finding.severity, wrap(&finding.message, available), style));
-        // Commands are not wrapped, so that they can be copied.
-        lines.extend(finding.fix.iter().map(|fix| format!("{}{fix}", " ".repeat(LABEL))));
+        lines.extend(finding.fix.iter().map(|fix| unwrapped(fix, LABEL, style)));
     }
     let fine: Vec<_> = findings.iter().filter(|finding| finding.severity == FindingSeverity::Fine).collect();
     let words = fine.iter().map(|finding| finding.message.as_str()).collect::<Vec<_>>().join(" · ");

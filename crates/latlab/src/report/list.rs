@@ -110,16 +110,21 @@ pub fn render_text(contents: &StoreView, style: Style) -> String {
         let what = if contents.removed.is_some() { "nothing to remove" } else { "no recordings" };
         return format!("{what} in {}\n", contents.store);
     }
-    let lines = std::iter::once(style.strong(&title(contents))).chain(draw(&rows, contents.with_sizes, style));
+    let title = title(contents, style.width);
+    let lines = title.iter().map(|line| style.strong(line)).chain(draw(&rows, contents.with_sizes, style));
     lines.map(|line| line + "\n").collect()
 }
 
-fn title(contents: &StoreView) -> String {
+/// The path of the store, and what is removed behind it, or below it if that is too long for the line.
+fn title(contents: &StoreView, available: usize) -> Vec<String> {
     let StoreView { store, recordings, experiments, .. } = contents;
-    let Some(removed) = contents.removed else { return store.clone() };
+    let Some(removed) = contents.removed else { return vec![store.clone()] };
     let bytes: u64 = recordings.iter().map(|one| one.bytes).chain(experiments.iter().map(|one| one.bytes)).sum();
     let done = if removed { "removed" } else { "would be removed" };
-    format!("{store} · {} {done}, {}", grouped((recordings.len() + experiments.len()) as u64), disk_size(bytes as f64))
+    let things = grouped((recordings.len() + experiments.len()) as u64);
+    let removal = format!("{things} {done}, {}", disk_size(bytes as f64));
+    let whole = format!("{store} · {removal}");
+    if width(&whole) <= available { vec![whole] } else { vec![store.clone(), removal] }
 }
 
 /// A recording or an experiment.
@@ -405,6 +410,9 @@ mod tests {
             lines(&contents, 80).remove(0)
         };
         assert_eq!(removed(false), "runs · 2 would be removed, 25 kB");
+        let store = "/var/lib/measurements";
+        let elsewhere = StoreView { store: store.into(), removed: Some(false), ..contents(listings()) };
+        assert_eq!(lines(&elsewhere, 40)[..2], [store, "2 would be removed, 25 kB"]);
         assert_eq!(removed(true), "runs · 2 removed, 25 kB");
         let nothing = StoreView { removed: Some(false), ..contents(Vec::new()) };
         assert_eq!(lines(&nothing, 80), ["nothing to remove in runs"]);

@@ -32,10 +32,8 @@ pub fn render(view: &ReportView, style: Style) -> String {
     closing.extend(view.remarks.iter().flat_map(|remark| labelled(&remark.label, "", &remark.text, style)));
     closing.extend(caveat_lines(&view.caveats, style));
     let recordings = view.recordings.iter().enumerate();
-    // A path is not wrapped, so that it can be copied.
     closing.extend(
-        recordings
-            .flat_map(|(number, path)| indented(if number > 0 { "" } else { "recording" }, vec![path.clone()], style)),
+        recordings.flat_map(|(number, path)| path_lines(if number > 0 { "" } else { "recording" }, path, style)),
     );
     sections.push(closing);
     let sections = sections.into_iter().filter(|lines| !lines.is_empty());
@@ -51,6 +49,23 @@ pub(super) fn labelled(label: &str, mark: &str, text: &str, style: Style) -> Vec
         format!("{mark}{line}")
     });
     indented(label, marked.collect(), style)
+}
+
+/// `path` behind `label`, or below it in a narrow line.
+pub(super) fn path_lines(label: &str, path: &str, style: Style) -> Vec<String> {
+    if style.indent() == LABEL {
+        return indented(label, vec![path.to_owned()], style);
+    }
+    let label = (!label.is_empty()).then(|| style.quiet(label));
+    label.into_iter().chain([unwrapped(path, INDENT, style)]).collect()
+}
+
+/// A path or command, which is not wrapped, so that it can be copied: behind `indent` columns, or behind fewer if it is too
+/// long for the rest of the line.
+pub(super) fn unwrapped(text: &str, indent: usize, style: Style) -> String {
+    let is_fitting = |indent: &usize| indent + width(text) <= style.width;
+    let indent = [indent, INDENT, 0].into_iter().find(is_fitting).unwrap_or(indent);
+    format!("{}{text}", " ".repeat(indent))
 }
 
 /// `lines` behind `label`, or below it in a narrow line.
@@ -260,6 +275,17 @@ fn table_blocks(groups: Vec<Group<'_>>, available: usize) -> Vec<Vec<Group<'_>>>
 
 fn draw_block(table: &TableView, groups: &[Group<'_>], label_width: usize, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
+    let available = style.width.saturating_sub(if label_width == 0 { 0 } else { label_width + 1 });
+    let without_heading;
+    let groups = match groups {
+        // A heading that is too long for the cells' part of the line has lines of its own.
+        [group] if group.width() > group.columns_width().max(available) => {
+            lines.extend(wrap(group.heading, style.width).iter().map(|line| style.strong(line)));
+            without_heading = [Group { heading: "", columns: group.columns.clone() }];
+            &without_heading[..]
+        }
+        groups => groups,
+    };
     let labelled = |label: &str| if label_width == 0 { String::new() } else { flush_right(label, label_width) + " " };
     if groups.iter().any(|group| !group.heading.is_empty()) {
         let headings = groups.iter().map(|group| flush_right(group.heading, group.width()));
@@ -646,9 +672,26 @@ mod tests {
         assert_eq!(drawn[..2], ["round trip delay", "n 203,118 · lost 0 · late 12"]);
         assert_eq!(drawn.iter().filter(|line| line.ends_with("  µs")).count(), 2, "each part has the unit: {drawn:#?}");
         assert_eq!(drawn.iter().filter(|line| *line == "20261121T021500Z-ping-7f3a").count(), 2, "{drawn:#?}");
-        for line in lines.iter().chain(&draw_histogram(&bars, style)).chain(&drawn) {
+        let heading = "round trip delay without reflector dwell";
+        let groups = vec![GroupView { heading: heading.into(), columns: vec![column("")] }];
+        let rows = ["p99.99", ""].map(|label| RowView { label: label.into(), quiet: false }).into();
+        let headed = draw_table(&TableView { rows, groups, ..TableView::default() }, style);
+        assert_eq!(headed, [heading, "p99.99    1,234", "             ±1"], "{headed:#?}");
+        for line in lines.iter().chain(&draw_histogram(&bars, style)).chain(&drawn).chain(&headed) {
             assert!(width(line) <= 40, "{line}");
         }
+    }
+
+    #[test]
+    fn a_path_or_command_keeps_its_line_as_long_as_that_is_wide_enough() {
+        let narrow = Style::new(Colour::OFF, Some(40), CaveatChoice::All);
+        for (length, indent) in [(29, 11), (30, 2), (38, 2), (39, 0), (40, 0), (41, 11)] {
+            let line = unwrapped(&"x".repeat(length), 11, narrow);
+            assert_eq!(width(&line) - length, indent, "{length}");
+        }
+        assert_eq!(path_lines("recording", "a/b", narrow), ["recording", "  a/b"]);
+        assert_eq!(path_lines("", "a/b", narrow), ["  a/b"]);
+        assert_eq!(path_lines("recording", "a/b", Style::PLAIN), ["recording    a/b"]);
     }
 
     #[test]

@@ -6,13 +6,14 @@ use std::path::Path;
 use super::published::publication;
 use crate::analysis::comparison::impossible_words;
 use crate::analysis::experiment::{ExperimentCost, Rehearsal, ShortRuns, experiment_cost, rehearsal, short_runs};
+use crate::diagnostics::Colour;
 use crate::facts::ExcludedCondition;
 use crate::plan::{
     BetweenBlocks, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, common_levels, condition_words,
 };
 use crate::recipe::{Published, Recipe};
 use crate::report::heading::planned_heading;
-use crate::report::text::{Style, indented, labelled, width, wrap};
+use crate::report::text::{Style, labelled, path_lines, width, wrap};
 use crate::stats::observations_needed;
 use crate::units::Nanos;
 use crate::units::human::{about, grouped, quantile, shell_word, span, typed_percent};
@@ -79,8 +80,8 @@ pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
     }
     push("expected", &expected(experiment_cost(&measured, plan.done)));
     if let Some(directory) = plan.directory {
-        // A path is never wrapped: it is copied into the next command.
-        lines.extend(indented("directory", vec![shell_word(&directory.display().to_string())], style));
+        let path = shell_word(&directory.display().to_string());
+        lines.extend(path_lines("directory", &path, Style { colour: Colour::OFF, ..style }));
     }
     lines.join("\n") + "\n"
 }
