@@ -26,12 +26,24 @@ pub fn render_text(findings: &[Finding], style: Style) -> String {
     let mut lines = Vec::new();
     for finding in sorted(findings).iter().filter(|finding| finding.severity != FindingSeverity::Fine) {
         lines.extend(entry(finding.severity, wrap(&finding.message, available), style));
-        lines.extend(finding.fix.iter().map(|fix| unwrapped(fix, LABEL, style)));
+        lines.extend(finding.fix.iter().flat_map(|fix| fix_lines(fix, available, style)));
     }
     let fine: Vec<_> = findings.iter().filter(|finding| finding.severity == FindingSeverity::Fine).collect();
     let words = fine.iter().map(|finding| finding.message.as_str()).collect::<Vec<_>>().join(" · ");
     lines.extend(entry(FindingSeverity::Fine, wrap(&words, available), style));
     if lines.is_empty() { "nothing to report\n".into() } else { lines.join("\n") + "\n" }
+}
+
+/// Words with which commands begin.
+const COMMANDS: [&str; 4] = ["sudo", "echo", "latlab", "ssh"];
+
+/// `fix` below its finding: a command, which may stand behind a host and a colon, in one line; text in lines of `available`.
+fn fix_lines(fix: &str, available: usize, style: Style) -> Vec<String> {
+    let is_command = |part: &str| part.split(' ').next().is_some_and(|word| COMMANDS.contains(&word));
+    match fix.split(": ").any(is_command) {
+        true => vec![unwrapped(fix, LABEL, style)],
+        false => wrap(fix, available).iter().map(|line| format!("{:LABEL$}{line}", "")).collect(),
+    }
 }
 
 fn sorted(findings: &[Finding]) -> Vec<Finding> {
@@ -92,6 +104,21 @@ mod tests {
                         fine      clocksource tsc · steal 0 %\n";
         assert_eq!(render_text(&findings(), Style::PLAIN), expected);
         assert_eq!(render_text(&[], Style::PLAIN), "nothing to report\n");
+    }
+
+    #[test]
+    fn commands_stay_in_one_line_and_text_is_wrapped() {
+        let narrow = Style { width: 40, ..Style::PLAIN };
+        for (fix, lines) in [
+            ("sudo ethtool -K eth0 rx-gro-hw off", &["  sudo ethtool -K eth0 rx-gro-hw off"][..]),
+            ("on the far host: sudo reboot", &["           on the far host: sudo reboot"][..]),
+            (
+                "find the processes with `top`, and wait until they end",
+                &["           find the processes with", "           `top`, and wait until they", "           end"][..],
+            ),
+        ] {
+            assert_eq!(fix_lines(fix, 29, narrow), lines, "{fix}");
+        }
     }
 
     #[test]
