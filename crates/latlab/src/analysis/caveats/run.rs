@@ -274,7 +274,7 @@ fn wide_mean(kind: Kind, described: &Description) -> Option<Caveat> {
                 "the {} interval of the mean {} begins below the smallest value: too few independent values for so \
                  long a tail",
                 percent(interval.confidence),
-                spoken(kind)
+                kind.metric().title()
             ),
             "no mean is so low; the upper end may be too low as well",
             format!("more {} (`-n`); p50 depends less on the largest values", kind.rows()),
