@@ -176,7 +176,7 @@ mod tests {
                 let long = argument.get_long_help().map(ToString::to_string).unwrap_or_default();
                 let lines = long.lines().skip(1).filter(|line| !line.is_empty());
                 for line in lines {
-                    assert!(line.ends_with(['.', ')']), "{} {argument}: {line}", command.get_name());
+                    assert!(line.ends_with(['.', ')']), "{} {}: {line}", command.get_name(), argument.get_id());
                 }
             }
         }

@@ -167,14 +167,11 @@ fn fates(summary: &Summary) -> Option<String> {
     ];
     let counted = |(word, count): (&str, u64)| format!("{word} {}", grouped(count));
     let odd: Vec<_> = odd.into_iter().filter(|(_, count)| *count > 0).map(counted).collect();
-    let planned = counts.sent + counts.send_failed + counts.not_sent;
+    let due = counts.sent + counts.send_failed + counts.not_sent;
     // A loss ratio of 0 says nothing about probes that were never sent.
     let (sent, none_lost) = match counts.not_sent {
         0 => (counted(("sent", counts.sent)), "none lost"),
-        _ => {
-            let sent = format!("{} of {} planned probes were sent", grouped(counts.sent), grouped(planned));
-            (sent, "none of those lost")
-        }
+        _ => (format!("sent {} of {} due", grouped(counts.sent), grouped(due)), "of those none lost"),
     };
     let usual = [sent, counted(("answered", counts.answered))];
     let words = usual.into_iter().filter(|_| !odd.is_empty()).chain(odd.iter().cloned());

@@ -182,8 +182,7 @@ fn probes_that_were_never_sent_are_not_among_those_of_which_none_was_lost() {
     summary.counts.not_sent = 97_000;
     let text = shown(&[summary], USUAL);
     let fates = text.split_once("fates ").expect("fates").1.split_whitespace().collect::<Vec<_>>().join(" ");
-    let expected =
-        "3,000 of 100,000 planned probes were sent · answered 3,000 · not sent 97,000 · none of those lost: ";
+    let expected = "sent 3,000 of 100,000 due · answered 3,000 · not sent 97,000 · of those none lost: ";
     assert!(fates.starts_with(expected), "{fates}");
 }
 

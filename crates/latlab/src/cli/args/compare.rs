@@ -69,8 +69,8 @@ pub struct GroupingArgs {
 }
 
 fn kind_words() -> impl TypedValueParser<Value = Kind> {
-    let kind = |word: String| Kind::ALL.into_iter().find(|kind| kind.word() == word);
-    PossibleValuesParser::new(Kind::ALL.map(Kind::word)).map(move |word| kind(word).unwrap_or(Kind::Ping))
+    let kind = |word: String| Kind::ALL.into_iter().find(|kind| kind.word() == word).ok_or("not a kind");
+    PossibleValuesParser::new(Kind::ALL.map(Kind::word)).try_map(kind)
 }
 
 /// What is compared, and how sure the answer has to be.

@@ -384,8 +384,8 @@ fn tools() -> impl TypedValueParser<Value = CompatOutput> {
 pub struct LoadArgs {
     /// Make a load meanwhile, such as cpu=80%; repeatable [default: none]
     ///
-    /// SPEC is KIND=VALUE, then @local, @peer or @both, then :key=value,… as needed. On local and lab all three places mean
-    /// this one host.
+    /// SPEC is KIND=VALUE, then @local, @peer or @both, then :key=value,… as needed.
+    /// On local and lab all three places mean this one host.
     ///
     /// cpu=80%: share of every CPU's time; :cpus=0-1, :period=10ms.
     /// heaters=30: workers that hash without end; :cpus=0-1.
