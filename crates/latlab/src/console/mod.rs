@@ -51,11 +51,11 @@ impl Mark {
         }
     }
 
-    /// Bold blue, yellow, red.
+    /// Bold blue, magenta, red: yellow cannot be read on a white background.
     const fn colour(self) -> &'static str {
         match self {
             Mark::Note => "1;34",
-            Mark::Warning => "1;33",
+            Mark::Warning => "1;35",
             Mark::Error => "1;31",
         }
     }

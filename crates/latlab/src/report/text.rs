@@ -448,7 +448,7 @@ impl Style {
     }
 
     pub(super) fn warn(self, text: &str) -> String {
-        self.paint("33", text)
+        self.paint("35", text)
     }
 }
 

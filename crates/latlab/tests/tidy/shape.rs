@@ -23,7 +23,7 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 78_100),
+    (Measure::ShippedLines, 78_110),
     (Measure::Files, 404),
     (Measure::SmallFiles, 96),
     (Measure::Circles, 0),
