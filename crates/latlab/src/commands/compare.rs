@@ -169,8 +169,8 @@ fn request_of_numbers(job: &VerdictJob) -> Result<ComparisonRequest, Failure> {
         ("--shift", job.shift),
         ("--by", matches!(job.sources.grouping, Grouping::By(_))),
         ("--kind", job.sources.kind.is_some()),
-        ("--gate", job.gates.iter().any(|gate| ChangeGate::needs_runs(gate))),
     ];
+    job.gates.iter().try_for_each(|gate| ChangeGate::expect_value(gate))?;
     match asked.into_iter().find(|(_, asked)| *asked) {
         None => Ok(ComparisonRequest::of_values(job.equivalence)),
         Some((option, _)) => Err(RequestError::OutOfPlace {
@@ -178,7 +178,6 @@ fn request_of_numbers(job: &VerdictJob) -> Result<ComparisonRequest, Failure> {
             with: "files of numbers".into(),
             cause: "each line is one observation: only its value is known",
             hint: match option {
-                "--gate" => "gate on the value: `--gate 'value <= +5%'`",
                 "--by" => "leave it out: each file is a group",
                 _ => "leave it out: the values themselves are compared",
             },

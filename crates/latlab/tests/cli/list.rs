@@ -64,7 +64,10 @@ fn each_state_of_a_recording_is_listed() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("ping -d 50s -i 2ms --warmup 0").start();
     let pid = running.pid().as_raw_nonzero().get();
-    wait_until("the run was under way", || !recordings(home.path()).is_empty() && !list(home.path()).is_empty());
+    // A run that is killed before its first event is written is damaged.
+    let has_events =
+        || fs::metadata(only_recording(home.path()).join("events.spool")).is_ok_and(|spool| spool.len() > 0);
+    wait_until("the run was under way", || !recordings(home.path()).is_empty() && has_events());
     let listed = list(home.path());
     assert_eq!(states(&listed), ["measuring"]);
     assert_eq!(listed[0]["reason"], format!("by process {pid}"));
@@ -120,9 +123,10 @@ fn experiments_are_listed_with_their_progress() {
     let slow = SMALL.replace("count = 50", "duration = \"20s\"");
     let running = Latlab::at(home.path()).file("y.toml", slow).line("run y.toml").start();
     let newest = || listed().into_iter().find(|one| one["state"] != "finished");
-    wait_until("it was conducted", || newest().is_some_and(|one| one["state"] == "measuring"));
-    let reason = newest().expect("it is there")["reason"].clone();
-    assert_eq!(reason, format!("by process {}", running.pid().as_raw_nonzero()));
+    let conductor = format!("by process {}", running.pid().as_raw_nonzero());
+    // The process locks the directory before it writes its number.
+    wait_until("it was conducted", || newest().is_some_and(|one| one["reason"] == conductor));
+    assert_eq!(newest().expect("it is there")["state"], "measuring");
     running.signal(Signal::INT);
     running.exits(130);
     let one = newest().expect("it is there");

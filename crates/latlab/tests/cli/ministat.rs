@@ -384,7 +384,7 @@ fn each_run_is_one_observation_of_ministat() {
     assert!(lines.len() == 1 && lines[0].starts_with("   6 "), "{}", grouped.stdout);
     for (flags, printed) in [
         ("", "`--by`, `--group`"),
-        ("--by tag:buidl", "did you mean `tag:build`?"),
+        ("--by tag:buidl", "no run has it, and the runs do not differ in any other factor"),
         ("--by laod", "did you mean `load`?"),
         ("--by size --statistic medain", "there is no statistic `medain`"),
         ("--by size --metric rond_trip_delay", "round_trip_delay"),
@@ -392,6 +392,8 @@ fn each_run_is_one_observation_of_ministat() {
         let refused = lab().line(flags).args(&recordings[..2]).stdout(empty()).stderr(contains(printed));
         refused.stderr(contains("\n  hint: ")).failure(2);
     }
+    let meant = lab().line("--by tag:buidl").args(&recordings).stdout(empty());
+    meant.stderr(contains("did you mean `tag:build`?")).failure(2);
     let mixed = lab().arg(&recordings[0]).arg("numbers").file("numbers", "1\n2\n3\n").stdout(empty());
     mixed.stderr(contains("cannot compare numbers of files with recordings")).failure(2);
     let named = lab().line("numbers --statistic p99").stdout(empty());
@@ -406,7 +408,7 @@ fn the_conditions_of_an_experiment_are_the_groups_of_ministat() {
     let home = lab.path("");
     let _done = lab.line("run x.toml").measured();
     let experiment = crate::store::only_recording(&home);
-    let shown = Latlab::at(&home).line("compare --ministat -n").arg(&experiment).stdout(contains("x 24\n+ 64\n"));
+    let shown = Latlab::at(&home).line("compare --ministat -n").arg(&experiment).stdout(contains("x 24 B\n+ 64 B\n"));
     let shown = shown.stderr(contains("2 runs that warmed up")).success();
     assert_eq!(shown.stdout.lines().filter(|line| line[1..].starts_with("   3 ")).count(), 2, "{}", shown.stdout);
     // One group has a plot and figures too.

@@ -415,27 +415,3 @@ fn a_run_on_all_cpus_is_one_observation_also_after_a_pinned_run() {
         assert_eq!(manifest["wakeup_rows"].as_u64(), Some(10 * threads), "{}", manifest["experiment"]);
     }
 }
-
-#[test]
-fn a_setting_that_the_host_lacks_is_a_failed_run_with_the_reason() {
-    // A fake host without cpufreq.
-    let host = FakeHost::with(&[]);
-    let file =
-        SMALL.replace("interval = [\"1ms\", \"3ms\"]", "set = [\"governor=as-found\", \"governor=performance\"]");
-    let on_host = || lab(&file).on(&host);
-    on_host().line("run x.toml").stderr(contains("cannot set `governor=performance`")).failure(3);
-    let kept =
-        on_host().line("run x.toml --keep-going --json").stderr(contains("4 runs failed and not judged")).failure(4);
-    let failed: Vec<Value> = kept.json()["runs"]
-        .as_array()
-        .expect("runs")
-        .iter()
-        .filter(|run| run["outcome"] == "failed")
-        .cloned()
-        .collect();
-    assert_eq!(failed.len(), 4);
-    assert!(
-        failed.iter().all(|run| run["reason"].as_str().is_some_and(|why| why.contains("performance`: "))),
-        "{failed:#?}"
-    );
-}

@@ -78,9 +78,18 @@ const FORM: &str = "`[METRIC] STATISTIC <= CHANGE`, such as `p99 <= +5%` or `los
 const VALUE: &str = "value";
 
 impl ChangeGate {
-    /// Whether the gate `text` is about a statistic of runs, known or not, which files of numbers do not have.
-    pub fn needs_runs(text: &str) -> bool {
-        GateParts::of(text, FORM).is_ok_and(|parts| parts.estimand.trim() != VALUE)
+    /// Refuses the gate `text` if it is about a statistic of runs, known or not: files of numbers have values only.
+    ///
+    /// # Errors
+    /// If it does not name `value`.
+    pub fn expect_value(text: &str) -> Result<(), GateError> {
+        match GateParts::of(text, FORM)?.estimand.trim() {
+            VALUE => Ok(()),
+            other => {
+                let cause = format!("in files of numbers each line is one observation: there is no `{other}`");
+                Err(GateError::of(text, cause, "gate on the value: `--gate 'value <= +5%'`".into()))
+            }
+        }
     }
 
     /// Parses `p99 <= +5%`, `response_time mean < 10%`, `p50 >= -3%`; without a metric it is about `metric`.
@@ -246,14 +255,14 @@ mod tests {
 
     #[test]
     fn files_of_numbers_have_a_value_and_no_statistics() {
-        for (gate, needs_runs) in [
-            ("value <= +5%", false),
-            (" value<5%", false),
-            ("median <= +5%", true),
-            ("value p50 <= +5%", true),
+        for (gate, is_of_values) in [
+            ("value <= +5%", true),
+            (" value<5%", true),
+            ("median <= +5%", false),
+            ("value p50 <= +5%", false),
             ("p50", false),
         ] {
-            assert_eq!(ChangeGate::needs_runs(gate), needs_runs, "{gate}");
+            assert_eq!(ChangeGate::expect_value(gate).is_ok(), is_of_values, "{gate}");
         }
     }
 

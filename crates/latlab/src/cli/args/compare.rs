@@ -58,7 +58,7 @@ pub struct GroupingArgs {
     #[arg(long, value_name = "NAME=GLOB")]
     pub group: Vec<String>,
     /// Only recordings of this kind [default: all, which must be of one kind]
-    #[arg(long, value_name = "KIND", value_parser = kind_words())]
+    #[arg(long, value_name = "KIND", value_parser = kind_words(), hide_short_help = true)]
     pub kind: Option<Kind>,
     /// Column of a file of numbers, from 1 [default: 1]
     #[arg(short = 'C', value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
