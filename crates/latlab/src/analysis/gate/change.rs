@@ -87,7 +87,7 @@ impl ChangeGate {
             VALUE => Ok(()),
             other => {
                 let cause = format!("in files of numbers each line is one observation: there is no `{other}`");
-                Err(GateError::of(text, cause, "gate on the value: `--gate 'value <= +5%'`".into()))
+                Err(GateError::of(text, cause, "gate on the value: `--gate 'value <= +5%'`"))
             }
         }
     }
