@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::resolve::with_port;
 use crate::diagnostics::Failure;
 use crate::units::human::{meant, nearest};
 
@@ -59,7 +60,7 @@ fn unknown_argument(context: Context, line: &[OsString]) -> Failure {
     let meant = match other {
         Some((_, _, ours)) => Some(format!("{ours};")),
         None if typed.starts_with("--") => option_meant(&name[2..], &command),
-        None => address_meant(typed, &command, line).map(|address| format!("did you mean `{address}`?")),
+        None => address_meant(typed, line).map(|address| format!("did you mean `{address}`?")),
     };
     match meant {
         None => failure.hint(context.see_help()),
@@ -67,17 +68,17 @@ fn unknown_argument(context: Context, line: &[OsString]) -> Failure {
     }
 }
 
-/// The target `HOST:PORT`, if `word` of `line` is the port of a host that stands before it.
-fn address_meant(word: &str, command: &str, line: &[OsString]) -> Option<String> {
-    word.parse::<u16>().ok().filter(|port| *port > 0)?;
-    let definition = super::definition();
-    let mut arguments = definition.find_subcommand(command)?.get_positionals();
-    let has_target = arguments.any(|argument| argument.get_id() == "target");
-    let position = line.iter().position(|typed| typed == word).filter(|_| has_target)?;
-    let before = |distance: usize| line.get(position.checked_sub(distance)?)?.to_str();
-    // The word before may be the value of an option.
-    let host = before(1).filter(|_| before(2).is_some_and(|option| !option.starts_with('-'))).unwrap_or("HOST");
-    Some(format!("{host}:{word}"))
+/// The target with a port, if `word` is the port of the host that is the target of the rest of `line`.
+fn address_meant(word: &str, line: &[OsString]) -> Option<String> {
+    let port = word.parse::<u16>().ok().filter(|port| *port > 0)?;
+    // The value of an option may be the same word: without it the line is refused, or has another target. Of two words the
+    // later one is the argument too many.
+    let mut places = (0..line.len()).rev().filter(|place| line[*place].to_str() == Some(word));
+    let rest_of = |place: usize| [&line[..place], &line[place + 1..]].concat();
+    let parsed = places.find_map(|place| super::definition().try_get_matches_from(rest_of(place)).ok())?;
+    let (_, arguments) = parsed.subcommand()?;
+    let target = arguments.try_get_one::<String>("target").ok().flatten()?;
+    with_port(target, port).map(|target| target.to_string())
 }
 
 /// The commands that have the option `name`, which `command` lacks; else the option of `command` with a similar name.
@@ -247,7 +248,7 @@ mod tests {
             ("latlab ping -W 1", "there is no option `-W`", "`--timeout T`"),
             ("latlab stream -n 1000", "there is no option `-n`", "`-d T`; `latlab stream --help`"),
             ("latlab ping localhost 9862", "one argument too many: `9862`", "did you mean `localhost:9862`?"),
-            ("latlab stream h -d 1s 9862", "one argument too many: `9862`", "did you mean `HOST:9862`?"),
+            ("latlab stream h -d 1s 9862", "one argument too many: `9862`", "did you mean `h:9862`?"),
             ("latlab serve 9862", "one argument too many: `9862`", "`latlab serve --help`"),
             (
                 "latlab stream --interval 1ms",
@@ -278,6 +279,37 @@ mod tests {
             assert!(failure.message.contains(message), "{line}: {}", failure.message);
             assert!(found.contains(hint), "{line}: {found}");
             assert_eq!(failure.exit_code, 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_port_behind_its_host_is_joined_to_it_and_other_words_are_not() {
+        for (line, address) in [
+            ("ping fe80::1 9862", Some("[fe80::1]:9862")),
+            ("ping [::1] 9862", Some("[::1]:9862")),
+            ("ping -n 9862 localhost 9862", Some("localhost:9862")),
+            ("ping localhost 9862 -n 9862", Some("localhost:9862")),
+            ("ping -n 9862 localhost -d 1s 9862", Some("localhost:9862")),
+            ("ping --json h 9862", Some("h:9862")),
+            ("doctor h 9862", Some("h:9862")),
+            ("ping local 9862", None),
+            ("ping lab 9862", None),
+            ("ping ssh:pi@h 9862", None),
+            ("ping cmd:x 9862", None),
+            ("ping h:1 9862", None),
+            ("ping [::1]:1 9862", None),
+            ("ping h 0", None),
+            ("ping h 65536", None),
+            ("ping a b 9862", None),
+            ("run recipe h 9862", Some("h:9862")),
+            ("serve 9862", None),
+        ] {
+            let failure = refusal(&format!("latlab {line}"));
+            let hint = failure.hint.unwrap_or_default();
+            match address {
+                Some(address) => assert!(hint.starts_with(&format!("did you mean `{address}`? ")), "{line}: {hint}"),
+                None => assert!(!hint.contains("did you mean"), "{line}: {hint}"),
+            }
         }
     }
 }

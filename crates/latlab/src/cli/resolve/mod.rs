@@ -36,5 +36,6 @@ pub use run::{AskedRecipe, RunJob, RunSource, recipes, run};
 pub use serve::{ServeSpec, agent, serve};
 pub use stream::{BareStreamSpec, StreamJob, bare_stream, stream};
 pub use summary::{SummarySpec, summary};
+pub(super) use target::with_port;
 pub use value::RequestError;
 pub use wakeup::{WakeupJob, bare_wakeup, wakeup};

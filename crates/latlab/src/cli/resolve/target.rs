@@ -29,6 +29,13 @@ pub(super) fn target(typed: Option<&str>, protocol: Protocol) -> Result<Target, 
     Ok(Target::Host { host: host.to_owned(), port })
 }
 
+/// The target of the host `typed` with this port; `None` for another form of target, or a host with a port.
+pub(in crate::cli) fn with_port(typed: &str, port: u16) -> Option<Target> {
+    let is_host = matches!(target(Some(typed), Protocol::Native), Ok(Target::Host { .. }));
+    let (host, typed_port) = host_and_port(OPTION, typed).ok().filter(|_| is_host)?;
+    typed_port.is_none().then(|| Target::Host { host: host.to_owned(), port })
+}
+
 /// Accepts `[USER@]HOST` unchanged, since it may be defined in the ssh configuration, unless ssh would read an option.
 fn ssh(typed: &str, host: &str) -> Result<Target, RequestError> {
     let hint = "such as `ssh:pi3` or `ssh:user@pi3`; port and key file belong to ~/.ssh/config";
