@@ -311,7 +311,7 @@ fn show_experiment(directory: &Path, runs: &[Listing], is_usual_store: bool) -> 
         name: experiment.as_ref().map(|experiment| experiment.name.clone()),
         started_at: start.map(|start| start.to_string()),
         runs_done: None,
-        runs_planned: experiment.as_ref().map(|experiment| planned_runs(experiment, |_| false)),
+        runs_planned: experiment.as_ref().and_then(|experiment| planned_runs(experiment, |_| false)),
         bytes: runs.iter().map(Listing::bytes).sum(),
         state: "damaged".into(),
         reason: None,
@@ -322,7 +322,7 @@ fn show_experiment(directory: &Path, runs: &[Listing], is_usual_store: bool) -> 
         Err(error) => view.reason = Some(in_full(&error.explain())),
         Ok((state, runner)) => {
             view.runs_done = Some(state.runs_done());
-            view.runs_planned = experiment.map(|experiment| planned_runs(&experiment, |it| state.is_dropped(it)));
+            view.runs_planned = experiment.and_then(|experiment| planned_runs(&experiment, |it| state.is_dropped(it)));
             let process = |pid: Option<u32>| pid.map_or("by another process".into(), |pid| format!("by process {pid}"));
             let other_file = lost_file.or_else(|| edited(directory, &state));
             let goes_on = || "`latlab run` with its directory goes on with it".to_owned();
@@ -336,10 +336,11 @@ fn show_experiment(directory: &Path, runs: &[Listing], is_usual_store: bool) -> 
     view
 }
 
-/// The runs of the conditions of `experiment` that are not dropped.
-fn planned_runs(experiment: &Experiment, is_dropped: impl Fn(&Factors) -> bool) -> u64 {
+/// The runs of the conditions of `experiment` that are not dropped; `None` if this latlab or this host can have no condition
+/// of its file.
+fn planned_runs(experiment: &Experiment, is_dropped: impl Fn(&Factors) -> bool) -> Option<u64> {
     let conditions = experiment.conditions.iter().filter(|condition| !is_dropped(&condition.factors));
-    experiment.design.runs_at_most(conditions.count())
+    (!experiment.conditions.is_empty()).then(|| experiment.design.runs_at_most(conditions.count()))
 }
 
 /// `16 runs failed`, if runs broke off or could not begin. Runs without an answer are judged, with loss 1.

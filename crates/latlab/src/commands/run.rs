@@ -11,7 +11,7 @@ use crate::analysis::{ExperimentGateResult, ValueGates, with_gates};
 use crate::cli::args::ReportFormat;
 use crate::cli::resolve::{self, AskedRecipe, ConditionSelection, Environment, ExperimentJob, RunJob, RunSource};
 use crate::console::Console;
-use crate::diagnostics::{Failure, refused};
+use crate::diagnostics::{Explain, Failure, refused};
 use crate::experiment::{
     self, ExperimentError, ExperimentOrigin, ExperimentRunner, ExperimentState, OpenExperiment, PartialReport,
     ReportReader, RunPolicy, RunnerOutcome, StoreLock, in_one_line,
@@ -153,6 +153,9 @@ fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
     let named_by = state.as_ref().map_or(&source.file, |state| &state.source);
     let environment = Environment::of_this_process()?;
     let job = resolve::experiment_from(named_by, &source.file, &source.text, selection, &environment)?;
+    if state.is_none() {
+        expect_feasible(&job.experiment, &source.file)?;
+    }
     let absent = absent_conditions(&job.experiment);
     let has_begun = state.as_ref().is_some_and(|state| !state.runs.is_empty());
     let conditions = job.experiment.conditions.len();
@@ -160,6 +163,16 @@ fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
         true => Err(nothing_possible(&job, &absent, (!is_recipe).then_some(source.file.as_str()))),
         false => Ok(SettledExperiment { source, job, absent, state, is_edited }),
     }
+}
+
+/// Refuses an `experiment` of `file` that would begin with intervals of probes that no host keeps.
+fn expect_feasible(experiment: &Experiment, file: &str) -> Result<(), Failure> {
+    let runs = experiment.conditions.iter().flat_map(|condition| &condition.plan.runs);
+    resolve::expect_feasible_intervals(runs).map_err(|error| {
+        let Failure { message, cause, hint, .. } = error.explain();
+        let because = [Some(message), cause].into_iter().flatten().collect::<Vec<_>>().join(": ");
+        Failure { hint, ..Failure::request(format!("cannot begin the experiment of `{file}`")).because(because) }
+    })
 }
 
 /// The conditions of `experiment` that have a setting which this host cannot have, whatever is measured.

@@ -56,7 +56,7 @@ pub struct ListedExperiment {
     pub started_at: Option<String>,
     /// Number of finished runs, including warm-up runs.
     pub runs_done: Option<u64>,
-    /// Total number of runs; the maximum if a stopping rule depends on interval widths.
+    /// Total number of runs; the maximum if a stopping rule depends on interval widths; null if no condition is possible.
     pub runs_planned: Option<u64>,
     /// Size of its recordings.
     pub bytes: u64,

@@ -11,7 +11,7 @@ use crate::experiment::{
     BOOT_ID, SMALL, begin, check, directory_with, echo, events, experiments, journal, only, runs, until_ended,
 };
 use crate::fake_host::FakeHost;
-use crate::harness::{Latlab, check_schema, contains, lacks};
+use crate::harness::{Latlab, check_schema, contains, empty, lacks};
 
 /// Rows that were asked for; a busy host may add one of late answers.
 fn rows(document: &Value) -> Vec<&Value> {
@@ -171,6 +171,31 @@ fn an_edited_copy_of_the_file_is_refused_without_force() {
     assert_eq!((&document["experiment"]["name"], &document["experiment"]["changed"]), (&"x".into(), &1.into()));
     fs::write(&copy, format!("{begun}\n# a remark\n")).expect("edited");
     lab().args(["run", &shown]).stderr(contains("was edited")).failure(2);
+}
+
+#[test]
+fn an_interval_below_the_least_is_read_in_an_experiment_and_refused_in_a_new_one() {
+    let with = |interval: &str| SMALL.replace("count = 100\n", &format!("count = 100\ninterval = \"{interval}\"\n"));
+    let directory = directory_with(SMALL);
+    let lab = || Latlab::at(directory.path());
+    let is_refused = |command: &str, cause: &str| {
+        lab().line(command).stdout(empty()).stderr(contains(cause)).failure(2);
+    };
+    lab().line("run x.toml -q").success();
+    fs::write(directory.path().join("x.toml"), with("500ns")).expect("edited");
+    is_refused("run x.toml --new --dry-run", "`--interval` cannot be `500ns`: it is shorter than 1us");
+    is_refused("ping -i 500ns", "it is shorter than 1us");
+
+    let copy = only(directory.path()).join("experiment.toml");
+    let planned = || lab().line("list --json").success().json()["experiments"][0]["runs_planned"].clone();
+    fs::write(&copy, with("500ns")).expect("edited");
+    assert_eq!(planned(), 12);
+    let shown = only(directory.path()).display().to_string();
+    lab().args(["run", &shown, "--force", "--dry-run"]).success();
+    // No version has a condition with this interval.
+    fs::write(&copy, with("25h")).expect("edited");
+    assert_eq!(planned(), Value::Null);
+    lab().line("list").stdout(contains("12 of – runs")).success();
 }
 
 #[test]

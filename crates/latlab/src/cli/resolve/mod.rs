@@ -33,6 +33,7 @@ pub use load::{LOAD_KINDS, LoadJob, hold};
 pub use path::key_needed;
 pub use ping::{PingJob, bare, ping};
 pub use run::{AskedRecipe, RunJob, RunSource, recipes, run};
+pub use schedule::expect_feasible_intervals;
 pub use serve::{ServeSpec, agent, serve};
 pub use stream::{BareStreamSpec, StreamJob, bare_stream, stream};
 pub use summary::{SummarySpec, summary};

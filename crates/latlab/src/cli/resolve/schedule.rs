@@ -2,8 +2,7 @@
 
 use super::{Environment, RequestError, value};
 use crate::cli::args::{ScheduleArgs, StopArgs};
-use crate::plan::Schedule;
-use crate::plan::{StopWhen, Warmup, defaults};
+use crate::plan::{RunSpec, Schedule, StopWhen, Warmup, defaults};
 use crate::units::{Nanos, human};
 
 /// Resolves the stop condition; a count without a duration removes the default duration.
@@ -35,17 +34,22 @@ pub(super) fn schedule(typed: &ScheduleArgs, environment: &Environment) -> Resul
         return Ok(Schedule::Closed);
     };
     let interval_ns = value::span("--interval", interval, defaults::INTERVAL_MAX)?;
-    if interval_ns < defaults::INTERVAL_MIN {
-        let least = human::typed_span(defaults::INTERVAL_MIN);
-        let cause = format!("it is shorter than {least}: a host cannot send probes one by one that often");
-        let hint = format!("{least} or longer; without it the next probe leaves when the last one was answered");
-        return Err(value::unusable("--interval", interval, cause, hint));
-    }
     let seed = typed.seed.as_deref().map(|seed| value::whole("--seed", seed, 0..=u64::MAX)).transpose()?;
     Ok(match typed.poisson {
         true => Schedule::Poisson { mean_ns: interval_ns, seed: seed.unwrap_or(environment.seed) },
         false => Schedule::Periodic { interval_ns },
     })
+}
+
+/// Refuses intervals of probes below [`defaults::INTERVAL_MIN`] in `runs` that are to begin. The resolution of a schedule
+/// accepts them: experiments of versions without this limit are still read, compared and continued.
+pub fn expect_feasible_intervals<'a>(runs: impl IntoIterator<Item = &'a RunSpec>) -> Result<(), RequestError> {
+    let mut intervals = runs.into_iter().filter_map(|run| run.ping()?.schedule.interval());
+    let Some(interval) = intervals.find(|interval| *interval < defaults::INTERVAL_MIN) else { return Ok(()) };
+    let least = human::typed_span(defaults::INTERVAL_MIN);
+    let cause = format!("it is shorter than {least}: a host cannot send probes one by one that often");
+    let hint = format!("{least} or longer; without it the next probe leaves when the last one was answered");
+    Err(value::unusable("--interval", human::typed_span(interval), cause, hint))
 }
 
 /// Refuses options of a schedule without `--interval`.
@@ -80,6 +84,7 @@ pub(super) fn max_backlog(typed: &ScheduleArgs) -> Result<Nanos, RequestError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::PingSpec;
 
     fn stopping(count: Option<&str>, duration: Option<&str>) -> StopWhen {
         let typed = StopArgs { count: count.map(Into::into), duration: duration.map(Into::into), warmup: None };
@@ -114,14 +119,16 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_that_no_sender_keeps_is_refused() {
-        let read = |interval: &str| {
+    fn an_interval_that_no_sender_keeps_is_read_and_refused_where_runs_begin() {
+        let begin = |interval: &str| {
             let typed = ScheduleArgs { interval: Some(interval.into()), ..ScheduleArgs::default() };
-            schedule(&typed, &Environment::default())
+            let schedule = schedule(&typed, &Environment::default()).expect(interval);
+            let runs = [Schedule::Closed, schedule].map(|schedule| RunSpec::local(PingSpec::on(schedule)));
+            expect_feasible_intervals(&runs)
         };
-        assert_eq!(read("1us"), Ok(Schedule::Periodic { interval_ns: defaults::INTERVAL_MIN }));
+        assert_eq!(begin("1us"), Ok(()));
         for typed in ["10ns", "999ns"] {
-            let error = read(typed).expect_err(typed);
+            let error = begin(typed).expect_err(typed);
             assert!(error.to_string().contains(&format!("`{typed}`")), "{error}");
         }
     }
