@@ -27,7 +27,7 @@ use crate::units::human::{grouped, shell_word};
 /// Lists what `spec` asks for, or removes it; a missing store is listed as empty.
 pub(super) fn run(spec: &ListSpec, console: &Console) -> Result<Outcome, Failure> {
     let mut found = StoreContents::read(spec)?;
-    let unmatched = found.unmatched.take();
+    let unmatched = found.unmatched.clone();
     let (mut removed, mut failure) = (None, None);
     if spec.pruning != Pruning::Off {
         expect_outside_experiment(&spec.store)?;
@@ -208,6 +208,7 @@ impl StoreContents {
             removed,
             with_sizes: removed.is_some() || spec.sort == SortKey::Size,
             by_time: spec.sort == SortKey::Time,
+            is_unmatched: self.unmatched.is_some(),
         }
     }
 }

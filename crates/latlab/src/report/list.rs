@@ -89,6 +89,9 @@ pub struct StoreView {
     /// Whether the newest is first: the text then shows the runs of an experiment below it.
     #[serde(skip)]
     pub by_time: bool,
+    /// Whether the filters pass nothing of a store that is not empty.
+    #[serde(skip)]
+    pub is_unmatched: bool,
 }
 
 #[derive(Serialize)]
@@ -107,7 +110,11 @@ pub fn render_json(contents: &StoreView) -> String {
 pub fn render_text(contents: &StoreView, style: Style) -> String {
     let rows = rows(contents);
     if rows.is_empty() {
-        let what = if contents.removed.is_some() { "nothing to remove" } else { "no recordings" };
+        let what = match contents.removed {
+            Some(_) => "nothing to remove",
+            None if contents.is_unmatched => "nothing matches",
+            None => "no recordings",
+        };
         return format!("{what} in {}\n", contents.store);
     }
     let title = title(contents, style.width);
@@ -353,6 +360,8 @@ mod tests {
         assert_eq!(lines(&with_experiments(), 80), expected);
         assert_eq!(lines(&with_experiments(), 140).len(), 7, "each has one line");
         assert_eq!(render_text(&contents(Vec::new()), Style::PLAIN), "no recordings in runs\n");
+        let unmatched = StoreView { is_unmatched: true, ..contents(Vec::new()) };
+        assert_eq!(render_text(&unmatched, Style::PLAIN), "nothing matches in runs\n");
     }
 
     #[test]

@@ -222,6 +222,7 @@ fn filters_and_orders_apply_to_recordings_and_experiments() {
         assert_eq!(names(home.path(), options), expected, "{options}");
         let ran = Latlab::at(home.path()).line("list").line(options).success();
         assert_eq!(ran.stderr.contains("note: nothing matches: the store has "), expected.is_empty(), "{}", ran.stderr);
+        assert_eq!(ran.stdout.starts_with("nothing matches in "), expected.is_empty(), "{}", ran.stdout);
     }
     let untagged =
         Latlab::at(home.path()).line("list --tag build=5000").stderr(contains(" and 1 experiment of 2026-11-2"));
