@@ -262,16 +262,21 @@ pub(super) fn find(paths: &[PathGroup], kind: Option<Kind>, console: &Console) -
     // A recording whose kind is not known is an error of its reader.
     let is_asked = |run: &FoundRun| kind.is_none_or(|kind| run.kind().is_none_or(|own| own == kind));
     let (mut groups, mut experiments, mut missing) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    let mut others: Vec<Kind> = Vec::new();
     for group in paths {
         let mut found = UnreadGroup { name: group.name.clone(), members: Vec::new() };
         for path in &group.members {
-            let FoundRuns { mut runs, damaged } = runs_in(path, console)?;
-            runs.retain(is_asked);
+            let FoundRuns { runs, damaged } = runs_in(path, console)?;
+            let (runs, left_out): (Vec<_>, Vec<_>) = runs.into_iter().partition(is_asked);
+            others.extend(left_out.iter().filter_map(FoundRun::kind));
             experiments.extend(experiments_of(path, &runs));
             found.members.extend(runs);
             missing.extend(damaged);
         }
         groups.push(found);
+    }
+    if let Some(kind) = kind.filter(|_| groups.iter().all(|group| group.members.is_empty()) && missing.is_empty()) {
+        expect_no_others(kind, &others)?;
     }
     once_each(&mut groups, console)?;
     experiments.iter().for_each(|directory| missing.extend(gone(directory)));
@@ -292,6 +297,20 @@ pub(super) fn find(paths: &[PathGroup], kind: Option<Kind>, console: &Console) -
         }
     }
     Ok(FoundRecordings { groups, experiments, conditions, missing })
+}
+
+/// Refuses a comparison of runs of `kind`, of which there is not one, if there are runs of the kinds of `others`.
+fn expect_no_others(kind: Kind, others: &[Kind]) -> Result<(), Failure> {
+    let count = |kind: Kind| others.iter().filter(|other| **other == kind).count();
+    let found: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| count(*kind) > 0).collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    let counts: Vec<String> = found.iter().map(|kind| format!("{} of {}", count(*kind), kind.word())).collect();
+    let options: Vec<String> = found.iter().map(|kind| format!("`--kind {}`", kind.word())).collect();
+    Err(Failure::request(format!("cannot compare runs of `{}`", kind.word()))
+        .because(format!("no run of `{}`: {}", kind.word(), counts.join(", ")))
+        .hint(options.join(" or ")))
 }
 
 /// The conditions of the experiment in `directory`; `None` if its file or journal cannot be read.

@@ -249,7 +249,8 @@ fn different_kinds_of_measurement_are_not_compared() {
             "both",
             "`latlab compare both --kind ping --by tag:build` or `latlab compare both --kind wakeup --by tag:build`",
         ),
-        ("--by tag:build pings --kind wakeup", "no run was found"),
+        ("--by tag:build pings --kind wakeup", "cause: no run of `wakeup`: 2 of ping\n"),
+        ("both --kind stream", "hint: `--kind ping` or `--kind wakeup`\n"),
         ("pings", "group the runs by what varies: `--by tag:build`\n"),
     ] {
         Latlab::at(&home)
