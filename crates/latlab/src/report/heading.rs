@@ -90,9 +90,12 @@ pub(super) fn heading(runs: &[Headline]) -> String {
         [_] => run.length(run.measured),
         _ => run.length(None).map(|length| if is_partial { format!("{length} planned") } else { length }),
     };
+    let have_one_target = runs.windows(2).all(|pair| pair[0].condition.target == pair[1].condition.target);
+    // Runs of one kind with several targets have the word of the kind in common.
+    let what = |run: &Headline| if have_one_target { run.target() } else { run.kind.word().to_owned() };
     let parts = |run: &Headline| {
         let factors = run.condition.heading(run.family);
-        std::iter::once(Some(run.target())).chain(factors).chain([length(run)]).collect::<Vec<_>>()
+        std::iter::once(Some(what(run))).chain(factors).chain([length(run)]).collect::<Vec<_>>()
     };
     let of_each: Vec<_> = runs.iter().map(parts).collect();
     let Some((first, others)) = of_each.split_first() else { return String::new() };
@@ -194,6 +197,18 @@ mod tests {
         let early = Summary { ending: RunEnding::Interrupted, ..one.clone() };
         assert_eq!(end(std::slice::from_ref(&early)), "1 of 1,000 probes in 2.5 s of 60 s");
         assert_eq!(end(&[one, early]), "1,000 probes or 60 s planned");
+    }
+
+    #[test]
+    fn the_heading_of_runs_with_several_targets_begins_with_their_kind() {
+        let mut runs = [run("7f3a", "none", false), run("81aa", "none", false)];
+        let begin = |runs: &[Summary]| {
+            let heading = heading(&runs.iter().map(Headline::of).collect::<Vec<_>>());
+            heading.split(" · ").next().map(str::to_owned).expect("a part")
+        };
+        assert_eq!(begin(&runs), "ping local");
+        runs[1].condition.target = "10.0.0.7:9862".into();
+        assert_eq!(begin(&runs), "ping");
     }
 
     #[test]

@@ -153,14 +153,17 @@ mod tests {
         let source = InMemory::of(EVERY_MS, vec![scheduled(0, 0, 1, 50)]);
         let on_schedule = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
         let wakeup = Summary { kind: Kind::Wakeup, ..run(64, &[]) };
-        let view = report_view(&[wakeup, run(64, &[]), on_schedule], Showing::default());
+        let mut elsewhere = run(64, &[]);
+        elsewhere.condition.target = "10.0.0.7:9862".into();
+        let view = report_view(&[wakeup, elsewhere, on_schedule], Showing::default());
         let begins = view.tables.iter().map(|table| table.title.split(' ').next().unwrap_or_default());
         assert_eq!((view.heading.as_str(), begins.collect::<Vec<_>>()), ("", vec!["ping", "", "", "wakeup"]));
         let labels = |table: usize| {
             let rows = view.tables[table].rows.iter().filter(|row| !row.quiet);
             rows.map(|row| row.label.as_str()).collect::<Vec<_>>()
         };
-        assert_eq!((labels(1), labels(2)), (vec!["closed loop", "every 1 ms"], vec!["every 1 ms"]));
+        let names = vec!["10.0.0.7:9862 · closed loop", "local · every 1 ms"];
+        assert_eq!((labels(1), labels(2)), (names.clone(), names[1..].to_vec()));
         let mut cells = view.tables.iter().flat_map(|table| &table.groups).flat_map(|group| &group.columns);
         assert!(cells.all(|column| column.cells.iter().all(|cell| cell != ABSENT)), "{view:#?}");
     }
