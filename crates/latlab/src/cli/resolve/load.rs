@@ -29,19 +29,24 @@ pub(super) fn loads(typed: &LoadArgs, target: &Target) -> Result<Vec<LoadSpec>, 
 
 fn read(typed: &str, target: &Target) -> Result<LoadSpec, RequestError> {
     let parts = Parts::of(typed)?;
-    let kind = match parts.kind {
-        "cpu" => cpu(&parts)?,
-        "heaters" => heaters(&parts)?,
-        "mem" => memory(&parts)?,
-        "net" => net(&parts)?,
-        "none" => return Err(parts.refuse("`none` takes no value", "`--load none`")),
-        unknown => {
-            return Err(parts.refuse(format!("`{unknown}` is not a kind of load"), meant(unknown, &LOAD_KINDS, FORMS)));
-        }
-    };
-    Ok(LoadSpec { kind, at: at(parts.place, target)? })
+    Ok(LoadSpec { kind: kind(&parts)?, at: at(parts.place, target)? })
 }
 
+fn kind(parts: &Parts<'_>) -> Result<LoadKind, RequestError> {
+    match parts.kind {
+        "cpu" => cpu(parts),
+        "heaters" => heaters(parts),
+        "mem" => memory(parts),
+        "net" => net(parts),
+        "none" => Err(parts.refuse("`none` takes no value", "`--load none`")),
+        unknown => Err(parts.refuse(format!("`{unknown}` is not a kind of load"), meant(unknown, &LOAD_KINDS, FORMS))),
+    }
+}
+
+/// What ends the kind of a load that was typed without `=`.
+const SEPARATORS: [char; 3] = ['@', ':', ' '];
+/// A load of each kind, for hints.
+const USUAL: [&str; 4] = ["cpu=80%", "heaters=30", "mem=2GB/s", "net=100Mbit/s"];
 const FORMS: &str = "loads are `cpu=80%`, `heaters=30`, `mem=2GB/s`, `net=100Mbit/s` and `none`";
 
 /// Maps every place to the local side if both ends are one host; refuses a remote place without an agent.
@@ -118,16 +123,19 @@ pub(super) struct Parts<'a> {
 impl<'a> Parts<'a> {
     fn of(typed: &'a str) -> Result<Parts<'a>, RequestError> {
         let refuse = |cause: String, hint: String| value::unusable(OPTION, typed, cause, hint);
-        let (kind, rest) = typed.split_once('=').ok_or_else(|| {
-            let (word, value) = typed.split_once(['@', ':', ' ']).unwrap_or((typed, ""));
-            let hint = match LOAD_KINDS.contains(&word) {
-                true if word != "none" && value.starts_with(|char: char| char.is_ascii_digit()) => {
-                    format!("did you mean `{word}={value}`? {FORMS}")
-                }
-                true => FORMS.into(),
-                false => meant(word, &LOAD_KINDS, FORMS),
+        let split = typed.split_once('=').filter(|(kind, _)| !kind.contains(SEPARATORS));
+        let (kind, rest) = split.ok_or_else(|| {
+            let word = typed.split(SEPARATORS).next().unwrap_or(typed);
+            let cause = match typed.contains('=') {
+                true => format!("it has no `=` behind `{word}`"),
+                false => "it has no `=`".into(),
             };
-            refuse("it has no `=`".into(), hint)
+            let hint = match corrected(typed, word) {
+                Some(load) => format!("did you mean `{load}`? {FORMS}"),
+                None if LOAD_KINDS.contains(&word) => FORMS.into(),
+                None => meant(word, &LOAD_KINDS, FORMS),
+            };
+            refuse(cause, hint)
         })?;
         let (head, extras) = rest.split_once(':').map_or((rest, None), |(head, extras)| (head, Some(extras)));
         let (value, place) = head.split_once('@').map_or((head, None), |(value, place)| (value, Some(place)));
@@ -210,6 +218,17 @@ impl<'a> Parts<'a> {
         }
         Ok(bytes)
     }
+}
+
+/// The load that `typed` without `=` behind its kind `word` probably means: a value behind another sign, a part that follows
+/// a value, or a list of CPUs. `None` if no such load can be resolved.
+fn corrected(typed: &str, word: &str) -> Option<String> {
+    let usual = USUAL.into_iter().find(|usual| usual.split('=').next() == Some(word))?;
+    let rest = &typed[word.len()..];
+    let value = rest.strip_prefix(SEPARATORS)?;
+    let with_value = [format!("{word}={value}"), format!("{word}={value}%"), format!("{usual}{rest}")];
+    let with_cpus = value.contains(['-', ',']).then(|| format!("{usual}:cpus={value}"));
+    with_value.into_iter().chain(with_cpus).find(|load| Parts::of(load).and_then(|parts| kind(&parts)).is_ok())
 }
 
 /// Splits `key=value` parts. A part without `=` continues the previous value, since CPU lists contain commas.
@@ -391,6 +410,13 @@ mod tests {
         for (typed, cause, hint) in [
             ("cpu", "no `=`", "loads are"),
             ("cpu:75%", "no `=`", "did you mean `cpu=75%`? loads are"),
+            ("cpu:0-1", "no `=`", "did you mean `cpu=80%:cpus=0-1`? loads are"),
+            ("cpu:75", "no `=`", "did you mean `cpu=75%`? loads are"),
+            ("cpu@peer", "no `=`", "did you mean `cpu=80%@peer`? loads are"),
+            ("cpu:cpus=0-1", "no `=` behind `cpu`", "did you mean `cpu=80%:cpus=0-1`? loads are"),
+            ("heaters:2:cpus=0", "no `=` behind `heaters`", "did you mean `heaters=2:cpus=0`? loads are"),
+            ("heaters 4", "no `=`", "did you mean `heaters=4`? loads are"),
+            ("net:90%@both", "no `=`", "did you mean `net=90%@both`? loads are"),
             ("none=3", "takes no value", "`--load none`"),
             ("", "no `=`", "loads are"),
             ("cup=80%", "`cup` is not a kind of load", "did you mean `cpu`"),
@@ -439,6 +465,10 @@ mod tests {
             assert!(error.explain().cause.is_some_and(|text| text.contains(cause)), "{typed}: {error:?}");
             assert!(error.explain().hint.is_some_and(|text| text.contains(hint)), "{typed}: {error:?}");
             assert_eq!(error.explain().exit_code, 2);
+        }
+        for typed in ["cpu:800", "net:0-1", "mem:2", "none:1", "cpu:", "cpu", "net:cpus=0"] {
+            let hint = resolve(&[typed], &Target::Local).expect_err(typed).explain().hint;
+            assert_eq!(hint.as_deref(), Some(FORMS), "{typed}");
         }
         let error = resolve(&["none", "cpu=80%"], &Target::Local).expect_err("a contradiction");
         assert!(error.to_string().contains("`none`"), "{error}");
