@@ -258,7 +258,8 @@ pub(in crate::analysis) fn of_one_run(kind: Kind, described: Option<&Description
     // Slow changes look like bursts, and have the same remedy.
     let bursts = || rare_bursts(kind, described.filter(|_| slow.is_none())?);
     let bursts = lost.and_then(bursts_of_losses).or_else(bursts);
-    let wide = described.and_then(|described| wide_mean(kind, described));
+    // More values, the remedy of a wide interval, do not end slow changes.
+    let wide = described.filter(|_| slow.is_none()).and_then(|described| wide_mean(kind, described));
     slow.into_iter().chain(bursts).chain(wide).collect()
 }
 
@@ -369,6 +370,12 @@ mod tests {
         let found = of(Kind::Ping, few()).expect("28 ± 50");
         assert!(found.message.starts_with("the 95 % interval of the mean round trip delay begins below"), "{found:?}");
         assert_eq!((of(Kind::Stream, few()), of(Kind::Ping, (0..1_000).map(noise).collect())), (None, None));
+        let changing = Description {
+            slow_changes: Some((DescribedFigure::Mean, 3.0)),
+            ..describe(&Sample::new(Metric::RoundTripDelay, few()), &options)
+        };
+        let codes = of_one_run(Kind::Ping, Some(&changing), None).into_iter().map(|caveat| caveat.code);
+        assert_eq!(codes.collect::<Vec<_>>(), ["slow-changes"]);
     }
 
     fn noise(place: i64) -> i64 {
