@@ -329,7 +329,7 @@ fn warn(summaries: &[Summary], console: &Console) {
         if console.verbosity() == Verbosity::Verbose { warnings.len() } else { text::CAVEATS.min(warnings.len()) };
     warnings[..most].iter().for_each(|caveat| console.caveat(caveat));
     if let Some(others) = text::counted(warnings[most..].iter().map(|caveat| caveat.severity)) {
-        console.warning(&format!("{others} more in the document (`-v`)"), None);
+        console.warning(&format!("{} in the document (`-v`)", others.replacen(' ', " more ", 1)), None);
     }
 }
 

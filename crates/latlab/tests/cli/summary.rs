@@ -268,7 +268,7 @@ fn fatal_caveats_of_a_json_document_are_repeated_on_stderr() {
             assert_eq!(is_said, place < most, "{caveat}: {stderr}");
         }
     }
-    assert!(serious.len() > 3 && ran.stderr.contains(" warning more in the document (`-v`)"), "{}", ran.stderr);
+    assert!(serious.len() > 3 && ran.stderr.contains(" more warning in the document (`-v`)"), "{}", ran.stderr);
     lab().arg("-q").stderr(contains("error: ")).stderr(lacks("note: ")).failure(4);
 }
 
