@@ -12,7 +12,6 @@ use latlab::recording::{Recording, WakeupBatch};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::fake_host::FakeHost;
 use crate::harness::{BINARY, Latlab, check_schema, contains, empty, wait_until};
 use crate::scheduling::precedence;
 use crate::skip::skip;
