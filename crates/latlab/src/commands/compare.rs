@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::Outcome;
-use super::observation_groups::{self, PathGroup};
-use super::run::settle_directory;
+use super::observation_groups::{self, PathGroup, settle_directory};
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, Look, NumberFiles, QuestionScope, RunFigure, compare,
     default_estimands, independence_caveat, missing_runs, parse_estimand,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use super::Outcome;
-use super::run::settle_directory;
+use super::observation_groups::settle_directory;
 use crate::cli::args::SortKey;
 use crate::cli::resolve::{ListFilter, ListSpec, Pruning};
 use crate::console::Console;

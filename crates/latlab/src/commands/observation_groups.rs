@@ -8,17 +8,16 @@ use std::path::{Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
 
-use super::run::settle_directory;
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{GroupingError, NumberFiles, ObservedRun, RunGroups, RunsOfKind, expect_one_kind};
 use crate::analysis::experiment::compared_conditions;
 use crate::cli::args::StoreArgs;
-use crate::cli::resolve::{self, Environment, Grouping, NamedGlob, Sources};
+use crate::cli::resolve::{self, ConditionSelection, Environment, ExperimentJob, Grouping, NamedGlob, Sources};
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure, in_words};
 use crate::experiment::{
-    ExperimentState, can_be_of, gone_runs, in_store, is_edited, is_experiment, observe, read_state, runs_directory,
-    runs_of,
+    ExperimentState, can_be_of, file_path, file_text, gone_runs, in_store, is_edited, is_experiment, observe,
+    read_state, runs_directory, runs_of,
 };
 use crate::facts::ExcludedCondition;
 use crate::formats::numbers::{self, NumbersError, TextColumn};
@@ -69,18 +68,26 @@ pub(super) fn path_groups(sources: &Sources) -> Result<Vec<PathGroup>, Failure> 
     }
 }
 
-/// The path that `typed` means: itself, or else the recording or experiment of this name in the store, as `latlab list`
+/// What `typed` means in the usual store, as [`located_in`].
+pub(super) fn located(typed: &Path) -> Result<PathBuf, Failure> {
+    match is_there(typed) {
+        true => Ok(typed.to_owned()),
+        false => located_in(typed, &resolve::store(&StoreArgs::default(), &Environment::of_this_process()?)),
+    }
+}
+
+/// The path that `typed` means: itself, or else the recording or experiment of this name in `store`, as `latlab list`
 /// shows it, or with this short id, the end of its name after a hyphen.
 ///
 /// # Errors
 /// If several have this name, or this short id.
-pub(super) fn located(typed: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn located_in(typed: &Path, store: &Path) -> Result<PathBuf, Failure> {
     if is_there(typed) || typed.components().count() != 1 {
         return Ok(typed.to_owned());
     }
-    let store = resolve::store(&StoreArgs::default(), &Environment::of_this_process()?);
-    let experiments = in_store(&store);
-    let stores: Vec<PathBuf> = experiments.iter().map(|experiment| runs_directory(experiment)).chain([store]).collect();
+    let experiments = in_store(store);
+    let own = experiments.iter().map(|experiment| runs_directory(experiment));
+    let stores: Vec<PathBuf> = own.chain([store.to_owned()]).collect();
     let mut found: Vec<PathBuf> = stores.iter().map(|store| store.join(typed)).filter(|path| path.is_dir()).collect();
     if found.is_empty() {
         let end = format!("-{}", typed.display());
@@ -311,6 +318,13 @@ fn expect_no_others(kind: Kind, others: &[Kind]) -> Result<(), Failure> {
     Err(Failure::request(format!("cannot compare runs of `{}`", kind.word()))
         .because(format!("no run of `{}`: {}", kind.word(), counts.join(", ")))
         .hint(options.join(" or ")))
+}
+
+/// The experiment in `directory`, settled as far as that is possible on this host.
+pub(super) fn settle_directory(directory: &Path) -> Result<ExperimentJob, Failure> {
+    let (file, text) = (file_path(directory), file_text(directory)?);
+    let environment = Environment::of_this_process()?;
+    Ok(resolve::experiment(&file.display().to_string(), &text, ConditionSelection::Possible, &environment)?)
 }
 
 /// The conditions of the experiment in `directory`; `None` if its file or journal cannot be read.

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::experiment_executor::ExperimentExecutor;
+use super::observation_groups::located_in;
 use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE};
 use crate::analysis::{ExperimentGateResult, ValueGates, with_gates};
@@ -134,8 +135,7 @@ impl SettledExperiment {
 fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
     let source = match &job.source {
         RunSource::Recipe(asked) => recipe_source(asked, job)?,
-        RunSource::Path(path) if path.is_dir() => directory_source(path, job)?,
-        RunSource::Path(path) => file_source(path, job)?,
+        RunSource::Path(typed) => path_source(&located_in(typed, &job.store)?, job)?,
     };
     source.directory.as_deref().map(experiment::expect_own).transpose()?;
     let state = source.directory.as_deref().map(experiment::read_state).transpose()?;
@@ -247,6 +247,10 @@ fn recipe_source(asked: &AskedRecipe, job: &RunJob) -> Result<ExperimentSource, 
     };
     let origin = Some(ExperimentOrigin { source, recipe: Some(facts) });
     Ok(ExperimentSource { file: recipe.name.into(), text, origin, directory, distrust: None })
+}
+
+fn path_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
+    if path.is_dir() { directory_source(path, job) } else { file_source(path, job) }
 }
 
 fn directory_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
@@ -482,13 +486,6 @@ impl Reporter<'_> {
         }
         Ok(())
     }
-}
-
-/// The experiment in `directory`, settled as far as that is possible on this host.
-pub(super) fn settle_directory(directory: &Path) -> Result<ExperimentJob, Failure> {
-    let (file, text) = (experiment::file_path(directory), experiment::file_text(directory)?);
-    let environment = Environment::of_this_process()?;
-    Ok(resolve::experiment(&file.display().to_string(), &text, ConditionSelection::Possible, &environment)?)
 }
 
 /// Shows one recipe, or lists all.

@@ -228,6 +228,10 @@ fn a_directory_cannot_begin_again_and_a_store_must_be_writable() {
     Latlab::at(directory.path()).line("run x.toml -q").success();
     let shown = only(directory.path()).display().to_string();
     Latlab::at(directory.path()).args(["run", &shown, "--new"]).stderr(contains("cannot be started again")).failure(2);
+    let short_id = shown.rsplit('-').next().expect("an id");
+    let by_id = |store: &str| Latlab::at(directory.path()).args(["run", short_id, "--store", store]);
+    by_id("latlab-runs").stderr(contains("is finished")).measured();
+    by_id("elsewhere").stderr(contains("there is no file, recipe or experiment")).failure(2);
     let printed = Latlab::at(directory.path()).line("run x.toml --store /proc/x").failure(3).stderr;
     assert!(printed.contains("cannot make the store `/proc/x`") && printed.contains("writable place"), "{printed}");
     Latlab::at(directory.path()).line("run x.toml --store /proc/x").stderr(lacks("--no-record")).failure(3);

@@ -13,7 +13,7 @@ pub struct RunArgs {
     ///
     /// FILE: goes on with the newest unfinished experiment of that file, else begins one.
     /// RECIPE: one of `latlab recipes`, the same way.
-    /// DIR: goes on with that one; one that is finished is only reported.
+    /// DIR: goes on with that one; one that is finished is only reported. Its name in the store, or its short id, will do.
     #[arg(value_name = "FILE|RECIPE|DIR", verbatim_doc_comment)]
     pub what: PathBuf,
     /// Of a recipe: measure against TARGET, as `latlab ping` does [default: local; of udp-loopback-matrix: lab]
