@@ -79,8 +79,7 @@ impl<'a> ExperimentExecutor<'a> {
 
     /// Warns of a run with `text`, unless another run was warned of for the same `reason`.
     fn warn_once(&mut self, reason: &str, text: &str, hint: &str) {
-        // Reasons differ in counts and times.
-        match self.shown.insert(reason.replace(|char: char| char.is_ascii_digit(), "#")) {
+        match self.shown.insert(without_numbers(reason)) {
             true => self.console.warning(text, Some(hint)),
             false => self.console.detail(text),
         }
@@ -154,6 +153,15 @@ impl RunExecutor for ExperimentExecutor<'_> {
     }
 }
 
+/// `reason` with a mark for each number: counts and times of one reason differ, also in their digits and separators.
+fn without_numbers(reason: &str) -> String {
+    let mut masked = reason.replace(|char: char| char.is_ascii_digit(), "#");
+    while let Some(longer) = ["##", "#.#", "#,#"].into_iter().find(|longer| masked.contains(*longer)) {
+        masked = masked.replace(longer, "#");
+    }
+    masked
+}
+
 /// The interval at which a wait looks for signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 /// Longer waits have a progress line.
@@ -173,4 +181,20 @@ pub(super) fn wait(span: Nanos, title: &str, signals: &SignalWatch, console: &Co
         thread::sleep(SIGNAL_INTERVAL.min(rest));
     }
     signals.outcome().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_that_differ_in_numbers_are_the_same() {
+        let reason =
+            |count: &str, span: &str| without_numbers(&format!("{count} probes were sent in {span}, no answer came"));
+        for (count, span) in [("7", "40.1 ms"), ("12", "9 ms"), ("1,000", "1,000 ms"), ("12,345,678", "0.25 ms")] {
+            assert_eq!(reason(count, span), reason("20", "40 ms"), "{count} {span}");
+        }
+        assert_ne!(reason("20", "40 ms"), reason("20", "40 s"));
+        assert_eq!(without_numbers("it ended after 3, 2 were sent."), "it ended after #, # were sent.");
+    }
 }
