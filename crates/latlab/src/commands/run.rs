@@ -427,6 +427,14 @@ impl Reporter<'_> {
                 let _ = show_document();
                 Err(failure)
             }
+            RunnerOutcome::Silent { runs, failure } => {
+                self.console.note(&format!(
+                    "stopped: none of the first {runs} runs has an answer; they count as lost. `latlab run {shown}` continues, \
+                     with `--keep-going` whether or not anything answers; `--new` begins afresh"
+                ));
+                let _ = show_document();
+                Err(failure)
+            }
         }
     }
 

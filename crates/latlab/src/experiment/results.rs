@@ -69,7 +69,7 @@ pub(crate) fn result_of(measured: PlanOutcome, interrupted: bool) -> RunResult {
     let mut recordings = measured.recordings.into_iter();
     let Some(finished) = recordings.next() else { return RunResult::unrecorded(RunOutcome::Refused, None) };
     let recording = finished.path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let result = |outcome, failure| RunResult { outcome, recording, failure };
+    let result = |outcome, failure| RunResult { recording, ..RunResult::unrecorded(outcome, failure) };
     let opened = finished.open();
     let broken = measured.failure.map(Failure::from).or(finished.failure.map(Failure::from));
     if interrupted && finished.manifest.ending == RunEnding::Interrupted {
@@ -82,9 +82,20 @@ pub(crate) fn result_of(measured: PlanOutcome, interrupted: bool) -> RunResult {
         return result(outcome, broken.or_else(|| Some(Failure::world(reason))));
     }
     let summary = opened.map_err(Failure::from).and_then(|recording| Ok(summary_without_intervals(&recording)?));
-    let (outcome, failure) =
-        summary.map_or_else(|failure| (RunOutcome::Failed, Some(failure)), |summary| judged(&summary));
-    result(outcome, failure)
+    match summary {
+        Ok(summary) => {
+            let (outcome, failure) = judged(&summary);
+            let is_unanswered = has_lost_all(&summary, failure.as_ref());
+            RunResult { is_unanswered, ..result(outcome, failure) }
+        }
+        Err(failure) => result(RunOutcome::Failed, Some(failure)),
+    }
+}
+
+/// Whether a run that ended with `failure` lost all that it sent: into silence, or since a port is closed or the network
+/// refused it.
+fn has_lost_all(summary: &Summary, failure: Option<&Failure>) -> bool {
+    failure.is_some_and(|failure| failure.is_silence || summary.counts.sent > 0)
 }
 
 /// Reads the figures `estimands` of each of `recordings`, several at a time; `note` receives what opening them changed.

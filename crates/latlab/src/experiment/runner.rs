@@ -1,6 +1,8 @@
 //! Runs what is due until nothing is left or the experiment is stopped. The journal holds every step before it begins,
 //! and again after it ended.
 
+use std::collections::BTreeSet;
+
 use super::error::ExperimentError;
 use super::journal::JournalEntry;
 use super::scheduler::{DueRun, NextStep, RunScheduler};
@@ -8,7 +10,7 @@ use super::state::ExperimentState;
 use crate::analysis::experiment::PrecisionResult;
 use crate::diagnostics::Failure;
 use crate::facts::{ExcludedCondition, ExperimentFacts, RunOutcome};
-use crate::plan::{Experiment, Factors, defaults};
+use crate::plan::{Experiment, ExperimentCondition, Factors, defaults};
 use crate::units::Nanos;
 
 /// The result of a run.
@@ -19,12 +21,14 @@ pub(crate) struct RunResult {
     pub(crate) recording: Option<String>,
     /// Why it failed, could not begin, or was interrupted if not by a signal.
     pub(crate) failure: Option<Failure>,
+    /// Whether it was measured to its end and lost all that it sent: it is judged, although it failed.
+    pub(crate) is_unanswered: bool,
 }
 
 impl RunResult {
     /// The result of a run that left no recording.
     pub(crate) const fn unrecorded(outcome: RunOutcome, failure: Option<Failure>) -> RunResult {
-        RunResult { outcome, recording: None, failure }
+        RunResult { outcome, recording: None, failure, is_unanswered: false }
     }
 }
 
@@ -112,6 +116,12 @@ pub(crate) enum RunnerOutcome {
     },
     Interrupted,
     Failed(Failure),
+    /// So many runs from the start have no answer, and none has one: the target is probably down. The failure is that of the
+    /// last.
+    Silent {
+        runs: usize,
+        failure: Failure,
+    },
 }
 
 /// Runs an experiment from the state that its journal is in.
@@ -196,11 +206,11 @@ impl ExperimentRunner<'_> {
         self.journal.note(JournalEntry::RunBegan { key: due.key.clone(), position: due.position })?;
         let state = self.journal.state();
         let facts = due.key.facts(due.position, &state.id, self.policy.boot_id.clone());
-        let RunResult { outcome, recording, failure } = self.executor.measure(due, &facts, state.runs_done());
+        let RunResult { outcome, recording, failure, is_unanswered } =
+            self.executor.measure(due, &facts, state.runs_done());
         let factors = &due.key.factors;
         let is_refused = outcome == RunOutcome::Refused;
         let impossible = self.policy.drop_impossible && is_refused && !self.journal.state().has_measured(factors);
-        let is_silent = outcome == RunOutcome::Failed && failure.as_ref().is_some_and(|failure| failure.is_silence);
         // A run that is refused while the runner keeps going is over: it is not repeated.
         let is_over = is_refused && self.policy.keep_going && !impossible;
         let noted = if is_over { RunOutcome::Failed } else { outcome };
@@ -218,10 +228,15 @@ impl ExperimentRunner<'_> {
                 self.journal.note(JournalEntry::ConditionDropped { factors: factors.clone(), reason: why })?;
                 Ok(None)
             }
-            RunOutcome::Failed if is_silent && (self.policy.keep_going || !self.is_silent_from_the_start()) => {
-                self.executor.show(ExperimentEvent::RunUnanswered { factors, reason: &why });
-                Ok(None)
-            }
+            RunOutcome::Failed if is_unanswered => match (self.silent_from_the_start(), failure) {
+                (Some(runs), Some(failure)) if !self.policy.keep_going => {
+                    Ok(Some(RunnerOutcome::Silent { runs, failure }))
+                }
+                _ => {
+                    self.executor.show(ExperimentEvent::RunUnanswered { factors, reason: &why });
+                    Ok(None)
+                }
+            },
             RunOutcome::Failed | RunOutcome::Refused if self.policy.keep_going => {
                 self.executor.show(ExperimentEvent::RunFailed { factors, reason: &why });
                 Ok(None)
@@ -232,13 +247,20 @@ impl ExperimentRunner<'_> {
         }
     }
 
-    /// Whether so many runs failed, and none was answered, that the target is probably down.
-    fn is_silent_from_the_start(&self) -> bool {
+    /// The number of failed runs if it is so high, and none was answered, that the target is probably down. One condition of
+    /// several may lose everything, which is a result.
+    fn silent_from_the_start(&self) -> Option<usize> {
         let state = self.journal.state();
         let is_answered = |outcome| state.runs_that(outcome).next().is_some();
-        !is_answered(RunOutcome::Completed)
+        let silent: BTreeSet<&Factors> = state.runs_that(RunOutcome::Failed).map(|run| &run.key.factors).collect();
+        let is_open = |condition: &&ExperimentCondition| !state.is_dropped(&condition.factors);
+        let open = self.experiment.conditions.iter().filter(is_open).count();
+        let runs = state.runs_that(RunOutcome::Failed).count();
+        let is_silent = !is_answered(RunOutcome::Completed)
             && !is_answered(RunOutcome::Untrusted)
-            && state.runs_that(RunOutcome::Failed).count() >= defaults::SILENT_RUNS
+            && runs >= defaults::SILENT_RUNS
+            && silent.len() >= defaults::SILENT_CONDITIONS.min(open);
+        is_silent.then_some(runs)
     }
 }
 
@@ -251,7 +273,7 @@ pub(crate) fn in_one_line(failure: &Failure) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{BetweenBlocks, Design, ExperimentCondition, Kind, Plan, RunOrder, RunsRule};
+    use crate::plan::{BetweenBlocks, Design, Kind, Plan, RunOrder, RunsRule};
 
     /// Plays back outcomes and writes down what happens.
     #[derive(Default)]
@@ -271,7 +293,8 @@ mod tests {
             };
             assert_eq!((facts.position, facts.experiment.as_str()), (due.position.position, "id"));
             self.log.push(format!("run {} after {runs_done}", due.key.factors["load"]));
-            RunResult { outcome, recording: None, failure }
+            let is_unanswered = failure.as_ref().is_some_and(|failure| failure.is_silence);
+            RunResult { is_unanswered, ..RunResult::unrecorded(outcome, failure) }
         }
 
         fn wait(&mut self, span: Nanos) -> bool {
@@ -420,6 +443,34 @@ mod tests {
         assert_eq!(ended(&[true, false, false, false, false, false], false), (true, 6, 5));
         assert_eq!(ended(&[false; 6], false), (false, 3, 2), "the target is probably down");
         assert_eq!(ended(&[false; 6], true), (true, 6, 6));
+    }
+
+    #[test]
+    fn a_single_silent_condition_of_several_does_not_stop_the_runner() {
+        let mut experiment = experiment(1, BetweenBlocks::Nothing);
+        (experiment.design.runs, experiment.design.order) = (RunsRule::PerBlock(4), RunOrder::Randomized);
+        let begins_with = |seed: &u64| {
+            let order = Design { seed: *seed, ..experiment.design.clone() }.schedule(2, 1);
+            order.iter().take_while(|run| run.condition == order[0].condition).count()
+        };
+        experiment.design.seed = (1..1_000).find(|seed| begins_with(seed) == 3).expect("a seed");
+        let ended = |answered: &[bool]| {
+            let mut state = ExperimentState::new("id".into());
+            let mut executor = FakeExecutor { outcomes: answers(answered), ..FakeExecutor::default() };
+            (run(&experiment, RunPolicy::default(), &mut state, &mut executor), state.runs.len())
+        };
+        assert_eq!(ended(&[false, false, false, true]), (RunnerOutcome::Finished, 8));
+        let failure = Failure::world("no answer").of_silence(true);
+        assert_eq!(ended(&[false; 8]), (RunnerOutcome::Silent { runs: 4, failure }, 4));
+        // Only one condition is left.
+        let mut state = ExperimentState::new("id".into());
+        let absent = vec![ExcludedCondition {
+            factors: Factors::from([("load".to_owned(), "a".to_owned())]),
+            reason: "no governor".into(),
+        }];
+        let mut executor = FakeExecutor { outcomes: answers(&[false; 4]), ..FakeExecutor::default() };
+        let end = run(&experiment, RunPolicy { absent, ..RunPolicy::default() }, &mut state, &mut executor);
+        assert!(matches!(end, RunnerOutcome::Silent { runs: 3, .. }), "{end:?}");
     }
 
     #[test]

@@ -306,6 +306,9 @@ pub const EXPERIMENT_RUNS: u32 = 10;
 /// Runs without an answer after which an experiment ends, if no run was answered before: one may be a condition that loses
 /// everything, which is a result, but a target that is down would take 10 s for each of all runs.
 pub const SILENT_RUNS: usize = 3;
+/// Conditions that these runs are of at least, unless fewer are measured: in a random order an experiment may begin with
+/// several runs of the one that loses everything.
+pub const SILENT_CONDITIONS: usize = 2;
 /// The fewest runs of a condition whose interval is precise enough to decide on more runs.
 pub const UNTIL_RUNS_MIN: u32 = 10;
 /// The same of one block: a single run shows no variance within it.

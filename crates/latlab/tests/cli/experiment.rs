@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use crate::fake_host::FakeHost;
 use crate::harness::{Latlab, Running, check_schema, contains, lacks, wait_until};
 use crate::sealed::write_journal;
+use crate::serve::free_port;
 use crate::settings::with_governors;
 
 /// Twelve runs of 100 probes.
@@ -292,28 +293,34 @@ fn pings(targets: &str, runs: u32) -> String {
 fn a_run_without_an_answer_is_judged_and_the_experiment_continues() {
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let silent_port = silent.local_addr().expect("bound").port();
-    let directory = directory_with(&pings(&format!("\"127.0.0.1:{}\", \"127.0.0.1:{silent_port}\"", echo()), 2));
-    let printed = Latlab::at(directory.path()).line("run x.toml").failure(4).stderr;
-    for words in ["is judged with loss 1: no probe was answered", "2 runs without an answer"] {
-        assert!(printed.contains(words), "{words} is not in\n{printed}");
+    for (port, cause) in [(silent_port, "no valid answer came in time"), (free_port(), "the port is closed")] {
+        let directory = directory_with(&pings(&format!("\"127.0.0.1:{}\", \"127.0.0.1:{port}\"", echo()), 2));
+        let printed = Latlab::at(directory.path()).line("run x.toml").failure(4).stderr;
+        for words in ["is judged with loss 1: no probe was answered", cause, "2 runs without an answer"] {
+            assert!(printed.contains(words), "{words} is not in\n{printed}");
+        }
+        let experiment = only(directory.path());
+        check(&experiment, 4);
+        assert_eq!(outcomes(&experiment), ["completed", "failed", "completed", "failed"]);
     }
-    let experiment = only(directory.path());
-    check(&experiment, 4);
-    assert_eq!(outcomes(&experiment), ["completed", "failed", "completed", "failed"]);
 }
 
 #[test]
 fn an_experiment_without_any_answer_from_the_start_ends_after_three_runs() {
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let silent_port = silent.local_addr().expect("bound").port();
-    let directory = directory_with(&pings(&format!("\"127.0.0.1:{silent_port}\""), 6));
-    let printed = Latlab::at(directory.path()).line("run x.toml").failure(3).stderr;
-    assert!(printed.contains("no probe was answered") && printed.contains("`--keep-going`"), "{printed}");
-    let experiment = only(directory.path());
-    assert_eq!(outcomes(&experiment), ["failed"; 3]);
-    let printed = Latlab::at(directory.path()).line("run x.toml --keep-going").failure(3).stderr;
-    assert!(printed.contains("no run of the experiment was answered"), "{printed}");
-    check(&experiment, 6);
+    for port in [silent_port, free_port()] {
+        let directory = directory_with(&pings(&format!("\"127.0.0.1:{port}\""), 6));
+        let printed = Latlab::at(directory.path()).line("run x.toml").failure(3).stderr;
+        for words in ["no probe was answered", "none of the first 3 runs has an answer", "`--keep-going`", "`--new`"] {
+            assert!(printed.contains(words), "{words} is not in\n{printed}");
+        }
+        let experiment = only(directory.path());
+        assert_eq!(outcomes(&experiment), ["failed"; 3]);
+        let printed = Latlab::at(directory.path()).line("run x.toml --keep-going").failure(3).stderr;
+        assert!(printed.contains("no run of the experiment was answered"), "{printed}");
+        check(&experiment, 6);
+    }
 }
 
 #[test]
