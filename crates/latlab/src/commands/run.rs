@@ -1,6 +1,6 @@
 //! `latlab run`: starts or continues an experiment, and prints its report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use super::experiment_executor::ExperimentExecutor;
 use super::observation_groups::located_in;
 use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE};
+use crate::analysis::experiment::{comparisons_asked, lost_baselines};
 use crate::analysis::{ExperimentGateResult, ValueGates, with_gates};
 use crate::cli::args::ReportFormat;
 use crate::cli::resolve::{self, AskedRecipe, ConditionSelection, Environment, ExperimentJob, RunJob, RunSource};
@@ -21,7 +22,7 @@ use crate::facts::{ExcludedCondition, RecipeFacts};
 use crate::host::HostRoot;
 use crate::measure::absence_of;
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
-use crate::plan::{BetweenBlocks, Experiment, ExperimentCondition, RunSpec, Target};
+use crate::plan::{BetweenBlocks, Experiment, ExperimentCondition, RunSpec, Target, condition_words};
 use crate::platform::input_file;
 use crate::platform::ownership::{expect_own, quoted};
 use crate::recipe;
@@ -159,10 +160,14 @@ fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
     let absent = absent_conditions(&job.experiment);
     let has_begun = state.as_ref().is_some_and(|state| !state.runs.is_empty());
     let conditions = job.experiment.conditions.len();
-    match conditions == 0 || (conditions == absent.len() && !has_begun) {
-        true => Err(nothing_possible(&job, &absent, (!is_recipe).then_some(source.file.as_str()))),
-        false => Ok(SettledExperiment { source, job, absent, state, is_edited }),
+    if conditions == 0 || (conditions == absent.len() && !has_begun) {
+        return Err(nothing_possible(&job, &absent, (!is_recipe).then_some(source.file.as_str())));
     }
+    let settled = SettledExperiment { source, job, absent, state, is_edited };
+    if !is_recipe && !has_begun {
+        expect_comparison(&settled)?;
+    }
+    Ok(settled)
 }
 
 /// Refuses an `experiment` of `file` that would begin with intervals of probes that no host keeps.
@@ -196,9 +201,6 @@ fn absent_conditions(experiment: &Experiment) -> Vec<ExcludedCondition> {
 
 /// The failure of an experiment without a condition that this host can measure: that of a recipe, or of `file`.
 fn nothing_possible(job: &ExperimentJob, absent: &[ExcludedCondition], file: Option<&str>) -> Failure {
-    let mut reasons: Vec<&str> = job.impossible.iter().chain(absent).map(|row| row.reason.as_str()).collect();
-    reasons.sort_unstable();
-    reasons.dedup();
     let name = &job.experiment.name;
     let (message, hint) = match file {
         None => (
@@ -210,7 +212,29 @@ fn nothing_possible(job: &ExperimentJob, absent: &[ExcludedCondition], file: Opt
             format!("change `set` in `{file}`, or measure on a host that has this"),
         ),
     };
-    Failure::world(message).because(reasons.join("\n")).hint(hint)
+    Failure::world(message).because(reasons(job.impossible.iter().chain(absent))).hint(hint)
+}
+
+/// The reasons of `rows`, each once, one a line.
+fn reasons<'a>(rows: impl Iterator<Item = &'a ExcludedCondition>) -> String {
+    let reasons: BTreeSet<&str> = rows.map(|row| row.reason.as_str()).collect();
+    reasons.into_iter().collect::<Vec<_>>().join("\n")
+}
+
+/// Refuses an experiment whose file names baselines, if nothing is compared since this host lacks conditions.
+fn expect_comparison(settled: &SettledExperiment) -> Result<(), Failure> {
+    let not_measured = settled.not_measured(settled.state.as_ref());
+    let measured = settled.plan(settled.state.as_ref(), &not_measured, false).measured();
+    let lost = lost_baselines(&settled.job.experiment, &measured);
+    let Some(baseline) = lost.first().filter(|_| comparisons_asked(&measured) == 0) else { return Ok(()) };
+    let (words, file) = (condition_words(baseline.levels), &settled.source.file);
+    let (message, change) = match baseline.is_measured {
+        true => (format!("nothing can be compared with the baseline `{words}` on this host"), "change its factors"),
+        false => (format!("the baseline `{words}` cannot be measured on this host"), "name another `baseline`"),
+    };
+    Err(Failure::world(message)
+        .because(reasons(not_measured.iter().filter(|row| baseline.lacks(&row.factors))))
+        .hint(format!("{change} in `{file}`, or measure on a host that has this")))
 }
 
 /// Warns of judged runs of an experiment to continue that are gone: its gates are broken at the end, however long it takes.

@@ -343,6 +343,29 @@ fn conditions_that_this_host_cannot_measure_are_left_out_before_the_first_run() 
     let lines = journal(&only(directory.path()));
     let dropped: Vec<_> = events(&lines, "condition_dropped").map(|line| line["factors"]["set"].clone()).collect();
     assert_eq!((dropped, runs(&lines).len()), (vec!["governor=performance".into()], 4));
+    let compare = |levels: &str, baselines: &[&str]| {
+        let row =
+            |baseline: &&str| format!("[[compare]]\nstatistic = \"mean\"\nbaseline = {{ set = \"{baseline}\" }}\n");
+        directory_with(&(file(levels) + &baselines.iter().map(row).collect::<String>()))
+    };
+    let (performance, found) = ("governor=performance", "governor=as-found");
+    let three = "\"governor=performance\", \"governor=as-found\", \"timer-slack=1ns\"";
+    let two = "\"governor=performance\", \"governor=as-found\"";
+    for (levels, baseline, message) in [
+        (three, performance, "the baseline `set=governor=performance` cannot be measured on this host"),
+        (two, found, "nothing can be compared with the baseline `set=governor=as-found` on this host"),
+    ] {
+        let directory = compare(levels, &[baseline]);
+        for line in ["run x.toml --dry-run", "run x.toml"] {
+            let printed = Latlab::at(directory.path()).on(&host).line(line).failure(3).stderr;
+            assert!(printed.contains(message) && printed.contains("`policy0` offers"), "{printed}");
+        }
+        assert!(experiments(directory.path()).is_empty());
+    }
+    let some = compare(three, &[performance, found]);
+    let planned = Latlab::at(some.path()).on(&host).line("run x.toml --dry-run").success().stdout;
+    let planned = planned.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(planned.contains("nothing is compared with `set=governor=performance`, which is left out"), "{planned}");
     let nothing = directory_with(&file("\"governor=performance\""));
     for line in ["run x.toml --dry-run", "run x.toml"] {
         let printed = Latlab::at(nothing.path()).on(&host).line(line).failure(3).stderr;

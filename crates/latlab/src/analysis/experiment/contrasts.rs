@@ -1,6 +1,8 @@
 //! The contrasts of an experiment: which of its conditions are compared, and whether the intervals of their differences
 //! are narrow enough to stop (decision 0012).
 
+use std::collections::BTreeSet;
+
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, EstimandError, GroupingError, Look, ObservedRun, RunFigure,
@@ -225,6 +227,44 @@ fn pairs(conditions: &[&Factors], baseline: Option<&Factors>) -> Vec<Pair> {
     named.filter(|pairs| !pairs.is_empty()).unwrap_or_else(with_first)
 }
 
+fn factors_of(experiment: &Experiment) -> Vec<&Factors> {
+    experiment.conditions.iter().map(|condition| &condition.factors).collect()
+}
+
+/// The number of comparisons of conditions that the report of `experiment` has if each of its conditions is measured.
+pub fn comparisons_asked(experiment: &Experiment) -> usize {
+    let conditions = factors_of(experiment);
+    let answerable = experiment.contrasts.iter().filter(|contrast| has_pair(&contrast.baseline, &[], &conditions));
+    answerable.map(|contrast| pairs(&conditions, Some(&contrast.baseline)).len()).sum()
+}
+
+/// A named baseline with which nothing is compared, since conditions are not measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostBaseline<'a> {
+    /// Its levels.
+    pub levels: &'a Factors,
+    /// Whether it is measured, and the conditions that differ from it are not.
+    pub is_measured: bool,
+}
+
+impl LostBaseline<'_> {
+    /// Whether the comparisons lack the condition `factors`.
+    pub fn lacks(&self, factors: &Factors) -> bool {
+        has_levels(factors, self.levels) != self.is_measured
+    }
+}
+
+/// The baselines that contrasts of `experiment` name, each once, with which nothing is compared if only the conditions of
+/// `measured` are.
+pub fn lost_baselines<'a>(experiment: &'a Experiment, measured: &Experiment) -> Vec<LostBaseline<'a>> {
+    let (all, left) = (factors_of(experiment), factors_of(measured));
+    let is_lost = |levels: &&Factors| has_pair(levels, &[], &all) && !has_pair(levels, &[], &left);
+    let named = experiment.contrasts.iter().map(|contrast| &contrast.baseline);
+    let lost: BTreeSet<&'a Factors> = named.filter(is_lost).collect();
+    let is_measured = |levels: &Factors| left.iter().any(|factors| has_levels(factors, levels));
+    lost.into_iter().map(|levels| LostBaseline { levels, is_measured: is_measured(levels) }).collect()
+}
+
 /// A design whose runs cannot decide any of its comparisons, whatever they show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rehearsal {
@@ -243,9 +283,7 @@ const RUNS_MAX: u32 = 1_000;
 /// runs depends on precision.
 pub fn rehearsal(experiment: &Experiment) -> Option<Rehearsal> {
     let RunsRule::PerBlock(runs) = experiment.design.runs else { return None };
-    let conditions: Vec<&Factors> = experiment.conditions.iter().map(|condition| &condition.factors).collect();
-    let comparisons = experiment.contrasts.iter().map(|contrast| pairs(&conditions, Some(&contrast.baseline)).len());
-    let comparisons: usize = comparisons.sum();
+    let comparisons = comparisons_asked(experiment);
     let level = Look { declared: experiment.design.looks, ..Look::FIRST }.level(1.0 - defaults::CONFIDENCE);
     let decides = |runs: &u32| comparisons as f64 * least_p(*runs, experiment.design.blocks) <= level;
     let runs_needed = (runs..=RUNS_MAX).find(decides);
@@ -277,6 +315,24 @@ pub(super) mod tests {
         assert_eq!((of(&["a", "b", "c"], 4, 2), of(&["a", "b"], 1, 6)), (None, None));
         assert_eq!(of(&["a", "b"], 1, 5), Some(Rehearsal { runs: 1, comparisons: 1, runs_needed: Some(2) }));
         assert_eq!(of(&["a"], 1, 1), None, "nothing is compared");
+    }
+
+    #[test]
+    fn a_named_baseline_is_lost_if_it_or_all_others_are_not_measured() {
+        let mut all = experiment(&["a", "b", "c"], RunsRule::PerBlock(2));
+        let lost = |all: &Experiment, left: &[&str]| {
+            let measured = Experiment { contrasts: all.contrasts.clone(), ..experiment(left, RunsRule::PerBlock(2)) };
+            let lost = lost_baselines(all, &measured).into_iter();
+            let words = lost.map(|lost| (lost.levels["load"].clone(), lost.is_measured, lost.lacks(&load("a"))));
+            (words.collect::<Vec<_>>(), comparisons_asked(&measured), rehearsal(&measured).map(|it| it.comparisons))
+        };
+        assert_eq!(lost(&all, &["b", "c"]), (Vec::new(), 1, Some(1)), "none is named");
+        all.contrasts = vec![contrast(Some("a")), contrast(Some("a"))];
+        assert_eq!(lost(&all, &["a", "b"]), (Vec::new(), 2, Some(2)));
+        assert_eq!(lost(&all, &["b", "c"]), (vec![("a".to_owned(), false, true)], 0, None));
+        assert_eq!(lost(&all, &["a"]), (vec![("a".to_owned(), true, false)], 0, None));
+        all.contrasts.push(contrast(Some("b")));
+        assert_eq!(lost(&all, &["b", "c"]), (vec![("a".to_owned(), false, true)], 1, Some(1)));
     }
 
     /// An experiment whose one factor, `load`, has these levels.

@@ -14,7 +14,7 @@ pub use aa_test::{AaTest, Drift, NamedRun, aa_test};
 pub(crate) use contrasts::{
     ExperimentComparison, PrecisionResult, PrecisionRule, add_contrasts, compared_conditions, reported_estimands,
 };
-pub use contrasts::{Rehearsal, rehearsal};
+pub use contrasts::{LostBaseline, Rehearsal, comparisons_asked, lost_baselines, rehearsal};
 pub(crate) use cost::RemainingTime;
 pub use cost::{ExperimentCost, experiment_cost};
 pub use published::{

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use super::published::publication;
 use crate::analysis::comparison::impossible_words;
-use crate::analysis::experiment::{ExperimentCost, Rehearsal, ShortRuns, experiment_cost, rehearsal, short_runs};
+use crate::analysis::experiment::{
+    ExperimentCost, LostBaseline, Rehearsal, ShortRuns, experiment_cost, lost_baselines, rehearsal, short_runs,
+};
 use crate::diagnostics::Colour;
 use crate::facts::ExcludedCondition;
 use crate::plan::{
@@ -68,8 +70,10 @@ pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
         push("left out", &words);
     }
     push("runs", &runs_line(&measured, plan.done));
-    if let Some(rehearsal) = rehearsal(&measured) {
-        push("verdicts", &without_verdicts(rehearsal));
+    let lost = lost_baselines(plan.experiment, &measured).into_iter().map(without_comparison);
+    let verdicts: Vec<String> = lost.chain(rehearsal(&measured).map(without_verdicts)).collect();
+    if !verdicts.is_empty() {
+        push("verdicts", &verdicts.join("; "));
     }
     if let Some(short) = plan.published.and_then(|published| short_runs(&measured, published)) {
         push("quantiles", &lower_bounds(&short, measured.kind.rows()));
@@ -157,6 +161,14 @@ fn runs_line(experiment: &Experiment, done: u64) -> String {
     };
     let done = if done > 0 { format!(", {} of them done", grouped(done)) } else { String::new() };
     format!("{runs} per condition{warmup}; {blocks}{between}: {all} in all{done}")
+}
+
+fn without_comparison(LostBaseline { levels, is_measured }: LostBaseline<'_>) -> String {
+    let baseline = condition_words(levels);
+    match is_measured {
+        true => format!("nothing is compared with `{baseline}`: what differs from it is left out"),
+        false => format!("nothing is compared with `{baseline}`, which is left out"),
+    }
 }
 
 fn without_verdicts(Rehearsal { runs, comparisons, runs_needed }: Rehearsal) -> String {
@@ -329,6 +341,36 @@ mod tests {
         (view.with_order, view.directory) = (false, Some(Path::new("a b")));
         let text = plan(&view, Style::PLAIN);
         assert!(text.ends_with("\ndirectory    'a b'\n") && !text.contains("block 1"), "{text}");
+    }
+
+    #[test]
+    fn a_plan_names_baselines_with_which_nothing_is_compared() {
+        let job = settle(
+            "name='x'\nkind='ping'\n[factors]\nsize=[64,128,256]\n[design]\nruns=3\n[[compare]]\nstatistic='p50'\n\
+             baseline={size=64}\n[[compare]]\nstatistic='p99'\nbaseline={size=128}\n",
+        );
+        let dropped: Vec<ExcludedCondition> = job
+            .experiment
+            .conditions
+            .iter()
+            .map(|condition| ExcludedCondition { factors: condition.factors.clone(), reason: "not here".into() })
+            .collect();
+        let shown = |not_measured: &[ExcludedCondition]| {
+            let view = ExperimentPlan {
+                experiment: &job.experiment,
+                not_measured,
+                done: 0,
+                with_order: false,
+                published: None,
+                directory: None,
+            };
+            plan(&view, Style::PLAIN).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let text = shown(&dropped[..1]);
+        let words = "verdicts nothing is compared with `size=64`, which is left out; a rehearsal: 3 runs per condition and \
+                     block cannot decide its comparison, whatever their values; 4 could";
+        assert!(text.contains(words), "{text}");
+        assert!(!shown(&[]).contains("nothing is compared"), "{}", shown(&[]));
     }
 
     #[test]
