@@ -108,6 +108,11 @@ impl TrialFacts {
         (1.0 - carried / offered).clamp(0.0, 1.0)
     }
 
+    /// The share of the packets asked for that was not sent, as [`Self::loss_ratio`] counts it: 0 if the rate was offered.
+    pub fn not_sent_ratio(&self) -> f64 {
+        if self.is_short() { 1.0 - self.sent_packets as f64 / self.asked_packets() } else { 0.0 }
+    }
+
     fn asked_packets(&self) -> f64 {
         self.asked_pps.unwrap_or(0.0) * self.lasting_ns.as_secs_f64()
     }

@@ -250,6 +250,11 @@ fn factors() -> impl Iterator<Item = &'static Factor> {
     FACTORS.iter().copied().flatten()
 }
 
+/// The place of the factor `name` in headings; settings and tags come last.
+pub fn heading_order(name: &str) -> usize {
+    factors().position(|factor| factor.name == name).unwrap_or(usize::MAX)
+}
+
 /// The factor that is shown with the family of the path.
 const TRANSPORT: &str = "transport";
 

@@ -22,7 +22,7 @@ pub use experiment::{
     BetweenBlocks, Contrast, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, ScheduledRun,
     common_levels, condition_words, conditions_in_words, level_order, level_words,
 };
-pub use factors::{Condition, distinct_names};
+pub use factors::{Condition, distinct_names, heading_order};
 pub use load::{LoadKind, LoadSpec};
 pub use path::{Family, PathSpec, Target};
 pub use ping::{DueTimes, PingSpec, Protocol, Schedule};

@@ -282,7 +282,11 @@ fn delays(stages: &[StageFigures], bits: f64, title: String) -> Option<TableView
         columns.push(column_of_two(&quantile(estimate.q), with.iter().map(|(_, delay)| cells(delay))));
     }
     columns.push(column_above("max", all(&|_, delay| or_absent(delay.max.map(|max| unit.figure(max as f64))))));
-    let label = |stage: &StageFigures| stage.share.map_or_else(|| "as asked".into(), percent);
+    let label = |stage: &StageFigures| match stage.share {
+        Some(0.0) => "no stream".into(),
+        Some(share) => percent(share),
+        None => "as asked".into(),
+    };
     Some(TableView {
         title: format!("{title}, {}", unit.symbol()),
         note: String::new(),

@@ -5,18 +5,19 @@ use std::cmp::Reverse;
 use crate::diagnostics::{Caveat, Severity};
 use crate::plan::Kind;
 
-/// Every code, the one that spoils the figures most first: figures that do not exist or belong to another condition, parts
-/// that are missing, delays by the host, doubts about intervals and comparisons, notes.
-const BY_EFFECT: &str = "reflector-died answers-ended suspended clock-stepped schedule-lost host-throttled socket-drops \
-    none-answered no-answer no-probe-measured none-delivered no-packet-sent no-rate-found \
+/// Every code, the one that spoils the figures most first: comparisons of what differs otherwise, figures that do not exist
+/// or belong to another condition, parts that are missing, delays by the host, doubts about intervals and comparisons,
+/// notes.
+const BY_EFFECT: &str = "confounded reflector-died answers-ended suspended clock-stepped schedule-lost host-throttled \
+    socket-drops none-answered no-answer no-probe-measured none-delivered no-packet-sent no-rate-found \
     unfinished recovered ended-early interrupted missing-runs untrusted-runs recording-gap unreadable-events orphan-answers \
     load-unreached rate-unreached stage-unreached setting-changed spin-on-one-cpu spin-contended \
     slow-receiver undecided-packets not-sent not-slept send-failed socket-errors overrun-slots foreign-load \
     unequal-placement unpinned-placement frequency-drift rt-throttling fair-server steal send-slip \
-    late lost coarse-clock slow-clock fragmentation probes-load unsent-probes stages-left-out search-undecided \
-    confounded not-interleaved dependent-lines broke-runs not-possible lost-quantile unsupported-comparison unsupported-gate \
+    late lost coarse-clock slow-clock fragmentation probes-load unsent-probes stages-left-out \
+    found-rate-lossy search-undecided not-interleaved dependent-lines broke-runs not-possible lost-quantile unsupported-comparison unsupported-gate \
     slow-changes rare-bursts tcp-retransmits setting-not-restored host-samples-lost \
-    runs-left-out broke cut-short trace-missing found-rate-lossy search-ceiling looked-before \
+    runs-left-out broke cut-short trace-missing search-ceiling looked-before \
     unequal-spread few-observations wide-mean few-lines files-as-runs undecided-probes reordered duplicates strays send-refused \
     small-buffers software-checksums no-checksum governor idle-states order-unknown unchecked-events no-checksums";
 

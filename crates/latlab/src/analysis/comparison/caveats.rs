@@ -13,7 +13,7 @@ use crate::analysis::estimand::RunFigure;
 use crate::analysis::ping::RunPlacement;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{ExcludedCondition, LoadReport};
-use crate::plan::{Factors, conditions_in_words};
+use crate::plan::{Factors, conditions_in_words, heading_order};
 use crate::stats::Look;
 use crate::units::human;
 
@@ -94,7 +94,7 @@ fn untrusted_runs(groups: &RunGroups) -> Option<Caveat> {
 
 /// Formats what `count` runs have with the message of the first of them.
 fn with_first(what: String, count: usize, message: &str) -> String {
-    let of_first = if count == 1 { "" } else { ", in the first" };
+    let of_first = if count == 1 { "" } else { ", for example" };
     format!("{what}{of_first}: {message}")
 }
 
@@ -131,7 +131,7 @@ fn imbalance(groups: &[CountedRuns<'_>]) -> f64 {
     shares().fold(0.0, f64::max) - shares().fold(1.0, f64::min)
 }
 
-/// Formats counts as `3 of 6 runs`, or as `4 of 6 runs (all of a, 1 of 3 of b)` if the shares of the groups differ.
+/// Formats counts as `3 of 6 runs`, or as ``4 of 6 runs (all of `a`; 1 of 3 of `b`)`` if the shares of the groups differ.
 fn share_of_runs(groups: &RunGroups, counts: &[CountedRuns<'_>]) -> String {
     let sum = |of: fn(&CountedRuns<'_>) -> usize| counts.iter().map(of).sum::<usize>();
     let (some, all) = (sum(|group| group.counted), counted(sum(|group| group.all), "run"));
@@ -142,12 +142,12 @@ fn share_of_runs(groups: &RunGroups, counts: &[CountedRuns<'_>]) -> String {
     let (whole, mut parts): (Vec<_>, Vec<_>) = with_runs.partition(|group| group.counted == group.all);
     let whole: Vec<&RunGroup> = whole.into_iter().map(|group| group.group).collect();
     let all_of = if counts.iter().all(|group| group.all == 1) { "" } else { "all of " };
-    let mut names: Vec<String> = groups.in_words(&whole).iter().map(|name| format!("{all_of}{name}")).collect();
+    let mut names: Vec<String> = groups.in_words(&whole).iter().map(|name| format!("{all_of}`{name}`")).collect();
     parts.sort_by(|one, other| other.share().total_cmp(&one.share()));
     for CountedRuns { group, counted, all } in parts {
-        names.extend(groups.in_words(&[*group]).iter().map(|name| format!("{counted} of {all} of {name}")));
+        names.extend(groups.in_words(&[*group]).iter().map(|name| format!("{counted} of {all} of `{name}`")));
     }
-    format!("{some} of {all} ({})", human::few(&names))
+    format!("{some} of {all} ({})", human::few_parts(&names))
 }
 
 /// Runs whose ends were placed otherwise than those of other runs, though not all by pins.
@@ -364,6 +364,9 @@ fn do_alternate(baseline: &RunGroup, candidate: &RunGroup) -> bool {
     turns >= (n * m / (n + m)).max(2.0)
 }
 
+/// Factors that only one transport has, or that another one fixes: they differ because the transport does.
+const OF_ONE_TRANSPORT: [&str; 5] = ["connect", "reflect", "reliability", "keyed", "history"];
+
 /// The groups differ in factors that are not compared: a difference may come from these.
 fn confounded(groups: &RunGroups) -> Option<Caveat> {
     // The factors of an experiment are varied on purpose.
@@ -380,29 +383,30 @@ fn confounded(groups: &RunGroups) -> Option<Caveat> {
     let levels_of_groups: Vec<_> = groups.groups.iter().filter(|group| !group.runs.is_empty()).map(levels).collect();
     let compared: BTreeSet<&String> = groups.groups.iter().flat_map(|group| group.levels.keys()).collect();
     let factors: BTreeSet<&String> = levels_of_groups.iter().flat_map(BTreeMap::keys).collect();
-    let mut differing: Vec<&str> = factors
+    let mut differing: Vec<&String> = factors
         .into_iter()
         .filter(|factor| {
             !compared.contains(factor)
                 && levels_of_groups.windows(2).any(|pair| pair[0].get(*factor) != pair[1].get(*factor))
         })
-        .map(String::as_str)
         .collect();
-    // A sender over TCP is always connected.
-    if compared.iter().any(|factor| *factor == "transport") || differing.contains(&"transport") {
-        differing.retain(|factor| *factor != "connect");
+    if compared.iter().chain(&differing).any(|factor| *factor == "transport") {
+        differing.retain(|factor| !OF_ONE_TRANSPORT.contains(&factor.as_str()));
     }
+    differing.sort_by_key(|factor| heading_order(factor));
+    let names: Vec<String> = differing.iter().map(|factor| (*factor).clone()).collect();
     // Groups that the user named probably differ in what their names say.
-    let (severity, effect) = match compared.is_empty() {
-        true => (Severity::Note, "a difference may come from any of these"),
-        false => (Severity::Warning, "a difference may come from that instead"),
+    let (severity, message) = match compared.is_empty() {
+        true => (Severity::Note, format!("the groups differ in {}", human::few(&names))),
+        false => (Severity::Warning, format!("the groups also differ in {}", human::few(&names))),
     };
+    let effect = if names.len() == 1 { "the change may come from that" } else { "the change may come from these" };
     let is_expected = compared.is_empty() && differing.len() < 2;
     (!differing.is_empty() && !is_expected).then(|| {
         Caveat::new(
             severity,
             "confounded",
-            format!("the groups differ in {}", differing.join(", ")),
+            message,
             effect,
             "compare runs that are equal in everything else",
         )

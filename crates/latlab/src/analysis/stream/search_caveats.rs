@@ -13,8 +13,8 @@ use crate::units::human::{bit_rate, grouped, percent, span, typed_span};
 
 /// Probes affect the result above this share of the stream's rate: half of the relative width of a search's bounds.
 const PROBES: f64 = 0.01;
-/// Relative rounding error of a computed share.
-const SAME: f64 = 1e-9;
+/// Rounding error of a computed share.
+const ROUNDING: f64 = 1e-9;
 
 /// The caveats of a search, if there was one, of stages and of concurrent probes.
 pub(super) fn search_caveats(manifest: &Manifest, stream: &StreamFigures) -> Vec<Caveat> {
@@ -117,16 +117,26 @@ fn not_held(search: &SearchFigures, stages: &[StageFigures]) -> Option<Caveat> {
     let goal = search.goals.iter().find(|goal| goal.bounds.lower_pps == search.found_pps)?.goal;
     let last = stages.last().filter(|stage| stage.share == Some(1.0))?;
     let missing = last.not_carried_ratio.filter(|missing| *missing > goal.loss_ratio)?;
-    let lost = percent(last.loss_ratio.unwrap_or(1.0));
+    let not_sent = last.not_sent_ratio.unwrap_or(0.0);
+    let lost = last.loss_ratio.unwrap_or(1.0) * (1.0 - not_sent);
+    let late = Some(missing - lost - not_sent).filter(|late| *late > ROUNDING).unwrap_or(0.0);
+    let limit = if not_sent > 0.0 { " (the sender, not the path, may be the limit)" } else { "" };
     Some(Caveat::new(
-        Severity::Note,
+        Severity::Warning,
         "found-rate-lossy",
         format!(
-            "at the found rate {} was not delivered in time ({lost} lost, the rest late or not sent); the goal is {}",
+            "the found rate did not hold in the longer trial: {} was not delivered in time: {} lost, {} late, {} not \
+             sent{limit}",
             percent(missing),
+            percent(lost),
+            percent(late),
+            percent(not_sent)
+        ),
+        format!(
+            "most trials of {} met the goal of {}; the longer run also contains rarer events",
+            span(goal.final_trial_ns),
             percent(goal.loss_ratio)
         ),
-        format!("most trials of {} met the goal; the longer run also contains rarer events", span(goal.final_trial_ns)),
         "longer trials (`-d 5m`), or a stream at a slightly lower `--rate`",
     ))
 }
@@ -186,7 +196,7 @@ fn probes_load(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
     let stream_bps = pps * on_wire.packet_bits(stream.size_bytes, ipv6) as f64;
     let probes_bps = probe_bits / interval_ns.as_secs_f64();
     let share = probes_bps / stream_bps;
-    (share > PROBES * (1.0 + SAME)).then(|| {
+    (share > PROBES * (1.0 + ROUNDING)).then(|| {
         let enough = round_interval(probe_bits / (PROBES * stream_bps)).filter(|span| *span <= defaults::WARMUP);
         let hint = match enough {
             Some(span) => {
@@ -217,7 +227,7 @@ fn round_interval(seconds: f64) -> Option<Nanos> {
     let nanos = seconds * 1e9;
     let decades = (0..18).map(|decade| 10i64.pow(decade));
     let mut round = decades.flat_map(|decade| [decade, 2 * decade, 5 * decade]);
-    round.find(|round| *round as f64 >= nanos * (1.0 - SAME)).map(Nanos)
+    round.find(|round| *round as f64 >= nanos * (1.0 - ROUNDING)).map(Nanos)
 }
 
 fn unsent(stages: &[StageFigures]) -> Option<Caveat> {

@@ -89,6 +89,8 @@ pub struct StageFigures {
     pub loss_ratio: Option<f64>,
     /// The share of the requested packets that was not carried, as in a trial; `None` without a search.
     pub not_carried_ratio: Option<f64>,
+    /// The part of it that was not sent; `None` without a search.
+    pub not_sent_ratio: Option<f64>,
     /// Whether the sender did not offer the rate, as in a trial.
     pub is_short: bool,
     /// The round trips of its probes; `None` if there were none.
@@ -116,6 +118,7 @@ pub(super) fn stages<S: ProbeSource>(source: &S, describing: &DescribeOptions) -
         delivered_pps: stage.sending().map(|stream| stream.delivered_pps()),
         loss_ratio: stage.stream.and_then(|stream| loss_ratio(stream.sent_packets, stream.delivered_packets)),
         not_carried_ratio: stage.of_search().map(|stream| stream.loss_ratio()),
+        not_sent_ratio: stage.of_search().map(|stream| stream.not_sent_ratio()),
         is_short: stage.of_search().is_some_and(|stream| stream.is_short()),
         round_trip: has_probes.then(|| describe(&Sample::new(Metric::RoundTripDelay, probes.round_trips), &describing)),
         unsent_probes: probes.unsent,

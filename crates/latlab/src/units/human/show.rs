@@ -187,8 +187,17 @@ const NAMED: usize = 3;
 
 /// The first of `names`, and how many more there are: `a, b, c and 4 more`.
 pub fn few(names: &[String]) -> String {
+    few_joined(names, ", ")
+}
+
+/// The same of parts that have commas of their own: `a, b; c and 4 more`.
+pub fn few_parts(parts: &[String]) -> String {
+    few_joined(parts, "; ")
+}
+
+fn few_joined(names: &[String], separator: &str) -> String {
     let (shown, more) = names.split_at(names.len().min(NAMED));
-    let shown = shown.join(", ");
+    let shown = shown.join(separator);
     if more.is_empty() { shown } else { format!("{shown} and {} more", more.len()) }
 }
 

@@ -126,10 +126,11 @@ fn stages_are_judged_as_trials_are() {
     let missing = |stage: &StageFigures| stage.not_carried_ratio.expect("it was searched for");
     assert!((missing(half) - 0.4).abs() < 1e-9 && half.is_short && half.loss_ratio == Some(0.0), "{half:?}");
     assert!((missing(whole) - 0.495).abs() < 1e-9 && !whole.is_short, "{whole:?}");
+    assert!((half.not_sent_ratio.expect("it was searched for") - 0.4).abs() < 1e-9, "{half:?}");
     assert_eq!((whole.offered_pps, whole.delivered_pps), (Some(2_000.0), Some(1_000.0)));
     let found = caveats(&source);
     for (code, words) in [
-        ("found-rate-lossy", "49.5 % was not delivered in time (0 % lost, the rest late or not sent)"),
+        ("found-rate-lossy", "49.5 % was not delivered in time: 0 % lost, 49.5 % late, 0 % not sent"),
         ("stage-unreached", "600 of 1,000 packets/s at 50 %"),
         ("stages-left-out", "no time was left for the stages at 0 %, 90 %"),
     ] {
