@@ -1,5 +1,7 @@
 //! Formatting of statistics as cells: three significant digits, one unit per table, loss with every figure.
 
+use std::collections::BTreeSet;
+
 use super::heading::names;
 use super::quantiles::{Cells, ShownQuantile, column_above, column_of_two, rows_of_two};
 use super::view::{BarView, ColumnView, GroupView, HistogramView, RowView, Showing, TableView};
@@ -58,7 +60,10 @@ impl Scale {
     /// Returns every statistic with its name in ascending order.
     fn all(&self, described: &Description) -> Vec<(String, Cells)> {
         let plain = |ns: Option<f64>| [self.figure(ns), String::new()];
-        let mean = [self.figure(described.mean), self.interval(described.mean, described.mean_interval)];
+        // No mean lies below the smallest value; the caveat `wide-mean` says why the interval does.
+        let is_possible = |low: &f64| described.min.is_none_or(|min| *low >= min as f64);
+        let reach = described.mean_interval.map(|it| Interval { low: it.low.filter(is_possible), ..it });
+        let mean = [self.figure(described.mean), self.interval(described.mean, reach)];
         let quantiles = described.quantiles.iter();
         let quantiles = quantiles.map(|estimate| (quantile(estimate.q), self.quantile(estimate, described)));
         [("min".into(), plain(described.min.map(|ns| ns as f64))), ("mean".into(), mean)]
@@ -98,6 +103,19 @@ fn lost_heading<'a>(mut summaries: impl Iterator<Item = &'a Summary>) -> &'stati
     if summaries.any(|summary| summary.counts.late > 0) { "lost+late" } else { "lost" }
 }
 
+/// Says of how many singletons the moments are, in contrast to the quantiles of `shown`; empty without losses.
+fn of_answered<'a>(summary: &Summary, shown: impl Iterator<Item = &'a Description>) -> String {
+    let with_losses = shown.filter(|described| described.lost > 0 && described.lost < described.n);
+    let answered: BTreeSet<u64> = with_losses.map(|described| described.n - described.lost).collect();
+    let count = match answered.first() {
+        None => return String::new(),
+        Some(count) if answered.len() == 1 => format!("{} ", grouped(*count)),
+        Some(_) => String::new(),
+    };
+    let in_time = if summary.counts.late > 0 { " in time" } else { "" };
+    format!("min, mean, stddev, max: of the {count}answered{in_time}")
+}
+
 /// Tables of one closed-loop or wake-up run, statistics in columns: the main metric, then optionally half round trips.
 pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
     let metric = summary.kind.metric();
@@ -117,7 +135,8 @@ pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
             legend: String::new(),
         }
     };
-    let mut tables = vec![table(metric.title(), 1.0)];
+    let legend = of_answered(summary, std::iter::once(described));
+    let mut tables = vec![TableView { legend, ..table(metric.title(), 1.0) }];
     if showing.half && metric == Metric::RoundTripDelay {
         tables.push(table(HALF, 2.0));
     }
@@ -144,13 +163,14 @@ pub(super) fn down(summary: &Summary, showing: Showing) -> TableView {
     let names = shown.first().map(|(_, described)| Scale { unit, divisor: 1.0 }.all(described)).unwrap_or_default();
     let lost = lost_heading(std::iter::once(summary));
     let labels = ["n".into(), lost.into()].into_iter().chain(names.into_iter().map(|(name, _)| name));
+    let legend = of_answered(summary, shown.iter().map(|(_, described)| *described));
     TableView {
         title: String::new(),
         note: String::new(),
         corner: unit.symbol().into(),
         rows: labels.map(|label| RowView { label, quiet: false }).collect(),
         groups,
-        legend: String::new(),
+        legend,
     }
 }
 

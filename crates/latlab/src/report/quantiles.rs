@@ -45,12 +45,16 @@ impl ShownQuantile {
         estimate.zip(described).map_or(ShownQuantile::Absent, |(estimate, all)| ShownQuantile::of(estimate, all))
     }
 
-    /// Formats as `4.18`, `lost` or `–`; without support as `(4.18)` or `(lost)` with `≥ 3.10` or `n/a` below.
+    /// Formats as `4.18`, `lost` or `–`; without support as `(4.18)` or `(lost)` with `≥ 3.10` or `n/a` below. A value below
+    /// its own lower bound, interpolated between few observations, is left out.
     pub(super) fn cells(self, figure: impl Fn(f64) -> String) -> Cells {
         match self {
             ShownQuantile::Absent => [ABSENT.into(), String::new()],
             ShownQuantile::Lost => [LOST.into(), String::new()],
             ShownQuantile::Supported(value) => [figure(value), String::new()],
+            ShownQuantile::Unsupported { value: Some(value), bound: Some(bound) } if bound > value => {
+                [ABSENT.into(), format!("{AT_LEAST}{}", figure(bound))]
+            }
             ShownQuantile::Unsupported { value, bound } => [
                 format!("({})", value.map_or_else(|| LOST.into(), &figure)),
                 bound.map_or_else(|| NO_BOUND.into(), |bound| format!("{AT_LEAST}{}", figure(bound))),
@@ -63,7 +67,8 @@ impl ShownQuantile {
         let [shown, _] = self.cells(&figure);
         match self {
             ShownQuantile::Unsupported { bound: Some(bound), .. } => {
-                format!("{shown}, {AT_LEAST}{} with 95 % confidence", figure(bound))
+                let value = if shown == ABSENT { String::new() } else { format!("{shown}, ") };
+                format!("{value}{AT_LEAST}{} with 95 % confidence", figure(bound))
             }
             ShownQuantile::Unsupported { bound: None, .. } => format!("{shown}, without a lower bound"),
             _ => shown,
@@ -91,7 +96,8 @@ pub(super) fn column_above(heading: &str, figures: impl IntoIterator<Item = Stri
 pub(super) fn explain_marks(tables: &mut [TableView]) {
     let Some(explanation) = legend(tables.iter().flat_map(cells_of)) else { return };
     if let Some(first) = tables.iter_mut().find(|table| legend(cells_of(table)).is_some()) {
-        first.legend = explanation;
+        let others = std::mem::take(&mut first.legend);
+        first.legend = [explanation, others].into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
     }
 }
 
@@ -109,8 +115,8 @@ pub(super) fn legend<'a>(cells: impl IntoIterator<Item = &'a String>) -> Option<
     let bound = match (has_bound, has_no_bound) {
         (false, false) => return None,
         (true, false) => "≥ lower bound (95 %)",
-        (false, true) => "n/a no lower bound",
-        (true, true) => "≥ lower bound (95 %) · n/a none",
+        (false, true) => "n/a: no bound exists",
+        (true, true) => "≥ bound (95 %) · n/a: no bound",
     };
     Some(format!("( ) too few effective observations beyond it · {bound}"))
 }
@@ -129,6 +135,7 @@ mod tests {
             (ShownQuantile::Lost, ["lost", ""], "lost"),
             (ShownQuantile::Supported(4.18), ["4.18", ""], "4.18"),
             (unsupported(Some(4.18), Some(3.1)), ["(4.18)", "≥ 3.10"], "(4.18), ≥ 3.10 with 95 % confidence"),
+            (unsupported(Some(4.18), Some(4.2)), ["–", "≥ 4.20"], "≥ 4.20 with 95 % confidence"),
             (unsupported(Some(4.18), None), ["(4.18)", "n/a"], "(4.18), without a lower bound"),
             (unsupported(None, Some(3.1)), ["(lost)", "≥ 3.10"], "(lost), ≥ 3.10 with 95 % confidence"),
             (unsupported(None, None), ["(lost)", "n/a"], "(lost), without a lower bound"),
@@ -151,8 +158,8 @@ mod tests {
         for (tables, expected) in [
             (vec![supported, ["lost", ""], ["–", ""]], vec!["", "", ""]),
             (vec![supported, bound, bound], vec!["", " · ≥ lower bound (95 %)", ""]),
-            (vec![no_bound, supported], vec![" · n/a no lower bound", ""]),
-            (vec![no_bound, bound], vec![" · ≥ lower bound (95 %) · n/a none", ""]),
+            (vec![no_bound, supported], vec![" · n/a: no bound exists", ""]),
+            (vec![no_bound, bound], vec![" · ≥ bound (95 %) · n/a: no bound", ""]),
         ] {
             let mut tables: Vec<TableView> = tables.into_iter().map(table).collect();
             explain_marks(&mut tables);

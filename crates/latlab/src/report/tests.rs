@@ -143,6 +143,15 @@ fn asymmetric_intervals_show_both_ends() {
     assert!(text.contains(" 59.9–64.9") && text.contains(" 54.8–55.3") && text.contains(" ±0.030"), "{text}");
 }
 
+#[test]
+fn a_mean_whose_interval_begins_below_the_smallest_value_shows_the_upper_end() {
+    let mut summary = sketched();
+    let described = summary.metrics.get_mut(&Metric::RoundTripDelay).expect("sketched");
+    described.mean_interval = around(48_930.0, 60_000.0, 61_000.0);
+    let text = shown(&[summary], USUAL);
+    assert!(text.contains(" ≤ 110 ") && !text.contains('−'), "{text}");
+}
+
 fn on_schedule(losing: u64) -> Summary {
     let row = |seq: u64| scheduled(seq, seq as i64 * 1_000, 3, 50 + (seq * seq % 23) as i64);
     let fate = |seq: u64| if seq % losing == 5 { Fate::Lost } else { Fate::Answered };
@@ -165,6 +174,7 @@ fn a_scheduled_run_shows_response_time_and_round_trip() {
     };
     assert_eq!(row("n "), ["n", "3,000", "3,000", "3,000"]);
     assert_eq!(row("lost "), ["lost", "50", "50", "0"]);
+    assert!(text.contains("\nmin, mean, stddev, max: of the 2,950 answered\n"), "{text}");
     assert_eq!(row("p99 ")[1..3], ["lost", "lost"]);
     assert_eq!(row("p99.9 ")[1..], ["lost", "lost", "(3.00)", "≥", "3.00"], "what lies beyond a lost quantile is lost");
     let fates =
@@ -272,9 +282,15 @@ fn a_quantile_without_support_is_shown_with_its_bound() {
         summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for")
     };
     for (n, lost, figures, below, explanation) in [
-        (1, 0, "(40.0)  (40.0)  (40.0)", "n/a     n/a  ≥ 40.0", "beyond it · ≥ lower bound (95 %) · n/a none\n"),
+        (1, 0, "(40.0)  (40.0)  (40.0)", "n/a     n/a  ≥ 40.0", "beyond it · ≥ bound (95 %) · n/a: no bound\n"),
         (2_000, 0, "(59.0)   59.0", "≥ 59.0", "beyond it · ≥ lower bound (95 %)\n"),
-        (2_000, 3, "(lost)   lost", "≥ 59.0\n", "beyond it · ≥ lower bound (95 %)\n"),
+        (
+            2_000,
+            3,
+            "(lost)   lost",
+            "≥ 59.0\n",
+            "beyond it · ≥ lower bound (95 %)\nmin, mean, stddev, max: of the 1,997 answered\n",
+        ),
     ] {
         let text = shown(&[run(n, lost)], USUAL);
         for words in [figures, below, explanation] {

@@ -176,7 +176,8 @@ pub(super) fn draw_table(table: &TableView, style: Style) -> Vec<String> {
         }
         lines.extend(draw_block(table, &groups, label_width, style));
     }
-    lines.extend(wrap(&table.legend, style.width).iter().map(|line| style.quiet(line)));
+    let legend = table.legend.lines().flat_map(|line| wrap(line, style.width));
+    lines.extend(legend.map(|line| style.quiet(&line)));
     lines
 }
 

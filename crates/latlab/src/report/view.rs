@@ -51,7 +51,7 @@ pub struct TableView {
     pub rows: Vec<RowView>,
     /// Columns grouped under common headings.
     pub groups: Vec<GroupView>,
-    /// Explanation of the marks in the cells, below the table; may be empty.
+    /// Explanation of the cells, below the table; may be empty or have several lines.
     pub legend: String,
 }
 

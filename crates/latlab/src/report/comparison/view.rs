@@ -319,6 +319,9 @@ fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, showing: Compari
     let mut notes: Vec<String> = not_possible.map(|caveat| caveat.message.clone()).into_iter().collect();
     notes.extend(groups_without_runs(comparisons));
     notes.extend(reached_loads(comparisons, names));
+    // The mean of one run is its figure.
+    let has_means = |row: &Comparison| row.centres.is_some() && row.evidence.runs.0.max(row.evidence.runs.1) > 1;
+    notes.extend(figures(comparisons).filter(|_| comparisons.rows.iter().any(has_means)));
     let tested = |row: &&Comparison| row.p_value.is_some();
     if !comparisons.rows.iter().any(|row| tested(&row)) {
         return notes;
@@ -334,7 +337,6 @@ fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, showing: Compari
         _ => String::new(),
     };
     let more = if showing.explain { "" } else { "; details: `--explain`" };
-    notes.extend(figures(comparisons));
     notes.push(format!("p values: {over}{family}{more}"));
     let equivalent = comparisons.rows.iter().filter(|row| row.verdict == Verdict::Equivalent);
     let mut margins: Vec<String> = equivalent.filter_map(|row| row.margin).map(human::percent).collect();
