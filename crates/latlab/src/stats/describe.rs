@@ -55,6 +55,21 @@ pub struct Description {
     pub rare_bursts: Option<(DescribedFigure, f64)>,
 }
 
+impl Description {
+    /// About how many singletons that depend on each other as these do would support all quantiles; `None` if these do.
+    pub fn n_for_support(&self) -> Option<f64> {
+        let tails = || self.quantiles.iter().filter(|one| !one.supported).map(|one| one.q.min(1.0 - one.q));
+        let rarest = tails().reduce(f64::min)?;
+        // n / effective n times as many are needed. The effective n of the mean is known; that of a tail must be smaller if
+        // the tail is unsupported although it has ten singletons.
+        let n = self.n as f64;
+        let of_mean = self.effective_n.map_or(1.0, |effective_n| effective_n / n);
+        let effective_share = tails().map(|tail| SUPPORT_MIN / (n * tail)).fold(of_mean, f64::min).clamp(1e-6, 1.0);
+        // 1 − 0.9999 is a little less than 0.0001, and must not cost one more.
+        Some((SUPPORT_MIN / rarest / effective_share * (1.0 - 1e-9)).ceil())
+    }
+}
+
 impl QuantileEstimate {
     /// Whether it lies among the lost singletons for certain.
     pub fn is_surely_lost(&self) -> bool {

@@ -180,18 +180,22 @@ impl ValueGateResult {
         if self.state != GateState::Undecided {
             return None;
         }
-        let more = match kind {
-            Kind::Ping | Kind::Wakeup => format!("measure more {}", kind.rows()),
-            Kind::Stream => "measure for longer".into(),
+        let (more, level) = match kind {
+            Kind::Ping => (format!("measure more {}", kind.rows()), "delay"),
+            Kind::Wakeup => (format!("measure more {}", kind.rows()), "latency"),
+            Kind::Stream => ("measure for longer".into(), "rate"),
         };
         Some(Caveat::new(
             Severity::Warning,
             "unsupported-gate",
             format!("the gate `{}` is undecided", self.gate),
-            "too few effective observations lie beyond its quantile (10 are needed, with slow changes 100): \
-             another run may give another result",
             format!(
-                "{more} (with `slow-changes` several runs), or gate on a quantile nearer to p50; `--gate-strict` fails"
+                "too few effective observations lie beyond its quantile (10 are needed, or 100 if the {level} drifts): \
+                 another run may give another result"
+            ),
+            format!(
+                "{more}, or several runs if the {level} drifts; or gate on a quantile nearer to p50; `--gate-strict` \
+                 fails"
             ),
         ))
     }

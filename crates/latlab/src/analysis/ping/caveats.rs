@@ -353,21 +353,13 @@ fn few_observations(described: &Description) -> Option<Caveat> {
     if described.n == described.lost || described.slow_changes.is_some() {
         return None;
     }
-    let weak: Vec<_> = described.quantiles.iter().filter(|quantile| !quantile.supported).collect();
-    let rarest = weak.iter().map(|weak| weak.q.min(1.0 - weak.q)).reduce(f64::min)?;
-    // Dependent probes have an effective n below n: n / effective n times as many are needed. The effective n of
-    // the mean is known; that of a tail must be smaller if the tail is unsupported although it has ten probes.
-    let n = described.n as f64;
-    let of_mean = described.effective_n.map_or(1.0, |effective_n| effective_n / n);
-    let of_tails = weak.iter().map(|weak| 10.0 / (n * weak.q.min(1.0 - weak.q)));
-    let effective_share = of_tails.fold(of_mean, f64::min).clamp(1e-6, 1.0);
-    // 1 − 0.9999 is a little less than 0.0001, and must not cost a probe more.
-    let enough = (10.0 / rarest / effective_share * (1.0 - 1e-9)).ceil();
+    let enough = described.n_for_support()?;
+    let weak: Vec<f64> = described.quantiles.iter().filter(|one| !one.supported).map(|one| one.q).collect();
     let scale = 10f64.powf(enough.log10().floor() - 1.0).max(1.0);
     Some(Caveat::new(
         Severity::Note,
         "few-observations",
-        too_few_beyond(&weak.iter().map(|weak| weak.q).collect::<Vec<_>>()),
+        too_few_beyond(&weak),
         "the table shows these quantiles in parentheses, with a lower bound after `≥`, or with `n/a`",
         format!("about `-n {:.0}` would support all of them", (enough / scale).ceil() * scale),
     ))

@@ -10,7 +10,7 @@ use crate::plan::{DdsSpec, Direction, SendMode, defaults};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
 use crate::units::Nanos;
-use crate::units::human::{bit_rate, grouped, percent, quantile, typed_size};
+use crate::units::human::{bit_rate, grouped, percent, quantile, typed_size, typed_span};
 
 /// The caveats of a stream and of its search; `delivered` is the delivered rate.
 pub(in crate::analysis) fn caveats(
@@ -36,7 +36,7 @@ pub(in crate::analysis) fn caveats(
         small_buffers(stream),
         unchecked(manifest),
         software_checksums(manifest),
-        delivered.and_then(few_intervals),
+        delivered.and_then(|delivered| few_intervals(manifest, delivered)),
     ];
     let of_search = search_caveats(manifest, stream);
     of_packets.into_iter().flatten().chain(of_search).chain(retransmissions(manifest)).collect()
@@ -316,7 +316,7 @@ fn software_checksums(manifest: &Manifest) -> Option<Caveat> {
 }
 
 /// Requested quantiles with fewer than ten effective intervals beyond them.
-fn few_intervals(delivered: &Description) -> Option<Caveat> {
+fn few_intervals(manifest: &Manifest, delivered: &Description) -> Option<Caveat> {
     let weak: Vec<String> = delivered
         .quantiles
         .iter()
@@ -333,9 +333,20 @@ fn few_intervals(delivered: &Description) -> Option<Caveat> {
                 weak.join(", ")
             ),
             "the table shows these quantiles in parentheses, with a lower bound after `≥`, or with `n/a`",
-            "a longer `--duration`: an interval takes 100 ms",
+            // The duration of a search is not that of the run.
+            match delivered.n_for_support().filter(|_| manifest.run.search.is_none()) {
+                Some(enough) => format!("about `-d {}` would support all of them", duration_of(enough)),
+                None => "a longer `--duration`".into(),
+            },
         )
     })
+}
+
+/// The time that so many intervals take, to be typed: at least two digits of the seconds, or minutes from 10 minutes on.
+fn duration_of(intervals: f64) -> String {
+    let seconds = (intervals * defaults::STREAM_WINDOW.as_secs_f64()).ceil();
+    let step = if seconds > 600.0 { 60.0 } else { 10f64.powf(seconds.log10().floor() - 1.0).max(1.0) };
+    typed_span(Nanos::from_secs(((seconds / step).ceil() * step) as i64))
 }
 
 /// Segments of a stream are not counted, so their share is unknown.
@@ -362,6 +373,13 @@ mod tests {
         TransportKind, Work,
     };
     use crate::units::Nanos;
+
+    #[test]
+    fn the_duration_that_supports_all_quantiles_is_rounded_up_as_typed() {
+        for (intervals, typed) in [(35.0, "4s"), (200.0, "20s"), (1_234.0, "130s"), (10_000.0, "17m"), (36_000.0, "1h")] {
+            assert_eq!(duration_of(intervals), typed);
+        }
+    }
 
     #[test]
     fn the_hint_names_only_options_that_the_stream_takes() {
