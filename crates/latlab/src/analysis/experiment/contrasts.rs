@@ -268,11 +268,11 @@ pub fn lost_baselines<'a>(experiment: &'a Experiment, measured: &Experiment) -> 
 /// A design whose runs cannot decide any of its comparisons, whatever they show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rehearsal {
-    /// Runs of each condition in a block.
+    /// Runs of each condition in all blocks.
     pub runs: u32,
     /// Comparisons of conditions that its file asks for.
     pub comparisons: usize,
-    /// Runs of each condition in a block with which one could be decided; `None` above 1,000.
+    /// Runs of each condition in all blocks with which one could be decided; `None` above 1,000 in a block.
     pub runs_needed: Option<u32>,
 }
 
@@ -286,8 +286,12 @@ pub fn rehearsal(experiment: &Experiment) -> Option<Rehearsal> {
     let comparisons = comparisons_asked(experiment);
     let level = Look { declared: experiment.design.looks, ..Look::FIRST }.level(1.0 - defaults::CONFIDENCE);
     let decides = |runs: &u32| comparisons as f64 * least_p(*runs, experiment.design.blocks) <= level;
-    let runs_needed = (runs..=RUNS_MAX).find(decides);
-    (comparisons > 0 && !decides(&runs)).then_some(Rehearsal { runs, comparisons, runs_needed })
+    let in_all_blocks = |runs: u32| runs.saturating_mul(experiment.design.blocks);
+    (comparisons > 0 && !decides(&runs)).then(|| Rehearsal {
+        runs: in_all_blocks(runs),
+        comparisons,
+        runs_needed: (runs..=RUNS_MAX).find(decides).map(in_all_blocks),
+    })
 }
 
 /// The smallest two-sided p value of the exchange of so many runs of each condition in each of so many blocks.
@@ -313,7 +317,7 @@ pub(super) mod tests {
         assert_eq!(of(&["a", "b"], 4, 1), None);
         assert_eq!(of(&["a", "b", "c"], 4, 1), Some(Rehearsal { runs: 4, comparisons: 2, runs_needed: Some(5) }));
         assert_eq!((of(&["a", "b", "c"], 4, 2), of(&["a", "b"], 1, 6)), (None, None));
-        assert_eq!(of(&["a", "b"], 1, 5), Some(Rehearsal { runs: 1, comparisons: 1, runs_needed: Some(2) }));
+        assert_eq!(of(&["a", "b"], 1, 5), Some(Rehearsal { runs: 5, comparisons: 1, runs_needed: Some(10) }));
         assert_eq!(of(&["a"], 1, 1), None, "nothing is compared");
     }
 

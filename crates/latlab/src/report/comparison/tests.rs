@@ -161,6 +161,54 @@ all with governor=as-found
     assert_eq!(document["comparisons"].as_array().map(Vec::len), Some(3), "{document:#}");
 }
 
+/// Two runs of each combination of load and size, each compared with the first.
+fn without_a_baseline() -> Comparisons {
+    let mut agenda = ComparisonRequest::default();
+    agenda.ask(parse_estimand(None, "p50").expect("known"), None, None);
+    let (mut runs, mut conditions) = (Vec::new(), Vec::new());
+    for (load, size) in [("none", "64"), ("none", "1024"), ("cpu=50%", "64"), ("cpu=50%", "1024")] {
+        let own = levels([("load", load), ("size", size)]);
+        runs.extend((0..2_u32).map(|run| ObservedRun {
+            origin: RunOrigin { block: Some(("e".into(), 1)), ..RunOrigin::default() },
+            levels: own.clone(),
+            factors: Some(own.clone()),
+            ..ObservedRun::bare("r".into(), 50_000.0 + f64::from(run))
+        }));
+        conditions.push(own);
+    }
+    compare(RunGroups::of_conditions(&conditions, runs), &agenda, &ComparisonOptions::at(0.95)).expect("a baseline")
+}
+
+#[test]
+fn a_common_baseline_and_several_factors_that_differ_are_named() {
+    let view = ComparisonView::of(&without_a_baseline(), &[], ComparisonShowing::default());
+    assert_eq!(view.common.as_deref(), Some("each compared with `load=none, size=64`"));
+    let titles: Vec<&str> = view.contrasts.iter().map(|contrast| contrast.title.as_str()).collect();
+    let expected = [
+        "size=64 → size=1024, load=none",
+        "load=none → cpu=50%, size=64",
+        "load=none, size=64 → cpu=50%, size=1024 (2 factors differ)",
+    ];
+    assert_eq!(titles, expected);
+    let too_few: Vec<&String> = view.footnotes.iter().filter(|line| line.contains("can never decide")).collect();
+    assert_eq!(too_few, ["2 against 2 runs can never decide: their rows are undecided whatever the values"]);
+    assert!(view.contrasts.iter().flat_map(|contrast| &contrast.rows).all(|row| row.reason.is_none()), "{view:?}");
+}
+
+#[test]
+fn a_level_beside_one_that_needs_its_factor_has_it_too() {
+    let mut agenda = ComparisonRequest::default();
+    agenda.ask(parse_estimand(None, "p50").expect("known"), Some(levels([("size", "64")])), None);
+    let comparisons = without_a_baseline();
+    let runs = comparisons.groups.groups.into_iter().flat_map(|group| group.runs).collect();
+    let groups = RunGroups::by_condition(runs).expect("runs");
+    let compared = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
+    let view = ComparisonView::of(&compared, &[], ComparisonShowing::default());
+    let labels: Vec<&Vec<String>> = view.contrasts[0].rows.iter().map(|row| &row.label).collect();
+    assert_eq!(labels, [&["load=none"], &["load=cpu=50%"]]);
+    assert_eq!(view.common, None, "each row has a baseline of its own");
+}
+
 #[test]
 fn a_table_fits_the_terminal() {
     let comparisons = [of_several_factors(), comparisons(&agenda(true))];

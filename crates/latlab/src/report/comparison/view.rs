@@ -26,7 +26,7 @@ pub struct ComparisonShowing {
 pub struct ComparisonView {
     /// One-line description of the comparison.
     pub heading: String,
-    /// Levels that all compared groups have in common.
+    /// Levels that all compared groups have in common, and the baseline if it is that of every row and no title says so.
     pub common: Option<String>,
     /// Rows of each contrast.
     pub contrasts: Vec<ContrastView>,
@@ -84,7 +84,7 @@ impl ComparisonView {
         let caveats: Vec<Caveat> = comparisons.caveats.iter().filter(is_other).cloned().collect();
         ComparisonView {
             heading: heading(comparisons, &names),
-            common: (!names.common.is_empty()).then(|| format!("all with {}", names.words(&names.common))),
+            common: names.common_line(&comparisons.rows),
             contrasts: contrasts(&comparisons.rows, true),
             shifts: contrasts(&comparisons.shifts, false),
             gates: gates.iter().map(|gated| gate(gated, comparisons)).collect(),
@@ -131,8 +131,44 @@ impl<'a> GroupNames<'a> {
         }
     }
 
+    /// A level that stands beside other ones of its factor: with its factor if one of these is.
+    fn word_in_row(&self, factor: &str, level: &str) -> String {
+        let mut levels = self.groups.groups.iter().filter_map(|group| group.levels.get(factor));
+        match levels.any(|other| level_words(factor, other) != *other) {
+            true => format!("{factor}={level}"),
+            false => self.word(factor, level),
+        }
+    }
+
     fn words(&self, levels: &Factors) -> String {
         levels.iter().map(|(factor, level)| self.word(factor, level)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Formats as ``all with tcp; each compared with `load=none, size=64` ``.
+    fn common_line(&self, rows: &[Comparison]) -> Option<String> {
+        let common = (!self.common.is_empty()).then(|| format!("all with {}", self.words(&self.common)));
+        let baseline = self.only_baseline(rows).map(|baseline| format!("each compared with `{baseline}`"));
+        let parts: Vec<String> = common.into_iter().chain(baseline).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// The baseline of all `rows`, if some of them differ from it in several factors.
+    fn only_baseline(&self, rows: &[Comparison]) -> Option<String> {
+        let mut compared = rows.iter().filter(|row| !lacks_runs(row));
+        let first = compared.next()?;
+        let is_alike = compared.all(|row| row.baseline == first.baseline);
+        let is_mixed = self.by_factors && rows.iter().any(|row| self.differing(row) > 1);
+        let are_several = rows.iter().any(|row| row.candidate != first.candidate);
+        let levels = self.groups.groups[first.baseline].levels.iter();
+        let own = levels.filter(|(factor, _)| !self.common.contains_key(*factor));
+        let words: Vec<String> = own.map(|(factor, level)| format!("{factor}={level}")).collect();
+        (is_alike && is_mixed && are_several).then(|| words.join(", "))
+    }
+
+    /// The number of factors in which the groups of `row` differ.
+    fn differing(&self, row: &Comparison) -> usize {
+        let [baseline, candidate] = [row.baseline, row.candidate].map(|index| &self.groups.groups[index].levels);
+        baseline.iter().filter(|(factor, level)| candidate.get(*factor) != Some(*level)).count()
     }
 
     fn pair(&self, row: &Comparison) -> PairNames {
@@ -147,8 +183,12 @@ impl<'a> GroupNames<'a> {
             self.words(&levels.collect())
         };
         let is_shared = |factor: &str| !differs(factor) && !self.common.contains_key(factor);
+        let several = match self.differing(row) {
+            0 | 1 => String::new(),
+            factors => format!(" ({factors} factors differ)"),
+        };
         PairNames {
-            contrast: format!("{} → {}", own(baseline), own(candidate)),
+            contrast: format!("{} → {}{several}", own(baseline), own(candidate)),
             shared: baseline.levels.clone().into_iter().filter(|(factor, _)| is_shared(factor)).collect(),
         }
     }
@@ -185,7 +225,7 @@ impl<'a> GroupNames<'a> {
     /// statistic.
     fn label(&self, row: &mut ChangeView, levels: Factors, common: &Factors, is_single: bool) {
         let own = levels.iter().filter(|(factor, _)| !common.contains_key(*factor));
-        let mut label: Vec<String> = own.map(|(factor, level)| self.word(factor, level)).collect();
+        let mut label: Vec<String> = own.map(|(factor, level)| self.word_in_row(factor, level)).collect();
         if label.is_empty() || !is_single {
             label.append(&mut row.label);
         }
@@ -318,6 +358,7 @@ fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, showing: Compari
     let not_possible = comparisons.caveats.iter().find(|caveat| caveat.code == NOT_POSSIBLE);
     let mut notes: Vec<String> = not_possible.map(|caveat| caveat.message.clone()).into_iter().collect();
     notes.extend(groups_without_runs(comparisons));
+    notes.extend(too_few_runs(comparisons));
     notes.extend(reached_loads(comparisons, names));
     // The mean of one run is its figure.
     let has_means = |row: &Comparison| row.centres.is_some() && row.evidence.runs.0.max(row.evidence.runs.1) > 1;
@@ -348,6 +389,15 @@ fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, showing: Compari
         ));
     }
     notes
+}
+
+/// Says once which numbers of runs cannot decide, although their values might be apart.
+fn too_few_runs(comparisons: &Comparisons) -> Option<String> {
+    let is_too_few = |row: &&Comparison| matches!(row.undecided, Some(UndecidedReason::TooFewRuns { .. }));
+    let sizes: BTreeSet<String> = comparisons.rows.iter().filter(is_too_few).map(words::sizes).collect();
+    let sizes: Vec<String> = sizes.into_iter().collect();
+    (!sizes.is_empty())
+        .then(|| format!("{} can never decide: their rows are undecided whatever the values", human::few(&sizes)))
 }
 
 /// Names the groups whose comparisons have no row.

@@ -202,6 +202,16 @@ pub(super) fn reason(row: &Comparison) -> Option<String> {
     }
 }
 
+/// Formats as `4 against 4 runs`.
+pub(super) fn sizes(row: &Comparison) -> String {
+    let (baseline, candidate) = row.evidence.runs;
+    let counted = match row.evidence.of_means {
+        true => format!("{candidate} {}", if candidate == 1 { "file" } else { "files" }),
+        false => runs(candidate),
+    };
+    format!("{baseline} against {counted}")
+}
+
 /// Formats `infinite in 2 of 6 runs of the baseline and 6 of 6 of the candidate`.
 fn without_answers(row: &Comparison) -> String {
     let Evidence { runs, infinite, unanswered, .. } = row.evidence;
@@ -248,14 +258,8 @@ fn undecided_because(row: &Comparison, undecided: UndecidedReason) -> Option<Str
         UndecidedReason::SingleRuns => {
             "one run against one run: what differs between runs anyway is unknown; measure several of each".into()
         }
-        UndecidedReason::TooFewRuns { .. } => {
-            let (baseline, candidate) = row.evidence.runs;
-            let counted = match row.evidence.of_means {
-                true => format!("{candidate} {}", if candidate == 1 { "file" } else { "files" }),
-                false => runs(candidate),
-            };
-            format!("{baseline} against {counted} can never decide")
-        }
+        // Said once below the table, of all such rows.
+        UndecidedReason::TooFewRuns { .. } => return None,
         UndecidedReason::TooFewBoots { boots, needed } => {
             let noun = if boots == 1 { "boot" } else { "boots" };
             format!("{boots} {noun}; at least {needed} are needed to say something about boots")

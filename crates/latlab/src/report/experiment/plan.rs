@@ -175,7 +175,7 @@ fn without_verdicts(Rehearsal { runs, comparisons, runs_needed }: Rehearsal) -> 
     let runs = if runs == 1 { "1 run".into() } else { format!("{runs} runs") };
     let comparisons = if comparisons == 1 { "its comparison".into() } else { format!("its {comparisons} comparisons") };
     let needed = runs_needed.map(|runs| format!("; {runs} could")).unwrap_or_default();
-    format!("a rehearsal: {runs} per condition and block cannot decide {comparisons}, whatever their values{needed}")
+    format!("a rehearsal: {runs} of a condition cannot decide {comparisons}, whatever their values{needed}")
 }
 
 /// The quantiles that the report shows as bounds, each with the number of `rows` that would support it.
