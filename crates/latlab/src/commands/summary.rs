@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::observation_groups::{FoundRuns, gone, located, runs_in};
 use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE, missing_runs};
-use crate::analysis::{AvailableFigures, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates};
+use crate::analysis::{AvailableFigures, Summary, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates};
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
@@ -21,7 +21,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     let every_metric = spec.verbosity > Verbosity::Usual;
     let mut summaries = Vec::new();
     let (mut half, mut like) = (false, None);
-    let Recordings { paths, of_experiments, missing } = recordings(&spec.recordings, !gates.is_empty(), console)?;
+    let Recordings { paths, of_experiments, missing, are_named } = recordings(&spec.recordings, !gates.is_empty(), console)?;
     let mut unjudged: BTreeSet<PathBuf> = of_experiments.values().cloned().collect();
     for path in paths {
         let recording = Recording::open(&path)?;
@@ -59,6 +59,9 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         }
         summaries.push(summary);
     }
+    if !spec.json && !are_named {
+        summaries = by_condition(summaries);
+    }
     measure_and_report::show(&summaries, Showing { half, every_metric, kept: true, like }, spec.json, console)?;
     measure_and_report::warn_of_undecided(&summaries, console);
     let gated = match unjudged.first().filter(|_| !gates.is_empty()) {
@@ -80,16 +83,39 @@ struct Recordings {
     of_experiments: BTreeMap<PathBuf, PathBuf>,
     /// Finished runs of an experiment, or recordings of a store, that are gone or damaged.
     missing: BTreeSet<String>,
+    /// Whether recordings were named themselves: they are shown in the order of their names on the command line.
+    are_named: bool,
+}
+
+/// The runs of one condition next to each other, in their order; those of an experiment in the order of its conditions.
+fn by_condition(summaries: Vec<Summary>) -> Vec<Summary> {
+    let experiment = |one: &Summary| one.experiment.as_ref().map(|facts| facts.experiment.clone());
+    let place = |one: &Summary| {
+        let first_of = |is_alike: &dyn Fn(&Summary) -> bool| summaries.iter().position(is_alike);
+        let number = one.experiment.as_ref().map(|facts| facts.condition);
+        let of_experiment = first_of(&|other| experiment(other) == experiment(one));
+        (of_experiment, number, first_of(&|other| other.condition == one.condition))
+    };
+    let places: Vec<_> = summaries.iter().map(place).collect();
+    let mut placed: Vec<_> = places.into_iter().zip(summaries).collect();
+    placed.sort_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, summary)| summary).collect()
 }
 
 /// The recordings that `paths` name: a store or the directory of an experiment stands for those in it.
 fn recordings(paths: &[PathBuf], with_gates: bool, console: &Console) -> Result<Recordings, Failure> {
-    let mut found = Recordings { paths: Vec::new(), of_experiments: BTreeMap::new(), missing: BTreeSet::new() };
+    let mut found = Recordings {
+        paths: Vec::new(),
+        of_experiments: BTreeMap::new(),
+        missing: BTreeSet::new(),
+        are_named: false,
+    };
     for path in paths {
         let path = located(path)?;
         let is_experiment = is_experiment(&path);
         if !is_experiment && !is_store(&path) {
             found.paths.push(path);
+            found.are_named = true;
             continue;
         }
         let FoundRuns { mut runs, damaged } = runs_in(&path, console)?;
@@ -149,4 +175,24 @@ fn without_runs(path: &Path, is_experiment: bool, missing: &[String]) -> Failure
 
 fn run_command(experiment: &Path) -> String {
     format!("latlab run {}", quoted(experiment))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::{CLOSED, InMemory, closed};
+
+    #[test]
+    fn runs_of_one_condition_are_next_to_each_other_in_their_order() {
+        let run = |(number, size_bytes): (usize, u32)| {
+            let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
+            let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows");
+            summary.condition.size_bytes = Some(size_bytes);
+            summary.recording = number.to_string();
+            summary
+        };
+        let runs = [64, 1_024, 64, 256, 1_024].into_iter().enumerate().map(run).collect();
+        let names: Vec<String> = by_condition(runs).into_iter().map(|summary| summary.recording).collect();
+        assert_eq!(names, ["0", "2", "1", "4", "3"]);
+    }
 }

@@ -31,10 +31,7 @@ pub fn render(view: &ReportView, style: Style) -> String {
     let mut closing: Vec<String> = Vec::new();
     closing.extend(view.remarks.iter().flat_map(|remark| labelled(&remark.label, "", &remark.text, style)));
     closing.extend(caveat_lines(&view.caveats, style));
-    let recordings = view.recordings.iter().enumerate();
-    closing.extend(
-        recordings.flat_map(|(number, path)| path_lines(if number > 0 { "" } else { "recording" }, path, style)),
-    );
+    closing.extend(recording_lines(&view.recordings, style));
     sections.push(closing);
     let sections = sections.into_iter().filter(|lines| !lines.is_empty());
     sections.map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
@@ -49,6 +46,27 @@ pub(super) fn labelled(label: &str, mark: &str, text: &str, style: Style) -> Vec
         format!("{mark}{line}")
     });
     indented(label, marked.collect(), style)
+}
+
+/// More recordings of one directory than this are counted, unless all details are asked for.
+const RECORDINGS: usize = 4;
+
+/// The path of each of `recordings`, or of the directory of many.
+fn recording_lines(recordings: &[String], style: Style) -> Vec<String> {
+    if let Some(directory) = directory_of_many(recordings).filter(|_| style.caveats != CaveatChoice::All) {
+        let count = format!("{} recordings; `latlab list --store {directory}`", recordings.len());
+        return [path_lines("recordings", directory, style), labelled("", "", &count, style)].concat();
+    }
+    let numbered = recordings.iter().enumerate();
+    numbered.flat_map(|(number, path)| path_lines(if number > 0 { "" } else { "recording" }, path, style)).collect()
+}
+
+/// The directory of more than [`RECORDINGS`]; `None` of paths that the shell has to quote.
+fn directory_of_many(recordings: &[String]) -> Option<&str> {
+    let (first, _) = recordings.first()?.rsplit_once('/')?;
+    let is_alike = |path: &String| path.rsplit_once('/').is_some_and(|(directory, _)| directory == first);
+    let is_plain = !first.is_empty() && !first.contains('\'');
+    (recordings.len() > RECORDINGS && is_plain && recordings.iter().all(is_alike)).then_some(first)
 }
 
 /// `path` behind `label`, or below it in a narrow line.
@@ -693,6 +711,17 @@ mod tests {
         assert_eq!(path_lines("recording", "a/b", narrow), ["recording", "  a/b"]);
         assert_eq!(path_lines("", "a/b", narrow), ["  a/b"]);
         assert_eq!(path_lines("recording", "a/b", Style::PLAIN), ["recording    a/b"]);
+    }
+
+    #[test]
+    fn many_recordings_of_one_directory_are_counted() {
+        let paths = |count: usize| (0..count).map(|number| format!("st/{number}")).collect::<Vec<_>>();
+        let counted = ["recordings   st", "             5 recordings; `latlab list --store st`"];
+        assert_eq!(recording_lines(&paths(5), Style::PLAIN), counted);
+        assert_eq!(recording_lines(&paths(4), Style::PLAIN).len(), 4);
+        let elsewhere = [paths(5), vec!["other/1".into()]].concat();
+        assert_eq!(recording_lines(&elsewhere, Style::PLAIN).len(), 6);
+        assert_eq!(recording_lines(&paths(5), Style { caveats: CaveatChoice::All, ..Style::PLAIN }).len(), 5);
     }
 
     #[test]
