@@ -16,7 +16,7 @@ use crate::experiment::{
     self, ExperimentState, in_store, is_edited, is_experiment, read_state_with_runner, runs_directory, runs_of,
 };
 use crate::facts::RunOutcome;
-use crate::plan::{Experiment, Factors, condition_words};
+use crate::plan::{Experiment, Factors, common_levels, condition_words};
 use crate::platform::ownership::quoted;
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{Listing, ListingState, Store, start_in_name};
@@ -316,6 +316,7 @@ fn show_experiment(directory: &Path, runs: &[Listing], is_usual_store: bool) -> 
         bytes: runs.iter().map(Listing::bytes).sum(),
         state: "damaged".into(),
         reason: None,
+        what: experiment.as_ref().map(what_varies).unwrap_or_default(),
         word: word(directory, is_usual_store),
         start,
     };
@@ -335,6 +336,24 @@ fn show_experiment(directory: &Path, runs: &[Listing], is_usual_store: bool) -> 
         }
     }
     view
+}
+
+/// The kind of `experiment` with the target, if that is the same for all runs, and the factors that vary: `load × size`.
+fn what_varies(experiment: &Experiment) -> Vec<String> {
+    let runs = experiment.conditions.iter().flat_map(|condition| &condition.plan.runs);
+    let targets: BTreeSet<String> = runs.map(|run| run.target.to_string()).collect();
+    let what = match targets.first() {
+        Some(target) if targets.len() == 1 && experiment.kind.has_target() => {
+            format!("{} {target}", experiment.kind.word())
+        }
+        _ => experiment.kind.word().into(),
+    };
+    let factors: Vec<&Factors> = experiment.conditions.iter().map(|condition| &condition.factors).collect();
+    let common = common_levels(&factors);
+    let names: BTreeSet<&str> = factors.iter().flat_map(|factors| factors.keys()).map(String::as_str).collect();
+    let varying: Vec<&str> = names.into_iter().filter(|name| !common.contains_key(*name)).collect();
+    let varying = (!varying.is_empty()).then(|| varying.join(" × "));
+    std::iter::once(what).chain(varying).collect()
 }
 
 /// The runs of the conditions of `experiment` that are not dropped; `None` if this latlab or this host can have no condition

@@ -2,7 +2,7 @@
 
 use crate::analysis::{Condition, Family, Kind, StopWhen, Summary};
 use crate::facts::ExperimentFacts;
-use crate::plan::{RunSpec, condition_words, distinct_names};
+use crate::plan::{RunSpec, WakeupCpus, condition_words, distinct_names};
 use crate::units::Nanos;
 use crate::units::human::{grouped, span};
 
@@ -19,6 +19,8 @@ pub(super) struct Headline<'a> {
     pub family: Option<Family>,
     /// Stop condition.
     pub stop: StopWhen,
+    /// Threads that sleep so often as `stop` says, each on a CPU of its own; `None` for one on each CPU of the host.
+    pub threads: Option<usize>,
     /// What was measured of a run that ended early.
     pub measured: Option<MeasuredPart>,
 }
@@ -37,7 +39,8 @@ impl Headline<'_> {
         // A search is not measured in one piece: its table says how long it took.
         let is_partial = summary.ended_early() && summary.condition.schedule != SEARCH;
         let measured = is_partial.then(|| MeasuredPart { rows: summary.counts.due(), duration: summary.duration_ns });
-        Headline { kind: summary.kind, condition: &summary.condition, family, stop: summary.stop, measured }
+        let threads = Some(summary.wakeups.as_ref().map_or(1, |wakeups| wakeups.by_cpu.len().max(1)));
+        Headline { kind: summary.kind, condition: &summary.condition, family, stop: summary.stop, threads, measured }
     }
 
     fn target(&self) -> String {
@@ -52,7 +55,15 @@ impl Headline<'_> {
             _ => whole,
         };
         let rows = measured.map(|part| grouped(part.rows));
-        let count = self.stop.count.map(|count| format!("{} {}", of(rows, grouped(count)), self.kind.rows()));
+        let noun = self.kind.rows();
+        let count = self.stop.count.map(|count| match (self.threads, rows) {
+            (Some(1), rows) => format!("{} {noun}", of(rows, grouped(count))),
+            (Some(threads), Some(rows)) => {
+                format!("{} {noun} on {threads} CPUs", of(Some(rows), grouped(count * threads as u64)))
+            }
+            (Some(threads), None) => format!("{} {noun} on each of {threads} CPUs", grouped(count)),
+            (None, _) => format!("{} {noun} on each CPU", grouped(count)),
+        });
         let up_to = if self.condition.schedule == SEARCH { "up to " } else { "" };
         let time = measured.map(|part| match part.duration {
             Nanos::ZERO => "0 s".into(),
@@ -61,6 +72,15 @@ impl Headline<'_> {
         let duration = self.stop.duration_ns.map(|duration| format!("{up_to}{}", of(time, span(duration))));
         let between = if measured.is_some() { "in" } else { "or" };
         count.into_iter().chain(duration).reduce(|count, duration| format!("{count} {between} {duration}"))
+    }
+}
+
+/// See [`Headline::threads`].
+fn threads(run: &RunSpec) -> Option<usize> {
+    match run.wakeup().map(|wakeup| &wakeup.cpus) {
+        Some(WakeupCpus::All) => None,
+        Some(WakeupCpus::These(cpus)) => Some(cpus.len()),
+        Some(WakeupCpus::Anywhere) | None => Some(1),
     }
 }
 
@@ -78,6 +98,7 @@ pub fn planned_heading<'a>(runs: impl IntoIterator<Item = &'a RunSpec>) -> Strin
         condition,
         family: run.family(),
         stop: run.stop,
+        threads: threads(run),
         measured: None,
     });
     heading(&headlines.collect::<Vec<_>>())
@@ -209,6 +230,23 @@ mod tests {
         assert_eq!(begin(&runs), "ping local");
         runs[1].condition.target = "10.0.0.7:9862".into();
         assert_eq!(begin(&runs), "ping");
+    }
+
+    #[test]
+    fn a_count_of_wake_ups_is_that_of_each_thread() {
+        let one = run("7f3a", "none", false);
+        let stop = StopWhen { count: Some(500), duration_ns: None };
+        let part = MeasuredPart { rows: 700, duration: Nanos::ZERO };
+        let kind = Kind::Wakeup;
+        for (threads, measured, words) in [
+            (Some(1), None, "500 wake-ups"),
+            (Some(2), None, "500 wake-ups on each of 2 CPUs"),
+            (Some(2), Some(part), "700 of 1,000 wake-ups on 2 CPUs"),
+            (None, None, "500 wake-ups on each CPU"),
+        ] {
+            let headline = Headline { kind, stop, threads, ..Headline::of(&one) };
+            assert_eq!(headline.length(measured).as_deref(), Some(words));
+        }
     }
 
     #[test]

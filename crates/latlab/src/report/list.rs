@@ -64,6 +64,9 @@ pub struct ListedExperiment {
     pub state: String,
     /// Reason for the state.
     pub reason: Option<String>,
+    /// Kind with its target, and the factors that vary, as in `load × size`; empty if the file is unreadable.
+    #[serde(skip)]
+    pub what: Vec<String>,
     /// Name or path, as it is typed behind `latlab summary`.
     #[serde(skip)]
     pub word: String,
@@ -178,7 +181,7 @@ impl Row {
             word: one.word.clone(),
             amount: if with_size { disk_size(one.bytes as f64) } else { runs() },
             unit: "",
-            parts: state.into_iter().chain(one.name.clone()).collect(),
+            parts: state.into_iter().chain(one.name.clone()).chain(one.what.iter().cloned()).collect(),
         }
     }
 
@@ -191,6 +194,8 @@ impl Row {
 fn state_words(state: &str, reason: Option<&str>) -> Option<String> {
     match (state, reason) {
         ("completed" | "finished", None) => None,
+        // Only a silent target ends a run that counts as complete.
+        ("completed", Some(_)) => Some("no answer".into()),
         ("measuring", Some(process)) => Some(format!("measuring {process}")),
         ("damaged" | "failed" | "finished", Some(reason)) => Some(format!("{state}: {reason}")),
         _ => Some(state.into()),
@@ -322,12 +327,13 @@ mod tests {
                 bytes: 2_000_000,
                 state: state.into(),
                 reason: None,
+                what: vec!["ping 10.0.0.3".into(), "load × size".into()],
                 word: name.into(),
                 start,
             }
         };
         let mut broken = experiment("20261119T000000Z-experiment-0002", "damaged", None);
-        (broken.name, broken.runs_planned) = (None, None);
+        (broken.name, broken.runs_planned, broken.what) = (None, None, Vec::new());
         let experiments = vec![experiment("20261120T120000Z-experiment-0001", "unfinished", Some(12)), broken];
         let mut run = listing("20261120T120001Z-ping-0002", "completed", Some(50));
         run.experiment = Some(experiments[0].experiment.clone());
@@ -352,6 +358,7 @@ mod tests {
             "                                                 cpu=80% · build=4f2a",
             "20261120T120000Z-experiment-0001  12 of 66 runs  unfinished",
             "                                                 pi4 to pi3 under load",
+            "                                                 ping 10.0.0.3 · load × size",
             "  20261120T120001Z-ping-0002                 50  load=none · warm-up",
             "20261120T000000Z-ping-0001                    –  damaged: `manifest.json` has 0",
             "                                                 bytes",
@@ -362,6 +369,14 @@ mod tests {
         assert_eq!(render_text(&contents(Vec::new()), Style::PLAIN), "no recordings in runs\n");
         let unmatched = StoreView { is_unmatched: true, ..contents(Vec::new()) };
         assert_eq!(render_text(&unmatched, Style::PLAIN), "nothing matches in runs\n");
+    }
+
+    #[test]
+    fn a_complete_run_without_an_answer_is_named_so() {
+        let mut silent = listing("20261121T021500Z-ping-7f3a", "completed", Some(1_000));
+        silent.reason = Some("no probe was answered in the first 10 s".into());
+        let text = lines(&contents(vec![silent]), 80);
+        assert!(text[2].contains("  1,000  no answer · ping local · 64 B"), "{text:#?}");
     }
 
     #[test]
@@ -383,7 +398,8 @@ mod tests {
             "  every 10 ms · cpu=80% · build=4f2a",
             "20261120T120000Z-experiment-0001",
             "  12 of 66 runs · unfinished",
-            "  pi4 to pi3 under load",
+            "  pi4 to pi3 under load · ping 10.0.0.3",
+            "  load × size",
             "  20261120T120001Z-ping-0002",
             "    50 rows · load=none · warm-up",
             "20261119T000000Z-experiment-0002",
