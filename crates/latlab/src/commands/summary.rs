@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use super::observation_groups::{FoundRuns, gone, located, runs_in};
 use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE, missing_runs};
-use crate::analysis::{AvailableFigures, Summary, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates};
+use crate::analysis::{
+    AvailableFigures, Summary, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates,
+};
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
@@ -21,7 +23,8 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     let every_metric = spec.verbosity > Verbosity::Usual;
     let mut summaries = Vec::new();
     let (mut half, mut like) = (false, None);
-    let Recordings { paths, of_experiments, missing, are_named } = recordings(&spec.recordings, !gates.is_empty(), console)?;
+    let Recordings { paths, of_experiments, missing, are_named } =
+        recordings(&spec.recordings, !gates.is_empty(), console)?;
     let mut unjudged: BTreeSet<PathBuf> = of_experiments.values().cloned().collect();
     for path in paths {
         let recording = Recording::open(&path)?;
@@ -104,12 +107,8 @@ fn by_condition(summaries: Vec<Summary>) -> Vec<Summary> {
 
 /// The recordings that `paths` name: a store or the directory of an experiment stands for those in it.
 fn recordings(paths: &[PathBuf], with_gates: bool, console: &Console) -> Result<Recordings, Failure> {
-    let mut found = Recordings {
-        paths: Vec::new(),
-        of_experiments: BTreeMap::new(),
-        missing: BTreeSet::new(),
-        are_named: false,
-    };
+    let mut found =
+        Recordings { paths: Vec::new(), of_experiments: BTreeMap::new(), missing: BTreeSet::new(), are_named: false };
     for path in paths {
         let path = located(path)?;
         let is_experiment = is_experiment(&path);

@@ -15,7 +15,8 @@ const BY_EFFECT: &str = "confounded reflector-died answers-ended suspended clock
     slow-receiver undecided-packets not-sent not-slept send-failed socket-errors overrun-slots foreign-load \
     unequal-placement unpinned-placement frequency-drift rt-throttling fair-server steal send-slip \
     late lost coarse-clock slow-clock fragmentation probes-load unsent-probes stages-left-out \
-    found-rate-lossy search-undecided not-interleaved dependent-lines broke-runs not-possible lost-quantile unsupported-comparison unsupported-gate \
+    found-rate-lossy search-undecided not-interleaved dependent-lines broke-runs not-possible lost-quantile \
+    unsupported-comparison unsupported-gate \
     slow-changes rare-bursts tcp-retransmits setting-not-restored host-samples-lost \
     runs-left-out broke cut-short trace-missing search-ceiling looked-before \
     unequal-spread few-observations wide-mean few-lines files-as-runs undecided-probes reordered duplicates strays send-refused \

@@ -402,15 +402,8 @@ fn confounded(groups: &RunGroups) -> Option<Caveat> {
     };
     let effect = if names.len() == 1 { "the change may come from that" } else { "the change may come from these" };
     let is_expected = compared.is_empty() && differing.len() < 2;
-    (!differing.is_empty() && !is_expected).then(|| {
-        Caveat::new(
-            severity,
-            "confounded",
-            message,
-            effect,
-            "compare runs that are equal in everything else",
-        )
-    })
+    (!differing.is_empty() && !is_expected)
+        .then(|| Caveat::new(severity, "confounded", message, effect, "compare runs that are equal in everything else"))
 }
 
 fn unsupported_quantiles(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {

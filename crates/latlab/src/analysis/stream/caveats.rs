@@ -376,7 +376,8 @@ mod tests {
 
     #[test]
     fn the_duration_that_supports_all_quantiles_is_rounded_up_as_typed() {
-        for (intervals, typed) in [(35.0, "4s"), (200.0, "20s"), (1_234.0, "130s"), (10_000.0, "17m"), (36_000.0, "1h")] {
+        for (intervals, typed) in [(35.0, "4s"), (200.0, "20s"), (1_234.0, "130s"), (10_000.0, "17m"), (36_000.0, "1h")]
+        {
             assert_eq!(duration_of(intervals), typed);
         }
     }
