@@ -9,6 +9,8 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::diagnostics::{Explain, Failure};
+use crate::facts::Capability;
+use crate::platform::grant;
 use crate::platform::ownership::untrusted;
 
 /// An operation that the host refused.
@@ -80,15 +82,16 @@ impl Explain for HostError {
                 failure.because(errno::explain(source)).hint(match Errno::from_io_error(source) {
                     Some(Errno::INVAL) => "priorities go from 1 to 99".into(),
                     _ => format!(
-                        "grant the right with `sudo setcap cap_sys_nice+ep $(command -v latlab)`, or raise `ulimit -r` to {priority}"
+                        "grant the right with `{}`, or raise `ulimit -r` to {priority}",
+                        grant(&[Capability::SysNice])
                     ),
                 })
             }
             HostError::MemoryLock { limit_bytes, source } => {
                 let limit = limit_bytes.map(|limit| format!("; the limit is {} KiB", limit / 1024));
-                failure.because(errno::explain(source) + &limit.unwrap_or_default()).hint(
-                    "raise `ulimit -l`, or grant the right with `sudo setcap cap_ipc_lock+ep $(command -v latlab)`",
-                )
+                failure
+                    .because(errno::explain(source) + &limit.unwrap_or_default())
+                    .hint(format!("raise `ulimit -l`, or grant the right with `{}`", grant(&[Capability::IpcLock])))
             }
             HostError::Lab { source, .. } => {
                 let failure = failure.because(errno::explain(source));

@@ -15,3 +15,11 @@ pub(crate) use device_abilities::{DeviceAbilities, XdpFeatures};
 pub(crate) use directory::Directory;
 pub(crate) use route_socket::{LOOPBACK, RouteSocket, VethEnd};
 pub(crate) use signals::SignalWatch;
+
+use crate::facts::Capability;
+
+/// The command that grants `lacking` to the file of latlab, with what this process has.
+pub(crate) fn grant(lacking: &[Capability]) -> String {
+    let effective = rustix::thread::capabilities(None).map_or(0, |sets| sets.effective.bits());
+    Capability::grant(lacking, effective)
+}

@@ -8,7 +8,9 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::diagnostics::{Explain, Failure};
+use crate::facts::Capability;
 use crate::plan::{Family, SendMode, SenderSocketOptions};
+use crate::platform::grant;
 use crate::units::{Nanos, human};
 
 /// Why a path could not be opened. Nothing was sent.
@@ -228,9 +230,9 @@ impl Explain for TransportError {
             }
             TransportError::Interface { source, .. } => failure.because(explain(source)).hint(match source.kind() {
                 io::ErrorKind::PermissionDenied => {
-                    "grant the right with `sudo setcap cap_net_raw+ep $(command -v latlab)`, or bind to an address"
+                    format!("grant the right with `{}`, or bind to an address", grant(&[Capability::NetRaw]))
                 }
-                _ => "`ip link` lists the interfaces of this host",
+                _ => "`ip link` lists the interfaces of this host".into(),
             }),
             TransportError::Connect { peer, source } if is_broadcast(peer, source) => failure
                 .because(format!("it is a broadcast address, or a route prohibits it: {}", explain(source)))
@@ -330,8 +332,8 @@ fn bind_hint(local: SocketAddr, source: &io::Error) -> Option<String> {
         }
         io::ErrorKind::AddrNotAvailable => "`ip address` lists the addresses of this host".into(),
         io::ErrorKind::PermissionDenied => {
-            "choose a port above 1023, or grant the right with `sudo setcap cap_net_bind_service+ep $(command -v latlab)`"
-                .into()
+            let command = grant(&[Capability::NetBindService]);
+            format!("choose a port above 1023, or grant the right with `{command}`")
         }
         _ => return None,
     })
@@ -362,7 +364,7 @@ fn setting_hint(option: &str, source: &io::Error) -> Option<String> {
     }
     Some(match source.kind() {
         io::ErrorKind::PermissionDenied => {
-            "grant the right with `sudo setcap cap_net_admin+ep $(command -v latlab)`, or use `--wait spin`".into()
+            format!("grant the right with `{}`, or use `--wait spin`", grant(&[Capability::NetAdmin]))
         }
         _ => "this kernel was built without CONFIG_NET_RX_BUSY_POLL: use `--wait spin`".into(),
     })
@@ -371,7 +373,8 @@ fn setting_hint(option: &str, source: &io::Error) -> Option<String> {
 fn xdp_hint(interface: &str, source: &io::Error) -> String {
     match Errno::from_io_error(source) {
         Some(Errno::PERM | Errno::ACCESS) => {
-            "grant the rights with `sudo setcap cap_net_raw,cap_net_admin,cap_bpf+ep $(command -v latlab)`".into()
+            let rights = [Capability::NetRaw, Capability::NetAdmin, Capability::Bpf];
+            format!("grant the rights with `{}`", grant(&rights))
         }
         Some(Errno::BUSY | Errno::EXIST) => format!(
             "another socket has that queue, or another program the interface: `ip link show {interface}` names it; one AF_XDP \

@@ -148,10 +148,22 @@ fn rights(evidence: &HostEvidence<'_>) -> Vec<Finding> {
     found
 }
 
+/// The command that grants what the process lacks of real-time priority and locked memory. It is the same for both, since
+/// setcap(8) replaces what an earlier command granted.
+fn grant(evidence: &HostEvidence<'_>, rights: &Rights) -> String {
+    let priority = wanted_priority(evidence).unwrap_or(1);
+    let lacking =
+        [(!rights.may_run_fifo(priority), Capability::SysNice), (!rights.may_lock_all(), Capability::IpcLock)];
+    let lacking: Vec<Capability> = lacking.into_iter().filter(|(lacks, _)| *lacks).map(|(_, one)| one).collect();
+    Capability::grant(&lacking, rights.capabilities)
+}
+
+fn wanted_priority(evidence: &HostEvidence<'_>) -> Option<u8> {
+    evidence.intent.ends().filter_map(|end| end.fifo).max()
+}
+
 fn real_time(evidence: &HostEvidence<'_>, rights: &Rights) -> Option<Finding> {
-    const GRANT: &str = "sudo setcap cap_sys_nice+ep $(command -v latlab)";
-    let wanted = evidence.intent.ends().filter_map(|end| end.fifo).max();
-    match wanted {
+    match wanted_priority(evidence) {
         Some(priority) if !rights.may_run_fifo(priority) => Some(Finding::new(
             FindingSeverity::Blocker,
             "no-real-time-right",
@@ -159,13 +171,13 @@ fn real_time(evidence: &HostEvidence<'_>, rights: &Rights) -> Option<Finding> {
                 "no right to run with SCHED_FIFO priority {priority}: the limit is {}",
                 rights.real_time_priority.unwrap_or_default()
             ),
-            GRANT,
+            grant(evidence, rights),
         )),
         None if !rights.may_run_fifo(1) => Some(Finding::new(
             FindingSeverity::Note,
             "no-real-time-right",
             "no right for `--fifo`: other threads can take the CPU from the measuring one",
-            GRANT,
+            grant(evidence, rights),
         )),
         _ => None,
     }
@@ -180,7 +192,7 @@ fn memory_lock(evidence: &HostEvidence<'_>, rights: &Rights) -> Option<Finding> 
         if short { FindingSeverity::Blocker } else { FindingSeverity::Note },
         "memory-lock-limit",
         format!("at most {} KiB of memory can be locked", limit / 1024),
-        "sudo setcap cap_ipc_lock+ep $(command -v latlab)",
+        grant(evidence, rights),
     ))
 }
 
@@ -335,6 +347,14 @@ mod tests {
         assert_eq!(severity(&found, "memory-lock-limit"), Some(FindingSeverity::Blocker));
         assert!(find(&found, "memory-lock-limit").expect("found").message.contains("8192 KiB"));
         assert_eq!(severity(&found, "no-lab-right"), Some(FindingSeverity::Note));
+        for code in ["no-real-time-right", "memory-lock-limit"] {
+            let fix = find(&found, code).and_then(|finding| finding.fix.as_deref());
+            assert_eq!(fix, Some("sudo setcap cap_ipc_lock,cap_sys_nice+ep $(command -v latlab)"), "{code}");
+        }
+        // CAP_NET_RAW, which `--transport xdp` needs, stays.
+        let found = on(&with_rights("0000000000802000", "8388608"), &BLOCKING);
+        let fix = find(&found, "memory-lock-limit").and_then(|finding| finding.fix.as_deref());
+        assert_eq!(fix, Some("sudo setcap cap_net_raw,cap_ipc_lock,cap_sys_nice+ep $(command -v latlab)"));
     }
 
     #[test]
