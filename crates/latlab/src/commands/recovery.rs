@@ -5,7 +5,7 @@ use crate::diagnostics::in_words;
 use crate::facts::{Finding, FindingSeverity, Restoration};
 use crate::host::knobs::{self, Recovered, Unrecovered};
 use crate::host::{HostRoot, KnobJournal, tracing};
-use crate::platform::ownership::untrusted;
+use crate::platform::ownership::{of_another_user, untrusted};
 
 /// Restores leftovers of dead processes: a note for each restored value, a warning for each that stays.
 pub(super) fn recover(console: &Console) {
@@ -81,6 +81,14 @@ fn recovered_finding(one: &Recovered) -> Finding {
 
 fn unrecovered_finding(one: &Unrecovered) -> Finding {
     let path = one.path.display();
+    if let Some(directory) = of_another_user(&one.path, &one.source) {
+        let message = format!(
+            "cannot look for settings left by a killed latlab: `{}` belongs to another user (EACCES)",
+            directory.display()
+        );
+        let fix = "sudo latlab doctor --restore, or set HOME to a directory of this user";
+        return Finding::new(FindingSeverity::Blocker, "journal-unreadable", message, fix);
+    }
     let (cause, fix) = match untrusted(&one.source) {
         Some(found) => (found.cause(), found.remedy()),
         None => (in_words(&one.source), format!("check the values that it lists, then remove `{path}`")),

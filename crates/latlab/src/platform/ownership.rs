@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::units::human::shell_word;
@@ -101,6 +102,16 @@ fn expect(path: &Path, facts: &Metadata, is_directory: bool) -> io::Result<()> {
     Err(Untrusted { path: path.to_owned(), owner: uid, fault }.into())
 }
 
+/// The deepest directory above `path` that this process can look at, if `error` is a refusal of access and the directory
+/// belongs to another user.
+pub(crate) fn of_another_user<'a>(path: &'a Path, error: &io::Error) -> Option<&'a Path> {
+    if Errno::from_io_error(error) != Some(Errno::ACCESS) {
+        return None;
+    }
+    let (directory, facts) = path.ancestors().find_map(|above| Some((above, fs::metadata(above).ok()?)))?;
+    (facts.uid() != geteuid().as_raw()).then_some(directory)
+}
+
 /// The user who called sudo(8), if this process is root: files of this user are as trusted as the command line.
 fn sudo_user() -> Option<u32> {
     std::env::var("SUDO_UID").ok().filter(|_| geteuid().is_root())?.parse().ok()
@@ -163,5 +174,11 @@ mod tests {
             chown(given, Some(0), None).expect("root");
         }
         open_own(&path).expect("own again");
+        chown(&directory, Some(1_234), None).expect("root");
+        let inside = directory.join("latlab/journal");
+        assert_eq!(of_another_user(&inside, &Errno::ACCESS.into()), Some(directory.as_path()));
+        assert_eq!(of_another_user(&inside, &Errno::NOTDIR.into()), None);
+        chown(&directory, Some(0), None).expect("root");
+        assert_eq!(of_another_user(&inside, &Errno::ACCESS.into()), None);
     }
 }
