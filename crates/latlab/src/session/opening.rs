@@ -2,6 +2,7 @@
 //! transport, the confirmation POLL → TALLY, and their errors.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::codec::NativeSession;
@@ -502,6 +503,10 @@ impl SessionError {
                 "check that firewalls let UDP through; an AF_XDP reflector has one queue of its interface: try others by \
                  `--peer-queue N`, or give that device one queue: `ethtool -L DEV combined 1`"
             }
+            SessionError::NoAnswer { peer, .. } if is_loopback(peer) => {
+                "start `latlab serve` in another shell (loopback needs no key); `--protocol echo` measures against a \
+                 plain UDP echo"
+            }
             SessionError::NoAnswer { .. } => {
                 "start `latlab serve --psk-file FILE` there, and check that firewalls let its \
                  UDP port through; `--protocol echo` measures against a plain UDP echo"
@@ -537,6 +542,11 @@ impl Explain for SessionError {
             SessionError::NoAnswer { refused: None, .. } | SessionError::NoGreeting { instead: None, .. }
         ))
     }
+}
+
+/// Whether `peer` is a loopback address with its port.
+fn is_loopback(peer: &str) -> bool {
+    peer.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback())
 }
 
 fn refusal(reason: RefuseReason, limit: u64) -> String {
@@ -587,6 +597,13 @@ mod tests {
         let failure = error().explain();
         assert_eq!((failure.message.as_str(), failure.exit_code), ("no answer from `192.0.2.9:9862`", 3));
         assert_eq!(failure.cause.as_deref(), Some("5 HELLO packets in 3 s, nothing came back"));
+        let mut at_loopback = error();
+        if let SessionError::NoAnswer { peer, .. } = &mut at_loopback {
+            *peer = "[::1]:9862".into();
+        }
+        assert!(
+            at_loopback.explain().hint.is_some_and(|hint| hint.starts_with("start `latlab serve` in another shell"))
+        );
         let refused = PathReport { socket_errors: [("ECONNREFUSED".into(), 5)].into(), ..PathReport::default() };
         let cause = error().on_path(refused).explain().cause.expect("a cause");
         assert!(cause.ends_with("the last error was: ECONNREFUSED"), "{cause}");

@@ -186,7 +186,7 @@ fn a_silent_target_is_given_up_after_three_seconds() {
         &line,
         3,
         &format!("no answer from `{address}`"),
-        "start `latlab serve --psk-file FILE` there",
+        "start `latlab serve` in another shell",
     );
     assert!(start.elapsed() < Duration::from_secs(9), "three times the promise");
     assert!(!home.path().join("new").exists(), "a directory would refuse the next run");

@@ -183,7 +183,7 @@ pub struct XdpArgs {
     ///
     /// socket: a UDP socket.
     /// xdp: an AF_XDP socket.
-    /// xdp-tx: a program in the network driver, for ping; its probes have no tag.
+    /// xdp-tx: a program in the network driver, for ping; its probes are not authenticated.
     #[arg(
         long, value_name = "WORD", value_parser = reflect_words(), hide_short_help = true,
         verbatim_doc_comment, hide_possible_values = true
