@@ -7,12 +7,12 @@ use std::time::Duration;
 use super::{Outcome, recovery};
 use crate::agent::remote_facts;
 use crate::cli::resolve::DoctorSpec;
-use crate::console::Console;
+use crate::console::{Console, Verbosity};
 use crate::diagnostics::{Failure, in_words};
 use crate::facts::{Finding, FindingSeverity};
 use crate::host::HostRoot;
 use crate::host::calibration::Calibrations;
-use crate::host::doctor::{Intent, findings, for_remote_host};
+use crate::host::doctor::{Intent, busy_cpus, findings, for_remote_host};
 use crate::host::facts::{self, Interface};
 use crate::measure::MeasureError;
 use crate::measure::baseline::calibrate;
@@ -33,10 +33,11 @@ pub(super) fn run(spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failu
     let look = || facts::read(&HostRoot::live(), Interface::OfDefaultRoute);
     let earlier = look();
     thread::sleep(WATCH);
+    let now = look();
     let intent = Intent { here: &spec.measurement.here, peer: Some(&spec.measurement.peer) };
-    let mut findings = findings(&look(), Some(&earlier), intent);
+    let mut findings = findings(&now, Some(&earlier), intent);
     if spec.calibrate {
-        findings.push(calibration(spec, console)?);
+        findings.push(calibration(spec, &busy_cpus(&now, &earlier, intent), console)?);
     }
     show(&findings, spec, console)
 }
@@ -56,16 +57,21 @@ fn far_findings(spec: &DoctorSpec) -> Result<Vec<Finding>, Failure> {
 }
 
 fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
-    match spec.json {
-        true => console.document(&render_json(findings)),
-        false => console.data(&render_text(findings, console.data_style())),
+    match (spec.json, render_text(findings, console.data_style())) {
+        (true, _) => console.document(&render_json(findings)),
+        (false, text) if text.is_empty() && spec.verbosity > Verbosity::Quiet => console.data(match spec.restore {
+            true => "no settings to restore\n",
+            false => "nothing to report\n",
+        }),
+        (false, text) => console.data(&text),
     }?;
     let blocked = findings.iter().any(|finding| finding.severity == FindingSeverity::Blocker);
     Ok(if blocked { Outcome::AnswerIsNo } else { Outcome::Done })
 }
 
-/// Measures and stores the bare loop on these pins, which summaries of such runs state.
-fn calibration(spec: &DoctorSpec, console: &Console) -> Result<Finding, Failure> {
+/// Measures and stores the bare loop on these pins, which summaries of such runs state. `busy`: the pinned CPUs on which
+/// other threads ran.
+fn calibration(spec: &DoctorSpec, busy: &[u16], console: &Console) -> Result<Finding, Failure> {
     let bare = calibrate(&spec.measurement)?.floor;
     let message = format!(
         "bare loop on loopback, {} B, {}: round trip p50 {}, p99 {}, n {}",
@@ -87,5 +93,44 @@ fn calibration(spec: &DoctorSpec, console: &Console) -> Result<Finding, Failure>
         let text = format!("cannot store the calibration: {}; summaries will not show it", in_words(&error));
         console.warning(&text, Some("set XDG_STATE_HOME to a writable directory"));
     }
-    Ok(Finding::fine("bare-loop", message))
+    Ok(calibrated(message, busy))
+}
+
+/// The finding of a calibration on pinned CPUs, which is not a lower limit if other threads ran there.
+fn calibrated(message: String, busy: &[u16]) -> Finding {
+    let (cpus, they) = match busy {
+        [] => return Finding::fine("bare-loop", message),
+        [one] => (format!("CPU {one} was"), "it is"),
+        several => {
+            let numbers: Vec<String> = several.iter().map(ToString::to_string).collect();
+            (format!("CPUs {} were", numbers.join(" and ")), "they are")
+        }
+    };
+    let doubt = format!("calibrated while {cpus} busy: not a lower limit; repeat it when {they} idle");
+    Finding::note("bare-loop", format!("{message}; {doubt}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_calibration_on_busy_cpus_is_a_note() {
+        for (busy, severity, end) in [
+            (&[][..], FindingSeverity::Fine, "p50 9 µs"),
+            (
+                &[1][..],
+                FindingSeverity::Note,
+                "p50 9 µs; calibrated while CPU 1 was busy: not a lower limit; repeat it when it is idle",
+            ),
+            (
+                &[0, 1][..],
+                FindingSeverity::Note,
+                "p50 9 µs; calibrated while CPUs 0 and 1 were busy: not a lower limit; repeat it when they are idle",
+            ),
+        ] {
+            let found = calibrated("p50 9 µs".into(), busy);
+            assert_eq!((found.severity, found.message.as_str()), (severity, end));
+        }
+    }
 }

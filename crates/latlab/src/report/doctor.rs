@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::json::pretty;
-use super::text::{Style, unwrapped, wrap};
+use super::text::{CaveatChoice, Style, unwrapped, wrap};
 use crate::facts::{Finding, FindingSeverity};
 
 #[derive(Serialize)]
@@ -20,26 +20,35 @@ pub fn render_json(findings: &[Finding]) -> String {
 /// Width of the severity labels in characters.
 const LABEL: usize = 11;
 
-/// Renders findings as text, most severe first; checks without a problem share the last lines.
+/// Renders findings as text, most severe first; checks without a problem share the last lines. A style with warnings only
+/// leaves out notes and these checks. Without a finding the text is empty.
 pub fn render_text(findings: &[Finding], style: Style) -> String {
     let available = style.width.saturating_sub(LABEL).max(20);
+    let is_quiet = style.caveats == CaveatChoice::Warnings;
+    let mut findings = sorted(findings);
+    findings.retain(|finding| !is_quiet || finding.severity <= FindingSeverity::Warning);
     let mut lines = Vec::new();
-    for finding in sorted(findings).iter().filter(|finding| finding.severity != FindingSeverity::Fine) {
+    for finding in findings.iter().filter(|finding| finding.severity != FindingSeverity::Fine) {
         lines.extend(entry(finding.severity, wrap(&finding.message, available), style));
         lines.extend(finding.fix.iter().flat_map(|fix| fix_lines(fix, available, style)));
     }
     let fine: Vec<_> = findings.iter().filter(|finding| finding.severity == FindingSeverity::Fine).collect();
     let words = fine.iter().map(|finding| finding.message.as_str()).collect::<Vec<_>>().join(" · ");
     lines.extend(entry(FindingSeverity::Fine, wrap(&words, available), style));
-    if lines.is_empty() { "nothing to report\n".into() } else { lines.join("\n") + "\n" }
+    lines.into_iter().map(|line| line + "\n").collect()
 }
 
 /// Words with which commands begin.
 const COMMANDS: [&str; 4] = ["sudo", "echo", "latlab", "ssh"];
 
-/// `fix` below its finding: a command, which may stand behind a host and a colon, in one line; text in lines of `available`.
+/// `fix` below its finding: each command, which may stand behind a host and a colon, in one line; text in lines of
+/// `available`.
 fn fix_lines(fix: &str, available: usize, style: Style) -> Vec<String> {
     let is_command = |part: &str| part.split(' ').next().is_some_and(|word| COMMANDS.contains(&word));
+    let commands: Vec<&str> = fix.split("; ").collect();
+    if commands.len() > 1 && commands.iter().copied().all(is_command) && !fix.contains('\'') {
+        return commands.into_iter().map(|command| unwrapped(command, LABEL, style)).collect();
+    }
     match fix.split(": ").any(is_command) {
         true => vec![unwrapped(fix, LABEL, style)],
         false => wrap(fix, available).iter().map(|line| format!("{:LABEL$}{line}", "")).collect(),
@@ -103,7 +112,11 @@ mod tests {
                         cpupower frequency-set -g performance\n \
                         fine      clocksource tsc · steal 0 %\n";
         assert_eq!(render_text(&findings(), Style::PLAIN), expected);
-        assert_eq!(render_text(&[], Style::PLAIN), "nothing to report\n");
+        assert_eq!(render_text(&[], Style::PLAIN), "");
+        let quiet = Style { caveats: CaveatChoice::Warnings, ..Style::PLAIN };
+        let (warnings, _) = expected.split_once(" fine").expect("the last line");
+        let note = finding("preemption", FindingSeverity::Note, "the kernel is built without preemption", None);
+        assert_eq!(render_text(&[findings(), vec![note]].concat(), quiet), warnings);
     }
 
     #[test]
@@ -111,6 +124,14 @@ mod tests {
         let narrow = Style { width: 40, ..Style::PLAIN };
         for (fix, lines) in [
             ("sudo ethtool -K eth0 rx-gro-hw off", &["  sudo ethtool -K eth0 rx-gro-hw off"][..]),
+            (
+                "echo 2 | sudo tee a; echo 200000 | sudo tee b",
+                &["           echo 2 | sudo tee a", "           echo 200000 | sudo tee b"][..],
+            ),
+            (
+                "ssh -t pi3 'echo 2 | sudo tee a; echo 3 | sudo tee b'",
+                &["           ssh -t pi3 'echo 2 | sudo tee a; echo 3 | sudo tee b'"][..],
+            ),
             ("on the far host: sudo reboot", &["           on the far host: sudo reboot"][..]),
             (
                 "find the processes with `top`, and wait until they end",

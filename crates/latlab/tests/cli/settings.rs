@@ -177,7 +177,7 @@ fn settings_left_by_sigkill_are_restored_by_the_next_command() {
         let host = three_knobs();
         let running = host.measuring();
         // Settings of a running latlab are not restored.
-        host.latlab("doctor --restore").stdout(contains("nothing to report")).stderr(empty()).success();
+        host.latlab("doctor --restore").stdout(contains("no settings to restore")).stderr(empty()).success();
         assert_eq!(host.values(), ["performance", "1", "-1"]);
         running.signal(Signal::KILL);
         running.killed_by(Signal::KILL);

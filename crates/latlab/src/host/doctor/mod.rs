@@ -14,3 +14,4 @@ mod work;
 pub use evidence::Intent;
 pub use findings::{CODES, findings};
 pub use remote::for_remote_host;
+pub use work::busy_cpus;

@@ -1,7 +1,7 @@
 //! Findings on other work of the host: other guests and threads, interrupts, and shortage of memory.
 
-use super::evidence::HostEvidence;
-use crate::facts::{Finding, FindingSeverity, HostFacts};
+use super::evidence::{HostEvidence, Intent};
+use crate::facts::{CpuShare, Finding, FindingSeverity, HostFacts};
 use crate::host::root::parse_cpu_list;
 use crate::units::human;
 
@@ -59,17 +59,26 @@ fn virtualisation(evidence: &HostEvidence<'_>) -> Option<Finding> {
     }
 }
 
+/// The pinned CPUs that were busy between `earlier` and `facts`.
+pub fn busy_cpus(facts: &HostFacts, earlier: &HostFacts, intent: Intent<'_>) -> Vec<u16> {
+    let Some(activity) = facts.activity_since(earlier) else { return Vec::new() };
+    let is_busy = |cpu: &u16| activity.each.get(cpu).is_some_and(|share| share.busy > BUSY);
+    intent.pins().into_iter().filter(is_busy).collect()
+}
+
 fn busy(evidence: &HostEvidence<'_>, cpu: u16) -> Option<Finding> {
-    let share = evidence.activity.as_ref()?.each.get(&cpu)?.busy;
+    let each = &evidence.activity.as_ref()?.each;
+    let share = each.get(&cpu)?.busy;
+    let pins = evidence.intent.pins();
+    let is_better = |(other, used): (&u16, &CpuShare)| !pins.contains(other) && used.busy + BUSY < share;
     (share > BUSY).then(|| {
         let message =
             format!("CPU {cpu} was {:.0} % busy before the measurement: a thread there has to wait", share * 100.0);
-        Finding::new(
-            FindingSeverity::Warning,
-            "cpu-busy",
-            message,
-            "choose another CPU, or find the process with `top -1`",
-        )
+        let fix = match each.iter().any(is_better) {
+            true => "choose another CPU, or find the process with `top -1`",
+            false => "find the process with `top -1`, and wait until it ends",
+        };
+        Finding::new(FindingSeverity::Warning, "cpu-busy", message, fix)
     })
 }
 
@@ -154,7 +163,6 @@ fn seconds_between(earlier: &HostFacts, facts: &HostFacts) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence::Intent;
     use super::super::findings::findings;
     use super::super::findings::tests::{BLOCKING, find, judged, message, on, severity};
     use super::*;
@@ -181,10 +189,36 @@ mod tests {
         let found = look(Ticks { busy: 50, idle: 48, steal: 2 }, Ticks { busy: 30, ..idle });
         assert!(message(&found, "cpu-busy").contains("23 % busy"), "{found:?}");
         assert!(message(&found, "steal").starts_with("steal 2.0 %: "));
+        let fix = |found: &[Finding]| find(found, "cpu-busy").and_then(|finding| finding.fix.clone());
+        assert_eq!(fix(&found).as_deref(), Some("find the process with `top -1`, and wait until it ends"));
         let calm = look(idle, idle);
         assert_eq!(severity(&calm, "steal"), Some(FindingSeverity::Fine));
         assert!(find(&calm, "cpu-busy").is_none());
         assert_eq!(severity(&judged(&ticking(idle, idle), &end), "steal"), None, "one look shows nothing");
+    }
+
+    #[test]
+    fn another_cpu_is_recommended_if_it_is_less_busy() {
+        let looks = |busy: [u64; 3]| {
+            let ticks = |busy| Ticks { busy, idle: 100 - busy, steal: 0 };
+            let facts = |each: [Ticks; 3]| {
+                let mut facts = HostFacts::default();
+                facts.counters.cpu_ticks = Some(CpuTicks { all: each[0], each: ByCpu::from_iter((0..).zip(each)) });
+                facts
+            };
+            (facts([Ticks::default(); 3]), facts(busy.map(ticks)))
+        };
+        let ends = [0, 1].map(|cpu| EndSpec { cpu: Some(cpu), ..BLOCKING });
+        let intent = Intent { here: &ends[0], peer: Some(&ends[1]) };
+        for (busy, cpus, expected) in
+            [([90, 90, 20], &[0_u16, 1][..], true), ([90, 0, 90], &[0][..], false), ([90, 50, 85], &[0, 1][..], false)]
+        {
+            let (earlier, now) = looks(busy);
+            assert_eq!(busy_cpus(&now, &earlier, intent), cpus);
+            let found = findings(&now, Some(&earlier), intent);
+            let fix = find(&found, "cpu-busy").and_then(|finding| finding.fix.as_deref()).expect("busy");
+            assert_eq!(fix.starts_with("choose another CPU"), expected, "{busy:?}: {fix}");
+        }
     }
 
     #[test]
