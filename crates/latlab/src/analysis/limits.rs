@@ -58,6 +58,8 @@ pub(super) const TICKS_OF_A_CPU: Nanos = Nanos::from_millis(20);
 pub(super) const FOREIGN_NOTE: f64 = 0.05;
 /// From this share on even p90 is not that of an idle host.
 pub(super) const FOREIGN_WARNING: f64 = 0.1;
+/// From this share of all CPUs on, an end finds no CPU that other processes leave free.
+pub(super) const FOREIGN_EVERYWHERE: f64 = 0.8;
 
 /// Relative change of a measuring CPU's clock rate between the two halves of the run. The computing part of a round
 /// trip changes as much: more than the differences that comparisons look for.

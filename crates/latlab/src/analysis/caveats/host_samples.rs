@@ -5,8 +5,8 @@ use super::hosts::{any_of, cpu_for_each_end, fifo, host_at, peer_here, performan
 use super::wording::Wording;
 use crate::analysis::host_samples::{HostAccumulator, HostAccumulators};
 use crate::analysis::limits::{
-    FOREIGN_NOTE, FOREIGN_WARNING, FREQUENCY_DRIFT, FREQUENCY_READINGS, JUDGED_SPAN, STEAL, STEAL_IN_A_SECOND,
-    STEAL_WARNING, TICKS_OF_A_CPU,
+    FOREIGN_EVERYWHERE, FOREIGN_NOTE, FOREIGN_WARNING, FREQUENCY_DRIFT, FREQUENCY_READINGS, JUDGED_SPAN, STEAL,
+    STEAL_IN_A_SECOND, STEAL_WARNING, TICKS_OF_A_CPU,
 };
 use crate::diagnostics::{Caveat, Severity};
 use crate::plan::{Kind, LoadKind, LoadSpec, Side, Target, WaitMode};
@@ -175,6 +175,11 @@ impl<'a> SampledHost<'a> {
     /// Work of processes other than latlab, outside of interrupts, as a share of the measuring CPUs: a lower bound. If
     /// the ends are pinned, as much of it as possible is attributed to the other CPUs.
     fn foreign_share(&self) -> Option<f64> {
+        self.foreign_share_of(&self.relevant())
+    }
+
+    /// The same as a share of `cpus`.
+    fn foreign_share_of(&self, cpus: &[u16]) -> Option<f64> {
         let samples = self.samples;
         let all = samples.cpus();
         let span = samples.span();
@@ -184,9 +189,8 @@ impl<'a> SampledHost<'a> {
         let worked = |cpus: &[u16]| cpus.iter().map(|cpu| samples.worked_ns(*cpu)).sum::<Option<i64>>();
         let uncertainty = TICKS_OF_A_CPU.0 * all.len() as i64;
         let foreign = worked(&all)? - samples.own_ns()? - self.also_own_ns - uncertainty;
-        let measuring = self.relevant();
-        let others: Vec<u16> = all.iter().copied().filter(|cpu| !measuring.contains(cpu)).collect();
-        Some((foreign - worked(&others)?) as f64 / span.0 as f64 / measuring.len() as f64)
+        let others: Vec<u16> = all.iter().copied().filter(|cpu| !cpus.contains(cpu)).collect();
+        Some((foreign - worked(&others)?) as f64 / span.0 as f64 / cpus.len() as f64)
     }
 
     fn foreign_load(&self) -> Option<Caveat> {
@@ -199,11 +203,15 @@ impl<'a> SampledHost<'a> {
             None => "all CPUs".to_owned(),
         };
         let effect = if self.spins { SPINNING_EFFECT } else { self.wording.foreign };
+        let is_everywhere = self.foreign_share_of(&self.samples.cpus()).is_some_and(|share| share > FOREIGN_EVERYWHERE);
         let remedies = match self.manifest.kind {
             Kind::Wakeup => [fifo(self.manifest), None],
+            _ if is_everywhere => [None, None],
             _ => [cpu_for_each_end(self.manifest), self.spins.then_some("`--wait block`")],
         };
-        let hint = any_of(std::iter::once(Some("stop the other processes")).chain(remedies));
+        let stop =
+            if is_everywhere { "stop the other processes (`top` shows them)" } else { "stop the other processes" };
+        let hint = any_of(std::iter::once(Some(stop)).chain(remedies));
         Some(Caveat::new(
             if is_warning { Severity::Warning } else { Severity::Note },
             "foreign-load",

@@ -35,13 +35,19 @@ pub(in crate::analysis) fn spin(manifest: &Manifest, is_contended: bool) -> Opti
 /// A CPU of its own for the sender; `None` if it has a pin, or if there is one CPU.
 pub(in crate::analysis) fn own_cpu(manifest: &Manifest) -> Option<&'static str> {
     let is_possible = manifest.spec.here.cpu.is_none() && !host(manifest).is_some_and(HostFacts::has_one_cpu);
-    is_possible.then_some("a CPU of its own with `--cpu`")
+    is_possible.then_some(match manifest.experiment {
+        None => "a CPU of its own with `--cpu`",
+        Some(_) => "a CPU of its own with `cpu` in `[base]`",
+    })
 }
 
 /// A CPU of its own for the reflector; `None` if it has a pin.
 pub(in crate::analysis) fn reflector_cpu(manifest: &Manifest) -> Option<&'static str> {
     match &manifest.spec.peer {
-        Some(end) => end.cpu.is_none().then_some("a CPU of its own for the reflector with `--peer-cpu`"),
+        Some(end) => end.cpu.is_none().then_some(match manifest.experiment {
+            None => "a CPU of its own for the reflector with `--peer-cpu`",
+            Some(_) => "a CPU of its own for the reflector with `peer-cpu` in `[base]`",
+        }),
         None => Some("a CPU of its own for the reflector with `serve --cpu`"),
     }
 }
@@ -52,7 +58,19 @@ pub(in crate::analysis) fn cpu_for_each_end(manifest: &Manifest) -> Option<&'sta
         manifest.spec.here.cpu.is_some() && manifest.spec.peer.as_ref().is_some_and(|end| end.cpu.is_some());
     let is_shared = peer_here(manifest).is_some_and(|peer| share_a_cpu(manifest, peer));
     let is_possible = !host(manifest).is_some_and(HostFacts::has_one_cpu) && (!is_pinned || is_shared);
-    is_possible.then_some("a CPU for each end with `--cpu` and `--peer-cpu`")
+    is_possible.then_some(match manifest.experiment {
+        None => "a CPU for each end with `--cpu` and `--peer-cpu`",
+        Some(_) => "a CPU for each end with `cpu` and `peer-cpu` in `[base]`",
+    })
+}
+
+/// `hint` without the remedies that name CPUs for the ends, unless it has no other: a caveat beside it names them.
+pub(in crate::analysis) fn without_cpus_of_ends(hint: &str) -> String {
+    let remedies = hint.split(", ").map(|one| one.strip_prefix("or ").unwrap_or(one));
+    match any_of(remedies.filter(|one| !one.starts_with("a CPU ")).map(Some)) {
+        others if others.is_empty() => hint.to_owned(),
+        others => others,
+    }
 }
 
 /// `--fifo` for the threads of this host; `None` if they have a priority, or if they spin, which the kernel stops then.

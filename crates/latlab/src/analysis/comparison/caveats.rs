@@ -8,6 +8,7 @@ use super::numbers::line_caveats;
 use super::observed_run::{ExclusionReason, ObservedRun};
 use super::request::{ComparisonOptions, Quantity};
 use super::verdict::{Comparison, Verdict};
+use crate::analysis::caveats::without_cpus_of_ends;
 use crate::analysis::effect_order;
 use crate::analysis::estimand::RunFigure;
 use crate::analysis::ping::RunPlacement;
@@ -30,8 +31,14 @@ pub(super) fn of(
     caveats.extend(untrusted_runs(groups));
     caveats.extend(line_caveats(groups));
     caveats.extend(broke_runs(groups));
-    caveats.extend(unequal_placement(groups));
-    caveats.extend(of_runs(groups));
+    let placement = unequal_placement(groups);
+    let mut warned = of_runs(groups);
+    if placement.is_some() {
+        // Its hint states the pins; that of a run may contradict it.
+        warned.iter_mut().for_each(|caveat| caveat.hint = without_cpus_of_ends(&caveat.hint));
+    }
+    caveats.extend(placement);
+    caveats.extend(warned);
     caveats.extend(lost_quantiles(rows));
     caveats.extend(unequal_spread(rows));
     caveats.extend(not_interleaved(groups, &pairs(groups, rows)));

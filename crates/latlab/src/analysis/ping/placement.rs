@@ -89,7 +89,7 @@ impl RunPlacement {
         let (here, there, spins) = (manifest.spec.here.cpu?, peer.cpu?, spins(manifest, peer));
         Some(RunPlacement {
             words: Placement::of(manifest, here, there).words(),
-            pins: (here != there || !spins).then(|| pins(here, there)),
+            pins: (here != there || !spins).then(|| pins(manifest, here, there)),
             is_shared: here == there,
             spins,
             is_pinned: true,
@@ -109,8 +109,12 @@ impl RunPlacement {
     }
 }
 
-fn pins(here: u16, there: u16) -> String {
-    format!("`--cpu {here} --peer-cpu {there}`")
+/// The options, or the keys of an experiment's file, that pin both ends.
+fn pins(manifest: &Manifest, here: u16, there: u16) -> String {
+    match manifest.experiment {
+        None => format!("`--cpu {here} --peer-cpu {there}`"),
+        Some(_) => format!("`cpu = {here}` and `peer-cpu = {there}` in `[base]`"),
+    }
 }
 
 /// The round trips of the probes with one placement.
@@ -187,7 +191,8 @@ impl<'a> Placements<'a> {
 
     /// The placements that are named, of `known` probes, by falling share.
     fn figures(&mut self, known: usize) -> Vec<PlacementFigures> {
-        let spins = spins(self.manifest, self.peer);
+        let manifest = self.manifest;
+        let spins = spins(manifest, self.peer);
         let figures = |(placement, placed): (Placement, &mut PlacedProbes)| {
             let share = placed.round_trips_ns.len() as f64 / known as f64;
             // An end that spins keeps the other from a CPU that they share.
@@ -196,7 +201,7 @@ impl<'a> Placements<'a> {
                 placement,
                 share,
                 median: placed.median(),
-                pins: placed.first.filter(|_| may_stay).map(|[here, there]| pins(here, there)),
+                pins: placed.first.filter(|_| may_stay).map(|[here, there]| pins(manifest, here, there)),
             })
         };
         let mut found: Vec<PlacementFigures> =

@@ -1,9 +1,12 @@
 //! Caveats of host samples. The host has two CPUs with one end pinned to each, and is sampled twice a second for 10 s.
 
+use std::collections::BTreeMap;
+
 use super::{caveats, closed_loop, find, quiet};
+use crate::analysis::caveats::without_cpus_of_ends;
 use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, manifest, scheduled};
 use crate::diagnostics::Severity;
-use crate::facts::{CpuReadings, HostFacts, HostReadings, HostSample, ReflectorReport};
+use crate::facts::{CpuReadings, ExperimentFacts, HostFacts, HostReadings, HostSample, ReflectorReport};
 use crate::plan::{EndSpec, LoadKind, LoadSpec, PingSpec, Setting, SettingSpec, Side, Target, WaitMode, Work};
 use crate::probe::Fate;
 use crate::recording::manifest::Manifest;
@@ -299,6 +302,48 @@ fn spinning_beside_foreign_load_is_a_warning_that_does_not_recommend_spinning() 
         assert_eq!(found.severity, severity, "{wait:?}");
         assert_eq!(found.effect.contains("whole time slices"), wait == WaitMode::Spin, "{found:?}");
         assert_eq!(found.hint.contains("`--wait block`"), wait == WaitMode::Spin, "{found:?}");
+    }
+}
+
+#[test]
+fn no_cpu_is_recommended_if_other_processes_use_all() {
+    for (shares, is_everywhere) in [([0.95, 0.95], true), ([0.95, 0.3], false)] {
+        let mut source = sampled(2, |seq, sample| {
+            shares.iter().enumerate().for_each(|(cpu, share)| add_busy(sample, cpu, seq, *share));
+        });
+        source.manifest.spec.here.cpu = None;
+        source.manifest.spec.here.wait = WaitMode::Block;
+        source.manifest.spec.peer.as_mut().expect("a local run has it").wait = WaitMode::Block;
+        let hint = find(&source, "foreign-load").expect("other processes ran").hint;
+        let pins = "stop the other processes, or a CPU for each end with `--cpu` and `--peer-cpu`";
+        assert_eq!(hint, if is_everywhere { "stop the other processes (`top` shows them)" } else { pins });
+        source.manifest.experiment = Some(in_an_experiment());
+        let hint = find(&source, "foreign-load").expect("other processes ran").hint;
+        assert_eq!(hint.ends_with("with `cpu` and `peer-cpu` in `[base]`"), !is_everywhere, "{hint}");
+    }
+}
+
+fn in_an_experiment() -> ExperimentFacts {
+    ExperimentFacts {
+        experiment: "0123456789abcdef".into(),
+        condition: 1,
+        factors: BTreeMap::new(),
+        block: 1,
+        position: 1,
+        boot_id: None,
+        warmup: false,
+    }
+}
+
+#[test]
+fn remedies_that_name_cpus_are_left_out_beside_others() {
+    for (hint, others) in [
+        ("stop the other processes, or a CPU for each end with `--cpu` and `--peer-cpu`", "stop the other processes"),
+        ("`--wait spin`, a CPU of its own with `--cpu`, or a lower rate", "`--wait spin`, or a lower rate"),
+        ("a CPU of its own with `--cpu`", "a CPU of its own with `--cpu`"),
+        ("", ""),
+    ] {
+        assert_eq!(without_cpus_of_ends(hint), others);
     }
 }
 
