@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::examples::COMMANDS;
 use super::resolve::with_port;
 use crate::diagnostics::Failure;
 use crate::units::human::{meant, nearest};
@@ -106,7 +107,8 @@ fn unknown_command(context: Context) -> Failure {
     let definition = super::definition();
     let shown = definition.get_subcommands().filter(|command| !command.is_hide_set());
     let names: Vec<_> = shown.map(clap::Command::get_name).collect();
-    let meant = meant(typed, &names).map(|question| format!("{question} ")).unwrap_or_default();
+    let meant = meant(typed, &names).or_else(|| meant(typed.strip_suffix('s')?, &names));
+    let meant = meant.map(|question| format!("{question} ")).unwrap_or_default();
     let hint = format!("{meant}`latlab --help` lists all commands");
     Failure::request(format!("there is no command `{typed}`")).hint(hint)
 }
@@ -120,7 +122,7 @@ fn missing(context: Context) -> Failure {
         Some(option) if option.starts_with('-') => {
             failure.hint(format!("add `{option}`, which another option needs; {}", context.see_help()))
         }
-        _ => failure.hint(format!("such as `{}`; {}", context.usage(), context.see_help())),
+        _ => failure.hint(format!("such as `{}`; {}", context.example(), context.see_help())),
     }
 }
 
@@ -201,6 +203,13 @@ impl<'a> Context<'a> {
         usage.split_whitespace().skip_while(|word| *word != "latlab").collect::<Vec<_>>().join(" ")
     }
 
+    /// A command line of the command that can be pasted.
+    fn example(self) -> String {
+        let command = self.command();
+        let mut examples = COMMANDS.iter().filter(|(name, _)| *name == command);
+        examples.next().map_or_else(|| self.usage(), |(_, [first, _])| first.line.to_owned())
+    }
+
     /// The name of the command, which is the second word of the usage line; empty before a command.
     fn command(self) -> String {
         let usage = self.usage();
@@ -243,6 +252,7 @@ mod tests {
             ("latlab ping -x", "there is no option `-x`", "latlab ping --help"),
             ("latlab ping a b", "there is one argument too many: `b`", "latlab ping --help"),
             ("latlab pin", "there is no command `pin`", "did you mean `ping`?"),
+            ("latlab keys", "there is no command `keys`", "did you mean `keygen`?"),
             ("latlab rec", "there is no command `rec`", "did you mean `recipes`?"),
             ("latlab ping -c 100", "there is no option `-c`", "`-n N` ends after N probes; `latlab ping --help`"),
             ("latlab ping -W 1", "there is no option `-W`", "`--timeout T`"),
@@ -262,7 +272,7 @@ mod tests {
             (
                 "latlab summary --json",
                 "`REC` is missing",
-                "such as `latlab summary --json <REC>...`; `latlab summary --help`",
+                "such as `latlab summary latlab-runs/* --half`; `latlab summary --help`",
             ),
             ("latlab ping --wait spinn", "`--wait` cannot be `spinn`", "did you mean `spin`? one of `block`, `spin`"),
             ("latlab ping --wait 5", "`--wait` cannot be `5`", "one of `block`, `spin`, `busy-poll`"),
@@ -271,7 +281,7 @@ mod tests {
             ("latlab ping --json --json", "`--json` was given twice", "once"),
             ("latlab ping -4 -6", "`--ipv4` cannot go with `--ipv6`", "leave one"),
             ("latlab ping --store a --no-record", "`--store` cannot go with `--no-record`", "leave one"),
-            ("latlab keygen", "`FILE` is missing", "latlab keygen --help"),
+            ("latlab keygen", "`FILE` is missing", "such as `latlab keygen lab.key`; `latlab keygen --help`"),
             ("latlab completions zhs", "`SHELL` cannot be `zhs`", "zsh"),
         ] {
             let failure = refusal(line);

@@ -244,7 +244,7 @@ fn pruning_removes_only_what_is_confirmed_finished_and_of_latlab() {
     copy_directory(&testdata("recordings/bad/zero-bytes-manifest"), &store.join("20261121T021500Z-ping-dead"));
     let all = recordings(home.path());
     let prune = |options: &str| Latlab::at(home.path()).line("list --prune").line(options);
-    prune("").stderr(contains("`--prune` needs `--before`")).failure(2);
+    prune("").stderr(contains("`--prune` needs `--before` or `--tag`")).failure(2);
     Latlab::at(home.path()).line("list --before 2026-11-22 --yes").stderr(contains("--prune")).failure(2);
 
     let dry = prune("--before 2026-11-22").stderr(contains("nothing was removed")).stderr(contains("died` is kept"));

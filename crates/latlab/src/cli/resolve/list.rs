@@ -109,7 +109,7 @@ pub fn list(typed: &ListArgs, environment: &Environment, now: Timestamp) -> Resu
     if pruning != Pruning::Off && filter.tags.is_empty() && filter.before.is_none() {
         return Err(RequestError::Alone {
             option: "--prune",
-            needed: "--before",
+            needed: "--before` or `--tag",
             cause: "without an age or a tag it would remove every finished recording of the store",
             hint: "such as `--before 30d` or `--tag build=4f2a`; `--before 0s` removes everything that is finished",
         });
@@ -215,7 +215,7 @@ mod tests {
         assert!(pruning("--yes").is_err_and(|error| error.to_string() == "`--yes` needs `--prune`"));
         for line in ["--prune", "--prune --kind ping --yes", "--prune --since 1h"] {
             assert!(
-                pruning(line).is_err_and(|error| error.to_string().contains("`--prune` needs `--before`")),
+                pruning(line).is_err_and(|error| error.to_string().contains("`--prune` needs `--before` or `--tag`")),
                 "{line}"
             );
         }
