@@ -1,5 +1,7 @@
 //! Labelled lines on probes, packets, loads, settings and the cost of the instrument.
 
+use std::net::SocketAddr;
+
 use super::figures::sure;
 use super::heading::names;
 use super::stream_tables::properties;
@@ -221,7 +223,8 @@ fn pauses(summary: &Summary) -> Option<String> {
     (spent.0 > 0).then(|| format!("{} spent pausing after sends that the kernel refused", span(spent)))
 }
 
-/// Formats the instrument's costs, the lower bound of every figure; for several runs as ranges.
+/// Formats the instrument's costs, the lower bound of every figure; for several runs as ranges. A loopback path needs no
+/// authentication, and only runs that a bare loop can match mention it.
 fn instrument(summaries: &[Summary]) -> String {
     let all = |of: fn(&Instrument) -> Option<f64>| -> Costs {
         summaries.iter().map(|summary| of(&summary.instrument)).collect()
@@ -232,38 +235,45 @@ fn instrument(summaries: &[Summary]) -> String {
     let clock = clock.map_or_else(|| "clock cost unknown".into(), |cost| format!("clock {cost} per read{step}"));
     let tag = all(|instrument| instrument.tag_ns).words(TimeUnit::Nanos, "not in all runs");
     let tag = match tag {
-        Some(cost) => format!("authentication {cost}"),
-        None if summaries.iter().any(|summary| summary.authenticated) => "authentication cost unknown".into(),
-        None => "not authenticated".into(),
+        Some(cost) => Some(format!("authentication {cost}")),
+        None if summaries.iter().any(|summary| summary.authenticated) => Some("authentication cost unknown".into()),
+        None => (!summaries.iter().all(is_on_loopback)).then(|| "not authenticated".into()),
     };
     let bare = all(|instrument| instrument.bare_loop.as_ref().map(|bare| bare.p50_ns));
     let bare = match bare.words(TimeUnit::suiting(bare.0.iter().flatten().copied().fold(0.0, f64::max)), "not for all")
     {
-        Some(cost) => format!("bare loop on these pins p50 {cost}"),
+        Some(cost) => Some(format!("bare loop on these pins p50 {cost}")),
         None => without_bare_loop(summaries),
     };
     // The bare loop measures round trips, and wake-ups have no authentication tag.
-    if summaries.iter().all(|summary| summary.wakeups.is_some()) {
-        clock
+    let costs = if summaries.iter().all(|summary| summary.wakeups.is_some()) {
+        [None, None]
     } else if summaries.iter().all(|summary| summary.stream.is_some()) {
-        [clock, tag].join(" · ")
+        [tag, None]
     } else {
-        [clock, tag, bare].join(" · ")
-    }
+        [tag, bare]
+    };
+    costs.into_iter().flatten().fold(clock, |all, cost| format!("{all} · {cost}"))
 }
 
-/// Formats the command that measures the bare loop of these runs, or why there is none.
-fn without_bare_loop(summaries: &[Summary]) -> String {
+fn is_on_loopback(summary: &Summary) -> bool {
+    let address = summary.peer_address.as_deref().and_then(|address| address.parse::<SocketAddr>().ok());
+    address.is_some_and(|address| address.ip().is_loopback())
+}
+
+/// Formats the command that measures the bare loop of these runs, or why they have none; `None` for ends that are not pinned
+/// or on two hosts.
+fn without_bare_loop(summaries: &[Summary]) -> Option<String> {
     let mut commands = summaries.iter().filter_map(|summary| summary.bare_conditions.as_ref().ok()).map(calibration);
     if let Some(first) = commands.next() {
         let others = if commands.all(|other| other == first) { "" } else { ", similar for the others" };
-        return format!("bare loop not measured (`{first}`{others})");
+        return Some(format!("bare loop not measured (`{first}`{others})"));
     }
     match summaries.first().map(|summary| &summary.bare_conditions) {
         Some(Err(NoBareLoop::Conditions)) => {
-            "bare loop: only for a closed loop over UDP and IPv4, without loads and settings".into()
+            Some("bare loop: only for a closed loop over UDP and IPv4, without loads and settings".into())
         }
-        _ => "bare loop: only for pinned ends and the target `local`".into(),
+        _ => None,
     }
 }
 
@@ -407,10 +417,20 @@ mod tests {
     #[test]
     fn a_run_that_no_bare_loop_matches_has_no_command() {
         let unpinned = summary(CLOSED, |manifest| manifest.spec.here.cpu = None);
-        assert!(instrument(&[unpinned]).ends_with("bare loop: only for pinned ends and the target `local`"));
+        assert_eq!(instrument(&[unpinned]), "clock 23.4 ns per read in steps of 1 ns");
         let scheduled = summary(EVERY_MS, |_| ());
         let reason = "bare loop: only for a closed loop over UDP and IPv4, without loads and settings";
         assert!(instrument(&[scheduled]).ends_with(reason));
+    }
+
+    #[test]
+    fn a_path_without_authentication_is_mentioned_unless_it_is_loopback() {
+        let over = |address: &str| {
+            let address = Some(address.to_owned());
+            instrument(&[summary(CLOSED, |manifest| manifest.run.peer_address = address.clone())])
+        };
+        assert!(over("192.0.2.7:9862").contains(" · not authenticated"));
+        assert!(!over("[::1]:9862").contains("authenticated"));
     }
 
     #[test]

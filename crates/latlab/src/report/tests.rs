@@ -106,8 +106,8 @@ round trip delay                                              n 203,118 · lost 
 
 fates        none lost: loss ratio ≤ 0.0019 % (95 %) if the losses are
              independent
-instrument   clock 23.4 ns per read in steps of 1 ns · not authenticated · bare
-             loop on these pins p50 48.1 µs
+instrument   clock 23.4 ns per read in steps of 1 ns · bare loop on these pins
+             p50 48.1 µs
 caveats      1  the frequency governor of this host is `ondemand`
                 hint: `--set governor=performance`
 recording    latlab-runs/20261121T021500Z-ping-7f3a
@@ -218,8 +218,8 @@ fn several_runs_share_one_table() {
     larger.instrument.clock_read_ns = Some(25.14);
     larger.instrument.bare_loop = None;
     let unlike = shown(&[sketched(), larger.clone()], USUAL);
-    let instrument = "instrument   clock 23.4–25.1 ns per read in steps of 1 ns · not authenticated ·\n             \
-                      bare loop on these pins p50 48.1 µs (not for all)\n";
+    let instrument = "instrument   clock 23.4–25.1 ns per read in steps of 1 ns · bare loop on these\n             \
+                      pins p50 48.1 µs (not for all)\n";
     assert!(unlike.contains(instrument), "{unlike}");
 
     larger.condition.size_bytes = Some(64);

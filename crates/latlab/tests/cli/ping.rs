@@ -31,7 +31,8 @@ fn a_closed_loop_records_every_probe() {
         .stdout(contains("64 B · closed loop · 50 probes"))
         .stdout(contains("n 50 · lost 0"))
         .stdout(contains("bars are logarithmic"))
-        .stdout(contains("· not authenticated · bare"))
+        .stdout(lacks("authenticated"))
+        .stdout(lacks("bare loop"))
         .stdout(lacks("\u{1b}"))
         .stderr(empty())
         .success();
