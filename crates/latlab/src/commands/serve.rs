@@ -10,7 +10,7 @@ use signal_hook::consts::SIGUSR1;
 use super::{Outcome, keys};
 use crate::cli::resolve::ServeSpec;
 use crate::clock::{Clock, Monotonic};
-use crate::console::Console;
+use crate::console::{Console, Verbosity};
 use crate::diagnostics::{Failure, refused};
 use crate::host::placement;
 use crate::plan::{EndSpec, TransportKind, WaitMode, defaults};
@@ -19,9 +19,9 @@ use crate::session::{
     Listener, ReflectorCounters, ReflectorLimits, Requests, SessionReflector, check_address, listen, random_bytes,
 };
 use crate::transport::{ListenAddress, ListenOptions, TransportError, interface_address};
-use crate::units::Stamp;
+use crate::units::{Stamp, human};
 
-/// Serves until a signal ends it with success; SIGUSR1 and the end print the counters.
+/// Serves until a signal ends it with success; SIGUSR1 prints the counters, and the end what was served.
 pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failure> {
     let key = keys::find(&spec.key)?;
     let spec = &at_interface(spec)?;
@@ -103,8 +103,31 @@ fn serve_one(
     placement::place(&spec.end)?;
     let ended = listener
         .serve(&mut reflector, spec.end.cpu, requests, &mut |counters| print_counters(&name, counters, console));
-    print_counters(&name, reflector.counters(Stamp::from_nanos(Monotonic.now().as_nanos())), console);
+    let counters = reflector.counters(Stamp::from_nanos(Monotonic.now().as_nanos()));
+    console.note(&format!("{name}: {}", served(counters)));
+    if console.verbosity() >= Verbosity::Verbose {
+        print_counters(&name, counters, console);
+    }
     Ok(ended?)
+}
+
+/// What was served: `3 sessions, 2,120 probes answered, 2.64 MB received`.
+fn served(counters: &ReflectorCounters) -> String {
+    let counted = |count: u64, one: &str, several: &str| {
+        (count > 0).then(|| format!("{} {}", human::grouped(count), if count == 1 { one } else { several }))
+    };
+    let all_of =
+        |kind: &str| counters.rows().filter(|(name, _)| name.starts_with(kind)).map(|(_, count)| count).sum::<u64>();
+    let received = human::byte_rate(counters.received_bytes as f64);
+    let parts = [
+        counted(counters.opened, "session", "sessions"),
+        counted(counters.answered, "probe answered", "probes answered"),
+        counted(counters.counted + counters.down, "stream packet", "stream packets"),
+        counted(all_of("refuse-"), "session refused", "sessions refused"),
+        counted(all_of("drop-"), "datagram dropped", "datagrams dropped"),
+        (counters.received > 0).then(|| format!("{} received", received.trim_end_matches("/s"))),
+    ];
+    parts.into_iter().flatten().reduce(|all, one| format!("{all}, {one}")).unwrap_or_else(|| "nothing received".into())
 }
 
 /// One line per counter that is not zero: `latlab serve: 127.0.0.1:9862 answered 50000`.
@@ -181,6 +204,18 @@ pub(super) fn shared_cpu_note(end: &EndSpec, sockets: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_served_is_said_in_words() {
+        let mut counters = ReflectorCounters::default();
+        assert_eq!(served(&counters), "nothing received");
+        (counters.received, counters.received_bytes) = (3_857, 2_643_680);
+        (counters.opened, counters.answered, counters.counted) = (3, 2_120, 1_700);
+        let words = "3 sessions, 2,120 probes answered, 1,700 stream packets, 2.64 MB received";
+        assert_eq!(served(&counters), words);
+        (counters.opened, counters.answered, counters.counted) = (0, 0, 1);
+        assert_eq!(served(&counters), "1 stream packet, 2.64 MB received");
+    }
 
     #[test]
     fn several_spinning_threads_on_one_cpu_are_noted() {

@@ -24,7 +24,7 @@ const CELLS: [&str; 4] = ["", "--keyed", "--reliability reliable", "--reliabilit
 fn serve(directory: &Path, domain: u16, options: &str) -> (Running, String) {
     let address = format!("127.0.0.1:{}", free_port());
     let domain = domain.to_string();
-    let serve = ["serve", "--transport", "dds", "--bind", &address, "--domain", &domain];
+    let serve = ["serve", "-v", "--transport", "dds", "--bind", &address, "--domain", &domain];
     let running = Latlab::at(directory).args(serve).line(options).stdout(empty()).start();
     running.wait_for_stderr(&format!("answering on `{address}` over DDS"));
     (running, address)
@@ -311,7 +311,7 @@ fn of_two_hosts_with_one_port_the_named_one_answers() {
     let options = |address: IpAddr| format!("--interface {address} --multicast on --domain 67 --psk-file key");
     let serve = |address: IpAddr| {
         let reflector = Latlab::at(home.path())
-            .line(&format!("serve --transport dds {}", options(address)))
+            .line(&format!("serve -v --transport dds {}", options(address)))
             .stdout(empty())
             .start();
         reflector.wait_for_stderr(&format!("answering on `{address}:9862` over DDS"));

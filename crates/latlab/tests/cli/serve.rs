@@ -31,7 +31,7 @@ pub(crate) fn free_port() -> u16 {
 /// A reflector that ends with the value, and its address.
 pub(crate) fn serve(directory: &Path, options: &str) -> (Running, String) {
     let address = format!("127.0.0.1:{}", free_port());
-    let running = Latlab::at(directory).args(["serve", "--bind", &address]).line(options).stdout(empty()).start();
+    let running = Latlab::at(directory).args(["serve", "-v", "--bind", &address]).line(options).stdout(empty()).start();
     running.wait_for_stderr(&format!("answering on `{address}`"));
     (running, address)
 }
@@ -170,7 +170,7 @@ fn an_address_in_use_is_refused_with_exit_code_3() {
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = taken.local_addr().expect("bound").to_string();
     let lab =
-        Latlab::new().args(["serve", "--bind", &address]).stdout(empty()).stderr(contains(format!("`{address}`")));
+        Latlab::new().args(["serve", "-v", "--bind", &address]).stdout(empty()).stderr(contains(format!("`{address}`")));
     lab.stderr(contains("in use")).stderr(contains("\n  hint: ")).failure(3);
 }
 
@@ -212,7 +212,7 @@ fn both_address_families_are_served() {
     }
     let home = tempfile::tempdir().expect("a temporary directory");
     let port = free_port();
-    let serve = format!("serve --bind 127.0.0.1:{port} --bind [::1]:{port}");
+    let serve = format!("serve -v --bind 127.0.0.1:{port} --bind [::1]:{port}");
     let reflector = Latlab::at(home.path()).line(&serve).stdout(empty()).start();
     reflector.wait_for_stderr(&format!("answering on `[::1]:{port}`"));
     for target in [format!("127.0.0.1:{port}"), format!("[::1]:{port}"), format!("-4 localhost:{port}")] {

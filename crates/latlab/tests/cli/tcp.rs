@@ -33,7 +33,7 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 pub(crate) fn serve_tcp(directory: &Path, options: &str) -> (Running, String) {
     let address = format!("127.0.0.1:{}", free_port());
     let running =
-        Latlab::at(directory).args(["serve", "--tcp", "--bind", &address]).line(options).stdout(empty()).start();
+        Latlab::at(directory).args(["serve", "-v", "--tcp", "--bind", &address]).line(options).stdout(empty()).start();
     running.wait_for_stderr(&format!("answering on `{address}` over TCP"));
     (running, address)
 }
