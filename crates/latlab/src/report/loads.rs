@@ -44,11 +44,16 @@ impl<'a> LoadsView<'a> {
 
     /// Renders as text.
     pub fn text(&self, style: Style) -> String {
+        if self.loads.is_empty() {
+            return "no load was made\n".into();
+        }
+        let mut names: Vec<&str> = self.loads.iter().map(|load| load.load.as_str()).collect();
+        names.dedup();
         let longest = self.loads.iter().filter_map(|load| load.measured_ns).max();
         let heading = longest.map(|held| format!(" · {}", span(held))).unwrap_or_default();
         let view = ReportView {
-            heading: format!("load{heading}"),
-            tables: if self.loads.is_empty() { Vec::new() } else { vec![self.table()] },
+            heading: format!("load {}{heading}", names.join(" · ")),
+            tables: vec![self.table()],
             alike: Vec::new(),
             histogram: None,
             gates: Vec::new(),
@@ -127,8 +132,18 @@ mod tests {
     fn the_table_shows_requested_and_reached_values() {
         let reports = reports();
         let text = LoadsView::of(&reports).text(Style::PLAIN);
-        for part in ["load · 10 s", "offered", "achieved", "80 %", "79.8 %", "2.00 GB/s", "1.40 GB/s", "–", "warning: "]
-        {
+        assert_eq!(LoadsView::of(&[]).text(Style::PLAIN), "no load was made\n");
+        for part in [
+            "load cpu=80% · mem=2GB/s · 10 s",
+            "offered",
+            "achieved",
+            "80 %",
+            "79.8 %",
+            "2.00 GB/s",
+            "1.40 GB/s",
+            "–",
+            "warning: ",
+        ] {
             assert!(text.contains(part), "{part}:\n{text}");
         }
         assert!(text.lines().all(|line| super::super::text::width(line) <= 80), "{text}");
