@@ -31,6 +31,14 @@ pub(super) struct MeasuredPart {
     /// Probes, wake-ups or packets.
     rows: u64,
     duration: Nanos,
+    stopped: Option<StoppedAt>,
+}
+
+/// The wake-up at which `--break` ended a run.
+#[derive(Clone, Copy, Debug)]
+struct StoppedAt {
+    slot: u64,
+    limit: Nanos,
 }
 
 impl Headline<'_> {
@@ -38,8 +46,11 @@ impl Headline<'_> {
         let family = summary.peer_address.as_deref().map(family_of);
         // A search is not measured in one piece: its table says how long it took.
         let is_partial = summary.ended_early() && summary.condition.schedule != SEARCH;
-        let measured = is_partial.then(|| MeasuredPart { rows: summary.counts.due(), duration: summary.duration_ns });
-        let threads = Some(summary.wakeups.as_ref().map_or(1, |wakeups| wakeups.by_cpu.len().max(1)));
+        let wakeups = summary.wakeups.as_ref();
+        let stopped = wakeups.and_then(|wakeups| Some(StoppedAt { slot: wakeups.broke?.seq, limit: wakeups.break_ns? }));
+        let measured =
+            is_partial.then(|| MeasuredPart { rows: summary.counts.due(), duration: summary.duration_ns, stopped });
+        let threads = Some(wakeups.map_or(1, |wakeups| wakeups.by_cpu.len().max(1)));
         Headline { kind: summary.kind, condition: &summary.condition, family, stop: summary.stop, threads, measured }
     }
 
@@ -48,8 +59,11 @@ impl Headline<'_> {
         if self.kind.has_target() { format!("{word} {}", self.condition.target) } else { word.into() }
     }
 
-    /// The planned length, behind what was `measured` of it.
+    /// The planned length, behind what was `measured` of it; of a run that a late wake-up ended, that wake-up.
     fn length(&self, measured: Option<MeasuredPart>) -> Option<String> {
+        if let Some(StoppedAt { slot, limit }) = measured.and_then(|part| part.stopped) {
+            return Some(format!("stopped at wake-up {slot}, later than {}", span(limit)));
+        }
         let of = |part: Option<String>, whole: String| match part {
             Some(part) if part != whole => format!("{part} of {whole}"),
             _ => whole,
@@ -217,6 +231,10 @@ mod tests {
         assert_eq!(end(std::slice::from_ref(&one)), "1,000 probes or 60 s");
         let early = Summary { ending: RunEnding::Interrupted, ..one.clone() };
         assert_eq!(end(std::slice::from_ref(&early)), "1 of 1,000 probes in 2.5 s of 60 s");
+        let mut late = Headline::of(&early);
+        let stopped = Some(StoppedAt { slot: 58, limit: Nanos::from_micros(10) });
+        late.measured = late.measured.map(|part| MeasuredPart { stopped, ..part });
+        assert_eq!(late.length(late.measured).as_deref(), Some("stopped at wake-up 58, later than 10 µs"));
         assert_eq!(end(&[one, early]), "1,000 probes or 60 s planned");
     }
 
@@ -236,7 +254,7 @@ mod tests {
     fn a_count_of_wake_ups_is_that_of_each_thread() {
         let one = run("7f3a", "none", false);
         let stop = StopWhen { count: Some(500), duration_ns: None };
-        let part = MeasuredPart { rows: 700, duration: Nanos::ZERO };
+        let part = MeasuredPart { rows: 700, duration: Nanos::ZERO, stopped: None };
         let kind = Kind::Wakeup;
         for (threads, measured, words) in [
             (Some(1), None, "500 wake-ups"),

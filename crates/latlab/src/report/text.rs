@@ -161,7 +161,8 @@ fn one_caveat(label: &str, number: usize, caveat: &CaveatView, style: Style) -> 
     let mark = " ".repeat(width(&number));
     // The effect of a note is small and therefore omitted.
     let effect = (caveat.severity > Severity::Note).then_some(("effect", &caveat.effect));
-    for (word, text) in effect.into_iter().chain([("hint", &caveat.hint)]) {
+    let lower = effect.into_iter().chain([("hint", &caveat.hint)]);
+    for (word, text) in lower.filter(|(_, text)| !text.is_empty()) {
         lines.extend(labelled("", &mark, &format!("{word}: {text}"), style));
     }
     lines

@@ -67,17 +67,14 @@ fn broke(wakeups: &Wakeups) -> Option<Caveat> {
     let late = wakeups.broke?;
     let cpu = late.cpu.map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
     let lateness = span(Nanos(late.woke_ns - late.due_ns));
-    let trace = wakeups.trace.as_ref().map(|file| format!("; the trace `{file}` in the recording shows what ran then"));
+    // Without a trace another caveat says why it is missing, and how to have it.
+    let hint = wakeups.trace.as_ref().map(|file| format!("`{file}` in the recording shows what ran then"));
     Some(Caveat::new(
         Severity::Note,
         "broke",
-        format!(
-            "wake-up {} was {lateness} late{cpu}, which ended the run (`--break`){}",
-            late.seq,
-            trace.unwrap_or_default()
-        ),
+        format!("wake-up {} was {lateness} late{cpu}, which ended the run (`--break`)", late.seq),
         "the figures cover the part before it, whose length depends on the late wake-up",
-        "omit `--break` to measure the whole run",
+        hint.unwrap_or_default(),
     ))
 }
 
