@@ -246,7 +246,18 @@ pub fn recipe(recipe: &Recipe, file: &str, columns: usize) -> String {
         parts.push(table.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n").collect());
     }
     parts.push(comment(recipe.lesson));
+    let file: String = file.lines().map(|line| with_fitting_comment(line, columns)).collect();
     format!("{}\n{file}", parts.join("#\n"))
+}
+
+/// `line` of an experiment's file, with its comment above it if it is longer than `columns`.
+fn with_fitting_comment(line: &str, columns: usize) -> String {
+    let Some((settings, comment)) = line.split_once("# ").filter(|_| width(line) > columns) else {
+        return format!("{line}\n");
+    };
+    let comment = wrap(comment, columns.saturating_sub(2)).into_iter().map(|line| format!("# {line}\n"));
+    let settings = Some(settings.trim_end()).filter(|settings| !settings.is_empty());
+    comment.chain(settings.map(|settings| format!("{settings}\n"))).collect()
 }
 
 /// The parameters of the systemd unit of an experiment.
@@ -305,6 +316,18 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::cli::resolve::{ConditionSelection, Environment, ExperimentJob, experiment};
+
+    #[test]
+    fn a_comment_of_a_file_stands_above_its_line_if_both_do_not_fit() {
+        let line = "size = 40    # an id and four times";
+        assert_eq!(with_fitting_comment(line, 40), format!("{line}\n"));
+        assert_eq!(with_fitting_comment(line, 16), "# an id and four\n# times\nsize = 40\n");
+        assert_eq!(with_fitting_comment("# an id and four times", 16), "# an id and four\n# times\n");
+        assert_eq!(
+            with_fitting_comment("load = [\"cpu=20%\", \"cpu=50%\"]", 16),
+            "load = [\"cpu=20%\", \"cpu=50%\"]\n"
+        );
+    }
 
     fn settle(text: &str) -> ExperimentJob {
         experiment("x.toml", text, ConditionSelection::Possible, &Environment::default()).expect("well typed")

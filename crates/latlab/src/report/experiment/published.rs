@@ -36,10 +36,10 @@ fn table<'a>(published: &Published, measured: impl Fn(usize) -> Measured<'a>, st
     let mut text = columns.heading(published.heading, published.unit);
     let mut reasons = Reasons::default();
     for shown in &rows {
+        let is_published = !shown.row.published.is_empty() || !shown.row.recomputed.is_empty();
         match shown.measured {
-            Some(Err(reason)) if shown.row.published.is_empty() && shown.row.recomputed.is_empty() => {
-                reasons.leave_out(shown.row, reason);
-            }
+            Some(Err(reason)) if !is_published => reasons.leave_out(shown.row, reason),
+            None if !is_published => reasons.leave_out(shown.row, "not published"),
             _ => text.extend(row_lines(shown, published, &columns, &mut reasons)),
         }
     }
@@ -401,6 +401,19 @@ mod tests {
         against_first: Option<MeanDifference>,
     ) -> PublishedRow {
         PublishedRow { label, factors: &[], published, recomputed, against_first }
+    }
+
+    #[test]
+    fn rows_without_a_figure_share_a_line() {
+        const ROWS: &[PublishedRow] = &[
+            row("UDP", &[Some(1.8), None, Some(14.7)], &[], None),
+            row("AF_XDP, no load", &[], &[], None),
+            row("AF_XDP, CPU load", &[], &[], None),
+        ];
+        static PI: Published = Published { rows: ROWS, ..PUBLICATION };
+        let text = publication(&PI, Style::PLAIN);
+        assert!(text.ends_with("\nnot published: AF_XDP, no load; AF_XDP, CPU load\n"), "{text}");
+        assert_eq!(text.matches("AF_XDP").count(), 2, "{text}");
     }
 
     #[test]
