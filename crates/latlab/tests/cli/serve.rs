@@ -169,8 +169,10 @@ fn keygen_writes_a_fresh_private_file_and_never_overwrites_one() {
 fn an_address_in_use_is_refused_with_exit_code_3() {
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = taken.local_addr().expect("bound").to_string();
-    let lab =
-        Latlab::new().args(["serve", "-v", "--bind", &address]).stdout(empty()).stderr(contains(format!("`{address}`")));
+    let lab = Latlab::new()
+        .args(["serve", "-v", "--bind", &address])
+        .stdout(empty())
+        .stderr(contains(format!("`{address}`")));
     lab.stderr(contains("in use")).stderr(contains("\n  hint: ")).failure(3);
 }
 
@@ -181,13 +183,7 @@ fn a_silent_target_is_given_up_after_three_seconds() {
     let address = silent.local_addr().expect("bound").to_string();
     let start = Instant::now();
     let line = format!("ping {address} -n 5 -o new -s 64,65");
-    refused(
-        home.path(),
-        &line,
-        3,
-        &format!("no answer from `{address}`"),
-        "start `latlab serve` in another shell",
-    );
+    refused(home.path(), &line, 3, &format!("no answer from `{address}`"), "start `latlab serve` in another shell");
     assert!(start.elapsed() < Duration::from_secs(9), "three times the promise");
     assert!(!home.path().join("new").exists(), "a directory would refuse the next run");
     let greeting = silent.recv(&mut [0; 2048]).expect("a HELLO");
