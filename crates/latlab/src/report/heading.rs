@@ -47,7 +47,8 @@ impl Headline<'_> {
         // A search is not measured in one piece: its table says how long it took.
         let is_partial = summary.ended_early() && summary.condition.schedule != SEARCH;
         let wakeups = summary.wakeups.as_ref();
-        let stopped = wakeups.and_then(|wakeups| Some(StoppedAt { slot: wakeups.broke?.seq, limit: wakeups.break_ns? }));
+        let stopped =
+            wakeups.and_then(|wakeups| Some(StoppedAt { slot: wakeups.broke?.seq, limit: wakeups.break_ns? }));
         let measured =
             is_partial.then(|| MeasuredPart { rows: summary.counts.due(), duration: summary.duration_ns, stopped });
         let threads = Some(wakeups.map_or(1, |wakeups| wakeups.by_cpu.len().max(1)));
