@@ -88,12 +88,8 @@ fn dispatch(command: Command, console: Console) -> Result<Outcome, Failure> {
         Command::Doctor(args) => {
             let spec = resolve::doctor(&args)?;
             // `--restore` reports what it restores itself.
-            let console = if spec.restore {
-                console.with_verbosity(spec.verbosity)
-            } else {
-                console_after_recovery(console, spec.verbosity)
-            };
-            doctor::run(&spec, &console)
+            let console_of = if spec.restore { Console::with_verbosity } else { console_after_recovery };
+            doctor::run(&spec, &console_of(console, spec.verbosity))
         }
         Command::Compare(args) => {
             let job = resolve::compare(&args)?;

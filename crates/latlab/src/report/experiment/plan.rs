@@ -390,8 +390,8 @@ mod tests {
             plan(&view, Style::PLAIN).split_whitespace().collect::<Vec<_>>().join(" ")
         };
         let text = shown(&dropped[..1]);
-        let words = "verdicts nothing is compared with `size=64`, which is left out; a rehearsal: 3 runs per condition and \
-                     block cannot decide its comparison, whatever their values; 4 could";
+        let words = "verdicts nothing is compared with `size=64`, which is left out; a rehearsal: 3 runs of a \
+                     condition cannot decide its comparison, whatever their values; 4 could";
         assert!(text.contains(words), "{text}");
         assert!(!shown(&[]).contains("nothing is compared"), "{}", shown(&[]));
     }
