@@ -5,6 +5,7 @@ mod available;
 mod caveats;
 pub mod comparison;
 mod counts;
+mod distribution;
 mod estimand;
 pub mod experiment;
 mod gate;
@@ -24,6 +25,7 @@ mod wakeup;
 pub use available::AvailableFigures;
 pub use caveats::{effect_order, is_routine, real_time_warning, repeats_silence, unreached_loads};
 pub use counts::{Counts, Deadline, Ratios};
+pub use distribution::Distribution;
 pub use estimand::{Estimand, Ratio, Statistic};
 pub use gate::{
     ChangeGate, ChangeGateResult, ExperimentGateResult, GateError, GateReason, GateState, UndecidedGate,

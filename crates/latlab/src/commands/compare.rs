@@ -1,17 +1,18 @@
 //! `latlab compare`: compares groups of runs or of numbers, or prints them in the ministat form (`--ministat`).
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Outcome;
 use super::observation_groups::{self, PathGroup, settle_directory};
 use crate::analysis::comparison::{
-    ComparisonOptions, ComparisonRequest, Comparisons, Look, NumberFiles, QuestionScope, RunFigure, compare,
+    ComparisonOptions, ComparisonRequest, Comparisons, Look, NumberFiles, QuestionScope, RunFigure, RunGroup, compare,
     default_estimands, independence_caveat, missing_runs, parse_estimand,
 };
 use crate::analysis::experiment::add_contrasts;
 use crate::analysis::{
-    ChangeGate, ChangeGateResult, Estimand, UndecidedGate, change_gates_outcome, expect_few_gates, undecided_gates,
+    ChangeGate, ChangeGateResult, Distribution, Estimand, UndecidedGate, change_gates_outcome, expect_few_gates,
+    undecided_gates,
 };
 use crate::cli::args::{FormatWord, OverWord};
 use crate::cli::resolve::{CompareJob, Grouping, MinistatJob, RequestError, VerdictJob};
@@ -22,6 +23,7 @@ use crate::formats::numbers::STDIN;
 use crate::metric::Metric;
 use crate::plan::Contrast;
 use crate::plan::defaults::{MINISTAT_GROUPS_MAX, MINISTAT_VALUES_MIN};
+use crate::recording::Recording;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
 use crate::report::ministat::{MinistatForm, MinistatGroup, render};
 use crate::stats::Outline;
@@ -56,6 +58,10 @@ fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure
     let comparisons = compare(runs, &request, &options)?;
     let gated: Vec<ChangeGateResult> = gates.iter().flat_map(|gate| gate.judge(&comparisons)).collect();
     show(job, &comparisons, &gated, console)?;
+    if job.plots.plot {
+        let distributions = distributions(&comparisons)?;
+        console.plots(&comparison::plots(&comparisons, &distributions, console.data_style()), job.plots.ascii)?;
+    }
     for UndecidedGate { gate, hint } in undecided_gates(&gated) {
         console.warning(&format!("the gate `{gate}` is undecided"), Some(hint));
     }
@@ -104,6 +110,19 @@ fn show(
         FormatWord::Markdown => console.data(&comparison::markdown(&view())),
         FormatWord::Csv => console.values(&comparison::csv(comparisons)),
     }
+}
+
+/// The singletons of all runs of each group; empty for groups of numbers.
+fn distributions(comparisons: &Comparisons) -> Result<Vec<Distribution>, Failure> {
+    let Some(metric) = comparisons.distributed_metric() else { return Ok(Vec::new()) };
+    let of_group = |group: &RunGroup| {
+        let mut all = Distribution::default();
+        for run in &group.runs {
+            all.add(&Distribution::of(&Recording::open(Path::new(&run.name))?, metric)?);
+        }
+        Ok(all)
+    };
+    comparisons.groups.groups.iter().map(of_group).collect()
 }
 
 /// The request for recordings: statistics that were typed or that an experiment's file names, those of gates, and the

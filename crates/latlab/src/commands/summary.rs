@@ -7,7 +7,7 @@ use super::observation_groups::{FoundRuns, gone, located, runs_in};
 use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE, missing_runs};
 use crate::analysis::{
-    AvailableFigures, Summary, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates,
+    AvailableFigures, Distribution, Summary, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates,
 };
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
@@ -15,13 +15,14 @@ use crate::diagnostics::Failure;
 use crate::experiment::{in_store, is_experiment, read_state};
 use crate::platform::ownership::quoted;
 use crate::recording::{Recording, Store};
+use crate::report::plot;
 use crate::report::view::Showing;
 
 /// Shows the summaries of the recordings in `spec` with the results of its gates.
 pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Failure> {
     let gates = measure_and_report::gates(&spec.gates)?;
     let every_metric = spec.verbosity > Verbosity::Usual;
-    let mut summaries = Vec::new();
+    let (mut summaries, mut distributions) = (Vec::new(), Vec::new());
     let (mut half, mut like) = (false, None);
     let Recordings { paths, of_experiments, missing, are_named } =
         recordings(&spec.recordings, !gates.is_empty(), console)?;
@@ -44,6 +45,9 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
             metrics: measure_and_report::metrics(spec.json || every_metric),
         };
         gates.include(&mut options);
+        if spec.plots.plot {
+            distributions.push(Distribution::of(&recording, recording.manifest().kind.metric())?);
+        }
         let mut summary = summarise(&recording, &options)?;
         let is_warmup = recording.manifest().experiment.as_ref().is_some_and(|experiment| experiment.warmup);
         match of_experiments.get(&path) {
@@ -63,9 +67,13 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         summaries.push(summary);
     }
     if !spec.json && !are_named {
-        summaries = by_condition(summaries);
+        let order = by_condition(&summaries);
+        (summaries, distributions) = (in_order(&order, summaries), in_order(&order, distributions));
     }
     measure_and_report::show(&summaries, Showing { half, every_metric, kept: true, like }, spec.json, console)?;
+    if spec.plots.plot {
+        console.plots(&plot::of_runs(&summaries, &distributions, console.data_style()), spec.plots.ascii)?;
+    }
     measure_and_report::warn_of_undecided(&summaries, console);
     let gated = match unjudged.first().filter(|_| !gates.is_empty()) {
         None => gates.outcome(&summaries),
@@ -90,8 +98,9 @@ struct Recordings {
     are_named: bool,
 }
 
-/// The runs of one condition next to each other, in their order; those of an experiment in the order of its conditions.
-fn by_condition(summaries: Vec<Summary>) -> Vec<Summary> {
+/// Indices that put the runs of one condition next to each other, in their order; those of an experiment in the order of its
+/// conditions.
+fn by_condition(summaries: &[Summary]) -> Vec<usize> {
     let experiment = |one: &Summary| one.experiment.as_ref().map(|facts| facts.experiment.clone());
     let place = |one: &Summary| {
         let first_of = |is_alike: &dyn Fn(&Summary) -> bool| summaries.iter().position(is_alike);
@@ -100,9 +109,15 @@ fn by_condition(summaries: Vec<Summary>) -> Vec<Summary> {
         (of_experiment, number, first_of(&|other| other.condition == one.condition))
     };
     let places: Vec<_> = summaries.iter().map(place).collect();
-    let mut placed: Vec<_> = places.into_iter().zip(summaries).collect();
-    placed.sort_by_key(|(place, _)| *place);
-    placed.into_iter().map(|(_, summary)| summary).collect()
+    let mut order: Vec<usize> = (0..summaries.len()).collect();
+    order.sort_by_key(|index| places[*index]);
+    order
+}
+
+/// The `items` in the order of their indices; without items there is nothing to move.
+fn in_order<T>(order: &[usize], items: Vec<T>) -> Vec<T> {
+    let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
+    order.iter().filter_map(|index| items.get_mut(*index)?.take()).collect()
 }
 
 /// The recordings that `paths` name: a store or the directory of an experiment stands for those in it.
@@ -183,15 +198,14 @@ mod tests {
 
     #[test]
     fn runs_of_one_condition_are_next_to_each_other_in_their_order() {
-        let run = |(number, size_bytes): (usize, u32)| {
+        let run = |size_bytes: u32| {
             let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
             let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows");
             summary.condition.size_bytes = Some(size_bytes);
-            summary.recording = number.to_string();
             summary
         };
-        let runs = [64, 1_024, 64, 256, 1_024].into_iter().enumerate().map(run).collect();
-        let names: Vec<String> = by_condition(runs).into_iter().map(|summary| summary.recording).collect();
-        assert_eq!(names, ["0", "2", "1", "4", "3"]);
+        let order = by_condition(&[64, 1_024, 64, 256, 1_024].map(run));
+        assert_eq!(order, [0, 2, 1, 4, 3]);
+        assert_eq!(in_order(&order, vec!["a", "b", "c", "d", "e"]), ["a", "c", "b", "e", "d"]);
     }
 }

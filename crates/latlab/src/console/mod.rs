@@ -16,7 +16,7 @@ use rustix::termios::tcgetwinsize;
 use crate::diagnostics::{Caveat, Colour, Failure, Severity, in_words};
 use crate::plan::defaults::{PLOT_WIDTH, PLOT_WIDTHS};
 use crate::report::text::wrap;
-use crate::report::{CaveatChoice, Style};
+use crate::report::{CaveatChoice, Style, plot};
 use crate::session::random_bytes;
 
 pub use output::Progress;
@@ -89,9 +89,18 @@ impl Screen {
     }
 }
 
+/// Whether the first of these variables of the environment that is set names a locale with UTF-8 (POSIX, section 8.2);
+/// without any, the locale is POSIX.
+fn is_utf8(variables: [Option<String>; 3]) -> bool {
+    let locale = variables.into_iter().flatten().find(|value| !value.is_empty()).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
 /// The output streams of this process and their capabilities.
 pub struct Console {
     verbosity: Verbosity,
+    is_utf8: bool,
     data_screen: Screen,
     message_screen: Screen,
     data: SharedStream,
@@ -109,6 +118,7 @@ impl Console {
         let screen = |terminal| Screen::judged(terminal, no_color.as_deref(), term.as_deref(), mark);
         Console {
             verbosity,
+            is_utf8: is_utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(|name| std::env::var(name).ok())),
             data_screen: screen(io::stdout().is_terminal()).measured(io::stdout(), columns.as_deref()),
             message_screen: screen(io::stderr().is_terminal()).measured(io::stderr(), columns.as_deref()),
             data: shared(io::stdout()),
@@ -166,6 +176,15 @@ impl Console {
     /// A closed pipe is not a failure; any other error is, since results would be lost.
     pub fn data(&self, text: &str) -> Result<(), Failure> {
         self.results(&escaped(text, self.data_screen.colour))
+    }
+
+    /// Prints `plots` below what was printed, as text; in ASCII on request, or if the locale does not have UTF-8.
+    pub fn plots(&self, plots: &str, in_ascii: bool) -> Result<(), Failure> {
+        match in_ascii || !self.is_utf8 {
+            _ if plots.is_empty() => Ok(()),
+            true => self.data(&format!("\n{}", plot::in_ascii(plots))),
+            false => self.data(&format!("\n{plots}")),
+        }
     }
 
     /// Prints `json` to stdout in the same way.
@@ -319,6 +338,7 @@ mod tests {
     fn console(verbosity: Verbosity, data: &Paper, talking: &Paper) -> Console {
         Console {
             verbosity,
+            is_utf8: true,
             data_screen: Screen::default(),
             message_screen: Screen::default(),
             data: shared(data.clone()),
@@ -394,6 +414,27 @@ mod tests {
         }
         let own = Colour::marked(7);
         assert_eq!(escaped(&message(Mark::Note, "x", &[], own, None), own), "\x1b[1;34mnote:\x1b[0m x");
+    }
+
+    #[test]
+    fn plots_are_in_ascii_unless_the_locale_has_utf_8() {
+        for (variables, expected) in [
+            ([None, None, Some("C.UTF-8")], true),
+            ([Some("de_CH.utf8"), Some("C"), None], true),
+            ([Some(""), Some("C"), Some("C.UTF-8")], false),
+            ([None, None, None], false),
+        ] {
+            assert_eq!(is_utf8(variables.map(|value| value.map(str::to_owned))), expected, "{variables:?}");
+        }
+        let (data, talking) = (Paper::default(), Paper::default());
+        let mut console = console(Verbosity::Usual, &data, &talking);
+        for (is_utf8, in_ascii, expected) in [(true, false, "\n█\n"), (true, true, "\n#\n"), (false, false, "\n#\n")]
+        {
+            console.is_utf8 = is_utf8;
+            console.plots("█\n", in_ascii).expect("paper takes it");
+            console.plots("", in_ascii).expect("paper takes it");
+            assert_eq!(std::mem::take(&mut *data.written.lock().expect("no panic")), expected.as_bytes());
+        }
     }
 
     #[test]

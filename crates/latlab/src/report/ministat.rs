@@ -35,11 +35,8 @@ pub struct MinistatForm {
 /// Renders up to seven groups.
 pub fn render(groups: &[MinistatGroup], form: MinistatForm) -> String {
     let mut text = String::new();
-    let symbols = SYMBOLS[1..].iter().copied();
     if form.headed {
-        for (group, symbol) in groups.iter().zip(symbols.clone()) {
-            text += &format!("{symbol} {}\n", group.name);
-        }
+        text.extend(symbols(groups).into_iter().map(|line| line + "\n"));
     }
     if let Some(width) = form.plot_width {
         text += &plot(groups, width, form.separate_bars);
@@ -47,13 +44,18 @@ pub fn render(groups: &[MinistatGroup], form: MinistatForm) -> String {
     if form.headed {
         text += "    N           Min           Max        Median           Avg        Stddev\n";
     }
-    for (number, (group, symbol)) in groups.iter().zip(symbols).enumerate() {
-        text += &figures(symbol, &group.outline);
+    for (number, (group, symbol)) in groups.iter().zip(&SYMBOLS[1..]).enumerate() {
+        text += &figures(*symbol, &group.outline);
         if let Some(percent) = form.tested_at.filter(|_| number > 0) {
             text += &test(&groups[0].outline, &group.outline, percent);
         }
     }
     text
+}
+
+/// The symbol and the name of each group.
+pub(super) fn symbols(groups: &[MinistatGroup]) -> Vec<String> {
+    groups.iter().zip(&SYMBOLS[1..]).map(|(group, symbol)| format!("{symbol} {}", group.name)).collect()
 }
 
 fn figures(symbol: char, outline: &Outline) -> String {
@@ -80,7 +82,7 @@ fn test(baseline: &Outline, candidate: &Outline, percent: f64) -> String {
 ///
 /// Each observation is a symbol; symbols in the same column are stacked. The bar of each group extends from mean − s to
 /// mean + s, with the mean `A` and the median `M`.
-fn plot(groups: &[MinistatGroup], width: usize, separate_bars: bool) -> String {
+pub(super) fn plot(groups: &[MinistatGroup], width: usize, separate_bars: bool) -> String {
     let Some(scale) = Scale::of(groups, width) else { return "[no plot, span is zero width]\n".into() };
     let border = format!("+{}+\n", "-".repeat(width));
     let mut text = border.clone();

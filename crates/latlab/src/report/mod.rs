@@ -11,6 +11,7 @@ pub mod json;
 pub mod list;
 pub mod loads;
 pub mod ministat;
+pub mod plot;
 mod quantiles;
 mod remarks;
 #[cfg(test)]

@@ -11,7 +11,9 @@ use super::observed_run::ObservedRun;
 use super::request::{ComparisonOptions, ComparisonRequest, Quantity};
 use super::row::{ComparisonRow, Subject, decide};
 use super::verdict::{Comparison, FigureScale};
+use crate::analysis::estimand::Estimand;
 use crate::diagnostics::Caveat;
+use crate::metric::Metric;
 use crate::stats::{GroupBlocks, Outline, PrecisionGoal, reached};
 
 /// The result of a comparison of several groups.
@@ -31,6 +33,16 @@ pub struct Comparisons {
     pub options: ComparisonOptions,
     /// Its caveats, in descending order of severity.
     pub caveats: Vec<Caveat>,
+}
+
+impl Comparisons {
+    /// The metric whose singletons the first quantity summarises; `None` of numbers, and of shares only.
+    pub fn distributed_metric(&self) -> Option<Metric> {
+        self.quantities.iter().find_map(|quantity| match quantity {
+            Quantity::Of(Estimand::Statistic(metric, _)) => Some(*metric),
+            Quantity::Of(Estimand::Ratio(_)) | Quantity::Value => None,
+        })
+    }
 }
 
 /// Compares `groups`, whose runs hold a figure for each quantity of `request`.

@@ -271,6 +271,11 @@ impl StreamAccumulator {
         self.series(metric, size_bytes).described(metric, mean, describe)
     }
 
+    /// The offered or delivered rate in each interval, in payload bits a second.
+    pub(in crate::analysis) fn rates(&self, metric: Metric, manifest: &Manifest) -> Vec<i64> {
+        self.series(metric, size_bytes(manifest)).rates()
+    }
+
     fn series(&self, metric: Metric, size_bytes: u32) -> RateSeries {
         let side = if metric == Metric::OfferedRate { &self.sent } else { &self.counted };
         RateSeries::of(side, f64::from(size_bytes) * 8.0)

@@ -87,6 +87,11 @@ impl RateSeries {
         }
     }
 
+    /// The rate of each level, in time order.
+    pub(super) fn rates(&self) -> Vec<i64> {
+        self.levels.iter().map(Level::rate).collect()
+    }
+
     /// The shortest and the longest time of which a rate is known; `None` without any.
     pub(super) fn spans(&self) -> Option<LevelSpans> {
         let spans = || self.levels.iter().map(|level| level.span);

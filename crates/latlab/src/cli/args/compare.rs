@@ -27,6 +27,9 @@ pub struct CompareArgs {
     /// How comparisons are shown.
     #[command(flatten)]
     pub showing: ComparisonArgs,
+    /// Which plots are added.
+    #[command(flatten)]
+    pub plots: PlotArgs,
     /// The classic form.
     #[command(flatten)]
     pub ministat: MinistatArgs,
@@ -121,6 +124,18 @@ pub struct ComparisonArgs {
     pub format: Option<FormatWord>,
 }
 
+/// Plots in characters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "What is printed")]
+pub struct PlotArgs {
+    /// Add plots: histograms on one axis, and of a comparison box plots and ministat's plot
+    #[arg(long, conflicts_with = "json")]
+    pub plot: bool,
+    /// Draw them in ASCII [default: unless the locale has UTF-8]
+    #[arg(long, requires = "plot", hide_short_help = true)]
+    pub ascii: bool,
+}
+
 /// ministat's own flags. `-C`, `-c`, `-d` and `-q` are shared with the other form.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "The ministat form")]
@@ -180,6 +195,9 @@ pub struct SummaryArgs {
     /// Leave the intervals out: they take longer than everything else
     #[arg(long)]
     pub no_intervals: bool,
+    /// Which plots are added.
+    #[command(flatten)]
+    pub plots: PlotArgs,
     /// What must hold.
     #[command(flatten)]
     pub gates: GateArgs,

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub use compare::{
-    CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord, SummaryArgs,
+    CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord, PlotArgs, SummaryArgs,
 };
 pub use doctor::{BareArgs, DoctorArgs};
 pub use measuring::{

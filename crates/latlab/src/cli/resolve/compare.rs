@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::environment::verbosity;
 use super::{RequestError, value};
-use crate::cli::args::{CompareArgs, ComparingArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord};
+use crate::cli::args::{CompareArgs, ComparingArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord, PlotArgs};
 use crate::console::Verbosity;
 use crate::formats::numbers::TextColumn;
 use crate::plan::{Kind, defaults};
@@ -73,6 +73,8 @@ pub struct VerdictJob {
     pub shift: bool,
     /// True to explain the method of each verdict.
     pub explain: bool,
+    /// The plots below the table.
+    pub plots: PlotArgs,
     /// Conditions of `--gate`.
     pub gates: Vec<String>,
     /// True if an undecided gate fails.
@@ -155,6 +157,14 @@ fn judge(typed: &CompareArgs, sources: Sources) -> Result<VerdictJob, RequestErr
             hint: "name an experiment's directory, recordings or files of numbers, or give groups by `--group NAME=GLOB`",
         });
     }
+    if let Some(format) = typed.showing.format.filter(|format| typed.plots.plot && *format != FormatWord::Text) {
+        return Err(RequestError::OutOfPlace {
+            option: "--plot",
+            with: format!("--format {}", if format == FormatWord::Csv { "csv" } else { "markdown" }),
+            cause: "the plots are for a terminal",
+            hint: "leave one of them out",
+        });
+    }
     let ComparingArgs { metric, statistic, equivalence, over, gate, gate_strict, .. } = &typed.comparing;
     let unreadable = |source| value::unreadable("--equivalence", source);
     Ok(VerdictJob {
@@ -166,6 +176,7 @@ fn judge(typed: &CompareArgs, sources: Sources) -> Result<VerdictJob, RequestErr
         over: over.unwrap_or(OverWord::Blocks),
         shift: typed.showing.shift,
         explain: typed.showing.explain,
+        plots: typed.plots,
         gates: gate.clone(),
         gate_strict: *gate_strict,
         format: typed.showing.format.unwrap_or(FormatWord::Text),
@@ -183,6 +194,7 @@ fn ministat_alone(typed: &CompareArgs) -> Result<(), RequestError> {
         ("--gate", !comparing.gate.is_empty()),
         ("--shift", typed.showing.shift),
         ("--explain", typed.showing.explain),
+        ("--plot", typed.plots.plot),
         ("--format", typed.showing.format.is_some()),
         ("--json", typed.json.json),
     ];

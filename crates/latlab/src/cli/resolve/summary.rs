@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::environment::verbosity;
 use super::{RequestError, value};
-use crate::cli::args::{GateArgs, JudgingArgs, SummaryArgs};
+use crate::cli::args::{GateArgs, JudgingArgs, PlotArgs, SummaryArgs};
 use crate::console::Verbosity;
 use crate::plan::{CompatOutput, SummaryDefaults, defaults};
 use crate::units::{Nanos, human};
@@ -18,6 +18,8 @@ pub struct SummarySpec {
     options: SummaryRequest,
     /// True to compute confidence intervals.
     pub intervals: bool,
+    /// The plots below the summaries.
+    pub plots: PlotArgs,
     /// What must hold; the analysis parses it.
     pub gates: GateArgs,
     /// True for one JSON document instead of text.
@@ -61,6 +63,7 @@ pub fn summary(typed: &SummaryArgs) -> Result<SummarySpec, RequestError> {
             like: typed.like.like,
         },
         intervals: !typed.no_intervals,
+        plots: typed.plots,
         gates: typed.gates.clone(),
         json: typed.json.json,
         verbosity: verbosity(&typed.verbosity),

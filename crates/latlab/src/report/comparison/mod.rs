@@ -2,6 +2,7 @@
 
 mod json;
 mod markdown;
+mod plots;
 mod text;
 mod view;
 mod words;
@@ -9,6 +10,7 @@ mod words;
 pub use json::{Companions, render as json};
 pub use markdown::csv;
 pub use markdown::render as markdown;
+pub use plots::plots;
 pub use text::render as text;
 pub use view::{ComparisonShowing, ComparisonView};
 pub(in crate::report) use words::{figure as quantity_figure, figure_beside};

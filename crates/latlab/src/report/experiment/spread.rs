@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use crate::analysis::experiment::{BlockMedian, RunSpread, SpreadCell};
 use crate::plan::defaults::CONFIDENCE_PERCENT;
 use crate::report::ministat::{self, MinistatForm, MinistatGroup};
+use crate::report::plot::{LabelledBox, box_plots};
 use crate::report::text::{Style, flush_left, flush_right, width, wrap};
-use crate::stats::{BoxPlot, Outline};
+use crate::stats::Outline;
 use crate::units::human::{ABSENT, percent};
 
 /// Columns between two columns.
@@ -50,62 +51,8 @@ fn labels(view: &RunSpread) -> usize {
 
 /// One line for each cell, all on one scale; its ends are above.
 fn plots(view: &RunSpread, style: Style) -> Vec<String> {
-    let label = labels(view);
-    let columns = style.width.saturating_sub(label + GAP).max(2);
-    let all = || view.cells.iter().flat_map(|cell| ends(&cell.box_plot));
-    let scale = PlotScale {
-        low: all().reduce(f64::min).unwrap_or_default(),
-        high: all().reduce(f64::max).unwrap_or_default(),
-        columns,
-    };
-    let [low, high] = [scale.low, scale.high].map(|end| format!("{end:.*}", view.decimals));
-    let room = columns.saturating_sub(width(&low));
-    let mut lines = vec![style.quiet(&format!("{:label$}{:GAP$}{low}{high:>room$}", "", ""))];
-    let line =
-        |cell: &SpreadCell| format!("{}{:GAP$}{}", flush_left(cell.label, label), "", drawn(&cell.box_plot, scale));
-    lines.extend(view.cells.iter().map(|cell| line(cell).trim_end().to_owned()));
-    lines.extend(wrap(
-        "▒ from the first to the third quartile, █ the median, ├ ┤ the farthest runs within 1.5 interquartile ranges \
-         of the box, o beyond",
-        style.width,
-    ));
-    lines
-}
-
-/// The smallest and the largest of its observations.
-fn ends(plot: &BoxPlot) -> impl Iterator<Item = f64> {
-    let outside = plot.outside.first().into_iter().chain(plot.outside.last()).copied();
-    [plot.whiskers.0, plot.whiskers.1].into_iter().chain(outside)
-}
-
-/// From values to columns.
-#[derive(Clone, Copy)]
-struct PlotScale {
-    low: f64,
-    high: f64,
-    columns: usize,
-}
-
-impl PlotScale {
-    fn column(self, value: f64) -> usize {
-        let share = (value - self.low) / (self.high - self.low);
-        // A single value is drawn at the beginning.
-        let share = if share.is_finite() { share } else { 0.0 };
-        (share * (self.columns - 1) as f64).round() as usize
-    }
-}
-
-fn drawn(plot: &BoxPlot, scale: PlotScale) -> String {
-    let mut line = vec![' '; scale.columns];
-    let [from, q1, median, q3, to] =
-        [plot.whiskers.0, plot.q1, plot.median, plot.q3, plot.whiskers.1].map(|value| scale.column(value));
-    line[from..=to].fill('─');
-    line[from] = '├';
-    line[to] = '┤';
-    line[q1..=q3].fill('▒');
-    line[median] = '█';
-    plot.outside.iter().for_each(|value| line[scale.column(*value)] = 'o');
-    line.into_iter().collect()
+    let boxes = view.cells.iter().map(|cell| LabelledBox { label: cell.label, plot: &cell.box_plot });
+    box_plots(&boxes.collect::<Vec<_>>(), |value| figure(value, view), style)
 }
 
 fn figure(value: f64, view: &RunSpread) -> String {
@@ -213,7 +160,7 @@ pub(super) fn document(view: &RunSpread) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::between_blocks;
+    use crate::stats::{BoxPlot, between_blocks};
 
     fn cell(label: &'static str, blocks: &[&[f64]]) -> SpreadCell {
         let plot = |values: &[f64]| BoxPlot::of(&mut values.to_vec()).expect("runs");

@@ -1,0 +1,57 @@
+//! The groups of a comparison as plots in characters.
+
+use crate::analysis::comparison::{Comparisons, Quantity, RunGroup};
+use crate::analysis::{Distribution, Estimand};
+use crate::report::Style;
+use crate::report::plot::{
+    CountedValue, FigureGroup, FigureGroups, HistogramRow, Histograms, PlotUnit, figures, histograms,
+};
+
+const fn unit(quantity: Quantity) -> PlotUnit {
+    match quantity {
+        Quantity::Of(Estimand::Statistic(metric, _)) => PlotUnit::of(metric),
+        Quantity::Of(Estimand::Ratio(_)) => PlotUnit::Share,
+        Quantity::Value => PlotUnit::Number,
+    }
+}
+
+/// Draws the figures of the runs for each compared quantity, and below them the singletons of each group: `distributions`,
+/// one for each, or for files of numbers, which have no others, the numbers.
+pub fn plots(comparisons: &Comparisons, distributions: &[Distribution], style: Style) -> String {
+    let groups = &comparisons.groups.groups;
+    let is_compared = |quantity: &Quantity| comparisons.rows.iter().any(|row| row.quantity == *quantity && !row.added);
+    let quantities = comparisons.quantities.iter().enumerate().filter(|(_, quantity)| is_compared(quantity));
+    let of_figures = quantities.map(|(index, quantity)| {
+        let group = |group: &RunGroup| FigureGroup { name: group.words(), figures: group.values(index) };
+        let title = match quantity {
+            Quantity::Value => "values".into(),
+            quantity => format!("{} of each run, {}", quantity.statistic_name(), quantity.metric_title()),
+        };
+        figures(&FigureGroups { title, unit: unit(*quantity), groups: groups.iter().map(group).collect() }, style)
+    });
+    let all = of_figures.chain([histograms(&singletons(comparisons, distributions), style)]);
+    all.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn singletons(comparisons: &Comparisons, distributions: &[Distribution]) -> Histograms {
+    let groups = &comparisons.groups.groups;
+    match comparisons.distributed_metric() {
+        Some(metric) => {
+            let row = |(group, distribution): (&RunGroup, _)| HistogramRow::of(group.words(), distribution);
+            let rows = groups.iter().zip(distributions).map(row).collect();
+            let title = format!("{}, all runs of a group", metric.title());
+            Histograms { title, unit: PlotUnit::of(metric), rows }
+        }
+        None => {
+            let number = |value: f64| CountedValue { value, count: 1 };
+            let row = |group: &RunGroup| HistogramRow {
+                label: group.words(),
+                values: group.values(0).into_iter().map(number).collect(),
+                unanswered: 0,
+            };
+            let is_of_numbers = comparisons.quantities.contains(&Quantity::Value);
+            let rows = groups.iter().filter(|_| is_of_numbers).map(row).collect();
+            Histograms { title: "values".into(), unit: PlotUnit::Number, rows }
+        }
+    }
+}
