@@ -65,9 +65,10 @@ impl<'a> ExperimentExecutor<'a> {
         let progress = self.console.progress(&self.job.experiment.name, Some(self.remaining.steps()));
         let (start, condition) = (Instant::now(), condition_words(&due.key.factors));
         let mut draw = |progress: &Progress| {
-            let position = self.position(due.key.block, runs_done, start.elapsed());
-            let text = format!("{position} · {}{condition}", live.text());
-            progress.show(self.remaining.step(due.condition, runs_done, start.elapsed()), &text);
+            progress.show(self.remaining.step(due.condition, runs_done, start.elapsed()), || {
+                let position = self.position(due.key.block, runs_done, start.elapsed());
+                format!("{position} · {}{condition}", live.text())
+            });
             let is_warned = self.silent.borrow().contains(&due.condition);
             if !is_warned && warn_of_silence(plan, &live.progress, self.console) {
                 self.silent.borrow_mut().insert(due.condition);
@@ -175,7 +176,7 @@ pub(super) fn wait(span: Nanos, title: &str, signals: &SignalWatch, console: &Co
     while signals.outcome().is_none() && Instant::now() < end {
         let rest = end - Instant::now();
         if let Some(progress) = &progress {
-            progress.show(0, &format!("waiting for {} s", rest.as_secs() + 1));
+            progress.show(0, || format!("waiting for {} s", rest.as_secs() + 1));
         }
         signals.notice();
         thread::sleep(SIGNAL_INTERVAL.min(rest));

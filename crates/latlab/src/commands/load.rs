@@ -24,7 +24,7 @@ pub(super) fn run(job: &LoadJob, console: &Console) -> Result<Outcome, Failure> 
     let mut heartbeat = || {
         interrupt.notice();
         let gone = start.elapsed();
-        progress.show(gone.as_millis() as u64, &format!("{:.1} s", gone.as_secs_f64()));
+        progress.show(gone.as_millis() as u64, || format!("{:.1} s", gone.as_secs_f64()));
     };
     let key = keys::find(&job.key)?;
     let spec = RunSpec {

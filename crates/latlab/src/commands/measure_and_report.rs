@@ -14,7 +14,7 @@ use crate::analysis::{
 use crate::cli::args::GateArgs;
 use crate::cli::resolve::{OutputSpec, PingJob, StreamJob, WakeupJob};
 use crate::clock::{Clock, Monotonic};
-use crate::console::{Console, Progress, Verbosity};
+use crate::console::{Console, Progress, RedrawCost, Verbosity};
 use crate::diagnostics::{Caveat, Failure, Outcome, Severity, refused};
 use crate::host::HostRoot;
 use crate::host::facts::{self, Interface};
@@ -22,14 +22,14 @@ use crate::measure::{self, LiveCounts, LiveProgress, MeasureError, PlanOutcome, 
 use crate::metric::Metric;
 use crate::plan::{Kind, Plan, RunSpec, defaults};
 use crate::platform::SignalWatch;
-use crate::recording::{ProbeCounts, Store};
+use crate::recording::{LiveSecond, ProbeCounts, Store};
 use crate::report::experiment::rough_span;
 use crate::report::view::Showing;
 use crate::report::{json, planned_heading, report_view, text};
 use crate::session::PreSharedKey;
 use crate::transport::TransportError;
 use crate::units::Nanos;
-use crate::units::human::{bit_rate, grouped, percent, span};
+use crate::units::human::{TimeUnit, bit_rate, grouped, percent, span};
 
 /// `latlab ping`: round trips.
 pub(super) fn ping(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
@@ -107,8 +107,8 @@ pub(super) fn measure_and_report(job: &MeasureJob<'_>, console: &Console) -> Res
     let mut is_warned = false;
     let mut draw = |progress: &Progress| {
         let elapsed = start.elapsed();
-        let text = format!("{}{:.1} s", live.text(), live.measuring_for(elapsed).as_secs_f64());
-        progress.show(elapsed.as_millis() as u64, &text);
+        let text = || format!("{}{:.1} s", live.text(), live.measuring_for(elapsed).as_secs_f64());
+        progress.show(elapsed.as_millis() as u64, text);
         is_warned = is_warned || warn_of_silence(job.plan, &live.progress, console);
     };
     let target = RecordingTarget { live: Some(&live.progress), ..output.target() };
@@ -170,7 +170,9 @@ pub(super) fn measure(
         draw(&progress);
     };
     let measured = measure::measure_plan(plan, key, target, signals.stop(), &mut heartbeat);
+    let cost = progress.cost();
     drop(progress);
+    detail_cost(cost, console);
     signals.notice();
     recovery::warn_of_leftovers(console);
     match (measured, signals.outcome()) {
@@ -178,6 +180,16 @@ pub(super) fn measure(
         (Err(MeasureError::Session(_) | MeasureError::Agent(_)), Some(_))
         | (Err(MeasureError::Transport(TransportError::Interrupted { .. })), Some(_)) => Ok(None),
         (measured, _) => Ok(Some(measured?)),
+    }
+}
+
+/// Says what the progress line has cost, if it was drawn.
+fn detail_cost(RedrawCost { redraws, total, longest }: RedrawCost, console: &Console) {
+    if redraws > 0 {
+        let [average, longest] = [Nanos(total.0 / i64::from(redraws)), longest].map(span);
+        console.detail(&format!(
+            "the progress line was drawn {redraws} times, each in {average} of CPU time on average, {longest} at most"
+        ));
     }
 }
 
@@ -411,12 +423,21 @@ impl LiveText {
         let ProbeCounts { sent, answered, lost } = now.probes;
         match self.kind {
             Some(Kind::Ping) if sent > 0 => {
-                format!("sent {} · lost {} · answered {} · ", grouped(sent), grouped(lost), grouped(answered))
+                let delays = self.delays();
+                format!("sent {} · lost {} · {delays}answered {} · ", grouped(sent), grouped(lost), grouped(answered))
             }
-            Some(Kind::Wakeup) if now.measured > 0 => format!("{} wake-ups · ", grouped(now.measured)),
+            Some(Kind::Wakeup) if now.measured > 0 => {
+                format!("{} wake-ups · {}", grouped(now.measured), self.delays())
+            }
             Some(Kind::Stream) => self.rates_at(now),
             _ => String::new(),
         }
+    }
+
+    /// The delays of the last second, if there were any.
+    fn delays(&self) -> String {
+        let second = self.progress.last_second(Monotonic.now());
+        second.map(|second| format!("{} · ", delays_of(&second))).unwrap_or_default()
     }
 
     fn rates_at(&self, now: LiveCounts) -> String {
@@ -428,6 +449,13 @@ impl LiveText {
         }
         rates.text.clone()
     }
+}
+
+/// `p50 48.7 p99 61.9 max 1,210 µs (1 s)`
+fn delays_of(second: &LiveSecond) -> String {
+    let unit = TimeUnit::suiting(second.p50.0 as f64);
+    let [p50, p99, max] = [second.p50, second.p99, second.max].map(|delay| unit.figure(delay.0 as f64));
+    format!("p50 {p50} p99 {p99} max {max} {} (1 s)", unit.symbol())
 }
 
 /// Sent and delivered rate, and the share of what was lost.
@@ -492,6 +520,13 @@ mod tests {
         let without = LiveText::of(&plan_of("--warmup 0"));
         without.progress.watch(Vec::new());
         assert_eq!(without.text(), "");
+    }
+
+    #[test]
+    fn the_delays_of_a_second_have_one_unit() {
+        let [p50, p99, max] = [48_710, 61_900, 1_210_345].map(Nanos);
+        let second = LiveSecond { end: Monotonic.now(), n: 20_000, p50, p99, max, buckets: Box::default() };
+        assert_eq!(delays_of(&second), "p50 48.7 p99 61.9 max 1,210 µs (1 s)");
     }
 
     #[test]

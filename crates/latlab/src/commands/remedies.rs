@@ -178,7 +178,7 @@ impl RemedyExecutor<'_> {
         let progress = self.console.progress(&self.experiment.name, Some(all));
         let mut draw = |progress: &Progress| {
             let elapsed = self.start.elapsed().as_secs_f64();
-            progress.show(runs_done, &format!("{elapsed:.0} s · {}{}", live.text(), condition.factors[FACTOR]));
+            progress.show(runs_done, || format!("{elapsed:.0} s · {}{}", live.text(), condition.factors[FACTOR]));
         };
         let line = ProgressLine { progress, draw: &mut draw };
         let measured = measure_and_report::measure(&condition.plan, None, target, self.signals, self.console, line)?;

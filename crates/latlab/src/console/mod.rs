@@ -19,7 +19,7 @@ use crate::report::text::wrap;
 use crate::report::{CaveatChoice, Style, plot};
 use crate::session::random_bytes;
 
-pub use output::Progress;
+pub use output::{Progress, RedrawCost};
 use output::{SharedStream, escaped, escaped_in_json, shared, write_whole};
 
 /// Which messages reach stderr.
@@ -268,7 +268,7 @@ impl Console {
         self.say(Mark::Error, &failure.message, &lines);
     }
 
-    /// A progress line on stderr: drawn at most four times a second, only on a terminal, not with `--quiet`; erased before
+    /// A progress line on stderr: drawn at most twice a second, only on a terminal, not with `--quiet`; erased before
     /// a message, and when the value is dropped.
     ///
     /// `length` is in steps of the caller's choice; `None` if the end is unknown.
@@ -461,12 +461,14 @@ mod tests {
         let (data, talking) = (Paper::default(), Paper::default());
         let mut console = console(Verbosity::Usual, &data, &talking);
         drop(console.progress("a", None));
-        console.progress("no terminal", None).show(0, "1 s");
+        console.progress("no terminal", None).show(0, || unreachable!("it is not drawn"));
         assert_eq!(read(&talking), "");
         console.message_screen.terminal = true;
         let progress = console.progress("a", Some(2));
-        progress.show(1, "1 s");
-        progress.show(2, "too early to be drawn");
+        progress.show(1, || "1 s".into());
+        progress.show(2, || unreachable!("too early to be drawn"));
+        assert_eq!(progress.cost().redraws, 1);
+        assert_eq!(progress.cost().total, progress.cost().longest);
         console.note("b");
         drop(progress);
         assert_eq!(read(&talking), format!("\ra  {:20}  1 s\r{:28}\rnote: b\n", "━━━━━━━━━━", ""));

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::termios::tcgetwinsize;
 
 use crate::diagnostics::Colour;
+use crate::units::Nanos;
 use crate::units::human::columns as width;
 
 /// A stream that two threads may share.
@@ -115,10 +116,34 @@ pub struct Progress {
     title: String,
     length: Option<u64>,
     shown_at: Cell<Option<Instant>>,
+    cost: Cell<RedrawCost>,
+}
+
+/// CPU time of the drawings of a progress line, with what they show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RedrawCost {
+    /// How many there were.
+    pub redraws: u32,
+    /// Of all of them.
+    pub total: Nanos,
+    /// Of the most expensive one.
+    pub longest: Nanos,
+}
+
+impl RedrawCost {
+    /// With one more drawing, which took `one`.
+    fn and(self, one: Nanos) -> RedrawCost {
+        RedrawCost { redraws: self.redraws + 1, total: self.total + one, longest: self.longest.max(one) }
+    }
+}
+
+/// CPU time that this thread has used; 0 if the kernel does not say.
+pub(super) fn own_cpu_time() -> Nanos {
+    Nanos(latlab_sys::cpu_time::of_this_thread().unwrap_or_default())
 }
 
 /// The interval between two drawings of a progress line.
-const REDRAW: Duration = Duration::from_millis(250);
+const REDRAW: Duration = Duration::from_millis(500);
 /// The width of a terminal that does not report it.
 const USUAL_COLUMNS: usize = 80;
 /// Columns of a progress bar: the second number, if the whole title does not fit beside the first.
@@ -129,20 +154,28 @@ const TITLE_COLUMNS: usize = 12;
 impl Progress {
     /// A line that begins with `title`; `stream`: where it is drawn, `None` if it is not shown.
     pub(super) fn new(stream: Option<SharedStream>, title: &str, length: Option<u64>) -> Progress {
-        Progress { stream, title: in_one_line(title), length, shown_at: Cell::new(None) }
+        Progress { stream, title: in_one_line(title), length, shown_at: Cell::new(None), cost: Cell::default() }
     }
 
-    /// Shows `done` steps, with `text` at the end of the line; may be called at any rate.
-    pub fn show(&self, done: u64, text: &str) {
+    /// Shows `done` steps, with `text` at the end of the line, which is made only if the line is drawn; may be called at any
+    /// rate.
+    pub fn show(&self, done: u64, text: impl FnOnce() -> String) {
         let now = Instant::now();
         let is_due = self.shown_at.get().is_none_or(|shown_at| now - shown_at >= REDRAW);
         let Some(stream) = self.stream.as_ref().filter(|_| is_due) else { return };
         self.shown_at.set(Some(now));
+        let begin = own_cpu_time();
         let share = self.length.map(|length| (done as f64 / length.max(1) as f64).min(1.0));
         // Read each time, since a terminal can be resized. In its last column some terminals begin a new line.
         let reported = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
         let columns = if reported == 0 { USUAL_COLUMNS } else { reported } - 1;
-        lock(stream).draw(&progress_line(&self.title, share, &in_one_line(text), columns));
+        lock(stream).draw(&progress_line(&self.title, share, &in_one_line(&text()), columns));
+        self.cost.set(self.cost.get().and(own_cpu_time() - begin));
+    }
+
+    /// What it has cost the thread that draws it.
+    pub fn cost(&self) -> RedrawCost {
+        self.cost.get()
     }
 }
 

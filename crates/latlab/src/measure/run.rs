@@ -14,7 +14,9 @@ use crate::host::placement;
 use crate::plan::{EndSpec, PathSpec, PingSpec, Plan, Reflect, RunSpec, Schedule, StopWhen, Warmup, XdpSpec, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunEnding};
-use crate::recording::{EventLog, Finished, ProbeCounts, RecordingError, RecordingProgress, RecordingWriter, Store};
+use crate::recording::{
+    EventLog, Finished, LiveSecond, ProbeCounts, RecordingError, RecordingProgress, RecordingWriter, Store,
+};
 use crate::session::{self, NativeSession, PreSharedKey, SessionParams, random_bytes};
 use crate::transport::{OpenPath, PathTransport, TransportError, TransportFamily, frame_payload_bytes};
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -45,6 +47,9 @@ pub struct LiveProgress {
     /// When the measuring phase began.
     measuring_since: OnceLock<Stamp<SenderClock>>,
 }
+
+/// An older second is not the last one: it is known when the next one has begun and the recording was drained.
+const LAST_SECOND_AGE: Nanos = Nanos::from_secs(3);
 
 /// The counts of [`LiveProgress`] at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,6 +118,20 @@ impl LiveProgress {
             counts.probes.lost += lost;
         }
         counts
+    }
+
+    /// The delays of the last second of the run that is measured at `now`; `None` if no delay became known in the last few
+    /// seconds.
+    pub fn last_second(&self, now: Stamp<SenderClock>) -> Option<LiveSecond> {
+        let seconds = self.runs().iter().filter_map(RecordingProgress::last_second);
+        seconds.max_by_key(|second| second.end).filter(|second| now - second.end < LAST_SECOND_AGE)
+    }
+
+    /// The last seconds of all runs that had any delay, in the order of time.
+    pub fn seconds(&self) -> Vec<LiveSecond> {
+        let mut seconds: Vec<LiveSecond> = self.runs().iter().flat_map(RecordingProgress::seconds).collect();
+        seconds.sort_by_key(|second| second.end);
+        seconds
     }
 
     /// The probes at `now` that got no answer, if none got one; `None` before one was lost or refused.

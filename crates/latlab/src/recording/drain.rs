@@ -4,13 +4,14 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::thread;
 
 use rustix::fs::fstat;
 
 use super::event::{EVENT_BYTES, EVENT_WORDS, SpoolEvent};
+use super::live_delays::{DelaySeconds, LiveSecond, SharedSeconds};
 use super::ring::RingReader;
 use super::spool::{self, HEADER_BYTES};
 use crate::plan::defaults;
@@ -33,6 +34,7 @@ struct DrainCounts {
     /// When the first probe was sent or refused, in nanoseconds; 0 before.
     begin_ns: AtomicI64,
     probes: [AtomicU64; 3],
+    seconds: SharedSeconds,
 }
 
 /// Probes of the measuring phase, as far as their fate is known while the run goes on. The rest is in flight.
@@ -72,6 +74,18 @@ impl RecordingProgress {
         Some(self.0.begin_ns.load(Ordering::Relaxed)).filter(|begin_ns| *begin_ns != 0).map(Stamp::from_nanos)
     }
 
+    /// The last seconds of the measuring phase that had any delay, the oldest first; at most [`SECONDS_KEPT`].
+    ///
+    /// [`SECONDS_KEPT`]: super::SECONDS_KEPT
+    pub fn seconds(&self) -> Vec<LiveSecond> {
+        self.0.seconds.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// The last of these seconds.
+    pub fn last_second(&self) -> Option<LiveSecond> {
+        self.0.seconds.lock().unwrap_or_else(PoisonError::into_inner).back().cloned()
+    }
+
     /// Probes of the measuring phase by their fate.
     pub fn probes(&self) -> ProbeCounts {
         let [sent, answered, lost] = self.0.probes.each_ref().map(|count| count.load(Ordering::Relaxed));
@@ -92,6 +106,7 @@ pub(crate) struct ProbeTally {
     arrived: u64,
     missed: u64,
     probes: ProbeCounts,
+    delays: DelaySeconds,
 }
 
 struct ProbeGroup {
@@ -108,7 +123,8 @@ impl ProbeTally {
     pub(crate) fn new(timeout: Nanos, progress: RecordingProgress) -> ProbeTally {
         // Seventeen groups fit into a time-out, and the warm-up has one of its own.
         let (groups, probes) = (VecDeque::with_capacity(32), ProbeCounts::default());
-        ProbeTally { timeout, progress, groups, measured: 0, sent: 0, arrived: 0, missed: 0, probes }
+        let delays = DelaySeconds::new(timeout);
+        ProbeTally { timeout, progress, groups, measured: 0, sent: 0, arrived: 0, missed: 0, probes, delays }
     }
 
     fn count(&mut self, event: SpoolEvent) {
@@ -119,10 +135,16 @@ impl ProbeTally {
                 self.missed += 1;
                 self.measured += u64::from(phase == Phase::Measure);
             }
-            SpoolEvent::NotSent { phase, .. } | SpoolEvent::Woke { phase, .. } => {
-                self.measured += u64::from(phase == Phase::Measure);
+            SpoolEvent::NotSent { phase, .. } => self.measured += u64::from(phase == Phase::Measure),
+            SpoolEvent::Woke { phase: Phase::Measure, due, woke, .. } => {
+                self.measured += 1;
+                self.delays.record(woke, woke - due);
             }
-            SpoolEvent::Arrived { seq, .. } => self.count_answer(seq),
+            SpoolEvent::Woke { phase: Phase::Warmup, .. } => (),
+            SpoolEvent::Arrived { seq, received, .. } => {
+                self.count_answer(seq);
+                self.delays.arrived(seq, received);
+            }
             SpoolEvent::Interval(_) | SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => (),
         }
     }
@@ -140,6 +162,7 @@ impl ProbeTally {
         if phase == Phase::Measure {
             self.measured += 1;
             self.probes.sent += 1;
+            self.delays.sent(seq, at);
         }
         let span = Nanos(self.timeout.0 / 16);
         match self.groups.back_mut().filter(|group| group.phase == phase && at - group.begin < span) {
@@ -170,7 +193,8 @@ impl ProbeTally {
         }
     }
 
-    fn publish(&self) {
+    fn publish(&mut self) {
+        self.delays.publish(&self.progress.0.seconds);
         let shared = &*self.progress.0;
         let store = |place: &AtomicU64, count| place.store(count, Ordering::Relaxed);
         let ProbeCounts { sent, answered, lost } = self.probes;

@@ -1,0 +1,182 @@
+//! The delays of the last seconds of a run while it goes on, for the progress line and the live view. They are kept by the
+//! thread that writes the recording: the thread that measures does nothing for them.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use crate::probe::Seq;
+use crate::stats::{Bucket, LogHistogram};
+use crate::units::{Nanos, SenderClock, Stamp};
+
+/// The seconds that are kept.
+pub const SECONDS_KEPT: usize = 60;
+const SECOND: Nanos = Nanos::from_secs(1);
+/// The most probes in flight whose delay will be known: 1 MiB of them. If there are more, the oldest are left out.
+const IN_FLIGHT_MAX: usize = 1 << 16;
+
+/// The round trip delays, or wake-up latencies, that became known in one second of the measuring phase, to within 0.4 %.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveSecond {
+    /// Its end.
+    pub end: Stamp<SenderClock>,
+    /// How many there are; never 0.
+    pub n: u64,
+    /// Their median.
+    pub p50: Nanos,
+    /// The 99th percentile.
+    pub p99: Nanos,
+    /// The largest one, exactly.
+    pub max: Nanos,
+    /// All of them, ascending.
+    pub buckets: Box<[Bucket]>,
+}
+
+/// The last [`SECONDS_KEPT`] seconds that had any delay, the oldest first.
+pub(super) type SharedSeconds = Mutex<VecDeque<LiveSecond>>;
+
+struct InFlight {
+    seq: Seq,
+    sent: Stamp<SenderClock>,
+    is_answered: bool,
+}
+
+/// The delays of the present second, and the probes in flight.
+pub(super) struct DelaySeconds {
+    timeout: Nanos,
+    /// In the order of sending; the first one is not answered.
+    in_flight: VecDeque<InFlight>,
+    present: LogHistogram,
+    /// The end of the present second; `None` before the first delay.
+    end: Option<Stamp<SenderClock>>,
+    /// Seconds that are not published yet.
+    finished: VecDeque<LiveSecond>,
+}
+
+impl DelaySeconds {
+    /// No delays so far, of probes that are lost after `timeout`.
+    pub(super) fn new(timeout: Nanos) -> DelaySeconds {
+        let (in_flight, finished) = (VecDeque::new(), VecDeque::new());
+        DelaySeconds { timeout, in_flight, present: LogHistogram::default(), end: None, finished }
+    }
+
+    /// Notes that a probe of the measuring phase was sent.
+    pub(super) fn sent(&mut self, seq: Seq, sent: Stamp<SenderClock>) {
+        let is_over = |first: &InFlight| first.is_answered || first.sent + self.timeout < sent;
+        while self.in_flight.len() >= IN_FLIGHT_MAX || self.in_flight.front().is_some_and(is_over) {
+            self.in_flight.pop_front();
+        }
+        self.in_flight.push_back(InFlight { seq, sent, is_answered: false });
+    }
+
+    /// Notes that an answer arrived. Duplicates, late answers and those to the warm-up have no delay here.
+    pub(super) fn arrived(&mut self, seq: Seq, received: Stamp<SenderClock>) {
+        let Ok(place) = self.in_flight.binary_search_by_key(&seq, |probe| probe.seq) else { return };
+        let probe = &mut self.in_flight[place];
+        if !probe.is_answered && received <= probe.sent + self.timeout {
+            probe.is_answered = true;
+            let delay = received - probe.sent;
+            self.record(received, delay);
+        }
+        while self.in_flight.front().is_some_and(|first| first.is_answered) {
+            self.in_flight.pop_front();
+        }
+    }
+
+    /// Counts `delay`, which became known at `at`.
+    pub(super) fn record(&mut self, at: Stamp<SenderClock>, delay: Nanos) {
+        let end = *self.end.get_or_insert(at + SECOND);
+        if at >= end {
+            self.finish(end);
+            let seconds = (at - end).0 / SECOND.0 + 1;
+            self.end = Some(end + SECOND.saturating_mul(seconds));
+        }
+        self.present.record(delay.0);
+    }
+
+    fn finish(&mut self, end: Stamp<SenderClock>) {
+        let quantile = |q| self.present.quantile(q).map(Nanos);
+        if let (Some(p50), Some(p99)) = (quantile(0.5), quantile(0.99)) {
+            let (n, max, buckets) = (self.present.n(), Nanos(self.present.max()), self.present.buckets().collect());
+            self.finished.push_back(LiveSecond { end, n, p50, p99, max, buckets });
+        }
+        self.present.clear();
+    }
+
+    /// Moves the finished seconds to `shared`, unless another thread reads there: then at the next call.
+    pub(super) fn publish(&mut self, shared: &SharedSeconds) {
+        if self.finished.is_empty() {
+            return;
+        }
+        let Ok(mut shared) = shared.try_lock() else { return };
+        shared.append(&mut self.finished);
+        let surplus = shared.len().saturating_sub(SECONDS_KEPT);
+        shared.drain(..surplus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: i64) -> Stamp<SenderClock> {
+        Stamp::from_nanos(micros * 1_000)
+    }
+
+    fn seconds(delays: &mut DelaySeconds) -> Vec<LiveSecond> {
+        let shared = SharedSeconds::default();
+        delays.publish(&shared);
+        shared.into_inner().expect("no panic").into()
+    }
+
+    #[test]
+    fn each_second_has_its_quantiles_and_its_exact_maximum() {
+        let mut delays = DelaySeconds::new(SECOND);
+        for seq in 0..2_100 {
+            let sent = at(seq as i64 * 1_000);
+            let delay = if seq == 700 { 1_210_345 } else { 48_000 + (seq % 100) as i64 };
+            delays.sent(Seq(seq), sent);
+            delays.arrived(Seq(seq), sent + Nanos(delay));
+            assert!(delays.in_flight.is_empty());
+        }
+        let [first, second] = &seconds(&mut delays)[..] else { panic!("two whole seconds") };
+        assert_eq!((first.n, first.max, second.max), (1_000, Nanos(1_210_345), Nanos(48_099)));
+        for (found, exact) in [(first.p50, 48_050), (second.p99, 48_099)] {
+            assert!((found.0 - exact).abs() < 200, "{found:?}");
+        }
+        assert_eq!(second.end - first.end, SECOND);
+        assert_eq!(first.buckets.iter().map(|bucket| bucket.count).sum::<u64>(), 1_000);
+        assert!(seconds(&mut delays).is_empty());
+    }
+
+    #[test]
+    fn answers_count_once_in_time_and_in_any_order() {
+        let mut delays = DelaySeconds::new(SECOND);
+        for seq in 1..=4 {
+            delays.sent(Seq(seq), at(0));
+        }
+        for (seq, micros) in [(2, 50), (2, 60), (9, 60), (1, 70), (3, 1_000_001)] {
+            delays.arrived(Seq(seq), at(micros));
+        }
+        assert_eq!((delays.present.n(), delays.present.max(), delays.in_flight.len()), (2, 70_000, 2));
+        delays.sent(Seq(5), at(1_000_002));
+        assert_eq!(delays.in_flight.len(), 1, "the time-outs of the others have passed");
+    }
+
+    #[test]
+    fn memory_is_bounded_while_nothing_is_answered_or_read() {
+        let mut delays = DelaySeconds::new(Nanos::from_secs(1_000));
+        (0..2 * IN_FLIGHT_MAX as u64).for_each(|seq| delays.sent(Seq(seq), at(seq as i64)));
+        assert_eq!(delays.in_flight.len(), IN_FLIGHT_MAX);
+        let shared = SharedSeconds::default();
+        for second in 0..100 {
+            // Seconds without a delay have no entry.
+            delays.record(at(second * 2_000_000), Nanos(5_000));
+            let reader = (second % 10 > 0).then(|| shared.lock().expect("no panic"));
+            delays.publish(&shared);
+            drop(reader);
+        }
+        let kept = shared.into_inner().expect("no panic");
+        assert_eq!((kept.len(), delays.finished.len()), (SECONDS_KEPT, 9));
+        assert_eq!(kept[1].end - kept[0].end, Nanos::from_secs(2));
+    }
+}
