@@ -46,6 +46,7 @@ bench *ARGUMENTS: bench-setup
     cargo bench --package latlab --bench loop_cost -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench wakeup -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench load -- {{ ARGUMENTS }}
+    cargo bench --package latlab --bench live -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench endurance -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench stream -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench ministat -- {{ ARGUMENTS }}

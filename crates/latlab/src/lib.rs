@@ -38,3 +38,4 @@ pub mod experiment;
 pub mod cli;
 pub mod commands;
 pub mod console;
+pub mod tui;

@@ -51,6 +51,20 @@ fn ratios_are_taken_within_rounds() {
 }
 
 #[test]
+fn equivalence_takes_both_ends_of_the_interval() {
+    for (low, high, quiet, expected) in [
+        (0.98, 1.02, true, Verdict::Met),
+        (0.98, 1.02, false, Verdict::Undecided),
+        (0.90, 1.10, true, Verdict::Undecided),
+        (1.00, 1.10, true, Verdict::Undecided),
+        (0.80, 0.90, true, Verdict::NotMet),
+        (1.10, 1.20, true, Verdict::NotMet),
+    ] {
+        assert_eq!(spread(15, low, high).within(0.03, quiet), expected, "{low}–{high}");
+    }
+}
+
+#[test]
 fn verdicts_follow_the_interval() {
     let cases = [
         (spread(15, 1.00, 1.02), 1.03, true, Verdict::Met),

@@ -80,6 +80,15 @@ impl Paired {
         }
     }
 
+    /// Whether `1 − margin ≤ ratio ≤ 1 + margin` holds, by the same rule: both contenders are equivalent.
+    pub(crate) fn within(&self, margin: f64, quiet: bool) -> Verdict {
+        match (self.at_least(1.0 - margin, quiet), self.at_most(1.0 + margin, quiet)) {
+            (Verdict::Met, Verdict::Met) => Verdict::Met,
+            (Verdict::NotMet, _) | (_, Verdict::NotMet) => Verdict::NotMet,
+            _ => Verdict::Undecided,
+        }
+    }
+
     /// Whether the median is within `1 ± tolerance`, for the ratios of a program to itself.
     pub(crate) fn is_quiet(&self, tolerance: f64) -> bool {
         // Both ends are included; 1e-9 is more than the rounding error of 1 ± tolerance.

@@ -10,7 +10,7 @@ use crate::diagnostics::Failure;
 use crate::units::human::{meant, nearest};
 
 /// Names reserved for later versions, so that they are not reported as misspelled.
-const LATER: [&str; 7] = ["--live", "--stamps", "--offload", "explain", "report", "import", "export"];
+const LATER: [&str; 6] = ["--stamps", "--offload", "explain", "report", "import", "export"];
 
 /// Options of ping(8) and iperf3(1) by command, and what has their meaning here.
 const OF_OTHER_TOOLS: [(&str, &str, &str); 9] = [
@@ -248,7 +248,7 @@ mod tests {
             ("latlab pign", "there is no command `pign`", "did you mean `ping`?"),
             ("latlab explain", "the command `explain` is not in this version", "latlab --help"),
             ("latlab ping --cuont 5", "there is no option `--cuont`", "did you mean `--count`?"),
-            ("latlab ping --live", "the option `--live` is not in this version", "latlab ping --help"),
+            ("latlab ping --stamps", "the option `--stamps` is not in this version", "latlab ping --help"),
             ("latlab ping -x", "there is no option `-x`", "latlab ping --help"),
             ("latlab ping a b", "there is one argument too many: `b`", "latlab ping --help"),
             ("latlab pin", "there is no command `pin`", "did you mean `ping`?"),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::live_view::LiveView;
 use super::{keys, recovery};
 use crate::analysis::{
     GateError, Summary, SummaryOptions, ValueGates, effect_order, real_time_warning, repeats_silence, run_outcome,
@@ -14,7 +15,7 @@ use crate::analysis::{
 use crate::cli::args::GateArgs;
 use crate::cli::resolve::{OutputSpec, PingJob, StreamJob, WakeupJob};
 use crate::clock::{Clock, Monotonic};
-use crate::console::{Console, Progress, RedrawCost, Verbosity};
+use crate::console::{Console, Progress, RedrawCost, Verbosity, leave_full_screen};
 use crate::diagnostics::{Caveat, Failure, Outcome, Severity, refused};
 use crate::host::HostRoot;
 use crate::host::facts::{self, Interface};
@@ -22,14 +23,15 @@ use crate::measure::{self, LiveCounts, LiveProgress, MeasureError, PlanOutcome, 
 use crate::metric::Metric;
 use crate::plan::{Kind, Plan, RunSpec, defaults};
 use crate::platform::SignalWatch;
-use crate::recording::{LiveSecond, ProbeCounts, Store};
+use crate::recording::{ProbeCounts, Store};
 use crate::report::experiment::rough_span;
 use crate::report::view::Showing;
 use crate::report::{json, planned_heading, report_view, text};
 use crate::session::PreSharedKey;
 use crate::transport::TransportError;
+use crate::tui;
 use crate::units::Nanos;
-use crate::units::human::{TimeUnit, bit_rate, grouped, percent, span};
+use crate::units::human::{bit_rate, grouped, percent, span};
 
 /// `latlab ping`: round trips.
 pub(super) fn ping(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
@@ -37,7 +39,8 @@ pub(super) fn ping(job: &PingJob, console: &Console) -> Result<Outcome, Failure>
     let key = keys::find(&job.key)?;
     keys::check_other_host(&job.plan)?;
     warn_of_real_time([&job.plan], console);
-    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), gates, output: &job.output, json: job.json };
+    let measured =
+        MeasureJob { plan: &job.plan, key: key.as_ref(), gates, output: &job.output, json: job.json, live: job.live };
     measure_and_report(&measured, console)
 }
 
@@ -45,7 +48,8 @@ pub(super) fn ping(job: &PingJob, console: &Console) -> Result<Outcome, Failure>
 pub(super) fn wakeup(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure> {
     let gates = gates_of(&job.gates, &job.plan)?;
     warn_of_real_time([&job.plan], console);
-    let measured = MeasureJob { plan: &job.plan, key: None, gates, output: &job.output, json: job.json };
+    let measured =
+        MeasureJob { plan: &job.plan, key: None, gates, output: &job.output, json: job.json, live: job.live };
     measure_and_report(&measured, console)
 }
 
@@ -55,7 +59,8 @@ pub(super) fn stream(job: &StreamJob, console: &Console) -> Result<Outcome, Fail
     let key = keys::find(&job.key)?;
     keys::check_other_host(&job.plan)?;
     announce_duration(job, console);
-    let measured = MeasureJob { plan: &job.plan, key: key.as_ref(), gates, output: &job.output, json: job.json };
+    let measured =
+        MeasureJob { plan: &job.plan, key: key.as_ref(), gates, output: &job.output, json: job.json, live: job.live };
     measure_and_report(&measured, console)
 }
 
@@ -88,6 +93,8 @@ pub(super) struct MeasureJob<'a> {
     pub(super) output: &'a OutputSpec,
     /// One JSON document instead of text.
     pub(super) json: bool,
+    /// The full-screen view instead of the progress line.
+    pub(super) live: bool,
 }
 
 /// A progress line, and the function that redraws it.
@@ -100,20 +107,26 @@ pub(super) struct ProgressLine<'a> {
 pub(super) fn measure_and_report(job: &MeasureJob<'_>, console: &Console) -> Result<Outcome, Failure> {
     let output = open(job.output)?;
     announce_runs(job.plan, console);
-    let signals = listen([job.plan], console).map_err(refused("listen to signals"))?;
+    let listen_to = if job.live { listen_on_full_screen(console) } else { listen([job.plan], console) };
+    let signals = listen_to.map_err(refused("listen to signals"))?;
     let expected = job.plan.duration();
     let progress = console.progress(&title(job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));
     let (start, live) = (Instant::now(), LiveText::of(job.plan));
-    let mut is_warned = false;
+    let (mut view, mut is_warned) =
+        (job.live.then(|| LiveView::open(job.plan, title(job.plan), console)).flatten(), false);
     let mut draw = |progress: &Progress| {
         let elapsed = start.elapsed();
         let text = || format!("{}{:.1} s", live.text(), live.measuring_for(elapsed).as_secs_f64());
-        progress.show(elapsed.as_millis() as u64, text);
+        match &mut view {
+            Some(view) => view.draw(&live.progress),
+            None => progress.show(elapsed.as_millis() as u64, text),
+        }
         is_warned = is_warned || warn_of_silence(job.plan, &live.progress, console);
     };
     let target = RecordingTarget { live: Some(&live.progress), ..output.target() };
     let line = ProgressLine { progress, draw: &mut draw };
     let measured = measure(job.plan, job.key, target, &signals, console, line);
+    view.into_iter().for_each(LiveView::close);
     let Some(measured) = measured.map_err(|failure| failed(failure, &job.gates))? else {
         console.note("interrupted before anything was measured");
         return Ok(signals.outcome().unwrap_or(Outcome::Interrupted));
@@ -184,12 +197,9 @@ pub(super) fn measure(
 }
 
 /// Says what the progress line has cost, if it was drawn.
-fn detail_cost(RedrawCost { redraws, total, longest }: RedrawCost, console: &Console) {
-    if redraws > 0 {
-        let [average, longest] = [Nanos(total.0 / i64::from(redraws)), longest].map(span);
-        console.detail(&format!(
-            "the progress line was drawn {redraws} times, each in {average} of CPU time on average, {longest} at most"
-        ));
+fn detail_cost(cost: RedrawCost, console: &Console) {
+    if cost.redraws > 0 {
+        console.detail(&format!("the progress line was drawn {}", cost.words()));
     }
 }
 
@@ -214,6 +224,15 @@ pub(super) fn listen<'a>(plans: impl IntoIterator<Item = &'a Plan>, console: &Co
 pub(super) fn listen_and_restore(console: &Console) -> io::Result<SignalWatch> {
     recovery::warn_of_other_root(console);
     SignalWatch::listen_with(recovery::restore_at_once)
+}
+
+/// Handles signals of a command with a full screen, which a second signal leaves before it ends the process.
+fn listen_on_full_screen(console: &Console) -> io::Result<SignalWatch> {
+    recovery::warn_of_other_root(console);
+    SignalWatch::listen_with(|| {
+        leave_full_screen();
+        recovery::restore_at_once();
+    })
 }
 
 /// An open store, and the directory that `--output` named.
@@ -437,7 +456,7 @@ impl LiveText {
     /// The delays of the last second, if there were any.
     fn delays(&self) -> String {
         let second = self.progress.last_second(Monotonic.now());
-        second.map(|second| format!("{} · ", delays_of(&second))).unwrap_or_default()
+        second.map(|second| format!("{} · ", tui::delays(&second))).unwrap_or_default()
     }
 
     fn rates_at(&self, now: LiveCounts) -> String {
@@ -449,13 +468,6 @@ impl LiveText {
         }
         rates.text.clone()
     }
-}
-
-/// `p50 48.7 p99 61.9 max 1,210 µs (1 s)`
-fn delays_of(second: &LiveSecond) -> String {
-    let unit = TimeUnit::suiting(second.p50.0 as f64);
-    let [p50, p99, max] = [second.p50, second.p99, second.max].map(|delay| unit.figure(delay.0 as f64));
-    format!("p50 {p50} p99 {p99} max {max} {} (1 s)", unit.symbol())
 }
 
 /// Sent and delivered rate, and the share of what was lost.
@@ -512,21 +524,14 @@ mod tests {
     fn progress_names_the_warm_up_and_counts_from_its_end() {
         let (hour, live) = (Duration::from_secs(3_600), LiveText::of(&plan_of("")));
         assert_eq!((live.text().as_str(), live.measuring_for(hour)), ("", hour), "the session is opened");
-        live.progress.watch(Vec::new());
+        live.progress.watch(Vec::new(), Vec::new());
         assert_eq!((live.text().as_str(), live.measuring_for(hour)), ("warm-up · ", hour));
         live.progress.begin_measuring(Monotonic.now());
         assert_eq!(live.text(), "");
         assert!(live.measuring_for(hour) < hour);
         let without = LiveText::of(&plan_of("--warmup 0"));
-        without.progress.watch(Vec::new());
+        without.progress.watch(Vec::new(), Vec::new());
         assert_eq!(without.text(), "");
-    }
-
-    #[test]
-    fn the_delays_of_a_second_have_one_unit() {
-        let [p50, p99, max] = [48_710, 61_900, 1_210_345].map(Nanos);
-        let second = LiveSecond { end: Monotonic.now(), n: 20_000, p50, p99, max, buckets: Box::default() };
-        assert_eq!(delays_of(&second), "p50 48.7 p99 61.9 max 1,210 µs (1 s)");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod doctor;
 mod experiment_executor;
 mod keys;
 mod list;
+mod live_view;
 mod load;
 mod manual;
 mod measure_and_report;

@@ -5,6 +5,7 @@
 //! paragraph separators and those that change the direction of text as `\u{202e}`; in JSON as `\u001b`, which a reader
 //! of JSON decodes. Only CSV that goes to a file or pipe is left as it is.
 
+mod full_screen;
 mod output;
 
 use std::io::{self, IsTerminal};
@@ -19,7 +20,8 @@ use crate::report::text::wrap;
 use crate::report::{CaveatChoice, Style, plot};
 use crate::session::random_bytes;
 
-pub use output::{Progress, RedrawCost};
+pub use full_screen::{FullScreen, leave_full_screen};
+pub use output::{Progress, RedrawBegin, RedrawCost};
 use output::{SharedStream, escaped, escaped_in_json, shared, write_whole};
 
 /// Which messages reach stderr.
@@ -101,6 +103,8 @@ fn is_utf8(variables: [Option<String>; 3]) -> bool {
 pub struct Console {
     verbosity: Verbosity,
     is_utf8: bool,
+    /// The terminal obeys control sequences.
+    has_full_screen: bool,
     data_screen: Screen,
     message_screen: Screen,
     data: SharedStream,
@@ -118,6 +122,7 @@ impl Console {
         let screen = |terminal| Screen::judged(terminal, no_color.as_deref(), term.as_deref(), mark);
         Console {
             verbosity,
+            has_full_screen: term.as_deref().is_some_and(|term| !matches!(term, "" | "dumb")),
             is_utf8: is_utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(|name| std::env::var(name).ok())),
             data_screen: screen(io::stdout().is_terminal()).measured(io::stdout(), columns.as_deref()),
             message_screen: screen(io::stderr().is_terminal()).measured(io::stderr(), columns.as_deref()),
@@ -278,6 +283,18 @@ impl Console {
         Progress::new(stream, title, length)
     }
 
+    /// A full screen on stderr, on whose alternate screen the caller draws; `None` without a terminal that has one, or with
+    /// `--quiet`. Messages are shown on it, and printed when it is left.
+    pub fn full_screen(&self) -> Option<FullScreen> {
+        let is_possible = self.message_screen.terminal && self.has_full_screen && self.verbosity >= Verbosity::Usual;
+        is_possible.then(|| FullScreen::enter(&self.talking))
+    }
+
+    /// Whether the locale has UTF-8, without which text for a person is best in ASCII.
+    pub const fn is_utf8(&self) -> bool {
+        self.is_utf8
+    }
+
     /// Errors of stderr are ignored: they cannot be reported anywhere.
     fn say(&self, mark: Mark, text: &str, lines: &[(&str, Option<&str>)]) {
         let Screen { colour, columns, .. } = self.message_screen;
@@ -339,6 +356,7 @@ mod tests {
         Console {
             verbosity,
             is_utf8: true,
+            has_full_screen: false,
             data_screen: Screen::default(),
             message_screen: Screen::default(),
             data: shared(data.clone()),

@@ -10,20 +10,22 @@ use rustix::termios::tcgetwinsize;
 
 use crate::diagnostics::Colour;
 use crate::units::Nanos;
-use crate::units::human::columns as width;
+use crate::units::human::{columns as width, span};
 
 /// A stream that two threads may share.
 pub(super) struct OutputStream {
-    stream: Box<dyn Write + Send>,
+    pub(super) stream: Box<dyn Write + Send>,
     /// Columns of the progress line that is drawn on it; 0 without one.
     drawn: usize,
+    /// The messages that wait until the full screen is left; `None` if it is not shown.
+    pub(super) held: Option<String>,
 }
 
 pub(super) type SharedStream = Arc<Mutex<OutputStream>>;
 
 /// `stream` for two threads.
 pub(super) fn shared(stream: impl Write + Send + 'static) -> SharedStream {
-    Arc::new(Mutex::new(OutputStream { stream: Box::new(stream), drawn: 0 }))
+    Arc::new(Mutex::new(OutputStream { stream: Box::new(stream), drawn: 0, held: None }))
 }
 
 fn lock(stream: &SharedStream) -> MutexGuard<'_, OutputStream> {
@@ -35,6 +37,11 @@ pub(super) fn write_whole(stream: &SharedStream, text: &str) -> io::Result<()> {
     let mut stream = lock(stream);
     stream.erase();
     let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    if let Some(held) = &mut stream.held {
+        held.push_str(text);
+        held.push_str(line_end);
+        return Ok(());
+    }
     stream.stream.write_all(format!("{text}{line_end}").as_bytes())?;
     stream.stream.flush()
 }
@@ -51,7 +58,7 @@ impl OutputStream {
     }
 
     /// Erases the progress line, if one is drawn, and leaves the cursor at the begin of the line.
-    fn erase(&mut self) {
+    pub(super) fn erase(&mut self) {
         if self.drawn > 0 {
             self.draw("");
             let _ = self.stream.write_all(b"\r");
@@ -82,7 +89,7 @@ pub(super) fn escaped_in_json(json: &str) -> String {
 }
 
 /// `text` in one line without such a character.
-fn in_one_line(text: &str) -> String {
+pub(super) fn in_one_line(text: &str) -> String {
     escaped(text, Colour::OFF).replace(['\n', '\t'], " ")
 }
 
@@ -109,17 +116,7 @@ fn replaced<'a>(
     shown + rest
 }
 
-/// A progress line; see [`Console::progress`](super::Console::progress).
-pub struct Progress {
-    /// `None` if it is not shown.
-    stream: Option<SharedStream>,
-    title: String,
-    length: Option<u64>,
-    shown_at: Cell<Option<Instant>>,
-    cost: Cell<RedrawCost>,
-}
-
-/// CPU time of the drawings of a progress line, with what they show.
+/// CPU time of drawings, with the making of what they show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RedrawCost {
     /// How many there were.
@@ -130,16 +127,45 @@ pub struct RedrawCost {
     pub longest: Nanos,
 }
 
+/// CPU time of this thread at the begin of a drawing.
+#[derive(Clone, Copy, Debug)]
+pub struct RedrawBegin(Nanos);
+
 impl RedrawCost {
-    /// With one more drawing, which took `one`.
-    fn and(self, one: Nanos) -> RedrawCost {
+    /// Begins a drawing on this thread.
+    pub fn begin() -> RedrawBegin {
+        // Without the kernel's answer the cost is 0.
+        RedrawBegin(Nanos(latlab_sys::cpu_time::of_this_thread().unwrap_or_default()))
+    }
+
+    /// With the drawing that began at `begin` on this thread.
+    #[must_use]
+    pub fn and(self, begin: RedrawBegin) -> RedrawCost {
+        let RedrawBegin(now) = RedrawCost::begin();
+        let one = now - begin.0;
         RedrawCost { redraws: self.redraws + 1, total: self.total + one, longest: self.longest.max(one) }
+    }
+
+    /// `20 times, each in 41 µs of CPU time on average, 96 µs at most`
+    pub fn words(self) -> String {
+        let [average, longest] = [self.average(), self.longest].map(span);
+        format!("{} times, each in {average} of CPU time on average, {longest} at most", self.redraws)
+    }
+
+    /// CPU time of one drawing on average; 0 before the first.
+    pub fn average(self) -> Nanos {
+        Nanos(self.total.0 / i64::from(self.redraws.max(1)))
     }
 }
 
-/// CPU time that this thread has used; 0 if the kernel does not say.
-pub(super) fn own_cpu_time() -> Nanos {
-    Nanos(latlab_sys::cpu_time::of_this_thread().unwrap_or_default())
+/// A progress line; see [`Console::progress`](super::Console::progress).
+pub struct Progress {
+    /// `None` if it is not shown.
+    stream: Option<SharedStream>,
+    title: String,
+    length: Option<u64>,
+    shown_at: Cell<Option<Instant>>,
+    cost: Cell<RedrawCost>,
 }
 
 /// The interval between two drawings of a progress line.
@@ -164,13 +190,13 @@ impl Progress {
         let is_due = self.shown_at.get().is_none_or(|shown_at| now - shown_at >= REDRAW);
         let Some(stream) = self.stream.as_ref().filter(|_| is_due) else { return };
         self.shown_at.set(Some(now));
-        let begin = own_cpu_time();
+        let begin = RedrawCost::begin();
         let share = self.length.map(|length| (done as f64 / length.max(1) as f64).min(1.0));
         // Read each time, since a terminal can be resized. In its last column some terminals begin a new line.
         let reported = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
         let columns = if reported == 0 { USUAL_COLUMNS } else { reported } - 1;
         lock(stream).draw(&progress_line(&self.title, share, &in_one_line(&text()), columns));
-        self.cost.set(self.cost.get().and(own_cpu_time() - begin));
+        self.cost.set(self.cost.get().and(begin));
     }
 
     /// What it has cost the thread that draws it.
@@ -212,7 +238,7 @@ fn bar(share: f64, cells: usize) -> String {
 
 /// `text` in at most `columns`, without as many of its last parts as do not fit; parts are separated by ` · `. A single
 /// part ends with `…` where it is cut.
-fn cut(text: &str, columns: usize) -> String {
+pub(super) fn cut(text: &str, columns: usize) -> String {
     let mut whole = text;
     while width(whole) > columns {
         let Some((shorter, _)) = whole.rsplit_once(" · ") else {
@@ -272,5 +298,19 @@ mod tests {
             let line = progress_line("測定測定測定", Some(0.5), "1 s", columns);
             assert!(width(&line) <= columns, "{columns}: {line}");
         }
+    }
+
+    #[test]
+    fn the_cost_is_that_of_the_drawings_alone() {
+        let mut cost = RedrawCost::default();
+        assert_eq!(cost.average(), Nanos::ZERO);
+        for rounds in [1_u64, 1_000_000] {
+            let begin = RedrawCost::begin();
+            std::hint::black_box((0..rounds).fold(0, |sum, n| std::hint::black_box(sum ^ n)));
+            cost = cost.and(begin);
+        }
+        assert_eq!(cost.redraws, 2);
+        assert!(cost.longest > Nanos::ZERO && cost.longest <= cost.total, "{cost:?}");
+        assert!(cost.average() <= cost.longest, "{cost:?}");
     }
 }

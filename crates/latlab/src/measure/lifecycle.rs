@@ -211,7 +211,8 @@ impl Lifecycle<'_> {
     ) -> Result<(), MeasureError> {
         let (rounds, first) = (self.plan.rounds, self.first);
         let live = self.target.live.cloned().unwrap_or_default();
-        live.watch(runs.iter_mut().map(|run| run.writer().progress()).collect());
+        let progress = runs.iter_mut().map(|run| run.writer().progress()).collect();
+        live.watch(progress, loads.own_processes());
         let watched = &live;
         thread::scope(|scope| {
             let caller = thread::current();

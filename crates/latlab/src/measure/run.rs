@@ -44,6 +44,8 @@ pub struct LiveProgress {
     delivered_bits: AtomicU64,
     /// Of the runs, once they are open.
     recordings: OnceLock<Vec<RecordingProgress>>,
+    /// Processes of the loads of this host.
+    load_processes: OnceLock<Vec<u32>>,
     /// When the measuring phase began.
     measuring_since: OnceLock<Stamp<SenderClock>>,
 }
@@ -67,8 +69,9 @@ pub struct LiveCounts {
 }
 
 impl LiveProgress {
-    /// Counts `runs` from now on. Without effect if called again.
-    pub(crate) fn watch(&self, runs: Vec<RecordingProgress>) {
+    /// Counts `runs` from now on, with loads that are made by `load_processes` of this host. Without effect if called again.
+    pub(crate) fn watch(&self, runs: Vec<RecordingProgress>, load_processes: Vec<u32>) {
+        let _ = self.load_processes.set(load_processes);
         // Runs are opened once.
         let _ = self.recordings.set(runs);
     }
@@ -118,6 +121,11 @@ impl LiveProgress {
             counts.probes.lost += lost;
         }
         counts
+    }
+
+    /// Processes of the loads of this host; empty before they have begun.
+    pub fn load_processes(&self) -> &[u32] {
+        self.load_processes.get().map_or(&[], Vec::as_slice)
     }
 
     /// The delays of the last second of the run that is measured at `now`; `None` if no delay became known in the last few

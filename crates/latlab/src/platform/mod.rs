@@ -14,7 +14,7 @@ pub(crate) use child_process::ChildProcess;
 pub(crate) use device_abilities::{DeviceAbilities, XdpFeatures};
 pub(crate) use directory::Directory;
 pub(crate) use route_socket::{LOOPBACK, RouteSocket, VethEnd};
-pub(crate) use signals::SignalWatch;
+pub(crate) use signals::{SignalWatch, SuspendSignal};
 
 use crate::facts::Capability;
 

@@ -1,4 +1,4 @@
-//! Signals that end a command: SIGINT, SIGTERM, SIGHUP, SIGQUIT.
+//! Signals that end a command: SIGINT, SIGTERM, SIGHUP, SIGQUIT; and the one that stops it, SIGTSTP.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 
 use rustix::net::{RecvFlags, recv};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::{flag, low_level};
 
 use crate::diagnostics::Outcome;
@@ -126,6 +126,47 @@ impl SignalWatch {
     /// The outcome of a command that the received signal ends; `None` without a signal.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         outcome_of(self.signal.load(Ordering::Relaxed) as i32)
+    }
+}
+
+/// SIGTSTP of a process that has to put its terminal back before it stops. When the value is dropped, the signal stops the
+/// process at once again.
+#[derive(Debug)]
+pub(crate) struct SuspendSignal {
+    received: Arc<AtomicBool>,
+    stops_at_once: Arc<AtomicBool>,
+}
+
+impl SuspendSignal {
+    /// Handles SIGTSTP, unless it is ignored.
+    ///
+    /// # Errors
+    /// It is ignored, or the kernel refuses the handler.
+    pub(crate) fn listen() -> io::Result<SuspendSignal> {
+        if latlab_sys::process::ignores(SIGTSTP) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let signal = SuspendSignal { received: Arc::default(), stops_at_once: Arc::default() };
+        flag::register_conditional_default(SIGTSTP, Arc::clone(&signal.stops_at_once))?;
+        flag::register(SIGTSTP, Arc::clone(&signal.received))?;
+        Ok(signal)
+    }
+
+    /// Whether the signal was received since the last call.
+    pub(crate) fn is_received(&self) -> bool {
+        self.received.swap(false, Ordering::Relaxed)
+    }
+
+    /// Stops this process, as the signal does by default, until SIGCONT.
+    pub(crate) fn stop_process(&self) {
+        // It fails only for signals that do not exist.
+        let _ = low_level::emulate_default_handler(SIGTSTP);
+    }
+}
+
+impl Drop for SuspendSignal {
+    fn drop(&mut self) {
+        self.stops_at_once.store(true, Ordering::Relaxed);
     }
 }
 

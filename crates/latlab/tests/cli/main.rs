@@ -24,6 +24,7 @@ mod hostile;
 mod hostile_recordings;
 mod lab;
 mod list;
+mod live;
 mod load;
 mod loopback_matrix;
 mod ministat;

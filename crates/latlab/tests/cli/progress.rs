@@ -25,7 +25,7 @@ fn silent() -> (UdpSocket, String) {
 }
 
 /// Both ends of a new terminal of so many columns: the one of the test, and the one of a process.
-fn terminal(columns: u16) -> (OwnedFd, OwnedFd) {
+pub(crate) fn terminal(columns: u16) -> (OwnedFd, OwnedFd) {
     let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
     grantpt(&own).expect("our own terminal");
     unlockpt(&own).expect("our own terminal");

@@ -10,6 +10,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("compare/corners", &[], CORNERS),
         case("compare/gates", numbers, GATES),
         case("compare/columns", numbers, COLUMNS),
+        case("compare/plots", &[numbers, recordings].concat(), PLOTS),
         case("compare/ministat", &[numbers, &COPIES].concat(), MINISTAT),
         case("compare/one-run-each", &[recordings, &["recordings/good/closed as again/closed"]].concat(), ONE_RUN_EACH),
         case("compare/kinds", &KINDS_AND_COPIES, KINDS),
@@ -33,6 +34,16 @@ const KINDS_AND_COPIES: [&str; 6] = [
     "recordings/old/1.4-stream as again/1.4-stream",
     "recordings/old/1.5-search as again/1.5-search",
 ];
+
+const PLOTS: &str = "
+LC_ALL=C.UTF-8 compare before after same --plot
+LC_ALL=C compare before after same --plot
+COLUMNS=40 LC_ALL=C.UTF-8 tty compare before after --plot
+LC_ALL=C.UTF-8 compare closed scheduled 1.5-tcp --plot
+compare before after --plot --json
+compare before after --plot --format csv
+compare before after --plot --ministat
+compare before after --ascii";
 
 const NUMBERS: &str = "
 compare before after

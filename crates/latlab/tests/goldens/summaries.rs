@@ -36,6 +36,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("summary/wakeup", wakeup, &forms("1.3-wakeup", WAKEUP)),
         case("summary/stream", stream, &forms("1.4-stream", STREAM)),
         case("summary/search", search, &forms("1.5-search", STREAM)),
+        case("summary/plots", &[closed, scheduled, wakeup, stream].concat(), PLOTS),
         case("summary/gates", &[closed, wakeup, stream, search].concat(), GATES),
         case("summary/several", &[closed, scheduled, &["recordings/old/1.5-tcp"]].concat(), SEVERAL),
         case("summary/kinds", &[closed, wakeup, stream, search].concat(), KINDS),
@@ -56,6 +57,14 @@ pub(crate) fn cases() -> Vec<Case> {
     ];
     each.chain(damaged).chain(others).collect()
 }
+
+const PLOTS: &str = "
+LC_ALL=C.UTF-8 summary closed --no-intervals --plot
+LC_ALL=C summary closed --no-intervals --plot
+LC_ALL=C.UTF-8 summary closed scheduled 1.3-wakeup 1.4-stream --no-intervals --plot --ascii
+COLUMNS=40 LC_ALL=C.UTF-8 tty summary closed scheduled --no-intervals --plot
+summary closed --plot --json
+summary closed --ascii";
 
 /// The recordings in a folder of testdata, by name.
 fn recordings(folder: &str) -> Vec<String> {

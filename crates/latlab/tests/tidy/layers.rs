@@ -16,7 +16,7 @@ const fn module(name: &'static str, layer: &'static str, may_import: &'static [&
     Module { name, layer, may_import }
 }
 
-const MODULES: [Module; 26] = [
+const MODULES: [Module; 27] = [
     module("diagnostics", "diagnostics", &[]),
     module("facts", "terms", &["terms"]),
     module("metric", "terms", &["terms"]),
@@ -43,6 +43,7 @@ const MODULES: [Module; 26] = [
     module("cli", "commands", ANY),
     module("commands", "commands", ANY),
     module("console", "commands", ANY),
+    module("tui", "commands", &["terms", "host", "recording", "measure", "reporting"]),
 ];
 const ANY: &[&str] = &["terms", "intent", "system", "measuring", "judging", "reporting", "experiments", "commands"];
 

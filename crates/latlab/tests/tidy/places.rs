@@ -32,8 +32,8 @@ const SHIPPED: [Place; 13] = [
     Place { word: "process::exit", allowed: &["crates/latlab/src/main.rs"], why: "only main ends the process" },
     Place { word: "register_conditional_shutdown", allowed: &[SIGNALS], why: "a second signal ends the process" },
     Place { word: "low_level::exit", allowed: &[SIGNALS], why: "a second signal ends the process" },
-    Place { word: "register_conditional_default", allowed: &[], why: "a signal ends the process after its settings" },
-    Place { word: "emulate_default_handler", allowed: &[], why: "a signal ends the process after its settings" },
+    Place { word: "register_conditional_default", allowed: &[SIGNALS], why: "a signal ends it after its settings" },
+    Place { word: "emulate_default_handler", allowed: &[SIGNALS], why: "a signal ends it after its settings" },
     Place { word: "process::abort", allowed: &[], why: "only main ends the process" },
 ];
 

@@ -23,9 +23,9 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 78_110),
-    (Measure::Files, 404),
-    (Measure::SmallFiles, 96),
+    (Measure::ShippedLines, 79_800),
+    (Measure::Files, 415),
+    (Measure::SmallFiles, 99),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
     (Measure::RepeatedTypeNames, 0),
@@ -36,13 +36,13 @@ const CEILINGS: [Ceiling; 9] = [
 
 /// The most files that each layer may have: a folder of `crates/latlab/src`, the files beside the folders, and the other
 /// crate. A layer that is not listed may have none.
-const LAYER_FILES: [(&str, usize); 23] = [
+const LAYER_FILES: [(&str, usize); 24] = [
     ("(files of the root)", 7),
     ("agent", 11),
-    ("analysis", 55),
+    ("analysis", 56),
     ("cli", 37),
-    ("commands", 18),
-    ("console", 2),
+    ("commands", 19),
+    ("console", 3),
     ("experiment", 8),
     ("facts", 12),
     ("formats", 2),
@@ -53,11 +53,12 @@ const LAYER_FILES: [(&str, usize); 23] = [
     ("plan", 16),
     ("platform", 9),
     ("recipe", 7),
-    ("recording", 27),
-    ("report", 34),
+    ("recording", 28),
+    ("report", 39),
     ("session", 15),
-    ("stats", 17),
+    ("stats", 18),
     ("transport", 25),
+    ("tui", 1),
     ("units", 6),
     ("wire", 8),
 ];

@@ -353,6 +353,15 @@ pub struct JsonArgs {
     pub json: bool,
 }
 
+/// The view while a run goes on.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "What is printed")]
+pub struct LiveArgs {
+    /// Show histogram, last minute, rates, loads and busy CPUs on the full screen meanwhile [default: one line]
+    #[arg(long, conflicts_with = "quiet", hide_short_help = true)]
+    pub live: bool,
+}
+
 /// How much is said on stderr.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What is printed")]

@@ -12,8 +12,8 @@ pub use compare::{
 pub use doctor::{BareArgs, DoctorArgs};
 pub use measuring::{
     AddressArgs, CompatOutputArgs, DdsArgs, DdsDomainArgs, EndArgs, GateArgs, HoldArgs, JsonArgs, JudgingArgs,
-    KeyFileArgs, LoadArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs, StopArgs, StoreArgs,
-    VerbosityArgs, XdpArgs,
+    KeyFileArgs, LiveArgs, LoadArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs, StopArgs,
+    StoreArgs, VerbosityArgs, XdpArgs,
 };
 pub use ping::PingArgs;
 pub use run::{AmountArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};

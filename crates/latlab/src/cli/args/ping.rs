@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{
-    DdsArgs, EndArgs, GateArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs,
+    DdsArgs, EndArgs, GateArgs, JsonArgs, JudgingArgs, LiveArgs, LoadArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs,
     ScheduleArgs, SettingArgs, StopArgs, VerbosityArgs, XdpArgs,
 };
 
@@ -73,6 +73,9 @@ pub struct PingArgs {
     /// What is printed.
     #[command(flatten)]
     pub json: JsonArgs,
+    /// The view meanwhile.
+    #[command(flatten)]
+    pub live: LiveArgs,
     /// How much is said.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,

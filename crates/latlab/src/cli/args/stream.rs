@@ -5,8 +5,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::measuring::transport_words;
 use super::{
-    AddressArgs, CompatOutputArgs, DdsArgs, EndArgs, GateArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PeerArgs,
-    SettingArgs, VerbosityArgs, XdpArgs,
+    AddressArgs, CompatOutputArgs, DdsArgs, EndArgs, GateArgs, JsonArgs, JudgingArgs, LiveArgs, LoadArgs, OutputArgs,
+    PeerArgs, SettingArgs, VerbosityArgs, XdpArgs,
 };
 use crate::plan::{Direction, ReceiveMode, SendMode};
 
@@ -66,6 +66,9 @@ pub struct StreamArgs {
     /// What is printed.
     #[command(flatten)]
     pub json: JsonArgs,
+    /// The view meanwhile.
+    #[command(flatten)]
+    pub live: LiveArgs,
     /// How much is said.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{GateArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, SettingArgs, StopArgs, VerbosityArgs};
+use super::{GateArgs, JsonArgs, JudgingArgs, LiveArgs, LoadArgs, OutputArgs, SettingArgs, StopArgs, VerbosityArgs};
 
 /// `latlab wakeup`.
 #[derive(Clone, Debug, Args)]
@@ -34,6 +34,9 @@ pub struct WakeupArgs {
     /// What is printed.
     #[command(flatten)]
     pub json: JsonArgs,
+    /// The view meanwhile.
+    #[command(flatten)]
+    pub live: LiveArgs,
     /// How much is said.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,

@@ -28,6 +28,8 @@ pub struct PingJob {
     pub output: OutputSpec,
     /// True for one JSON document instead of text.
     pub json: bool,
+    /// True for the full-screen view meanwhile.
+    pub live: bool,
     /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
@@ -80,6 +82,7 @@ pub fn ping(typed: &PingArgs, environment: &Environment) -> Result<PingJob, Requ
         gates: typed.gates.clone(),
         output,
         json: typed.json.json,
+        live: typed.live.live,
         verbosity: verbosity(&typed.verbosity),
     })
 }

@@ -34,6 +34,8 @@ pub struct StreamJob {
     pub output: OutputSpec,
     /// True for one JSON document instead of text.
     pub json: bool,
+    /// True for the full-screen view meanwhile.
+    pub live: bool,
     /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
@@ -86,8 +88,7 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<StreamJob
         target,
         ..RunSpec::here(Work::Stream(base.clone()))
     };
-    let of_size = |size| StreamRunSpec { size, ..base.clone() };
-    let streams: Vec<StreamRunSpec> = sizes.into_iter().map(of_size).collect();
+    let streams: Vec<StreamRunSpec> = sizes.into_iter().map(|size| StreamRunSpec { size, ..base.clone() }).collect();
     streams.iter().try_for_each(can_be_offered)?;
     let runs: Vec<RunSpec> =
         streams.into_iter().map(|stream| RunSpec { work: Work::Stream(stream), ..run.clone() }).collect();
@@ -106,6 +107,7 @@ pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<StreamJob
         gates: typed.gates.clone(),
         output,
         json: typed.json.json,
+        live: typed.live.live,
         verbosity: verbosity(&typed.verbosity),
     })
 }

@@ -25,6 +25,8 @@ pub struct WakeupJob {
     pub output: OutputSpec,
     /// True for one JSON document instead of text.
     pub json: bool,
+    /// True for the full-screen view meanwhile.
+    pub live: bool,
     /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
@@ -37,6 +39,14 @@ pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<WakeupJob
             with: "wakeup".into(),
             cause: "a wake-up is not a round trip: there is nothing to halve",
             hint: "leave it out",
+        });
+    }
+    if typed.live.live && typed.sleep.try_remedies {
+        return Err(RequestError::OutOfPlace {
+            option: "--live",
+            with: "--try-remedies".into(),
+            cause: "the view is of one plan, and each remedy is a plan of its own",
+            hint: "leave one of them out",
         });
     }
     let end = EndArgs { fifo: typed.threads.fifo.clone(), mlock: typed.threads.mlock, ..EndArgs::default() };
@@ -81,9 +91,9 @@ pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<WakeupJob
     let recordings = if try_remedies { REMEDY_RUNS as usize } else { runs.len() };
     let output = environment::output_spec(&typed.output, recordings, environment);
     let rounds = slices_with_a_slot(&runs).min(ping::rounds(&runs));
-    let (json, verbosity) = (typed.json.json, verbosity(&typed.verbosity));
+    let (json, live, verbosity) = (typed.json.json, typed.live.live, verbosity(&typed.verbosity));
     let gates = typed.gates.clone();
-    Ok(WakeupJob { plan: Plan { runs, rounds }, try_remedies, gates, output, json, verbosity })
+    Ok(WakeupJob { plan: Plan { runs, rounds }, try_remedies, gates, output, json, live, verbosity })
 }
 
 /// Builds a run; a thread that never sleeps has the wait mode `spin`.

@@ -6,4 +6,5 @@ mod processors;
 mod thread;
 
 pub use observer::Observer;
+pub use processors::{BusyMeter, CpuBusy};
 pub use thread::{SampleSink, Sampler, SamplerSpec};

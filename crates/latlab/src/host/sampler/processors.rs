@@ -189,6 +189,56 @@ fn backlog_drops(text: &str) -> Vec<(u16, i64)> {
     text.lines().filter_map(|line| Some((u16::try_from(word(line, 12)?).ok()?, word(line, 1)?))).collect()
 }
 
+/// The share of time in which a CPU was busy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CpuBusy {
+    /// Its number.
+    pub cpu: u16,
+    /// From 0 to 1.
+    pub share: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct CpuTimes {
+    cpu: u16,
+    busy_ns: i64,
+    all_ns: i64,
+}
+
+/// A meter of the CPUs of this host, with a resolution of 10 ms of CPU time.
+#[derive(Debug)]
+pub struct BusyMeter {
+    stat: Option<PreopenedText>,
+    last: Vec<CpuTimes>,
+}
+
+impl BusyMeter {
+    /// A meter that begins now. It reads nothing where `/proc/stat` cannot be read.
+    pub fn open(root: &HostRoot) -> BusyMeter {
+        let mut meter = BusyMeter { stat: PreopenedText::open(root, "proc/stat", STAT_BYTES), last: Vec::new() };
+        meter.read();
+        meter
+    }
+
+    /// The CPUs that were online all the time since the last reading, ascending.
+    pub fn read(&mut self) -> Vec<CpuBusy> {
+        let stat = self.stat.as_mut().and_then(PreopenedText::read).unwrap_or_default();
+        let times = cpu_lines(stat).filter_map(|(cpu, line)| {
+            let times = times_of(line);
+            let (busy_ns, steal_ns) = (times.busy_ns?, times.steal_ns.unwrap_or_default());
+            Some(CpuTimes { cpu, busy_ns, all_ns: busy_ns + steal_ns + times.idle_ns? })
+        });
+        let now: Vec<CpuTimes> = times.collect();
+        let last = std::mem::replace(&mut self.last, now);
+        let busy = |now: &CpuTimes| {
+            let last = last.iter().find(|last| last.cpu == now.cpu)?;
+            let (busy, all) = (now.busy_ns - last.busy_ns, now.all_ns - last.all_ns);
+            (all > 0).then(|| CpuBusy { cpu: now.cpu, share: (busy as f64 / all as f64).clamp(0.0, 1.0) })
+        };
+        self.last.iter().filter_map(busy).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,5 +319,15 @@ mod tests {
         assert_eq!(known.len(), MOST_FILES / 10);
         assert!(known.contains(&39) && known.contains(&17) && known.contains(&0) && !known.contains(&38));
         assert_eq!(cpus.len(), 40);
+    }
+
+    #[test]
+    fn the_share_is_that_of_the_time_since_the_last_reading() {
+        let stat = |busy: u32, idle: u32| format!("cpu  1 0 0 1 0 0 0 0\ncpu0 {busy} 0 0 {idle} 0 0 0 0\nintr 1\n");
+        let host = FakeHost::new().with("proc/stat", &stat(100, 900));
+        let mut meter = BusyMeter::open(&host.root);
+        let _host = host.with("proc/stat", &stat(130, 970));
+        assert_eq!(meter.read(), [CpuBusy { cpu: 0, share: 0.3 }]);
+        assert_eq!(meter.read(), [], "no time has passed");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::report::text::width;
 use crate::units::Nanos;
-use crate::units::human::{bit_rate, general, percent, span};
+use crate::units::human::{BitRateUnit, TimeUnit, bit_rate, general, percent, span};
 
 /// The unit of the values of a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,23 @@ pub enum PlotUnit {
 }
 
 impl PlotUnit {
+    /// A round `value` with its unit and with all of its digits, up to six.
+    fn tick(self, value: f64) -> String {
+        let (scale, symbol) = match self {
+            PlotUnit::Nanos => {
+                let unit = TimeUnit::suiting(value);
+                (unit.nanos(), unit.symbol())
+            }
+            PlotUnit::BitsPerSecond => {
+                let unit = BitRateUnit::suiting(value);
+                (unit.bps(), unit.symbol())
+            }
+            PlotUnit::Share => (0.01, "%"),
+            PlotUnit::Number => (1.0, ""),
+        };
+        format!("{} {symbol}", general(value / scale, 6).replace('-', "−")).trim_end().to_owned()
+    }
+
     /// `value` with its unit.
     pub(super) fn figure(self, value: f64) -> String {
         match self {
@@ -91,7 +108,7 @@ impl PlotAxis {
         let mut ticks = vec!['─'; self.columns];
         let mut labels = vec![' '; self.columns];
         for value in self.ticks() {
-            let (label, column) = (unit.figure(value), self.column(value));
+            let (label, column) = (unit.tick(value), self.column(value));
             let length = width(&label);
             let Some(last) = self.columns.checked_sub(length) else { continue };
             let start = column.saturating_sub(length / 2).min(last);
@@ -119,7 +136,9 @@ mod tests {
         let AxisLines { ticks, labels } = lines(&[44_200.0, 4_180_000.0], 40, PlotUnit::Nanos);
         assert_eq!(ticks, "───────┴─────────────┴─────┴─────┴──────");
         assert_eq!(labels, "    100 µs        500 µs 1 ms  2 ms");
-        assert_eq!(lines(&[48e3, 52e3], 30, PlotUnit::Nanos).labels, "48 µs         50 µs      52 µs");
+        assert_eq!(lines(&[48e3, 52e3], 30, PlotUnit::Nanos).labels, "48 µs        50 µs       52 µs");
+        let rates = lines(&[230e6, 231.9e6], 60, PlotUnit::BitsPerSecond).labels;
+        assert!(rates.contains("230.5 Mbit/s") && rates.contains("231 Mbit/s"), "{rates}");
         assert_eq!(lines(&[-2.0, 3.0], 30, PlotUnit::Number).labels.split_whitespace().next(), Some("−2"));
     }
 

@@ -3,15 +3,12 @@
 
 mod axis;
 mod box_plots;
-mod groups;
 mod histograms;
-mod runs;
 
 pub use axis::PlotUnit;
+pub use box_plots::{FigureGroup, FigureGroups, figures};
 pub(in crate::report) use box_plots::{LabelledBox, box_plots};
-pub use groups::{FigureGroup, FigureGroups, figures};
-pub use histograms::{CountedValue, HistogramRow, Histograms, histograms};
-pub use runs::of_runs;
+pub use histograms::{CountedValue, HistogramRow, Histograms, histograms, of_runs};
 
 use super::text::width;
 
