@@ -124,6 +124,7 @@ impl<'a> LiveView<'a> {
         let state = LiveState {
             heading: &self.heading,
             delay: kind.map(|kind| kind.metric().title()),
+            rows: kind.map_or("", Kind::rows),
             phase: &phase(live, now),
             counts,
             rates: self.readings.rates,

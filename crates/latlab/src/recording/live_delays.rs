@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use crate::probe::Seq;
-use crate::stats::{Bucket, LogHistogram};
+use crate::stats::{LogHistogram, PackedBuckets};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// The seconds that are kept.
@@ -28,7 +28,7 @@ pub struct LiveSecond {
     /// The largest one, exactly.
     pub max: Nanos,
     /// All of them, ascending.
-    pub buckets: Box<[Bucket]>,
+    pub buckets: PackedBuckets,
 }
 
 /// The last [`SECONDS_KEPT`] seconds that had any delay, the oldest first.
@@ -96,7 +96,7 @@ impl DelaySeconds {
     fn finish(&mut self, end: Stamp<SenderClock>) {
         let quantile = |q| self.present.quantile(q).map(Nanos);
         if let (Some(p50), Some(p99)) = (quantile(0.5), quantile(0.99)) {
-            let (n, max, buckets) = (self.present.n(), Nanos(self.present.max()), self.present.buckets().collect());
+            let (n, max, buckets) = (self.present.n(), Nanos(self.present.max()), self.present.packed());
             self.finished.push_back(LiveSecond { end, n, p50, p99, max, buckets });
         }
         self.present.clear();

@@ -84,7 +84,7 @@ ping --cuont 5
 ping --no-such-option
 ping -z
 ping local another
-ping --live
+ping --stamps
 ping --count
 ping --poisson
 ping -i 1ms --seed 7

@@ -23,7 +23,7 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 79_800),
+    (Measure::ShippedLines, 79_900),
     (Measure::Files, 415),
     (Measure::SmallFiles, 99),
     (Measure::Circles, 0),

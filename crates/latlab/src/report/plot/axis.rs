@@ -95,7 +95,7 @@ impl PlotAxis {
             let of_factor = |factor: f64| powers.clone().map(move |power| factor * 10_f64.powi(power));
             return [1.0, 5.0, 2.0].into_iter().flat_map(of_factor).filter(is_within).collect();
         }
-        let least = (self.high - self.low) / (self.columns / TICK_COLUMNS).max(1) as f64;
+        let least = (self.high - self.low) / (self.columns / TICK_COLUMNS).max(3) as f64;
         let power = 10_f64.powf(least.log10().floor());
         let step = [1.0, 2.0, 5.0].map(|factor| factor * power).into_iter().find(|step| *step >= least);
         let step = step.unwrap_or(10.0 * power);
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(labels, "    100 µs        500 µs 1 ms  2 ms");
         assert_eq!(lines(&[48e3, 52e3], 30, PlotUnit::Nanos).labels, "48 µs        50 µs       52 µs");
         let rates = lines(&[230e6, 231.9e6], 60, PlotUnit::BitsPerSecond).labels;
-        assert!(rates.contains("230.5 Mbit/s") && rates.contains("231 Mbit/s"), "{rates}");
+        assert!(rates.contains("231.5 Mbit/s") && rates.contains("231 Mbit/s"), "{rates}");
         assert_eq!(lines(&[-2.0, 3.0], 30, PlotUnit::Number).labels.split_whitespace().next(), Some("−2"));
     }
 

@@ -16,10 +16,11 @@ const NONE: &str = "none";
 /// The schedule without an interval.
 const CLOSED: &str = "closed";
 /// Options that the experiment decides, not a condition.
-const NOT_OF_A_CONDITION: [&str; 12] = [
+const NOT_OF_A_CONDITION: [&str; 13] = [
     "like",
     "output",
     "store",
+    "live",
     "no-record",
     "json",
     "quiet",
