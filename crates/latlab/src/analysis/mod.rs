@@ -5,7 +5,6 @@ mod available;
 mod caveats;
 pub mod comparison;
 mod counts;
-mod distribution;
 mod estimand;
 pub mod experiment;
 mod gate;
@@ -13,6 +12,7 @@ mod host_samples;
 #[cfg(test)]
 pub(crate) mod in_memory;
 mod limits;
+mod metric_histogram;
 mod outcome;
 mod ping;
 mod singletons;
@@ -25,13 +25,13 @@ mod wakeup;
 pub use available::AvailableFigures;
 pub use caveats::{effect_order, is_routine, real_time_warning, repeats_silence, unreached_loads};
 pub use counts::{Counts, Deadline, Ratios};
-pub use distribution::Distribution;
 pub use estimand::{Estimand, Ratio, Statistic};
 pub use gate::{
     ChangeGate, ChangeGateResult, ExperimentGateResult, GateError, GateReason, GateState, UndecidedGate,
     ValueGateResult, ValueGates, WorstRun, change_gates_outcome, expect_few_gates, undecided_gates,
 };
 pub use host_samples::ClockRates;
+pub use metric_histogram::MetricHistogram;
 pub use outcome::{comparison_outcome, ended_run_outcome, run_outcome, summary_outcome, with_gates};
 pub use ping::{Coincidence, LateBeyond, RunPlacement, Threshold, Window};
 pub use singletons::sample;

@@ -11,7 +11,7 @@ use crate::analysis::comparison::{
 };
 use crate::analysis::experiment::add_contrasts;
 use crate::analysis::{
-    ChangeGate, ChangeGateResult, Distribution, Estimand, UndecidedGate, change_gates_outcome, expect_few_gates,
+    ChangeGate, ChangeGateResult, Estimand, MetricHistogram, UndecidedGate, change_gates_outcome, expect_few_gates,
     undecided_gates,
 };
 use crate::cli::args::{FormatWord, OverWord};
@@ -113,12 +113,12 @@ fn show(
 }
 
 /// The singletons of all runs of each group; empty for groups of numbers.
-fn distributions(comparisons: &Comparisons) -> Result<Vec<Distribution>, Failure> {
+fn distributions(comparisons: &Comparisons) -> Result<Vec<MetricHistogram>, Failure> {
     let Some(metric) = comparisons.distributed_metric() else { return Ok(Vec::new()) };
     let of_group = |group: &RunGroup| {
-        let mut all = Distribution::default();
+        let mut all = MetricHistogram::default();
         for run in &group.runs {
-            all.add(&Distribution::of(&Recording::open(Path::new(&run.name))?, metric)?);
+            all.add(&MetricHistogram::of(&Recording::open(Path::new(&run.name))?, metric)?);
         }
         Ok(all)
     };

@@ -7,7 +7,7 @@ use super::observation_groups::{FoundRuns, gone, located, runs_in};
 use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE, missing_runs};
 use crate::analysis::{
-    AvailableFigures, Distribution, Summary, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates,
+    AvailableFigures, MetricHistogram, Summary, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates,
 };
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
@@ -15,7 +15,7 @@ use crate::diagnostics::Failure;
 use crate::experiment::{in_store, is_experiment, read_state};
 use crate::platform::ownership::quoted;
 use crate::recording::{Recording, Store};
-use crate::report::plot;
+use crate::report::text_plots;
 use crate::report::view::Showing;
 
 /// Shows the summaries of the recordings in `spec` with the results of its gates.
@@ -46,7 +46,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         };
         gates.include(&mut options);
         if spec.plots.plot {
-            distributions.push(Distribution::of(&recording, recording.manifest().kind.metric())?);
+            distributions.push(MetricHistogram::of(&recording, recording.manifest().kind.metric())?);
         }
         let mut summary = summarise(&recording, &options)?;
         let is_warmup = recording.manifest().experiment.as_ref().is_some_and(|experiment| experiment.warmup);
@@ -72,7 +72,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     }
     measure_and_report::show(&summaries, Showing { half, every_metric, kept: true, like }, spec.json, console)?;
     if spec.plots.plot {
-        console.plots(&plot::of_runs(&summaries, &distributions, console.data_style()), spec.plots.ascii)?;
+        console.plots(&text_plots::of_runs(&summaries, &distributions, console.data_style()), spec.plots.ascii)?;
     }
     measure_and_report::warn_of_undecided(&summaries, console);
     let gated = match unjudged.first().filter(|_| !gates.is_empty()) {

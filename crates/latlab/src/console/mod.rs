@@ -17,7 +17,7 @@ use rustix::termios::tcgetwinsize;
 use crate::diagnostics::{Caveat, Colour, Failure, Severity, in_words};
 use crate::plan::defaults::{PLOT_WIDTH, PLOT_WIDTHS};
 use crate::report::text::wrap;
-use crate::report::{CaveatChoice, Style, plot};
+use crate::report::{CaveatChoice, Style, text_plots};
 use crate::session::random_bytes;
 
 pub use full_screen::{FullScreen, leave_full_screen};
@@ -187,7 +187,7 @@ impl Console {
     pub fn plots(&self, plots: &str, in_ascii: bool) -> Result<(), Failure> {
         match in_ascii || !self.is_utf8 {
             _ if plots.is_empty() => Ok(()),
-            true => self.data(&format!("\n{}", plot::in_ascii(plots))),
+            true => self.data(&format!("\n{}", text_plots::in_ascii(plots))),
             false => self.data(&format!("\n{plots}")),
         }
     }

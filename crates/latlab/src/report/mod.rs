@@ -11,7 +11,6 @@ pub mod json;
 pub mod list;
 pub mod loads;
 pub mod ministat;
-pub mod plot;
 mod quantiles;
 mod remarks;
 #[cfg(test)]
@@ -19,6 +18,7 @@ mod schemas;
 mod stream_tables;
 mod summary_view;
 pub mod text;
+pub mod text_plots;
 pub mod view;
 mod wakeup_remarks;
 

@@ -7,8 +7,8 @@ use crate::host::sampler::CpuBusy;
 use crate::measure::LiveCounts;
 use crate::recording::{LiveSecond, ProbeCounts, SECONDS_KEPT};
 use crate::report::Style;
-use crate::report::plot::{CountedValue, HistogramRow, Histograms, PlotUnit, histograms, in_ascii};
 use crate::report::text::wrap;
+use crate::report::text_plots::{CountedValue, HistogramRow, Histograms, PlotUnit, histograms, in_ascii};
 use crate::units::human::{TimeUnit, bit_rate, grouped, percent, significant, span};
 use crate::units::{Nanos, SenderClock, Stamp};
 

@@ -1,9 +1,9 @@
 //! The groups of a comparison as plots in characters.
 
 use crate::analysis::comparison::{Comparisons, Quantity, RunGroup};
-use crate::analysis::{Distribution, Estimand};
+use crate::analysis::{Estimand, MetricHistogram};
 use crate::report::Style;
-use crate::report::plot::{
+use crate::report::text_plots::{
     CountedValue, FigureGroup, FigureGroups, HistogramRow, Histograms, PlotUnit, figures, histograms,
 };
 
@@ -17,7 +17,7 @@ const fn unit(quantity: Quantity) -> PlotUnit {
 
 /// Draws the figures of the runs for each compared quantity, and below them the singletons of each group: `distributions`,
 /// one for each, or for files of numbers, which have no others, the numbers.
-pub fn plots(comparisons: &Comparisons, distributions: &[Distribution], style: Style) -> String {
+pub fn plots(comparisons: &Comparisons, distributions: &[MetricHistogram], style: Style) -> String {
     let groups = &comparisons.groups.groups;
     let is_compared = |quantity: &Quantity| comparisons.rows.iter().any(|row| row.quantity == *quantity && !row.added);
     let quantities = comparisons.quantities.iter().enumerate().filter(|(_, quantity)| is_compared(quantity));
@@ -33,7 +33,7 @@ pub fn plots(comparisons: &Comparisons, distributions: &[Distribution], style: S
     all.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-fn singletons(comparisons: &Comparisons, distributions: &[Distribution]) -> Histograms {
+fn singletons(comparisons: &Comparisons, distributions: &[MetricHistogram]) -> Histograms {
     let groups = &comparisons.groups.groups;
     match comparisons.distributed_metric() {
         Some(metric) => {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::analysis::experiment::{BlockMedian, RunSpread, SpreadCell};
 use crate::plan::defaults::CONFIDENCE_PERCENT;
 use crate::report::ministat::{self, MinistatForm, MinistatGroup};
-use crate::report::plot::{LabelledBox, box_plots};
 use crate::report::text::{Style, flush_left, flush_right, width, wrap};
+use crate::report::text_plots::{LabelledBox, box_plots};
 use crate::stats::Outline;
 use crate::units::human::{ABSENT, percent};
 

@@ -2,7 +2,7 @@
 
 use super::axis::{PlotAxis, PlotUnit};
 use super::{ROWS_MAX, left_out};
-use crate::analysis::{Distribution, Kind, Summary};
+use crate::analysis::{Kind, MetricHistogram, Summary};
 use crate::metric::Metric;
 use crate::report::heading::names;
 use crate::report::text::{Style, flush_left, width, wrap};
@@ -126,7 +126,7 @@ impl PlotUnit {
 
 impl HistogramRow {
     /// The row of `distribution`, whose values are the middles of buckets, which are narrower than a column.
-    pub(in crate::report) fn of(label: String, distribution: &Distribution) -> HistogramRow {
+    pub(in crate::report) fn of(label: String, distribution: &MetricHistogram) -> HistogramRow {
         let middle = |low: i64, high: i64| (low as f64 + (high - 1) as f64) / 2.0;
         let buckets = distribution.finite.buckets();
         let values =
@@ -136,7 +136,7 @@ impl HistogramRow {
 }
 
 /// Draws the `distributions` of the main metric of `summaries`, in their order: those of one kind on one axis.
-pub fn of_runs(summaries: &[Summary], distributions: &[Distribution], style: Style) -> String {
+pub fn of_runs(summaries: &[Summary], distributions: &[MetricHistogram], style: Style) -> String {
     let runs = || summaries.iter().zip(names(summaries)).zip(distributions);
     let plot = |kind: Kind| {
         let of_kind = runs().filter(|((summary, _), _)| summary.kind == kind);
