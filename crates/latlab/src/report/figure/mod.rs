@@ -1,0 +1,172 @@
+//! Figures as data: series of marks over two axes, in the units of the data, from which SVG, PNG, CSV and the tables
+//! behind plots are rendered. A renderer computes positions, never a statistic.
+
+/// A figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its name on the command line and in the page: `tail`, `histogram`.
+    pub name: &'static str,
+    /// Title.
+    pub title: String,
+    /// What it shows: sample, n, losses, convention.
+    pub caption: String,
+    /// Horizontal axis.
+    pub x: Axis,
+    /// Vertical axis.
+    pub y: Axis,
+    /// Series in the order of the legend; later ones are drawn above earlier ones.
+    pub series: Vec<Series>,
+}
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it shows, without the unit.
+    pub label: String,
+    /// How values become positions.
+    pub scale: Scale,
+    /// What values are.
+    pub unit: AxisUnit,
+}
+
+/// How the values of an axis become positions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scale {
+    /// In proportion to the value, from the first value to the second.
+    Linear(f64, f64),
+    /// In proportion to its logarithm, between two positive values.
+    Log(f64, f64),
+    /// Named places: the value is the index of the name.
+    Categories(Vec<String>),
+}
+
+/// The unit of the values of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AxisUnit {
+    /// Nanoseconds.
+    Time,
+    /// Numbers of things.
+    Count,
+    /// Shares from 0 to 1, shown in per cent.
+    Share,
+    /// 1 − q of a quantile q, from 1 down to 0, shown as the quantile: 0.001 is `p99.9`.
+    Tail,
+    /// Relative changes: 0.05 is +5 %.
+    Change,
+    /// Packets in a second.
+    PacketRate,
+    /// Bits in a second.
+    BitRate,
+    /// Hertz.
+    Frequency,
+    /// Bytes.
+    Bytes,
+    /// Without a unit.
+    Plain,
+}
+
+/// Marks that belong together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Its name in the legend; empty for a series that the legend leaves out.
+    pub name: String,
+    /// Number of its colour and dash pattern.
+    pub colour: usize,
+    /// Its marks.
+    pub marks: Marks,
+}
+
+/// Marks of one kind, in ascending order of x where they form a line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Marks {
+    /// A line that keeps the value of each point until the next.
+    Steps(Vec<Point>),
+    /// A line from point to point.
+    Line(Vec<Point>),
+    /// Points alone.
+    Points(Vec<Point>),
+    /// Areas between a low and a high value.
+    Band(Vec<Range>),
+    /// Bars from the lower limit of the vertical axis.
+    Bars(Vec<Bar>),
+    /// Rectangles whose darkness shows a count.
+    Cells(Vec<Cell>),
+    /// Box plots across, at an index of the vertical axis.
+    Boxes(Vec<BoxMark>),
+    /// Estimates with their intervals, at an index of the vertical axis.
+    Intervals(Vec<IntervalMark>),
+    /// A vertical line across the figure.
+    Rule(f64),
+}
+
+/// A point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Horizontal value.
+    pub x: f64,
+    /// Vertical value.
+    pub y: f64,
+}
+
+/// A range of y at x.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// Horizontal value.
+    pub x: f64,
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+/// A bar.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bar {
+    /// Lower edge.
+    pub from: f64,
+    /// Upper edge.
+    pub to: f64,
+    /// Vertical value.
+    pub y: f64,
+}
+
+/// A rectangle with a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Left edge, or an index of a named place.
+    pub x: f64,
+    /// Width.
+    pub width: f64,
+    /// Lower edge.
+    pub y: f64,
+    /// Upper edge.
+    pub y_to: f64,
+    /// From 0 to 1.
+    pub darkness: f64,
+    /// Its value in words.
+    pub text: String,
+}
+
+/// A box plot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoxMark {
+    /// Index on the vertical axis.
+    pub row: f64,
+    /// Quartiles.
+    pub quartiles: [f64; 3],
+    /// Ends of the whiskers.
+    pub whiskers: [f64; 2],
+}
+
+/// An estimate with its interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntervalMark {
+    /// Index on the vertical axis.
+    pub row: f64,
+    /// The estimate; `None` if only the interval is known.
+    pub estimate: Option<f64>,
+    /// Lower end; `None` if it is open.
+    pub low: Option<f64>,
+    /// Upper end; `None` if it is open.
+    pub high: Option<f64>,
+}
