@@ -4,6 +4,7 @@
 pub mod comparison;
 pub mod doctor;
 pub mod experiment;
+pub mod figure;
 mod figures;
 mod gates;
 mod heading;

@@ -119,8 +119,8 @@ fn csv_line(row: &Comparison, comparisons: &Comparisons, judged: bool) -> String
     cells.join(",") + "\n"
 }
 
-/// Quotes `text` if necessary.
-fn quoted(text: &str) -> String {
+/// `text` as a cell of CSV: quoted if necessary (RFC 4180).
+pub(in crate::report) fn quoted(text: &str) -> String {
     match text.contains(['"', ',', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.to_owned(),

@@ -9,6 +9,7 @@ mod words;
 
 pub use json::{Companions, render as json};
 pub use markdown::csv;
+pub(in crate::report) use markdown::quoted;
 pub use markdown::render as markdown;
 pub use plots::plots;
 pub use text::render as text;

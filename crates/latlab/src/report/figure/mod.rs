@@ -1,5 +1,14 @@
 //! Figures as data: series of marks over two axes, in the units of the data, from which SVG, PNG, CSV and the tables
 //! behind plots are rendered. A renderer computes positions, never a statistic.
+//!
+//! A mark without a place is left out by all renderers: values that are not finite, or not positive on a logarithmic axis.
+
+mod layout;
+mod marks;
+mod scale;
+pub mod style;
+pub mod svg;
+pub mod table;
 
 /// A figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,9 +43,10 @@ pub struct Axis {
 pub enum Scale {
     /// In proportion to the value, from the first value to the second.
     Linear(f64, f64),
-    /// In proportion to its logarithm, between two positive values.
+    /// In proportion to its logarithm, between two positive values; the first one, at the left or at the bottom, may be the
+    /// larger one: a tail from 1 down to 0.00001 has its extreme end at the right or at the top.
     Log(f64, f64),
-    /// Named places: the value is the index of the name.
+    /// Named places: the value is the index of the name. On the vertical axis the first name is at the top.
     Categories(Vec<String>),
 }
 
@@ -130,14 +140,14 @@ pub struct Bar {
     pub y: f64,
 }
 
-/// A rectangle with a value.
+/// A rectangle with a value. On an axis with names, `x` or `y` is an index, and the cell fills the place of that name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     /// Left edge, or an index of a named place.
     pub x: f64,
     /// Width.
     pub width: f64,
-    /// Lower edge.
+    /// Lower edge, or an index of a named place.
     pub y: f64,
     /// Upper edge.
     pub y_to: f64,

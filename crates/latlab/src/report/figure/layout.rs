@@ -1,0 +1,454 @@
+//! Where everything of a figure lies, in pixels: the same for SVG and PNG, which only write it.
+
+use super::marks::{data, in_words};
+use super::scale::{AxisScale, NAMES_WIDTH, Side, TICK_SIZE, Tick, cut, text_width};
+use super::style::{LOOKS, is_hollow, level};
+use super::{BoxMark, Cell, Figure, IntervalMark, Marks, Point, Scale, Series};
+
+/// Width of a figure.
+pub(super) const WIDTH: f64 = 560.0;
+/// Height of the area of a figure without named rows.
+const HEIGHT: f64 = 264.0;
+/// Height of a named row.
+const ROW: f64 = 24.0;
+/// Limits of the height of an area with named rows; with more rows, not each has its name.
+const ROWS_HEIGHT: (f64, f64) = (96.0, 1_600.0);
+/// Space above the area for the label of the vertical axis.
+const TOP: f64 = 26.0;
+/// Space to the right of the area.
+const RIGHT: f64 = 22.0;
+/// Space below the area for ticks and the label of the horizontal axis.
+const BOTTOM: f64 = 40.0;
+/// Height of a row of the legend.
+const LEGEND_ROW: f64 = 18.0;
+/// Most entries of a legend.
+const LEGEND_ENTRIES: usize = 40;
+/// Width of the sample of a legend's entry.
+const SAMPLE: f64 = 22.0;
+/// Most marks of a figure of which each has a text of its own, and most cells that show their value.
+const MARKS_WITH_TEXT: usize = 400;
+/// Bounds of pixels, far outside of any figure: more would overflow in some readers.
+const FAR: f64 = 20_000.0;
+
+/// A place in pixels, from the left and from the top.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place {
+    pub(super) x: f64,
+    pub(super) y: f64,
+}
+
+/// The shape of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Outline {
+    /// A rectangle between two opposite corners: left and top, right and bottom.
+    Rectangle(Place, Place),
+    /// Open lines.
+    Lines(Vec<Vec<Place>>),
+    /// A closed line.
+    Polygon(Vec<Place>),
+    /// A point.
+    Dot(Place),
+}
+
+/// A path with its class.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct DrawnPath {
+    pub(super) class: &'static str,
+    /// Level of darkness, of cells only.
+    pub(super) level: Option<usize>,
+    pub(super) outline: Outline,
+}
+
+/// A mark: one path of the same class, or several paths that belong together.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct DrawnMark {
+    pub(super) class: &'static str,
+    /// Its values in words.
+    pub(super) title: Option<String>,
+    pub(super) paths: Vec<DrawnPath>,
+}
+
+/// A text with its class.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct DrawnText {
+    pub(super) class: &'static str,
+    /// On the base line: the centre of ticks below an axis and of values, the end of ticks beside an axis, else the start.
+    pub(super) place: Place,
+    pub(super) text: String,
+    /// The whole text, if it had to be cut.
+    pub(super) whole: Option<String>,
+}
+
+/// The marks of a series, in pixels of the area.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct DrawnSeries {
+    /// Colour, dashes and shape of points, below [`LOOKS`].
+    pub(super) look: usize,
+    pub(super) marks: Vec<DrawnMark>,
+    /// Values within cells.
+    pub(super) values: Vec<DrawnText>,
+}
+
+/// Grid, ticks and label of an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct DrawnAxis {
+    pub(super) grid: Vec<DrawnPath>,
+    pub(super) ticks: Vec<DrawnText>,
+    pub(super) label: DrawnText,
+}
+
+/// An entry of the legend.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LegendEntry {
+    /// Index of its series; `None` of the note on series that the legend leaves out.
+    pub(super) series: Option<usize>,
+    pub(super) look: usize,
+    pub(super) sample: Option<DrawnPath>,
+    pub(super) name: DrawnText,
+}
+
+/// The rectangle of the marks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PlotArea {
+    pub(super) left: f64,
+    pub(super) top: f64,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+impl PlotArea {
+    fn bottom(&self) -> f64 {
+        self.top + self.height
+    }
+}
+
+/// A figure in pixels; its width is [`WIDTH`].
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sheet {
+    pub(super) height: f64,
+    pub(super) area: PlotArea,
+    pub(super) x: DrawnAxis,
+    pub(super) y: DrawnAxis,
+    /// The lines of both axes.
+    pub(super) edge: DrawnPath,
+    pub(super) series: Vec<DrawnSeries>,
+    pub(super) legend: Vec<LegendEntry>,
+}
+
+/// Lays out `figure`, of which each mark can be drawn (see `marks::drawable`).
+pub(super) fn sheet(figure: &Figure) -> Sheet {
+    let (x, y) = (AxisScale::new(&figure.x, Side::Bottom), AxisScale::new(&figure.y, Side::Left));
+    let height = match &figure.y.scale {
+        Scale::Categories(names) => (names.len() as f64 * ROW).clamp(ROWS_HEIGHT.0, ROWS_HEIGHT.1),
+        _ => HEIGHT,
+    };
+    let y_ticks = y.ticks(height);
+    let widest = y_ticks.iter().map(|tick| text_width(&tick.label, TICK_SIZE)).fold(24.0, f64::max);
+    let left = widest.min(NAMES_WIDTH + TICK_SIZE).ceil() + 10.0;
+    let area = PlotArea { left, top: TOP, width: WIDTH - RIGHT - left, height };
+    let corner = |x: f64, y: f64| Place { x: area.left + x, y: area.top + y };
+    let edge = vec![corner(0.0, 0.0), corner(0.0, area.height), corner(area.width, area.height)];
+    let discrete: usize = figure.series.iter().map(|series| discrete_marks(&series.marks)).sum();
+    let canvas = Canvas { figure, area, has_texts: discrete <= MARKS_WITH_TEXT };
+    let legend = legend(figure, area.bottom() + BOTTOM);
+    let last = legend.iter().map(|entry| entry.name.place.y + 6.0).fold(area.bottom() + BOTTOM, f64::max);
+    Sheet {
+        height: last.ceil(),
+        area,
+        x: bottom_axis(&area, &x.ticks(area.width), x.label()),
+        y: left_axis(&area, &y_ticks, y.label()),
+        edge: DrawnPath { class: "edge", level: None, outline: Outline::Lines(vec![edge]) },
+        series: figure.series.iter().map(|series| canvas.series(series, Axes { x: &x, y: &y })).collect(),
+        legend,
+    }
+}
+
+fn bottom_axis(area: &PlotArea, ticks: &[Tick], label: String) -> DrawnAxis {
+    let x = |tick: &Tick| area.left + tick.position * area.width;
+    let line = |tick: &Tick| vec![Place { x: x(tick), y: area.top }, Place { x: x(tick), y: area.bottom() }];
+    let text = |tick: &Tick| {
+        let half = text_width(&tick.label, TICK_SIZE) / 2.0;
+        let place = Place { x: x(tick).min(WIDTH - half), y: area.bottom() + 15.0 };
+        DrawnText { class: "tick", place, text: tick.label.clone(), whole: tick.whole.clone() }
+    };
+    let place = Place { x: area.left + area.width, y: area.bottom() + 32.0 };
+    drawn_axis(ticks, line, text, DrawnText { class: "label", place, text: label, whole: None })
+}
+
+fn left_axis(area: &PlotArea, ticks: &[Tick], label: String) -> DrawnAxis {
+    let y = |tick: &Tick| area.bottom() - tick.position * area.height;
+    let line = |tick: &Tick| vec![Place { x: area.left, y: y(tick) }, Place { x: area.left + area.width, y: y(tick) }];
+    let text = |tick: &Tick| {
+        let place = Place { x: area.left - 6.0, y: y(tick) + 4.0 };
+        DrawnText { class: "tick", place, text: tick.label.clone(), whole: tick.whole.clone() }
+    };
+    let place = Place { x: 2.0, y: area.top - 12.0 };
+    drawn_axis(ticks, line, text, DrawnText { class: "label", place, text: label, whole: None })
+}
+
+/// An axis whose lines of one class are one path.
+fn drawn_axis(
+    ticks: &[Tick],
+    line: impl Fn(&Tick) -> Vec<Place>,
+    text: impl Fn(&Tick) -> DrawnText,
+    label: DrawnText,
+) -> DrawnAxis {
+    let lines = |class: &'static str, is_minor: bool| {
+        let lines: Vec<_> = ticks.iter().filter(|tick| tick.is_minor == is_minor).map(&line).collect();
+        (!lines.is_empty()).then_some(DrawnPath { class, level: None, outline: Outline::Lines(lines) })
+    };
+    let grid = [lines("minor", true), lines("grid", false)].into_iter().flatten().collect();
+    DrawnAxis { grid, ticks: ticks.iter().filter(|tick| !tick.is_minor).map(text).collect(), label }
+}
+
+/// The number of marks that can have a text of their own.
+fn discrete_marks(marks: &Marks) -> usize {
+    match marks {
+        Marks::Steps(_) | Marks::Line(_) | Marks::Band(_) | Marks::Rule(_) => 1,
+        Marks::Points(marks) => marks.len(),
+        Marks::Bars(marks) => marks.len(),
+        Marks::Cells(marks) => marks.len(),
+        Marks::Boxes(marks) => marks.len(),
+        Marks::Intervals(marks) => marks.len(),
+    }
+}
+
+/// The area of a figure, on which series are drawn.
+struct Canvas<'a> {
+    figure: &'a Figure,
+    area: PlotArea,
+    has_texts: bool,
+}
+
+/// Both axes.
+#[derive(Clone, Copy)]
+struct Axes<'a> {
+    x: &'a AxisScale<'a>,
+    y: &'a AxisScale<'a>,
+}
+
+impl Canvas<'_> {
+    fn series(&self, series: &Series, axes: Axes) -> DrawnSeries {
+        let look = series.colour % LOOKS;
+        let paths = self.paths(&series.marks, axes);
+        let titles = self.titles(series, paths.len());
+        let mut marks = Vec::with_capacity(paths.len());
+        for (mut mark, title) in paths.into_iter().zip(titles) {
+            mark.title = title;
+            let hole = match mark.paths.as_slice() {
+                [DrawnPath { class: "dot", outline, .. }] if is_hollow(look) => Some(simple("hole", outline.clone())),
+                _ => None,
+            };
+            marks.push(mark);
+            marks.extend(hole);
+        }
+        DrawnSeries { look, marks, values: self.values(&series.marks, axes) }
+    }
+
+    /// A text for each mark; for a line or band of many values its name.
+    fn titles(&self, series: &Series, count: usize) -> Vec<Option<String>> {
+        let named = (!series.name.is_empty()).then(|| series.name.clone());
+        match &series.marks {
+            Marks::Steps(_) | Marks::Line(_) | Marks::Band(_) => vec![named; count],
+            _ if self.has_texts => {
+                data(self.figure, series).iter().map(|datum| Some(in_words(self.figure, series, datum))).collect()
+            }
+            _ => vec![None; count],
+        }
+    }
+
+    fn paths(&self, marks: &Marks, axes: Axes) -> Vec<DrawnMark> {
+        let one = |class, outline| vec![simple(class, outline)];
+        match marks {
+            Marks::Steps(points) if !points.is_empty() => one("line", Outline::Lines(vec![self.steps(points, axes)])),
+            Marks::Line(points) if !points.is_empty() => {
+                let line = points.iter().map(|point| self.place(point, axes)).collect();
+                one("line", Outline::Lines(vec![line]))
+            }
+            Marks::Band(ranges) if !ranges.is_empty() => {
+                let x = |value: f64| self.x(axes.x.position(value).unwrap_or(0.0));
+                let low = ranges.iter().map(|it| Place { x: x(it.x), y: self.y(axes.y.edge(it.low)) });
+                let high = ranges.iter().rev().map(|it| Place { x: x(it.x), y: self.y(axes.y.edge(it.high)) });
+                one("band", Outline::Polygon(low.chain(high).collect()))
+            }
+            Marks::Steps(_) | Marks::Line(_) | Marks::Band(_) => Vec::new(),
+            Marks::Points(points) => {
+                points.iter().map(|point| simple("dot", Outline::Dot(self.place(point, axes)))).collect()
+            }
+            Marks::Bars(bars) => {
+                let bar = |bar: &super::Bar| {
+                    let (left, right) = (self.x(axes.x.edge(bar.from)), self.x(axes.x.edge(bar.to)));
+                    // A count of 1 on an axis that begins at 1 stays visible.
+                    let top = self.y(axes.y.edge(bar.y)).min(self.area.height - 2.0);
+                    simple("bar", rectangle(Place { x: left, y: top }, Place { x: right, y: self.area.height }))
+                };
+                bars.iter().map(bar).collect()
+            }
+            Marks::Cells(cells) => {
+                let cell = |cell: &Cell| DrawnMark {
+                    class: "cell",
+                    title: None,
+                    paths: vec![DrawnPath {
+                        class: "cell",
+                        level: Some(level(cell.darkness)),
+                        outline: self.cell(cell, axes),
+                    }],
+                };
+                cells.iter().map(cell).collect()
+            }
+            Marks::Boxes(boxes) => boxes.iter().map(|mark| self.box_plot(mark, axes)).collect(),
+            Marks::Intervals(intervals) => intervals.iter().map(|mark| self.interval(mark, axes)).collect(),
+            Marks::Rule(value) => {
+                let x = self.x(axes.x.position(*value).unwrap_or(0.0));
+                let ends = vec![Place { x, y: 0.0 }, Place { x, y: self.area.height }];
+                one("rule", Outline::Lines(vec![ends]))
+            }
+        }
+    }
+
+    fn x(&self, position: f64) -> f64 {
+        (position * self.area.width).clamp(-FAR, FAR)
+    }
+
+    fn y(&self, position: f64) -> f64 {
+        ((1.0 - position) * self.area.height).clamp(-FAR, FAR)
+    }
+
+    fn place(&self, point: &Point, axes: Axes) -> Place {
+        let (x, y) = (axes.x.position(point.x), axes.y.position(point.y));
+        Place { x: self.x(x.unwrap_or(0.0)), y: self.y(y.unwrap_or(0.0)) }
+    }
+
+    /// A line that keeps the height of each point until the next.
+    fn steps(&self, points: &[Point], axes: Axes) -> Vec<Place> {
+        let mut line: Vec<Place> = Vec::with_capacity(2 * points.len());
+        for place in points.iter().map(|point| self.place(point, axes)) {
+            line.extend(line.last().map(|last| Place { x: place.x, y: last.y }));
+            line.push(place);
+        }
+        line
+    }
+
+    fn cell(&self, cell: &Cell, axes: Axes) -> Outline {
+        let (columns, rows) = (axes.x.names().is_some(), axes.y.names().is_some());
+        let x = if columns { [cell.x - 0.5, cell.x + 0.5] } else { [cell.x, cell.x + cell.width] };
+        let y = if rows { [cell.y - 0.5, cell.y + 0.5] } else { [cell.y, cell.y_to] };
+        let ([left, right], [low, high]) = (x.map(|it| self.x(axes.x.edge(it))), y.map(|it| self.y(axes.y.edge(it))));
+        rectangle(Place { x: left, y: low }, Place { x: right, y: high })
+    }
+
+    /// The values of a few cells, where they fit.
+    fn values(&self, marks: &Marks, axes: Axes) -> Vec<DrawnText> {
+        let (Marks::Cells(cells), true) = (marks, self.has_texts) else { return Vec::new() };
+        let value = |cell: &Cell| {
+            let Outline::Rectangle(from, to) = self.cell(cell, axes) else { return None };
+            let fits = text_width(&cell.text, TICK_SIZE) <= to.x - from.x - 4.0 && to.y - from.y > TICK_SIZE + 2.0;
+            let class = if level(cell.darkness) >= 3 { "value light" } else { "value" };
+            let place = Place { x: (from.x + to.x) / 2.0, y: (from.y + to.y) / 2.0 + 4.0 };
+            fits.then(|| DrawnText { class, place, text: cell.text.clone(), whole: None })
+        };
+        cells.iter().filter_map(value).collect()
+    }
+
+    /// Half the height of a mark in a row.
+    fn half_row(&self, axes: Axes) -> f64 {
+        let rows = axes.y.names().map_or(12, <[String]>::len).max(1);
+        (self.area.height / rows as f64 * 0.32).clamp(0.5, 9.0)
+    }
+
+    fn box_plot(&self, mark: &BoxMark, axes: Axes) -> DrawnMark {
+        let y = self.y(axes.y.edge(mark.row));
+        let half = self.half_row(axes);
+        let x = |value: f64| self.x(axes.x.edge(value));
+        let [first, median, third] = mark.quartiles.map(x);
+        let [low, high] = mark.whiskers.map(x);
+        let upright = |x: f64, half: f64| vec![Place { x, y: y - half }, Place { x, y: y + half }];
+        let across = |from: f64, to: f64| vec![Place { x: from, y }, Place { x: to, y }];
+        let whisker = vec![across(low, first), across(third, high), upright(low, half / 2.0), upright(high, half / 2.0)];
+        let quartiles = rectangle(Place { x: first, y: y - half }, Place { x: third, y: y + half });
+        let paths = vec![
+            path("whisker", Outline::Lines(whisker)),
+            path("quartiles", quartiles),
+            path("median", Outline::Lines(vec![upright(median, half)])),
+        ];
+        DrawnMark { class: "box", title: None, paths }
+    }
+
+    /// An estimate with its interval: closed ends have caps, an open end reaches to the edge.
+    fn interval(&self, mark: &IntervalMark, axes: Axes) -> DrawnMark {
+        let y = self.y(axes.y.edge(mark.row));
+        let half = self.half_row(axes) / 2.0;
+        let x = |value: f64| self.x(axes.x.edge(value));
+        let mut lines = Vec::new();
+        if mark.low.is_some() || mark.high.is_some() {
+            let (low, high) = (mark.low.map_or(0.0, x), mark.high.map_or(self.area.width, x));
+            lines.push(vec![Place { x: low, y }, Place { x: high, y }]);
+        }
+        let caps = [mark.low, mark.high].into_iter().flatten().map(x);
+        lines.extend(caps.map(|x| vec![Place { x, y: y - half }, Place { x, y: y + half }]));
+        let estimate = mark.estimate.map(|value| path("estimate", Outline::Dot(Place { x: x(value), y })));
+        let whisker = (!lines.is_empty()).then(|| path("whisker", Outline::Lines(lines)));
+        let paths = whisker.into_iter().chain(estimate).collect();
+        DrawnMark { class: "interval", title: None, paths }
+    }
+}
+
+fn path(class: &'static str, outline: Outline) -> DrawnPath {
+    DrawnPath { class, level: None, outline }
+}
+
+fn simple(class: &'static str, outline: Outline) -> DrawnMark {
+    DrawnMark { class, title: None, paths: vec![path(class, outline)] }
+}
+
+/// The rectangle between two corners, at least one pixel wide and high.
+fn rectangle(a: Place, b: Place) -> Outline {
+    let (left, top) = (a.x.min(b.x), a.y.min(b.y));
+    let (right, bottom) = (a.x.max(b.x).max(left + 1.0), a.y.max(b.y).max(top + 1.0));
+    Outline::Rectangle(Place { x: left, y: top }, Place { x: right, y: bottom })
+}
+
+/// The entries of the named series, in rows from `top` on; empty for a single one.
+fn legend(figure: &Figure, top: f64) -> Vec<LegendEntry> {
+    let named: Vec<usize> = (0..figure.series.len()).filter(|index| !figure.series[*index].name.is_empty()).collect();
+    if named.len() < 2 {
+        return Vec::new();
+    }
+    let mut place = Place { x: 10.0, y: top + 12.0 };
+    let mut entries = Vec::new();
+    let widest = WIDTH - SAMPLE - 30.0;
+    let left_out = named.len().saturating_sub(LEGEND_ENTRIES);
+    let shown = named.into_iter().take(LEGEND_ENTRIES).map(Some);
+    for series in shown.chain((left_out > 0).then_some(None)) {
+        let whole = series.map_or_else(|| format!("and {left_out} more"), |index| figure.series[index].name.clone());
+        let text = cut(&whole, widest);
+        let width = SAMPLE + 6.0 + text_width(&text, TICK_SIZE);
+        if place.x > 10.0 && place.x + width > WIDTH {
+            place = Place { x: 10.0, y: place.y + LEGEND_ROW };
+        }
+        let look = series.map_or(0, |index| figure.series[index].colour % LOOKS);
+        let sample = series.map(|index| sample(&figure.series[index].marks, place));
+        let at = Place { x: place.x + SAMPLE + 6.0, ..place };
+        let whole = (text != whole).then_some(whole);
+        entries.push(LegendEntry { series, look, sample, name: DrawnText { class: "name", place: at, text, whole } });
+        place.x += width + 16.0;
+    }
+    entries
+}
+
+/// What the marks of a series look like, on the line of text at `place`.
+fn sample(marks: &Marks, place: Place) -> DrawnPath {
+    let (from, to) = (Place { x: place.x, y: place.y - 4.0 }, Place { x: place.x + SAMPLE, y: place.y - 4.0 });
+    let line = Outline::Lines(vec![vec![from, to]]);
+    let rectangle = rectangle(Place { y: from.y - 5.0, ..from }, Place { y: to.y + 5.0, ..to });
+    match marks {
+        Marks::Steps(_) | Marks::Line(_) => path("line", line),
+        Marks::Points(_) => path("dot", Outline::Dot(Place { x: place.x + SAMPLE / 2.0, y: from.y })),
+        Marks::Intervals(_) => path("whisker", line),
+        Marks::Rule(_) => path("rule", line),
+        Marks::Band(_) => path("band", rectangle),
+        Marks::Boxes(_) => path("quartiles", rectangle),
+        Marks::Bars(_) => path("bar", rectangle),
+        Marks::Cells(_) => DrawnPath { level: Some(super::style::LEVELS / 2), ..path("cell", rectangle) },
+    }
+}

@@ -1,0 +1,162 @@
+//! Which marks can be drawn, and the values of each mark by name: for texts under the pointer, tables, CSV and scripts.
+
+use super::scale::{AxisScale, Side, words};
+use super::{Axis, Figure, Marks, Scale, Series};
+
+/// What a value of a mark is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Dimension {
+    /// A value of the horizontal axis.
+    X,
+    /// A value of the vertical axis.
+    Y,
+}
+
+/// A value of a mark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Field {
+    /// Axis of the value.
+    pub(super) dimension: Dimension,
+    /// Role of the value where a mark has several on an axis: `from`, `median`; else empty.
+    pub(super) role: &'static str,
+    /// The value in the unit of the axis; `None` if it is unknown or open.
+    pub(super) value: Option<f64>,
+}
+
+/// The values of a mark.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Datum {
+    /// Values in the order that scripts expect.
+    pub(super) fields: Vec<Field>,
+    /// Value in words, of cells only.
+    pub(super) text: Option<String>,
+}
+
+fn x(role: &'static str, value: f64) -> Field {
+    Field { dimension: Dimension::X, role, value: Some(value) }
+}
+
+fn y(role: &'static str, value: f64) -> Field {
+    Field { dimension: Dimension::Y, role, value: Some(value) }
+}
+
+fn has_names(axis: &Axis) -> bool {
+    matches!(axis.scale, Scale::Categories(_))
+}
+
+/// The axis of `dimension`.
+pub(super) fn axis(figure: &Figure, dimension: Dimension) -> &Axis {
+    match dimension {
+        Dimension::X => &figure.x,
+        Dimension::Y => &figure.y,
+    }
+}
+
+/// The values of each mark of `series`.
+pub(super) fn data(figure: &Figure, series: &Series) -> Vec<Datum> {
+    let fields = |fields: Vec<Field>| Datum { fields, text: None };
+    match &series.marks {
+        Marks::Steps(points) | Marks::Line(points) | Marks::Points(points) => {
+            points.iter().map(|point| fields(vec![x("", point.x), y("", point.y)])).collect()
+        }
+        Marks::Band(ranges) => {
+            ranges.iter().map(|it| fields(vec![x("", it.x), y("from", it.low), y("to", it.high)])).collect()
+        }
+        Marks::Bars(bars) => {
+            bars.iter().map(|bar| fields(vec![x("from", bar.from), x("to", bar.to), y("", bar.y)])).collect()
+        }
+        Marks::Cells(cells) => {
+            let edges = |axis: &Axis, field: fn(&'static str, f64) -> Field, from: f64, to: f64| match has_names(axis) {
+                true => vec![field("", from)],
+                false => vec![field("from", from), field("to", to)],
+            };
+            let datum = |cell: &super::Cell| Datum {
+                fields: [edges(&figure.x, x, cell.x, cell.x + cell.width), edges(&figure.y, y, cell.y, cell.y_to)]
+                    .concat(),
+                text: Some(cell.text.clone()),
+            };
+            cells.iter().map(datum).collect()
+        }
+        Marks::Boxes(boxes) => {
+            let datum = |mark: &super::BoxMark| {
+                let ([first, median, third], [low, high]) = (mark.quartiles, mark.whiskers);
+                let quartiles = [x("first quartile", first), x("median", median), x("third quartile", third)];
+                let whiskers = [x("lower whisker", low), x("upper whisker", high)];
+                fields([&[y("", mark.row)], &quartiles[..], &whiskers].concat())
+            };
+            boxes.iter().map(datum).collect()
+        }
+        Marks::Intervals(intervals) => {
+            let optional = |role, value| Field { dimension: Dimension::X, role, value };
+            let datum = |mark: &super::IntervalMark| {
+                let ends = [optional("from", mark.low), optional("to", mark.high)];
+                fields([&[y("", mark.row), optional("", mark.estimate)], &ends[..]].concat())
+            };
+            intervals.iter().map(datum).collect()
+        }
+        Marks::Rule(value) => vec![fields(vec![x("", *value)])],
+    }
+}
+
+/// A mark in words: `a: round trip delay from 48.0 µs to 49.0 µs, probes 1,204`.
+pub(super) fn in_words(figure: &Figure, series: &Series, datum: &Datum) -> String {
+    let mut text = String::new();
+    let mut last = None;
+    for Field { dimension, role, value } in &datum.fields {
+        let Some(value) = value else { continue };
+        let axis = axis(figure, *dimension);
+        let label = if last == Some(dimension) || has_names(axis) { "" } else { &axis.label };
+        let separator = if text.is_empty() || (last == Some(dimension) && *role == "to") { " " } else { ", " };
+        let value = words(axis, *value);
+        let parts: Vec<&str> = [label, *role, &value].into_iter().filter(|part| !part.is_empty()).collect();
+        text = text + separator + &parts.join(" ");
+        last = Some(dimension);
+    }
+    let name = if series.name.is_empty() { String::new() } else { format!("{}: ", series.name) };
+    let value = datum.text.as_ref().map(|text| format!(", {text}")).unwrap_or_default();
+    format!("{name}{}{value}", text.trim_start())
+}
+
+/// `figure` without the marks that have no place: values that are not finite, or not positive on a logarithmic axis. Edges of
+/// areas may lie outside of the axis, and the ends of intervals may be open.
+pub(super) fn drawable(figure: &Figure) -> Figure {
+    let mut figure = figure.clone();
+    let axes = (figure.x.clone(), figure.y.clone());
+    let (x, y) = (AxisScale::new(&axes.0, Side::Bottom), AxisScale::new(&axes.1, Side::Left));
+    let on = |axis: &AxisScale, value: f64| axis.position(value).is_some();
+    let inside = |axis: &AxisScale, value: f64| axis.position(value).is_some_and(|it| (-1e-9..=1.0 + 1e-9).contains(&it));
+    let finite = |values: &[f64]| values.iter().all(|value| value.is_finite());
+    for series in &mut figure.series {
+        match &mut series.marks {
+            Marks::Steps(points) | Marks::Line(points) | Marks::Points(points) => {
+                points.retain(|point| finite(&[point.x, point.y]) && on(&x, point.x) && on(&y, point.y));
+            }
+            Marks::Band(ranges) => {
+                ranges.retain(|range| finite(&[range.x, range.low, range.high]) && on(&x, range.x) && on(&y, range.high));
+            }
+            Marks::Bars(bars) => {
+                bars.retain(|bar| finite(&[bar.from, bar.to, bar.y]) && on(&x, bar.to) && on(&y, bar.y));
+            }
+            Marks::Cells(cells) => cells.retain(|cell| {
+                finite(&[cell.x, cell.width, cell.y, cell.y_to]) && on(&x, cell.x + cell.width) && on(&y, cell.y_to)
+            }),
+            Marks::Boxes(boxes) => boxes.retain(|mark| {
+                finite(&mark.quartiles) && finite(&mark.whiskers) && on(&x, mark.quartiles[2]) && inside(&y, mark.row)
+            }),
+            Marks::Intervals(intervals) => {
+                for mark in intervals.iter_mut() {
+                    let finite = |value: &f64| value.is_finite();
+                    mark.estimate = mark.estimate.filter(|value| on(&x, *value));
+                    (mark.low, mark.high) = (mark.low.filter(finite), mark.high.filter(finite));
+                }
+                let is_known = |mark: &super::IntervalMark| {
+                    mark.estimate.is_some() || mark.low.is_some() || mark.high.is_some()
+                };
+                intervals.retain(|mark| is_known(mark) && inside(&y, mark.row));
+            }
+            Marks::Rule(value) if !on(&x, *value) => series.marks = Marks::Points(Vec::new()),
+            Marks::Rule(_) => {}
+        }
+    }
+    figure
+}

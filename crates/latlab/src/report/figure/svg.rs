@@ -1,0 +1,260 @@
+//! Figures as SVG: within a page, where a script may add to them, and as files for papers.
+//!
+//! What a script can rely on: the outer `svg.figure` has `data-x` and `data-y`, each `KIND FROM TO UNIT FACTOR SYMBOL`.
+//! KIND is `linear`, `log` or `categories`; FROM is at the left or at the bottom; a label is value / FACTOR, and the symbol `-`
+//! means without a unit. Its children are `g.axis.x` and `g.axis.y`, each with `g.ticks` (`path.grid`, `text.tick`) and
+//! `text.label`; `svg.area`, whose `viewBox` is in pixels of the area; and `g.legend`. The area has one `g.series` for each
+//! series, `data-series` is its index. Behind the figure, `script.data` has the values as JSON:
+//! `{"x":{"label":…,"names":[…]},"y":{…},"series":[{"name":…,"kind":…,"marks":[…]}]}`. The n-th entry of `marks` belongs to the
+//! n-th element with the class of its kind: `[x,y]` of `points` (`dot`), `steps` and `line` (one `line` for all),
+//! `[x,low,high]` of `band`, `[from,to,y]` of `bars` (`bar`), `[row,first quartile,median,third quartile,lower and upper
+//! whisker]` of `boxes` (`box`), `[row,estimate,low,high]` of `intervals` (`interval`) with `null` for what is unknown or
+//! open, `[x]` of `rule`, and the index into `texts` of `cells` (`cell`), whose place is that of the element: `M h v h z`.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use maud::{Markup, PreEscaped, html};
+
+use super::layout::{
+    DrawnAxis, DrawnMark, DrawnPath, DrawnSeries, DrawnText, LegendEntry, Outline, Place, Sheet, WIDTH, sheet,
+};
+use super::marks::{Datum, data, drawable};
+use super::scale::{AxisScale, Side};
+use super::style::standalone_css;
+use super::{Axis, Figure, Marks, Scale};
+use crate::units::human::general;
+
+/// Significant digits of the values for scripts.
+const DIGITS: usize = 6;
+
+/// The figure for a page: an `svg`, and the values of its marks for a script. The page has the style sheet
+/// ([`super::style::css`]) and shows title and caption.
+pub fn inline(figure: &Figure) -> Markup {
+    let figure = drawable(figure);
+    html! {
+        (outer(&figure, None))
+        script type="application/json" class="data" { (PreEscaped(json(&figure))) }
+    }
+}
+
+/// The figure as an SVG file on a light background, with its style sheet inside.
+pub fn standalone(figure: &Figure) -> String {
+    let markup = outer(&drawable(figure), Some(&standalone_css()));
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", markup.into_string())
+}
+
+fn outer(figure: &Figure, style: Option<&str>) -> Markup {
+    let sheet = sheet(figure);
+    let (x, y) = (AxisScale::new(&figure.x, Side::Bottom), AxisScale::new(&figure.y, Side::Left));
+    let (title, caption) = (format!("{}-title", figure.name), format!("{}-caption", figure.name));
+    let size = |value: f64| number(value);
+    html! {
+        svg class="figure" xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {}", size(sheet.height)))
+            width=[style.map(|_| WIDTH)] height=[style.map(|_| size(sheet.height))]
+            role="img" aria-labelledby=(format!("{title} {caption}")) data-x=(x.attribute()) data-y=(y.attribute()) {
+            title id=(title) { (clean(&figure.title)) }
+            desc id=(caption) { (clean(&figure.caption)) }
+            @if let Some(style) = style {
+                style { (PreEscaped(style)) }
+                rect width="100%" height="100%" fill="#ffffff" {}
+            }
+            (contents(&sheet))
+        }
+    }
+}
+
+fn contents(sheet: &Sheet) -> Markup {
+    let area = sheet.area;
+    let [left, top, width, height] = [area.left, area.top, area.width, area.height].map(number);
+    html! {
+        (axis("axis x", &sheet.x))
+        (axis("axis y", &sheet.y))
+        svg class="area" x=(left) y=(top) width=(width) height=(height)
+            viewBox=(format!("0 0 {width} {height}")) preserveAspectRatio="none" {
+            @for (index, series) in sheet.series.iter().enumerate() { (drawn_series(index, series)) }
+        }
+        (drawn_path(&sheet.edge, None))
+        @if !sheet.legend.is_empty() {
+            g class="legend" { @for entry in &sheet.legend { (legend_entry(entry)) } }
+        }
+    }
+}
+
+fn axis(class: &str, axis: &DrawnAxis) -> Markup {
+    html! {
+        g class=(class) {
+            g class="ticks" {
+                @for line in &axis.grid { (drawn_path(line, None)) }
+                @for tick in &axis.ticks { (text(tick)) }
+            }
+            (text(&axis.label))
+        }
+    }
+}
+
+fn drawn_series(index: usize, series: &DrawnSeries) -> Markup {
+    html! {
+        g class=(format!("series s{}", series.look)) data-series=(index) {
+            @for mark in &series.marks { (drawn_mark(mark)) }
+            @for value in &series.values { (text(value)) }
+        }
+    }
+}
+
+fn drawn_mark(mark: &DrawnMark) -> Markup {
+    match mark.paths.as_slice() {
+        [single] if single.class == mark.class => drawn_path(single, mark.title.as_deref()),
+        paths => html! {
+            g class=(mark.class) {
+                @if let Some(title) = &mark.title { title { (clean(title)) } }
+                @for path in paths { (drawn_path(path, None)) }
+            }
+        },
+    }
+}
+
+fn legend_entry(entry: &LegendEntry) -> Markup {
+    html! {
+        g class=(format!("entry s{}", entry.look)) data-series=[entry.series] {
+            @if let Some(sample) = &entry.sample { (drawn_path(sample, None)) }
+            (text(&entry.name))
+        }
+    }
+}
+
+fn text(text: &DrawnText) -> Markup {
+    html! {
+        text class=(text.class) x=(number(text.place.x)) y=(number(text.place.y)) {
+            @if let Some(whole) = &text.whole { title { (clean(whole)) } }
+            (clean(&text.text))
+        }
+    }
+}
+
+/// A path, as short as it can be: a figure may have 23,000 cells. Class and shape need no escapes.
+fn drawn_path(path: &DrawnPath, title: Option<&str>) -> Markup {
+    let level = path.level.map(|level| format!(" d{level}")).unwrap_or_default();
+    // A line of the grid that is minor has both classes, so that one rule has its colour.
+    let class = if path.class == "minor" { "grid minor" } else { path.class };
+    let start = format!("<path class=\"{class}{level}\" d=\"{}\"", shape(&path.outline));
+    match title {
+        None => PreEscaped(format!("{start}/>")),
+        Some(title) => html! { (PreEscaped(format!("{start}>"))) title { (clean(title)) } (PreEscaped("</path>")) },
+    }
+}
+
+/// The commands of a path.
+fn shape(outline: &Outline) -> String {
+    match outline {
+        Outline::Rectangle(from, to) => {
+            let [left, top, right, bottom] = [from.x, from.y, to.x, to.y].map(tenths);
+            let (width, height) = (number(right - left), number(bottom - top));
+            format!("M{} {}h{width}v{height}h-{width}z", number(left), number(top))
+        }
+        Outline::Lines(lines) => lines.iter().map(|line| polyline(line)).collect(),
+        Outline::Polygon(line) => polyline(line) + "z",
+        Outline::Dot(place) => format!("M{} {}h0", number(place.x), number(place.y)),
+    }
+}
+
+/// A line, without the coordinates that do not change.
+fn polyline(line: &[Place]) -> String {
+    let mut text = String::new();
+    let mut last: Option<Place> = None;
+    for place in line.iter().map(|place| Place { x: tenths(place.x), y: tenths(place.y) }) {
+        let (x, y) = (number(place.x), number(place.y));
+        let _ = match last {
+            None => write!(text, "M{x} {y}"),
+            Some(last) if last == place => Ok(()),
+            Some(last) if last.y == place.y => write!(text, "H{x}"),
+            Some(last) if last.x == place.x => write!(text, "V{y}"),
+            Some(_) => write!(text, "L{x} {y}"),
+        };
+        last = Some(place);
+    }
+    text
+}
+
+fn tenths(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+/// A number of pixels with at most one decimal.
+fn number(value: f64) -> String {
+    // Adding 0 takes −0 to 0.
+    format!("{}", tenths(value) + 0.0)
+}
+
+/// `text` without control characters, which XML forbids even as escapes.
+fn clean(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
+}
+
+/// The values of `figure` for a script.
+fn json(figure: &Figure) -> String {
+    let series: Vec<String> = figure.series.iter().map(|series| {
+        let data = data(figure, series);
+        let marks = if matches!(series.marks, Marks::Cells(_)) { cells(&data) } else { values(&data) };
+        format!("{{\"name\":{},\"kind\":\"{}\",{marks}}}", json_string(&series.name), kind(&series.marks))
+    }).collect();
+    format!("{{\"x\":{},\"y\":{},\"series\":[{}]}}", json_axis(&figure.x), json_axis(&figure.y), series.join(","))
+}
+
+fn json_axis(axis: &Axis) -> String {
+    let names = match &axis.scale {
+        Scale::Categories(names) => {
+            let names: Vec<String> = names.iter().map(|name| json_string(name)).collect();
+            format!(",\"names\":[{}]", names.join(","))
+        }
+        _ => String::new(),
+    };
+    format!("{{\"label\":{}{names}}}", json_string(&axis.label))
+}
+
+fn kind(marks: &Marks) -> &'static str {
+    match marks {
+        Marks::Steps(_) => "steps",
+        Marks::Line(_) => "line",
+        Marks::Points(_) => "points",
+        Marks::Band(_) => "band",
+        Marks::Bars(_) => "bars",
+        Marks::Cells(_) => "cells",
+        Marks::Boxes(_) => "boxes",
+        Marks::Intervals(_) => "intervals",
+        Marks::Rule(_) => "rule",
+    }
+}
+
+fn values(data: &[Datum]) -> String {
+    let value = |value: Option<f64>| value.map_or_else(|| "null".into(), |value| general(value, DIGITS));
+    let mark = |datum: &Datum| {
+        let values: Vec<String> = datum.fields.iter().map(|field| value(field.value)).collect();
+        format!("[{}]", values.join(","))
+    };
+    format!("\"marks\":[{}]", data.iter().map(mark).collect::<Vec<_>>().join(","))
+}
+
+/// The texts of cells: most of them occur many times.
+fn cells(data: &[Datum]) -> String {
+    let mut indices: HashMap<&str, usize> = HashMap::new();
+    let mut texts = Vec::new();
+    let mut marks = Vec::with_capacity(data.len());
+    for text in data.iter().filter_map(|datum| datum.text.as_deref()) {
+        let index = *indices.entry(text).or_insert(texts.len());
+        if index == texts.len() {
+            texts.push(json_string(text));
+        }
+        marks.push(index.to_string());
+    }
+    format!("\"texts\":[{}],\"marks\":[{}]", texts.join(","), marks.join(","))
+}
+
+/// `text` as a JSON string without `<`, so that the `script` ends where it should.
+fn json_string(text: &str) -> String {
+    serde_json::Value::from(text).to_string().replace('<', "\\u003c")
+}
+
+#[cfg(test)]
+#[path = "svg_tests.rs"]
+mod tests;
