@@ -1,7 +1,7 @@
 //! Where everything of a figure lies, in pixels: the same for SVG and PNG, which only write it.
 
 use super::marks::{data, in_words};
-use super::scale::{AxisScale, NAMES_WIDTH, Side, TICK_SIZE, Tick, cut, text_width};
+use super::scale::{AxisScale, AxisSide, NAMES_WIDTH, TICK_SIZE, Tick, cut, text_width};
 use super::style::{LOOKS, is_hollow, level};
 use super::{BoxMark, Cell, Figure, IntervalMark, Marks, Point, Scale, Series};
 
@@ -39,7 +39,7 @@ pub(super) struct Place {
 
 /// The shape of a path.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Outline {
+pub(super) enum PathShape {
     /// A rectangle between two opposite corners: left and top, right and bottom.
     Rectangle(Place, Place),
     /// Open lines.
@@ -56,7 +56,7 @@ pub(super) struct DrawnPath {
     pub(super) class: &'static str,
     /// Level of darkness, of cells only.
     pub(super) level: Option<usize>,
-    pub(super) outline: Outline,
+    pub(super) outline: PathShape,
 }
 
 /// A mark: one path of the same class, or several paths that belong together.
@@ -82,7 +82,7 @@ pub(super) struct DrawnText {
 /// The marks of a series, in pixels of the area.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DrawnSeries {
-    /// Colour, dashes and shape of points, below [`LOOKS`].
+    /// PaintColour, dashes and shape of points, below [`LOOKS`].
     pub(super) look: usize,
     pub(super) marks: Vec<DrawnMark>,
     /// Values within cells.
@@ -103,7 +103,8 @@ pub(super) struct LegendEntry {
     /// Index of its series; `None` of the note on series that the legend leaves out.
     pub(super) series: Option<usize>,
     pub(super) look: usize,
-    pub(super) sample: Option<DrawnPath>,
+    /// What its marks look like; empty of the note.
+    pub(super) sample: Vec<DrawnPath>,
     pub(super) name: DrawnText,
 }
 
@@ -137,7 +138,7 @@ pub(super) struct Sheet {
 
 /// Lays out `figure`, of which each mark can be drawn (see `marks::drawable`).
 pub(super) fn sheet(figure: &Figure) -> Sheet {
-    let (x, y) = (AxisScale::new(&figure.x, Side::Bottom), AxisScale::new(&figure.y, Side::Left));
+    let (x, y) = (AxisScale::new(&figure.x, AxisSide::Bottom), AxisScale::new(&figure.y, AxisSide::Left));
     let height = match &figure.y.scale {
         Scale::Categories(names) => (names.len() as f64 * ROW).clamp(ROWS_HEIGHT.0, ROWS_HEIGHT.1),
         _ => HEIGHT,
@@ -157,7 +158,7 @@ pub(super) fn sheet(figure: &Figure) -> Sheet {
         area,
         x: bottom_axis(&area, &x.ticks(area.width), x.label()),
         y: left_axis(&area, &y_ticks, y.label()),
-        edge: DrawnPath { class: "edge", level: None, outline: Outline::Lines(vec![edge]) },
+        edge: DrawnPath { class: "edge", level: None, outline: PathShape::Lines(vec![edge]) },
         series: figure.series.iter().map(|series| canvas.series(series, Axes { x: &x, y: &y })).collect(),
         legend,
     }
@@ -195,7 +196,7 @@ fn drawn_axis(
 ) -> DrawnAxis {
     let lines = |class: &'static str, is_minor: bool| {
         let lines: Vec<_> = ticks.iter().filter(|tick| tick.is_minor == is_minor).map(&line).collect();
-        (!lines.is_empty()).then_some(DrawnPath { class, level: None, outline: Outline::Lines(lines) })
+        (!lines.is_empty()).then_some(DrawnPath { class, level: None, outline: PathShape::Lines(lines) })
     };
     let grid = [lines("minor", true), lines("grid", false)].into_iter().flatten().collect();
     DrawnAxis { grid, ticks: ticks.iter().filter(|tick| !tick.is_minor).map(text).collect(), label }
@@ -235,10 +236,7 @@ impl Canvas<'_> {
         let mut marks = Vec::with_capacity(paths.len());
         for (mut mark, title) in paths.into_iter().zip(titles) {
             mark.title = title;
-            let hole = match mark.paths.as_slice() {
-                [DrawnPath { class: "dot", outline, .. }] if is_hollow(look) => Some(simple("hole", outline.clone())),
-                _ => None,
-            };
+            let hole = hole(&mark.paths, look).map(|hole| DrawnMark { class: "hole", title: None, paths: vec![hole] });
             marks.push(mark);
             marks.extend(hole);
         }
@@ -260,20 +258,20 @@ impl Canvas<'_> {
     fn paths(&self, marks: &Marks, axes: Axes) -> Vec<DrawnMark> {
         let one = |class, outline| vec![simple(class, outline)];
         match marks {
-            Marks::Steps(points) if !points.is_empty() => one("line", Outline::Lines(vec![self.steps(points, axes)])),
+            Marks::Steps(points) if !points.is_empty() => one("line", PathShape::Lines(vec![self.steps(points, axes)])),
             Marks::Line(points) if !points.is_empty() => {
                 let line = points.iter().map(|point| self.place(point, axes)).collect();
-                one("line", Outline::Lines(vec![line]))
+                one("line", PathShape::Lines(vec![line]))
             }
             Marks::Band(ranges) if !ranges.is_empty() => {
                 let x = |value: f64| self.x(axes.x.position(value).unwrap_or(0.0));
                 let low = ranges.iter().map(|it| Place { x: x(it.x), y: self.y(axes.y.edge(it.low)) });
                 let high = ranges.iter().rev().map(|it| Place { x: x(it.x), y: self.y(axes.y.edge(it.high)) });
-                one("band", Outline::Polygon(low.chain(high).collect()))
+                one("band", PathShape::Polygon(low.chain(high).collect()))
             }
             Marks::Steps(_) | Marks::Line(_) | Marks::Band(_) => Vec::new(),
             Marks::Points(points) => {
-                points.iter().map(|point| simple("dot", Outline::Dot(self.place(point, axes)))).collect()
+                points.iter().map(|point| simple("dot", PathShape::Dot(self.place(point, axes)))).collect()
             }
             Marks::Bars(bars) => {
                 let bar = |bar: &super::Bar| {
@@ -301,7 +299,7 @@ impl Canvas<'_> {
             Marks::Rule(value) => {
                 let x = self.x(axes.x.position(*value).unwrap_or(0.0));
                 let ends = vec![Place { x, y: 0.0 }, Place { x, y: self.area.height }];
-                one("rule", Outline::Lines(vec![ends]))
+                one("rule", PathShape::Lines(vec![ends]))
             }
         }
     }
@@ -329,7 +327,7 @@ impl Canvas<'_> {
         line
     }
 
-    fn cell(&self, cell: &Cell, axes: Axes) -> Outline {
+    fn cell(&self, cell: &Cell, axes: Axes) -> PathShape {
         let (columns, rows) = (axes.x.names().is_some(), axes.y.names().is_some());
         let x = if columns { [cell.x - 0.5, cell.x + 0.5] } else { [cell.x, cell.x + cell.width] };
         let y = if rows { [cell.y - 0.5, cell.y + 0.5] } else { [cell.y, cell.y_to] };
@@ -341,7 +339,7 @@ impl Canvas<'_> {
     fn values(&self, marks: &Marks, axes: Axes) -> Vec<DrawnText> {
         let (Marks::Cells(cells), true) = (marks, self.has_texts) else { return Vec::new() };
         let value = |cell: &Cell| {
-            let Outline::Rectangle(from, to) = self.cell(cell, axes) else { return None };
+            let PathShape::Rectangle(from, to) = self.cell(cell, axes) else { return None };
             let fits = text_width(&cell.text, TICK_SIZE) <= to.x - from.x - 4.0 && to.y - from.y > TICK_SIZE + 2.0;
             let class = if level(cell.darkness) >= 3 { "value light" } else { "value" };
             let place = Place { x: (from.x + to.x) / 2.0, y: (from.y + to.y) / 2.0 + 4.0 };
@@ -364,12 +362,13 @@ impl Canvas<'_> {
         let [low, high] = mark.whiskers.map(x);
         let upright = |x: f64, half: f64| vec![Place { x, y: y - half }, Place { x, y: y + half }];
         let across = |from: f64, to: f64| vec![Place { x: from, y }, Place { x: to, y }];
-        let whisker = vec![across(low, first), across(third, high), upright(low, half / 2.0), upright(high, half / 2.0)];
+        let whisker =
+            vec![across(low, first), across(third, high), upright(low, half / 2.0), upright(high, half / 2.0)];
         let quartiles = rectangle(Place { x: first, y: y - half }, Place { x: third, y: y + half });
         let paths = vec![
-            path("whisker", Outline::Lines(whisker)),
+            path("whisker", PathShape::Lines(whisker)),
             path("quartiles", quartiles),
-            path("median", Outline::Lines(vec![upright(median, half)])),
+            path("median", PathShape::Lines(vec![upright(median, half)])),
         ];
         DrawnMark { class: "box", title: None, paths }
     }
@@ -386,26 +385,34 @@ impl Canvas<'_> {
         }
         let caps = [mark.low, mark.high].into_iter().flatten().map(x);
         lines.extend(caps.map(|x| vec![Place { x, y: y - half }, Place { x, y: y + half }]));
-        let estimate = mark.estimate.map(|value| path("estimate", Outline::Dot(Place { x: x(value), y })));
-        let whisker = (!lines.is_empty()).then(|| path("whisker", Outline::Lines(lines)));
+        let estimate = mark.estimate.map(|value| path("estimate", PathShape::Dot(Place { x: x(value), y })));
+        let whisker = (!lines.is_empty()).then(|| path("whisker", PathShape::Lines(lines)));
         let paths = whisker.into_iter().chain(estimate).collect();
         DrawnMark { class: "interval", title: None, paths }
     }
 }
 
-fn path(class: &'static str, outline: Outline) -> DrawnPath {
+/// The hole of a hollow point.
+fn hole(paths: &[DrawnPath], look: usize) -> Option<DrawnPath> {
+    match paths {
+        [DrawnPath { class: "dot", outline, .. }] if is_hollow(look) => Some(path("hole", outline.clone())),
+        _ => None,
+    }
+}
+
+fn path(class: &'static str, outline: PathShape) -> DrawnPath {
     DrawnPath { class, level: None, outline }
 }
 
-fn simple(class: &'static str, outline: Outline) -> DrawnMark {
+fn simple(class: &'static str, outline: PathShape) -> DrawnMark {
     DrawnMark { class, title: None, paths: vec![path(class, outline)] }
 }
 
 /// The rectangle between two corners, at least one pixel wide and high.
-fn rectangle(a: Place, b: Place) -> Outline {
+fn rectangle(a: Place, b: Place) -> PathShape {
     let (left, top) = (a.x.min(b.x), a.y.min(b.y));
     let (right, bottom) = (a.x.max(b.x).max(left + 1.0), a.y.max(b.y).max(top + 1.0));
-    Outline::Rectangle(Place { x: left, y: top }, Place { x: right, y: bottom })
+    PathShape::Rectangle(Place { x: left, y: top }, Place { x: right, y: bottom })
 }
 
 /// The entries of the named series, in rows from `top` on; empty for a single one.
@@ -427,7 +434,7 @@ fn legend(figure: &Figure, top: f64) -> Vec<LegendEntry> {
             place = Place { x: 10.0, y: place.y + LEGEND_ROW };
         }
         let look = series.map_or(0, |index| figure.series[index].colour % LOOKS);
-        let sample = series.map(|index| sample(&figure.series[index].marks, place));
+        let sample = series.map_or_else(Vec::new, |index| sample(&figure.series[index].marks, look, place));
         let at = Place { x: place.x + SAMPLE + 6.0, ..place };
         let whole = (text != whole).then_some(whole);
         entries.push(LegendEntry { series, look, sample, name: DrawnText { class: "name", place: at, text, whole } });
@@ -437,18 +444,20 @@ fn legend(figure: &Figure, top: f64) -> Vec<LegendEntry> {
 }
 
 /// What the marks of a series look like, on the line of text at `place`.
-fn sample(marks: &Marks, place: Place) -> DrawnPath {
+fn sample(marks: &Marks, look: usize, place: Place) -> Vec<DrawnPath> {
     let (from, to) = (Place { x: place.x, y: place.y - 4.0 }, Place { x: place.x + SAMPLE, y: place.y - 4.0 });
-    let line = Outline::Lines(vec![vec![from, to]]);
+    let line = PathShape::Lines(vec![vec![from, to]]);
     let rectangle = rectangle(Place { y: from.y - 5.0, ..from }, Place { y: to.y + 5.0, ..to });
-    match marks {
+    let mut paths = vec![match marks {
         Marks::Steps(_) | Marks::Line(_) => path("line", line),
-        Marks::Points(_) => path("dot", Outline::Dot(Place { x: place.x + SAMPLE / 2.0, y: from.y })),
+        Marks::Points(_) => path("dot", PathShape::Dot(Place { x: place.x + SAMPLE / 2.0, y: from.y })),
         Marks::Intervals(_) => path("whisker", line),
         Marks::Rule(_) => path("rule", line),
         Marks::Band(_) => path("band", rectangle),
         Marks::Boxes(_) => path("quartiles", rectangle),
         Marks::Bars(_) => path("bar", rectangle),
         Marks::Cells(_) => DrawnPath { level: Some(super::style::LEVELS / 2), ..path("cell", rectangle) },
-    }
+    }];
+    paths.extend(hole(&paths, look));
+    paths
 }

@@ -1,6 +1,6 @@
 //! Which marks can be drawn, and the values of each mark by name: for texts under the pointer, tables, CSV and scripts.
 
-use super::scale::{AxisScale, Side, words};
+use super::scale::{AxisScale, AxisSide, words};
 use super::{Axis, Figure, Marks, Scale, Series};
 
 /// What a value of a mark is.
@@ -14,7 +14,7 @@ pub(super) enum Dimension {
 
 /// A value of a mark.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Field {
+pub(super) struct MarkValue {
     /// Axis of the value.
     pub(super) dimension: Dimension,
     /// Role of the value where a mark has several on an axis: `from`, `median`; else empty.
@@ -27,17 +27,17 @@ pub(super) struct Field {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Datum {
     /// Values in the order that scripts expect.
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<MarkValue>,
     /// Value in words, of cells only.
     pub(super) text: Option<String>,
 }
 
-fn x(role: &'static str, value: f64) -> Field {
-    Field { dimension: Dimension::X, role, value: Some(value) }
+fn x(role: &'static str, value: f64) -> MarkValue {
+    MarkValue { dimension: Dimension::X, role, value: Some(value) }
 }
 
-fn y(role: &'static str, value: f64) -> Field {
-    Field { dimension: Dimension::Y, role, value: Some(value) }
+fn y(role: &'static str, value: f64) -> MarkValue {
+    MarkValue { dimension: Dimension::Y, role, value: Some(value) }
 }
 
 fn has_names(axis: &Axis) -> bool {
@@ -54,7 +54,7 @@ pub(super) fn axis(figure: &Figure, dimension: Dimension) -> &Axis {
 
 /// The values of each mark of `series`.
 pub(super) fn data(figure: &Figure, series: &Series) -> Vec<Datum> {
-    let fields = |fields: Vec<Field>| Datum { fields, text: None };
+    let fields = |fields: Vec<MarkValue>| Datum { fields, text: None };
     match &series.marks {
         Marks::Steps(points) | Marks::Line(points) | Marks::Points(points) => {
             points.iter().map(|point| fields(vec![x("", point.x), y("", point.y)])).collect()
@@ -66,10 +66,11 @@ pub(super) fn data(figure: &Figure, series: &Series) -> Vec<Datum> {
             bars.iter().map(|bar| fields(vec![x("from", bar.from), x("to", bar.to), y("", bar.y)])).collect()
         }
         Marks::Cells(cells) => {
-            let edges = |axis: &Axis, field: fn(&'static str, f64) -> Field, from: f64, to: f64| match has_names(axis) {
-                true => vec![field("", from)],
-                false => vec![field("from", from), field("to", to)],
-            };
+            let edges =
+                |axis: &Axis, field: fn(&'static str, f64) -> MarkValue, from: f64, to: f64| match has_names(axis) {
+                    true => vec![field("", from)],
+                    false => vec![field("from", from), field("to", to)],
+                };
             let datum = |cell: &super::Cell| Datum {
                 fields: [edges(&figure.x, x, cell.x, cell.x + cell.width), edges(&figure.y, y, cell.y, cell.y_to)]
                     .concat(),
@@ -87,7 +88,7 @@ pub(super) fn data(figure: &Figure, series: &Series) -> Vec<Datum> {
             boxes.iter().map(datum).collect()
         }
         Marks::Intervals(intervals) => {
-            let optional = |role, value| Field { dimension: Dimension::X, role, value };
+            let optional = |role, value| MarkValue { dimension: Dimension::X, role, value };
             let datum = |mark: &super::IntervalMark| {
                 let ends = [optional("from", mark.low), optional("to", mark.high)];
                 fields([&[y("", mark.row), optional("", mark.estimate)], &ends[..]].concat())
@@ -102,7 +103,7 @@ pub(super) fn data(figure: &Figure, series: &Series) -> Vec<Datum> {
 pub(super) fn in_words(figure: &Figure, series: &Series, datum: &Datum) -> String {
     let mut text = String::new();
     let mut last = None;
-    for Field { dimension, role, value } in &datum.fields {
+    for MarkValue { dimension, role, value } in &datum.fields {
         let Some(value) = value else { continue };
         let axis = axis(figure, *dimension);
         let label = if last == Some(dimension) || has_names(axis) { "" } else { &axis.label };
@@ -122,9 +123,10 @@ pub(super) fn in_words(figure: &Figure, series: &Series, datum: &Datum) -> Strin
 pub(super) fn drawable(figure: &Figure) -> Figure {
     let mut figure = figure.clone();
     let axes = (figure.x.clone(), figure.y.clone());
-    let (x, y) = (AxisScale::new(&axes.0, Side::Bottom), AxisScale::new(&axes.1, Side::Left));
+    let (x, y) = (AxisScale::new(&axes.0, AxisSide::Bottom), AxisScale::new(&axes.1, AxisSide::Left));
     let on = |axis: &AxisScale, value: f64| axis.position(value).is_some();
-    let inside = |axis: &AxisScale, value: f64| axis.position(value).is_some_and(|it| (-1e-9..=1.0 + 1e-9).contains(&it));
+    let inside =
+        |axis: &AxisScale, value: f64| axis.position(value).is_some_and(|it| (-1e-9..=1.0 + 1e-9).contains(&it));
     let finite = |values: &[f64]| values.iter().all(|value| value.is_finite());
     for series in &mut figure.series {
         match &mut series.marks {
@@ -132,7 +134,8 @@ pub(super) fn drawable(figure: &Figure) -> Figure {
                 points.retain(|point| finite(&[point.x, point.y]) && on(&x, point.x) && on(&y, point.y));
             }
             Marks::Band(ranges) => {
-                ranges.retain(|range| finite(&[range.x, range.low, range.high]) && on(&x, range.x) && on(&y, range.high));
+                ranges
+                    .retain(|range| finite(&[range.x, range.low, range.high]) && on(&x, range.x) && on(&y, range.high));
             }
             Marks::Bars(bars) => {
                 bars.retain(|bar| finite(&[bar.from, bar.to, bar.y]) && on(&x, bar.to) && on(&y, bar.y));
@@ -149,9 +152,8 @@ pub(super) fn drawable(figure: &Figure) -> Figure {
                     mark.estimate = mark.estimate.filter(|value| on(&x, *value));
                     (mark.low, mark.high) = (mark.low.filter(finite), mark.high.filter(finite));
                 }
-                let is_known = |mark: &super::IntervalMark| {
-                    mark.estimate.is_some() || mark.low.is_some() || mark.high.is_some()
-                };
+                let is_known =
+                    |mark: &super::IntervalMark| mark.estimate.is_some() || mark.low.is_some() || mark.high.is_some();
                 intervals.retain(|mark| is_known(mark) && inside(&y, mark.row));
             }
             Marks::Rule(value) if !on(&x, *value) => series.marks = Marks::Points(Vec::new()),

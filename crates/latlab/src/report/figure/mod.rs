@@ -5,10 +5,13 @@
 
 mod layout;
 mod marks;
+pub mod png;
 mod scale;
 pub mod style;
 pub mod svg;
 pub mod table;
+#[cfg(test)]
+mod tests;
 
 /// A figure.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,8 +5,8 @@ use crate::units::human::{TimeUnit, bit_rate, columns, general, grouped, percent
 
 /// Height of the text of a tick, in pixels.
 pub(super) const TICK_SIZE: f64 = 11.0;
-/// Estimated width of a character of a sans-serif font, as a share of its height.
-const CHARACTER_WIDTH: f64 = 0.56;
+/// Estimated width of a character of a sans-serif font, as a share of its height: that of DejaVu, one of the widest.
+const CHARACTER_WIDTH: f64 = 0.63;
 /// Least distance between two labels, in pixels.
 const GAP: f64 = 8.0;
 /// Least distance between two ticks, in pixels, where labels are short.
@@ -16,9 +16,9 @@ const DECADE_STRIDES: [i32; 8] = [1, 2, 3, 5, 10, 30, 100, 300];
 /// Share of an axis by which a tick may lie beyond its end, for rounding.
 const TOLERANCE: f64 = 1e-9;
 
-/// Side of the figure along which an axis lies.
+/// AxisSide of the figure along which an axis lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum AxisSide {
     /// Along the lower edge: labels stand beside each other.
     Bottom,
     /// Along the left edge: labels stand above each other, names from the top down.
@@ -49,7 +49,7 @@ pub(super) struct Tick {
 #[derive(Clone, Debug)]
 pub(super) struct AxisScale<'a> {
     axis: &'a Axis,
-    side: Side,
+    side: AxisSide,
     kind: Kind,
     from: f64,
     to: f64,
@@ -67,8 +67,7 @@ struct ShownUnit {
 
 /// Decimal multiples of a unit in ascending order.
 const PACKET_RATES: [ShownUnit; 3] = [unit(1.0, "pps"), unit(1e3, "kpps"), unit(1e6, "Mpps")];
-const BIT_RATES: [ShownUnit; 4] =
-    [unit(1.0, "bit/s"), unit(1e3, "kbit/s"), unit(1e6, "Mbit/s"), unit(1e9, "Gbit/s")];
+const BIT_RATES: [ShownUnit; 4] = [unit(1.0, "bit/s"), unit(1e3, "kbit/s"), unit(1e6, "Mbit/s"), unit(1e9, "Gbit/s")];
 const FREQUENCIES: [ShownUnit; 4] = [unit(1.0, "Hz"), unit(1e3, "kHz"), unit(1e6, "MHz"), unit(1e9, "GHz")];
 /// Sizes of packets stay in bytes.
 const SIZES: [ShownUnit; 3] = [unit(1.0, "B"), unit(1e6, "MB"), unit(1e9, "GB")];
@@ -104,7 +103,7 @@ impl ShownUnit {
 impl<'a> AxisScale<'a> {
     /// The scale of `axis`. Limits that cannot be drawn are replaced: an axis is wider than 0, and a logarithmic one starts
     /// above 0.
-    pub(super) fn new(axis: &'a Axis, side: Side) -> AxisScale<'a> {
+    pub(super) fn new(axis: &'a Axis, side: AxisSide) -> AxisScale<'a> {
         let (kind, from, to) = match &axis.scale {
             Scale::Linear(from, to) => (Kind::Linear, *from, *to),
             Scale::Log(from, to) if from.max(*to) > 0.0 => (Kind::Log, *from, *to),
@@ -112,7 +111,7 @@ impl<'a> AxisScale<'a> {
             Scale::Categories(names) => (Kind::Categories, -0.5, names.len().max(1) as f64 - 0.5),
         };
         let (from, to) = match kind {
-            Kind::Categories if side == Side::Left => (to, from),
+            Kind::Categories if side == AxisSide::Left => (to, from),
             Kind::Categories => (from, to),
             _ if !from.is_finite() || !to.is_finite() => (1.0, 2.0),
             Kind::Linear if from == to => (from - 0.05 * from.abs().max(10.0), to + 0.05 * to.abs().max(10.0)),
@@ -123,7 +122,8 @@ impl<'a> AxisScale<'a> {
             Kind::Log if to <= 0.0 => (from, from / 1e3),
             Kind::Log => (from, to),
         };
-        let typical = if kind == Kind::Log { (from.ln() / 2.0 + to.ln() / 2.0).exp() } else { from.abs().max(to.abs()) };
+        let typical =
+            if kind == Kind::Log { (from.ln() / 2.0 + to.ln() / 2.0).exp() } else { from.abs().max(to.abs()) };
         AxisScale { axis, side, kind, from, to, shown: ShownUnit::suiting(axis.unit, typical) }
     }
 
@@ -132,7 +132,7 @@ impl<'a> AxisScale<'a> {
     pub(super) fn position(&self, value: f64) -> Option<f64> {
         let position = match self.kind {
             Kind::Log if value <= 0.0 => return None,
-            Kind::Log => (value / self.from).ln() / (self.to / self.from).ln(),
+            Kind::Log => (value.ln() - self.from.ln()) / (self.to.ln() - self.from.ln()),
             _ => (value - self.from) / (self.to - self.from),
         };
         position.is_finite().then_some(position)
@@ -187,20 +187,22 @@ impl<'a> AxisScale<'a> {
         if let Some(names) = self.names() {
             return self.name_ticks(names, length);
         }
-        let decades = (self.to / self.from).log10().abs();
+        let decades = (self.to.log10() - self.from.log10()).abs();
         let candidates = match self.kind {
             Kind::Log if decades >= 1.0 => self.log_candidates(decades),
             _ => self.linear_candidates(length),
         };
-        candidates.into_iter().find(|ticks| self.fits(ticks, length)).unwrap_or_default()
+        let mut ticks = candidates.into_iter().find(|ticks| self.fits(ticks, length)).unwrap_or_default();
+        ticks.sort_by(|a, b| a.position.total_cmp(&b.position));
+        ticks
     }
 
     /// A tick for each name, or for every second, third, … if there are too many.
     fn name_ticks(&self, names: &[String], length: f64) -> Vec<Tick> {
         let place = length / names.len().max(1) as f64;
-        let least = if self.side == Side::Left { TICK_SIZE + 2.0 } else { TICK_DISTANCE };
+        let least = if self.side == AxisSide::Left { TICK_SIZE + 2.0 } else { TICK_DISTANCE };
         let stride = (least / place).ceil().max(1.0) as usize;
-        let space = if self.side == Side::Left { NAMES_WIDTH } else { place * stride as f64 - GAP };
+        let space = if self.side == AxisSide::Left { NAMES_WIDTH } else { place * stride as f64 - GAP };
         let tick = |index: usize| {
             let name = &names[index];
             let label = cut(name, space);
@@ -215,7 +217,8 @@ impl<'a> AxisScale<'a> {
         let (from, to) = (self.from / self.shown.factor, self.to / self.shown.factor);
         let finest = (to - from).abs() / (length / TICK_DISTANCE).max(1.0);
         let exponent = finest.log10().floor() as i32;
-        let steps = (exponent..exponent + 4).flat_map(|exponent| [1.0, 2.0, 5.0].map(|digit| Round { digit, exponent }));
+        let steps =
+            (exponent..exponent + 4).flat_map(|exponent| [1.0, 2.0, 5.0].map(|digit| Round { digit, exponent }));
         let ticks = |step: Round| {
             let first = (from.min(to) / step.value()).ceil();
             let count = ((to - from).abs() / step.value()) as usize + 2;
@@ -248,7 +251,11 @@ impl<'a> AxisScale<'a> {
         for exponent in (first..=last).filter(|exponent| exponent % stride == 0) {
             let tick = |digit: &f64| self.tick(1.0, Round { digit: *digit, exponent });
             ticks.extend(digits.iter().filter_map(tick));
-            ticks.extend(minor.iter().filter_map(tick).map(|tick| Tick { label: String::new(), is_minor: true, ..tick }));
+            ticks.extend(minor.iter().filter_map(tick).map(|tick| Tick {
+                label: String::new(),
+                is_minor: true,
+                ..tick
+            }));
         }
         ticks
     }
@@ -269,8 +276,8 @@ impl<'a> AxisScale<'a> {
     /// Whether at least one label is shown, and each two neighbours are apart.
     fn fits(&self, ticks: &[Tick], length: f64) -> bool {
         let extent = |tick: &Tick| match self.side {
-            Side::Bottom => text_width(&tick.label, TICK_SIZE) + GAP,
-            Side::Left => TICK_SIZE + GAP / 2.0,
+            AxisSide::Bottom => text_width(&tick.label, TICK_SIZE) + GAP,
+            AxisSide::Left => TICK_SIZE + GAP / 2.0,
         };
         let mut labelled: Vec<&Tick> = ticks.iter().filter(|tick| !tick.is_minor).collect();
         labelled.sort_by(|a, b| a.position.total_cmp(&b.position));
@@ -334,8 +341,15 @@ pub(super) fn cut(name: &str, width: f64) -> String {
     kept + "…"
 }
 
-/// The quantile q of a tail 1 − q, whose distance from 1 keeps three digits: 0.3333 is `p66.7`.
+/// Tails below are not distinguished from 0 by names of quantiles.
+const LEAST_TAIL: f64 = 1e-12;
+
+/// The quantile q of a tail 1 − q, whose distance from 1 keeps three digits: 0.3333 is `p66.7`. Other values are shown as
+/// they are.
 fn quantile_of_tail(tail: f64) -> String {
+    if tail != 0.0 && !(LEAST_TAIL..=1.0).contains(&tail) {
+        return general(tail, 3).replace('-', "−");
+    }
     let rounded: f64 = format!("{tail:.2e}").parse().unwrap_or(tail);
     quantile(1.0 - rounded)
 }

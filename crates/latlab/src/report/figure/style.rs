@@ -1,6 +1,6 @@
 //! How marks look: one table from which the style sheets of SVG and the colours of PNG are made.
 //!
-//! Colours are those of Okabe and Ito (2008), which colour-blind readers can tell apart. Series also differ in their dashes and
+//! Colours are those of Okabe and Ito (2008), which colour-blind readers can distinguish. Series also differ in their dashes and
 //! in the shape of their points, so that a grey print can be read.
 
 use std::fmt::Write;
@@ -14,7 +14,7 @@ const FIRST_HOLLOW: usize = 4;
 
 /// A colour of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Colour {
+pub(super) enum PaintColour {
     /// Not painted.
     Absent,
     /// That of the series, or of the level of darkness.
@@ -45,12 +45,12 @@ pub(super) enum Stroke {
 pub(super) struct Paint {
     /// Class.
     pub(super) class: &'static str,
-    /// Colour of the area.
-    pub(super) fill: Colour,
+    /// PaintColour of the area.
+    pub(super) fill: PaintColour,
     /// Opacity of the area, from 0 to 1.
     pub(super) opacity: f32,
-    /// Colour of the outline.
-    pub(super) line: Colour,
+    /// PaintColour of the outline.
+    pub(super) line: PaintColour,
     /// Width of the outline in pixels, which zooming does not change.
     pub(super) width: f32,
     /// Dashes and ends of the outline.
@@ -58,29 +58,29 @@ pub(super) struct Paint {
 }
 
 const fn area(class: &'static str, opacity: f32) -> Paint {
-    Paint { class, fill: Colour::Own, opacity, line: Colour::Absent, width: 0.0, stroke: Stroke::Whole }
+    Paint { class, fill: PaintColour::Own, opacity, line: PaintColour::Absent, width: 0.0, stroke: Stroke::Whole }
 }
 
-const fn line(class: &'static str, line: Colour, width: f32, stroke: Stroke) -> Paint {
-    Paint { class, fill: Colour::Absent, opacity: 1.0, line, width, stroke }
+const fn line(class: &'static str, line: PaintColour, width: f32, stroke: Stroke) -> Paint {
+    Paint { class, fill: PaintColour::Absent, opacity: 1.0, line, width, stroke }
 }
 
 /// All classes of paths. Of two classes of one path, the later row counts.
 const PAINTS: [Paint; 14] = [
-    line("grid", Colour::Grid, 1.0, Stroke::Whole),
-    line("minor", Colour::Grid, 0.5, Stroke::Whole),
-    line("edge", Colour::Quiet, 1.0, Stroke::Whole),
+    line("grid", PaintColour::Grid, 1.0, Stroke::Whole),
+    line("minor", PaintColour::Grid, 0.5, Stroke::Whole),
+    line("edge", PaintColour::Quiet, 1.0, Stroke::Whole),
     area("band", 0.2),
     area("bar", 0.85),
     area("cell", 1.0),
-    line("line", Colour::Own, 1.6, Stroke::Dashed),
-    line("whisker", Colour::Own, 1.4, Stroke::Whole),
-    Paint { opacity: 0.25, fill: Colour::Own, ..line("quartiles", Colour::Own, 1.4, Stroke::Whole) },
-    line("median", Colour::Own, 2.6, Stroke::Whole),
-    line("rule", Colour::Quiet, 1.2, Stroke::Whole),
-    line("dot", Colour::Own, 6.0, Stroke::Point),
-    line("estimate", Colour::Own, 7.0, Stroke::Point),
-    line("hole", Colour::Paper, 3.0, Stroke::Point),
+    line("line", PaintColour::Own, 1.6, Stroke::Dashed),
+    line("whisker", PaintColour::Own, 1.4, Stroke::Whole),
+    Paint { opacity: 0.25, fill: PaintColour::Own, ..line("quartiles", PaintColour::Own, 1.4, Stroke::Whole) },
+    line("median", PaintColour::Own, 2.6, Stroke::Whole),
+    line("rule", PaintColour::Quiet, 1.2, Stroke::Whole),
+    line("dot", PaintColour::Own, 6.0, Stroke::Point),
+    line("estimate", PaintColour::Own, 7.0, Stroke::Point),
+    line("hole", PaintColour::Paper, 3.0, Stroke::Point),
 ];
 
 /// How marks of `class` are painted.
@@ -88,20 +88,20 @@ pub(super) fn paint(class: &str) -> Option<&'static Paint> {
     PAINTS.iter().find(|paint| paint.class == class)
 }
 
-/// Colour and dashes of a series.
-pub(super) struct Look {
-    /// Colour on a light background, as `#rrggbb`.
+/// PaintColour and dashes of a series.
+pub(super) struct SeriesStyle {
+    /// PaintColour on a light background, as `#rrggbb`.
     pub(super) colour: &'static str,
     /// Lengths of dashes and gaps in pixels; empty for a continuous line.
     pub(super) dashes: &'static [f32],
 }
 
-const fn look(colour: &'static str, dashes: &'static [f32]) -> Look {
-    Look { colour, dashes }
+const fn look(colour: &'static str, dashes: &'static [f32]) -> SeriesStyle {
+    SeriesStyle { colour, dashes }
 }
 
 /// The looks of series on a light background. The yellow of the palette is last and darker: on white it is hard to see.
-pub(super) const SERIES: [Look; LOOKS] = [
+pub(super) const SERIES: [SeriesStyle; LOOKS] = [
     look("#0072b2", &[]),
     look("#d55e00", &[6.0, 3.0]),
     look("#009e73", &[2.0, 2.0]),
@@ -117,14 +117,14 @@ pub(super) const DARKNESS: [&str; LEVELS] =
     ["#8fbfe0", "#6caad4", "#4c94c6", "#327db5", "#2067a0", "#135187", "#0a3b6a", "#05264a"];
 
 /// The other colours on a light background.
-pub(super) const fn light_colour(colour: Colour) -> &'static str {
+pub(super) const fn light_colour(colour: PaintColour) -> &'static str {
     match colour {
-        Colour::Absent => "none",
-        Colour::Own => "currentColor",
-        Colour::Ink => "#1a1a1a",
-        Colour::Quiet => "#595959",
-        Colour::Grid => "#dcdcdc",
-        Colour::Paper => "#ffffff",
+        PaintColour::Absent => "none",
+        PaintColour::Own => "currentColor",
+        PaintColour::Ink => "#1a1a1a",
+        PaintColour::Quiet => "#595959",
+        PaintColour::Grid => "#dcdcdc",
+        PaintColour::Paper => "#ffffff",
     }
 }
 
@@ -145,13 +145,13 @@ pub(super) fn level(darkness: f64) -> usize {
 }
 
 /// The variable of a colour in a style sheet.
-fn variable(colour: Colour) -> &'static str {
+fn variable(colour: PaintColour) -> &'static str {
     match colour {
-        Colour::Ink => "var(--ink)",
-        Colour::Quiet => "var(--quiet)",
-        Colour::Grid => "var(--grid)",
-        Colour::Paper => "var(--paper)",
-        Colour::Absent | Colour::Own => light_colour(colour),
+        PaintColour::Ink => "var(--ink)",
+        PaintColour::Quiet => "var(--quiet)",
+        PaintColour::Grid => "var(--grid)",
+        PaintColour::Paper => "var(--paper)",
+        PaintColour::Absent | PaintColour::Own => light_colour(colour),
     }
 }
 
@@ -168,7 +168,7 @@ pub(super) fn standalone_css() -> String {
 /// The colours on a light background, as declarations of variables: `--ink:#1a1a1a;--s0:#0072b2;…`.
 pub fn light() -> String {
     let mut text = String::new();
-    for colour in [Colour::Ink, Colour::Quiet, Colour::Grid, Colour::Paper] {
+    for colour in [PaintColour::Ink, PaintColour::Quiet, PaintColour::Grid, PaintColour::Paper] {
         let name = variable(colour).trim_start_matches("var(").trim_end_matches(')');
         let _ = write!(text, "{name}:{};", light_colour(colour));
     }
@@ -182,15 +182,15 @@ pub fn light() -> String {
 }
 
 /// The rules of all classes, with the colours in the words of `general` and of `numbered` (`s` or `d`, and the index).
-fn sheet(general: fn(Colour) -> &'static str, numbered: impl Fn(&str, usize) -> String) -> String {
+fn sheet(general: fn(PaintColour) -> &'static str, numbered: impl Fn(&str, usize) -> String) -> String {
     let mut text = format!(
         ".figure{{font:11px sans-serif;fill:{}}}.figure .area *{{vector-effect:non-scaling-stroke}}\
          .figure .tick{{fill:{}}}.figure .label{{font-size:12px}}.figure .y .tick{{text-anchor:end}}\
          .figure .x .tick,.figure .value{{text-anchor:middle}}.figure .x .label{{text-anchor:end}}\
-         .figure .hole{{pointer-events:none}}.figure .light{{fill:{}}}",
-        general(Colour::Ink),
-        general(Colour::Quiet),
-        general(Colour::Paper)
+         .figure .hole{{pointer-events:none}}.figure .cell{{shape-rendering:crispEdges}}.figure .light{{fill:{}}}",
+        general(PaintColour::Ink),
+        general(PaintColour::Quiet),
+        general(PaintColour::Paper)
     );
     for (index, look) in SERIES.iter().enumerate() {
         let dashes: Vec<String> = look.dashes.iter().map(f32::to_string).collect();

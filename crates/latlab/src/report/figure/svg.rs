@@ -17,10 +17,10 @@ use std::fmt::Write;
 use maud::{Markup, PreEscaped, html};
 
 use super::layout::{
-    DrawnAxis, DrawnMark, DrawnPath, DrawnSeries, DrawnText, LegendEntry, Outline, Place, Sheet, WIDTH, sheet,
+    DrawnAxis, DrawnMark, DrawnPath, DrawnSeries, DrawnText, LegendEntry, PathShape, Place, Sheet, WIDTH, sheet,
 };
 use super::marks::{Datum, data, drawable};
-use super::scale::{AxisScale, Side};
+use super::scale::{AxisScale, AxisSide};
 use super::style::standalone_css;
 use super::{Axis, Figure, Marks, Scale};
 use crate::units::human::general;
@@ -46,7 +46,7 @@ pub fn standalone(figure: &Figure) -> String {
 
 fn outer(figure: &Figure, style: Option<&str>) -> Markup {
     let sheet = sheet(figure);
-    let (x, y) = (AxisScale::new(&figure.x, Side::Bottom), AxisScale::new(&figure.y, Side::Left));
+    let (x, y) = (AxisScale::new(&figure.x, AxisSide::Bottom), AxisScale::new(&figure.y, AxisSide::Left));
     let (title, caption) = (format!("{}-title", figure.name), format!("{}-caption", figure.name));
     let size = |value: f64| number(value);
     html! {
@@ -117,7 +117,7 @@ fn drawn_mark(mark: &DrawnMark) -> Markup {
 fn legend_entry(entry: &LegendEntry) -> Markup {
     html! {
         g class=(format!("entry s{}", entry.look)) data-series=[entry.series] {
-            @if let Some(sample) = &entry.sample { (drawn_path(sample, None)) }
+            @for path in &entry.sample { (drawn_path(path, None)) }
             (text(&entry.name))
         }
     }
@@ -145,16 +145,16 @@ fn drawn_path(path: &DrawnPath, title: Option<&str>) -> Markup {
 }
 
 /// The commands of a path.
-fn shape(outline: &Outline) -> String {
+fn shape(outline: &PathShape) -> String {
     match outline {
-        Outline::Rectangle(from, to) => {
+        PathShape::Rectangle(from, to) => {
             let [left, top, right, bottom] = [from.x, from.y, to.x, to.y].map(tenths);
             let (width, height) = (number(right - left), number(bottom - top));
             format!("M{} {}h{width}v{height}h-{width}z", number(left), number(top))
         }
-        Outline::Lines(lines) => lines.iter().map(|line| polyline(line)).collect(),
-        Outline::Polygon(line) => polyline(line) + "z",
-        Outline::Dot(place) => format!("M{} {}h0", number(place.x), number(place.y)),
+        PathShape::Lines(lines) => lines.iter().map(|line| polyline(line)).collect(),
+        PathShape::Polygon(line) => polyline(line) + "z",
+        PathShape::Dot(place) => format!("M{} {}h0", number(place.x), number(place.y)),
     }
 }
 
@@ -193,11 +193,15 @@ fn clean(text: &str) -> String {
 
 /// The values of `figure` for a script.
 fn json(figure: &Figure) -> String {
-    let series: Vec<String> = figure.series.iter().map(|series| {
-        let data = data(figure, series);
-        let marks = if matches!(series.marks, Marks::Cells(_)) { cells(&data) } else { values(&data) };
-        format!("{{\"name\":{},\"kind\":\"{}\",{marks}}}", json_string(&series.name), kind(&series.marks))
-    }).collect();
+    let series: Vec<String> = figure
+        .series
+        .iter()
+        .map(|series| {
+            let data = data(figure, series);
+            let marks = if matches!(series.marks, Marks::Cells(_)) { cells(&data) } else { values(&data) };
+            format!("{{\"name\":{},\"kind\":\"{}\",{marks}}}", json_string(&series.name), kind(&series.marks))
+        })
+        .collect();
     format!("{{\"x\":{},\"y\":{},\"series\":[{}]}}", json_axis(&figure.x), json_axis(&figure.y), series.join(","))
 }
 
@@ -254,7 +258,3 @@ fn cells(data: &[Datum]) -> String {
 fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('<', "\\u003c")
 }
-
-#[cfg(test)]
-#[path = "svg_tests.rs"]
-mod tests;

@@ -1,6 +1,6 @@
 //! The data of figures as tables: a short one behind each plot, and CSV with every mark.
 
-use super::marks::{Datum, Field, axis, data, drawable};
+use super::marks::{Datum, MarkValue, axis, data, drawable};
 use super::scale::words;
 use super::{AxisUnit, Figure, Scale};
 use crate::report::comparison::quoted;
@@ -28,7 +28,7 @@ enum Column {
     /// Name of the series.
     Series,
     /// A value of an axis; that of the field does not count.
-    Value(Field),
+    Value(MarkValue),
     /// Value in words, of cells.
     Text,
 }
@@ -41,25 +41,26 @@ struct Row<'a> {
 
 impl Row<'_> {
     /// The value of a column that has values; `None` if the mark has none there.
-    fn value(&self, column: Field) -> Option<f64> {
+    fn value(&self, column: MarkValue) -> Option<f64> {
         self.datum.fields.iter().find(|field| is_same(field, &column))?.value
     }
 }
 
-fn is_same(a: &Field, b: &Field) -> bool {
+fn is_same(a: &MarkValue, b: &MarkValue) -> bool {
     a.dimension == b.dimension && a.role == b.role
 }
 
 fn rows(figure: &Figure) -> Vec<Row<'_>> {
-    let of_series = figure.series.iter().flat_map(|series| {
-        data(figure, series).into_iter().map(|datum| Row { series: &series.name, datum })
-    });
+    let of_series = figure
+        .series
+        .iter()
+        .flat_map(|series| data(figure, series).into_iter().map(|datum| Row { series: &series.name, datum }));
     of_series.collect()
 }
 
 /// The columns of `rows`: series, values in the order of the axes, texts; only those that a row has.
 fn columns(rows: &[Row]) -> Vec<Column> {
-    let mut fields: Vec<Field> = Vec::new();
+    let mut fields: Vec<MarkValue> = Vec::new();
     for field in rows.iter().flat_map(|row| &row.datum.fields) {
         if !fields.iter().any(|known| is_same(known, field)) {
             fields.push(*field);
@@ -120,7 +121,7 @@ pub fn csv(figure: &Figure) -> String {
 }
 
 /// The name of a column with its unit: `round_trip_delay_from_ns`.
-fn csv_name(figure: &Figure, field: &Field) -> String {
+fn csv_name(figure: &Figure, field: &MarkValue) -> String {
     let axis = axis(figure, field.dimension);
     let unit = match axis.unit {
         _ if matches!(axis.scale, Scale::Categories(_)) => "",
@@ -143,7 +144,7 @@ fn snake_case(text: &str) -> String {
 }
 
 /// A value without rounding: names of places, and quantiles instead of their distance from 1.
-fn csv_value(figure: &Figure, field: &Field, value: f64) -> String {
+fn csv_value(figure: &Figure, field: &MarkValue, value: f64) -> String {
     let axis = axis(figure, field.dimension);
     match axis.unit {
         _ if matches!(axis.scale, Scale::Categories(_)) => quoted(&words(axis, value)),

@@ -1,9 +1,8 @@
-use super::super::scale::{AxisScale, Side, Tick, text_width};
-use super::super::table::{TABLE_ROWS, csv, table};
-use super::super::{
-    Axis, AxisUnit, Bar, BoxMark, Cell, Figure, IntervalMark, Marks, Point, Range, Scale, Series,
-};
-use super::{inline, standalone};
+use super::png::png;
+use super::scale::{AxisScale, AxisSide, Tick, text_width};
+use super::svg::{inline, standalone};
+use super::table::{TABLE_ROWS, csv, table};
+use super::{Axis, AxisUnit, Bar, BoxMark, Cell, Figure, IntervalMark, Marks, Point, Range, Scale, Series};
 
 fn axis(scale: Scale, unit: AxisUnit) -> Axis {
     Axis { label: "round trip delay".into(), scale, unit }
@@ -46,7 +45,7 @@ fn count(text: &str, class: &str) -> usize {
 }
 
 fn ticks(scale: Scale, unit: AxisUnit) -> Vec<Tick> {
-    AxisScale::new(&axis(scale, unit), Side::Bottom).ticks(480.0)
+    AxisScale::new(&axis(scale, unit), AxisSide::Bottom).ticks(480.0)
 }
 
 fn labels(scale: Scale, unit: AxisUnit) -> String {
@@ -63,7 +62,7 @@ fn ticks_are_round_values_in_one_unit() {
         (Scale::Log(1e3, 1e6), AxisUnit::Time, "1 10 100 1,000"),
         (Scale::Log(1e3, 1e9), AxisUnit::Time, "0.001 0.01 0.1 1 10 100 1,000"),
         (Scale::Log(40e3, 2e6), AxisUnit::Time, "50 100 200 500 1,000 2,000"),
-        (Scale::Log(1.0, 1e-5), AxisUnit::Tail, "p0 p90 p99 p99.9 p99.99 p99.999 p50"),
+        (Scale::Log(1.0, 1e-5), AxisUnit::Tail, "p0 p50 p90 p99 p99.9 p99.99 p99.999"),
         (Scale::Log(44e3, 52e3), AxisUnit::Time, "44 45 46 47 48 49 50 51 52"),
         (Scale::Log(32.0, 9000.0), AxisUnit::Bytes, "50 100 200 500 1,000 2,000 5,000"),
         (Scale::Linear(1.2e9, 3.6e9), AxisUnit::Frequency, "1.2 1.4 1.6 1.8 2.0 2.2 2.4 2.6 2.8 3.0 3.2 3.4 3.6"),
@@ -78,8 +77,21 @@ fn ticks_are_round_values_in_one_unit() {
 #[test]
 fn every_axis_has_distinct_labels_that_do_not_overlap() {
     let limits = [
-        (1.0, 1.0), (0.0, 0.0), (-5.0, -5.0), (-1e9, 1e9), (1e-9, 1.0), (1.0, 1e-9), (1e-300, 1e300), (1e18, 1e18 + 1e4),
-        (f64::NAN, 1.0), (0.0, f64::INFINITY), (0.0, 1e5), (999.0, 1001.0), (-3.0, 0.0), (1e9, 1e9 + 1.0), (7.0, 8.0),
+        (1.0, 1.0),
+        (0.0, 0.0),
+        (-5.0, -5.0),
+        (-1e9, 1e9),
+        (1e-9, 1.0),
+        (1.0, 1e-9),
+        (1e-300, 1e300),
+        (1e18, 1e18 + 1e4),
+        (f64::NAN, 1.0),
+        (0.0, f64::INFINITY),
+        (0.0, 1e5),
+        (999.0, 1001.0),
+        (-3.0, 0.0),
+        (1e9, 1e9 + 1.0),
+        (7.0, 8.0),
     ];
     for (from, to) in limits {
         for unit in [AxisUnit::Time, AxisUnit::Tail, AxisUnit::Share, AxisUnit::Change, AxisUnit::Bytes] {
@@ -104,12 +116,12 @@ fn every_axis_has_distinct_labels_that_do_not_overlap() {
 #[test]
 fn the_extreme_end_of_a_tail_is_at_the_end_of_the_axis() {
     let tails = tails();
-    let scale = AxisScale::new(&tails, Side::Left);
+    let scale = AxisScale::new(&tails, AxisSide::Left);
     assert_eq!([1.0, 1e-5].map(|tail| scale.position(tail)), [Some(0.0), Some(1.0)]);
     assert_eq!([scale.edge(0.0), scale.edge(2.0)], [1.0, 0.0]);
     assert_eq!(scale.position(0.0), None);
     let rows = axis(names(&["first", "last"]), AxisUnit::Plain);
-    let scale = AxisScale::new(&rows, Side::Left);
+    let scale = AxisScale::new(&rows, AxisSide::Left);
     assert_eq!([scale.position(0.0), scale.position(1.0)], [Some(0.75), Some(0.25)]);
 }
 
@@ -118,7 +130,8 @@ fn ten_thousand_names_have_a_few_labels() {
     let many = Scale::Categories((0..10_000).map(|index| format!("condition {index} with a long name")).collect());
     let many = axis(many, AxisUnit::Plain);
     let intervals = |row| IntervalMark { row: f64::from(row), estimate: Some(2e3), low: None, high: Some(3e3) };
-    let text = inline(&figure(times(), many, vec![Marks::Intervals((0..10_000).map(intervals).collect())])).into_string();
+    let text =
+        inline(&figure(times(), many, vec![Marks::Intervals((0..10_000).map(intervals).collect())])).into_string();
     assert_eq!(count(&text, "interval"), 10_000);
     assert!(count(&text, "tick") < 140, "{}", count(&text, "tick"));
     assert!(text.len() < 4_000_000, "{}", text.len());
@@ -127,8 +140,18 @@ fn ten_thousand_names_have_a_few_labels() {
 #[test]
 fn every_kind_of_mark_is_drawn() {
     let line = || points(&[(2e3, 0.5), (3e3, 0.1), (4e3, 0.01)]);
-    let tail = inline(&figure(times(), tails(), vec![Marks::Steps(line()), Marks::Line(line()), Marks::Points(line()),
-        Marks::Band(vec![Range { x: 2e3, low: 0.5, high: 0.1 }, Range { x: 3e3, low: 0.2, high: 0.0 }]), Marks::Rule(5e3)])).into_string();
+    let tail = inline(&figure(
+        times(),
+        tails(),
+        vec![
+            Marks::Steps(line()),
+            Marks::Line(line()),
+            Marks::Points(line()),
+            Marks::Band(vec![Range { x: 2e3, low: 0.5, high: 0.1 }, Range { x: 3e3, low: 0.2, high: 0.0 }]),
+            Marks::Rule(5e3),
+        ],
+    ))
+    .into_string();
     assert_eq!(["dot\"", "rule\""].map(|class| count(&tail, class)), [3 + 1, 1 + 1], "{tail}");
     assert_eq!(["line\"", "band\""].map(|class| count(&tail, class)), [2 + 2, 1 + 1], "with the legend: {tail}");
     assert!(tail.contains(">series 2: round trip delay 2.00 µs, probes p50<"), "{tail}");
@@ -150,7 +173,10 @@ fn every_kind_of_mark_is_drawn() {
     let (columns, rows) = (axis(names(&["a", "b"]), AxisUnit::Plain), axis(names(&["c"]), AxisUnit::Plain));
     let map = inline(&figure(columns, rows, vec![Marks::Cells(vec![cell(0.0, 0.0), cell(1.0, 1.0)])])).into_string();
     assert_eq!(["cell d0\"", "cell d7\"", "value"].map(|class| count(&map, class)), [1, 1, 2], "{map}");
-    assert!(map.contains("\"texts\":[\"3 probes\"],\"marks\":[0,0]") && map.contains(">series 0: a, c, 3 probes<"), "{map}");
+    assert!(
+        map.contains("\"texts\":[\"3 probes\"],\"marks\":[0,0]") && map.contains(">series 0: a, c, 3 probes<"),
+        "{map}"
+    );
 }
 
 #[test]
@@ -161,32 +187,39 @@ fn marks_without_a_place_are_neither_drawn_nor_listed() {
         let line = points(&[hostile.as_slice(), &[(2e3, 0.1)]].concat());
         let range = |(x, low): &(f64, f64)| Range { x: *x, low: *low, high: *low };
         let bar = |(from, y): &(f64, f64)| Bar { from: *from, to: *from, y: *y };
-        let interval = |(x, _): &(f64, f64)| IntervalMark { row: *x, estimate: Some(*x), low: Some(*x), high: Some(*x) };
+        let interval =
+            |(x, _): &(f64, f64)| IntervalMark { row: *x, estimate: Some(*x), low: Some(*x), high: Some(*x) };
         let plot = |(x, _): &(f64, f64)| BoxMark { row: *x, quartiles: [*x; 3], whiskers: [*x; 2] };
-        let cell =
-            |(x, y): &(f64, f64)| Cell { x: *x, width: *x, y: *y, y_to: *y, darkness: *y, text: String::new() };
+        let cell = |(x, y): &(f64, f64)| Cell { x: *x, width: *x, y: *y, y_to: *y, darkness: *y, text: String::new() };
         vec![
-            Marks::Points(line.clone()), Marks::Steps(line.clone()), Marks::Line(line), Marks::Rule(f64::NAN),
-            Marks::Band(hostile.iter().map(range).collect()), Marks::Bars(hostile.iter().map(bar).collect()),
-            Marks::Boxes(hostile.iter().map(plot).collect()), Marks::Intervals(hostile.iter().map(interval).collect()),
+            Marks::Points(line.clone()),
+            Marks::Steps(line.clone()),
+            Marks::Line(line),
+            Marks::Rule(f64::NAN),
+            Marks::Band(hostile.iter().map(range).collect()),
+            Marks::Bars(hostile.iter().map(bar).collect()),
+            Marks::Boxes(hostile.iter().map(plot).collect()),
+            Marks::Intervals(hostile.iter().map(interval).collect()),
             Marks::Cells(hostile.iter().map(cell).collect()),
         ]
     };
     for y in [tails(), axis(Scale::Linear(0.0, 1.0), AxisUnit::Share), axis(names(&[]), AxisUnit::Plain)] {
         let figure = figure(times(), y, marks());
+        assert!(png(&figure).is_some());
         for text in [inline(&figure).into_string(), standalone(&figure), csv(&figure)] {
             assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
         }
     }
     let text = inline(&figure(times(), tails(), marks())).into_string();
     assert!(text.contains("\"kind\":\"points\",\"marks\":[[2000,0.1]]"), "{text}");
-    assert_eq!(count(&text, "dot\""), 1 + 1, "{text}");
+    assert_eq!(count(&text, "dot\""), 1 + 2, "the legend has the rule too: {text}");
 }
 
 #[test]
 fn hostile_names_are_escaped() {
     let hostile = "</script><script>alert(1)</script>\"'&\u{1}\n=1";
-    let mut figure = figure(times(), axis(names(&[hostile]), AxisUnit::Plain), vec![Marks::Points(points(&[(2e3, 0.0)])); 2]);
+    let mut figure =
+        figure(times(), axis(names(&[hostile]), AxisUnit::Plain), vec![Marks::Points(points(&[(2e3, 0.0)])); 2]);
     figure.title = hostile.into();
     figure.caption = hostile.into();
     figure.x.label = hostile.into();
@@ -231,4 +264,17 @@ fn a_table_has_a_column_for_each_value_and_csv_names_units() {
     assert_eq!(csv(&boxes), expected);
     let tail = csv(&figure(times(), tails(), vec![Marks::Steps(points(&[(48_700.0, 0.001)]))]));
     assert_eq!(tail, "series,round_trip_delay_ns,quantile\nseries 0,48700,0.999\n");
+}
+
+#[test]
+fn a_png_has_the_colours_of_its_marks() {
+    let bars = vec![Bar { from: 1e3, to: 1e6, y: 1e4 }];
+    let picture = png(&figure(times(), counts(), vec![Marks::Bars(bars)])).unwrap();
+    let picture = tiny_skia::Pixmap::decode_png(&picture).unwrap();
+    assert_eq!(picture.width(), 1_680);
+    let pixel = picture.pixel(840, 400).unwrap();
+    // #0072b2 with an opacity of 0.85 on white.
+    let differences = [pixel.red().abs_diff(38), pixel.green().abs_diff(135), pixel.blue().abs_diff(190)];
+    assert!(differences.iter().all(|difference| *difference <= 2), "{pixel:?}");
+    assert_eq!(picture.pixel(1_670, 5).map(|pixel| pixel.red()), Some(255));
 }
