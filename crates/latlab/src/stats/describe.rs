@@ -1,7 +1,7 @@
 //! The description of a sample: moments, quantiles with their support and intervals, and shares of counts.
 
 use super::interval::{Interval, student, trials};
-use super::long_run::{Dependence, Series};
+use super::long_run::{Dependence, TimeSeries};
 use super::moments::{Extent, Spread};
 use super::order::{Order, select};
 use super::quantile::{QuantilePosition, RankBounds, SUPPORT_MIN, WITNESSES_MIN, is_supported};
@@ -274,8 +274,8 @@ impl Bounds {
         };
         let low = self.low.filter(|low| is_far(self.ranks.low, *low));
         let high = self.high.filter(|high| is_far(self.ranks.high, *high));
-        let at_low = low.map(|low| Series::of_indicator(singletons, |value| value <= low));
-        let at_high = high.map(|high| Series::of_indicator(singletons, |value| value < high));
+        let at_low = low.map(|low| TimeSeries::of_indicator(singletons, |value| value <= low));
+        let at_high = high.map(|high| TimeSeries::of_indicator(singletons, |value| value < high));
         let ends = at_low.into_iter().chain(at_high).filter(|series| series.rarer() >= WITNESSES_MIN as f64);
         ends.map(|series| trials(&Dependence::of(&series), confidence)).fold(many, f64::min)
     }
@@ -340,7 +340,7 @@ fn has_support(sample: &Sample, q: f64, values: &[i64]) -> bool {
 /// The dependence at quantile `q` of the singletons up to `value`; infinite ones lie above every bound.
 fn split(sample: &Sample, q: f64, value: i64) -> Dependence {
     let bound = value.min(INFINITE - 1);
-    let series = Series::of_indicator(&sample.singletons, |value| value <= bound);
+    let series = TimeSeries::of_indicator(&sample.singletons, |value| value <= bound);
     let rarer = series.rarer() / sample.n() as f64;
     Dependence::of(&series).at_variance(q * (1.0 - q) / (rarer * (1.0 - rarer)))
 }

@@ -3,7 +3,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-use super::long_run::{Dependence, Series};
+use super::long_run::{Dependence, TimeSeries};
 use crate::sample::Sample;
 
 /// A confidence interval of a parameter; an end that the data do not bound is `None`.
@@ -96,7 +96,7 @@ pub fn share(sample: &Sample, confidence: f64, is_hit: impl Fn(i64) -> bool) -> 
     if !sample.ordered {
         return Share { effective_n: None, interval: None, ..ratio(hits, sample.n(), confidence) };
     }
-    let dependence = Dependence::of(&Series::of_indicator(&sample.singletons, is_hit));
+    let dependence = Dependence::of(&TimeSeries::of_indicator(&sample.singletons, is_hit));
     let found = of_trials(hits, sample.n(), trials(&dependence, confidence), confidence);
     Share { effective_n: found.effective_n.map(|_| dependence.effective_n), ..found }
 }

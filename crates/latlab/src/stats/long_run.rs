@@ -31,7 +31,7 @@ const FAST_BATCHES: f64 = 128.0;
 const FAST_BATCH_MIN: f64 = 15.0;
 
 /// A centred series in cells of equal length, which are the finest batches.
-pub(super) struct Series {
+pub(super) struct TimeSeries {
     n: f64,
     /// Sums over the cells: as many as the largest power of two up to the length and to [`CELLS_MAX`].
     cells: Vec<f64>,
@@ -45,11 +45,11 @@ pub(super) struct Series {
     rarer: f64,
 }
 
-impl Series {
+impl TimeSeries {
     /// Of `n` deviations from their mean.
-    pub(super) fn of_centred(n: usize, mut values: impl Iterator<Item = f64>) -> Series {
+    pub(super) fn of_centred(n: usize, mut values: impl Iterator<Item = f64>) -> TimeSeries {
         let k = cell_count(n);
-        let mut series = Series {
+        let mut series = TimeSeries {
             n: n as f64,
             cells: Vec::with_capacity(k),
             squares: 0.0,
@@ -78,7 +78,7 @@ impl Series {
     }
 
     /// The series that is 1 where a singleton is a hit and 0 elsewhere.
-    pub(super) fn of_indicator(singletons: &[i64], is_hit: impl Fn(i64) -> bool) -> Series {
+    pub(super) fn of_indicator(singletons: &[i64], is_hit: impl Fn(i64) -> bool) -> TimeSeries {
         let n = singletons.len();
         let hits_in = |values: &[i64]| values.iter().map(|value| u64::from(is_hit(*value))).sum::<u64>();
         let k = cell_count(n);
@@ -88,12 +88,12 @@ impl Series {
         let rarer = hits.min(n as f64 - hits);
         if n <= CELLS_MAX {
             let centred = singletons.iter().map(|value| if is_hit(*value) { 1.0 - share } else { -share });
-            return Series { rarer, ..Series::of_centred(n, centred) };
+            return TimeSeries { rarer, ..TimeSeries::of_centred(n, centred) };
         }
         let length = |cell: usize| ((cell + 1) * n / k - cell * n / k) as f64;
         let cells = counts.iter().enumerate().map(|(cell, count)| *count as f64 - share * length(cell)).collect();
         let power = |power: i32| hits * (1.0 - share).powi(power) + (n as f64 - hits) * share.powi(power);
-        Series { n: n as f64, cells, squares: power(2), fourths: power(4), lagged: None, rarer }
+        TimeSeries { n: n as f64, cells, squares: power(2), fourths: power(4), lagged: None, rarer }
     }
 
     /// The values of an indicator on its rarer side; infinite for other series.
@@ -136,7 +136,7 @@ pub(super) struct Dependence {
 }
 
 impl Dependence {
-    pub(super) fn of(series: &Series) -> Dependence {
+    pub(super) fn of(series: &TimeSeries) -> Dependence {
         let independent = Level::independent(series);
         let own = Estimate {
             variance: independent.variance,
@@ -208,7 +208,7 @@ impl MeanVariance {
         // As shares of the largest value, whose fourth power does not overflow.
         let scale = values.iter().fold(f64::MIN_POSITIVE, |most, value| value.abs().max(most));
         let mean = values.iter().map(|value| value / scale).sum::<f64>() / n;
-        let series = Series::of_centred(values.len(), values.iter().map(|value| value / scale - mean));
+        let series = TimeSeries::of_centred(values.len(), values.iter().map(|value| value / scale - mean));
         if (series.squares / n).sqrt() <= ROUNDING {
             return MeanVariance { variance: 0.0, freedom: n - 1.0, effective_n: n, is_striking: false };
         }
@@ -243,7 +243,7 @@ struct Level {
 
 impl Level {
     /// The values themselves.
-    fn independent(series: &Series) -> Level {
+    fn independent(series: &TimeSeries) -> Level {
         let n = series.n;
         let second = series.squares / n;
         let kurtosis = if second > 0.0 { series.fourths / n / (second * second) } else { 3.0 };
@@ -307,7 +307,7 @@ struct Ladder {
 
 impl Ladder {
     /// Without a level if the series has fewer values than the fewest batches.
-    fn of(series: &Series) -> Ladder {
+    fn of(series: &TimeSeries) -> Ladder {
         let mut levels = Vec::new();
         if series.cells.len() < BATCHES_MIN {
             return Ladder { levels };
@@ -525,7 +525,7 @@ mod tests {
     fn rare_hits_need_more_than_two_neighbours_to_be_striking() {
         let of = |places: [usize; 10]| {
             let hits: Vec<i64> = (0..1_000).map(|place| i64::from(places.contains(&place))).collect();
-            Dependence::of(&Series::of_indicator(&hits, |hit| hit == 1))
+            Dependence::of(&TimeSeries::of_indicator(&hits, |hit| hit == 1))
         };
         let scattered = of([30, 110, 111, 290, 370, 480, 590, 610, 770, 890]);
         assert!(!scattered.is_striking, "{scattered:?}");
@@ -536,10 +536,10 @@ mod tests {
     #[test]
     fn the_indicator_of_a_long_series_is_that_of_its_values() {
         let values: Vec<i64> = series(20_000, 0.9).into_iter().map(|value| value as i64).collect();
-        let found = Series::of_indicator(&values, |value| value > 500_000);
+        let found = TimeSeries::of_indicator(&values, |value| value > 500_000);
         let hits: Vec<f64> = values.iter().map(|value| f64::from(u8::from(*value > 500_000))).collect();
         let share = hits.iter().sum::<f64>() / 20_000.0;
-        let expected = Series::of_centred(20_000, hits.iter().map(|hit| hit - share));
+        let expected = TimeSeries::of_centred(20_000, hits.iter().map(|hit| hit - share));
         let is_close = |one: f64, other: f64| (one - other).abs() < 1e-6;
         assert!(is_close(found.squares, expected.squares) && is_close(found.fourths, expected.fourths));
         assert!(found.cells.iter().zip(&expected.cells).all(|(one, other)| is_close(*one, *other)));

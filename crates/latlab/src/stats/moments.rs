@@ -1,6 +1,6 @@
 //! Count, extremes, mean and standard deviation over the finite singletons.
 
-use super::long_run::Series;
+use super::long_run::TimeSeries;
 use crate::sample::INFINITE;
 
 /// Count, extremes and exact sum of the finite singletons, from one pass.
@@ -55,7 +55,7 @@ pub(super) struct Spread {
     /// Sample standard deviation (n − 1) in ns; `None` below two.
     pub(super) stddev: Option<f64>,
     /// Deviations from the mean.
-    pub(super) series: Series,
+    pub(super) series: TimeSeries,
 }
 
 impl Spread {
@@ -64,7 +64,7 @@ impl Spread {
         let mean_above_min = extent.mean_above_min();
         let finite = singletons.iter().filter(|value| **value != INFINITE);
         let deviations = finite.map(|value| extent.deviation(*value, mean_above_min));
-        let series = Series::of_centred(extent.count as usize, deviations);
+        let series = TimeSeries::of_centred(extent.count as usize, deviations);
         let variance = series.squares_about_mean() / (extent.count as f64 - 1.0);
         Spread { stddev: (extent.count > 1).then(|| variance.sqrt()), series }
     }
