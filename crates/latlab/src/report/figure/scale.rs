@@ -372,7 +372,23 @@ pub(super) fn words(axis: &Axis, value: f64) -> String {
         }
         unit => {
             let shown = ShownUnit::suiting(unit, value);
-            format!("{} {}", significant(value / shown.factor), shown.symbol).trim_end().into()
+            let (figure, digits) = (value / shown.factor, digits(axis));
+            let first = figure.abs().log10().floor().max(-99.0) as i32;
+            let last = Round { digit: 1.0, exponent: first + 1 - digits };
+            let text = if digits == DIGITS { significant(figure) } else { rounded_to(figure, last) };
+            format!("{text} {}", shown.symbol).trim_end().into()
         }
     }
+}
+
+/// Significant digits of values in words.
+const DIGITS: i32 = 3;
+
+/// Significant digits that distinguish values of `axis` as well as [`DIGITS`] do on an axis from 0: more on one that shows 100 ns
+/// at 1 ms.
+pub(super) fn digits(axis: &Axis) -> i32 {
+    let (Scale::Linear(from, to) | Scale::Log(from, to)) = axis.scale else { return DIGITS };
+    // `as` takes NaN, of an axis without width, to 0.
+    let more = (from.abs().max(to.abs()) / (to - from).abs()).log10().round() as i32;
+    if from == to { DIGITS } else { DIGITS + more.clamp(0, 6) }
 }

@@ -187,7 +187,7 @@ fn sheet(general: fn(PaintColour) -> &'static str, numbered: impl Fn(&str, usize
         ".figure{{font:11px sans-serif;fill:{}}}.figure .area *{{vector-effect:non-scaling-stroke}}\
          .figure .tick{{fill:{}}}.figure .label{{font-size:12px}}.figure .y .tick{{text-anchor:end}}\
          .figure .x .tick,.figure .value{{text-anchor:middle}}.figure .x .label{{text-anchor:end}}\
-         .figure .hole{{pointer-events:none}}.figure .cell{{shape-rendering:crispEdges}}.figure .light{{fill:{}}}",
+         .figure .hole{{pointer-events:none}}.figure .bar,.figure .cell{{shape-rendering:crispEdges}}.figure .light{{fill:{}}}",
         general(PaintColour::Ink),
         general(PaintColour::Quiet),
         general(PaintColour::Paper)

@@ -19,14 +19,14 @@ use maud::{Markup, PreEscaped, html};
 use super::layout::{
     DrawnAxis, DrawnMark, DrawnPath, DrawnSeries, DrawnText, LegendEntry, PathShape, Place, Sheet, WIDTH, sheet,
 };
-use super::marks::{Datum, data, drawable};
-use super::scale::{AxisScale, AxisSide};
+use super::marks::{Datum, Dimension, MarkValue, data, drawable};
+use super::scale::{AxisScale, AxisSide, digits};
 use super::style::standalone_css;
 use super::{Axis, Figure, Marks, Scale};
 use crate::units::human::general;
 
-/// Significant digits of the values for scripts.
-const DIGITS: usize = 6;
+/// Significant digits of the values for scripts, beyond those of values in words: enough for zooming to a thousandth.
+const MORE_DIGITS: i32 = 3;
 
 /// The figure for a page: an `svg`, and the values of its marks for a script. The page has the style sheet
 /// ([`super::style::css`]) and shows title and caption.
@@ -198,7 +198,7 @@ fn json(figure: &Figure) -> String {
         .iter()
         .map(|series| {
             let data = data(figure, series);
-            let marks = if matches!(series.marks, Marks::Cells(_)) { cells(&data) } else { values(&data) };
+            let marks = if matches!(series.marks, Marks::Cells(_)) { cells(&data) } else { values(figure, &data) };
             format!("{{\"name\":{},\"kind\":\"{}\",{marks}}}", json_string(&series.name), kind(&series.marks))
         })
         .collect();
@@ -230,10 +230,14 @@ fn kind(marks: &Marks) -> &'static str {
     }
 }
 
-fn values(data: &[Datum]) -> String {
-    let value = |value: Option<f64>| value.map_or_else(|| "null".into(), |value| general(value, DIGITS));
+fn values(figure: &Figure, data: &[Datum]) -> String {
+    let digits = [&figure.x, &figure.y].map(|axis| (digits(axis) + MORE_DIGITS) as usize);
+    let value = |field: &MarkValue| {
+        let digits = digits[usize::from(field.dimension == Dimension::Y)];
+        field.value.map_or_else(|| "null".into(), |value| general(value, digits))
+    };
     let mark = |datum: &Datum| {
-        let values: Vec<String> = datum.fields.iter().map(|field| value(field.value)).collect();
+        let values: Vec<String> = datum.fields.iter().map(value).collect();
         format!("[{}]", values.join(","))
     };
     format!("\"marks\":[{}]", data.iter().map(mark).collect::<Vec<_>>().join(","))

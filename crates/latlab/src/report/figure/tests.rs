@@ -278,3 +278,12 @@ fn a_png_has_the_colours_of_its_marks() {
     assert!(differences.iter().all(|difference| *difference <= 2), "{pixel:?}");
     assert_eq!(picture.pixel(1_670, 5).map(|pixel| pixel.red()), Some(255));
 }
+
+#[test]
+fn values_on_a_narrow_axis_are_distinguished() {
+    let narrow = axis(Scale::Linear(1e6, 1e6 + 200.0), AxisUnit::Time);
+    let bars = vec![Bar { from: 1e6, to: 1e6 + 1.0, y: 5.0 }];
+    let text = inline(&figure(narrow, counts(), vec![Marks::Bars(bars)])).into_string();
+    assert!(text.contains("from 1.000000 ms to 1.000001 ms"), "{text}");
+    assert!(text.contains("\"marks\":[[1000000,1000001,5]]"), "{text}");
+}
