@@ -8,6 +8,7 @@ pub mod figure;
 mod figures;
 mod gates;
 mod heading;
+pub mod html;
 pub mod json;
 pub mod list;
 pub mod loads;

@@ -374,13 +374,14 @@ pub(super) fn body_width(cell: &str) -> usize {
     width(cell) - usize::from(is_parenthesised(cell))
 }
 
-fn is_parenthesised(cell: &str) -> bool {
+/// Whether a cell has parentheses, as an interval below a figure has.
+pub(super) fn is_parenthesised(cell: &str) -> bool {
     cell.starts_with('(') && cell.ends_with(')')
 }
 
 /// Returns the number of characters after the integer part, including the point; `None` for words and for intervals
 /// with two ends, which are right-aligned.
-fn behind_point(cell: &str) -> Option<usize> {
+pub(super) fn behind_point(cell: &str) -> Option<usize> {
     let bare = if is_parenthesised(cell) { &cell[1..cell.len() - 1] } else { cell };
     let number = bare.trim_start_matches(['±', '≥', '≤', '−', '+', ' ', '<']);
     let numeric = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b',');

@@ -13,7 +13,7 @@ pub(in crate::report) use markdown::quoted;
 pub use markdown::render as markdown;
 pub use plots::plots;
 pub use text::render as text;
-pub use view::{ComparisonShowing, ComparisonView};
+pub use view::{ChangeView, ComparisonShowing, ComparisonView, ContrastView};
 pub(in crate::report) use words::{figure as quantity_figure, figure_beside};
 
 #[cfg(test)]

@@ -294,7 +294,7 @@ impl ChangeView {
     }
 
     /// Why the verdict is undecided, and what would decide it.
-    pub(super) fn remark(&self) -> Option<String> {
+    pub fn remark(&self) -> Option<String> {
         let parts: Vec<&str> = self.reason.iter().chain(&self.runs_needed).map(String::as_str).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }

@@ -1,0 +1,233 @@
+//! One HTML file: question, verdict, tables, plots, caveats, conditions, methods, and how to reproduce them. The file
+//! needs neither a network nor scripts. Its content security policy forbids every request and every script but the one
+//! of latlab: texts of recordings may have been written by others.
+
+mod tables;
+mod view;
+mod words;
+
+use std::collections::BTreeMap;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::figure::{self, Figure};
+use super::view::{CaveatView, RemarkView};
+use crate::diagnostics::Severity;
+use tables::omitted;
+pub use view::{HostFactsView, PageView, TextBlock};
+use words::{block, plain, words};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+/// SHA-256 of [`SCRIPT`] in base64; `scripts/report_page.py` prints it where it differs.
+const SCRIPT_HASH: &str = "mR4SK1Z7MsbOHbwJ9hoOUuVo481yxoqRaX3eF9tS8wQ=";
+
+/// The most parts of a kind: tables, comparisons, texts, remarks.
+const MOST_PARTS: usize = 60;
+/// The most caveats and gates.
+const MOST_NOTES: usize = 200;
+
+/// A part of the page with a heading and an entry in the list of contents.
+struct Section {
+    id: &'static str,
+    title: &'static str,
+    body: Markup,
+}
+
+/// Renders a page. The same view gives the same bytes.
+pub fn page(view: &PageView) -> String {
+    let sections = sections(view);
+    let policy = format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{SCRIPT_HASH}'; base-uri 'none'; form-action 'none'"
+    );
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content="latlab";
+                title { (plain(&view.title)) }
+                style { ":root{" (PreEscaped(figure::style::light())) "}" (PreEscaped(figure::style::css())) (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#content" { "Skip to the content" }
+                main id="content" {
+                    (head(view))
+                    nav aria-label="contents" { ol { @for section in &sections { li { a href={ "#" (section.id) } { (section.title) } } } } }
+                    @for section in &sections {
+                        section id=(section.id) aria-labelledby={ (section.id) "-heading" } {
+                            h2 id={ (section.id) "-heading" } { (section.title) }
+                            (section.body)
+                        }
+                    }
+                }
+                @if !view.made.is_empty() { footer { p { (words(&view.made)) } } }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// Title, question, verdict with the numbers of the caveats that spoil it, and gates.
+fn head(view: &PageView) -> Markup {
+    let caveats = caveats(view);
+    let serious =
+        caveats.iter().zip(1..).filter(|(caveat, _)| caveat.severity > Severity::Note).map(|(_, number)| number);
+    let serious: Vec<usize> = serious.take(9).collect();
+    html! {
+        header {
+            h1 { (words(&view.title)) }
+            @if !view.question.is_empty() { p.question { (words(&view.question)) } }
+            @if !view.verdict.is_empty() {
+                p.verdict {
+                    strong { (words(&view.verdict)) }
+                    @for number in serious {
+                        " " sup { a href={ "#caveat-" (number) } aria-label={ "caveat " (number) } { (number) } }
+                    }
+                }
+            }
+            @if !view.gates.is_empty() {
+                ul.gates { @for gate in view.gates.iter().take(MOST_NOTES) { li { (words(gate)) } } }
+                (omitted(view.gates.len(), MOST_NOTES, "gates"))
+            }
+        }
+    }
+}
+
+/// The parts that have content, in their order.
+fn sections(view: &PageView) -> Vec<Section> {
+    let results = html! {
+        (tables::several(&view.tables))
+        (several(&view.texts, "texts", text))
+    };
+    let conditions = html! {
+        (remarks(&view.remarks))
+        (hosts(&view.hosts))
+        (tables::several(&view.loads))
+    };
+    let methods = html! { @for paragraph in view.methods.iter().take(MOST_NOTES) { p { (words(paragraph)) } } };
+    let sections = [
+        Section { id: "results", title: "Results", body: results },
+        Section {
+            id: "comparison",
+            title: "Comparison",
+            body: several(&view.comparisons, "comparisons", tables::comparison),
+        },
+        Section { id: "plots", title: "Plots", body: plots(&view.figures) },
+        Section { id: "caveats", title: "Caveats", body: footnotes(&caveats(view)) },
+        Section { id: "conditions", title: "Conditions and hosts", body: conditions },
+        Section { id: "methods", title: "Methods", body: methods },
+        Section { id: "reproduce", title: "How to reproduce", body: reproduce(view) },
+    ];
+    sections.into_iter().filter(|section| !section.body.0.is_empty()).collect()
+}
+
+/// The first parts of a kind, and a note on how many there are.
+fn several<T>(parts: &[T], noun: &str, each: impl Fn(&T) -> Markup) -> Markup {
+    html! {
+        @for part in parts.iter().take(MOST_PARTS) { (each(part)) }
+        (omitted(parts.len(), MOST_PARTS, noun))
+    }
+}
+
+/// A text of fixed width, which scrolls in its own box.
+fn text(part: &TextBlock) -> Markup {
+    html! {
+        section.text {
+            @if !part.title.is_empty() { h3 { (words(&part.title)) } }
+            (tables::boxed(&part.title, html! { pre { (block(&part.text)) } }))
+        }
+    }
+}
+
+/// Plots with their captions and the values behind them.
+fn plots(figures: &[Figure]) -> Markup {
+    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut id = |name| {
+        let count = named.entry(name).or_default();
+        *count += 1;
+        if *count == 1 { format!("figure-{name}") } else { format!("figure-{name}-{count}") }
+    };
+    html! {
+        @for figure in figures.iter().take(MOST_PARTS) {
+            figure.plot id=(id(figure.name)) data-figure=(figure.name) {
+                h3 { (words(&figure.title)) }
+                div.canvas { (figure::svg::inline(figure)) }
+                figcaption { (words(&figure.caption)) }
+                details.values { summary { "Values" } (tables::behind_plot(figure)) }
+            }
+        }
+        (omitted(figures.len(), MOST_PARTS, "plots"))
+    }
+}
+
+/// The caveats of the page and those of its comparisons, each once.
+fn caveats(view: &PageView) -> Vec<&CaveatView> {
+    let mut caveats: Vec<&CaveatView> = Vec::new();
+    let of_comparisons = view.comparisons.iter().flat_map(|comparison| &comparison.caveats);
+    for caveat in view.caveats.iter().chain(of_comparisons).take(MOST_NOTES) {
+        if !caveats.contains(&caveat) {
+            caveats.push(caveat);
+        }
+    }
+    caveats
+}
+
+fn footnotes(caveats: &[&CaveatView]) -> Markup {
+    let class = |severity: Severity| match severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Fatal => "fatal",
+    };
+    html! {
+        @if !caveats.is_empty() {
+            ol.caveats {
+                @for (caveat, number) in caveats.iter().zip(1..) {
+                    li id={ "caveat-" (number) } class=(class(caveat.severity)) {
+                        @if caveat.severity > Severity::Note { strong { (class(caveat.severity)) ":" } " " }
+                        (words(&caveat.message))
+                        @if !caveat.effect.is_empty() { div { span.label { "effect" } " " (words(&caveat.effect)) } }
+                        @if !caveat.hint.is_empty() { div { span.label { "hint" } " " (words(&caveat.hint)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn remarks(rows: &[RemarkView]) -> Markup {
+    html! {
+        @if !rows.is_empty() {
+            dl { @for row in rows.iter().take(MOST_NOTES) { div { dt { (words(&row.label)) } dd { (words(&row.text)) } } } }
+        }
+    }
+}
+
+fn hosts(hosts: &[HostFactsView]) -> Markup {
+    html! {
+        @if !hosts.is_empty() {
+            div.hosts {
+                @for host in hosts.iter().take(MOST_PARTS) { section { h3 { (words(&host.name)) } (remarks(&host.rows)) } }
+            }
+            (omitted(hosts.len(), MOST_PARTS, "hosts"))
+        }
+    }
+}
+
+fn reproduce(view: &PageView) -> Markup {
+    html! {
+        (several(&view.reproduce, "texts", text))
+        @if !view.recordings.is_empty() {
+            h3 { "Recordings" }
+            ul.recordings { @for path in view.recordings.iter().take(MOST_NOTES) { li { code { (plain(path)) } } } }
+            (omitted(view.recordings.len(), MOST_NOTES, "recordings"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

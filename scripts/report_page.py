@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""Opens a page of `latlab report` in headless Chromium and checks what a reader relies on.
+
+    scripts/report_page.py PAGE [EXPECTED.json] [--browser PATH] [--screenshots DIRECTORY]
+
+Checks: the script has the hash that the page allows; no error in the console; no request but the page itself; the marks of
+each figure; values under the pointer and under the keyboard's cursor; zoom by keys, buttons and dragging, and its reset;
+hiding of a series; the picture without scripts; dark mode; no sideways scrolling in a narrow window; print to PDF.
+
+EXPECTED.json: {"FIGURE": {"CLASS": COUNT, …}, …}; the figure is the value of data-figure or the id, the class that of its
+marks. The key "text" holds words that its tip must show at some mark. Ends with 1 and a line for each failed check.
+Needs the package playwright (scripts/browser.txt) and a Chromium: --browser, or the first one in the PATH.
+"""
+
+import argparse
+import base64
+import hashlib
+import json
+import pathlib
+import re
+import shutil
+import sys
+
+from playwright.sync_api import sync_playwright
+
+BROWSERS = ["chromium", "chromium-browser", "google-chrome", "chrome"]
+WIDE = {"width": 1200, "height": 900}
+NARROW = {"width": 400, "height": 800}
+# No sandbox: containers of CI do not permit one. The page is a file of our own.
+OPTIONS = ["--no-sandbox", "--disable-gpu"]
+TICKS = "figure => [...figure.querySelectorAll('text.tick')].map(tick => tick.textContent)"
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+# More steps of the keyboard's cursor than this are not tried to find the expected words.
+MOST_STEPS = 600
+
+
+class Checks:
+    """Collects the failed checks."""
+
+    def __init__(self):
+        self.failed = []
+
+    def expect(self, holds, message):
+        if not holds:
+            self.failed.append(message)
+        return holds
+
+
+def check_policy(text, checks):
+    """The policy allows the page's own script by its hash, and nothing else."""
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    if not checks.expect(policy, "no content security policy"):
+        return
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    checks.expect(len(scripts) == 1, f"{len(scripts)} scripts instead of 1")
+    checks.expect("default-src 'none'" in policy[1], f"the policy allows more than it needs: {policy[1]}")
+    for script in scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        checks.expect(f"sha256-{digest}" in policy[1], f"the policy does not allow the script; its hash is {digest}")
+
+
+class Browser:
+    """A headless browser that keeps errors of the console and requests of its pages."""
+
+    def __init__(self, chromium, page_path, checks):
+        self.chromium, self.url, self.checks = chromium, page_path.resolve().as_uri(), checks
+
+    def open(self, **options):
+        context = self.chromium.new_context(**{"viewport": WIDE, **options})
+        page = context.new_page()
+        page.on("console", lambda message: self.checks.expect(message.type != "error", f"console: {message.text}"))
+        page.on("pageerror", lambda error: self.checks.expect(False, f"script: {error}"))
+        page.on("request", lambda request: self.checks.expect(
+            request.url.split("#")[0] == self.url, f"the page asks for {request.url}"))
+        page.goto(self.url)
+        return page
+
+
+def figures_of(page):
+    return page.query_selector_all("figure.plot")
+
+
+def name_of(figure):
+    return figure.get_attribute("data-figure") or figure.get_attribute("id")
+
+
+def check_marks(page, expected, checks):
+    for name, classes in expected.items():
+        selector = f'figure.plot[data-figure="{name}"], figure.plot[id="{name}"]'
+        figure = page.query_selector(selector)
+        if not checks.expect(figure, f"{name}: no such figure"):
+            continue
+        for mark, count in classes.items():
+            if mark != "text":
+                found = len(figure.query_selector_all(f".area .{mark}"))
+                checks.expect(found == count, f"{name}: {found} marks .{mark} instead of {count}")
+
+
+def check_structure(page, checks):
+    for selector in ["main", "nav", "h1", "title"]:
+        found = len(page.query_selector_all(f"head > {selector}, body {selector}:not(svg *)"))
+        checks.expect(found == 1, f"{found} elements `{selector}` instead of 1")
+    levels = page.eval_on_selector_all("h1, h2, h3, h4", "all => all.map(each => +each.localName[1])")
+    jumps = [pair for pair in zip([0, *levels], levels) if pair[1] > pair[0] + 1]
+    checks.expect(not jumps, f"headings leave out a level: {jumps}")
+    identifiers = page.eval_on_selector_all("[id]", "all => all.map(each => each.id)")
+    repeated = {each for each in identifiers if identifiers.count(each) > 1}
+    checks.expect(not repeated, f"ids that are not unique: {sorted(repeated)}")
+    targets = page.eval_on_selector_all('a[href^="#"]', "all => all.map(each => each.getAttribute('href').slice(1))")
+    checks.expect(set(targets) <= set(identifiers), f"links without a target: {set(targets) - set(identifiers)}")
+    for figure in figures_of(page):
+        checks.expect(figure.query_selector("table tbody td"), f"{name_of(figure)}: no table behind the plot")
+
+
+def has_marks(figure):
+    return figure.query_selector(".area .series path") is not None
+
+
+def check_pointer(page, figure, checks):
+    """The tip appears at the mark in the middle of the list, and leaves with the pointer."""
+    marks = figure.query_selector_all(".area .dot, .area .bar, .area .cell, .area .interval, .area .box, .area .line")
+    if not marks:
+        return
+    figure.scroll_into_view_if_needed()
+    box = marks[len(marks) // 2].bounding_box()
+    # A line's box is mostly empty: every line crosses the vertical through its middle.
+    heights = [box["y"] + box["height"] * part / 20 for part in range(21)]
+    tip = figure.query_selector(".tip")
+    for height in heights:
+        page.mouse.move(box["x"] + box["width"] / 2, height)
+        if tip.is_visible():
+            break
+    if checks.expect(tip.is_visible() and tip.inner_text().strip(), f"{name_of(figure)}: no values under the pointer"):
+        page.mouse.move(1, 1)
+        checks.expect(not tip.is_visible(), f"{name_of(figure)}: the values stay when the pointer leaves")
+
+
+def check_cursor(page, figure, words, checks):
+    """The keyboard's cursor shows values, among them the expected words."""
+    figure.query_selector("svg.figure").focus()
+    page.keyboard.press("ArrowRight")
+    tip = figure.query_selector(".tip")
+    if not checks.expect(tip.is_visible(), f"{name_of(figure)}: no values under the keyboard's cursor"):
+        return
+    seen = [tip.inner_text()]
+    while words and words not in " ".join(seen[-1].split()) and len(seen) < MOST_STEPS:
+        page.keyboard.press("ArrowRight")
+        if tip.inner_text() == seen[-1]:
+            page.keyboard.press("ArrowDown")
+            page.keyboard.press("Home")
+        seen.append(tip.inner_text())
+    checks.expect(not words or words in " ".join(seen[-1].split()), f"{name_of(figure)}: no mark shows `{words}`, but {seen[:3]}")
+    page.keyboard.press("Escape")
+    checks.expect(not tip.is_visible(), f"{name_of(figure)}: Escape leaves the values")
+
+
+def check_zoom(page, figure, checks):
+    """Each way to zoom changes the labels of the ticks, and each way back restores them."""
+    name, svg = name_of(figure), figure.query_selector("svg.figure")
+    svg.scroll_into_view_if_needed()
+    before = figure.evaluate(TICKS)
+    area = figure.evaluate("figure => { const at = figure.querySelector('svg.area').getBoundingClientRect();"
+                           " return { x: at.x, y: at.y, w: at.width, h: at.height }; }")
+    at = lambda across, down: (area["x"] + across * area["w"], area["y"] + down * area["h"])
+
+    def drag():
+        page.mouse.move(*at(0.3, 0.3))
+        page.mouse.down()
+        page.mouse.move(*at(0.5, 0.5))
+        page.mouse.move(*at(0.6, 0.6))
+        page.mouse.up()
+
+    def wheel():
+        svg.focus()
+        page.mouse.move(*at(0.5, 0.5))
+        page.mouse.wheel(0, -200)
+        page.mouse.wheel(0, -200)
+        page.wait_for_timeout(100)
+
+    buttons = figure.query_selector_all(".controls button")
+    ways = [
+        ("keys", lambda: (svg.focus(), page.keyboard.press("+"), page.keyboard.press("+")), lambda: page.keyboard.press("Escape")),
+        ("buttons", lambda: (buttons[0].click(), buttons[0].click()), lambda: buttons[-1].click()),
+        ("dragging", drag, lambda: svg.dblclick(position={"x": 5, "y": 5})),
+        ("the wheel", wheel, lambda: page.keyboard.press("Escape")),
+    ]
+    for way, zoom, reset in ways:
+        zoom()
+        after = figure.evaluate(TICKS)
+        checks.expect(after != before, f"{name}: zoom by {way} leaves the labels {before}")
+        checks.expect(len(after) >= 2, f"{name}: zoom by {way} leaves {len(after)} labels")
+        reset()
+        restored = figure.evaluate(TICKS)
+        checks.expect(restored == before, f"{name}: after zoom by {way} the labels are {restored} instead of {before}")
+
+
+def check_legend(page, figure, checks):
+    entry = figure.query_selector(".legend .entry")
+    if entry:
+        index = entry.get_attribute("data-series")
+        series = figure.query_selector(f'.area .series[data-series="{index}"]')
+        entry.focus()
+        page.keyboard.press("Enter")
+        checks.expect(not series.is_visible(), f"{name_of(figure)}: a series stays visible when its legend is used")
+        page.keyboard.press("Enter")
+        checks.expect(series.is_visible(), f"{name_of(figure)}: a hidden series does not return")
+
+
+def check_interaction(page, expected, checks):
+    for figure in filter(has_marks, figures_of(page)):
+        words = {**expected.get(figure.get_attribute("id"), {}), **expected.get(name_of(figure), {})}.get("text")
+        check_pointer(page, figure, checks)
+        check_cursor(page, figure, words, checks)
+        check_zoom(page, figure, checks)
+        check_legend(page, figure, checks)
+
+
+def check_forms(browser, expected, checks, screenshots):
+    """The page without scripts, in the dark, in a narrow window, and printed."""
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = browser.open(color_scheme="light")
+    dark = browser.open(color_scheme="dark")
+    narrow = browser.open(viewport=NARROW, has_touch=True)
+    static = browser.open(java_script_enabled=False)
+    checks.expect(light.evaluate(background) != dark.evaluate(background), "dark mode leaves the background")
+    for name, page in [("1200", light), ("400", narrow)]:
+        overflow = page.evaluate(OVERFLOW)
+        checks.expect(overflow <= 0, f"a window of {name} pixels scrolls sideways by {overflow}")
+    check_marks(static, expected, checks)
+    pdf = static.pdf(format="A4")
+    pages = len(re.findall(rb"/Type\s*/Page[^s]", pdf))
+    checks.expect(pages >= 1, "print to PDF has no page")
+    if screenshots:
+        screenshots.mkdir(parents=True, exist_ok=True)
+        for name, page in [("light", light), ("dark", dark), ("narrow", narrow), ("static", static)]:
+            page.screenshot(path=screenshots / f"{name}.png", full_page=True)
+        (screenshots / "print.pdf").write_bytes(pdf)
+    return pages
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page", type=pathlib.Path)
+    parser.add_argument("expected", type=pathlib.Path, nargs="?")
+    parser.add_argument("--browser", default=next(filter(None, map(shutil.which, BROWSERS)), None))
+    parser.add_argument("--screenshots", type=pathlib.Path)
+    options = parser.parse_args()
+    if not options.browser:
+        sys.exit("error: no Chromium in the PATH\n  hint: --browser PATH")
+    expected = json.loads(options.expected.read_text()) if options.expected else {}
+    checks = Checks()
+    check_policy(options.page.read_text(), checks)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=options.browser, args=OPTIONS)
+        browser = Browser(chromium, options.page, checks)
+        page = browser.open()
+        count = len(figures_of(page))
+        check_structure(page, checks)
+        check_marks(page, expected, checks)
+        check_interaction(page, expected, checks)
+        pages = check_forms(browser, expected, checks, options.screenshots)
+        chromium.close()
+    for message in dict.fromkeys(checks.failed):
+        print(f"failed: {message}")
+    if checks.failed:
+        sys.exit(1)
+    print(f"{options.page}: {count} figures, {options.page.stat().st_size:,} bytes, {pages} pages in print")
+
+
+if __name__ == "__main__":
+    main()
