@@ -209,6 +209,8 @@ def check_legend(page, figure, checks):
 def check_interaction(page, expected, checks):
     for figure in filter(has_marks, figures_of(page)):
         words = {**expected.get(figure.get_attribute("id"), {}), **expected.get(name_of(figure), {})}.get("text")
+        if not checks.expect(figure.query_selector(".tip"), f"{name_of(figure)}: the script has added nothing"):
+            continue
         check_pointer(page, figure, checks)
         check_cursor(page, figure, words, checks)
         check_zoom(page, figure, checks)

@@ -5,7 +5,7 @@
   "use strict";
   const NAMESPACE = "http://www.w3.org/2000/svg";
   /** Farthest distance in pixels of the screen between the pointer and the mark that is shown. */
-  const REACH = 40;
+  const REACH = 60;
   const DEEPEST_ZOOM = 1000;
 
   const make = (name, attributes = {}, ...children) => {
@@ -62,7 +62,7 @@
       if (this.names) {
         return { values: this.names.map((_, index) => index).filter((index) => index >= from && index <= to), digits: 6 };
       }
-      return this.kind === "log" && to / from >= 4 ? decades(from, to, most) : steps(from, to, most, this.factor);
+      return this.kind === "log" && to / from >= 10 ? decades(from, to, most) : steps(from, to, most, this.factor);
     }
   }
 
@@ -84,7 +84,7 @@
     const power = 10 ** Math.floor(Math.log10(least));
     const step = [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least * 0.999);
     const values = [];
-    for (let index = Math.ceil(from / unit / step); index * step <= to / unit; index++) values.push(index * step * unit);
+    for (let index = Math.ceil(from / unit / step); index * step <= to / unit; index++) values.push(index * step * unit || 0);
     const largest = Math.max(Math.abs(from), Math.abs(to)) / unit;
     return { values, digits: 1 + Math.max(0, Math.ceil(Math.log10(largest / step))) };
   };
@@ -221,7 +221,7 @@
     }
 
     mark(series, index, values, element) {
-      const base = { series: index, isBand: series.kind === "band" };
+      const base = { series: index, isBehind: ["band", "rule"].includes(series.kind) };
       if (series.kind === "cells") {
         const [x, y, w, h] = element.getAttribute("d").match(/-?[\d.]+/g).map(Number);
         return { ...base, left: x, top: y, right: x + w, bottom: y + h, words: () => this.cellWords(series, values, [x, y, w, h]) };
@@ -261,7 +261,7 @@
         if (this.hidden.has(mark.series)) continue;
         const across = Math.max(mark.left - x, 0, x - mark.right) * scale.x;
         const down = mark.isColumn ? 0 : Math.max(mark.top - y, 0, y - mark.bottom) * scale.y;
-        const distance = Math.hypot(across, down) + (mark.isBand ? REACH / 2 : 0);
+        const distance = Math.hypot(across, down) + (mark.isBehind ? REACH / 2 : 0);
         if (distance <= least) [best, least] = [mark, distance];
       }
       return best;
@@ -289,8 +289,8 @@
       };
       const [x, y] = [at(mark.left, mark.right, "x", "w"), at(mark.top, mark.isColumn ? mark.top : mark.bottom, "y", "h")];
       const left = x + 12 + this.tip.offsetWidth > box.width ? x - 12 - this.tip.offsetWidth : x + 12;
-      this.tip.style.left = `${this.svg.offsetLeft + Math.max(0, left)}px`;
-      this.tip.style.top = `${this.svg.offsetTop + clamp(y - this.tip.offsetHeight - 8, 0, box.height)}px`;
+      this.tip.style.left = `${Math.max(0, left)}px`;
+      this.tip.style.top = `${clamp(y - this.tip.offsetHeight - 8, 0, box.height)}px`;
     }
 
     hide() {
@@ -422,7 +422,7 @@
     /** Moves the cursor by `count` marks inside of its series. */
     step(count) {
       const shown = this.marks.filter((mark) => !this.hidden.has(mark.series));
-      const series = this.current?.series ?? shown.find((mark) => !mark.isBand)?.series ?? shown[0]?.series;
+      const series = this.current?.series ?? shown.find((mark) => !mark.isBehind)?.series ?? shown[0]?.series;
       const own = shown.filter((mark) => mark.series === series);
       const place = own.indexOf(this.current);
       const next = own[place < 0 && Number.isFinite(count) ? 0 : clamp(place + count, 0, own.length - 1)];
