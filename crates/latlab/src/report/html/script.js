@@ -56,7 +56,7 @@
       return this.word && !this.names ? `${text} ${this.word}` : text;
     }
 
-    /** Values to label between two shares of the axis, and the significant digits that tell them apart. */
+    /** Values to label between two shares of the axis, and the significant digits by which they differ. */
     ticks(low, high, most) {
       const [from, to] = [this.value(low), this.value(high)].sort((a, b) => a - b);
       if (this.names) {

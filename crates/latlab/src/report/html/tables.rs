@@ -135,6 +135,12 @@ fn changes(title: &str, contrasts: &[ContrastView]) -> Markup {
     let columns = if is_judged { 6 } else { 4 };
     let labels = rows().map(|row| row.label.len()).max().unwrap_or(1).max(1);
     let mut left = MOST_ROWS;
+    let parts = contrasts.iter().map(|contrast| {
+        let shown = &contrast.rows[..contrast.rows.len().min(left)];
+        left -= shown.len();
+        (contrast, shown)
+    });
+    let parts: Vec<_> = parts.filter(|(_, shown)| !shown.is_empty()).collect();
     boxed(
         title,
         html! {
@@ -145,16 +151,12 @@ fn changes(title: &str, contrasts: &[ContrastView]) -> Markup {
                     th scope="col" { "baseline" } th scope="col" { "candidate" } th scope="col" { "change" }
                     @if is_judged { th scope="col" { "verdict" } th scope="col" { "p" } }
                 } }
-                @for contrast in contrasts {
-                    @let shown = &contrast.rows[..contrast.rows.len().min(left)];
-                    @let _ = left -= shown.len();
-                    @if !shown.is_empty() {
-                        tbody {
-                            @if !contrast.title.is_empty() {
-                                tr { th.contrast scope="rowgroup" colspan=(labels + columns - 1) { (words(&contrast.title)) } }
-                            }
-                            @for row in shown { (change(row, labels, is_judged)) }
+                @for (contrast, shown) in parts {
+                    tbody {
+                        @if !contrast.title.is_empty() {
+                            tr { th.contrast scope="rowgroup" colspan=(labels + columns - 1) { (words(&contrast.title)) } }
                         }
+                        @for row in shown { (change(row, labels, is_judged)) }
                     }
                 }
             }
