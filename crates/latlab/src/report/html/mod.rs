@@ -6,29 +6,26 @@ mod tables;
 mod view;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::figure::{self, Figure};
 use super::view::{CaveatView, RemarkView};
 use crate::diagnostics::Severity;
-use tables::omitted;
 pub use view::{HostFactsView, PageView, TextBlock};
-use words::{block, plain, words};
+use words::{MOST_PARTS, block, first, omitted, plain, words};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// SHA-256 of [`SCRIPT`] in base64; `scripts/report_page.py` prints it where it differs.
 const SCRIPT_HASH: &str = "1O1+fvhcpB+N/C9al1rU9hy5L6NmYLHWJaUlSUUQDFA=";
 
-/// The most parts of a kind: tables, comparisons, texts, remarks.
-const MOST_PARTS: usize = 60;
 /// The most caveats and gates.
 const MOST_NOTES: usize = 200;
 
 /// A part of the page with a heading and an entry in the list of contents.
-struct Section {
+struct PageSection {
     id: &'static str,
     title: &'static str,
     body: Markup,
@@ -101,39 +98,31 @@ fn head(view: &PageView) -> Markup {
 }
 
 /// The parts that have content, in their order.
-fn sections(view: &PageView) -> Vec<Section> {
+fn sections(view: &PageView) -> Vec<PageSection> {
     let results = html! {
         (tables::several(&view.tables))
-        (several(&view.texts, "texts", text))
+        (first(&view.texts, "texts", text))
     };
     let conditions = html! {
         (remarks(&view.remarks))
         (hosts(&view.hosts))
         (tables::several(&view.loads))
     };
-    let methods = html! { @for paragraph in view.methods.iter().take(MOST_NOTES) { p { (words(paragraph)) } } };
+    let methods = first(&view.methods, "paragraphs", |paragraph| html! { p { (words(paragraph)) } });
     let sections = [
-        Section { id: "results", title: "Results", body: results },
-        Section {
+        PageSection { id: "results", title: "Results", body: results },
+        PageSection {
             id: "comparison",
             title: "Comparison",
-            body: several(&view.comparisons, "comparisons", tables::comparison),
+            body: first(&view.comparisons, "comparisons", tables::comparison),
         },
-        Section { id: "plots", title: "Plots", body: plots(&view.figures) },
-        Section { id: "caveats", title: "Caveats", body: footnotes(&caveats(view)) },
-        Section { id: "conditions", title: "Conditions and hosts", body: conditions },
-        Section { id: "methods", title: "Methods", body: methods },
-        Section { id: "reproduce", title: "How to reproduce", body: reproduce(view) },
+        PageSection { id: "plots", title: "Plots", body: plots(&view.figures) },
+        PageSection { id: "caveats", title: "Caveats", body: footnotes(&caveats(view)) },
+        PageSection { id: "conditions", title: "Conditions and hosts", body: conditions },
+        PageSection { id: "methods", title: "Methods", body: methods },
+        PageSection { id: "reproduce", title: "How to reproduce", body: reproduce(view) },
     ];
     sections.into_iter().filter(|section| !section.body.0.is_empty()).collect()
-}
-
-/// The first parts of a kind, and a note on how many there are.
-fn several<T>(parts: &[T], noun: &str, each: impl Fn(&T) -> Markup) -> Markup {
-    html! {
-        @for part in parts.iter().take(MOST_PARTS) { (each(part)) }
-        (omitted(parts.len(), MOST_PARTS, noun))
-    }
 }
 
 /// A text of fixed width, which scrolls in its own box.
@@ -169,14 +158,10 @@ fn plots(figures: &[Figure]) -> Markup {
 
 /// The caveats of the page and those of its comparisons, each once.
 fn caveats(view: &PageView) -> Vec<&CaveatView> {
-    let mut caveats: Vec<&CaveatView> = Vec::new();
+    let mut known = HashSet::new();
     let of_comparisons = view.comparisons.iter().flat_map(|comparison| &comparison.caveats);
-    for caveat in view.caveats.iter().chain(of_comparisons).take(MOST_NOTES) {
-        if !caveats.contains(&caveat) {
-            caveats.push(caveat);
-        }
-    }
-    caveats
+    let all = view.caveats.iter().chain(of_comparisons);
+    all.filter(|caveat| known.insert([&caveat.message, &caveat.effect, &caveat.hint])).collect()
 }
 
 fn footnotes(caveats: &[&CaveatView]) -> Markup {
@@ -188,7 +173,7 @@ fn footnotes(caveats: &[&CaveatView]) -> Markup {
     html! {
         @if !caveats.is_empty() {
             ol.caveats {
-                @for (caveat, number) in caveats.iter().zip(1..) {
+                @for (caveat, number) in caveats.iter().take(MOST_NOTES).zip(1..) {
                     li id={ "caveat-" (number) } class=(class(caveat.severity)) {
                         @if caveat.severity > Severity::Note { strong { (class(caveat.severity)) ":" } " " }
                         (words(&caveat.message))
@@ -197,6 +182,7 @@ fn footnotes(caveats: &[&CaveatView]) -> Markup {
                     }
                 }
             }
+            (omitted(caveats.len(), MOST_NOTES, "caveats"))
         }
     }
 }
@@ -204,7 +190,12 @@ fn footnotes(caveats: &[&CaveatView]) -> Markup {
 fn remarks(rows: &[RemarkView]) -> Markup {
     html! {
         @if !rows.is_empty() {
-            dl { @for row in rows.iter().take(MOST_NOTES) { div { dt { (words(&row.label)) } dd { (words(&row.text)) } } } }
+            dl {
+                @for row in rows.iter().take(MOST_NOTES) {
+                    div { dt { (words(&row.label)) } dd { (words(&row.text)) } }
+                }
+            }
+            (omitted(rows.len(), MOST_NOTES, "lines"))
         }
     }
 }
@@ -222,7 +213,7 @@ fn hosts(hosts: &[HostFactsView]) -> Markup {
 
 fn reproduce(view: &PageView) -> Markup {
     html! {
-        (several(&view.reproduce, "texts", text))
+        (first(&view.reproduce, "texts", text))
         @if !view.recordings.is_empty() {
             h3 { "Recordings" }
             ul.recordings { @for path in view.recordings.iter().take(MOST_NOTES) { li { code { (plain(path)) } } } }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::words::{plain, words};
+use super::words::{first, omitted, plain, words};
 use crate::report::comparison::{ChangeView, ComparisonView, ContrastView};
 use crate::report::figure::Figure;
 use crate::report::figure::table::{FigureTable, table};
@@ -20,7 +20,7 @@ const LEAST_ROWS: usize = 20;
 /// The first tables of a section, each with fewer rows the more there are.
 pub(super) fn several(tables: &[TableView]) -> Markup {
     let most_rows = (MOST_ROWS_TOGETHER / tables.len().max(1)).clamp(LEAST_ROWS, MOST_ROWS);
-    super::several(tables, "tables", |table| bounded(table, most_rows))
+    first(tables, "tables", |table| bounded(table, most_rows))
 }
 
 /// A table with at most `most_rows` rows.
@@ -29,8 +29,8 @@ fn bounded(table: &TableView, most_rows: usize) -> Markup {
     let has_labels = !table.corner.is_empty() || table.rows.iter().any(|row| !row.label.is_empty());
     let has_cells =
         |row: usize| columns.iter().any(|column| column.cells.get(row).is_some_and(|cell| !cell.is_empty()));
-    let aligned: Vec<AlignedColumn> =
-        columns.iter().map(|column| AlignedColumn::of(&column.cells[..column.cells.len().min(most_rows)])).collect();
+    let aligned: Vec<CellAlignment> =
+        columns.iter().map(|column| CellAlignment::of(&column.cells[..column.cells.len().min(most_rows)])).collect();
     // An annotation without content is left out.
     let rows = table.rows.iter().enumerate().filter(|(number, row)| !row.quiet || has_cells(*number));
     boxed(
@@ -80,16 +80,16 @@ fn group_headings(table: &TableView, has_labels: bool) -> Markup {
 }
 
 /// How the cells of a column are padded so that their decimal points stand below each other.
-struct AlignedColumn {
+struct CellAlignment {
     /// The longest fraction, with its point, in characters.
     fraction: usize,
     /// Whether a cell has parentheses, the closing one of which stands behind the others' last digit.
     has_parentheses: bool,
 }
 
-impl AlignedColumn {
-    fn of(cells: &[String]) -> AlignedColumn {
-        AlignedColumn {
+impl CellAlignment {
+    fn of(cells: &[String]) -> CellAlignment {
+        CellAlignment {
             fraction: cells.iter().filter_map(|cell| behind_point(cell)).max().unwrap_or(0),
             has_parentheses: cells.iter().any(|cell| is_parenthesised(cell)),
         }
@@ -207,10 +207,4 @@ pub(super) fn behind_plot(figure: &Figure) -> Markup {
 /// Content that scrolls sideways inside of its own box, with the keyboard too.
 pub(super) fn boxed(title: &str, content: Markup) -> Markup {
     html! { div.scroll role="region" aria-label=(plain(title)) tabindex="0" { (content) } }
-}
-
-/// Says that `most` of `count` things are shown, if there are more.
-pub(super) fn omitted(count: usize, most: usize, noun: &str) -> Markup {
-    let [count_shown, most_shown] = [count, most].map(|count| human::grouped(count as u64));
-    html! { @if count > most { p.note.omitted { "The first " (most_shown) " of " (count_shown) " " (noun) "." } } }
 }

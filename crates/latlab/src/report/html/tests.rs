@@ -150,13 +150,14 @@ fn ten_thousand_conditions_are_bounded_and_the_omission_is_said() {
     let columns = (0..12).map(|_| column("p50", &["48.7"].repeat(10_000))).collect();
     let view = PageView {
         tables: vec![table("conditions", &rows, columns)],
-        caveats: vec![caveat("x", Severity::Note); 10_000],
+        caveats: (0..10_000).map(|number| caveat(&number.to_string(), Severity::Note)).collect(),
         recordings: vec!["path".into(); 10_000],
         methods: vec!["y".repeat(1_000_000)],
         ..PageView::default()
     };
     let page = page(&view);
     assert!(page.contains("The first 400 of 10,000 rows.") && page.contains("The first 200 of 10,000 recordings."));
+    assert!(page.contains("The first 200 of 10,000 caveats."));
     assert!(page.len() < 300_000, "{}", page.len());
 }
 

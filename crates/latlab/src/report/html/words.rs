@@ -1,7 +1,12 @@
-//! Texts of recordings as markup: of bounded length, without characters that would change the text around them.
+//! Texts and lists as markup: of bounded length, since they come from recordings, and without characters that would
+//! change the text around them.
 
 use maud::{Markup, html};
 
+use crate::units::human;
+
+/// The most parts of a kind: tables, comparisons, texts, plots.
+pub(super) const MOST_PARTS: usize = 60;
 /// The most characters of one text; tags and names have no limit of their own.
 const LONGEST: usize = 2_000;
 /// The most characters of a text of several lines, such as an experiment file.
@@ -40,6 +45,20 @@ fn harmless(text: &str, longest: usize) -> String {
     let mut chars = text.chars();
     let kept: String = chars.by_ref().take(longest).map(shown).collect();
     if chars.next().is_some() { kept + "…" } else { kept }
+}
+
+/// The first parts of a kind, and a note on how many there are.
+pub(super) fn first<T>(parts: &[T], noun: &str, each: impl Fn(&T) -> Markup) -> Markup {
+    html! {
+        @for part in parts.iter().take(MOST_PARTS) { (each(part)) }
+        (omitted(parts.len(), MOST_PARTS, noun))
+    }
+}
+
+/// Says that `most` of `count` things are shown, if there are more.
+pub(super) fn omitted(count: usize, most: usize, noun: &str) -> Markup {
+    let [count_shown, most_shown] = [count, most].map(|count| human::grouped(count as u64));
+    html! { @if count > most { p.note.omitted { "The first " (most_shown) " of " (count_shown) " " (noun) "." } } }
 }
 
 #[cfg(test)]
