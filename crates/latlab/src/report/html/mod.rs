@@ -74,8 +74,12 @@ pub fn page(view: &PageView) -> String {
 /// Title, question, verdict with the numbers of the caveats that spoil it, and gates.
 fn head(view: &PageView) -> Markup {
     let caveats = caveats(view);
-    let serious =
-        caveats.iter().zip(1..).filter(|(caveat, _)| caveat.severity > Severity::Note).map(|(_, number)| number);
+    let serious = caveats
+        .iter()
+        .take(MOST_NOTES)
+        .zip(1..)
+        .filter(|(caveat, _)| caveat.severity > Severity::Note)
+        .map(|(_, number)| number);
     let serious: Vec<usize> = serious.take(9).collect();
     html! {
         header {
