@@ -5,6 +5,7 @@ mod available;
 mod caveats;
 pub mod comparison;
 mod counts;
+pub mod distribution;
 mod estimand;
 pub mod experiment;
 mod gate;

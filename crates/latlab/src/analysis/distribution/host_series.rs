@@ -1,0 +1,202 @@
+//! The CPUs of a host over time, from the samples of a run.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::facts::{CpuReadings, HostSample};
+use crate::plan::Side;
+use crate::units::Nanos;
+
+/// Most readings of a CPU: a series has at most two points for each. Neighbours are joined when there are more.
+const READINGS: usize = 239;
+/// Most CPUs of a host: those that the run was pinned to, then the busiest.
+const CPUS: usize = 4;
+
+/// What a series of a host shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HostQuantity {
+    /// Time that the CPU was busy, interrupts included, as a share from 0 to 1.
+    BusyShare,
+    /// Clock frequency, kHz: the lowest and the highest reading of each span.
+    Frequency,
+    /// Hard interrupts served in a second.
+    InterruptRate,
+}
+
+impl HostQuantity {
+    /// All of them.
+    pub const ALL: [HostQuantity; 3] = [HostQuantity::BusyShare, HostQuantity::Frequency, HostQuantity::InterruptRate];
+}
+
+/// A quantity of one CPU over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostSeries {
+    /// The end whose host it is of.
+    pub side: Side,
+    /// Number of the CPU.
+    pub cpu: u16,
+    /// What it shows.
+    pub quantity: HostQuantity,
+    /// In order of time; each value holds until the next point.
+    pub points: Vec<TimedValue>,
+}
+
+/// A value at a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimedValue {
+    /// Since the first measured probe, ns.
+    pub at_ns: i64,
+    /// The value in the unit of its series.
+    pub value: f64,
+}
+
+/// Samples of one CPU that are joined: counters at their begin, and the extremes of states.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    at_ns: i64,
+    busy_ns: Option<i64>,
+    interrupts: Option<i64>,
+    /// Lowest and highest, kHz.
+    frequency: Option<[i64; 2]>,
+    samples: u64,
+}
+
+impl Reading {
+    fn of(at_ns: i64, cpu: &CpuReadings) -> Reading {
+        let frequency = cpu.frequency_khz.map(|khz| [khz, khz]);
+        Reading { at_ns, busy_ns: cpu.busy_ns, interrupts: cpu.interrupts, frequency, samples: 1 }
+    }
+
+    fn join(&mut self, later: &Reading) {
+        self.samples += later.samples;
+        self.frequency = match (self.frequency, later.frequency) {
+            (Some([low, high]), Some([later_low, later_high])) => Some([low.min(later_low), high.max(later_high)]),
+            (own, later) => own.or(later),
+        };
+    }
+}
+
+/// The readings of one CPU in order of time.
+#[derive(Debug, Default)]
+struct CpuOverTime {
+    readings: Vec<Reading>,
+    last: Option<Reading>,
+}
+
+impl CpuOverTime {
+    fn take(&mut self, reading: Reading) {
+        self.last = Some(reading);
+        let full = self.readings.first().map_or(1, |first| first.samples);
+        match self.readings.last_mut().filter(|last| last.samples < full) {
+            Some(last) => last.join(&reading),
+            None => self.readings.push(reading),
+        }
+        if self.readings.len() > READINGS {
+            let joined = self.readings.chunks(2).map(|pair| {
+                let mut first = pair[0];
+                pair[1..].iter().for_each(|later| first.join(later));
+                first
+            });
+            self.readings = joined.collect();
+        }
+    }
+
+    /// All readings, with the last sample as their end.
+    fn finish(mut self) -> Vec<Reading> {
+        let end = self.last.filter(|last| self.readings.last().is_some_and(|reading| reading.at_ns < last.at_ns));
+        self.readings.extend(end);
+        self.readings
+    }
+
+    fn busy_ns(&self) -> i64 {
+        let at = |reading: Option<&Reading>| reading.and_then(|reading| reading.busy_ns).unwrap_or(0);
+        at(self.last.as_ref()).saturating_sub(at(self.readings.first()))
+    }
+}
+
+/// The CPU of one end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct CpuOfHost {
+    side: Side,
+    cpu: u16,
+}
+
+/// The CPUs of both hosts, sample by sample.
+#[derive(Debug, Default)]
+pub(super) struct HostReadingsOverTime {
+    cpus: BTreeMap<CpuOfHost, CpuOverTime>,
+}
+
+impl HostReadingsOverTime {
+    /// Adds a sample; those of one host come in order of time.
+    pub(super) fn take(&mut self, side: Side, sample: &HostSample) {
+        for (cpu, readings) in &sample.cpus {
+            let place = self.cpus.entry(CpuOfHost { side, cpu: *cpu }).or_default();
+            place.take(Reading::of(sample.start_ns, readings));
+        }
+    }
+
+    /// The series of a few CPUs of each host, from `start_ns` for `length`: first those of `pinned`, then the busiest. A
+    /// quantity that a CPU does not report has no series.
+    pub(super) fn finish(self, pinned: &[u16], start_ns: i64, length: Nanos) -> Vec<HostSeries> {
+        let mut cpus: Vec<_> = self.cpus.into_iter().collect();
+        cpus.sort_by_key(|(place, readings)| (!pinned.contains(&place.cpu), Reverse(readings.busy_ns())));
+        let mut taken: BTreeMap<Side, usize> = BTreeMap::new();
+        cpus.retain(|(place, _)| {
+            let count = taken.entry(place.side).or_default();
+            *count += 1;
+            *count <= CPUS
+        });
+        cpus.sort_by_key(|(place, _)| *place);
+        let mut series = Vec::new();
+        for (CpuOfHost { side, cpu }, readings) in cpus {
+            let readings = readings.finish();
+            let of =
+                |quantity| HostSeries { side, cpu, quantity, points: points(quantity, &readings, start_ns, length) };
+            series.extend(HostQuantity::ALL.into_iter().map(of).filter(|series| !series.points.is_empty()));
+        }
+        series
+    }
+}
+
+/// The points of one quantity within the run.
+fn points(quantity: HostQuantity, readings: &[Reading], start_ns: i64, length: Nanos) -> Vec<TimedValue> {
+    let mut points: Vec<TimedValue> = Vec::new();
+    for pair in readings.windows(2) {
+        let (from, to) = (pair[0].at_ns.saturating_sub(start_ns), pair[1].at_ns.saturating_sub(start_ns));
+        if to <= 0 || from > length.0 || to <= from {
+            continue;
+        }
+        // A span that began before the first probe holds from its begin on.
+        let from = from.max(0);
+        for (index, value) in values(quantity, pair).into_iter().enumerate() {
+            let at_ns = from + (to - from) / 2 * index as i64;
+            points.push(TimedValue { at_ns, value });
+        }
+    }
+    if let (Some(last), Some(end)) = (points.last().copied(), readings.last()) {
+        let at_ns = end.at_ns.saturating_sub(start_ns).min(length.0);
+        points.extend((at_ns > last.at_ns).then_some(TimedValue { at_ns, value: last.value }));
+    }
+    points
+}
+
+/// The values of a quantity between two readings: usually one, of extremes that differ two, and none if it is unknown.
+fn values(quantity: HostQuantity, pair: &[Reading]) -> Vec<f64> {
+    let seconds = Nanos(pair[1].at_ns.saturating_sub(pair[0].at_ns)).as_secs_f64();
+    let increase =
+        |of: fn(&Reading) -> Option<i64>| Some(of(&pair[1])?.saturating_sub(of(&pair[0])?).max(0) as f64 / seconds);
+    match quantity {
+        // Counters move in ticks of 10 ms, so that a short span may seem busier than it is long.
+        HostQuantity::BusyShare => {
+            increase(|reading| reading.busy_ns).map(|rate| (rate / 1e9).min(1.0)).into_iter().collect()
+        }
+        HostQuantity::InterruptRate => increase(|reading| reading.interrupts).into_iter().collect(),
+        HostQuantity::Frequency => {
+            let Some([low, high]) = pair[0].frequency else { return Vec::new() };
+            let mut values = vec![low as f64];
+            values.extend((high > low).then_some(high as f64));
+            values
+        }
+    }
+}
