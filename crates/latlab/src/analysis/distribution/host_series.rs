@@ -52,7 +52,7 @@ pub struct TimedValue {
 
 /// Samples of one CPU that are joined: counters at their begin, and the extremes of states.
 #[derive(Clone, Copy, Debug)]
-struct Reading {
+struct CpuReading {
     at_ns: i64,
     busy_ns: Option<i64>,
     interrupts: Option<i64>,
@@ -61,13 +61,13 @@ struct Reading {
     samples: u64,
 }
 
-impl Reading {
-    fn of(at_ns: i64, cpu: &CpuReadings) -> Reading {
+impl CpuReading {
+    fn of(at_ns: i64, cpu: &CpuReadings) -> CpuReading {
         let frequency = cpu.frequency_khz.map(|khz| [khz, khz]);
-        Reading { at_ns, busy_ns: cpu.busy_ns, interrupts: cpu.interrupts, frequency, samples: 1 }
+        CpuReading { at_ns, busy_ns: cpu.busy_ns, interrupts: cpu.interrupts, frequency, samples: 1 }
     }
 
-    fn join(&mut self, later: &Reading) {
+    fn join(&mut self, later: &CpuReading) {
         self.samples += later.samples;
         self.frequency = match (self.frequency, later.frequency) {
             (Some([low, high]), Some([later_low, later_high])) => Some([low.min(later_low), high.max(later_high)]),
@@ -79,12 +79,12 @@ impl Reading {
 /// The readings of one CPU in order of time.
 #[derive(Debug, Default)]
 struct CpuOverTime {
-    readings: Vec<Reading>,
-    last: Option<Reading>,
+    readings: Vec<CpuReading>,
+    last: Option<CpuReading>,
 }
 
 impl CpuOverTime {
-    fn take(&mut self, reading: Reading) {
+    fn take(&mut self, reading: CpuReading) {
         self.last = Some(reading);
         let full = self.readings.first().map_or(1, |first| first.samples);
         match self.readings.last_mut().filter(|last| last.samples < full) {
@@ -102,14 +102,14 @@ impl CpuOverTime {
     }
 
     /// All readings, with the last sample as their end.
-    fn finish(mut self) -> Vec<Reading> {
+    fn finish(mut self) -> Vec<CpuReading> {
         let end = self.last.filter(|last| self.readings.last().is_some_and(|reading| reading.at_ns < last.at_ns));
         self.readings.extend(end);
         self.readings
     }
 
     fn busy_ns(&self) -> i64 {
-        let at = |reading: Option<&Reading>| reading.and_then(|reading| reading.busy_ns).unwrap_or(0);
+        let at = |reading: Option<&CpuReading>| reading.and_then(|reading| reading.busy_ns).unwrap_or(0);
         at(self.last.as_ref()).saturating_sub(at(self.readings.first()))
     }
 }
@@ -132,7 +132,7 @@ impl HostReadingsOverTime {
     pub(super) fn take(&mut self, side: Side, sample: &HostSample) {
         for (cpu, readings) in &sample.cpus {
             let place = self.cpus.entry(CpuOfHost { side, cpu: *cpu }).or_default();
-            place.take(Reading::of(sample.start_ns, readings));
+            place.take(CpuReading::of(sample.start_ns, readings));
         }
     }
 
@@ -160,7 +160,7 @@ impl HostReadingsOverTime {
 }
 
 /// The points of one quantity within the run.
-fn points(quantity: HostQuantity, readings: &[Reading], start_ns: i64, length: Nanos) -> Vec<TimedValue> {
+fn points(quantity: HostQuantity, readings: &[CpuReading], start_ns: i64, length: Nanos) -> Vec<TimedValue> {
     let mut points: Vec<TimedValue> = Vec::new();
     for pair in readings.windows(2) {
         let (from, to) = (pair[0].at_ns.saturating_sub(start_ns), pair[1].at_ns.saturating_sub(start_ns));
@@ -182,10 +182,10 @@ fn points(quantity: HostQuantity, readings: &[Reading], start_ns: i64, length: N
 }
 
 /// The values of a quantity between two readings: usually one, of extremes that differ two, and none if it is unknown.
-fn values(quantity: HostQuantity, pair: &[Reading]) -> Vec<f64> {
+fn values(quantity: HostQuantity, pair: &[CpuReading]) -> Vec<f64> {
     let seconds = Nanos(pair[1].at_ns.saturating_sub(pair[0].at_ns)).as_secs_f64();
     let increase =
-        |of: fn(&Reading) -> Option<i64>| Some(of(&pair[1])?.saturating_sub(of(&pair[0])?).max(0) as f64 / seconds);
+        |of: fn(&CpuReading) -> Option<i64>| Some(of(&pair[1])?.saturating_sub(of(&pair[0])?).max(0) as f64 / seconds);
     match quantity {
         // Counters move in ticks of 10 ms, so that a short span may seem busier than it is long.
         HostQuantity::BusyShare => {

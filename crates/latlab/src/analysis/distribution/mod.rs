@@ -1,11 +1,10 @@
 //! What the figures of a report need of one run: its tail, its histogram, its delays over time, and its host. All of it is
 //! bounded by constants, so that a run of ten million probes leaves as much as one of ten thousand (decision 0025.5).
 
-mod edges;
 mod host_series;
+mod marginal;
 mod over_time;
 mod rates;
-mod tail;
 #[cfg(test)]
 mod tests;
 
@@ -20,11 +19,10 @@ use super::singletons::Singletons;
 use super::source::{ProbeSource, visit_rows};
 use super::stream::StreamAccumulator;
 
-pub use edges::suits_logarithm;
 pub use host_series::{HostQuantity, HostSeries, TimedValue};
+pub use marginal::{TailPoint, suits_logarithm};
 pub use over_time::{ColumnLosses, DelayGrid, GridCell};
 pub use rates::StreamRatePoint;
-pub use tail::TailPoint;
 
 use host_series::HostReadingsOverTime;
 use over_time::{GridAccumulator, MeasuredSpan};
@@ -112,8 +110,8 @@ pub fn distribution<S: ProbeSource>(source: &S) -> Result<RunDistribution, S::Er
         metric,
         n,
         lost,
-        tail: tail::tail(finite, n),
-        histogram: tail::histogram(finite),
+        tail: marginal::tail(finite, n),
+        histogram: marginal::histogram(finite),
         over_time,
         rates: series.points,
         host: host(source, span.map(|span| span.start_ns), span.map_or(Nanos::ZERO, |span| span.length))?,

@@ -1,6 +1,6 @@
 //! Delays over time as counts in a grid: nothing is smoothed, and every probe is in a cell.
 
-use super::edges::{bin_of, edges};
+use super::marginal::{bin_of, edges};
 use crate::analysis::source::{RowVisitor, for_each_measured, value_at};
 use crate::metric::Metric;
 use crate::probe::Fate;

@@ -121,10 +121,10 @@ fn runs_without_a_distribution_are_empty_and_bounded() {
 #[test]
 fn edges_of_extreme_values_ascend() {
     for [min, max] in [[i64::MIN, i64::MAX - 1], [0, 0], [-5, -5], [1, i64::MAX - 1], [i64::MAX - 2, i64::MAX - 1]] {
-        let edges = edges::edges(min, max, 160);
+        let edges = marginal::edges(min, max, 160);
         assert!(edges.len() <= 161 && edges.windows(2).all(|pair| pair[0] < pair[1]), "{min} {max}: {edges:?}");
         assert_eq!((edges[0], edges[edges.len() - 1]), (min, max + 1));
-        assert_eq!((edges::bin_of(&edges, min), edges::bin_of(&edges, max)), (0, edges.len() - 2));
+        assert_eq!((marginal::bin_of(&edges, min), marginal::bin_of(&edges, max)), (0, edges.len() - 2));
     }
 }
 
