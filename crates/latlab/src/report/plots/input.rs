@@ -1,0 +1,106 @@
+//! What is plotted: conditions with the distributions of their runs, and their comparison; and what captions say of them:
+//! the sample, its size and losses, and the convention, in plain words.
+
+use std::collections::BTreeMap;
+
+use crate::analysis::comparison::Comparisons;
+use crate::analysis::distribution::RunDistribution;
+use crate::metric::Metric;
+use crate::units::human::grouped;
+
+/// The data of all figures.
+#[derive(Clone, Debug)]
+pub struct PlotInput<'a> {
+    /// The conditions; the first is the baseline.
+    pub conditions: Vec<PlotCondition>,
+    /// Their comparison, if there is one.
+    pub comparisons: Option<&'a Comparisons>,
+}
+
+/// A condition with its runs.
+#[derive(Clone, Debug)]
+pub struct PlotCondition {
+    /// Its name in words, as in the tables.
+    pub name: String,
+    /// Factor → level, of the factors that a figure may show.
+    pub levels: BTreeMap<String, String>,
+    /// Its runs, without excluded ones.
+    pub runs: Vec<RunDistribution>,
+}
+
+impl PlotInput<'_> {
+    /// All runs, by condition.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &RunDistribution> {
+        self.conditions.iter().flat_map(|condition| &condition.runs)
+    }
+
+    /// The run, if it is the only one.
+    pub(super) fn only_run(&self) -> Option<&RunDistribution> {
+        let mut runs = self.runs();
+        runs.next().filter(|_| runs.next().is_none())
+    }
+
+    /// Whether a run has a finite delay.
+    pub(super) fn has_delays(&self) -> bool {
+        self.runs().any(|run| !run.tail.is_empty())
+    }
+
+    /// Whether there are at least two runs.
+    pub(super) fn has_several_runs(&self) -> bool {
+        self.runs().nth(1).is_some()
+    }
+
+    /// Whether at least two conditions have a run.
+    pub(super) fn has_several_conditions(&self) -> bool {
+        self.conditions.iter().filter(|condition| !condition.runs.is_empty()).nth(1).is_some()
+    }
+}
+
+/// `1 run`, `2 runs`.
+pub(super) fn counted(count: usize, thing: &str) -> String {
+    format!("{} {thing}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
+}
+
+/// How delays of `metric` are counted.
+pub(super) fn convention(metric: Metric) -> &'static str {
+    match metric {
+        Metric::WakeupLatency => "Latencies count from the due time until the thread ran.",
+        _ => "Round trips are not halved.",
+    }
+}
+
+/// `50,000 probes, 12 of them lost.`
+pub(super) fn probes<'a>(runs: impl Iterator<Item = &'a RunDistribution>, metric: Metric) -> String {
+    let (mut n, mut lost) = (0_u64, 0_u64);
+    runs.for_each(|run| (n, lost) = (n.saturating_add(run.n), lost.saturating_add(run.lost)));
+    let thing = if metric == Metric::WakeupLatency { "wake-up" } else { "probe" };
+    let lost = match (lost, metric) {
+        (0, Metric::WakeupLatency) => String::new(),
+        (0, _) => ", without a loss".into(),
+        (lost, _) => format!(", {} of them lost or late", grouped(lost)),
+    };
+    format!("{}{lost}.", counted(n as usize, thing))
+}
+
+/// The caption of one run.
+pub(super) fn of_run(run: &RunDistribution) -> String {
+    format!("{} {}", probes(std::iter::once(run), run.metric), convention(run.metric))
+}
+
+/// The caption of several runs: what was measured, and how many conditions are left out of `shown`.
+pub(super) fn of_conditions(input: &PlotInput, shown: &[&PlotCondition], metric: Metric) -> String {
+    let runs: usize = shown.iter().map(|condition| condition.runs.len()).sum();
+    let of_shown = probes(shown.iter().flat_map(|condition| &condition.runs), metric);
+    let mut words = format!("{}: {of_shown} {}", counted(runs, "run"), convention(metric));
+    words += &left_out(input.conditions.len() - shown.len(), "condition");
+    words
+}
+
+/// ` 3 conditions are not shown.`; nothing if none is left out.
+pub(super) fn left_out(count: usize, thing: &str) -> String {
+    match count {
+        0 => String::new(),
+        1 => format!(" 1 {thing} is not shown."),
+        _ => format!(" {} are not shown.", counted(count, thing)),
+    }
+}

@@ -1,0 +1,204 @@
+//! Figures of one run: its histogram; and over time its delays as a density, the rates of a stream, and the host below them
+//! on the same time axis.
+
+use super::axes::{ValueLimits, beyond, count_axis, extended, has_marks, metric_axis};
+use super::input::{self, PlotInput, counted};
+use crate::analysis::distribution::{DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRatePoint};
+use crate::plan::Side;
+use crate::report::figure::{Axis, AxisUnit, Bar, Cell, Figure, Marks, Point, Scale, Series};
+use crate::units::human::grouped;
+
+/// Darkness of a cell with one probe, where others have more: it can be seen in print.
+const LEAST_DARKNESS: f64 = 0.25;
+/// Part of the axis of delays above the largest one that has the marks of lost probes.
+const LOST_MARGIN: f64 = 0.04;
+/// Parts of the axis of delays that separate the bar of lost probes, and that it is wide.
+const LOST_GAP: f64 = 0.02;
+const LOST_WIDTH: f64 = 0.04;
+
+/// The histogram, with a bar of its own for lost probes beyond the largest delay.
+pub(super) fn histogram(input: &PlotInput) -> Vec<Figure> {
+    let Some(run) = input.only_run() else { return Vec::new() };
+    let edges = run.histogram.iter().flat_map(|bin| [bin.low_ns as f64, bin.high_ns as f64]);
+    let Some(delays) = ValueLimits::of(edges).map(ValueLimits::suited) else { return Vec::new() };
+    let bar = |from: f64, to: f64, count: u64| Bar { from, to, y: count as f64 };
+    let filled = run.histogram.iter().filter(|bin| bin.count > 0);
+    let bars = filled.map(|bin| bar(bin.low_ns as f64, bin.high_ns as f64, bin.count)).collect();
+    let lost = (run.lost > 0)
+        .then(|| bar(beyond(&delays, LOST_GAP), beyond(&delays, LOST_GAP + LOST_WIDTH), run.lost))
+        .into_iter()
+        .collect();
+    let scale = if run.lost > 0 { extended(&delays, LOST_GAP + LOST_WIDTH) } else { delays };
+    let most = run.histogram.iter().map(|bin| bin.count).chain([run.lost]).max().unwrap_or(0);
+    let series = [
+        Series { name: run.metric.title().into(), colour: 0, marks: Marks::Bars(bars) },
+        Series { name: "lost or late: without a delay".into(), colour: 1, marks: Marks::Bars(lost) },
+    ];
+    let rest = if run.lost > 0 { " The bar at the right end is of lost and late probes." } else { "" };
+    vec![Figure {
+        name: "histogram",
+        title: "How often each delay occurred".into(),
+        caption: format!("{} Bars have logarithmic heights.{rest}", input::of_run(run)),
+        x: metric_axis(run.metric, scale),
+        y: count_axis("probes", most),
+        series: series.into_iter().filter(has_marks).collect(),
+    }]
+}
+
+/// Delays and rates over time.
+pub(super) fn delays_and_rates(input: &PlotInput) -> Vec<Figure> {
+    let Some(run) = input.only_run() else { return Vec::new() };
+    delays(run).into_iter().chain(rates(run)).collect()
+}
+
+/// The axis of all figures of `run` over time.
+fn time_axis(run: &RunDistribution) -> Axis {
+    let of_grid = run.over_time.as_ref().map(|grid| grid.column_ns.0 as f64 * grid.columns as f64);
+    let end = of_grid.unwrap_or(run.duration_ns.0 as f64).max(run.duration_ns.0 as f64).max(1.0);
+    let label = if run.n > 0 { "time since the first measured probe" } else { "time since the first interval" };
+    Axis { label: label.into(), scale: Scale::Linear(0.0, end), unit: AxisUnit::Time }
+}
+
+/// Delays over time; a line of marks above them for lost probes.
+fn delays(run: &RunDistribution) -> Option<Figure> {
+    let grid = run.over_time.as_ref().filter(|grid| !grid.cells.is_empty() || !grid.lost.is_empty())?;
+    let limits = ValueLimits::of(grid.edges_ns.iter().map(|edge| *edge as f64));
+    let scale = limits.map_or(Scale::Linear(0.0, 1.0), ValueLimits::suited);
+    let lost_at = beyond(&scale, LOST_MARGIN / 2.0);
+    let lost = grid.lost.iter().map(|column| Point { x: centre(grid, column.column), y: lost_at }).collect();
+    let count: u64 = grid.lost.iter().map(|column| column.count).sum();
+    let series = [
+        Series { name: run.metric.title().into(), colour: 0, marks: Marks::Cells(cells(grid)) },
+        Series { name: "lost or late".into(), colour: 1, marks: Marks::Points(lost) },
+    ];
+    let above = match count {
+        0 => String::new(),
+        _ => format!(" Marks along the upper edge: times with lost or late probes, {} in all.", grouped(count)),
+    };
+    let caption =
+        format!("{} Each cell counts its probes, and one probe is enough to be seen.{above}", input::of_run(run));
+    Some(Figure {
+        name: "over-time",
+        title: "Delay over time".into(),
+        caption,
+        x: time_axis(run),
+        y: metric_axis(run.metric, if count > 0 { extended(&scale, LOST_MARGIN) } else { scale }),
+        series: series.into_iter().filter(has_marks).collect(),
+    })
+}
+
+/// The middle of a column.
+fn centre(grid: &DelayGrid, column: usize) -> f64 {
+    (column as f64 + 0.5) * grid.column_ns.0 as f64
+}
+
+fn cells(grid: &DelayGrid) -> Vec<Cell> {
+    let most = grid.cells.iter().map(|cell| cell.count).max().unwrap_or(1).max(2) as f64;
+    let cell = |cell: &GridCell| Cell {
+        x: cell.column as f64 * grid.column_ns.0 as f64,
+        width: grid.column_ns.0 as f64,
+        y: grid.edges_ns[cell.row] as f64,
+        y_to: grid.edges_ns[cell.row + 1] as f64,
+        darkness: LEAST_DARKNESS + (1.0 - LEAST_DARKNESS) * (cell.count as f64).ln() / most.ln(),
+        text: counted(cell.count as usize, "probe"),
+    };
+    grid.cells.iter().map(cell).collect()
+}
+
+/// What was offered, delivered and lost of a stream.
+fn rates(run: &RunDistribution) -> Option<Figure> {
+    let values = run.rates.iter().flat_map(|rate| [rate.offered_bps, rate.delivered_bps, rate.lost_bps]);
+    let ValueLimits { max, .. } = ValueLimits::of(values)?;
+    let step = |colour: usize, name: &str, of: fn(&StreamRatePoint) -> f64| {
+        let points = run.rates.iter().map(|rate| Point { x: rate.at_ns as f64, y: of(rate) });
+        // The last bin ends with the run.
+        let end = run.rates.last().map(|rate| Point { x: run.duration_ns.0 as f64, y: of(rate) });
+        Series { name: name.into(), colour, marks: Marks::Steps(points.chain(end).collect()) }
+    };
+    let series = vec![
+        step(0, "offered", |rate| rate.offered_bps),
+        step(1, "delivered", |rate| rate.delivered_bps),
+        step(2, "lost", |rate| rate.lost_bps),
+    ];
+    Some(Figure {
+        name: "rates",
+        title: "Rates of the stream over time".into(),
+        caption: "Payload of all flows. Each end counts from its own first measured interval.".into(),
+        x: time_axis(run),
+        y: Axis { label: "rate".into(), scale: Scale::Linear(0.0, max.max(1.0) * 1.05), unit: AxisUnit::BitRate },
+        series,
+    })
+}
+
+/// A figure of the host.
+struct HostFigure {
+    quantity: HostQuantity,
+    name: &'static str,
+    title: &'static str,
+    label: &'static str,
+    unit: AxisUnit,
+    /// The unit of the axis in that of the series.
+    factor: f64,
+    note: &'static str,
+}
+
+const HOST_FIGURES: [HostFigure; 3] = [
+    HostFigure {
+        quantity: HostQuantity::BusyShare,
+        name: "host-busy",
+        title: "Load of CPUs over time",
+        label: "busy, interrupts included",
+        unit: AxisUnit::Share,
+        factor: 1.0,
+        note: "Between two samples of the host.",
+    },
+    HostFigure {
+        quantity: HostQuantity::Frequency,
+        name: "host-frequency",
+        title: "Clock frequency of CPUs over time",
+        label: "clock frequency",
+        unit: AxisUnit::Frequency,
+        factor: 1e3,
+        note: "Where samples are joined, the lowest and the highest reading.",
+    },
+    HostFigure {
+        quantity: HostQuantity::InterruptRate,
+        name: "host-interrupts",
+        title: "Interrupts over time",
+        label: "interrupts a second",
+        unit: AxisUnit::Plain,
+        factor: 1.0,
+        note: "Hard interrupts, between two samples of the host.",
+    },
+];
+
+/// The host over the same time axis as the delays.
+pub(super) fn host(input: &PlotInput) -> Vec<Figure> {
+    let Some(run) = input.only_run() else { return Vec::new() };
+    HOST_FIGURES.iter().filter_map(|figure| host_figure(run, figure)).collect()
+}
+
+fn host_figure(run: &RunDistribution, figure: &HostFigure) -> Option<Figure> {
+    let shown: Vec<_> = run.host.iter().filter(|series| series.quantity == figure.quantity).collect();
+    let values = shown.iter().flat_map(|series| series.points.iter().map(|point| point.value * figure.factor));
+    let ValueLimits { max, .. } = ValueLimits::of(values)?;
+    let has_peer = shown.iter().any(|series| series.side == Side::Peer);
+    let step = |(colour, series): (usize, &&HostSeries)| {
+        let points = series.points.iter().map(|point| Point { x: point.at_ns as f64, y: point.value * figure.factor });
+        let end = match (has_peer, series.side) {
+            (false, _) => "",
+            (true, Side::Peer) => "peer: ",
+            (true, _) => "here: ",
+        };
+        Series { name: format!("{end}CPU {}", series.cpu), colour, marks: Marks::Steps(points.collect()) }
+    };
+    let max = if figure.quantity == HostQuantity::BusyShare { 1.0 } else { max.max(1.0) };
+    Some(Figure {
+        name: figure.name,
+        title: figure.title.into(),
+        caption: format!("{} Shown are the CPUs of the measuring threads, then the busiest.", figure.note),
+        x: time_axis(run),
+        y: Axis { label: figure.label.into(), scale: Scale::Linear(0.0, max * 1.05), unit: figure.unit },
+        series: shown.iter().enumerate().map(step).collect(),
+    })
+}

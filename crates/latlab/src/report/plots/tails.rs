@@ -1,0 +1,179 @@
+//! The tail and the percentiles of one or several conditions. A condition with several runs is the median of their curves
+//! with the range of the runs as a band: their probes are never pooled (decision 0025.6).
+
+use super::axes::{ValueLimits, ends, has_marks, metric_axis, quantile_axis};
+use super::input::{self, PlotCondition, PlotInput};
+use crate::analysis::distribution::RunDistribution;
+use crate::report::figure::{Axis, AxisUnit, Figure, Marks, Point, Range, Scale, Series};
+use crate::stats::Outline;
+
+/// Most conditions in one figure: as many as there are colours.
+const CONDITIONS: usize = 8;
+/// Most points of the curve of several runs.
+const POINTS: usize = 240;
+/// So many of the largest delays of a run are points.
+const LARGEST: usize = 100;
+/// Quantiles in each decade of the curve of several runs.
+const PER_DECADE: f64 = 20.0;
+
+/// The conditions of a figure: the first ones of those with a finite delay.
+fn shown<'a>(input: &'a PlotInput) -> Vec<&'a PlotCondition> {
+    let has_delay = |condition: &&PlotCondition| condition.runs.iter().any(|run| !run.tail.is_empty());
+    input.conditions.iter().filter(has_delay).take(CONDITIONS).collect()
+}
+
+/// The figure of that name, if a condition has a finite delay.
+fn figure(input: &PlotInput, name: &'static str, build: &Building) -> Vec<Figure> {
+    let shown = shown(input);
+    let runs = || shown.iter().flat_map(|condition| &condition.runs);
+    let Some(metric) = runs().next().map(|run| run.metric) else { return Vec::new() };
+    let delays = runs().flat_map(|run| run.tail.iter().map(|point| point.value_ns));
+    let Some(delays) = ValueLimits::of(delays).map(ValueLimits::logarithmic) else { return Vec::new() };
+    // The share of half a probe of the largest run, so that one probe is above the end of the axis.
+    let least = 0.5 / runs().map(|run| run.n).max().unwrap_or(1) as f64;
+    let limits = CurveLimits { delays: ends(&delays), least };
+    let curves = shown.iter().enumerate().flat_map(|(colour, condition)| {
+        let name = if input.conditions.len() > 1 { condition.name.as_str() } else { "" };
+        (build.curve)(&condition.runs, Curve { name, colour }, limits)
+    });
+    let series = curves.filter(has_marks).collect();
+    let (x, y) = (build.axes)(metric_axis(metric, delays), least);
+    let band = match shown.iter().any(|condition| condition.runs.len() > 1) {
+        true => " Lines are medians of the runs of a condition, bands their whole range.",
+        false => "",
+    };
+    let caption = format!("{}{band}{}", input::of_conditions(input, &shown, metric), build.note);
+    vec![Figure { name, title: build.title.into(), caption, x, y, series }]
+}
+
+/// How a figure of curves is made.
+struct Building {
+    title: &'static str,
+    note: &'static str,
+    /// Both axes from that of the delays and the least share.
+    axes: fn(Axis, f64) -> (Axis, Axis),
+    curve: fn(&[RunDistribution], Curve, CurveLimits) -> Vec<Series>,
+}
+
+/// Limits of the axes of a curve.
+#[derive(Clone, Copy)]
+struct CurveLimits {
+    delays: ValueLimits,
+    least: f64,
+}
+
+/// The look of a curve.
+#[derive(Clone, Copy)]
+struct Curve<'a> {
+    name: &'a str,
+    colour: usize,
+}
+
+impl Curve<'_> {
+    fn series(&self, marks: Marks) -> Series {
+        Series { name: self.name.into(), colour: self.colour, marks }
+    }
+
+    /// A series that the legend leaves out.
+    fn unnamed(&self, marks: Marks) -> Series {
+        Series { name: String::new(), colour: self.colour, marks }
+    }
+}
+
+/// The complementary distribution, on logarithmic axes.
+pub(super) fn tail(input: &PlotInput) -> Vec<Figure> {
+    let building = Building {
+        title: "How many probes took at least so long",
+        note: " The line ends at the share of probes without an answer in time.",
+        axes: |delays, least| {
+            let label = "share of probes at least as large".into();
+            (delays, Axis { label, scale: Scale::Log(least, 1.0), unit: AxisUnit::Share })
+        },
+        curve: |runs, curve, limits| match runs {
+            [run] => tail_of_run(run, curve, limits),
+            runs => tail_of_runs(runs, curve, limits),
+        },
+    };
+    figure(input, "tail", &building)
+}
+
+/// The tail of one run. Its steps are in descending order of delay: the share that holds between two delays is that of the
+/// larger one.
+fn tail_of_run(run: &RunDistribution, curve: Curve, limits: CurveLimits) -> Vec<Series> {
+    let points: Vec<Point> = run.tail.iter().rev().map(|point| Point { x: point.value_ns, y: point.tail }).collect();
+    let largest = points[..points.len().min(LARGEST)].to_vec();
+    let unanswered = (run.lost > 0).then(|| Point { x: limits.delays.max, y: lost_share(run) });
+    let steps = unanswered.into_iter().chain(points).collect();
+    vec![curve.series(Marks::Steps(steps)), curve.unnamed(Marks::Points(largest))]
+}
+
+/// The median and the range of the shares of several runs at delays along their tails.
+fn tail_of_runs(runs: &[RunDistribution], curve: Curve, limits: CurveLimits) -> Vec<Series> {
+    let mut delays: Vec<f64> = runs.iter().flat_map(|run| run.tail.iter().map(|point| point.value_ns)).collect();
+    delays.sort_unstable_by(f64::total_cmp);
+    delays.dedup();
+    let stride = delays.len().div_ceil(POINTS).max(1);
+    let last = delays.last().copied();
+    let kept: Vec<f64> = delays.into_iter().step_by(stride).chain(last).chain([limits.delays.max]).collect();
+    let (mut line, mut band) = (Vec::new(), Vec::new());
+    for x in kept {
+        let mut shares: Vec<f64> = runs.iter().filter(|run| run.n > 0).map(|run| share_at(run, x)).collect();
+        let Some(shares) = Outline::of(&mut shares) else { continue };
+        let low = shares.min.max(limits.least);
+        band.extend((shares.max > limits.least).then_some(Range { x, low, high: shares.max }));
+        line.extend((shares.median > 0.0).then_some(Point { x, y: shares.median }));
+    }
+    line.reverse();
+    vec![curve.unnamed(Marks::Band(band)), curve.series(Marks::Steps(line))]
+}
+
+fn lost_share(run: &RunDistribution) -> f64 {
+    run.lost as f64 / run.n as f64
+}
+
+/// The share of the probes of `run` that took at least `delay`.
+fn share_at(run: &RunDistribution, delay: f64) -> f64 {
+    let at = run.tail.partition_point(|point| point.value_ns < delay);
+    run.tail.get(at).map_or_else(|| lost_share(run), |point| point.tail)
+}
+
+/// The largest delay of `run` that at least the share `tail` of its probes reached; `None` if it is infinite or unknown.
+fn delay_at(run: &RunDistribution, tail: f64) -> Option<f64> {
+    // The powers of ten of the curve miss exact shares by rounding.
+    let after = run.tail.partition_point(|point| point.tail >= tail * (1.0 - 1e-9));
+    let is_answered = tail > lost_share(run) && tail * run.n as f64 >= 1.0 - 1e-9;
+    after.checked_sub(1).filter(|_| is_answered).map(|at| run.tail[at].value_ns)
+}
+
+/// Delays over quantiles, with an axis that stretches towards the rare ones.
+pub(super) fn percentiles(input: &PlotInput) -> Vec<Figure> {
+    let building = Building {
+        title: "Quantiles",
+        note: " Lines end where a quantile lies among the lost probes, or beyond the largest one.",
+        axes: |delays, least| (quantile_axis(least), delays),
+        curve: |runs, curve, _| match runs {
+            [run] => {
+                let points = run.tail.iter().map(|point| Point { x: point.tail, y: point.value_ns }).collect();
+                vec![curve.series(Marks::Steps(points))]
+            }
+            runs => percentiles_of_runs(runs, curve),
+        },
+    };
+    figure(input, "percentiles", &building)
+}
+
+/// The median and the range of the quantiles of several runs, as far as all of them have one.
+fn percentiles_of_runs(runs: &[RunDistribution], curve: Curve) -> Vec<Series> {
+    let measured = || runs.iter().filter(|run| run.n > 0);
+    // One probe of the shortest run: rarer delays are not known of each run.
+    let rarest = 1.0 / measured().map(|run| run.n).min().unwrap_or(1) as f64;
+    let tails = (0..POINTS as i32).map(|step| 10_f64.powf(-f64::from(step) / PER_DECADE));
+    let (mut line, mut band) = (Vec::new(), Vec::new());
+    for x in tails.take_while(|tail| *tail > rarest).chain([rarest]) {
+        let delays: Option<Vec<f64>> = measured().map(|run| delay_at(run, x)).collect();
+        let Some(delays) = delays.and_then(|mut delays| Outline::of(&mut delays)) else { break };
+        band.push(Range { x, low: delays.min, high: delays.max });
+        line.push(Point { x, y: delays.median });
+    }
+    vec![curve.unnamed(Marks::Band(band)), curve.series(Marks::Line(line))]
+}

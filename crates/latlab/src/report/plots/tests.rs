@@ -1,0 +1,276 @@
+//! Figures of runs in memory: which ones appear, and the numbers of their marks.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::analysis::comparison::{
+    ComparisonOptions, ComparisonRequest, Comparisons, ObservedRun, RunGroups, compare, default_estimands,
+};
+use crate::analysis::distribution::{RunDistribution, distribution};
+use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
+use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts, StreamInterval};
+use crate::metric::Metric;
+use crate::plan::Side;
+use crate::probe::{Fate, Phase};
+use crate::report::figure::{Marks, Scale};
+
+/// A closed loop with a probe each ms of these delays in µs; 0 is a lost probe.
+fn source(delays_us: impl IntoIterator<Item = i64>) -> InMemory {
+    let row = |(seq, delay): (usize, i64)| {
+        let row = closed(seq as u64, seq as i64 * 1_000, delay);
+        if delay == 0 { but(row, Fate::Lost) } else { row }
+    };
+    InMemory { batch: 1_000, ..InMemory::of(CLOSED, delays_us.into_iter().enumerate().map(row).collect()) }
+}
+
+fn run(delays_us: impl IntoIterator<Item = i64>) -> RunDistribution {
+    distribution(&source(delays_us)).expect("rows in memory")
+}
+
+fn condition(name: &str, levels: &[(&str, &str)], runs: Vec<RunDistribution>) -> PlotCondition {
+    let levels = levels.iter().map(|(factor, level)| ((*factor).to_owned(), (*level).to_owned())).collect();
+    PlotCondition { name: name.into(), levels, runs }
+}
+
+fn plots(conditions: Vec<PlotCondition>) -> Vec<Figure> {
+    let figures = figures(&PlotInput { conditions, comparisons: None });
+    figures.iter().for_each(expect_drawable);
+    figures
+}
+
+fn names(figures: &[Figure]) -> Vec<&'static str> {
+    figures.iter().map(|figure| figure.name).collect()
+}
+
+fn named<'a>(figures: &'a [Figure], name: &str) -> &'a Figure {
+    figures.iter().find(|figure| figure.name == name).unwrap_or_else(|| panic!("no {name}: {:?}", names(figures)))
+}
+
+/// Every value of a figure in the order of its marks: x and y of points, bounds of others.
+fn numbers(marks: &Marks) -> Vec<Vec<f64>> {
+    match marks {
+        Marks::Steps(points) | Marks::Line(points) | Marks::Points(points) => {
+            points.iter().map(|point| vec![point.x, point.y]).collect()
+        }
+        Marks::Band(ranges) => ranges.iter().map(|it| vec![it.x, it.low, it.high]).collect(),
+        Marks::Bars(bars) => bars.iter().map(|it| vec![it.from, it.to, it.y]).collect(),
+        Marks::Cells(cells) => cells.iter().map(|it| vec![it.x, it.x + it.width, it.y, it.y_to, it.darkness]).collect(),
+        Marks::Boxes(boxes) => boxes.iter().map(|it| [&[it.row], &it.quartiles[..], &it.whiskers].concat()).collect(),
+        Marks::Intervals(marks) => marks
+            .iter()
+            .map(|it| [Some(it.row), it.estimate, it.low, it.high].into_iter().flatten().collect())
+            .collect(),
+        Marks::Rule(x) => vec![vec![*x]],
+    }
+}
+
+/// Finite values, ascending limits, positive ones where an axis is logarithmic, and no more marks than a page can hold.
+fn expect_drawable(figure: &Figure) {
+    for scale in [&figure.x.scale, &figure.y.scale] {
+        match scale {
+            Scale::Linear(from, to) => assert!(from.is_finite() && from < to, "{}: {scale:?}", figure.name),
+            Scale::Log(from, to) => assert!(*from > 0.0 && *to > 0.0 && from != to, "{}: {scale:?}", figure.name),
+            Scale::Categories(names) => assert!(!names.is_empty() && names.len() <= 60, "{}", figure.name),
+        }
+    }
+    assert!(!figure.series.is_empty() && !figure.caption.contains("  "), "{}: {}", figure.name, figure.caption);
+    let marks: Vec<Vec<f64>> = figure.series.iter().flat_map(|series| numbers(&series.marks)).collect();
+    assert!(!marks.is_empty() && marks.len() <= 10_000, "{}: {}", figure.name, marks.len());
+    assert!(marks.iter().flatten().all(|value| value.is_finite()), "{}", figure.name);
+}
+
+#[test]
+fn one_run_has_its_tail_its_histogram_and_its_time() {
+    let figures = plots(vec![condition("a", &[], vec![run([20, 10, 0, 40])])]);
+    assert_eq!(names(&figures), ["tail", "percentiles", "histogram", "over-time"]);
+    let tail = named(&figures, "tail");
+    let steps = numbers(&tail.series[0].marks);
+    assert_eq!(steps[1..], [[40_000.0, 0.5], [20_000.0, 0.75], [10_000.0, 1.0]].map(Vec::from));
+    assert_eq!((steps[0][1], numbers(&tail.series[1].marks).len()), (0.25, 3));
+    assert!(matches!(tail.y.scale, Scale::Log(least, 1.0) if least == 0.125));
+    assert!(
+        tail.caption.starts_with("1 run: 4 probes, 1 of them lost or late. Round trips are not halved."),
+        "{}",
+        tail.caption
+    );
+    let percentiles = numbers(&named(&figures, "percentiles").series[0].marks);
+    assert_eq!(percentiles, [[1.0, 10_000.0], [0.75, 20_000.0], [0.5, 40_000.0]].map(Vec::from));
+    let histogram = named(&figures, "histogram");
+    let [delays, lost] = histogram.series.as_slice() else { panic!("{histogram:?}") };
+    assert_eq!(numbers(&delays.marks).iter().map(|bar| bar[2]).collect::<Vec<_>>(), [1.0, 1.0, 1.0]);
+    let (lost, last) = (numbers(&lost.marks), numbers(&delays.marks));
+    assert!(lost.len() == 1 && lost[0][2] == 1.0 && lost[0][0] > last[2][1], "{lost:?}");
+    let over_time = named(&figures, "over-time");
+    assert_eq!((numbers(&over_time.series[0].marks).len(), numbers(&over_time.series[1].marks).len()), (3, 1));
+}
+
+#[test]
+fn several_runs_are_a_median_with_their_range_and_points() {
+    let runs = (0..5).map(|index| run([10 + index, 20 + index, 30 + index, 40 + index])).collect();
+    let figures = plots(vec![condition("a", &[], runs)]);
+    assert_eq!(names(&figures), ["tail", "percentiles", "box-plots", "box-plots-p99"]);
+    let [band, line] = named(&figures, "percentiles").series.as_slice() else { panic!("a band and a line") };
+    assert_eq!(numbers(&band.marks)[0], [1.0, 10_000.0, 14_000.0]);
+    assert_eq!(numbers(&line.marks)[0], [1.0, 12_000.0]);
+    // The largest of four probes.
+    assert_eq!(numbers(&line.marks).last(), Some(&vec![0.25, 42_000.0]));
+    let [boxes, points] = named(&figures, "box-plots").series.as_slice() else { panic!("boxes and points") };
+    assert_eq!(numbers(&boxes.marks), [vec![0.0, 26_000.0, 27_000.0, 28_000.0, 25_000.0, 29_000.0]]);
+    assert_eq!(numbers(&points.marks).len(), 5);
+    let tail = named(&figures, "tail");
+    let range =
+        numbers(&tail.series[0].marks).into_iter().find(|range| range[0] == 30_000.0).expect("a delay of a run");
+    assert_eq!(range, [30_000.0, 0.5, 0.5]);
+    let range =
+        numbers(&tail.series[0].marks).into_iter().find(|range| range[0] == 22_000.0).expect("a delay of a run");
+    assert_eq!(range, [22_000.0, 0.5, 0.75]);
+}
+
+#[test]
+fn a_numeric_factor_is_swept_and_two_factors_are_mapped() {
+    let of = |size: &str, load: &str, delay: i64| {
+        let runs = (0..3).map(|index| run([delay + index; 4])).collect();
+        condition(&format!("{size} {load}"), &[("size", size), ("load", load), ("wait", "block")], runs)
+    };
+    let conditions =
+        vec![of("64", "none", 10), of("1024", "none", 20), of("8192", "none", 40), of("64", "cpu=80%", 30)];
+    let figures = plots(conditions);
+    let sweep = named(&figures, "sweep");
+    let lines: Vec<_> = sweep.series.iter().filter(|series| matches!(series.marks, Marks::Line(_))).collect();
+    assert_eq!(lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>(), ["load=none", "load=cpu=80%"]);
+    assert_eq!(numbers(&lines[0].marks), [[64.0, 11_000.0], [1_024.0, 21_000.0], [8_192.0, 41_000.0]].map(Vec::from));
+    assert_eq!(numbers(&sweep.series[0].marks)[0], [64.0, 10_000.0, 12_000.0]);
+    assert!(matches!(sweep.x.scale, Scale::Log(..)));
+    let map = named(&figures, "heat-map");
+    let cells = numbers(&map.series[0].marks);
+    assert_eq!(
+        cells.iter().map(|cell| [cell[0], cell[2]]).collect::<Vec<_>>(),
+        [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [2.0, 0.0]]
+    );
+    assert!(
+        (cells[0][4], cells[3][4]) == (0.1, 1.0)
+            && matches!(&map.x.scale, Scale::Categories(names) if names.len() == 3)
+    );
+}
+
+/// The comparison of two groups of runs, the second `shift` µs slower.
+fn compared(shift: i64) -> Comparisons {
+    let mut request = ComparisonRequest::default();
+    default_estimands(Metric::RoundTripDelay).into_iter().for_each(|it| request.include(it));
+    request.shift(Metric::RoundTripDelay);
+    let estimands = request.estimands();
+    let group = |shift: i64| -> Vec<ObservedRun> {
+        let delays = |index: i64| (0..2_000).map(move |probe| 100 + shift + index + (probe * 7) % 50);
+        (0..6).map(|index| ObservedRun::of(&source(delays(index)), &estimands).expect("rows in memory")).collect()
+    };
+    let groups = RunGroups::named(vec![("old".into(), group(0)), ("new".into(), group(shift))]).expect("two groups");
+    compare(groups, &request, &ComparisonOptions::at(0.95)).expect("two groups")
+}
+
+#[test]
+fn a_comparison_has_its_forest_and_its_shift_function() {
+    let comparisons = compared(20);
+    let input = PlotInput { conditions: Vec::new(), comparisons: Some(&comparisons) };
+    let figures = figures(&input);
+    figures.iter().for_each(expect_drawable);
+    assert_eq!(names(&figures), ["forest", "shift"]);
+    let forest = named(&figures, "forest");
+    assert_eq!(forest.series.iter().map(|series| series.name.as_str()).collect::<Vec<_>>(), ["", "higher"]);
+    let marks = numbers(&forest.series[1].marks);
+    assert_eq!(marks.len(), comparisons.rows.len());
+    let change = comparisons.rows[0].relative.expect("a change");
+    assert_eq!(
+        marks[0],
+        [0.0, change.value, change.interval.low.expect("an end"), change.interval.high.expect("an end")]
+    );
+    assert!(matches!(&forest.y.scale, Scale::Categories(names) if names[0].ends_with("old → new")), "{:?}", forest.y);
+    let shift = named(&figures, "shift");
+    assert_eq!(shift.series.len(), 4, "no change, band, line, points");
+    let line = numbers(&shift.series[2].marks);
+    assert_eq!((line.len(), line[0][0]), (11, 0.9));
+    assert!(line.iter().all(|point| (0.1..0.25).contains(&point[1])), "{line:?}");
+}
+
+#[test]
+fn extreme_runs_are_drawn_on_axes_that_hold_them() {
+    let cases: [(&str, Vec<i64>, &[&str]); 4] = [
+        ("all lost", vec![0; 300], &["over-time"]),
+        ("one probe", vec![42], &["tail", "percentiles", "histogram", "over-time"]),
+        ("all equal", vec![42; 300], &["tail", "percentiles", "histogram", "over-time"]),
+        ("negative", vec![-40, 10, 30, 0], &["tail", "percentiles", "histogram", "over-time"]),
+    ];
+    for (case, delays, expected) in cases {
+        let figures = plots(vec![condition(case, &[], vec![run(delays)])]);
+        assert_eq!(names(&figures), expected, "{case}");
+        let is_linear =
+            figures.iter().all(|figure| figure.name != "tail" || matches!(figure.x.scale, Scale::Linear(..)));
+        assert_eq!(is_linear, case == "negative" || case == "all lost", "{case}");
+    }
+    assert!(plots(Vec::new()).is_empty() && plots(vec![condition("a", &[], Vec::new())]).is_empty());
+    assert!(plots(vec![condition("a", &[], vec![run([])])]).is_empty());
+    let both = plots(vec![condition("a", &[], vec![run([0, 0])]), condition("b", &[], vec![run([5, 5, 0])])]);
+    assert_eq!(names(&both), ["tail", "percentiles", "box-plots"]);
+    let caption = &named(&both, "box-plots").caption;
+    assert!(caption.contains("1 run, whose p50 is infinite or unknown, cannot be drawn."), "{caption}");
+}
+
+#[test]
+fn ten_thousand_conditions_are_bounded() {
+    let one = run([10, 20, 30]);
+    let of = |index: usize| {
+        let (size, load) = (index.to_string(), format!("<script>{}</script>", index % 100));
+        condition(&load, &[("size", &size), ("load", &load)], vec![one.clone()])
+    };
+    let figures = plots((0..10_000).map(of).collect());
+    assert_eq!(
+        names(&figures),
+        ["tail", "percentiles", "box-plots", "box-plots-p99", "sweep", "sweep-p99", "heat-map", "heat-map-p99"]
+    );
+    let tail = named(&figures, "tail");
+    assert!(tail.series.len() <= 16 && tail.caption.ends_with("share of probes without an answer in time."));
+    assert!(tail.caption.contains("9,992 conditions are not shown."), "{}", tail.caption);
+}
+
+#[test]
+fn a_stream_and_its_host_share_a_time_axis() {
+    let row = |start_ms: i64, seen| StreamInterval {
+        flow: 0,
+        phase: Phase::Measure,
+        start_ns: start_ms * 1_000_000,
+        end_ns: (start_ms + 100) * 1_000_000,
+        cpu: None,
+        seen,
+    };
+    let offered = |start_ms, packets| row(start_ms, IntervalCounts::Offered { packets, refused: 0, skipped: 0 });
+    let mut source = InMemory::of_stream(1, vec![offered(0, 200), offered(100, 100), offered(200, 100)]);
+    let cpu = |seq: i64| CpuReadings { busy_ns: Some(seq * 25_000_000), ..CpuReadings::default() };
+    let sample = |seq: i64| HostSample {
+        seq: seq as u64,
+        start_ns: seq * 100_000_000,
+        end_ns: seq * 100_000_000,
+        sampler_cpu: None,
+        host: HostReadings::default(),
+        cpus: vec![(0, cpu(seq))],
+    };
+    source.hosts = (0..4).map(|seq| (Side::Local, sample(seq))).collect();
+    let figures = plots(vec![condition("a", &[], vec![distribution(&source).expect("rows in memory")])]);
+    assert_eq!(names(&figures), ["rates", "host-busy"]);
+    let rates = named(&figures, "rates");
+    assert_eq!(numbers(&rates.series[0].marks)[..2], [vec![0.0, 2e6], vec![1e8, 1e6]]);
+    let busy = named(&figures, "host-busy");
+    assert_eq!((busy.series[0].name.as_str(), &busy.x.scale), ("CPU 0", &rates.x.scale));
+    assert!(numbers(&busy.series[0].marks).iter().all(|point| (point[1] - 0.25).abs() < 1e-12));
+}
+
+#[test]
+fn names_of_figures_are_unique() {
+    let levels = |size: &str| BTreeMap::from([("size".to_owned(), size.to_owned())]);
+    let of = |size: &str| PlotCondition { name: size.into(), levels: levels(size), runs: vec![run([10, 20])] };
+    let comparisons = compared(0);
+    let conditions = vec![of("1"), of("2"), of("3")];
+    let mut names = names(&figures(&PlotInput { conditions, comparisons: Some(&comparisons) }));
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "{names:?}");
+}
