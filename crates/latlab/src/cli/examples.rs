@@ -20,7 +20,7 @@ pub const OVERVIEW: [Example; 2] = [
 ];
 
 /// Examples of each command, by the command's name.
-pub const COMMANDS: [(&str, [Example; 2]); 16] = [
+pub const COMMANDS: [(&str, [Example; 2]); 17] = [
     (
         "ping",
         [
@@ -71,6 +71,13 @@ pub const COMMANDS: [(&str, [Example; 2]); 16] = [
                 "runs tagged `build=…`, the first build as baseline",
             ),
             example("latlab compare --ministat before.txt after.txt", "numbers in files, as ministat shows them"),
+        ],
+    ),
+    (
+        "report",
+        [
+            example("latlab report latlab-runs/EXPERIMENT", "one HTML page: verdicts, tables, plots, caveats"),
+            example("latlab report RECORDING --figure tail -o tail.svg", "one plot for a paper"),
         ],
     ),
     (
@@ -173,6 +180,7 @@ mod tests {
                 Command::Serve(args) => resolve::serve(&args).map(drop),
                 Command::Summary(args) => resolve::summary(&args).map(drop),
                 Command::Compare(args) => resolve::compare(&args).map(drop),
+                Command::Report(args) => resolve::report(&args).map(drop),
                 Command::Load(args) => resolve::hold(&args).map(drop),
                 Command::Doctor(args) => resolve::doctor(&args).map(drop),
                 Command::Run(args) => resolve::run(&args, &resolve::Environment::default()).map(drop),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::Outcome;
-use super::observation_groups::{self, PathGroup, settle_directory};
+use super::observation_groups::{self, FoundRecordings, PathGroup, settle_directory};
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, Look, NumberFiles, QuestionScope, RunFigure, RunGroup, compare,
     default_estimands, independence_caveat, missing_runs, parse_estimand,
@@ -53,9 +53,7 @@ fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure
         (gates, request, runs, look)
     };
     gates.iter().try_for_each(|gate| gate.expect_judgeable(&runs))?;
-    let options = ComparisonOptions { scope: over(job), ..ComparisonOptions::at(job.confidence.share()) };
-    let options = options.paying_for(look);
-    let comparisons = compare(runs, &request, &options)?;
+    let comparisons = compare(runs, &request, &options(job, look))?;
     let gated: Vec<ChangeGateResult> = gates.iter().flat_map(|gate| gate.judge(&comparisons)).collect();
     show(job, &comparisons, &gated, console)?;
     if job.plots.plot {
@@ -66,6 +64,24 @@ fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure
         console.warning(&format!("the gate `{gate}` is undecided"), Some(hint));
     }
     Ok(change_gates_outcome(&gated, job.gate_strict))
+}
+
+/// The comparisons of the recordings `found` that `job` asks for; its gates are left out.
+pub(super) fn of_recordings(
+    job: &VerdictJob,
+    found: FoundRecordings,
+    console: &Console,
+) -> Result<Comparisons, Failure> {
+    let metric = job.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
+    let request = request_of_recordings(job, metric, &[])?;
+    let look = strictest_look(&found.experiments, job.confidence.share());
+    let runs = observation_groups::of_recordings(found, &job.sources, &request.estimands(), console)?;
+    Ok(compare(runs, &request, &options(job, look))?)
+}
+
+fn options(job: &VerdictJob, look: Look) -> ComparisonOptions {
+    let options = ComparisonOptions { scope: over(job), ..ComparisonOptions::at(job.confidence.share()) };
+    options.paying_for(look)
 }
 
 fn gates(job: &VerdictJob, metric: Option<&str>) -> Result<Vec<ChangeGate>, Failure> {

@@ -15,6 +15,7 @@ mod measure_and_report;
 mod observation_groups;
 mod recovery;
 mod remedies;
+mod report;
 mod run;
 mod serve;
 mod summary;
@@ -95,6 +96,10 @@ fn dispatch(command: Command, console: Console) -> Result<Outcome, Failure> {
         Command::Compare(args) => {
             let job = resolve::compare(&args)?;
             compare::run(&job, &console_after_recovery(console, job.verbosity()))
+        }
+        Command::Report(args) => {
+            let job = resolve::report(&args)?;
+            report::run(&job, &console_after_recovery(console, job.verbosity))
         }
         Command::Bare(args) => child_processes::bare_round_trips(&resolve::bare(&args)?, &console),
         Command::BareStream(args) => child_processes::bare_streams(&resolve::bare_stream(&args)?, &console),

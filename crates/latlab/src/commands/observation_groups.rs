@@ -255,6 +255,18 @@ pub(super) struct FoundRecordings {
     missing: BTreeSet<String>,
 }
 
+impl FoundRecordings {
+    /// The recordings of all groups.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &FoundRun> {
+        self.groups.iter().flat_map(|group| &group.members)
+    }
+
+    /// Whether there are several groups, and one of them has several recordings.
+    pub(super) fn has_groups_of_runs(&self) -> bool {
+        self.groups.len() > 1 && self.groups.iter().any(|group| group.members.len() > 1)
+    }
+}
+
 /// The conditions of experiments.
 #[derive(Default)]
 struct ExperimentConditions {
@@ -358,7 +370,7 @@ fn experiments_of(path: &Path, runs: &[FoundRun]) -> BTreeSet<PathBuf> {
 
 /// The metric to compare if none is named; `None` for round trips.
 pub(super) fn usual_metric(found: &FoundRecordings) -> Option<&'static str> {
-    let kind = found.groups.iter().flat_map(|group| &group.members).next()?.kind()?;
+    let kind = found.runs().next()?.kind()?;
     (kind != Kind::Ping).then(|| kind.metric().name())
 }
 

@@ -494,7 +494,7 @@ impl Reporter<'_> {
         note: &'b dyn Fn(&str),
     ) -> ReportReader<'b> {
         let ExperimentJob { experiment, impossible, .. } = &self.settled.job;
-        ReportReader { directory, state, experiment, impossible, gates: None, note }
+        ReportReader { directory, state, experiment, impossible, shift: false, gates: None, note }
     }
 
     /// Prints the report. A document has what could be read even if something could not.

@@ -33,7 +33,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
             console.note(note);
         }
         let recorded = &recording.manifest().spec;
-        let judging = spec.over(&recorded.judging);
+        let judging = spec.options.over(&recorded.judging);
         // A gate on what the run can never have is a wrong request: nothing is shown.
         let available = AvailableFigures::of(recorded, judging.deadline_ns);
         gates.expect_recorded(&path.display().to_string(), &available)?;

@@ -8,7 +8,7 @@
 mod full_screen;
 mod output;
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -202,8 +202,18 @@ impl Console {
         if self.data_screen.terminal { self.data(csv) } else { self.results(csv) }
     }
 
+    /// Writes `bytes` to stdout, with the same failures; the caller has made sure that it is not a terminal.
+    pub fn pixels(&self, bytes: &[u8]) -> Result<(), Failure> {
+        Console::expect_written(io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()))
+    }
+
     fn results(&self, text: &str) -> Result<(), Failure> {
-        match write_whole(&self.data, text) {
+        Console::expect_written(write_whole(&self.data, text))
+    }
+
+    /// The failure of writing results, if it is one.
+    fn expect_written(written: io::Result<()>) -> Result<(), Failure> {
+        match written {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(Failure::world("cannot write the results to stdout")
                     .because(in_words(&error))

@@ -194,6 +194,8 @@ pub(crate) struct ReportReader<'a> {
     pub(crate) experiment: &'a Experiment,
     /// Conditions that were impossible from the start.
     pub(crate) impossible: &'a [ExcludedCondition],
+    /// Whether comparisons have the differences along the distribution.
+    pub(crate) shift: bool,
     /// What must hold of each judged run; `None` before the experiment is finished.
     pub(crate) gates: Option<&'a ValueGates>,
     /// Receives what opening the recordings changed.
@@ -377,7 +379,10 @@ impl ReportReader<'_> {
         by_row: Option<&RunsByRow>,
         missing: &BTreeSet<String>,
     ) -> Result<Comparisons, Failure> {
-        let comparison = ExperimentComparison::of(self.experiment, &self.state.dropped, self.impossible, measured)?;
+        let mut comparison = ExperimentComparison::of(self.experiment, &self.state.dropped, self.impossible, measured)?;
+        if self.shift {
+            comparison.add_shift(self.experiment);
+        }
         let runs = self.observe(&comparison.estimands())?;
         let look = self.state.look(self.experiment.design.looks);
         let complete = |groups: &mut RunGroups| {

@@ -53,7 +53,7 @@ impl<'a> LoadsView<'a> {
         let heading = longest.map(|held| format!(" · {}", span(held))).unwrap_or_default();
         let view = ReportView {
             heading: format!("load {}{heading}", names.join(" · ")),
-            tables: vec![self.table()],
+            tables: loads_table(self.loads).into_iter().collect(),
             alike: Vec::new(),
             histogram: None,
             gates: Vec::new(),
@@ -63,26 +63,27 @@ impl<'a> LoadsView<'a> {
         };
         text::render(&view, style)
     }
+}
 
-    fn table(&self) -> TableView {
-        let column = |heading: &str, figure: fn(&LoadReport) -> Option<f64>| ColumnView {
-            heading: heading.into(),
-            cells: self.loads.iter().map(|load| worded_figure(load, figure(load))).collect(),
-        };
-        let row = |load: &LoadReport| RowView { label: format!("{} at {}", load.load, load.at), quiet: false };
-        let group = |heading: &str, columns| GroupView { heading: heading.into(), columns };
-        TableView {
-            title: "what was reached".into(),
-            note: String::new(),
-            corner: "load".into(),
-            rows: self.loads.iter().map(row).collect(),
-            groups: vec![
-                group("", vec![column("offered", |load| load.offered), column("achieved", |load| load.achieved)]),
-                group("over 100 ms", vec![column("min", |load| load.min), column("max", |load| load.max)]),
-            ],
-            legend: String::new(),
-        }
-    }
+/// Offered beside achieved loads; `None` without a load.
+pub(super) fn loads_table(loads: &[LoadReport]) -> Option<TableView> {
+    let column = |heading: &str, figure: fn(&LoadReport) -> Option<f64>| ColumnView {
+        heading: heading.into(),
+        cells: loads.iter().map(|load| worded_figure(load, figure(load))).collect(),
+    };
+    let row = |load: &LoadReport| RowView { label: format!("{} at {}", load.load, load.at), quiet: false };
+    let group = |heading: &str, columns| GroupView { heading: heading.into(), columns };
+    (!loads.is_empty()).then(|| TableView {
+        title: "what was reached".into(),
+        note: String::new(),
+        corner: "load".into(),
+        rows: loads.iter().map(row).collect(),
+        groups: vec![
+            group("", vec![column("offered", |load| load.offered), column("achieved", |load| load.achieved)]),
+            group("over 100 ms", vec![column("min", |load| load.min), column("max", |load| load.max)]),
+        ],
+        legend: String::new(),
+    })
 }
 
 fn worded_figure(load: &LoadReport, figure: Option<f64>) -> String {

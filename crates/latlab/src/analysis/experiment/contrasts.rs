@@ -77,6 +77,11 @@ impl ExperimentComparison {
         Ok(ExperimentComparison { conditions, excluded, request })
     }
 
+    /// Adds the differences along the distribution of the metric of the first contrast.
+    pub(crate) fn add_shift(&mut self, experiment: &Experiment) {
+        self.request.shift(experiment.contrasts.first().map_or(experiment.kind.metric(), |contrast| contrast.metric));
+    }
+
     /// The figures that each run must have.
     pub(crate) fn estimands(&self) -> Vec<Estimand> {
         self.request.estimands()

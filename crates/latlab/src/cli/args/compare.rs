@@ -21,6 +21,9 @@ pub struct CompareArgs {
     /// What a group is.
     #[command(flatten)]
     pub grouping: GroupingArgs,
+    /// Where the numbers of a file are.
+    #[command(flatten)]
+    pub column: ColumnArgs,
     /// What is compared.
     #[command(flatten)]
     pub comparing: ComparingArgs,
@@ -63,6 +66,12 @@ pub struct GroupingArgs {
     /// Only recordings of this kind [default: all, which must be of one kind]
     #[arg(long, value_name = "KIND", value_parser = kind_words(), hide_short_help = true)]
     pub kind: Option<Kind>,
+}
+
+/// Where the numbers of a file are.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What a group is")]
+pub struct ColumnArgs {
     /// Column of a file of numbers, from 1 [default: 1]
     #[arg(short = 'C', value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
     pub column: Option<String>,

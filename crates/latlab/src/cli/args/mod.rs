@@ -7,7 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub use compare::{
-    CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord, PlotArgs, SummaryArgs,
+    ColumnArgs, CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord, PlotArgs,
+    SummaryArgs,
 };
 pub use doctor::{BareArgs, DoctorArgs};
 pub use measuring::{
@@ -16,6 +17,7 @@ pub use measuring::{
     StoreArgs, VerbosityArgs, XdpArgs,
 };
 pub use ping::PingArgs;
+pub use report::{FigureFormat, ReportArgs, WritingArgs};
 pub use run::{AmountArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};
 pub use serve::{CapArgs, ServeArgs};
 pub use stream::{BareStreamArgs, PacketArgs, SearchArgs, StreamArgs, StreamStopArgs};
@@ -25,6 +27,7 @@ mod compare;
 mod doctor;
 mod measuring;
 mod ping;
+mod report;
 mod run;
 mod serve;
 mod stream;
@@ -56,6 +59,8 @@ pub enum Command {
     Summary(SummaryArgs),
     /// Say whether there is a difference, how big, how sure
     Compare(Box<CompareArgs>),
+    /// Write one HTML page with tables and plots, or one plot alone
+    Report(Box<ReportArgs>),
     /// Make loads, hold them, and say what was reached
     Load(HoldArgs),
     /// Conduct an experiment: factors, runs in random order, blocks; resumable

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use super::environment::verbosity;
 use super::{RequestError, value};
-use crate::cli::args::{CompareArgs, ComparingArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord, PlotArgs};
+use crate::cli::args::{
+    ColumnArgs, CompareArgs, ComparingArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord, PlotArgs,
+};
 use crate::console::Verbosity;
 use crate::formats::numbers::TextColumn;
 use crate::plan::{Kind, defaults};
@@ -87,6 +89,27 @@ pub struct VerdictJob {
     pub verbosity: Verbosity,
 }
 
+impl VerdictJob {
+    /// A comparison with the differences along the distribution, and with every other option at its default.
+    pub fn usual(sources: Sources, metric: Option<String>, verbosity: Verbosity) -> VerdictJob {
+        VerdictJob {
+            sources,
+            metric,
+            statistics: Vec::new(),
+            confidence: Confidence::USUAL,
+            equivalence: None,
+            over: OverWord::Blocks,
+            shift: true,
+            explain: false,
+            gates: Vec::new(),
+            gate_strict: false,
+            format: FormatWord::Text,
+            json: false,
+            verbosity,
+        }
+    }
+}
+
 /// Confidence level in per cent, from 50 to below 100.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Confidence {
@@ -94,6 +117,9 @@ pub struct Confidence {
 }
 
 impl Confidence {
+    /// The default of intervals and tests.
+    pub const USUAL: Confidence = Confidence { percent: defaults::CONFIDENCE_PERCENT };
+
     /// Confidence level in per cent, such as `95`.
     pub const fn percent(self) -> f64 {
         self.percent
@@ -107,7 +133,7 @@ impl Confidence {
 
 /// Resolves the arguments and checks them against each other.
 pub fn compare(typed: &CompareArgs) -> Result<CompareJob, RequestError> {
-    let sources = sources(&typed.grouping, &typed.paths)?;
+    let sources = sources(&typed.grouping, &typed.column, &typed.paths)?;
     if typed.ministat.ministat {
         ministat(typed, sources).map(CompareJob::Ministat)
     } else {
@@ -226,7 +252,7 @@ fn judge_alone(typed: &MinistatArgs) -> Result<(), RequestError> {
 
 fn confidence(typed: &ComparingArgs) -> Result<Confidence, RequestError> {
     let Some(typed) = typed.confidence.as_deref() else {
-        return Ok(Confidence { percent: defaults::CONFIDENCE_PERCENT });
+        return Ok(Confidence::USUAL);
     };
     let refuse =
         |cause: &str| value::unusable("--confidence", typed, cause, "per cent between 50 and 100: `95`, `99.5`");
@@ -277,10 +303,15 @@ pub struct NamedGlob {
     pub glob: String,
 }
 
-pub(super) fn sources(typed: &GroupingArgs, paths: &[PathBuf]) -> Result<Sources, RequestError> {
+/// The sources of recordings or of numbers.
+pub(super) fn sources(
+    typed: &GroupingArgs,
+    typed_column: &ColumnArgs,
+    paths: &[PathBuf],
+) -> Result<Sources, RequestError> {
     once_from_stdin(paths)?;
     let baseline = typed.baseline.as_deref().map(|level| level.trim().to_owned());
-    let (grouping, column) = (grouping(typed, paths)?, column(typed)?);
+    let (grouping, column) = (grouping(typed, paths)?, column(typed_column)?);
     Ok(Sources { paths: paths.to_vec(), grouping, baseline, kind: typed.kind, column })
 }
 
@@ -313,7 +344,7 @@ fn named_glob(typed: &str) -> Result<NamedGlob, RequestError> {
     }
 }
 
-fn column(typed: &GroupingArgs) -> Result<TextColumn, RequestError> {
+fn column(typed: &ColumnArgs) -> Result<TextColumn, RequestError> {
     let number = match typed.column.as_deref() {
         None => 1,
         Some(typed) => value::whole("-C", typed, 1..=defaults::TEXT_COLUMN_MAX)? as usize,

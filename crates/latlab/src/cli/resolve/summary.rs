@@ -9,13 +9,13 @@ use crate::console::Verbosity;
 use crate::plan::{CompatOutput, SummaryDefaults, defaults};
 use crate::units::{Nanos, human};
 
-/// The resolved `latlab summary`; options of each recording are added by [`SummarySpec::over`].
+/// The resolved `latlab summary`; options of each recording are added by [`SummaryRequest::over`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct SummarySpec {
     /// Recordings in the order typed.
     pub recordings: Vec<PathBuf>,
     /// Options of the summary.
-    options: SummaryRequest,
+    pub options: SummaryRequest,
     /// True to compute confidence intervals.
     pub intervals: bool,
     /// The plots below the summaries.
@@ -28,9 +28,9 @@ pub struct SummarySpec {
     pub verbosity: Verbosity,
 }
 
-/// `None` selects the value of the recording.
+/// Options of summaries as typed: `None` selects the value of the recording.
 #[derive(Clone, Debug, PartialEq)]
-struct SummaryRequest {
+pub struct SummaryRequest {
     quantiles: Option<Vec<f64>>,
     window_ns: Option<Nanos>,
     deadline_ns: Option<Nanos>,
@@ -38,15 +38,26 @@ struct SummaryRequest {
     like: Option<CompatOutput>,
 }
 
-impl SummarySpec {
+impl SummaryRequest {
+    /// Resolves the typed options.
+    pub(super) fn of(typed: &JudgingArgs, like: Option<CompatOutput>) -> Result<SummaryRequest, RequestError> {
+        Ok(SummaryRequest {
+            quantiles: quantiles(&typed.quantiles)?,
+            window_ns: window(typed)?,
+            deadline_ns: deadline(typed)?,
+            half: typed.half,
+            like,
+        })
+    }
+
     /// Returns the options of a summary: those given, else those of the recorded run.
     pub fn over(&self, recorded: &SummaryDefaults) -> SummaryDefaults {
         SummaryDefaults {
-            quantiles: self.options.quantiles.clone().unwrap_or_else(|| recorded.quantiles.clone()),
-            window_ns: self.options.window_ns.or(recorded.window_ns),
-            deadline_ns: self.options.deadline_ns.or(recorded.deadline_ns),
-            half: self.options.half || recorded.half,
-            like: self.options.like.or(recorded.like),
+            quantiles: self.quantiles.clone().unwrap_or_else(|| recorded.quantiles.clone()),
+            window_ns: self.window_ns.or(recorded.window_ns),
+            deadline_ns: self.deadline_ns.or(recorded.deadline_ns),
+            half: self.half || recorded.half,
+            like: self.like.or(recorded.like),
         }
     }
 }
@@ -55,13 +66,7 @@ impl SummarySpec {
 pub fn summary(typed: &SummaryArgs) -> Result<SummarySpec, RequestError> {
     Ok(SummarySpec {
         recordings: typed.recordings.clone(),
-        options: SummaryRequest {
-            quantiles: quantiles(&typed.judging.quantiles)?,
-            window_ns: window(&typed.judging)?,
-            deadline_ns: deadline(&typed.judging)?,
-            half: typed.judging.half,
-            like: typed.like.like,
-        },
+        options: SummaryRequest::of(&typed.judging, typed.like.like)?,
         intervals: !typed.no_intervals,
         plots: typed.plots,
         gates: typed.gates.clone(),
@@ -154,8 +159,8 @@ mod tests {
             half: true,
             like: None,
         };
-        assert_eq!(resolve("").over(&recorded), recorded);
-        let typed = resolve("--quantiles 0.75 --deadline 1ms").over(&recorded);
+        assert_eq!(resolve("").options.over(&recorded), recorded);
+        let typed = resolve("--quantiles 0.75 --deadline 1ms").options.over(&recorded);
         assert_eq!((typed.quantiles, typed.deadline_ns), (vec![0.75], Some(Nanos::from_millis(1))));
         assert_eq!((typed.window_ns, typed.half), (Some(Nanos(5)), true));
     }

@@ -13,4 +13,4 @@ mod timeout_slack;
 pub(in crate::report) use plan::disk_size;
 pub use plan::{ExperimentPlan, SystemdUnit, plan, recipe, recipe_list, rough_span, systemd_unit};
 pub use remedies::{RemediesView, UntriedRemedy, json as remedies_json, text as remedies_text};
-pub use report::{json, markdown, text};
+pub use report::{json, markdown, text, text_blocks};

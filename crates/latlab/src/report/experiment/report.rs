@@ -9,9 +9,10 @@ use crate::analysis::comparison::impossible_words;
 use crate::analysis::experiment::ExperimentReport;
 use crate::plan::Factors;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
+use crate::report::gates;
+use crate::report::html::TextBlock;
 use crate::report::summary_view::caveat_views;
-use crate::report::text::{caveat_lines, wrap};
-use crate::report::{Style, gates};
+use crate::report::text::{Style, caveat_lines, wrap};
 
 /// The report as text; plots in the form of ministat are `plot_width` characters wide.
 pub fn text(report: &ExperimentReport, plot_width: usize, style: Style) -> String {
@@ -31,6 +32,19 @@ pub fn markdown(report: &ExperimentReport, plot_width: usize) -> String {
     sections(report, plot_width, Style::PLAIN).map(shown).collect::<Vec<_>>().join("\n")
 }
 
+/// The results of the report that have columns of fixed width, of `width` characters. Comparisons are left out.
+pub fn text_blocks(report: &ExperimentReport, width: usize) -> Vec<TextBlock> {
+    let block = |section| match section {
+        // The first line of a section is its heading.
+        Section::Columns(text) => {
+            let (title, text) = text.split_once('\n').unwrap_or((&text, ""));
+            Some(TextBlock { title: title.to_owned(), text: text.to_owned() })
+        }
+        Section::Comparisons(_) => None,
+    };
+    results(report, width, Style { width, ..Style::PLAIN }).filter_map(block).collect()
+}
+
 /// A part of the report.
 enum Section {
     /// Text in columns of fixed width.
@@ -40,6 +54,13 @@ enum Section {
 
 /// The parts of the report in their order.
 fn sections(report: &ExperimentReport, plot_width: usize, style: Style) -> impl Iterator<Item = Section> {
+    let columns = |text: Option<String>| text.map(Section::Columns);
+    let closing = [columns(missing_lines(report, style)), columns(gate_lines(report, style))];
+    results(report, plot_width, style).chain(closing.into_iter().flatten())
+}
+
+/// What was found, in its order.
+fn results(report: &ExperimentReport, plot_width: usize, style: Style) -> impl Iterator<Item = Section> {
     let view = |comparisons| ComparisonView::of(comparisons, &[], ComparisonShowing { explain: false });
     let columns = |text: Option<String>| text.map(Section::Columns);
     let sections = [
@@ -51,8 +72,6 @@ fn sections(report: &ExperimentReport, plot_width: usize, style: Style) -> impl 
         report.comparisons.as_ref().map(|comparisons| Section::Comparisons(view(comparisons))),
         columns(report.single_condition.as_ref().map(|rows| single_condition::text(rows, style))),
         columns(impossible_lines(report, style)),
-        columns(missing_lines(report, style)),
-        columns(gate_lines(report, style)),
     ];
     sections.into_iter().flatten()
 }

@@ -25,6 +25,9 @@ use super::style::standalone_css;
 use super::{Axis, Figure, Marks, Scale};
 use crate::units::human::general;
 
+/// The begin of every figure.
+pub const ROOT: &str = r#"<svg class="figure""#;
+
 /// Significant digits of the values for scripts, beyond those of values in words: enough for zooming to a thousandth.
 const MORE_DIGITS: i32 = 3;
 

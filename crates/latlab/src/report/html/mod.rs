@@ -21,6 +21,9 @@ const SCRIPT: &str = include_str!("script.js");
 /// SHA-256 of [`SCRIPT`] in base64; `scripts/report_page.py` prints it where it differs.
 const SCRIPT_HASH: &str = "1O1+fvhcpB+N/C9al1rU9hy5L6NmYLHWJaUlSUUQDFA=";
 
+/// What the head of every page has.
+pub const GENERATOR: &str = r#"<meta name="generator" content="latlab">"#;
+
 /// The most caveats and gates.
 const MOST_NOTES: usize = 200;
 
@@ -45,7 +48,7 @@ pub fn page(view: &PageView) -> String {
                 meta http-equiv="Content-Security-Policy" content=(policy);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="generator" content="latlab";
+                (PreEscaped(GENERATOR))
                 title { (plain(&view.title)) }
                 style { ":root{" (PreEscaped(figure::style::light())) "}" (PreEscaped(figure::style::css())) (PreEscaped(STYLE)) }
             }

@@ -1,0 +1,77 @@
+//! Options of `latlab report`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{GroupingArgs, JudgingArgs, VerbosityArgs};
+
+/// `latlab report`.
+#[derive(Clone, Debug, Args)]
+pub struct ReportArgs {
+    /// Recordings, an experiment or stores: directories, or names or short ids in the store
+    ///
+    /// Runs are compared if they are of an experiment, if `--by` or `--group` says what a group is, or if one of several
+    /// PATHs has several runs.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// What a group is.
+    #[command(flatten)]
+    pub grouping: GroupingArgs,
+    /// Metric that is compared, such as response_time [default: the main one of the kind]
+    #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
+    pub metric: Option<String>,
+    /// What tables say.
+    #[command(flatten)]
+    pub judging: JudgingArgs,
+    /// What is written.
+    #[command(flatten)]
+    pub writing: WritingArgs,
+    /// How much is said.
+    #[command(flatten)]
+    pub verbosity: VerbosityArgs,
+}
+
+/// What is written, and where.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What is written")]
+pub struct WritingArgs {
+    /// Write to FILE, or - for standard output [default: NAME.html of what is reported, here]
+    ///
+    /// A file that exists is replaced if latlab wrote it. Several PATHs make latlab-report.html, a figure makes a file with
+    /// its name. The path is printed.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace any file
+    #[arg(long)]
+    pub force: bool,
+    /// Write this figure alone, or `list` those that the runs have [default: the whole page]
+    #[arg(long, value_name = "NAME")]
+    pub figure: Option<String>,
+    /// Form of the figure [default: that of the end of FILE, else svg]
+    #[arg(long, value_name = "FORM", requires = "figure")]
+    pub format: Option<FigureFormat>,
+}
+
+/// The form of a figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum FigureFormat {
+    /// Lines and text, for papers.
+    #[default]
+    Svg,
+    /// Pixels.
+    Png,
+    /// Its data.
+    Csv,
+}
+
+impl FigureFormat {
+    /// The end of the names of its files, without a point.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            FigureFormat::Svg => "svg",
+            FigureFormat::Png => "png",
+            FigureFormat::Csv => "csv",
+        }
+    }
+}

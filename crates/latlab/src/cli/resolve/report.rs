@@ -1,0 +1,162 @@
+//! Resolution of `latlab report`.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
+use super::compare::sources;
+use super::environment::verbosity;
+use super::{Grouping, RequestError, Sources, SummaryRequest, value};
+use crate::cli::args::{ColumnArgs, FigureFormat, ReportArgs, WritingArgs};
+use crate::console::Verbosity;
+
+/// The resolved `latlab report`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReportJob {
+    /// Recordings, experiments and stores, and how their runs are grouped.
+    pub sources: Sources,
+    /// Metric of comparisons as typed; `None` selects that of the experiment's file, else the main metric of the kind.
+    pub metric: Option<String>,
+    /// Options of the summaries.
+    pub judging: SummaryRequest,
+    /// The only figure to be written; `None` for the whole page.
+    pub figure: Option<FigureRequest>,
+    /// Where it is written.
+    pub destination: ReportDestination,
+    /// True to replace any file.
+    pub force: bool,
+    /// Verbosity of stderr.
+    pub verbosity: Verbosity,
+}
+
+/// What of the figures is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FigureRequest {
+    /// The names of the figures that there are.
+    Names,
+    /// One figure.
+    One {
+        /// Its name as typed.
+        name: String,
+        /// Its form.
+        format: FigureFormat,
+    },
+}
+
+/// Where a report is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReportDestination {
+    /// A file in the working directory, named by what it reports.
+    Usual,
+    /// Standard output.
+    Stdout,
+    /// This file.
+    File(PathBuf),
+}
+
+/// Resolves the arguments and checks them against each other.
+pub fn report(typed: &ReportArgs) -> Result<ReportJob, RequestError> {
+    let sources = sources(&typed.grouping, &ColumnArgs::default(), &typed.paths)?;
+    if sources.paths.is_empty() && !matches!(sources.grouping, Grouping::Globs(_)) {
+        return Err(RequestError::Alone {
+            option: "latlab report",
+            needed: "PATH",
+            cause: "there is nothing to report",
+            hint: "name recordings or an experiment (`latlab list` shows them), or give groups by `--group NAME=GLOB`",
+        });
+    }
+    let writing = &typed.writing;
+    let figure = figure(writing)?;
+    let destination = match &writing.output {
+        None => ReportDestination::Usual,
+        Some(path) if path.as_os_str() == "-" => ReportDestination::Stdout,
+        Some(path) => ReportDestination::File(path.clone()),
+    };
+    Ok(ReportJob {
+        sources,
+        metric: typed.metric.clone(),
+        judging: SummaryRequest::of(&typed.judging, None)?,
+        figure,
+        destination,
+        force: writing.force,
+        verbosity: verbosity(&typed.verbosity),
+    })
+}
+
+/// What of the figures is written. The form is typed, or that of the end of the file's name.
+fn figure(typed: &WritingArgs) -> Result<Option<FigureRequest>, RequestError> {
+    let end = typed.output.as_deref().and_then(Path::extension).and_then(|end| end.to_str());
+    let of_end = end.and_then(|end| FigureFormat::from_str(end, true).ok());
+    let output = typed.output.as_deref().unwrap_or(Path::new("")).display();
+    let unusable = |cause, hint| value::unusable("--output", &output, cause, hint);
+    match (typed.figure.as_deref(), of_end, end) {
+        (None, Some(_), _) => Err(unusable("a page is HTML", "for a single figure add `--figure NAME`")),
+        (None, None, _) => Ok(None),
+        (Some("list"), ..) => Ok(Some(FigureRequest::Names)),
+        (Some(_), None, Some(_)) if typed.format.is_none() => {
+            Err(unusable("it is not the form of a figure", "svg, png or csv; `--format` for a file with another name"))
+        }
+        (Some(name), ..) => {
+            let format = typed.format.or(of_end).unwrap_or_default();
+            Ok(Some(FigureRequest::One { name: name.into(), format }))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::Command;
+    use crate::diagnostics::Explain;
+
+    fn resolve(line: &str) -> Result<ReportJob, RequestError> {
+        let typed = ["latlab", "report"].into_iter().chain(line.split_whitespace()).map(Into::into);
+        match crate::cli::parse(typed).expect(line).command {
+            Command::Report(args) => report(&args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_form_of_a_figure_is_typed_or_that_of_its_file() {
+        let figure = |format| Some(FigureRequest::One { name: "tail".into(), format });
+        for (line, expected) in [
+            ("a", None),
+            ("a --figure list", Some(FigureRequest::Names)),
+            ("a --figure tail", figure(FigureFormat::Svg)),
+            ("a --figure tail -o x.PNG", figure(FigureFormat::Png)),
+            ("a --figure tail -o x.csv --format png", figure(FigureFormat::Png)),
+            ("a --figure tail -o x.pdf --format svg", figure(FigureFormat::Svg)),
+            ("a --figure tail -o x", figure(FigureFormat::Svg)),
+            ("a --figure tail -o -", figure(FigureFormat::Svg)),
+        ] {
+            assert_eq!(resolve(line).expect(line).figure, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_named_by_what_it_reports_unless_it_is_typed() {
+        for (line, expected) in [
+            ("a b", ReportDestination::Usual),
+            ("a -o -", ReportDestination::Stdout),
+            ("--group x=y -o page.html", ReportDestination::File("page.html".into())),
+        ] {
+            assert_eq!(resolve(line).expect(line).destination, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused_with_a_hint() {
+        for line in [
+            "",
+            "a --group x=y",
+            "a --quantiles 2",
+            "a --deadline soon",
+            "a -o page.svg",
+            "a --figure tail -o tail.pdf",
+        ] {
+            let error = resolve(line).expect_err(line);
+            assert!(error.explain().hint.is_some() && error.explain().exit_code == 2, "{line}: {error:?}");
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! `latlab report PATH…`: reads runs one after the other, and writes one page about all of them, or one of its figures.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use super::observation_groups::{self, FoundRecordings, PathGroup};
+use super::observation_groups::settle_directory;
+use super::{Outcome, compare, measure_and_report};
+use crate::analysis::comparison::{Comparisons, RunGroup};
+use crate::analysis::distribution::{RunDistribution, distribution};
+use crate::analysis::experiment::ExperimentReport;
+use crate::analysis::{Summary, SummaryOptions, summarise};
+use crate::cli::args::FigureFormat;
+use crate::cli::resolve::{FigureRequest, Grouping, ReportDestination, ReportJob, VerdictJob};
+use crate::console::Console;
+use crate::diagnostics::{Failure, in_words};
+use crate::experiment::{ReportReader, file_text, is_experiment, read_named_state, runs_directory};
+use crate::plan::{Condition, Kind};
+use crate::platform::ownership::quoted;
+use crate::platform::parallel_map;
+use crate::recording::Recording;
+use crate::report::figure::{Figure, png, svg, table};
+use crate::report::html;
+use crate::report::page::{PageExperiment, PageInput, RunFacts, page_view};
+use crate::report::plots::{PlotCondition, PlotInput, figures};
+use crate::report::view::Showing;
+use crate::units::human::{nearest, shell_word};
+
+/// Reads what `job` names, and writes the report.
+pub(super) fn run(job: &ReportJob, console: &Console) -> Result<Outcome, Failure> {
+    let is_pixels = matches!(job.figure, Some(FigureRequest::One { format: FigureFormat::Png, .. }));
+    if is_pixels && job.destination == ReportDestination::Stdout && console.data_screen().terminal {
+        return Err(Failure::request("cannot write pixels to a terminal")
+            .because("stdout is a terminal")
+            .hint("`-o FILE`, or redirect stdout"));
+    }
+    let found = found(job, console)?;
+    let runs = read_runs(&found.conditions, job, console)?;
+    let figures = figures_of(&found, runs.distributions);
+    let document = match &job.figure {
+        None => Document::Page(html::page(&page_view(PageInput {
+            name: &found.name,
+            summaries: &runs.summaries,
+            showing: Showing { half: runs.half, kept: true, ..Showing::default() },
+            runs: &runs.facts,
+            experiment: found.experiment.as_ref().map(|it| PageExperiment { report: &it.report, file: &it.file }),
+            comparisons: found.comparisons.as_ref(),
+            figures,
+            command: &typed_command(),
+        }))),
+        Some(FigureRequest::Names) => {
+            let lines: Vec<String> = figures.iter().map(|it| format!("{:<16}  {}", it.name, it.title)).collect();
+            console.data(&lines.join("\n"))?;
+            return Ok(Outcome::Done);
+        }
+        Some(FigureRequest::One { name, format }) => Document::of_figure(named(&figures, name)?, *format)?,
+    };
+    let usual = || PathBuf::from(format!("{}.{}", document.stem(&found.name), document.extension()));
+    match &job.destination {
+        ReportDestination::Stdout => document.print(console)?,
+        ReportDestination::Usual => document.save(&usual(), job.force, console)?,
+        ReportDestination::File(path) => document.save(path, job.force, console)?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// What is reported, before its runs are read.
+struct FoundReport {
+    /// The name of what was given, without a path.
+    name: String,
+    experiment: Option<ReadExperiment>,
+    comparisons: Option<Comparisons>,
+    conditions: Vec<FoundCondition>,
+}
+
+struct ReadExperiment {
+    report: ExperimentReport,
+    file: String,
+}
+
+/// A condition whose runs are not read yet.
+struct FoundCondition {
+    name: String,
+    levels: BTreeMap<String, String>,
+    runs: Vec<PathBuf>,
+}
+
+fn found(job: &ReportJob, console: &Console) -> Result<FoundReport, Failure> {
+    let paths = observation_groups::path_groups(&job.sources)?;
+    if observation_groups::are_numbers(&paths)? {
+        return Err(Failure::request("cannot report files of numbers")
+            .because("a report is of recordings, which have conditions and hosts")
+            .hint("`latlab compare FILE…` compares numbers"));
+    }
+    let name = name_of(&paths);
+    let is_plain = job.sources.grouping == Grouping::Paths && job.metric.is_none() && job.sources.kind.is_none();
+    let experiment = match paths.as_slice() {
+        [PathGroup { members, .. }] if members.len() == 1 && is_experiment(&members[0]) => {
+            Some(read_experiment(&members[0], console)?)
+        }
+        _ => None,
+    };
+    if let Some(experiment) = experiment.filter(|_| is_plain) {
+        let comparisons = experiment.report.comparisons.clone();
+        let conditions = match &comparisons {
+            Some(comparisons) => conditions_of(comparisons),
+            None => vec![single_condition(&experiment.report)],
+        };
+        return Ok(FoundReport { name, experiment: Some(experiment), comparisons, conditions });
+    }
+    let recordings = observation_groups::find(&paths, job.sources.kind, console)?;
+    expect_one_kind(&recordings)?;
+    let is_grouped = job.sources.grouping != Grouping::Paths;
+    let is_of_experiment = paths.len() == 1 && !recordings.experiments.is_empty() && recordings.runs().nth(1).is_some();
+    if is_grouped || is_of_experiment || recordings.has_groups_of_runs() {
+        let asked = VerdictJob::usual(job.sources.clone(), job.metric.clone(), job.verbosity);
+        let comparisons = compare::of_recordings(&asked, recordings, console)?;
+        let conditions = conditions_of(&comparisons);
+        return Ok(FoundReport { name, experiment: None, comparisons: Some(comparisons), conditions });
+    }
+    let conditions = conditions_by_label(&recordings, console)?;
+    Ok(FoundReport { name, experiment: None, comparisons: None, conditions })
+}
+
+/// The directory of the only path, else that there are several.
+fn name_of(paths: &[PathGroup]) -> String {
+    let only = match paths {
+        [PathGroup { members, .. }] if members.len() == 1 => members[0].canonicalize().ok(),
+        _ => None,
+    };
+    let name = only.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| "latlab-report".into())
+}
+
+fn read_experiment(directory: &Path, console: &Console) -> Result<ReadExperiment, Failure> {
+    let (state, job) = (read_named_state(directory)?, settle_directory(directory)?);
+    let (experiment, impossible) = (&job.experiment, job.impossible.as_slice());
+    let note = |text: &str| console.note(text);
+    let reader =
+        ReportReader { directory, state: &state, experiment, impossible, shift: true, gates: None, note: &note };
+    let partial = reader.read();
+    if let Some(failure) = partial.failure {
+        return Err(failure);
+    }
+    let report = partial.report;
+    if !report.is_judged() || report.is_all_missing() {
+        report.outcome()?;
+    }
+    if !report.finished {
+        console.note("the experiment is not finished: the report is of the runs so far");
+    }
+    Ok(ReadExperiment { report, file: file_text(directory)? })
+}
+
+fn conditions_of(comparisons: &Comparisons) -> Vec<FoundCondition> {
+    let groups = comparisons.groups.groups.iter();
+    let condition = |group: &RunGroup| FoundCondition {
+        name: group.words(),
+        levels: group.levels.clone(),
+        runs: group.runs.iter().map(|run| PathBuf::from(&run.name)).collect(),
+    };
+    groups.map(condition).collect()
+}
+
+/// The judged runs of an experiment with one condition.
+fn single_condition(report: &ExperimentReport) -> FoundCondition {
+    let directory = runs_directory(Path::new(&report.directory));
+    let judged = report.runs.iter().filter_map(|run| run.judged()).filter(|name| !report.missing.contains(*name));
+    let levels = report.runs.first().map(|run| run.key.factors.clone()).unwrap_or_default();
+    FoundCondition { name: report.name.clone(), levels, runs: judged.map(|name| directory.join(name)).collect() }
+}
+
+/// Refuses runs that have no metric in common.
+fn expect_one_kind(recordings: &FoundRecordings) -> Result<(), Failure> {
+    let found: BTreeSet<&str> = recordings.runs().filter_map(|run| run.kind()).map(Kind::word).collect();
+    if found.len() < 2 {
+        return Ok(());
+    }
+    let words = |form: fn(&str) -> String, separator: &str| {
+        found.iter().map(|kind| form(kind)).collect::<Vec<_>>().join(separator)
+    };
+    Err(Failure::request(format!("cannot report runs of {} on one page", words(|kind| format!("`{kind}`"), " and ")))
+        .because("they have no metric in common")
+        .hint(format!("choose one: {}", words(|kind| format!("`--kind {kind}`"), " or "))))
+}
+
+/// Recordings with equal conditions are runs of one condition, which is named by what differs.
+fn conditions_by_label(recordings: &FoundRecordings, console: &Console) -> Result<Vec<FoundCondition>, Failure> {
+    let (mut paths, mut recorded) = (Vec::new(), Vec::<Condition>::new());
+    for run in recordings.runs() {
+        let recording = Recording::open(run.as_ref())?;
+        recording.note().into_iter().for_each(|note| console.note(note));
+        paths.push(run.as_ref().to_owned());
+        recorded.push(recording.manifest().condition.clone());
+    }
+    let labels = Condition::labels(&recorded.iter().collect::<Vec<_>>());
+    let mut conditions: Vec<FoundCondition> = Vec::new();
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    for ((label, condition), path) in labels.into_iter().zip(&recorded).zip(paths) {
+        let index = *known.entry(label.clone()).or_insert(conditions.len());
+        if index == conditions.len() {
+            conditions.push(FoundCondition { name: label, levels: condition.levels(), runs: Vec::new() });
+        }
+        conditions[index].runs.push(path);
+    }
+    Ok(conditions)
+}
+
+/// The runs of all conditions in their order.
+struct ReadRuns {
+    distributions: Vec<RunDistribution>,
+    /// Empty if a figure alone is written, like the next one.
+    summaries: Vec<Summary>,
+    facts: Vec<RunFacts>,
+    /// Whether halves of round trips are shown.
+    half: bool,
+}
+
+/// A run as far as the report needs it.
+struct ReadRun {
+    note: Option<String>,
+    distribution: RunDistribution,
+    /// `None` if a figure alone is written.
+    page: Option<RunOnPage>,
+}
+
+struct RunOnPage {
+    summary: Summary,
+    facts: RunFacts,
+    half: bool,
+}
+
+/// With more runs than this a run is one observation of many: intervals of single runs, which take longer than everything
+/// else, are left out.
+const RUNS_WITH_INTERVALS: usize = 8;
+
+/// Reads the runs of all `conditions`, several at a time, each with bounded memory.
+fn read_runs(conditions: &[FoundCondition], job: &ReportJob, console: &Console) -> Result<ReadRuns, Failure> {
+    let paths: Vec<&PathBuf> = conditions.iter().flat_map(|condition| &condition.runs).collect();
+    let read = |path: &&PathBuf| match read_run(path, paths.len(), job) {
+        Ok(run) => ControlFlow::Continue(Ok(run)),
+        Err(failure) => ControlFlow::Break(Err(failure)),
+    };
+    let mut all = ReadRuns { distributions: Vec::new(), summaries: Vec::new(), facts: Vec::new(), half: false };
+    for run in parallel_map::each(&paths, parallel_map::available(), read) {
+        let ReadRun { note, distribution, page } = run?;
+        note.into_iter().for_each(|note| console.note(&note));
+        all.distributions.push(distribution);
+        if let Some(RunOnPage { summary, facts, half }) = page {
+            all.summaries.push(summary);
+            all.facts.push(facts);
+            all.half |= half;
+        }
+    }
+    Ok(all)
+}
+
+/// One of `count` runs.
+fn read_run(path: &Path, count: usize, job: &ReportJob) -> Result<ReadRun, Failure> {
+    let recording = Recording::open(path)?;
+    let mut distribution = distribution(&recording)?;
+    if count > 1 {
+        // Only the figures of a single run show them.
+        distribution.over_time = None;
+        distribution.histogram.clear();
+        distribution.rates.clear();
+        distribution.host.clear();
+    }
+    let note = recording.note().map(str::to_owned);
+    if job.figure.is_some() {
+        return Ok(ReadRun { note, distribution, page: None });
+    }
+    let manifest = recording.manifest();
+    let judging = job.judging.over(&manifest.spec.judging);
+    let half = judging.half;
+    let (intervals, metrics) = (count <= RUNS_WITH_INTERVALS, measure_and_report::metrics(false));
+    let summary = summarise(&recording, &SummaryOptions { judging, intervals, metrics })?;
+    let page = RunOnPage { summary, facts: RunFacts::of(manifest), half };
+    Ok(ReadRun { note, distribution, page: Some(page) })
+}
+
+fn figures_of(found: &FoundReport, runs: Vec<RunDistribution>) -> Vec<Figure> {
+    let mut runs = runs.into_iter();
+    let condition = |condition: &FoundCondition| PlotCondition {
+        name: condition.name.clone(),
+        levels: condition.levels.clone(),
+        runs: runs.by_ref().take(condition.runs.len()).collect(),
+    };
+    let conditions = found.conditions.iter().map(condition).collect();
+    figures(&PlotInput { conditions, comparisons: found.comparisons.as_ref() })
+}
+
+/// The command line of this process, as it can be pasted.
+fn typed_command() -> String {
+    let typed = std::env::args().skip(1).map(|word| shell_word(&word));
+    std::iter::once("latlab".to_owned()).chain(typed).collect::<Vec<_>>().join(" ")
+}
+
+/// The figure of this name.
+///
+/// # Errors
+/// If there is none; it names those that there are.
+fn named<'a>(figures: &'a [Figure], name: &str) -> Result<&'a Figure, Failure> {
+    let names: Vec<&str> = figures.iter().map(|figure| figure.name).collect();
+    figures.iter().find(|figure| figure.name == name).ok_or_else(|| {
+        let cause = match names.as_slice() {
+            [] => "the runs have no values that could be drawn".to_owned(),
+            names => format!("these runs have {}", names.join(", ")),
+        };
+        let hint = match nearest(name, &names) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "docs/report.md says which data each figure needs".into(),
+        };
+        Failure::request(format!("there is no figure `{name}` of these runs")).because(cause).hint(hint)
+    })
+}
+
+/// What is written.
+enum Document {
+    Page(String),
+    Figure { name: &'static str, format: FigureFormat, bytes: Vec<u8> },
+}
+
+impl Document {
+    fn of_figure(figure: &Figure, format: FigureFormat) -> Result<Document, Failure> {
+        let bytes = match format {
+            FigureFormat::Svg => svg::standalone(figure).into_bytes(),
+            FigureFormat::Csv => table::csv(figure).into_bytes(),
+            FigureFormat::Png => png::png(figure).ok_or_else(|| {
+                Failure::world(format!("cannot draw the figure `{}`", figure.name))
+                    .because("there is too little memory for its pixels")
+                    .hint("`--format svg`")
+            })?,
+        };
+        Ok(Document::Figure { name: figure.name, format, bytes })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Document::Page(text) => text.as_bytes(),
+            Document::Figure { bytes, .. } => bytes,
+        }
+    }
+
+    /// The name of its usual file without the end; that of a page is `reported`.
+    fn stem<'a>(&self, reported: &'a str) -> &'a str {
+        match self {
+            Document::Page(_) => reported,
+            Document::Figure { name, .. } => name,
+        }
+    }
+
+    const fn extension(&self) -> &'static str {
+        match self {
+            Document::Page(_) => "html",
+            Document::Figure { format, .. } => format.extension(),
+        }
+    }
+
+    /// Writes it to stdout.
+    fn print(&self, console: &Console) -> Result<(), Failure> {
+        match self {
+            Document::Page(text) => console.values(text),
+            Document::Figure { format: FigureFormat::Png, bytes, .. } => console.pixels(bytes),
+            Document::Figure { bytes, .. } => console.values(&String::from_utf8_lossy(bytes)),
+        }
+    }
+
+    /// Writes it to the file at `path`, which is replaced as a whole, and prints the path.
+    fn save(&self, path: &Path, force: bool, console: &Console) -> Result<(), Failure> {
+        let failed =
+            |error: io::Error| Failure::world(format!("cannot write `{}`", path.display())).because(in_words(&error));
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => {
+                return Err(Failure::request(format!("cannot write `{}`", path.display()))
+                    .because("it is a directory")
+                    .hint(format!(
+                        "name a file in it: `-o {}`",
+                        quoted(&path.join(format!("report.{}", self.extension())))
+                    )));
+            }
+            // A pipe or a device.
+            Ok(found) if !found.is_file() => {
+                let written =
+                    OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(self.bytes()));
+                return written.map_err(failed);
+            }
+            Ok(_) if !force && !self.may_replace(path).map_err(failed)? => {
+                return Err(Failure::request(format!("`{}` exists, and latlab did not write it", path.display()))
+                    .hint("`--force` replaces it; `-o FILE` names another file"));
+            }
+            _ => replace(path, self.bytes()).map_err(failed)?,
+        }
+        console.data(&quoted(path))
+    }
+
+    /// Whether the file at `path` begins like what latlab writes in this form.
+    fn may_replace(&self, path: &Path) -> io::Result<bool> {
+        let mut start = Vec::new();
+        File::open(path)?.take(START_BYTES).read_to_end(&mut start)?;
+        let has = |text: &str| start.windows(text.len()).any(|part| part == text.as_bytes());
+        Ok(match self {
+            Document::Page(_) => has(html::GENERATOR),
+            Document::Figure { format: FigureFormat::Svg, .. } => has(svg::ROOT),
+            // The signature and the header up to the width.
+            Document::Figure { format: FigureFormat::Png, bytes, .. } => {
+                start.starts_with(&bytes[..bytes.len().min(20)])
+            }
+            // The line with the names of the columns.
+            Document::Figure { format: FigureFormat::Csv, bytes, .. } => {
+                bytes.split_inclusive(|byte| *byte == b'\n').next().is_some_and(|line| start.starts_with(line))
+            }
+        })
+    }
+}
+
+/// How much of a file shows who wrote it.
+const START_BYTES: u64 = 4_096;
+
+/// Replaces the file at `path`, or that at the end of its links, by one with `bytes`: other processes see either of them as a
+/// whole.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let mut next = std::ffi::OsString::from(".");
+    next.push(name);
+    next.push(format!(".{}", std::process::id()));
+    let next = path.with_file_name(next);
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&next)?;
+    let written = file.write_all(bytes).and_then(|()| fs::rename(&next, &path));
+    if written.is_err() {
+        // What was wrong is in the error already.
+        let _ = fs::remove_file(&next);
+    }
+    written
+}

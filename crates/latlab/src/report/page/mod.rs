@@ -1,0 +1,161 @@
+//! Builds the content of a report page from what was measured: summaries, the report of an experiment, comparisons, and
+//! facts of each run. Pure, like all of `report`.
+
+mod methods;
+mod run_facts;
+mod sentences;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use super::comparison::{ComparisonShowing, ComparisonView};
+use super::experiment::text_blocks;
+use super::figure::Figure;
+use super::html::{PageView, TextBlock};
+use super::loads::loads_table;
+use super::report_view;
+use super::view::{CaveatView, ReportView, Showing};
+use crate::analysis::Summary;
+use crate::analysis::comparison::Comparisons;
+use crate::analysis::experiment::ExperimentReport;
+use crate::diagnostics::Severity;
+use crate::facts::LoadReport;
+use crate::units::human::{few, grouped, shell_word};
+
+pub use run_facts::RunFacts;
+
+/// What a page reports.
+#[derive(Debug)]
+pub struct PageInput<'a> {
+    /// The recording or experiment, or how many recordings: `20261121T021500Z-ping-7f3a`.
+    pub name: &'a str,
+    /// Summaries of the runs, without those that are excluded.
+    pub summaries: &'a [Summary],
+    /// How the summaries are shown.
+    pub showing: Showing,
+    /// Facts of the same runs.
+    pub runs: &'a [RunFacts],
+    /// The experiment, if the runs are those of one.
+    pub experiment: Option<PageExperiment<'a>>,
+    /// Comparisons of the runs, with differences along the distribution.
+    pub comparisons: Option<&'a Comparisons>,
+    /// Figures of the runs and their comparisons.
+    pub figures: Vec<Figure>,
+    /// The command line that makes this page.
+    pub command: &'a str,
+}
+
+/// An experiment on a page.
+#[derive(Clone, Copy, Debug)]
+pub struct PageExperiment<'a> {
+    /// Its report; comparisons are those of [`PageInput`].
+    pub report: &'a ExperimentReport,
+    /// The text of its file.
+    pub file: &'a str,
+}
+
+/// Columns of texts of fixed width: a printed page has no more.
+const TEXT_COLUMNS: usize = 100;
+
+/// The content of a page.
+pub fn page_view(input: PageInput<'_>) -> PageView {
+    let view = |comparisons| ComparisonView::of(comparisons, &[], ComparisonShowing { explain: false });
+    let comparisons: Vec<ComparisonView> = input.comparisons.into_iter().map(view).collect();
+    let (question, verdict) = (sentences::question(&input), sentences::verdict(&input, comparisons.first()));
+    let ReportView { heading, tables, gates, remarks, mut caveats, recordings, .. } =
+        report_view(input.summaries, input.showing);
+    if let Some(PageExperiment { report, .. }) = input.experiment {
+        caveats.splice(0..0, report.warnings().into_iter().map(warning));
+    }
+    let title = match input.experiment {
+        Some(PageExperiment { report, .. }) => format!("Experiment {}", report.name),
+        None if heading.is_empty() => input.name.to_owned(),
+        None => format!("{}: {}", heading.split(" · ").next().unwrap_or_default(), input.name),
+    };
+    PageView {
+        title,
+        question,
+        verdict,
+        gates,
+        tables,
+        texts: input.experiment.map(|it| text_blocks(it.report, TEXT_COLUMNS)).unwrap_or_default(),
+        methods: methods::methods(&input),
+        comparisons,
+        caveats,
+        remarks,
+        hosts: run_facts::hosts(input.runs),
+        loads: loads_table(&reached_loads(input.summaries)).into_iter().collect(),
+        reproduce: reproduce(&input),
+        recordings,
+        made: run_facts::made(input.runs),
+        figures: input.figures,
+    }
+}
+
+fn warning(message: String) -> CaveatView {
+    let (effect, hint) = (String::new(), String::new());
+    CaveatView { severity: Severity::Warning, is_routine: false, message, effect, hint }
+}
+
+/// The loads of all runs, each once: what was achieved is the mean over the runs, extremes are those of all runs.
+fn reached_loads(summaries: &[Summary]) -> Vec<LoadReport> {
+    let mut loads: BTreeMap<(&str, &str), Vec<&LoadReport>> = BTreeMap::new();
+    for load in summaries.iter().flat_map(|summary| &summary.loads) {
+        loads.entry((&load.load, &load.at)).or_default().push(load);
+    }
+    let merged = |loads: Vec<&LoadReport>| {
+        let achieved: Vec<f64> = loads.iter().filter_map(|load| load.achieved).collect();
+        let extreme = |end: fn(&LoadReport) -> Option<f64>, of: fn(f64, f64) -> f64| {
+            loads.iter().filter_map(|load| end(load)).reduce(of)
+        };
+        LoadReport {
+            achieved: (!achieved.is_empty()).then(|| achieved.iter().sum::<f64>() / achieved.len() as f64),
+            min: extreme(|load| load.min, f64::min),
+            max: extreme(|load| load.max, f64::max),
+            ..loads[0].clone()
+        }
+    };
+    loads.into_values().map(merged).collect()
+}
+
+/// Most command lines, or specifications, of runs.
+const MOST_RUNS: usize = 12;
+
+fn reproduce(input: &PageInput<'_>) -> Vec<TextBlock> {
+    let block = |title: &str, text: String| TextBlock { title: title.into(), text };
+    let versions = block("Versions", run_facts::versions(input.runs).join("\n"));
+    let page = format!("{}\n", input.command);
+    let Some(PageExperiment { report, file }) = input.experiment else {
+        let mut specs: Vec<TextBlock> = Vec::new();
+        for run in input.runs {
+            if specs.len() == MOST_RUNS {
+                break;
+            }
+            let title = format!("Specification of {}, with every default filled in", run.words());
+            if specs.iter().all(|known| known.text != run.specification()) {
+                specs.push(block(&title, run.specification().to_owned()));
+            }
+        }
+        return [block("Commands", page), versions].into_iter().chain(specs).collect();
+    };
+    let again = match &report.recipe {
+        Some(recipe) => {
+            let scale = if recipe.scale == "usual" { String::new() } else { format!(" --{}", recipe.scale) };
+            format!("latlab run {} {}{scale}", shell_word(&recipe.name), shell_word(&recipe.target))
+        }
+        None => format!("latlab run {}", shell_word(&format!("{}.toml", report.name))),
+    };
+    let commands = block("Commands", format!("{again}\n{page}"));
+    vec![commands, block("Experiment file", file.to_owned()), versions]
+}
+
+/// `3 runs`.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
+}
+
+/// Names as code: `a`, `b` and 3 more.
+fn as_code(names: &[String]) -> String {
+    few(&names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>())
+}

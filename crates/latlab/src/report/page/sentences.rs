@@ -1,0 +1,227 @@
+//! The question and the verdict of a page, one sentence each. A verdict says what the comparisons decide, and of a single run
+//! what was measured; it never compares runs by itself.
+
+use super::{PageExperiment, PageInput, as_code, counted};
+use crate::analysis::comparison::{Comparisons, Quantity};
+use crate::analysis::experiment::{ConditionRow, ExperimentReport};
+use crate::analysis::{Kind, Summary};
+use crate::metric::Metric;
+use crate::recipe;
+use crate::report::comparison::{ChangeView, ComparisonView, quantity_figure};
+use crate::report::heading::{Headline, heading, names};
+use crate::stats::{Description, Interval, QuantileEstimate};
+use crate::units::Nanos;
+use crate::units::human::{ABSENT, bit_rate, grouped, percent, quantile, span};
+
+/// What was asked.
+pub(super) fn question(input: &PageInput<'_>) -> String {
+    let recipe = input.experiment.and_then(|it| it.report.recipe.as_ref());
+    match (recipe.and_then(|facts| recipe::find(&facts.name)), input.comparisons) {
+        (Some(recipe), _) => format!("Recipe `{}`: {}.", recipe.name, recipe.title),
+        (None, Some(comparisons)) => question_of_groups(comparisons),
+        (None, None) => question_of_runs(input.summaries),
+    }
+}
+
+fn question_of_groups(comparisons: &Comparisons) -> String {
+    let metric = comparisons.quantities.iter().find(|quantity| !quantity.is_share());
+    let metric = metric.or(comparisons.quantities.first()).map_or("figures", Quantity::metric_title);
+    let groups = &comparisons.groups;
+    match (&groups.factor, groups.groups.split_first()) {
+        (Some(factor), _) => format!("How does the {metric} change with {factor}?"),
+        (None, Some((baseline, candidates))) => {
+            let candidates: Vec<String> = candidates.iter().map(|group| group.words()).collect();
+            format!("How does the {metric} of {} differ from that of `{}`?", as_code(&candidates), baseline.words())
+        }
+        (None, None) => String::new(),
+    }
+}
+
+fn question_of_runs(summaries: &[Summary]) -> String {
+    let Some(first) = summaries.first() else { return String::new() };
+    let asked = match first.kind {
+        Kind::Ping => "How long does a round trip take",
+        Kind::Wakeup => "How late does a timer wake a thread",
+        Kind::Stream => "How much of a stream arrives",
+    };
+    let conditions = heading(&summaries.iter().map(Headline::of).collect::<Vec<_>>());
+    let of_runs =
+        if summaries.len() == 1 { String::new() } else { format!(", in {}", counted(summaries.len(), "run")) };
+    format!("{asked}{of_runs} ({conditions})?")
+}
+
+/// What was found.
+pub(super) fn verdict(input: &PageInput<'_>, comparison: Option<&ComparisonView>) -> String {
+    let single = |it: PageExperiment<'_>| verdict_of_condition(it.report);
+    let found = match (comparison, input.summaries) {
+        (Some(comparison), _) => verdict_of_comparison(comparison),
+        (None, [one]) => verdict_of_run(one),
+        (None, several) => input.experiment.and_then(single).unwrap_or_else(|| verdict_of_runs(several)),
+    };
+    match input.summaries.iter().all(Summary::is_trustworthy) {
+        true => found,
+        false => format!("{found} A fatal caveat says why figures are not to be trusted."),
+    }
+}
+
+/// Most changes in a verdict.
+const CHANGES: usize = 3;
+
+/// `2 of 4 comparisons are decided: p99 is higher, +527 % [+460, +611] (none → cpu=80%); …. 2 are undecided.`
+fn verdict_of_comparison(view: &ComparisonView) -> String {
+    let rows: Vec<ComparedChange> = view
+        .contrasts
+        .iter()
+        .flat_map(|contrast| contrast.rows.iter().map(|row| ComparedChange { contrast: &contrast.title, row }))
+        .collect();
+    let decided: Vec<&ComparedChange> = rows.iter().filter(|it| it.is_decided()).collect();
+    let undecided = rows.iter().filter(|it| it.row.verdict == "undecided").count();
+    let rest = match undecided {
+        0 => String::new(),
+        1 => " 1 is undecided.".into(),
+        count => format!(" {} are undecided.", grouped(count as u64)),
+    };
+    match decided.as_slice() {
+        [] if rows.is_empty() => "Nothing could be compared.".into(),
+        [] if undecided == 0 => "No comparison found a loss in either group.".into(),
+        [] => {
+            let reason = rows.iter().find_map(|it| it.row.reason.as_deref());
+            let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            format!("The runs decide no comparison, of {}{reason}.", grouped(rows.len() as u64))
+        }
+        decided => {
+            let shown: Vec<String> = decided.iter().take(CHANGES).map(|it| it.words()).collect();
+            let more = decided.len() - shown.len();
+            let more =
+                if more > 0 { format!("; and {} more in the table", grouped(more as u64)) } else { String::new() };
+            format!("{}{more}.{rest}", capitalised(&shown.join("; ")))
+        }
+    }
+}
+
+/// A row of a comparison with the title of its contrast.
+struct ComparedChange<'a> {
+    contrast: &'a str,
+    row: &'a ChangeView,
+}
+
+impl ComparedChange<'_> {
+    fn is_decided(&self) -> bool {
+        ["lower", "higher", "equivalent"].contains(&self.row.verdict.as_str())
+    }
+
+    fn words(&self) -> String {
+        let ChangeView { label, verdict, change, .. } = self.row;
+        format!("{} is {verdict}, {change} ({})", label.join(", "), self.contrast)
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let is_name = text.starts_with(|char: char| char.is_ascii_alphabetic())
+        && text[1..].starts_with(|char: char| char.is_ascii_alphabetic());
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) if is_name => first.to_uppercase().chain(chars).collect(),
+        // `p99` is a name.
+        _ => text.to_owned(),
+    }
+}
+
+/// The statistics of an experiment with one condition over its runs.
+fn verdict_of_condition(report: &ExperimentReport) -> Option<String> {
+    let rows = report.single_condition.as_ref()?;
+    let words = |row: &ConditionRow| {
+        let mean = row.mean?;
+        let figure = |value: f64| quantity_figure(row.quantity, value, mean);
+        let interval = row.interval.and_then(|ends| Some(format!(" [{}, {}]", figure(ends.low?), figure(ends.high?))));
+        Some(format!("{} {}{}", row.quantity.label(), figure(mean), interval.unwrap_or_default()))
+    };
+    let figures: Vec<String> = rows.iter().filter_map(words).collect();
+    let runs = rows.iter().map(|row| row.runs).max()?;
+    (!figures.is_empty())
+        .then(|| format!("Over {} of one condition the means are: {}.", counted(runs, "run"), figures.join(", ")))
+}
+
+/// Runs that are not compared: what their medians are, without a claim that they differ.
+fn verdict_of_runs(summaries: &[Summary]) -> String {
+    let Some(first) = summaries.first() else { return "There is no run that can be used.".into() };
+    let metric = first.kind.metric();
+    let names = names(summaries);
+    let middle = |summary: &Summary| {
+        let described = summary.metrics.get(&metric)?;
+        if metric.is_rate() { described.mean } else { at(described, 0.5)?.value }
+    };
+    let known = summaries.iter().zip(&names).filter_map(|(summary, name)| Some((middle(summary)?, name)));
+    let known: Vec<(f64, &String)> = known.collect();
+    let (Some(least), Some(most)) = (
+        known.iter().min_by(|one, other| one.0.total_cmp(&other.0)),
+        known.iter().max_by(|one, other| one.0.total_cmp(&other.0)),
+    ) else {
+        return "No run has a finite median.".into();
+    };
+    let what = if metric.is_rate() { "Means" } else { "Medians" };
+    format!(
+        "{what} of single runs lie between {} (`{}`) and {} (`{}`); whether conditions differ was not tested.",
+        figure(metric, least.0),
+        least.1,
+        figure(metric, most.0),
+        most.1
+    )
+}
+
+/// Median, p99 and losses of a single run.
+fn verdict_of_run(summary: &Summary) -> String {
+    let metric = summary.kind.metric();
+    let Some(described) = summary.metrics.get(&metric).filter(|described| described.n > 0) else {
+        return "Nothing was measured.".into();
+    };
+    let rows = summary.kind.rows();
+    if described.lost == described.n {
+        return format!("No answer came in time: all {} {rows} were lost or late.", grouped(described.n));
+    }
+    let mut parts: Vec<String> = Vec::new();
+    if metric.is_rate() {
+        let mean = described.mean.map(|mean| figure(metric, mean)).unwrap_or_else(|| ABSENT.into());
+        parts.push(format!("the mean delivered rate is {mean}{}", interval(metric, described.mean_interval)));
+        parts.extend(summary.ratios.loss.map(|loss| format!("the loss ratio is {}", percent(loss))));
+    } else {
+        parts.extend([0.5, 0.99].into_iter().filter_map(|q| quantile_words(metric, described, q)));
+        let lost = if described.lost > 0 {
+            format!(", {} of them lost or late", grouped(described.lost))
+        } else {
+            String::new()
+        };
+        let lost = if summary.kind.has_target() && described.lost == 0 { ", without a loss".into() } else { lost };
+        parts.push(format!("of {} {rows}{lost}", grouped(described.n)));
+    }
+    format!("{}.", capitalised(&parts.join(", ")))
+}
+
+/// `p99 is 61.9 µs (95 % interval 61.3 µs to 62.5 µs)`; `None` if the summary has no such quantile.
+fn quantile_words(metric: Metric, described: &Description, q: f64) -> Option<String> {
+    let estimate = at(described, q)?;
+    let name = if q == 0.5 { "the median".into() } else { quantile(q) };
+    Some(match estimate.value {
+        _ if estimate.is_surely_lost() => format!("{name} lies among the lost probes"),
+        Some(value) if estimate.supported => {
+            format!("{name} is {}{}", figure(metric, value), interval(metric, estimate.interval))
+        }
+        _ => format!("{name} is at least {}", figure(metric, estimate.lower_bound?)),
+    })
+}
+
+fn at(described: &Description, q: f64) -> Option<&QuantileEstimate> {
+    described.quantiles.iter().find(|estimate| estimate.q == q)
+}
+
+fn interval(metric: Metric, interval: Option<Interval>) -> String {
+    let words = interval.and_then(|it| {
+        let (low, high) = (figure(metric, it.low?), figure(metric, it.high?));
+        Some(format!(" ({} interval {low} to {high})", percent(it.confidence)))
+    });
+    words.unwrap_or_default()
+}
+
+fn figure(metric: Metric, value: f64) -> String {
+    if metric.is_rate() { bit_rate(value) } else { span(Nanos(value.round() as i64)) }
+}
