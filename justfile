@@ -28,6 +28,12 @@ shape:
 deny:
     cargo deny check licenses bans sources
 
+# pages of reports in a headless Chromium, which needs chromium and python3-venv
+pages LATLAB="target/debug/latlab":
+    [ -x target/browser/bin/python ] || python3 -m venv target/browser
+    target/browser/bin/pip install --quiet --requirement scripts/browser.txt
+    scripts/report_pages.sh {{ LATLAB }} target/browser/bin/python target/pages
+
 # everything that must hold before a change is merged; installs what it needs, wants root
 ci:
     .ci/run

@@ -29,6 +29,8 @@ mod hosts;
 mod pages;
 #[path = "goldens/refusals.rs"]
 mod refusals;
+#[path = "goldens/reports.rs"]
+mod reports;
 mod skip;
 #[path = "goldens/summaries.rs"]
 mod summaries;
@@ -114,6 +116,7 @@ fn goldens(has_terminal: bool) -> Vec<(String, String)> {
         caveats::cases(),
         comparisons::cases(),
         experiments::cases(),
+        reports::cases(),
         hosts::cases(),
     ];
     let mut cases: Vec<Case> = cases.into_iter().flatten().collect();

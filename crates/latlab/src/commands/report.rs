@@ -44,7 +44,7 @@ pub(super) fn run(job: &ReportJob, console: &Console) -> Result<Outcome, Failure
         None => Document::Page(html::page(&page_view(PageInput {
             name: &found.name,
             summaries: &runs.summaries,
-            showing: Showing { half: runs.half, kept: true, ..Showing::default() },
+            showing: Showing { half: runs.half, wide: true, kept: true, ..Showing::default() },
             runs: &runs.facts,
             experiment: found.experiment.as_ref().map(|it| PageExperiment { report: &it.report, file: &it.file }),
             comparisons: found.comparisons.as_ref(),

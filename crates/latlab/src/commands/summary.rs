@@ -70,7 +70,12 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         let order = by_condition(&summaries);
         (summaries, distributions) = (in_order(&order, summaries), in_order(&order, distributions));
     }
-    measure_and_report::show(&summaries, Showing { half, every_metric, kept: true, like }, spec.json, console)?;
+    measure_and_report::show(
+        &summaries,
+        Showing { half, every_metric, kept: true, like, wide: false },
+        spec.json,
+        console,
+    )?;
     if spec.plots.plot {
         console.plots(&text_plots::of_runs(&summaries, &distributions, console.data_style()), spec.plots.ascii)?;
     }

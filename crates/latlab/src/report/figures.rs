@@ -195,9 +195,10 @@ pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> Vec<Table
         counts.push(count_of(&round_trips, lost_heading(summaries.iter()), |described| described.lost));
     }
     let mut groups = vec![GroupView { heading: String::new(), columns: counts }];
+    let columns = if showing.wide { wide_columns_of_runs } else { columns_of_runs };
     let group = |title: &str, all: &[Option<&Description>], divisor: f64| GroupView {
         heading: format!("{title}, {}", unit.symbol()),
-        columns: columns_of_runs(all, &quantiles_of(all), &Scale { unit, divisor }),
+        columns: columns(all, &quantiles_of(all), &Scale { unit, divisor }),
     };
     groups.push(group(main.title(), &round_trips, 1.0));
     if showing.half && main == Metric::RoundTripDelay {
@@ -249,8 +250,39 @@ fn columns_of_runs(described: &[Option<&Description>], quantiles: &[f64], scale:
         let cells = |one: &Option<&Description>| ShownQuantile::at(*q, *one).cells(|ns| scale.figure(Some(ns)));
         column_of_two(&quantile(*q), described.iter().map(cells))
     };
+    quantiles.iter().map(column).chain([max_of_runs(described, scale)]).collect()
+}
+
+fn max_of_runs(described: &[Option<&Description>], scale: &Scale) -> ColumnView {
     let max = |one: &Option<&Description>| scale.figure(one.and_then(|one| one.max).map(|ns| ns as f64));
-    quantiles.iter().map(column).chain([column_above("max", described.iter().map(max))]).collect()
+    column_above("max", described.iter().map(max))
+}
+
+/// The same with minimum, mean, standard deviation and intervals.
+fn wide_columns_of_runs(described: &[Option<&Description>], quantiles: &[f64], scale: &Scale) -> Vec<ColumnView> {
+    let plain = |heading: &str, figure: fn(&Description) -> Option<f64>| {
+        column_above(heading, described.iter().map(|one| scale.figure(one.and_then(figure))))
+    };
+    let mean = |one: &Option<&Description>| {
+        let mean = one.and_then(|one| one.mean);
+        [scale.figure(mean), scale.interval(mean, one.and_then(|one| one.mean_interval))]
+    };
+    let column = |q: &f64| {
+        let cells = |one: &Option<&Description>| {
+            let estimate = one.and_then(|one| Some((one.quantiles.iter().find(|estimate| estimate.q == *q)?, one)));
+            match estimate {
+                Some((estimate, one)) => scale.quantile(estimate, one),
+                None => ShownQuantile::Absent.cells(|ns| scale.figure(Some(ns))),
+            }
+        };
+        column_of_two(&quantile(*q), described.iter().map(cells))
+    };
+    let moments = [
+        plain("min", |one| one.min.map(|ns| ns as f64)),
+        column_of_two("mean", described.iter().map(mean)),
+        plain("stddev", |one| one.stddev),
+    ];
+    moments.into_iter().chain(quantiles.iter().map(column)).chain([max_of_runs(described, scale)]).collect()
 }
 
 /// Table with a row for each CPU with sleeping threads; `None` for a single CPU. `name` identifies the run.

@@ -13,8 +13,8 @@ use crate::probe::Fate;
 use crate::stats::{Bucket, Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
 
-const USUAL: Showing = Showing { half: false, every_metric: false, kept: true, like: None };
-const HALF: Showing = Showing { half: true, every_metric: false, kept: true, like: None };
+const USUAL: Showing = Showing { half: false, every_metric: false, kept: true, like: None, wide: false };
+const HALF: Showing = Showing { half: true, every_metric: false, kept: true, like: None, wide: false };
 
 fn around(value: f64, below: f64, above: f64) -> Option<Interval> {
     Some(Interval { low: Some(value - below), high: Some(value + above), confidence: 0.95 })
@@ -304,7 +304,7 @@ fn a_quantile_without_support_is_shown_with_its_bound() {
 fn every_metric_can_be_shown() {
     let source = InMemory::of(CLOSED, (0..300).map(|seq| closed(seq, seq as i64 * 60, 50)).collect());
     let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
-    let text = shown(&[summary], Showing { half: false, every_metric: true, kept: true, like: None });
+    let text = shown(&[summary], Showing { half: false, every_metric: true, kept: true, like: None, wide: false });
     for metric in [Metric::RoundTripDelayLessDwell, Metric::ReflectorDwell, Metric::Pdv, Metric::Ipdv] {
         assert!(text.contains(metric.title()), "{}: {text}", metric.title());
     }

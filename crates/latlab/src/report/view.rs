@@ -13,6 +13,8 @@ pub struct Showing {
     pub every_metric: bool,
     /// Tool whose output format is shown in addition.
     pub like: Option<CompatOutput>,
+    /// True to show minimum, mean, standard deviation and intervals of several runs too: a page has the space.
+    pub wide: bool,
     /// True if the recordings are kept; paths of deleted recordings are not shown.
     pub kept: bool,
 }

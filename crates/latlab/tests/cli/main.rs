@@ -37,6 +37,7 @@ mod progress;
 mod recipes;
 mod remote;
 mod remote_settings;
+mod report;
 #[path = "../scheduling/mod.rs"]
 mod scheduling;
 #[path = "../sealed/mod.rs"]

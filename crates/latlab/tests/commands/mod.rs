@@ -1,7 +1,7 @@
 //! The commands of the binary.
 
 /// The commands that `--help` lists.
-pub(crate) const LISTED: [&str; 16] = [
+pub(crate) const LISTED: [&str; 17] = [
     "ping",
     "stream",
     "wakeup",
@@ -9,6 +9,7 @@ pub(crate) const LISTED: [&str; 16] = [
     "keygen",
     "summary",
     "compare",
+    "report",
     "load",
     "run",
     "recipes",

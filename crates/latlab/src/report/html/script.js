@@ -60,7 +60,9 @@
     ticks(low, high, most) {
       const [from, to] = [this.value(low), this.value(high)].sort((a, b) => a - b);
       if (this.names) {
-        return { values: this.names.map((_, index) => index).filter((index) => index >= from && index <= to), digits: 6 };
+        // A name whose place is visible in part is shown at the edge.
+        const shown = this.names.map((_, index) => index).filter((index) => index + 0.5 > from && index - 0.5 < to);
+        return { values: shown, digits: 6 };
       }
       return this.kind === "log" && to / from >= 10 ? decades(from, to, most) : steps(from, to, most, this.factor);
     }
@@ -87,6 +89,14 @@
     for (let index = Math.ceil(from / unit / step); index * step <= to / unit; index++) values.push(index * step * unit || 0);
     const largest = Math.max(Math.abs(from), Math.abs(to)) / unit;
     return { values, digits: 1 + Math.max(0, Math.ceil(Math.log10(largest / step))) };
+  };
+
+  /** Lets each point of a line be found half of the way to its neighbours: between few points the pointer is far from both. */
+  const joined = (marks) => {
+    marks.forEach((mark, place) => {
+      const half = (other) => (other ? (mark.left + other.left) / 2 : mark.left);
+      [mark.from, mark.to] = [half(marks[place - 1]), half(marks[place + 1])].sort((a, b) => a - b);
+    });
   };
 
   /** The rectangle in the area and the values of each mark of a kind, in the order of the JSON. */
@@ -215,7 +225,9 @@
         const group = this.area.querySelector(`g.series[data-series="${index}"]`);
         const own = ELEMENTS[series.kind];
         const elements = own && group ? group.querySelectorAll(own) : [];
-        return series.marks.map((mark, place) => this.mark(series, index, mark, elements[place]));
+        const marks = series.marks.map((mark, place) => this.mark(series, index, mark, elements[place]));
+        if (["line", "steps"].includes(series.kind)) joined(marks);
+        return marks;
       });
       return this.found;
     }
@@ -259,7 +271,7 @@
       let least = REACH;
       for (const mark of this.marks) {
         if (this.hidden.has(mark.series)) continue;
-        const across = Math.max(mark.left - x, 0, x - mark.right) * scale.x;
+        const across = Math.max((mark.from ?? mark.left) - x, 0, x - (mark.to ?? mark.right)) * scale.x;
         const down = mark.isColumn ? 0 : Math.max(mark.top - y, 0, y - mark.bottom) * scale.y;
         const distance = Math.hypot(across, down) + (mark.isBehind ? REACH / 2 : 0);
         if (distance <= least) [best, least] = [mark, distance];
@@ -377,7 +389,8 @@
       const { values, digits } = scale.ticks(...visible, isX ? 6 : 7);
       const model = this.originalTicks[axis].find((each) => each.matches?.("text.tick"));
       return values.flatMap((value) => {
-        const share = (scale.share(value) - visible[0]) / (visible[1] - visible[0]);
+        const place = (scale.share(value) - visible[0]) / (visible[1] - visible[0]);
+        const share = scale.names ? clamp(place, 0, 1) : place;
         const [x, y] = isX ? [frame.x + share * frame.w, frame.y] : [frame.x, frame.y + (1 - share) * frame.h];
         const grid = make("path", { class: "grid", d: isX ? `M${x} ${y}v${frame.h}` : `M${x} ${y}h${frame.w}` });
         if (!model) return [grid];

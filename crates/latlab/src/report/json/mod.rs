@@ -199,8 +199,8 @@ mod tests {
     use crate::report::schemas::check;
     use serde_json::{Value, json};
 
-    const HALF: Showing = Showing { half: true, every_metric: false, kept: true, like: None };
-    const USUAL: Showing = Showing { half: false, every_metric: false, kept: true, like: None };
+    const HALF: Showing = Showing { half: true, every_metric: false, kept: true, like: None, wide: false };
+    const USUAL: Showing = Showing { half: false, every_metric: false, kept: true, like: None, wide: false };
 
     fn summary(source: InMemory) -> Summary {
         let mut options = SummaryOptions::of(&source.manifest.spec);

@@ -15,7 +15,7 @@ use super::figure::Figure;
 use super::html::{PageView, TextBlock};
 use super::loads::loads_table;
 use super::report_view;
-use super::view::{CaveatView, ReportView, Showing};
+use super::view::{CaveatView, ReportView, Showing, TableView};
 use crate::analysis::Summary;
 use crate::analysis::comparison::Comparisons;
 use crate::analysis::experiment::ExperimentReport;
@@ -85,7 +85,7 @@ pub fn page_view(input: PageInput<'_>) -> PageView {
         caveats,
         remarks,
         hosts: run_facts::hosts(input.runs),
-        loads: loads_table(&reached_loads(input.summaries)).into_iter().collect(),
+        loads: loads(input.summaries),
         reproduce: reproduce(&input),
         recordings,
         made: run_facts::made(input.runs),
@@ -96,6 +96,11 @@ pub fn page_view(input: PageInput<'_>) -> PageView {
 fn warning(message: String) -> CaveatView {
     let (effect, hint) = (String::new(), String::new());
     CaveatView { severity: Severity::Warning, is_routine: false, message, effect, hint }
+}
+
+fn loads(summaries: &[Summary]) -> Vec<TableView> {
+    let titled = |table| TableView { title: "Loads, offered and achieved".into(), ..table };
+    loads_table(&reached_loads(summaries)).map(titled).into_iter().collect()
 }
 
 /// The loads of all runs, each once: what was achieved is the mean over the runs, extremes are those of all runs.
@@ -119,6 +124,8 @@ fn reached_loads(summaries: &[Summary]) -> Vec<LoadReport> {
     loads.into_values().map(merged).collect()
 }
 
+/// The name of an experiment's file in the commands of a page.
+const FILE: &str = "experiment.toml";
 /// Most command lines, or specifications, of runs.
 const MOST_RUNS: usize = 12;
 
@@ -144,10 +151,10 @@ fn reproduce(input: &PageInput<'_>) -> Vec<TextBlock> {
             let scale = if recipe.scale == "usual" { String::new() } else { format!(" --{}", recipe.scale) };
             format!("latlab run {} {}{scale}", shell_word(&recipe.name), shell_word(&recipe.target))
         }
-        None => format!("latlab run {}", shell_word(&format!("{}.toml", report.name))),
+        None => format!("latlab run {FILE}"),
     };
     let commands = block("Commands", format!("{again}\n{page}"));
-    vec![commands, block("Experiment file", file.to_owned()), versions]
+    vec![commands, block(&format!("Experiment file (`{FILE}`)"), file.to_owned()), versions]
 }
 
 /// `3 runs`.

@@ -7,7 +7,7 @@ use crate::analysis::experiment::{ConditionRow, ExperimentReport};
 use crate::analysis::{Kind, Summary};
 use crate::metric::Metric;
 use crate::recipe;
-use crate::report::comparison::{ChangeView, ComparisonView, quantity_figure};
+use crate::report::comparison::{ChangeView, ComparisonView, ContrastView, quantity_figure};
 use crate::report::heading::{Headline, heading, names};
 use crate::stats::{Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
@@ -53,8 +53,8 @@ fn question_of_runs(summaries: &[Summary]) -> String {
 /// What was found.
 pub(super) fn verdict(input: &PageInput<'_>, comparison: Option<&ComparisonView>) -> String {
     let single = |it: PageExperiment<'_>| verdict_of_condition(it.report);
-    let found = match (comparison, input.summaries) {
-        (Some(comparison), _) => verdict_of_comparison(comparison),
+    let found = match (comparison.zip(input.comparisons), input.summaries) {
+        (Some((view, comparisons)), _) => verdict_of_comparison(view, comparisons),
         (None, [one]) => verdict_of_run(one),
         (None, several) => input.experiment.and_then(single).unwrap_or_else(|| verdict_of_runs(several)),
     };
@@ -67,42 +67,66 @@ pub(super) fn verdict(input: &PageInput<'_>, comparison: Option<&ComparisonView>
 /// Most changes in a verdict.
 const CHANGES: usize = 3;
 
-/// `2 of 4 comparisons are decided: p99 is higher, +527 % [+460, +611] (none → cpu=80%); …. 2 are undecided.`
-fn verdict_of_comparison(view: &ComparisonView) -> String {
-    let rows: Vec<ComparedChange> = view
-        .contrasts
-        .iter()
-        .flat_map(|contrast| contrast.rows.iter().map(|row| ComparedChange { contrast: &contrast.title, row }))
-        .collect();
-    let decided: Vec<&ComparedChange> = rows.iter().filter(|it| it.is_decided()).collect();
+/// `none → cpu=80%: p50 lower, −15.4 % [−17.1, −13.6], p99 higher, +527 % [+460, +611]; 2 comparisons are undecided.`
+fn verdict_of_comparison(view: &ComparisonView, comparisons: &Comparisons) -> String {
+    let quantity = comparisons.rows.first().map(|row| row.quantity);
+    let single = quantity.filter(|quantity| comparisons.rows.iter().all(|row| row.quantity == *quantity));
+    let single = single.map(|quantity| quantity.label());
+    let rows = compared_changes(&view.contrasts, single.as_deref());
+    let (losses, others): (Vec<_>, Vec<_>) =
+        rows.iter().filter(|it| it.is_decided()).partition(|it| it.statistic().ends_with("_ratio"));
+    // Losses were added to what was asked.
+    let decided = [others, losses].concat();
     let undecided = rows.iter().filter(|it| it.row.verdict == "undecided").count();
-    let rest = match undecided {
-        0 => String::new(),
-        1 => " 1 is undecided.".into(),
-        count => format!(" {} are undecided.", grouped(count as u64)),
-    };
     match decided.as_slice() {
         [] if rows.is_empty() => "Nothing could be compared.".into(),
-        [] if undecided == 0 => "No comparison found a loss in either group.".into(),
+        [] if undecided == 0 => "Neither group has what was compared: all ratios are 0.".into(),
         [] => {
             let reason = rows.iter().find_map(|it| it.row.reason.as_deref());
-            let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-            format!("The runs decide no comparison, of {}{reason}.", grouped(rows.len() as u64))
+            // What stands behind a semicolon is advice.
+            let reason = reason.and_then(|reason| reason.split(';').next()).map(|reason| format!(": {reason}"));
+            let reason = reason.unwrap_or_default();
+            format!("Undecided in all {}{reason}.", counted(rows.len(), "comparison"))
         }
         decided => {
-            let shown: Vec<String> = decided.iter().take(CHANGES).map(|it| it.words()).collect();
-            let more = decided.len() - shown.len();
-            let more =
-                if more > 0 { format!("; and {} more in the table", grouped(more as u64)) } else { String::new() };
-            format!("{}{more}.{rest}", capitalised(&shown.join("; ")))
+            let mut parts = changes(&decided[..decided.len().min(CHANGES)]);
+            let more = decided.len().saturating_sub(CHANGES);
+            parts.extend((more > 0).then(|| format!("{} more in the table", grouped(more as u64))));
+            let is_are = if undecided == 1 { "is" } else { "are" };
+            parts.extend((undecided > 0).then(|| format!("{} {is_are} undecided", counted(undecided, "comparison"))));
+            format!("{}.", parts.join("; "))
         }
     }
+}
+
+/// The changes of each contrast, with those of one contrast behind its name.
+fn changes(decided: &[&ComparedChange<'_>]) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    let mut last = None;
+    for change in decided {
+        let place = change.place();
+        match parts.last_mut().filter(|_| last.as_ref() == Some(&place)) {
+            Some(part) => *part += &format!(", {}", change.words()),
+            None => parts.push(format!("{place}: {}", change.words())),
+        }
+        last = Some(place);
+    }
+    parts
+}
+
+fn compared_changes<'a>(contrasts: &'a [ContrastView], single: Option<&'a str>) -> Vec<ComparedChange<'a>> {
+    let of_contrast = |contrast: &'a ContrastView| {
+        contrast.rows.iter().map(move |row| ComparedChange { contrast: &contrast.title, row, single })
+    };
+    contrasts.iter().flat_map(of_contrast).collect()
 }
 
 /// A row of a comparison with the title of its contrast.
 struct ComparedChange<'a> {
     contrast: &'a str,
     row: &'a ChangeView,
+    /// The only statistic of the comparison, which labels leave out where they have levels.
+    single: Option<&'a str>,
 }
 
 impl ComparedChange<'_> {
@@ -110,19 +134,29 @@ impl ComparedChange<'_> {
         ["lower", "higher", "equivalent"].contains(&self.row.verdict.as_str())
     }
 
+    fn statistic(&self) -> &str {
+        self.single.or(self.row.label.last().map(String::as_str)).unwrap_or_default()
+    }
+
+    /// The groups, and the levels that they have in common.
+    fn place(&self) -> String {
+        let levels = self.row.label.iter().map(String::as_str).filter(|label| *label != self.statistic());
+        std::iter::once(self.contrast).chain(levels).collect::<Vec<_>>().join(", ")
+    }
+
     fn words(&self) -> String {
-        let ChangeView { label, verdict, change, .. } = self.row;
-        format!("{} is {verdict}, {change} ({})", label.join(", "), self.contrast)
+        let ChangeView { verdict, change, .. } = self.row;
+        format!("{} {verdict}, {change}", self.statistic())
     }
 }
 
 fn capitalised(text: &str) -> String {
-    let is_name = text.starts_with(|char: char| char.is_ascii_alphabetic())
-        && text[1..].starts_with(|char: char| char.is_ascii_alphabetic());
-    let mut chars = text.chars();
-    match chars.next() {
-        Some(first) if is_name => first.to_uppercase().chain(chars).collect(),
-        // `p99` is a name.
+    // `p99` is a name.
+    match text.split_once(' ') {
+        Some((word, _)) if word.chars().all(char::is_alphabetic) => {
+            let mut chars = text.chars();
+            chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect()
+        }
         _ => text.to_owned(),
     }
 }
@@ -175,9 +209,9 @@ fn verdict_of_run(summary: &Summary) -> String {
     let Some(described) = summary.metrics.get(&metric).filter(|described| described.n > 0) else {
         return "Nothing was measured.".into();
     };
-    let rows = summary.kind.rows();
+    let rows = counted(described.n as usize, summary.kind.rows().trim_end_matches('s'));
     if described.lost == described.n {
-        return format!("No answer came in time: all {} {rows} were lost or late.", grouped(described.n));
+        return format!("No answer came in time, of {rows}.");
     }
     let mut parts: Vec<String> = Vec::new();
     if metric.is_rate() {
@@ -192,12 +226,12 @@ fn verdict_of_run(summary: &Summary) -> String {
             String::new()
         };
         let lost = if summary.kind.has_target() && described.lost == 0 { ", without a loss".into() } else { lost };
-        parts.push(format!("of {} {rows}{lost}", grouped(described.n)));
+        parts.push(format!("of {rows}{lost}"));
     }
     format!("{}.", capitalised(&parts.join(", ")))
 }
 
-/// `p99 is 61.9 µs (95 % interval 61.3 µs to 62.5 µs)`; `None` if the summary has no such quantile.
+/// `p99 is 61.9 µs (61.3 µs to 62.5 µs)`; `None` if the summary has no such quantile.
 fn quantile_words(metric: Metric, described: &Description, q: f64) -> Option<String> {
     let estimate = at(described, q)?;
     let name = if q == 0.5 { "the median".into() } else { quantile(q) };
@@ -217,7 +251,7 @@ fn at(described: &Description, q: f64) -> Option<&QuantileEstimate> {
 fn interval(metric: Metric, interval: Option<Interval>) -> String {
     let words = interval.and_then(|it| {
         let (low, high) = (figure(metric, it.low?), figure(metric, it.high?));
-        Some(format!(" ({} interval {low} to {high})", percent(it.confidence)))
+        Some(format!(" ({low} to {high})"))
     });
     words.unwrap_or_default()
 }

@@ -1,1 +1,130 @@
+//! Pages of runs in memory: question, verdict, and what stands beside them.
 
+use super::*;
+use crate::analysis::comparison::{
+    ComparisonOptions, ComparisonRequest, ObservedRun, RunGroups, compare, default_estimands,
+};
+use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
+use crate::analysis::{SummaryOptions, summarise};
+use crate::facts::HostFacts;
+use crate::metric::Metric;
+use crate::probe::Fate;
+use crate::recording::manifest::EndFacts;
+
+/// A closed loop with a probe each ms of these delays in µs; 0 is a lost probe.
+fn source(delays_us: impl IntoIterator<Item = i64>) -> InMemory {
+    let row = |(seq, delay): (usize, i64)| {
+        let row = closed(seq as u64, seq as i64 * 1_000, delay);
+        if delay == 0 { but(row, Fate::Lost) } else { row }
+    };
+    InMemory::of(CLOSED, delays_us.into_iter().enumerate().map(row).collect())
+}
+
+fn summary(source: &InMemory) -> Summary {
+    summarise(source, &SummaryOptions::of(&source.manifest.spec)).expect("rows in memory")
+}
+
+fn page_of(summaries: &[Summary], runs: &[RunFacts], comparisons: Option<&Comparisons>) -> PageView {
+    page_view(PageInput {
+        name: "x",
+        summaries,
+        showing: Showing { kept: true, wide: true, ..Showing::default() },
+        runs,
+        experiment: None,
+        comparisons,
+        figures: Vec::new(),
+        command: "latlab report x",
+    })
+}
+
+fn verdict_of(delays_us: impl IntoIterator<Item = i64>) -> String {
+    page_of(&[summary(&source(delays_us))], &[], None).verdict
+}
+
+#[test]
+fn the_verdict_of_one_run_has_its_quantiles_and_losses() {
+    let many = (0..20_000).map(|index| 40 + index % 7);
+    let verdict = verdict_of(many);
+    assert!(verdict.starts_with("The median is 43 µs (43 µs to 43 µs), p99 is 46 µs ("), "{verdict}");
+    assert!(verdict.ends_with("), of 20,000 probes, without a loss."), "{verdict}");
+    let lossy = (0..1_000).map(|index| if index % 50 == 0 { 0 } else { 40 });
+    assert!(verdict_of(lossy).ends_with("of 1,000 probes, 20 of them lost or late."));
+    assert_eq!(verdict_of([0, 0, 0]), "No answer came in time, of 3 probes.");
+    assert_eq!(verdict_of([]), "Nothing was measured.");
+    assert!(verdict_of([40]).ends_with("of 1 probe, without a loss."), "{}", verdict_of([40]));
+}
+
+#[test]
+fn runs_that_are_not_compared_get_no_claim_that_they_differ() {
+    let mut runs = [summary(&source([40, 41, 42])), summary(&source([80, 81, 82]))];
+    runs[1].condition.size_bytes = Some(1_024);
+    let view = page_of(&runs, &[], None);
+    assert_eq!(
+        view.verdict,
+        "Medians of single runs lie between 41 µs (`64 B`) and 81 µs (`1,024 B`); whether conditions differ was not tested."
+    );
+    assert!(view.question.starts_with("How long does a round trip take, in 2 runs (ping"), "{}", view.question);
+    let headings: Vec<&str> =
+        view.tables[0].groups[1].columns.iter().map(|column| column.heading.as_str()).take(3).collect();
+    assert_eq!(headings, ["min", "mean", "stddev"]);
+}
+
+/// Five runs about each of these medians in µs, compared.
+fn compared(names: [&str; 2], medians_us: [i64; 2]) -> Comparisons {
+    let mut request = ComparisonRequest::default();
+    default_estimands(Metric::RoundTripDelay).into_iter().for_each(|estimand| request.ask(estimand, None, None));
+    let run = |median: i64| {
+        let source = source((0..100).map(|index| median + index % 5));
+        ObservedRun::of(&source, &request.estimands()).expect("rows in memory")
+    };
+    let group = |index: usize| (names[index].to_owned(), (0..5).map(|more| run(medians_us[index] + more)).collect());
+    let groups = RunGroups::named(vec![group(0), group(1)]).expect("two groups");
+    compare(groups, &request, &ComparisonOptions::at(0.95)).expect("comparable")
+}
+
+#[test]
+fn a_verdict_names_what_is_decided_and_counts_the_rest() {
+    let comparisons = compared(["old", "new"], [100, 200]);
+    let view = page_of(&[summary(&source([40]))], &[], Some(&comparisons));
+    assert_eq!(view.question, "How does the round trip delay of `new` differ from that of `old`?");
+    assert!(view.verdict.starts_with("old → new: mean higher, +"), "{}", view.verdict);
+    assert!(view.verdict.contains("], p50 higher, +") && !view.verdict.contains("undecided"), "{}", view.verdict);
+    let comparisons = compared(["old", "new"], [100, 100]);
+    let view = page_of(&[], &[], Some(&comparisons));
+    assert!(view.verdict.starts_with("Undecided in all 3 comparisons"), "{}", view.verdict);
+    assert!(view.methods.iter().any(|text| text.contains("runs as its observations")));
+}
+
+#[test]
+fn facts_of_hosts_say_what_changed_and_what_differs_between_runs() {
+    let host = |governor: &str| {
+        let governors = Some(vec![governor.to_owned()]);
+        Some(HostFacts { kernel: Some("Linux 6.1".into()), governors, ..HostFacts::default() })
+    };
+    let facts = |before: &str, after: &str| {
+        let mut source = source([40]);
+        source.manifest.here = EndFacts { before: host(before), after: host(after), ..EndFacts::default() };
+        source.manifest.peer = EndFacts::default();
+        RunFacts::of(&source.manifest)
+    };
+    let texts = |runs: &[RunFacts]| {
+        let hosts = run_facts::hosts(runs);
+        assert_eq!(hosts.len(), 1);
+        hosts[0].rows.iter().map(|row| format!("{}: {}", row.label, row.text)).collect::<Vec<_>>()
+    };
+    let changed = facts("ondemand", "performance");
+    assert_eq!(texts(&[changed]), ["kernel: Linux 6.1", "governor: ondemand before, performance after"]);
+    let runs = [facts("ondemand", "ondemand"), facts("performance", "performance")];
+    assert_eq!(texts(&runs), ["kernel: Linux 6.1", "governor: differs between runs: ondemand, performance"]);
+}
+
+#[test]
+fn a_page_says_how_to_make_it_again() {
+    let source = source([40]);
+    let runs = [RunFacts::of(&source.manifest), RunFacts::of(&source.manifest)];
+    let view = page_of(&[summary(&source)], &runs, None);
+    let titles: Vec<&str> = view.reproduce.iter().map(|block| block.title.as_str()).collect();
+    assert_eq!(titles.len(), 3, "one specification of equal runs: {titles:?}");
+    assert_eq!(view.reproduce[0].text, "latlab report x\n");
+    assert!(view.made.starts_with("latlab ") && view.made.ends_with(" UTC"), "{}", view.made);
+}

@@ -1,0 +1,288 @@
+//! `latlab report`: pages and figures of recordings, experiments and comparisons; where they are written, and what is refused.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::harness::{Finished, Latlab, contains, empty};
+use crate::hostile::{copy_directory, testdata};
+use crate::sealed::write_manifest;
+
+/// A directory with a copy of the recording or experiment at `place` of testdata as `name`.
+fn lab_with(place: &str, name: &str) -> Latlab {
+    let lab = Latlab::new();
+    copy_directory(&testdata(place), &lab.path(name));
+    lab
+}
+
+/// Runs `line`, which must print one path and nothing else; returns the text of that file.
+#[track_caller]
+fn written(lab: Latlab, line: &str, path: &str) -> String {
+    let ran = lab.line(line).stderr(empty()).success();
+    assert_eq!(ran.stdout, format!("{path}\n"), "{line}");
+    fs::read_to_string(ran.directory().join(path)).expect("the file that it names")
+}
+
+/// The start tags of `name` in `page`.
+fn tags<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+    let start = format!("<{name}");
+    let is_whole = |rest: &&str| rest.starts_with([' ', '>', '/']);
+    page.split(start.as_str()).skip(1).filter(is_whole).map(|rest| rest.split('>').next().unwrap_or_default()).collect()
+}
+
+/// The figures on `page`.
+fn figures(page: &str) -> Vec<&str> {
+    let name = |tag: &str| -> Option<usize> { tag.find("data-figure=\"").map(|at| at + "data-figure=\"".len()) };
+    tags(page, "figure").into_iter().filter_map(|tag| tag[name(tag)?..].split('"').next()).collect()
+}
+
+/// Whether every start tag of `text` has its end tag, in the right order: HTML may leave some out, XML may not.
+#[track_caller]
+fn expect_well_formed(text: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        let (tag, after) = rest.split_once('>').expect("a tag ends");
+        // A style sheet has no tags.
+        let name = tag.trim_start_matches('/').split([' ', '/', '\n']).next().unwrap_or_default();
+        match tag {
+            _ if tag.starts_with(['?', '!']) || tag.ends_with('/') => {}
+            _ if tag.starts_with('/') => assert_eq!(open.pop(), Some(name), "</{name}> in {text}"),
+            _ => open.push(name),
+        }
+        assert!(tag.matches('"').count().is_multiple_of(2), "<{tag}>");
+        rest = after;
+    }
+    assert!(open.is_empty(), "not closed: {open:?}");
+    for (at, _) in text.match_indices('&') {
+        let entity = text[at..].split(';').next().unwrap_or_default();
+        assert!(["&amp", "&lt", "&gt", "&quot", "&#39"].contains(&entity), "{entity}");
+    }
+}
+
+#[test]
+fn a_page_of_a_recording_has_its_parts_in_order_and_asks_for_nothing() {
+    let page = written(lab_with("recordings/good/closed", "closed"), "report closed", "closed.html");
+    let parts = ["Results", "Plots", "Caveats", "Conditions and hosts", "Methods", "How to reproduce"];
+    let places: Vec<usize> =
+        parts.iter().map(|part| page.find(&format!(">{part}</h2>")).unwrap_or_else(|| panic!("no {part}"))).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert_eq!(figures(&page), ["tail", "percentiles", "histogram", "over-time"]);
+    for part in ["The median is", "of 1,997 probes, 5 of them lost or late.", "latlab report closed", "<td>1,997</td>"]
+    {
+        assert!(page.contains(part) || part.starts_with("<td>"), "{part}");
+    }
+    assert!(page.contains("default-src 'none'"));
+    let asks = ["<link", "<img", "<iframe", "@import", "url(", " src="];
+    asks.iter().for_each(|asked| assert!(!page.contains(asked), "{asked}"));
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn the_same_recordings_make_the_same_page() {
+    let first = lab_with("experiments/finished/factors", "x").line("report x").success();
+    let page = || fs::read(first.directory().join("x.html")).expect("the page");
+    let before = page();
+    Latlab::at(first.directory()).line("report x").success();
+    assert_eq!(before, page());
+}
+
+#[test]
+fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
+    let page = written(lab_with("experiments/finished/factors", "x"), "report x", "x.html");
+    for part in [
+        "How does the round trip delay change with load and size?",
+        ">Comparison</h2>",
+        "response_time mean higher, +14.4 %",
+        "latlab run experiment.toml",
+        "[[compare]]",
+        "Loads, offered and achieved",
+        "A comparison has runs as its observations",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let found = figures(&page);
+    for figure in ["forest", "tail", "percentiles", "shift", "box-plots", "heat-map"] {
+        assert!(found.contains(&figure), "{figure}: {found:?}");
+    }
+    let recipe = written(lab_with("experiments/finished/pi-udp-load", "x"), "report x", "x.html");
+    for part in ["Recipe <code>pi-udp-load</code>", "published", "raw data", "latlab run pi-udp-load local --quick"] {
+        assert!(recipe.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn groups_are_compared_and_single_recordings_are_not() {
+    let lab = lab_with("experiments/finished/factors", "x");
+    let ran = lab.line("report x --by load -o by-load.html").success();
+    let page = fs::read_to_string(ran.directory().join("by-load.html")).expect("the page");
+    assert!(page.contains("How does the round trip delay change with load?"));
+    let lab = lab_with("recordings/good/closed", "a");
+    copy_directory(&testdata("recordings/good/scheduled"), &lab.path("b"));
+    let page = written(lab, "report a b", "latlab-report.html");
+    assert!(page.contains("whether conditions differ was not tested") && !page.contains(">Comparison</h2>"));
+}
+
+#[test]
+fn a_figure_has_three_forms() {
+    let lab = lab_with("recordings/good/closed", "closed");
+    let svg = written(lab, "report closed --figure tail", "tail.svg");
+    expect_well_formed(&svg);
+    assert!(svg.starts_with("<?xml version=\"1.0\"") && svg.contains("class=\"figure\"") && !svg.contains("<script"));
+    let csv = written(lab_with("recordings/good/closed", "closed"), "report closed --figure tail -o x.csv", "x.csv");
+    let mut lines = csv.lines();
+    let heading = lines.next().expect("a heading");
+    assert!(heading.starts_with("round_trip_delay_ns,"), "{heading}");
+    let rows: Vec<Vec<f64>> =
+        lines.map(|line| line.split(',').map(|cell| cell.parse().expect(line)).collect()).collect();
+    assert!((100..=1_000).contains(&rows.len()) && rows.iter().all(|row| row.len() == 2), "{} rows", rows.len());
+    // 5 of 1,997 probes have no delay.
+    let least = rows.iter().map(|row| row[1]).fold(1.0, f64::min);
+    assert!((least - 5.0 / 1_997.0).abs() < 1e-9, "{least}");
+    let lab = lab_with("recordings/good/closed", "closed");
+    let ran = lab.line("report closed --figure histogram --format png").stderr(empty()).success();
+    let png = fs::read(ran.directory().join("histogram.png")).expect("the picture");
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
+    let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().expect("four bytes"));
+    assert_eq!(number(16), 1_680);
+    assert!((400..=2_000).contains(&number(20)), "{}", number(20));
+}
+
+#[test]
+fn figures_go_to_stdout_and_pixels_into_a_pipe_only() {
+    let lab = lab_with("recordings/good/closed", "closed");
+    let ran = lab.line("report closed --figure tail --format csv -o -").stderr(empty()).success();
+    assert!(ran.stdout.starts_with("round_trip_delay_ns,"));
+    assert!(!ran.directory().join("tail.csv").exists());
+    let page = lab_with("recordings/good/closed", "closed").line("report closed -o -").stderr(empty()).success();
+    assert!(page.stdout.starts_with("<!DOCTYPE html>") && page.stdout.contains("</html>"));
+}
+
+#[test]
+fn an_unknown_figure_is_refused_with_the_names_that_there_are() {
+    let refused = |line: &str| lab_with("recordings/good/closed", "closed").line(line).stdout(empty());
+    let ran = refused("report closed --figure tial").stderr(contains("tail, percentiles, histogram, over-time"));
+    ran.stderr(contains("did you mean `tail`?")).failure(2);
+    refused("report closed --figure forest").stderr(contains("docs/report.md")).failure(2);
+    let ran = lab_with("recordings/good/closed", "closed").line("report closed --figure list").success();
+    let names: Vec<&str> = ran.stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["tail", "percentiles", "histogram", "over-time"]);
+}
+
+#[test]
+fn only_files_that_latlab_wrote_are_replaced_without_force() {
+    let lab = lab_with("recordings/good/closed", "closed").file("closed.html", "<p>mine").file("tail.svg", "mine");
+    let ran = lab.line("report closed").stdout(empty()).stderr(contains("latlab did not write it"));
+    let ran = ran.stderr(contains("`--force`")).failure(2);
+    let home = ran.directory();
+    assert_eq!(fs::read_to_string(home.join("closed.html")).expect("kept"), "<p>mine");
+    Latlab::at(home).line("report closed --figure tail").failure(2);
+    for line in ["report closed --force", "report closed", "report closed --figure tail --force"] {
+        Latlab::at(home).line(line).stderr(empty()).success();
+    }
+    for end in ["svg", "png", "csv"] {
+        let line = format!("report closed --figure histogram -o again.{end}");
+        Latlab::at(home).line(&line).success();
+        Latlab::at(home).line(&line).success();
+    }
+    let left: Vec<_> = fs::read_dir(home).expect("listed").map(|entry| entry.expect("a file").file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{left:?}");
+}
+
+#[test]
+fn a_destination_that_cannot_be_written_is_refused() {
+    let lab = lab_with("recordings/good/closed", "closed");
+    let ran = lab.line("report closed -o .").stdout(empty()).stderr(contains("it is a directory")).failure(2);
+    let home = ran.directory();
+    Latlab::at(home).line("report closed -o missing/page.html").stderr(contains("cannot write")).failure(3);
+    Latlab::at(home).line("report closed -o page.svg").stderr(contains("--figure")).failure(2);
+    Latlab::at(home).line("report closed --figure tail -o tail.pdf").stderr(contains("tail.pdf")).failure(2);
+    Latlab::at(home).line("report closed -o /dev/null").stderr(empty()).success();
+    fs::write(home.join("target.html"), "").expect("written");
+    symlink("target.html", home.join("link.html")).expect("linked");
+    Latlab::at(home).line("report closed --force -o link.html").success();
+    assert!(home.join("link.html").is_symlink(), "the file is replaced, and not the link");
+    assert!(fs::read_to_string(home.join("target.html")).expect("the page").contains("</html>"));
+}
+
+#[test]
+fn what_cannot_be_reported_is_refused() {
+    for (inputs, line, part, code) in [
+        (&[][..], "report", "there is nothing to report", 2),
+        (&[], "report nowhere", "nowhere", 2),
+        (&["recordings/bad/truncated-rows"], "report truncated-rows", "truncated-rows", 2),
+        (&["recordings/bad/no-recording"], "report no-recording", "no-recording", 2),
+        (&["recordings/good/closed", "recordings/old/1.3-wakeup"], "report closed 1.3-wakeup", "--kind ping", 2),
+        (&["inputs/before"], "report before", "latlab compare", 2),
+        (&["experiments/finished/factors"], "report factors --by nothing", "cannot group the runs", 2),
+    ] {
+        let lab = Latlab::new();
+        for input in inputs {
+            let (from, name) = (testdata(input), input.rsplit('/').next().expect("a name"));
+            match from.is_dir() {
+                true => copy_directory(&from, &lab.path(name)),
+                false => _ = fs::copy(&from, lab.path(name)).expect("copied"),
+            }
+        }
+        lab.line(line).stdout(empty()).stderr(contains(part)).stderr(contains("hint: ")).failure(code);
+    }
+}
+
+/// The page of a copy of `recording` whose manifest was changed by `change`.
+fn page_of_changed(recording: &str, change: impl Fn(&mut Value)) -> Finished {
+    let lab = lab_with(recording, "x");
+    let path = lab.path("x/manifest.json");
+    let mut manifest: Value = serde_json::from_str(&fs::read_to_string(path).expect("read")).expect("JSON");
+    change(&mut manifest);
+    write_manifest(&lab.path("x"), manifest);
+    lab.line("report x -o -").success()
+}
+
+#[test]
+fn names_and_tags_of_others_are_text() {
+    const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&`\u{202e}";
+    let ran = page_of_changed("recordings/old/1.9-finished", |manifest| {
+        for tags in ["/condition/tags", "/spec/tags"] {
+            manifest.pointer_mut(tags).expect(tags)[HOSTILE] = HOSTILE.into();
+        }
+        manifest["here"]["before"]["cpu_model"] = HOSTILE.into();
+        manifest["software"]["version"] = HOSTILE.into();
+    });
+    let page = ran.stdout;
+    assert!(page.contains("&lt;/script&gt;"), "the text is shown");
+    assert!(!page.contains("<img") && !page.contains("<script>alert") && !page.contains('\u{202e}'));
+    // The script of latlab, and the values behind each figure.
+    assert_eq!(tags(&page, "script").len(), 1 + figures(&page).len());
+}
+
+/// The page of a new measurement with `options`.
+fn page_of_measured(options: &str) -> String {
+    let measured = Latlab::new().line(&format!("ping --warmup 0 {options} -o x")).start().exits_with_one_of(&[0, 3, 4]);
+    let ran = Latlab::at(measured.directory()).line("report x").success();
+    fs::read_to_string(ran.directory().join("x.html")).expect("the page")
+}
+
+#[test]
+fn one_probe_and_only_lost_probes_have_a_page() {
+    let one = page_of_measured("-n 1");
+    assert!(figures(&one).contains(&"tail"), "{:?}", figures(&one));
+    // Nothing listens there.
+    let lost = page_of_measured("127.0.0.1:9 --protocol echo -n 3 -i 10ms --timeout 10ms");
+    assert!(lost.contains("No answer came in time"), "{lost}");
+    assert!(!figures(&lost).contains(&"tail"));
+}
+
+#[test]
+fn a_name_or_a_short_id_of_the_store_is_a_path() {
+    let lab = Latlab::new();
+    let store: PathBuf = lab.path("latlab-runs");
+    fs::create_dir(&store).expect("made");
+    let name = "20261121T021500Z-ping-7f3a";
+    copy_directory(&testdata("recordings/good/closed"), &store.join(name));
+    let ran = lab.line("report 7f3a").success();
+    assert_eq!(ran.stdout, format!("{name}.html\n"));
+    assert!(Path::new(ran.directory()).join(format!("{name}.html")).is_file());
+}
