@@ -24,7 +24,7 @@ use crate::platform::parallel_map;
 use crate::recording::Recording;
 use crate::report::figure::{Figure, png, svg, table};
 use crate::report::html;
-use crate::report::page::{PageExperiment, PageInput, RunFacts, page_view};
+use crate::report::page::{PageExperiment, PageInput, ReportedRun, page_view};
 use crate::report::plots::{PlotCondition, PlotInput, figures};
 use crate::report::view::Showing;
 use crate::units::human::{nearest, shell_word};
@@ -214,7 +214,7 @@ struct ReadRuns {
     distributions: Vec<RunDistribution>,
     /// Empty if a figure alone is written, like the next one.
     summaries: Vec<Summary>,
-    facts: Vec<RunFacts>,
+    facts: Vec<ReportedRun>,
     /// Whether halves of round trips are shown.
     half: bool,
 }
@@ -229,7 +229,7 @@ struct ReadRun {
 
 struct RunOnPage {
     summary: Summary,
-    facts: RunFacts,
+    facts: ReportedRun,
     half: bool,
 }
 
@@ -278,7 +278,7 @@ fn read_run(path: &Path, count: usize, job: &ReportJob) -> Result<ReadRun, Failu
     let half = judging.half;
     let (intervals, metrics) = (count <= RUNS_WITH_INTERVALS, measure_and_report::metrics(false));
     let summary = summarise(&recording, &SummaryOptions { judging, intervals, metrics })?;
-    let page = RunOnPage { summary, facts: RunFacts::of(manifest), half };
+    let page = RunOnPage { summary, facts: ReportedRun::of(manifest), half };
     Ok(ReadRun { note, distribution, page: Some(page) })
 }
 

@@ -23,9 +23,9 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 79_900),
-    (Measure::Files, 415),
-    (Measure::SmallFiles, 99),
+    (Measure::ShippedLines, 87_000),
+    (Measure::Files, 450),
+    (Measure::SmallFiles, 108),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
     (Measure::RepeatedTypeNames, 0),
@@ -39,9 +39,9 @@ const CEILINGS: [Ceiling; 9] = [
 const LAYER_FILES: [(&str, usize); 24] = [
     ("(files of the root)", 7),
     ("agent", 11),
-    ("analysis", 56),
-    ("cli", 37),
-    ("commands", 19),
+    ("analysis", 61),
+    ("cli", 39),
+    ("commands", 20),
     ("console", 3),
     ("experiment", 8),
     ("facts", 12),
@@ -54,7 +54,7 @@ const LAYER_FILES: [(&str, usize); 24] = [
     ("platform", 9),
     ("recipe", 7),
     ("recording", 28),
-    ("report", 39),
+    ("report", 65),
     ("session", 15),
     ("stats", 18),
     ("transport", 25),

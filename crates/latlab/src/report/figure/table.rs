@@ -50,11 +50,18 @@ fn is_same(a: &MarkValue, b: &MarkValue) -> bool {
     a.dimension == b.dimension && a.role == b.role
 }
 
+/// The marks of all series. One that the legend leaves out has the name of the series whose colour it has, such as the band
+/// of a line; points that only repeat the values of a line are left out.
 fn rows(figure: &Figure) -> Vec<Row<'_>> {
-    let of_series = figure
-        .series
-        .iter()
-        .flat_map(|series| data(figure, series).into_iter().map(|datum| Row { series: &series.name, datum }));
+    let named = |colour: usize| figure.series.iter().find(|series| series.colour == colour && !series.name.is_empty());
+    let of_series = figure.series.iter().flat_map(|series| {
+        let owner = if series.name.is_empty() { named(series.colour) } else { None };
+        let values = data(figure, series);
+        let is_repeated = owner.is_some_and(|owner| data(figure, owner) == values);
+        let name = owner.map_or(series.name.as_str(), |owner| &owner.name);
+        let shown = if is_repeated { Vec::new() } else { values };
+        shown.into_iter().map(move |datum| Row { series: name, datum })
+    });
     of_series.collect()
 }
 
@@ -131,6 +138,8 @@ fn csv_name(figure: &Figure, field: &MarkValue) -> String {
         AxisUnit::BitRate => "bits per second",
         AxisUnit::Frequency => "hz",
         AxisUnit::Bytes => "bytes",
+        // The label names the unit already: `share of probes`.
+        AxisUnit::Share if axis.label.contains("share") => "",
         AxisUnit::Share => "share",
         AxisUnit::Change => "relative",
         AxisUnit::Count | AxisUnit::Plain => "",

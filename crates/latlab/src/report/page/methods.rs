@@ -1,7 +1,7 @@
 //! How the figures of a page were computed, in plain words, as far as they apply to it. docs/statistics.md has formulas,
 //! sources and measured properties.
 
-use super::PageInput;
+use super::input::PageInput;
 use crate::analysis::Kind;
 use crate::analysis::comparison::QuestionScope;
 use crate::recipe;

@@ -1,8 +1,9 @@
 //! Builds the content of a report page from what was measured: summaries, the report of an experiment, comparisons, and
 //! facts of each run. Pure, like all of `report`.
 
+mod input;
 mod methods;
-mod run_facts;
+mod reported_run;
 mod sentences;
 #[cfg(test)]
 mod tests;
@@ -11,49 +12,17 @@ use std::collections::BTreeMap;
 
 use super::comparison::{ComparisonShowing, ComparisonView};
 use super::experiment::text_blocks;
-use super::figure::Figure;
 use super::html::{PageView, TextBlock};
 use super::loads::loads_table;
 use super::report_view;
-use super::view::{CaveatView, ReportView, Showing, TableView};
+use super::view::{CaveatView, ReportView, TableView};
 use crate::analysis::Summary;
-use crate::analysis::comparison::Comparisons;
-use crate::analysis::experiment::ExperimentReport;
 use crate::diagnostics::Severity;
 use crate::facts::LoadReport;
-use crate::units::human::{few, grouped, shell_word};
+use crate::units::human::shell_word;
 
-pub use run_facts::RunFacts;
-
-/// What a page reports.
-#[derive(Debug)]
-pub struct PageInput<'a> {
-    /// The recording or experiment, or how many recordings: `20261121T021500Z-ping-7f3a`.
-    pub name: &'a str,
-    /// Summaries of the runs, without those that are excluded.
-    pub summaries: &'a [Summary],
-    /// How the summaries are shown.
-    pub showing: Showing,
-    /// Facts of the same runs.
-    pub runs: &'a [RunFacts],
-    /// The experiment, if the runs are those of one.
-    pub experiment: Option<PageExperiment<'a>>,
-    /// Comparisons of the runs, with differences along the distribution.
-    pub comparisons: Option<&'a Comparisons>,
-    /// Figures of the runs and their comparisons.
-    pub figures: Vec<Figure>,
-    /// The command line that makes this page.
-    pub command: &'a str,
-}
-
-/// An experiment on a page.
-#[derive(Clone, Copy, Debug)]
-pub struct PageExperiment<'a> {
-    /// Its report; comparisons are those of [`PageInput`].
-    pub report: &'a ExperimentReport,
-    /// The text of its file.
-    pub file: &'a str,
-}
+pub use input::{PageExperiment, PageInput};
+pub use reported_run::ReportedRun;
 
 /// Columns of texts of fixed width: a printed page has no more.
 const TEXT_COLUMNS: usize = 100;
@@ -84,11 +53,11 @@ pub fn page_view(input: PageInput<'_>) -> PageView {
         comparisons,
         caveats,
         remarks,
-        hosts: run_facts::hosts(input.runs),
+        hosts: reported_run::hosts(input.runs),
         loads: loads(input.summaries),
         reproduce: reproduce(&input),
         recordings,
-        made: run_facts::made(input.runs),
+        made: reported_run::made(input.runs),
         figures: input.figures,
     }
 }
@@ -131,7 +100,7 @@ const MOST_RUNS: usize = 12;
 
 fn reproduce(input: &PageInput<'_>) -> Vec<TextBlock> {
     let block = |title: &str, text: String| TextBlock { title: title.into(), text };
-    let versions = block("Versions", run_facts::versions(input.runs).join("\n"));
+    let versions = block("Versions", reported_run::versions(input.runs).join("\n"));
     let page = format!("{}\n", input.command);
     let Some(PageExperiment { report, file }) = input.experiment else {
         let mut specs: Vec<TextBlock> = Vec::new();
@@ -155,14 +124,4 @@ fn reproduce(input: &PageInput<'_>) -> Vec<TextBlock> {
     };
     let commands = block("Commands", format!("{again}\n{page}"));
     vec![commands, block(&format!("Experiment file (`{FILE}`)"), file.to_owned()), versions]
-}
-
-/// `3 runs`.
-fn counted(count: usize, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
-}
-
-/// Names as code: `a`, `b` and 3 more.
-fn as_code(names: &[String]) -> String {
-    few(&names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>())
 }

@@ -1,7 +1,7 @@
 //! The question and the verdict of a page, one sentence each. A verdict says what the comparisons decide, and of a single run
 //! what was measured; it never compares runs by itself.
 
-use super::{PageExperiment, PageInput, as_code, counted};
+use super::input::{PageExperiment, PageInput, as_code, counted};
 use crate::analysis::comparison::{Comparisons, Quantity};
 use crate::analysis::experiment::{ConditionRow, ExperimentReport};
 use crate::analysis::{Kind, Summary};

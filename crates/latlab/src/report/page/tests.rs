@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::comparison::{
-    ComparisonOptions, ComparisonRequest, ObservedRun, RunGroups, compare, default_estimands,
+    ComparisonOptions, ComparisonRequest, Comparisons, ObservedRun, RunGroups, compare, default_estimands,
 };
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
 use crate::analysis::{SummaryOptions, summarise};
@@ -10,6 +10,7 @@ use crate::facts::HostFacts;
 use crate::metric::Metric;
 use crate::probe::Fate;
 use crate::recording::manifest::EndFacts;
+use crate::report::view::Showing;
 
 /// A closed loop with a probe each ms of these delays in µs; 0 is a lost probe.
 fn source(delays_us: impl IntoIterator<Item = i64>) -> InMemory {
@@ -24,7 +25,7 @@ fn summary(source: &InMemory) -> Summary {
     summarise(source, &SummaryOptions::of(&source.manifest.spec)).expect("rows in memory")
 }
 
-fn page_of(summaries: &[Summary], runs: &[RunFacts], comparisons: Option<&Comparisons>) -> PageView {
+fn page_of(summaries: &[Summary], runs: &[ReportedRun], comparisons: Option<&Comparisons>) -> PageView {
     page_view(PageInput {
         name: "x",
         summaries,
@@ -105,10 +106,10 @@ fn facts_of_hosts_say_what_changed_and_what_differs_between_runs() {
         let mut source = source([40]);
         source.manifest.here = EndFacts { before: host(before), after: host(after), ..EndFacts::default() };
         source.manifest.peer = EndFacts::default();
-        RunFacts::of(&source.manifest)
+        ReportedRun::of(&source.manifest)
     };
-    let texts = |runs: &[RunFacts]| {
-        let hosts = run_facts::hosts(runs);
+    let texts = |runs: &[ReportedRun]| {
+        let hosts = reported_run::hosts(runs);
         assert_eq!(hosts.len(), 1);
         hosts[0].rows.iter().map(|row| format!("{}: {}", row.label, row.text)).collect::<Vec<_>>()
     };
@@ -121,7 +122,7 @@ fn facts_of_hosts_say_what_changed_and_what_differs_between_runs() {
 #[test]
 fn a_page_says_how_to_make_it_again() {
     let source = source([40]);
-    let runs = [RunFacts::of(&source.manifest), RunFacts::of(&source.manifest)];
+    let runs = [ReportedRun::of(&source.manifest), ReportedRun::of(&source.manifest)];
     let view = page_of(&[summary(&source)], &runs, None);
     let titles: Vec<&str> = view.reproduce.iter().map(|block| block.title.as_str()).collect();
     assert_eq!(titles.len(), 3, "one specification of equal runs: {titles:?}");

@@ -12,7 +12,7 @@ use crate::units::human::{few, percent, significant};
 
 /// What a page says of a run apart from its figures, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunFacts {
+pub struct ReportedRun {
     run: String,
     /// UTC start, RFC 3339.
     started_at: String,
@@ -21,11 +21,11 @@ pub struct RunFacts {
     hosts: Vec<HostFactsView>,
 }
 
-impl RunFacts {
+impl ReportedRun {
     /// Those of the run with this manifest.
-    pub fn of(manifest: &Manifest) -> RunFacts {
+    pub fn of(manifest: &Manifest) -> ReportedRun {
         let software = &manifest.software;
-        RunFacts {
+        ReportedRun {
             run: format!("{} {}", manifest.kind.word(), manifest.run_id),
             started_at: manifest.started_at.clone(),
             software: format!(
@@ -148,7 +148,7 @@ fn rows(end: &EndFacts) -> Vec<RemarkView> {
 }
 
 /// The hosts of all runs, each once; a fact with the values that it had.
-pub(super) fn hosts(runs: &[RunFacts]) -> Vec<HostFactsView> {
+pub(super) fn hosts(runs: &[ReportedRun]) -> Vec<HostFactsView> {
     let mut merged: Vec<MergedHost> = Vec::new();
     for host in runs.iter().flat_map(|run| &run.hosts) {
         let known = merged.iter().position(|known| known.name == host.name).unwrap_or_else(|| {
@@ -193,13 +193,13 @@ impl MergedHost {
 }
 
 /// The software that made the recordings, each version once.
-pub(super) fn versions(runs: &[RunFacts]) -> Vec<String> {
+pub(super) fn versions(runs: &[ReportedRun]) -> Vec<String> {
     let versions: BTreeSet<&String> = runs.iter().map(|run| &run.software).collect();
     versions.into_iter().cloned().collect()
 }
 
 /// `latlab 0.9.0 · recordings of 2026-11-21 02:15:00 to 03:10:44 UTC`.
-pub(super) fn made(runs: &[RunFacts]) -> String {
+pub(super) fn made(runs: &[ReportedRun]) -> String {
     let own = concat!("latlab ", env!("CARGO_PKG_VERSION"));
     let starts = || runs.iter().map(|run| run.started_at.as_str());
     let (Some(first), Some(last)) = (starts().min(), starts().max()) else { return own.into() };

@@ -1,0 +1,49 @@
+//! What a page reports, and words that its parts share.
+
+use super::reported_run::ReportedRun;
+use crate::analysis::Summary;
+use crate::analysis::comparison::Comparisons;
+use crate::analysis::experiment::ExperimentReport;
+use crate::report::figure::Figure;
+use crate::report::view::Showing;
+use crate::units::human::{few, grouped};
+
+/// What a page reports.
+#[derive(Debug)]
+pub struct PageInput<'a> {
+    /// The recording or experiment, or how many recordings: `20261121T021500Z-ping-7f3a`.
+    pub name: &'a str,
+    /// Summaries of the runs, without those that are excluded.
+    pub summaries: &'a [Summary],
+    /// How the summaries are shown.
+    pub showing: Showing,
+    /// Facts of the same runs.
+    pub runs: &'a [ReportedRun],
+    /// The experiment, if the runs are those of one.
+    pub experiment: Option<PageExperiment<'a>>,
+    /// Comparisons of the runs, with differences along the distribution.
+    pub comparisons: Option<&'a Comparisons>,
+    /// Figures of the runs and their comparisons.
+    pub figures: Vec<Figure>,
+    /// The command line that makes this page.
+    pub command: &'a str,
+}
+
+/// An experiment on a page.
+#[derive(Clone, Copy, Debug)]
+pub struct PageExperiment<'a> {
+    /// Its report; comparisons are those of [`PageInput`].
+    pub report: &'a ExperimentReport,
+    /// The text of its file.
+    pub file: &'a str,
+}
+
+/// `3 runs`.
+pub(super) fn counted(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
+}
+
+/// Names as code: `a`, `b` and 3 more.
+pub(super) fn as_code(names: &[String]) -> String {
+    few(&names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>())
+}
