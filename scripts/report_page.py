@@ -166,8 +166,13 @@ def check_zoom(page, figure, checks):
 
     # Each time anew: a click on a button may scroll the page.
     def at(across, down):
-        area = figure.evaluate("figure => { const at = figure.querySelector('svg.area').getBoundingClientRect();"
-                               " return { x: at.x, y: at.y, w: at.width, h: at.height }; }")
+        # Of the attributes: the box of an svg also holds marks that are cut off.
+        area = figure.evaluate("""figure => {
+            const [svg, area] = ["svg.figure", "svg.area"].map((each) => figure.querySelector(each));
+            const box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
+            const [x, y, w, h] = ["x", "y", "width", "height"].map((each) => scale * area.getAttribute(each));
+            return { x: box.x + x, y: box.y + y, w, h };
+        }""")
         return area["x"] + across * area["w"], area["y"] + down * area["h"]
 
     def drag():

@@ -38,13 +38,15 @@ path.write_text(f'{covered}{crc32c(covered.encode()):08x}"\n}}\n')
 PYTHON
 }
 
+failed=0
+
 # A page, and how many marks of which class its figures have.
 check() {
     local name="$1" marks="$2"
     shift 2
     (cd "$work" && "$latlab" report "$@" -q -o "$name.html" >/dev/null)
     echo "$marks" >"$work/$name.json"
-    "$python" "$here/report_page.py" "$work/$name.html" "$work/$name.json" --screenshots "$work/$name"
+    "$python" "$here/report_page.py" "$work/$name.html" "$work/$name.json" --screenshots "$work/$name" || failed=1
 }
 
 make_hostile
@@ -57,3 +59,4 @@ check lost '{}' "$experiments/lost"
 check recipe '{}' "$experiments/wakeup-governor"
 check several '{}' "$recordings/good/closed" "$recordings/good/scheduled"
 check hostile '{}' "$work/hostile"
+exit "$failed"

@@ -56,7 +56,7 @@ pub struct RunDistribution {
     pub rates: Vec<StreamRatePoint>,
     /// The host over time, at most 480 points of each quantity of a CPU.
     pub host: Vec<HostSeries>,
-    /// From the first measured probe, or interval of a stream, to the last.
+    /// From the first measured probe to the last, or from the first interval of a stream to the last, if that is longer.
     pub duration_ns: Nanos,
 }
 
@@ -102,7 +102,10 @@ pub fn distribution<S: ProbeSource>(source: &S) -> Result<RunDistribution, S::Er
     let finite = &sample.singletons[..(n - lost) as usize];
     let over_time = over_time(source, metric, finite, measured)?;
     let series = rates::rates(source)?;
-    let span = measured.span().or(series.span);
+    let spans = [measured.span(), series.span];
+    let start_ns = spans.iter().flatten().map(|span| span.start_ns).next();
+    // Concurrent probes may end long before the intervals of their stream.
+    let length = spans.iter().flatten().map(|span| span.length).max().unwrap_or(Nanos::ZERO);
     Ok(RunDistribution {
         run: manifest.run_id.clone(),
         condition: manifest.condition.clone(),
@@ -114,8 +117,8 @@ pub fn distribution<S: ProbeSource>(source: &S) -> Result<RunDistribution, S::Er
         histogram: marginal::histogram(finite),
         over_time,
         rates: series.points,
-        host: host(source, span.map(|span| span.start_ns), span.map_or(Nanos::ZERO, |span| span.length))?,
-        duration_ns: span.map_or(Nanos::ZERO, |span| span.length),
+        host: host(source, start_ns, length)?,
+        duration_ns: length,
         statistics: statistics(source, manifest, &sample)?,
     })
 }
