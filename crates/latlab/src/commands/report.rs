@@ -6,8 +6,8 @@ use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use super::observation_groups::{self, FoundRecordings, PathGroup};
 use super::observation_groups::settle_directory;
+use super::observation_groups::{self, FoundRecordings, PathGroup};
 use super::{Outcome, compare, measure_and_report};
 use crate::analysis::comparison::{Comparisons, RunGroup};
 use crate::analysis::distribution::{RunDistribution, distribution};

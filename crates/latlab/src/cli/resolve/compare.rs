@@ -104,6 +104,7 @@ impl VerdictJob {
             gates: Vec::new(),
             gate_strict: false,
             format: FormatWord::Text,
+            plots: PlotArgs::default(),
             json: false,
             verbosity,
         }
