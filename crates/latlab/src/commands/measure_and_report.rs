@@ -286,7 +286,7 @@ fn show_recordings(
         summaries.push(summary);
     }
     let kept = *job.output != OutputSpec::Nothing;
-    let showing = Showing { half, every_metric, kept, like, wide: false };
+    let showing = Showing { half, every_metric, kept, like, wide: false, of_store: false };
     let is_measured = measured.failure.is_none() && measured.recordings.iter().all(|one| one.failure.is_none());
     match is_measured && signals.outcome().is_none() && !job.json && run_outcome(&summaries).is_err() {
         true => show(&beside_failure(&summaries), showing, job.json, console)?,

@@ -409,6 +409,11 @@ struct Reporter<'a> {
     console: &'a Console,
 }
 
+/// What begins the experiment of `state`, behind `latlab run`.
+fn origin(state: &ExperimentState) -> String {
+    state.recipe.as_ref().map_or_else(|| quoted(Path::new(&state.source)), |recipe| recipe.name.clone())
+}
+
 impl Reporter<'_> {
     /// Shows how the runner ended, and the report. `signalled` is the outcome of a signal.
     fn end(
@@ -454,7 +459,8 @@ impl Reporter<'_> {
             RunnerOutcome::Silent { runs, failure } => {
                 self.console.note(&format!(
                     "stopped: none of the first {runs} runs has an answer; they count as lost. `latlab run {shown}` continues, \
-                     with `--keep-going` whether or not anything answers; `--new` begins afresh"
+                     with `--keep-going` whether or not anything answers; `latlab run {} --new` begins afresh",
+                    origin(state)
                 ));
                 let _ = show_document();
                 Err(failure)

@@ -72,7 +72,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     }
     measure_and_report::show(
         &summaries,
-        Showing { half, every_metric, kept: true, like, wide: false },
+        Showing { half, every_metric, kept: true, like, wide: false, of_store: !are_named },
         spec.json,
         console,
     )?;

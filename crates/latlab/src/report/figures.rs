@@ -103,17 +103,24 @@ fn lost_heading<'a>(mut summaries: impl Iterator<Item = &'a Summary>) -> &'stati
     if summaries.any(|summary| summary.counts.late > 0) { "lost+late" } else { "lost" }
 }
 
-/// Says of how many singletons the moments are, in contrast to the quantiles of `shown`; empty without losses.
-fn of_answered<'a>(summary: &Summary, shown: impl Iterator<Item = &'a Description>) -> String {
-    let with_losses = shown.filter(|described| described.lost > 0 && described.lost < described.n);
-    let answered: BTreeSet<u64> = with_losses.map(|described| described.n - described.lost).collect();
+/// Says of how many singletons the moments are, in contrast to the quantiles of the `shown` metrics; empty without losses.
+fn of_answered(summary: &Summary, shown: &[Metric]) -> String {
+    let described = || shown.iter().filter_map(|metric| summary.metrics.get(metric).map(|all| (metric, all)));
+    let is_lossy = |all: &Description| all.lost > 0 && all.lost < all.n;
+    let answered: BTreeSet<u64> =
+        described().filter(|(_, all)| is_lossy(all)).map(|(_, all)| all.n - all.lost).collect();
     let count = match answered.first() {
         None => return String::new(),
         Some(count) if answered.len() == 1 => format!("{} ", grouped(*count)),
         Some(_) => String::new(),
     };
     let in_time = if summary.counts.late > 0 { " in time" } else { "" };
-    format!("min, mean, stddev, max: of the {count}answered{in_time}")
+    let names: Vec<&str> = described().filter(|(_, all)| is_lossy(all)).map(|(metric, _)| metric.title()).collect();
+    let whose = match described().all(|(_, all)| is_lossy(all)) {
+        true => String::new(),
+        false => format!("{}: ", names.join(", ")),
+    };
+    format!("{whose}min, mean, stddev, max of the {count}answered{in_time}")
 }
 
 /// Tables of one closed-loop or wake-up run, statistics in columns: the main metric, then optionally half round trips.
@@ -135,7 +142,7 @@ pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
             legend: String::new(),
         }
     };
-    let legend = of_answered(summary, std::iter::once(described));
+    let legend = of_answered(summary, &[metric]);
     let mut tables = vec![TableView { legend, ..table(metric.title(), 1.0) }];
     if showing.half && metric == Metric::RoundTripDelay {
         tables.push(table(HALF, 2.0));
@@ -163,7 +170,7 @@ pub(super) fn down(summary: &Summary, showing: Showing) -> TableView {
     let names = shown.first().map(|(_, described)| Scale { unit, divisor: 1.0 }.all(described)).unwrap_or_default();
     let lost = lost_heading(std::iter::once(summary));
     let labels = ["n".into(), lost.into()].into_iter().chain(names.into_iter().map(|(name, _)| name));
-    let legend = of_answered(summary, shown.iter().map(|(_, described)| *described));
+    let legend = of_answered(summary, &shown.iter().map(|(metric, _)| *metric).collect::<Vec<_>>());
     TableView {
         title: String::new(),
         note: String::new(),

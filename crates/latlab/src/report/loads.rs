@@ -60,6 +60,7 @@ impl<'a> LoadsView<'a> {
             remarks: Vec::new(),
             caveats: caveat_views(&self.caveats),
             recordings: Vec::new(),
+            of_store: false,
         };
         text::render(&view, style)
     }

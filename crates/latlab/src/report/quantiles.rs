@@ -11,6 +11,8 @@ const LOST: &str = "lost";
 const NO_BOUND: &str = "n/a";
 /// Mark of a lower bound.
 const AT_LEAST: &str = "≥ ";
+/// Mark of an interval without a lower end.
+const AT_MOST: &str = "≤ ";
 
 /// A figure and the text below it, which may be empty.
 pub(super) type Cells = [String; 2];
@@ -45,16 +47,13 @@ impl ShownQuantile {
         estimate.zip(described).map_or(ShownQuantile::Absent, |(estimate, all)| ShownQuantile::of(estimate, all))
     }
 
-    /// Formats as `4.18`, `lost` or `–`; without support as `(4.18)` or `(lost)` with `≥ 3.10` or `n/a` below. A value below
-    /// its own lower bound, interpolated between few observations, is left out.
+    /// Formats as `4.18`, `lost` or `–`; without support as `(4.18)` or `(lost)` with `≥ 3.10` or `n/a` below. A value that is
+    /// interpolated between few observations can be below its own lower bound.
     pub(super) fn cells(self, figure: impl Fn(f64) -> String) -> Cells {
         match self {
             ShownQuantile::Absent => [ABSENT.into(), String::new()],
             ShownQuantile::Lost => [LOST.into(), String::new()],
             ShownQuantile::Supported(value) => [figure(value), String::new()],
-            ShownQuantile::Unsupported { value: Some(value), bound: Some(bound) } if bound > value => {
-                [ABSENT.into(), format!("{AT_LEAST}{}", figure(bound))]
-            }
             ShownQuantile::Unsupported { value, bound } => [
                 format!("({})", value.map_or_else(|| LOST.into(), &figure)),
                 bound.map_or_else(|| NO_BOUND.into(), |bound| format!("{AT_LEAST}{}", figure(bound))),
@@ -67,8 +66,7 @@ impl ShownQuantile {
         let [shown, _] = self.cells(&figure);
         match self {
             ShownQuantile::Unsupported { bound: Some(bound), .. } => {
-                let value = if shown == ABSENT { String::new() } else { format!("{shown}, ") };
-                format!("{value}{AT_LEAST}{} with 95 % confidence", figure(bound))
+                format!("{shown}, {AT_LEAST}{} with 95 % confidence", figure(bound))
             }
             ShownQuantile::Unsupported { bound: None, .. } => format!("{shown}, without a lower bound"),
             _ => shown,
@@ -105,20 +103,23 @@ fn cells_of(table: &TableView) -> impl Iterator<Item = &String> {
     table.groups.iter().flat_map(|group| &group.columns).flat_map(|column| &column.cells)
 }
 
-/// Explains the marks in `cells` in a line of at most 80 characters; `None` without marks.
+/// Explains the marks in `cells` in lines of at most 80 characters; `None` without marks.
 pub(super) fn legend<'a>(cells: impl IntoIterator<Item = &'a String>) -> Option<String> {
-    let (mut has_bound, mut has_no_bound) = (false, false);
+    let (mut has_bound, mut has_no_bound, mut has_upper_end) = (false, false, false);
     for cell in cells {
+        has_upper_end |= cell.starts_with(AT_MOST);
         has_bound |= cell.starts_with(AT_LEAST);
         has_no_bound |= cell == NO_BOUND;
     }
     let bound = match (has_bound, has_no_bound) {
-        (false, false) => return None,
-        (true, false) => "≥ lower bound (95 %)",
-        (false, true) => "n/a: no bound exists",
-        (true, true) => "≥ bound (95 %) · n/a: no bound",
+        (false, false) => None,
+        (true, false) => Some("≥ lower bound (95 %)"),
+        (false, true) => Some("n/a: no bound exists"),
+        (true, true) => Some("≥ bound (95 %) · n/a: no bound"),
     };
-    Some(format!("( ) too few effective observations beyond it · {bound}"))
+    let bound = bound.map(|bound| format!("( ) too few effective observations beyond it · {bound}"));
+    let upper = has_upper_end.then(|| "≤ upper end of an interval without a useful lower end".to_owned());
+    bound.into_iter().chain(upper).reduce(|one, other| format!("{one}\n{other}"))
 }
 
 #[cfg(test)]
@@ -135,7 +136,7 @@ mod tests {
             (ShownQuantile::Lost, ["lost", ""], "lost"),
             (ShownQuantile::Supported(4.18), ["4.18", ""], "4.18"),
             (unsupported(Some(4.18), Some(3.1)), ["(4.18)", "≥ 3.10"], "(4.18), ≥ 3.10 with 95 % confidence"),
-            (unsupported(Some(4.18), Some(4.2)), ["–", "≥ 4.20"], "≥ 4.20 with 95 % confidence"),
+            (unsupported(Some(4.18), Some(4.2)), ["(4.18)", "≥ 4.20"], "(4.18), ≥ 4.20 with 95 % confidence"),
             (unsupported(Some(4.18), None), ["(4.18)", "n/a"], "(4.18), without a lower bound"),
             (unsupported(None, Some(3.1)), ["(lost)", "≥ 3.10"], "(lost), ≥ 3.10 with 95 % confidence"),
             (unsupported(None, None), ["(lost)", "n/a"], "(lost), without a lower bound"),
@@ -160,6 +161,7 @@ mod tests {
             (vec![supported, bound, bound], vec!["", " · ≥ lower bound (95 %)", ""]),
             (vec![no_bound, supported], vec![" · n/a: no bound exists", ""]),
             (vec![no_bound, bound], vec![" · ≥ bound (95 %) · n/a: no bound", ""]),
+            (vec![["4.18", "≤ 9.01"]], vec!["≤ upper end of an interval without a useful lower end"]),
         ] {
             let mut tables: Vec<TableView> = tables.into_iter().map(table).collect();
             explain_marks(&mut tables);

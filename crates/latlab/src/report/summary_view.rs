@@ -31,6 +31,7 @@ pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
             true => summaries.iter().map(|summary| shell_word(&summary.recording)).collect(),
             false => vec!["not kept (`--no-record`)".into()],
         },
+        of_store: showing.of_store,
     }
 }
 

@@ -13,8 +13,9 @@ use crate::probe::Fate;
 use crate::stats::{Bucket, Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
 
-const USUAL: Showing = Showing { half: false, every_metric: false, kept: true, like: None, wide: false };
-const HALF: Showing = Showing { half: true, every_metric: false, kept: true, like: None, wide: false };
+const USUAL: Showing =
+    Showing { half: false, every_metric: false, kept: true, like: None, wide: false, of_store: false };
+const HALF: Showing = Showing { half: true, every_metric: false, kept: true, like: None, wide: false, of_store: false };
 
 fn around(value: f64, below: f64, above: f64) -> Option<Interval> {
     Some(Interval { low: Some(value - below), high: Some(value + above), confidence: 0.95 })
@@ -174,7 +175,7 @@ fn a_scheduled_run_shows_response_time_and_round_trip() {
     };
     assert_eq!(row("n "), ["n", "3,000", "3,000", "3,000"]);
     assert_eq!(row("lost "), ["lost", "50", "50", "0"]);
-    assert!(text.contains("\nmin, mean, stddev, max: of the 2,950 answered\n"), "{text}");
+    assert!(text.contains("\nmin, mean, stddev, max of the 2,950 answered\n"), "{text}");
     assert_eq!(row("p99 ")[1..3], ["lost", "lost"]);
     assert_eq!(row("p99.9 ")[1..], ["lost", "lost", "(3.00)", "≥", "3.00"], "what lies beyond a lost quantile is lost");
     let fates =
@@ -289,7 +290,7 @@ fn a_quantile_without_support_is_shown_with_its_bound() {
             3,
             "(lost)   lost",
             "≥ 59.0\n",
-            "beyond it · ≥ lower bound (95 %)\nmin, mean, stddev, max: of the 1,997 answered\n",
+            "beyond it · ≥ lower bound (95 %)\nmin, mean, stddev, max of the 1,997 answered\n",
         ),
     ] {
         let text = shown(&[run(n, lost)], USUAL);
@@ -304,7 +305,10 @@ fn a_quantile_without_support_is_shown_with_its_bound() {
 fn every_metric_can_be_shown() {
     let source = InMemory::of(CLOSED, (0..300).map(|seq| closed(seq, seq as i64 * 60, 50)).collect());
     let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
-    let text = shown(&[summary], Showing { half: false, every_metric: true, kept: true, like: None, wide: false });
+    let text = shown(
+        &[summary],
+        Showing { half: false, every_metric: true, kept: true, like: None, wide: false, of_store: false },
+    );
     for metric in [Metric::RoundTripDelayLessDwell, Metric::ReflectorDwell, Metric::Pdv, Metric::Ipdv] {
         assert!(text.contains(metric.title()), "{}: {text}", metric.title());
     }

@@ -31,7 +31,7 @@ pub fn render(view: &ReportView, style: Style) -> String {
     let mut closing: Vec<String> = Vec::new();
     closing.extend(view.remarks.iter().flat_map(|remark| labelled(&remark.label, "", &remark.text, style)));
     closing.extend(caveat_lines(&view.caveats, style));
-    closing.extend(recording_lines(&view.recordings, style));
+    closing.extend(recording_lines(&view.recordings, view.of_store, style));
     sections.push(closing);
     let sections = sections.into_iter().filter(|lines| !lines.is_empty());
     sections.map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
@@ -52,8 +52,9 @@ pub(super) fn labelled(label: &str, mark: &str, text: &str, style: Style) -> Vec
 const RECORDINGS: usize = 4;
 
 /// The path of each of `recordings`, or of the directory of many.
-fn recording_lines(recordings: &[String], style: Style) -> Vec<String> {
-    if let Some(directory) = directory_of_many(recordings).filter(|_| style.caveats != CaveatChoice::All) {
+fn recording_lines(recordings: &[String], of_store: bool, style: Style) -> Vec<String> {
+    let is_counted = of_store && style.caveats != CaveatChoice::All;
+    if let Some(directory) = directory_of_many(recordings).filter(|_| is_counted) {
         let count = format!("{} recordings; `latlab list --store {directory}`", recordings.len());
         return [path_lines("recordings", directory, style), labelled("", "", &count, style)].concat();
     }
@@ -719,11 +720,12 @@ mod tests {
     fn many_recordings_of_one_directory_are_counted() {
         let paths = |count: usize| (0..count).map(|number| format!("st/{number}")).collect::<Vec<_>>();
         let counted = ["recordings   st", "             5 recordings; `latlab list --store st`"];
-        assert_eq!(recording_lines(&paths(5), Style::PLAIN), counted);
-        assert_eq!(recording_lines(&paths(4), Style::PLAIN).len(), 4);
+        assert_eq!(recording_lines(&paths(5), true, Style::PLAIN), counted);
+        assert_eq!(recording_lines(&paths(4), true, Style::PLAIN).len(), 4);
+        assert_eq!(recording_lines(&paths(5), false, Style::PLAIN).len(), 5, "those just measured are named");
         let elsewhere = [paths(5), vec!["other/1".into()]].concat();
-        assert_eq!(recording_lines(&elsewhere, Style::PLAIN).len(), 6);
-        assert_eq!(recording_lines(&paths(5), Style { caveats: CaveatChoice::All, ..Style::PLAIN }).len(), 5);
+        assert_eq!(recording_lines(&elsewhere, true, Style::PLAIN).len(), 6);
+        assert_eq!(recording_lines(&paths(5), true, Style { caveats: CaveatChoice::All, ..Style::PLAIN }).len(), 5);
     }
 
     #[test]

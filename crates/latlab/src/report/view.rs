@@ -17,6 +17,8 @@ pub struct Showing {
     pub wide: bool,
     /// True if the recordings are kept; paths of deleted recordings are not shown.
     pub kept: bool,
+    /// True if a store or an experiment was named, so that many recordings are counted, and not listed.
+    pub of_store: bool,
 }
 
 /// A report.
@@ -38,6 +40,8 @@ pub struct ReportView {
     pub caveats: Vec<CaveatView>,
     /// Path of the recordings, or a note that they were not kept.
     pub recordings: Vec<String>,
+    /// See [`Showing::of_store`].
+    pub of_store: bool,
 }
 
 /// A table of figures.

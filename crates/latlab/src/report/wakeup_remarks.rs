@@ -179,7 +179,8 @@ mod tests {
         assert!(words[1].starts_with("of 10 probes slower than 2.01 ms (p99) 10 were on their way"), "{words:?}");
         assert!(words[1].contains("later than 200 µs (stated): 100 %"), "{words:?}");
         assert!(words[1].contains("by chance 2."), "{words:?}");
-        let showing = Showing { half: false, every_metric: false, kept: true, like: None, wide: false };
+        let showing =
+            Showing { half: false, every_metric: false, kept: true, like: None, wide: false, of_store: false };
         let text = crate::report::json::render(std::slice::from_ref(&found), showing);
         check("summary", &text);
         let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");

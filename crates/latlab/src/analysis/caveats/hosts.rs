@@ -66,9 +66,11 @@ pub(in crate::analysis) fn cpu_for_each_end(manifest: &Manifest) -> Option<&'sta
 
 /// `hint` without the remedies that name CPUs for the ends, unless it has no other: a caveat beside it names them.
 pub(in crate::analysis) fn without_cpus_of_ends(hint: &str) -> String {
-    let remedies = hint.split(", ").map(|one| one.strip_prefix("or ").unwrap_or(one));
-    match any_of(remedies.filter(|one| !one.starts_with("a CPU ")).map(Some)) {
-        others if others.is_empty() => hint.to_owned(),
+    let remedies = || hint.split(", ").map(|one| one.strip_prefix("or ").unwrap_or(one));
+    let names_a_cpu = |one: &&str| one.starts_with("a CPU ");
+    // Other hints are sentences, not lists of remedies.
+    match any_of(remedies().filter(|one| !names_a_cpu(one)).map(Some)) {
+        others if others.is_empty() || !remedies().any(|one| names_a_cpu(&one)) => hint.to_owned(),
         others => others,
     }
 }

@@ -11,7 +11,7 @@ use super::verdict::{Comparison, Verdict};
 use crate::analysis::caveats::without_cpus_of_ends;
 use crate::analysis::effect_order;
 use crate::analysis::estimand::RunFigure;
-use crate::analysis::ping::RunPlacement;
+use crate::analysis::ping::{RunPlacement, UNPINNED_PLACEMENT};
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{ExcludedCondition, LoadReport};
 use crate::plan::{Factors, conditions_in_words, heading_order};
@@ -35,6 +35,7 @@ pub(super) fn of(
     let mut warned = of_runs(groups);
     if placement.is_some() {
         // Its hint states the pins; that of a run may contradict it.
+        warned.retain(|caveat| caveat.code != UNPINNED_PLACEMENT);
         warned.iter_mut().for_each(|caveat| caveat.hint = without_cpus_of_ends(&caveat.hint));
     }
     caveats.extend(placement);

@@ -290,7 +290,9 @@ pub fn rehearsal(experiment: &Experiment) -> Option<Rehearsal> {
     let RunsRule::PerBlock(runs) = experiment.design.runs else { return None };
     let comparisons = comparisons_asked(experiment);
     let level = Look { declared: experiment.design.looks, ..Look::FIRST }.level(1.0 - defaults::CONFIDENCE);
-    let decides = |runs: &u32| comparisons as f64 * least_p(*runs, experiment.design.blocks) <= level;
+    // Equivalence is a question of one tail.
+    let tails = if experiment.contrasts.iter().any(|contrast| contrast.equivalence.is_some()) { 1.0 } else { 2.0 };
+    let decides = |runs: &u32| comparisons as f64 * tails * least_p(*runs, experiment.design.blocks) <= level;
     let in_all_blocks = |runs: u32| runs.saturating_mul(experiment.design.blocks);
     (comparisons > 0 && !decides(&runs)).then(|| Rehearsal {
         runs: in_all_blocks(runs),
@@ -299,10 +301,10 @@ pub fn rehearsal(experiment: &Experiment) -> Option<Rehearsal> {
     })
 }
 
-/// The smallest two-sided p value of the exchange of so many runs of each condition in each of so many blocks.
+/// The smallest one-sided p value of the exchange of so many runs of each condition in each of so many blocks.
 fn least_p(runs: u32, blocks: u32) -> f64 {
     let exchanges: f64 = (1..=runs).map(|run| f64::from(runs + run) / f64::from(run)).product();
-    2.0 / exchanges.powi(blocks as i32)
+    1.0 / exchanges.powi(blocks as i32)
 }
 
 #[cfg(test)]

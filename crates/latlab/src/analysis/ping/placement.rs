@@ -237,7 +237,7 @@ impl<'a> Placements<'a> {
             _ => BOTH_PINS,
         };
         let message = format!("the ends were not both pinned{known}");
-        Caveat::new(Severity::Note, CODE, message, OTHERWISE, format!("{missing}{reported}"))
+        Caveat::new(Severity::Note, UNPINNED_PLACEMENT, message, OTHERWISE, format!("{missing}{reported}"))
     }
 }
 
@@ -247,7 +247,7 @@ fn cpus(seen: &BTreeSet<u16>) -> Option<String> {
     Some(if seen.len() == 1 { format!("CPU {first}") } else { format!("{} CPUs", seen.len()) })
 }
 
-const CODE: &str = "unpinned-placement";
+pub(in crate::analysis) const UNPINNED_PLACEMENT: &str = "unpinned-placement";
 const OTHERWISE: &str = "in another run they may be on other CPUs, and its round trips then differ";
 const BOTH_PINS: &str = "`--cpu` and `--peer-cpu`";
 /// Length of the shortest answer that reports the reflector's CPU (docs/protocol.md).
@@ -270,11 +270,11 @@ impl PlacementFigures {
     fn alone(&self) -> Caveat {
         Caveat::new(
             Severity::Note,
-            CODE,
+            UNPINNED_PLACEMENT,
             format!("the ends were not both pinned; of the probes {}", self.words()),
             OTHERWISE,
             match &self.pins {
-                Some(pins) => format!("{pins} keeps them there"),
+                Some(pins) => format!("{pins} to keep them there"),
                 None if self.placement == Placement::OneCpu => format!("a CPU for each end with {BOTH_PINS}"),
                 None => BOTH_PINS.into(),
             },
@@ -291,7 +291,7 @@ fn varied(found: &[PlacementFigures]) -> Caveat {
     let pins: Vec<String> = pins.collect();
     Caveat::new(
         if contrast >= PLACEMENT_CONTRAST { Severity::Warning } else { Severity::Note },
-        CODE,
+        UNPINNED_PLACEMENT,
         format!("the ends were not both pinned, and their CPUs varied: {}", shares.join("; ")),
         "quantiles mix the round trips of these placements, whose shares differ from run to run",
         if pins.is_empty() { BOTH_PINS.into() } else { pins.join(", or ") },

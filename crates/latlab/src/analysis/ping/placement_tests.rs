@@ -58,7 +58,7 @@ fn one_placement_is_a_note_that_the_next_run_may_have_another() {
     let mut rows: Vec<ProbeRecord> = (0..300).map(|seq| on_cpus(seq, 0, 1, 48)).collect();
     rows[7] = on_cpus(7, 1, 1, 9);
     let found = placement(&unpinned(rows)).expect("it was not pinned");
-    assert_eq!((found.severity, found.hint.as_str()), (Severity::Note, "`--cpu 0 --peer-cpu 1` keeps them there"));
+    assert_eq!((found.severity, found.hint.as_str()), (Severity::Note, "`--cpu 0 --peer-cpu 1` to keep them there"));
     assert!(found.message.ends_with("99.7 % on two CPUs, median 48 µs"), "{}", found.message);
     assert!(found.effect.starts_with("in another run they may be on other CPUs"), "{}", found.effect);
 }
@@ -171,7 +171,7 @@ fn spinning_on_one_cpu_without_pins_is_a_warning_even_if_no_round_trip_is_fast()
     assert_eq!(caveats(&rare, "spin-on-one-cpu"), [], "one in 300");
     let blocking = sharing(WaitMode::Block, WaitMode::Block, 1);
     assert_eq!(caveats(&blocking, "spin-on-one-cpu"), []);
-    assert_eq!(placement(&blocking).expect("no pins").hint, "`--cpu 1 --peer-cpu 1` keeps them there");
+    assert_eq!(placement(&blocking).expect("no pins").hint, "`--cpu 1 --peer-cpu 1` to keep them there");
 }
 
 #[test]

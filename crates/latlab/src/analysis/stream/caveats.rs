@@ -335,18 +335,35 @@ fn few_intervals(manifest: &Manifest, delivered: &Description) -> Option<Caveat>
             "the table shows these quantiles in parentheses, with a lower bound after `≥`, or with `n/a`",
             // The duration of a search is not that of the run.
             match delivered.n_for_support().filter(|_| manifest.run.search.is_none()) {
-                Some(enough) => format!("about `-d {}` would support all of them", duration_of(enough)),
+                Some(enough) => longer(manifest, enough),
                 None => "a longer `--duration`".into(),
             },
         )
     })
 }
 
-/// The time that so many intervals take, to be typed: at least two digits of the seconds, or minutes from 10 minutes on.
-fn duration_of(intervals: f64) -> String {
+/// The duration of so many intervals, if a run may take so long.
+fn longer(manifest: &Manifest, intervals: f64) -> String {
+    let Some(duration) = duration_of(intervals) else {
+        return "quantiles nearer to p50: no run may take as long as these need".into();
+    };
+    match manifest.experiment {
+        None => format!("about `-d {duration}` would support all of them"),
+        Some(_) => format!("about `duration = \"{duration}\"` in `[base]` would support all of them"),
+    }
+}
+
+/// The time that so many intervals take, to be typed: at least two digits of the seconds, minutes from 10 minutes on, hours
+/// from 10 hours on. `None` if a run is never so long.
+fn duration_of(intervals: f64) -> Option<String> {
     let seconds = (intervals * defaults::STREAM_WINDOW.as_secs_f64()).ceil();
-    let step = if seconds > 600.0 { 60.0 } else { 10f64.powf(seconds.log10().floor() - 1.0).max(1.0) };
-    typed_span(Nanos::from_secs(((seconds / step).ceil() * step) as i64))
+    let step = match seconds {
+        ..=600.0 => 10f64.powf(seconds.log10().floor() - 1.0).max(1.0),
+        ..=36_000.0 => 60.0,
+        _ => 3_600.0,
+    };
+    let duration = Nanos::from_secs(((seconds / step).ceil() * step) as i64);
+    (duration <= defaults::DURATION_MAX).then(|| typed_span(duration))
 }
 
 /// Segments of a stream are not counted, so their share is unknown.
@@ -378,8 +395,10 @@ mod tests {
     fn the_duration_that_supports_all_quantiles_is_rounded_up_as_typed() {
         for (intervals, typed) in [(35.0, "4s"), (200.0, "20s"), (1_234.0, "130s"), (10_000.0, "17m"), (36_000.0, "1h")]
         {
-            assert_eq!(duration_of(intervals), typed);
+            assert_eq!(duration_of(intervals).as_deref(), Some(typed));
         }
+        assert_eq!(duration_of(500_000.0).as_deref(), Some("14h"));
+        assert_eq!(duration_of(1_000_000.0), None, "a run takes 24 hours at most");
     }
 
     #[test]

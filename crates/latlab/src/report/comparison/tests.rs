@@ -191,7 +191,7 @@ fn a_common_baseline_and_several_factors_that_differ_are_named() {
     ];
     assert_eq!(titles, expected);
     let too_few: Vec<&String> = view.footnotes.iter().filter(|line| line.contains("can never decide")).collect();
-    assert_eq!(too_few, ["2 against 2 runs can never decide: their rows are undecided whatever the values"]);
+    assert_eq!(too_few, ["2 against 2 runs can never decide: undecided whatever the values"]);
     assert!(view.contrasts.iter().flat_map(|contrast| &contrast.rows).all(|row| row.reason.is_none()), "{view:?}");
 }
 

@@ -395,9 +395,18 @@ fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, showing: Compari
 fn too_few_runs(comparisons: &Comparisons) -> Option<String> {
     let is_too_few = |row: &&Comparison| matches!(row.undecided, Some(UndecidedReason::TooFewRuns { .. }));
     let sizes: BTreeSet<String> = comparisons.rows.iter().filter(is_too_few).map(words::sizes).collect();
-    let sizes: Vec<String> = sizes.into_iter().collect();
-    (!sizes.is_empty())
-        .then(|| format!("{} can never decide: their rows are undecided whatever the values", human::few(&sizes)))
+    // So many runs can decide a row with a margin of equivalence, and not one without.
+    let what = |sizes: String| {
+        let of_sizes: Vec<&Comparison> = comparisons.rows.iter().filter(|row| words::sizes(row) == sizes).collect();
+        let too_few: BTreeSet<String> =
+            of_sizes.iter().copied().filter(is_too_few).map(|row| row.quantity.label()).collect();
+        match of_sizes.iter().all(is_too_few) {
+            true => format!("{sizes} can never decide"),
+            false => format!("{sizes} can never decide {}", human::few(&too_few.into_iter().collect::<Vec<_>>())),
+        }
+    };
+    let sizes: Vec<String> = sizes.into_iter().map(what).collect();
+    (!sizes.is_empty()).then(|| format!("{}: undecided whatever the values", human::few_parts(&sizes)))
 }
 
 /// Names the groups whose comparisons have no row.

@@ -199,8 +199,10 @@ mod tests {
     use crate::report::schemas::check;
     use serde_json::{Value, json};
 
-    const HALF: Showing = Showing { half: true, every_metric: false, kept: true, like: None, wide: false };
-    const USUAL: Showing = Showing { half: false, every_metric: false, kept: true, like: None, wide: false };
+    const HALF: Showing =
+        Showing { half: true, every_metric: false, kept: true, like: None, wide: false, of_store: false };
+    const USUAL: Showing =
+        Showing { half: false, every_metric: false, kept: true, like: None, wide: false, of_store: false };
 
     fn summary(source: InMemory) -> Summary {
         let mut options = SummaryOptions::of(&source.manifest.spec);

@@ -342,6 +342,7 @@ fn remedies_that_name_cpus_are_left_out_beside_others() {
         ("`--wait spin`, a CPU of its own with `--cpu`, or a lower rate", "`--wait spin`, or a lower rate"),
         ("a CPU of its own with `--cpu`", "a CPU of its own with `--cpu`"),
         ("", ""),
+        ("check the disk of `--store`, and measure again", "check the disk of `--store`, and measure again"),
     ] {
         assert_eq!(without_cpus_of_ends(hint), others);
     }
