@@ -13,7 +13,7 @@ use crate::analysis::{
     summarise, with_gates,
 };
 use crate::cli::args::GateArgs;
-use crate::cli::resolve::{OutputSpec, PingJob, StreamJob, WakeupJob};
+use crate::cli::resolve::{OutputSpec, PingJob, StreamJob, WakeupJob, expect_feasible_intervals};
 use crate::clock::{Clock, Monotonic};
 use crate::console::{Console, Progress, RedrawCost, Verbosity, leave_full_screen};
 use crate::diagnostics::{Caveat, Failure, Outcome, Severity, refused};
@@ -35,6 +35,7 @@ use crate::units::human::{bit_rate, grouped, percent, span};
 
 /// `latlab ping`: round trips.
 pub(super) fn ping(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
+    expect_feasible_intervals(&job.plan.runs)?;
     let gates = gates_of(&job.gates, &job.plan)?;
     let key = keys::find(&job.key)?;
     keys::check_other_host(&job.plan)?;

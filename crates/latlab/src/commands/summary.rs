@@ -82,14 +82,17 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     measure_and_report::warn_of_undecided(&summaries, console);
     let gated = match unjudged.first().filter(|_| !gates.is_empty()) {
         None => gates.outcome(&summaries),
-        Some(first) => {
-            let hint = format!("`{}` measures what is not finished", run_command(first));
-            let message = format!("no gate is met: the experiment `{}` has no finished run", first.display());
-            console.warning(&message, Some(&hint));
-            Outcome::AnswerIsNo
-        }
+        Some(first) => without_finished_run(first, console),
     };
     with_gates(Ok(summary_outcome(&summaries)), gated)
+}
+
+/// The outcome of gates on the experiment in `directory`, of which nothing is finished.
+fn without_finished_run(directory: &Path, console: &Console) -> Outcome {
+    let hint = format!("`{}` measures what is not finished", run_command(directory));
+    let message = format!("no gate is met: the experiment `{}` has no finished run", directory.display());
+    console.warning(&message, Some(&hint));
+    Outcome::AnswerIsNo
 }
 
 /// What `summary` was asked for.

@@ -385,7 +385,6 @@ fn each_run_is_one_observation_of_ministat() {
     for (flags, printed) in [
         ("", "`--by`, `--group`"),
         ("--by tag:buidl", "no run has it, and the runs do not differ in any other factor"),
-        ("--by laod", "did you mean `load`?"),
         ("--by size --statistic medain", "there is no statistic `medain`"),
         ("--by size --metric rond_trip_delay", "round_trip_delay"),
     ] {
