@@ -175,7 +175,10 @@ fn a_scheduled_run_shows_response_time_and_round_trip() {
     };
     assert_eq!(row("n "), ["n", "3,000", "3,000", "3,000"]);
     assert_eq!(row("lost "), ["lost", "50", "50", "0"]);
-    assert!(text.contains("\nround trip delay, response time: min, mean, stddev, max of the 2,950 answered\n"), "{text}");
+    assert!(
+        text.contains("\nround trip delay, response time: min, mean, stddev, max of the 2,950 answered\n"),
+        "{text}"
+    );
     assert_eq!(row("p99 ")[1..3], ["lost", "lost"]);
     assert_eq!(row("p99.9 ")[1..], ["lost", "lost", "(3.00)", "≥", "3.00"], "what lies beyond a lost quantile is lost");
     let fates =

@@ -101,7 +101,6 @@ fn unknown_options_and_commands_are_refused() {
         ("ping --no-such-option", "--no-such-option", "latlab ping --help"),
         ("ping -z", "-z", "latlab ping --help"),
         ("ping local another", "another", "latlab ping --help"),
-        ("ping --live", "--live", "latlab ping --help"),
         ("pign", "pign", "did you mean `ping`?"),
         ("explain", "explain", "latlab --help"),
         ("ping --count", "--count", "<N>"),
