@@ -14,6 +14,7 @@ pub use markdown::render as markdown;
 pub use plots::plots;
 pub use text::render as text;
 pub use view::{ChangeView, ComparisonShowing, ComparisonView, ContrastView};
+pub(in crate::report) use view::{row_label, several_metrics};
 pub(in crate::report) use words::{figure as quantity_figure, figure_beside};
 
 #[cfg(test)]

@@ -276,12 +276,8 @@ impl ChangeView {
             Some(value) => words::figure(row.quantity, value, typical),
             None => ABSENT.into(),
         };
-        let label = match with_metric && (row.quantity.is_time() || row.quantity.is_rate()) {
-            true => format!("{} {}", row.quantity.metric_name(), row.quantity.label()),
-            false => row.quantity.label(),
-        };
         ChangeView {
-            label: vec![label],
+            label: vec![row_label(row, with_metric)],
             baseline: figure(row.centres.map(|centres| centres.0)),
             candidate: figure(row.centres.map(|centres| centres.1)),
             change: words::change(row),
@@ -300,7 +296,15 @@ impl ChangeView {
     }
 }
 
-fn several_metrics(rows: &[Comparison]) -> bool {
+/// The name of the statistic of `row`, with its metric if there are several: `round_trip_delay p99`.
+pub(in crate::report) fn row_label(row: &Comparison, with_metric: bool) -> String {
+    match with_metric && (row.quantity.is_time() || row.quantity.is_rate()) {
+        true => format!("{} {}", row.quantity.metric_name(), row.quantity.label()),
+        false => row.quantity.label(),
+    }
+}
+
+pub(in crate::report) fn several_metrics(rows: &[Comparison]) -> bool {
     let of_metric = |row: &&Comparison| row.quantity.is_time() || row.quantity.is_rate();
     let mut times = rows.iter().filter(of_metric).map(|row| row.quantity.metric_name());
     let first = times.next();

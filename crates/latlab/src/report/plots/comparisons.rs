@@ -3,6 +3,7 @@
 use super::axes::{ValueLimits, ends, has_marks, names_axis};
 use super::input::{PlotInput, left_out};
 use crate::analysis::comparison::{Comparison, Comparisons, Effect, Verdict};
+use crate::report::comparison::{row_label, several_metrics};
 use crate::report::figure::{Axis, AxisUnit, Figure, IntervalMark, Marks, Point, Range, Scale, Series};
 use crate::units::human::percent;
 
@@ -46,7 +47,9 @@ pub(super) fn forest(input: &PlotInput) -> Vec<Figure> {
     };
     let zero = Series { name: String::new(), colour: VERDICTS.len(), marks: Marks::Rule(0.0) };
     let series = std::iter::once(zero).chain(VERDICTS.into_iter().enumerate().filter_map(of_verdict)).collect();
-    let names = shown.iter().map(|it| format!("{}  {}", it.row.quantity.label(), pair(comparisons, it.row)));
+    let with_metric = several_metrics(&comparisons.rows);
+    let name = |it: &ForestRow| format!("{}  {}", row_label(it.row, with_metric), pair(comparisons, it.row));
+    let names = shown.iter().map(name);
     let without = comparisons.rows.len() - rows.len();
     vec![Figure {
         name: "forest",

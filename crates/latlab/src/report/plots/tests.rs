@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::analysis::Estimand;
 use crate::analysis::comparison::{
-    ComparisonOptions, ComparisonRequest, Comparisons, ObservedRun, RunGroups, compare, default_estimands,
+    ComparisonOptions, ComparisonRequest, Comparisons, ObservedRun, Quantity, RunGroups, compare, default_estimands,
 };
 use crate::analysis::distribution::{RunDistribution, distribution};
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
@@ -189,6 +190,19 @@ fn a_comparison_has_its_forest_and_its_shift_function() {
     let line = numbers(&shift.series[2].marks);
     assert_eq!((line.len(), line[0][0]), (11, 0.9));
     assert!(line.iter().all(|point| (0.1..0.25).contains(&point[1])), "{line:?}");
+}
+
+#[test]
+fn rows_of_a_forest_plot_name_their_metric_where_there_are_several() {
+    let mut comparisons = compared(20);
+    let mut other = comparisons.rows[0].clone();
+    let Quantity::Of(Estimand::Statistic(_, statistic)) = other.quantity else { panic!("{other:?}") };
+    other.quantity = Quantity::Of(Estimand::Statistic(Metric::ResponseTime, statistic));
+    comparisons.rows.push(other);
+    let figures = figures(&PlotInput { conditions: Vec::new(), comparisons: Some(&comparisons) });
+    let Scale::Categories(names) = &named(&figures, "forest").y.scale else { panic!("an axis of names") };
+    assert!(names[0].starts_with("round_trip_delay ") && names[0].ends_with("old → new"), "{names:?}");
+    assert!(names.last().is_some_and(|name| name.starts_with("response_time ")), "{names:?}");
 }
 
 #[test]
