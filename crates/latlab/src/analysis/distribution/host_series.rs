@@ -35,6 +35,8 @@ pub struct HostSeries {
     pub side: Side,
     /// Number of the CPU.
     pub cpu: u16,
+    /// Whether the threads of the run that work on this host were pinned to it.
+    pub is_pinned: bool,
     /// What it shows.
     pub quantity: HostQuantity,
     /// In order of time; each value holds until the next point.
@@ -114,11 +116,13 @@ impl CpuOverTime {
     }
 }
 
-/// The CPU of one end.
+/// A CPU of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct CpuOfHost {
-    side: Side,
-    cpu: u16,
+pub(super) struct CpuOfHost {
+    /// The end whose host it is of.
+    pub(super) side: Side,
+    /// Its number.
+    pub(super) cpu: u16,
 }
 
 /// The CPUs of both hosts, sample by sample.
@@ -138,9 +142,9 @@ impl HostReadingsOverTime {
 
     /// The series of a few CPUs of each host, from `start_ns` for `length`: first those of `pinned`, then the busiest. A
     /// quantity that a CPU does not report has no series.
-    pub(super) fn finish(self, pinned: &[u16], start_ns: i64, length: Nanos) -> Vec<HostSeries> {
+    pub(super) fn finish(self, pinned: &[CpuOfHost], start_ns: i64, length: Nanos) -> Vec<HostSeries> {
         let mut cpus: Vec<_> = self.cpus.into_iter().collect();
-        cpus.sort_by_key(|(place, readings)| (!pinned.contains(&place.cpu), Reverse(readings.busy_ns())));
+        cpus.sort_by_key(|(place, readings)| (!pinned.contains(place), Reverse(readings.busy_ns())));
         let mut taken: BTreeMap<Side, usize> = BTreeMap::new();
         cpus.retain(|(place, _)| {
             let count = taken.entry(place.side).or_default();
@@ -149,10 +153,13 @@ impl HostReadingsOverTime {
         });
         cpus.sort_by_key(|(place, _)| *place);
         let mut series = Vec::new();
-        for (CpuOfHost { side, cpu }, readings) in cpus {
+        for (place, readings) in cpus {
+            let (CpuOfHost { side, cpu }, is_pinned) = (place, pinned.contains(&place));
             let readings = readings.finish();
-            let of =
-                |quantity| HostSeries { side, cpu, quantity, points: points(quantity, &readings, start_ns, length) };
+            let of = |quantity| {
+                let points = points(quantity, &readings, start_ns, length);
+                HostSeries { side, cpu, is_pinned, quantity, points }
+            };
             series.extend(HostQuantity::ALL.into_iter().map(of).filter(|series| !series.points.is_empty()));
         }
         series

@@ -9,7 +9,7 @@ mod rates;
 mod tests;
 
 use crate::metric::Metric;
-use crate::plan::{Condition, Kind};
+use crate::plan::{Condition, Kind, RunSpec, Side};
 use crate::recording::manifest::Manifest;
 use crate::sample::Sample;
 use crate::stats::{Bucket, Description, plain};
@@ -24,7 +24,7 @@ pub use marginal::{TailPoint, suits_logarithm};
 pub use over_time::{ColumnLosses, DelayGrid, GridCell};
 pub use rates::StreamRatePoint;
 
-use host_series::HostReadingsOverTime;
+use host_series::{CpuOfHost, HostReadingsOverTime};
 use over_time::{GridAccumulator, MeasuredSpan};
 
 /// What figures need of one run.
@@ -152,7 +152,13 @@ fn host<S: ProbeSource>(source: &S, start_ns: Option<i64>, length: Nanos) -> Res
     let Some(start_ns) = start_ns else { return Ok(Vec::new()) };
     let mut readings = HostReadingsOverTime::default();
     source.visit_host_samples(&mut |side, sample| readings.take(side, sample))?;
-    let spec = &source.manifest().spec;
-    let pinned: Vec<u16> = spec.here.cpu.into_iter().chain(spec.peer.as_ref().and_then(|peer| peer.cpu)).collect();
-    Ok(readings.finish(&pinned, start_ns, length))
+    Ok(readings.finish(&pinned(&source.manifest().spec), start_ns, length))
+}
+
+/// The CPUs to which the threads of a run are pinned, each on the host of its end.
+fn pinned(spec: &RunSpec) -> Vec<CpuOfHost> {
+    let peer = if spec.target.is_this_host() { Side::Local } else { Side::Peer };
+    let own = spec.here.cpu.map(|cpu| CpuOfHost { side: Side::Local, cpu });
+    let far = spec.peer.as_ref().and_then(|end| end.cpu).map(|cpu| CpuOfHost { side: peer, cpu });
+    own.into_iter().chain(far).collect()
 }

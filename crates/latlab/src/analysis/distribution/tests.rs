@@ -3,7 +3,7 @@
 use super::*;
 use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
 use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts, StreamInterval};
-use crate::plan::Side;
+use crate::plan::Target;
 use crate::probe::{Fate, Phase, ProbeRecord};
 
 fn of(source: &InMemory) -> RunDistribution {
@@ -154,6 +154,7 @@ fn the_pinned_and_the_busiest_cpus_are_shown_on_the_time_of_the_probes() {
     let run = of(&InMemory { hosts: samples(20), ..InMemory::of(CLOSED, rows) });
     let cpus: Vec<_> = run.host.iter().filter(|it| it.quantity == HostQuantity::BusyShare).map(|it| it.cpu).collect();
     assert_eq!(cpus, [0, 1, 8, 9]);
+    assert!(run.host.iter().all(|series| series.is_pinned == (series.cpu < 2)), "{:?}", run.host);
     let of_nine = |quantity| {
         let series = run.host.iter().find(|it| it.cpu == 9 && it.quantity == quantity).expect("a series");
         series.points.iter().map(|point| (point.at_ns / 1_000_000, point.value)).collect::<Vec<_>>()
@@ -164,6 +165,21 @@ fn the_pinned_and_the_busiest_cpus_are_shown_on_the_time_of_the_probes() {
     assert!(of_nine(HostQuantity::InterruptRate).iter().all(|(_, rate)| (rate - 100.0).abs() < 1e-9));
     let slow: Vec<_> = of_nine(HostQuantity::Frequency).into_iter().filter(|(_, khz)| *khz == 600_000.0).collect();
     assert_eq!(slow, [(550, 600_000.0)]);
+}
+
+#[test]
+fn a_pin_belongs_to_the_host_of_its_end() {
+    let rows = vec![closed(0, 150_000, 40), closed(1, 1_150_000, 40)];
+    let of_both =
+        samples(20).into_iter().flat_map(|(_, sample)| [Side::Local, Side::Peer].map(|side| (side, sample.clone())));
+    let mut source = InMemory { hosts: of_both.collect(), ..InMemory::of(CLOSED, rows) };
+    source.manifest.spec.target = Target::Ssh { host: "pi".into() };
+    let run = of(&source);
+    let pinned = |side| -> Vec<u16> {
+        let of_side = run.host.iter().filter(|it| it.side == side && it.quantity == HostQuantity::BusyShare);
+        of_side.filter(|it| it.is_pinned).map(|it| it.cpu).collect()
+    };
+    assert_eq!((pinned(Side::Local), pinned(Side::Peer)), (vec![0], vec![1]));
 }
 
 #[test]

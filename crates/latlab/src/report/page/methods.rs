@@ -63,7 +63,8 @@ const INTERVALS: &str = "An interval of a single run is a 95 % confidence interv
 const RUNS: &str = "Where a figure shows several runs of a condition, each run has one curve or one point: a curve is the median of \
     the runs at each quantile, and its band is their range. Probes of several runs are never pooled.";
 
-const PLOTS: &str = "No curve is smoothed. Tails, percentiles and histograms end at the extreme values. Delay over time shows counts \
+const PLOTS: &str = "No curve is smoothed. Tails, percentiles and histograms end at the extreme values. Points of the tail and of \
+    the quantiles of a run are its measured delays (order statistics); the tables interpolate between two of them. Delay over time shows counts \
     in cells, and a cell with one probe is drawn as dark as can be seen, so that an outlier does not vanish. Losses are part of \
     the picture: a tail ends at the share of lost probes.";
 

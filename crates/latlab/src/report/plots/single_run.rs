@@ -192,11 +192,15 @@ fn host_figure(run: &RunDistribution, figure: &HostFigure) -> Option<Figure> {
         };
         Series { name: format!("{end}CPU {}", series.cpu), colour, marks: Marks::Steps(points.collect()) }
     };
+    let which = match shown.iter().any(|series| series.is_pinned) {
+        true => "Shown are the CPUs to which threads of the run were pinned, then the busiest.",
+        false => "Shown are the busiest CPUs.",
+    };
     let max = if figure.quantity == HostQuantity::BusyShare { 1.0 } else { max.max(1.0) };
     Some(Figure {
         name: figure.name,
         title: figure.title.into(),
-        caption: format!("{} Shown are the CPUs of the measuring threads, then the busiest.", figure.note),
+        caption: format!("{} {which}", figure.note),
         x: time_axis(run),
         y: Axis { label: figure.label.into(), scale: Scale::Linear(0.0, max * 1.05), unit: figure.unit },
         series: shown.iter().enumerate().map(step).collect(),

@@ -149,7 +149,8 @@ fn delay_at(run: &RunDistribution, tail: f64) -> Option<f64> {
 pub(super) fn percentiles(input: &PlotInput) -> Vec<Figure> {
     let building = Building {
         title: "Quantiles",
-        note: " Lines end where a quantile lies among the lost probes, or beyond the largest one.",
+        note: " Each point is a measured delay (an order statistic), so that quantiles of tables, which are interpolated, may \
+               lie between two points. Lines end where a quantile lies among the lost probes, or beyond the largest one.",
         axes: |delays, least| (quantile_axis(least), delays),
         curve: |runs, curve, _| match runs {
             [run] => {

@@ -274,6 +274,7 @@ fn a_stream_and_its_host_share_a_time_axis() {
     let busy = named(&figures, "host-busy");
     assert_eq!((busy.series[0].name.as_str(), &busy.x.scale), ("CPU 0", &rates.x.scale));
     assert!(numbers(&busy.series[0].marks).iter().all(|point| (point[1] - 0.25).abs() < 1e-12));
+    assert!(busy.caption.ends_with("Shown are the busiest CPUs."), "{}", busy.caption);
 }
 
 #[test]
