@@ -26,7 +26,7 @@ pub use linear_models::{Slope, between_blocks, slope};
 pub use log_histogram::{LogHistogram, PackedBuckets};
 pub use long_run::MeanVariance;
 pub use loss_goal::{LossGoal, RateBounds, RateClass, RateTrial};
-pub use outline::{BoxPlot, Outline};
+pub use outline::{BoxPlot, FiveNumberSummary, Outline};
 pub use permutation::{
     BlockRuns, Claims, DRAWS, PermutationTest, holm, is_significant, weighted_baseline, weighted_difference,
 };

@@ -69,11 +69,40 @@ fn median(observations: &mut [f64]) -> f64 {
 /// Length of the whiskers in interquartile ranges (Tukey 1977, Exploratory Data Analysis, section 2C).
 const REACH: f64 = 1.5;
 
-/// The figures of a box plot, in the unit of the observations.
+/// The five-number summary (Tukey 1977) of observations, in their unit. Infinite ones are the largest: a figure is infinite
+/// where they reach it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FiveNumberSummary {
+    /// Smallest.
+    pub min: f64,
+    /// First quartile.
+    pub q1: f64,
+    /// Second quartile.
+    pub median: f64,
+    /// Third quartile.
+    pub q3: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl FiveNumberSummary {
+    /// The summary of `observations`, finite or +∞, which it sorts; `None` if there are none. Quartiles are of type 7, as
+    /// all quantiles.
+    pub fn of(observations: &mut [f64]) -> Option<FiveNumberSummary> {
+        observations.sort_unstable_by(f64::total_cmp);
+        let (min, max) = (*observations.first()?, *observations.last()?);
+        let [q1, median, q3] = [0.25, 0.5, 0.75].map(|q| quantile(observations, q));
+        Some(FiveNumberSummary { min, q1, median, q3, max })
+    }
+}
+
+/// The figures of a box plot, in the unit of the observations. Infinite observations are the largest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoxPlot {
     /// Number of observations.
     pub n: usize,
+    /// Infinite ones among them.
+    pub infinite: usize,
     /// First quartile.
     pub q1: f64,
     /// Second quartile.
@@ -81,28 +110,29 @@ pub struct BoxPlot {
     /// Third quartile.
     pub q3: f64,
     /// The smallest observation at most 1.5 interquartile ranges below the box, and the largest at most that far above it.
+    /// With an infinite third quartile, they are the smallest observation and +∞.
     pub whiskers: (f64, f64),
-    /// Observations beyond the whiskers, ascending.
+    /// Finite observations beyond the whiskers, ascending.
     pub outside: Vec<f64>,
 }
 
 impl BoxPlot {
-    /// The box plot of finite `observations`, which it sorts; `None` if there are none. Quartiles are of type 7, as all
-    /// quantiles.
+    /// The box plot of `observations`, finite or +∞, which it sorts; `None` if there are none.
     pub fn of(observations: &mut [f64]) -> Option<BoxPlot> {
-        observations.sort_unstable_by(f64::total_cmp);
-        let (first, last) = (*observations.first()?, *observations.last()?);
-        let [q1, median, q3] = [0.25, 0.5, 0.75].map(|q| quantile(observations, q));
-        let reach = REACH * (q3 - q1);
+        let FiveNumberSummary { min, q1, median, q3, max } = FiveNumberSummary::of(observations)?;
+        let reach = if q3.is_finite() { REACH * (q3 - q1) } else { f64::INFINITY };
+        let low = if reach.is_finite() { q1 - reach } else { f64::NEG_INFINITY };
         let (inside, outside): (Vec<f64>, Vec<f64>) =
-            observations.iter().partition(|value| (q1 - reach..=q3 + reach).contains(*value));
-        let whiskers = (inside.first().copied().unwrap_or(first), inside.last().copied().unwrap_or(last));
-        Some(BoxPlot { n: observations.len(), q1, median, q3, whiskers, outside })
+            observations.iter().partition(|value| (low..=q3 + reach).contains(*value));
+        let whiskers = (inside.first().copied().unwrap_or(min), inside.last().copied().unwrap_or(max));
+        let infinite = observations.iter().filter(|value| value.is_infinite()).count();
+        let outside = outside.into_iter().filter(|value| value.is_finite()).collect();
+        Some(BoxPlot { n: observations.len(), infinite, q1, median, q3, whiskers, outside })
     }
 
-    /// The interquartile range.
+    /// The interquartile range; infinite if the third quartile is.
     pub fn iqr(&self) -> f64 {
-        self.q3 - self.q1
+        if self.q3.is_finite() { self.q3 - self.q1 } else { f64::INFINITY }
     }
 }
 
@@ -111,6 +141,10 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
     let place = (sorted.len() - 1) as f64 * q;
     let (below, weight) = (place.floor() as usize, place.fract());
     let above = (below + 1).min(sorted.len() - 1);
+    // Weighing the difference of infinite values, or an infinite difference with 0, would give NaN.
+    if weight == 0.0 || sorted[below] == sorted[above] {
+        return sorted[below];
+    }
     sorted[below] + weight * (sorted[above] - sorted[below])
 }
 
@@ -168,5 +202,24 @@ mod tests {
             assert_eq!((found.n, found.iqr()), (values.len(), quartiles[2] - quartiles[0]));
         }
         assert_eq!(BoxPlot::of(&mut []), None);
+    }
+
+    #[test]
+    fn infinite_observations_are_the_largest() {
+        let lost = f64::INFINITY;
+        let of = |values: &[f64]| BoxPlot::of(&mut values.to_vec()).expect("observations");
+        for (values, quartiles, whiskers, infinite) in [
+            (&[lost, 1.0, 2.0, 3.0, 4.0][..], [2.0, 3.0, 4.0], (1.0, 4.0), 1),
+            (&[1.0, lost, 2.0, 3.0], [1.75, 2.5, lost], (1.0, lost), 1),
+            (&[1.0, lost, lost], [lost, lost, lost], (1.0, lost), 2),
+            (&[lost, lost], [lost, lost, lost], (lost, lost), 2),
+        ] {
+            let found = of(values);
+            assert_eq!([found.q1, found.median, found.q3], quartiles, "{values:?}");
+            assert_eq!((found.whiskers, found.infinite, found.outside.len()), (whiskers, infinite, 0), "{values:?}");
+        }
+        let found = FiveNumberSummary::of(&mut [lost, 2.0, 1.0]).expect("observations");
+        assert_eq!((found.min, found.median, found.max), (1.0, 2.0, lost));
+        assert_eq!(of(&[1.0, lost, lost]).iqr(), lost);
     }
 }

@@ -232,6 +232,11 @@ impl RunGroup {
     pub fn values(&self, index: usize) -> Vec<f64> {
         self.runs.iter().filter_map(|run| run.figures.get(index)?.value()).collect()
     }
+
+    /// The same with infinite figures, each of which is the largest value.
+    pub fn limits(&self, index: usize) -> Vec<f64> {
+        self.runs.iter().filter_map(|run| run.figures.get(index)?.limit()).collect()
+    }
 }
 
 impl RunGroups {

@@ -22,7 +22,7 @@ pub fn plots(comparisons: &Comparisons, distributions: &[MetricHistogram], style
     let is_compared = |quantity: &Quantity| comparisons.rows.iter().any(|row| row.quantity == *quantity && !row.added);
     let quantities = comparisons.quantities.iter().enumerate().filter(|(_, quantity)| is_compared(quantity));
     let of_figures = quantities.map(|(index, quantity)| {
-        let group = |group: &RunGroup| FigureGroup { name: group.words(), figures: group.values(index) };
+        let group = |group: &RunGroup| FigureGroup { name: group.words(), figures: group.limits(index) };
         let title = match quantity {
             Quantity::Value => "values".into(),
             quantity => format!("{} of each run, {}", quantity.statistic_name(), quantity.metric_title()),

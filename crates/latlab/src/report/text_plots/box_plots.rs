@@ -7,6 +7,11 @@ use crate::report::ministat::{self, MinistatGroup};
 use crate::report::text::{Style, flush_left, width, wrap};
 use crate::stats::{BoxPlot, Outline};
 
+const LEGEND: &str = "▒ from the first to the third quartile, █ the median, ├ ┤ the farthest runs within 1.5 interquartile \
+    ranges of the box, o beyond";
+/// Of plots with infinite figures.
+const OPEN: &str = "; → infinite: figures of runs that lost too many probes count as the largest";
+
 /// Columns between a label and its box plot.
 const GAP: usize = 2;
 
@@ -30,9 +35,11 @@ pub(in crate::report) fn box_plots(
     let columns = style.width.saturating_sub(indent).max(2);
     let all = || boxes.iter().flat_map(|each| ends(each.plot));
     let (low, high) = (all().reduce(f64::min).unwrap_or_default(), all().reduce(f64::max).unwrap_or_default());
-    let scale = BoxScale { low, high, columns };
+    // Arrows of infinite figures are apart from all finite ones.
+    let margin = if boxes.iter().any(|each| each.plot.infinite > 0) { 2 } else { 0 };
+    let scale = BoxScale { low, high, columns: columns.saturating_sub(margin).max(1), width: columns };
     let [low, high] = [low, high].map(figure);
-    let rest = columns.saturating_sub(width(&low));
+    let rest = scale.columns.saturating_sub(width(&low));
     let high = format!("{}{high}", " ".repeat(rest.saturating_sub(width(&high))));
     let mut lines = vec![style.quiet(&format!("{:indent$}{low}{high}", ""))];
     for LabelledBox { label, plot } in boxes {
@@ -42,18 +49,16 @@ pub(in crate::report) fn box_plots(
         let label = if is_above { "" } else { label };
         lines.push(format!("{}{}", flush_left(label, indent), drawn(plot, scale)).trim_end().to_owned());
     }
-    lines.extend(wrap(
-        "▒ from the first to the third quartile, █ the median, ├ ┤ the farthest runs within 1.5 interquartile ranges \
-         of the box, o beyond",
-        style.width,
-    ));
+    let open = if margin > 0 { OPEN } else { "" };
+    lines.extend(wrap(&format!("{LEGEND}{open}"), style.width));
     lines
 }
 
-/// The smallest and the largest of its observations.
+/// The smallest and the largest of its finite observations.
 fn ends(plot: &BoxPlot) -> impl Iterator<Item = f64> {
     let outside = plot.outside.first().into_iter().chain(plot.outside.last()).copied();
-    [plot.whiskers.0, plot.whiskers.1].into_iter().chain(outside)
+    let highest = [plot.median, plot.q3, plot.whiskers.1];
+    [plot.whiskers.0, plot.q1].into_iter().chain(highest).chain(outside).filter(|value| value.is_finite())
 }
 
 /// From values to columns.
@@ -61,11 +66,17 @@ fn ends(plot: &BoxPlot) -> impl Iterator<Item = f64> {
 struct BoxScale {
     low: f64,
     high: f64,
+    /// Columns of finite values.
     columns: usize,
+    /// All columns, the last of which has infinite values.
+    width: usize,
 }
 
 impl BoxScale {
     fn column(self, value: f64) -> usize {
+        if value == f64::INFINITY {
+            return self.width - 1;
+        }
         let share = (value - self.low) / (self.high - self.low);
         // A single value is drawn at the beginning.
         let share = if share.is_finite() { share } else { 0.0 };
@@ -74,14 +85,21 @@ impl BoxScale {
 }
 
 fn drawn(plot: &BoxPlot, scale: BoxScale) -> String {
-    let mut line = vec![' '; scale.columns];
+    let mut line = vec![' '; scale.width];
     let [from, q1, median, q3, to] =
         [plot.whiskers.0, plot.q1, plot.median, plot.q3, plot.whiskers.1].map(|value| scale.column(value));
     line[from..=to].fill('─');
     line[from] = '├';
     line[to] = '┤';
-    line[q1..=q3].fill('▒');
-    line[median] = '█';
+    if plot.q1.is_finite() {
+        line[q1..=q3].fill('▒');
+    }
+    if plot.median.is_finite() {
+        line[median] = '█';
+    }
+    if plot.infinite > 0 {
+        line[scale.width - 1] = '→';
+    }
     plot.outside.iter().for_each(|value| line[scale.column(*value)] = 'o');
     line.into_iter().collect()
 }
@@ -91,7 +109,7 @@ fn drawn(plot: &BoxPlot, scale: BoxScale) -> String {
 pub struct FigureGroup {
     /// Its name.
     pub name: String,
-    /// The finite figures of its runs, in the unit of the plot.
+    /// The figures of its runs, in the unit of the plot; an infinite one is the largest.
     pub figures: Vec<f64>,
 }
 
@@ -110,16 +128,20 @@ pub struct FigureGroups {
 pub fn figures(plot: &FigureGroups, style: Style) -> String {
     let drawn = plot.groups.iter().filter_map(|group| Some((group, BoxPlot::of(&mut group.figures.clone())?)));
     let drawn: Vec<(&FigureGroup, BoxPlot)> = drawn.collect();
-    if drawn.is_empty() {
+    if !drawn.iter().any(|(_, plot)| plot.infinite < plot.n) {
         return String::new();
     }
-    let label = |(group, plot): &(&FigureGroup, BoxPlot)| format!("{} (n {})", group.name, plot.n);
+    let label = |(group, plot): &(&FigureGroup, BoxPlot)| match plot.infinite {
+        0 => format!("{} (n {})", group.name, plot.n),
+        infinite => format!("{} (n {}, {infinite} infinite)", group.name, plot.n),
+    };
     let labels: Vec<String> = drawn.iter().map(label).collect();
     let boxes = drawn.iter().zip(&labels).take(ROWS_MAX).map(|((_, plot), label)| LabelledBox { label, plot });
     let mut lines: Vec<String> = wrap(&plot.title, style.width).iter().map(|line| style.strong(line)).collect();
     lines.extend(box_plots(&boxes.collect::<Vec<_>>(), |value| plot.unit.figure(value), style));
     lines.extend(left_out(drawn.len()).iter().flat_map(|remark| wrap(remark, style.width)));
-    let several = (2..=MINISTAT_GROUPS_MAX).contains(&drawn.len());
+    // ministat's plot has a mean of each group, which an infinite figure does not leave.
+    let several = (2..=MINISTAT_GROUPS_MAX).contains(&drawn.len()) && drawn.iter().all(|(_, plot)| plot.infinite == 0);
     lines.extend(several.then(|| classic(&drawn, style)).into_iter().flatten());
     lines.join("\n") + "\n"
 }
@@ -172,5 +194,22 @@ mod tests {
             }
         }
         assert_eq!(figures(&FigureGroups { groups: vec![group("all lost", &[])], ..plot }, Style::PLAIN), "");
+    }
+
+    #[test]
+    fn infinite_figures_of_runs_are_the_largest_and_are_counted() {
+        let lost = f64::INFINITY;
+        let of = |figures: &[f64]| FigureGroup { name: format!("group {}", figures.len()), figures: figures.to_vec() };
+        let groups = vec![of(&[1e3, 2e3, 3e3]), of(&[1e3, 2e3, 3e3, lost]), of(&[1e3, lost]), of(&[lost])];
+        let plot = FigureGroups { title: "p99 of each run".into(), unit: PlotUnit::Nanos, groups };
+        let shown = figures(&plot, Style { width: 80, ..Style::PLAIN });
+        let row = |label: &str| shown.lines().find(|line| line.starts_with(label)).expect("a row").to_owned();
+        assert!(!row("group 3 (n 3) ").contains('→'), "{shown}");
+        assert!(row("group 4 (n 4, 1 infinite)").contains('█') && row("group 4").ends_with("▒→"), "{shown}");
+        assert!(!row("group 2 (n 2, 1 infinite)").contains('█') && row("group 2").ends_with("─→"), "{shown}");
+        assert!(row("group 1 (n 1, 1 infinite)").trim_end_matches('→').ends_with(' '), "{shown}");
+        assert!(shown.contains("→ infinite") && !shown.contains("x group"), "{shown}");
+        let lost = FigureGroups { groups: vec![of(&[lost])], ..plot };
+        assert_eq!(figures(&lost, Style::PLAIN), "");
     }
 }
