@@ -3,7 +3,7 @@
 use super::marks::{data, in_words};
 use super::scale::{AxisScale, AxisSide, NAMES_WIDTH, TICK_SIZE, Tick, cut, text_width};
 use super::style::{LOOKS, is_hollow, level};
-use super::{BoxMark, Cell, Figure, IntervalMark, Marks, Point, Scale, Series};
+use super::{BoxMark, Cell, Figure, InfiniteMark, IntervalMark, Marks, Point, Scale, Series};
 
 /// Width of a figure.
 pub(super) const WIDTH: f64 = 560.0;
@@ -27,6 +27,10 @@ const LEGEND_ENTRIES: usize = 40;
 const SAMPLE: f64 = 22.0;
 /// Most marks of a figure of which each has a text of its own, and most cells that show their value.
 const MARKS_WITH_TEXT: usize = 400;
+/// Distance of the points of what is infinite from the end of their axis.
+const INFINITE_INSET: f64 = 5.0;
+/// Width of the bar of what is infinite.
+const INFINITE_WIDTH: f64 = 18.0;
 /// Bounds of pixels, far outside of any figure: more would overflow in some readers.
 const FAR: f64 = 20_000.0;
 
@@ -207,6 +211,7 @@ fn discrete_marks(marks: &Marks) -> usize {
     match marks {
         Marks::Steps(_) | Marks::Line(_) | Marks::Band(_) | Marks::Rule(_) => 1,
         Marks::Points(marks) => marks.len(),
+        Marks::Infinite(marks) => marks.len(),
         Marks::Bars(marks) => marks.len(),
         Marks::Cells(marks) => marks.len(),
         Marks::Boxes(marks) => marks.len(),
@@ -260,11 +265,13 @@ impl Canvas<'_> {
         match marks {
             Marks::Steps(points) if !points.is_empty() => one("line", PathShape::Lines(vec![self.steps(points, axes)])),
             Marks::Line(points) if !points.is_empty() => {
-                let line = points.iter().map(|point| self.place(point, axes)).collect();
-                one("line", PathShape::Lines(vec![line]))
+                let parts = points.split(|point| point.y.is_infinite()).filter(|part| !part.is_empty());
+                let line = |part: &[Point]| part.iter().map(|point| self.place(point, axes)).collect();
+                let lines: Vec<Vec<Place>> = parts.map(line).collect();
+                if lines.is_empty() { Vec::new() } else { one("line", PathShape::Lines(lines)) }
             }
             Marks::Band(ranges) if !ranges.is_empty() => {
-                let x = |value: f64| self.x(axes.x.position(value).unwrap_or(0.0));
+                let x = |value: f64| self.x(place_of(axes.x, value));
                 let low = ranges.iter().map(|it| Place { x: x(it.x), y: self.y(axes.y.edge(it.low)) });
                 let high = ranges.iter().rev().map(|it| Place { x: x(it.x), y: self.y(axes.y.edge(it.high)) });
                 one("band", PathShape::Polygon(low.chain(high).collect()))
@@ -275,7 +282,11 @@ impl Canvas<'_> {
             }
             Marks::Bars(bars) => {
                 let bar = |bar: &super::Bar| {
-                    let (left, right) = (self.x(axes.x.edge(bar.from)), self.x(axes.x.edge(bar.to)));
+                    let right = self.x(axes.x.edge(bar.to));
+                    let left = match bar.from == f64::INFINITY {
+                        true => right - INFINITE_WIDTH,
+                        false => self.x(axes.x.edge(bar.from)),
+                    };
                     // A count of 1 on an axis that begins at 1 stays visible.
                     let top = self.y(axes.y.edge(bar.y)).min(self.area.height - 2.0);
                     simple("bar", rectangle(Place { x: left, y: top }, Place { x: right, y: self.area.height }))
@@ -294,6 +305,7 @@ impl Canvas<'_> {
                 };
                 cells.iter().map(cell).collect()
             }
+            Marks::Infinite(marks) => marks.iter().map(|mark| self.infinite(mark, axes)).collect(),
             Marks::Boxes(boxes) => boxes.iter().map(|mark| self.box_plot(mark, axes)).collect(),
             Marks::Intervals(intervals) => intervals.iter().map(|mark| self.interval(mark, axes)).collect(),
             Marks::Rule(value) => {
@@ -313,8 +325,16 @@ impl Canvas<'_> {
     }
 
     fn place(&self, point: &Point, axes: Axes) -> Place {
-        let (x, y) = (axes.x.position(point.x), axes.y.position(point.y));
-        Place { x: self.x(x.unwrap_or(0.0)), y: self.y(y.unwrap_or(0.0)) }
+        Place { x: self.x(place_of(axes.x, point.x)), y: self.y(place_of(axes.y, point.y)) }
+    }
+
+    /// A point along the end of the axis whose value is infinite, within the area.
+    fn infinite(&self, mark: &InfiniteMark, axes: Axes) -> DrawnMark {
+        let place = self.place(&Point { x: mark.x, y: mark.y }, axes);
+        let within = |value: f64, end: f64| value.clamp(INFINITE_INSET, end - INFINITE_INSET);
+        let x = if mark.x.is_infinite() { within(place.x, self.area.width) } else { place.x };
+        let y = if mark.y.is_infinite() { within(place.y, self.area.height) } else { place.y };
+        simple("dot", PathShape::Dot(Place { x, y }))
     }
 
     /// A line that keeps the height of each point until the next.
@@ -362,14 +382,13 @@ impl Canvas<'_> {
         let [low, high] = mark.whiskers.map(x);
         let upright = |x: f64, half: f64| vec![Place { x, y: y - half }, Place { x, y: y + half }];
         let across = |from: f64, to: f64| vec![Place { x: from, y }, Place { x: to, y }];
-        let whisker =
-            vec![across(low, first), across(third, high), upright(low, half / 2.0), upright(high, half / 2.0)];
+        // An open end has no cap, and an infinite median has no line.
+        let mut whisker = vec![across(low, first), across(third, high), upright(low, half / 2.0)];
+        whisker.extend(mark.whiskers[1].is_finite().then(|| upright(high, half / 2.0)));
         let quartiles = rectangle(Place { x: first, y: y - half }, Place { x: third, y: y + half });
-        let paths = vec![
-            path("whisker", PathShape::Lines(whisker)),
-            path("quartiles", quartiles),
-            path("median", PathShape::Lines(vec![upright(median, half)])),
-        ];
+        let mut paths = vec![path("whisker", PathShape::Lines(whisker)), path("quartiles", quartiles)];
+        let line = || path("median", PathShape::Lines(vec![upright(median, half)]));
+        paths.extend(mark.quartiles[1].is_finite().then(line));
         DrawnMark { class: "box", title: None, paths }
     }
 
@@ -390,6 +409,11 @@ impl Canvas<'_> {
         let paths = whisker.into_iter().chain(estimate).collect();
         DrawnMark { class: "interval", title: None, paths }
     }
+}
+
+/// The position of a value; that of an infinite one is the end of the axis.
+fn place_of(axis: &AxisScale, value: f64) -> f64 {
+    axis.position(value).unwrap_or_else(|| axis.edge(value))
 }
 
 /// The hole of a hollow point.
@@ -450,7 +474,9 @@ fn sample(marks: &Marks, look: usize, place: Place) -> Vec<DrawnPath> {
     let rectangle = rectangle(Place { y: from.y - 5.0, ..from }, Place { y: to.y + 5.0, ..to });
     let mut paths = vec![match marks {
         Marks::Steps(_) | Marks::Line(_) => path("line", line),
-        Marks::Points(_) => path("dot", PathShape::Dot(Place { x: place.x + SAMPLE / 2.0, y: from.y })),
+        Marks::Points(_) | Marks::Infinite(_) => {
+            path("dot", PathShape::Dot(Place { x: place.x + SAMPLE / 2.0, y: from.y }))
+        }
         Marks::Intervals(_) => path("whisker", line),
         Marks::Rule(_) => path("rule", line),
         Marks::Band(_) => path("band", rectangle),

@@ -19,7 +19,7 @@ pub(super) struct MarkValue {
     pub(super) dimension: Dimension,
     /// Role of the value where a mark has several on an axis: `from`, `median`; else empty.
     pub(super) role: &'static str,
-    /// The value in the unit of the axis; `None` if it is unknown or open.
+    /// The value in the unit of the axis; `None` if it is unknown, infinite or open.
     pub(super) value: Option<f64>,
 }
 
@@ -28,16 +28,16 @@ pub(super) struct MarkValue {
 pub(super) struct Datum {
     /// Values in the order that scripts expect.
     pub(super) fields: Vec<MarkValue>,
-    /// Value in words, of cells only.
+    /// Value in words, of cells and of what is infinite.
     pub(super) text: Option<String>,
 }
 
 fn x(role: &'static str, value: f64) -> MarkValue {
-    MarkValue { dimension: Dimension::X, role, value: Some(value) }
+    MarkValue { dimension: Dimension::X, role, value: Some(value).filter(|value| value.is_finite()) }
 }
 
 fn y(role: &'static str, value: f64) -> MarkValue {
-    MarkValue { dimension: Dimension::Y, role, value: Some(value) }
+    MarkValue { dimension: Dimension::Y, ..x(role, value) }
 }
 
 fn has_names(axis: &Axis) -> bool {
@@ -95,6 +95,13 @@ pub(super) fn data(figure: &Figure, series: &Series) -> Vec<Datum> {
             };
             intervals.iter().map(datum).collect()
         }
+        Marks::Infinite(marks) => {
+            let datum = |mark: &super::InfiniteMark| Datum {
+                fields: vec![x("", mark.x), y("", mark.y)],
+                text: Some(mark.text.clone()),
+            };
+            marks.iter().map(datum).collect()
+        }
         Marks::Rule(value) => vec![fields(vec![x("", *value)])],
     }
 }
@@ -118,8 +125,8 @@ pub(super) fn in_words(figure: &Figure, series: &Series, datum: &Datum) -> Strin
     format!("{name}{}{value}", text.trim_start())
 }
 
-/// `figure` without the marks that have no place: values that are not finite, or not positive on a logarithmic axis. Edges of
-/// areas may lie outside of the axis, and the ends of intervals may be open.
+/// `figure` without the marks that have no place: values that are not numbers, not positive on a logarithmic axis, or infinite
+/// where that has no meaning (see [`Marks`]). Edges of areas may lie outside of the axis, and the ends of intervals may be open.
 pub(super) fn drawable(figure: &Figure) -> Figure {
     let mut figure = figure.clone();
     let axes = (figure.x.clone(), figure.y.clone());
@@ -128,23 +135,29 @@ pub(super) fn drawable(figure: &Figure) -> Figure {
     let inside =
         |axis: &AxisScale, value: f64| axis.position(value).is_some_and(|it| (-1e-9..=1.0 + 1e-9).contains(&it));
     let finite = |values: &[f64]| values.iter().all(|value| value.is_finite());
+    let up_to_infinity = |axis: &AxisScale, value: f64| value == f64::INFINITY || on(axis, value);
     for series in &mut figure.series {
         match &mut series.marks {
-            Marks::Steps(points) | Marks::Line(points) | Marks::Points(points) => {
-                points.retain(|point| finite(&[point.x, point.y]) && on(&x, point.x) && on(&y, point.y));
-            }
-            Marks::Band(ranges) => {
-                ranges
-                    .retain(|range| finite(&[range.x, range.low, range.high]) && on(&x, range.x) && on(&y, range.high));
-            }
+            Marks::Steps(points) => points.retain(|point| up_to_infinity(&x, point.x) && on(&y, point.y)),
+            Marks::Line(points) => points.retain(|point| on(&x, point.x) && up_to_infinity(&y, point.y)),
+            Marks::Points(points) => points.retain(|point| on(&x, point.x) && on(&y, point.y)),
+            Marks::Band(ranges) => ranges.retain(|range| {
+                let is_area = !range.low.is_nan() && range.low < f64::INFINITY;
+                is_area && up_to_infinity(&x, range.x) && up_to_infinity(&y, range.high)
+            }),
             Marks::Bars(bars) => {
-                bars.retain(|bar| finite(&[bar.from, bar.to, bar.y]) && on(&x, bar.to) && on(&y, bar.y));
+                bars.retain(|bar| !bar.from.is_nan() && up_to_infinity(&x, bar.to) && on(&y, bar.y));
             }
+            Marks::Infinite(marks) => marks.retain(|mark| {
+                let is_infinite = mark.x == f64::INFINITY || mark.y == f64::INFINITY;
+                is_infinite && up_to_infinity(&x, mark.x) && up_to_infinity(&y, mark.y)
+            }),
             Marks::Cells(cells) => cells.retain(|cell| {
                 finite(&[cell.x, cell.width, cell.y, cell.y_to]) && on(&x, cell.x + cell.width) && on(&y, cell.y_to)
             }),
             Marks::Boxes(boxes) => boxes.retain(|mark| {
-                finite(&mark.quartiles) && finite(&mark.whiskers) && on(&x, mark.quartiles[2]) && inside(&y, mark.row)
+                let all = || mark.quartiles.iter().chain(&mark.whiskers);
+                finite(&mark.quartiles[..1]) && all().all(|value| up_to_infinity(&x, *value)) && inside(&y, mark.row)
             }),
             Marks::Intervals(intervals) => {
                 for mark in intervals.iter_mut() {

@@ -1,7 +1,9 @@
 //! Figures as data: series of marks over two axes, in the units of the data, from which SVG, PNG, CSV and the tables
 //! behind plots are rendered. A renderer computes positions, never a statistic.
 //!
-//! A mark without a place is left out by all renderers: values that are not finite, or not positive on a logarithmic axis.
+//! An infinite value stands for lost probes or an open end. It is drawn at the end of its axis, and tables, CSV and scripts
+//! have no number for it. A mark without a place is left out by all renderers: values that are not numbers, not positive on a
+//! logarithmic axis, or infinite where the mark says nothing of it.
 
 mod layout;
 mod marks;
@@ -92,9 +94,9 @@ pub struct Series {
 /// Marks of one kind, in ascending order of x where they form a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Marks {
-    /// A line that keeps the value of each point until the next.
+    /// A line that keeps the value of each point until the next. An infinite x is the end of the axis.
     Steps(Vec<Point>),
-    /// A line from point to point.
+    /// A line from point to point, with a gap where y is infinite.
     Line(Vec<Point>),
     /// Points alone.
     Points(Vec<Point>),
@@ -108,6 +110,8 @@ pub enum Marks {
     Boxes(Vec<BoxMark>),
     /// Estimates with their intervals, at an index of the vertical axis.
     Intervals(Vec<IntervalMark>),
+    /// Things with an infinite value, as points along the end of its axis.
+    Infinite(Vec<InfiniteMark>),
     /// A vertical line across the figure.
     Rule(f64),
 }
@@ -126,13 +130,13 @@ pub struct Point {
 pub struct Range {
     /// Horizontal value.
     pub x: f64,
-    /// Its lower end.
+    /// Its lower end; −∞ if it is open.
     pub low: f64,
-    /// Its upper end.
+    /// Its upper end; +∞ if it is open.
     pub high: f64,
 }
 
-/// A bar.
+/// A bar. One between infinite edges counts what is infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
     /// Lower edge.
@@ -160,7 +164,18 @@ pub struct Cell {
     pub text: String,
 }
 
-/// A box plot.
+/// What is infinite at a place of the other axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InfiniteMark {
+    /// Horizontal value.
+    pub x: f64,
+    /// Vertical value; one of the two is +∞.
+    pub y: f64,
+    /// Its count in words.
+    pub text: String,
+}
+
+/// A box plot. What is +∞ is open at the end of the axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoxMark {
     /// Index on the vertical axis.

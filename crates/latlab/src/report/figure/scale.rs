@@ -138,10 +138,11 @@ impl<'a> AxisScale<'a> {
         position.is_finite().then_some(position)
     }
 
-    /// The position of the edge of an area, between 0 and 1: what lies outside of the limits ends there.
+    /// The position of the edge of an area, between 0 and 1: what lies outside of the limits, infinite or not, ends there.
     pub(super) fn edge(&self, value: f64) -> f64 {
         let smallest = if self.from > self.to { 1.0 } else { 0.0 };
-        self.position(value).unwrap_or(smallest).clamp(0.0, 1.0)
+        let otherwise = if value == f64::INFINITY { 1.0 - smallest } else { smallest };
+        self.position(value).unwrap_or(otherwise).clamp(0.0, 1.0)
     }
 
     /// The names of the places, if the axis has names.

@@ -7,9 +7,10 @@
 //! series, `data-series` is its index. Behind the figure, `script.data` has the values as JSON:
 //! `{"x":{"label":…,"names":[…]},"y":{…},"series":[{"name":…,"kind":…,"marks":[…]}]}`. The n-th entry of `marks` belongs to the
 //! n-th element with the class of its kind: `[x,y]` of `points` (`dot`), `steps` and `line` (one `line` for all),
-//! `[x,low,high]` of `band`, `[from,to,y]` of `bars` (`bar`), `[row,first quartile,median,third quartile,lower and upper
-//! whisker]` of `boxes` (`box`), `[row,estimate,low,high]` of `intervals` (`interval`) with `null` for what is unknown or
-//! open, `[x]` of `rule`, and the index into `texts` of `cells` (`cell`), whose place is that of the element: `M h v h z`.
+//! `[x,y,text]` of `infinite` (`dot`), `[x,low,high]` of `band`, `[from,to,y]` of `bars` (`bar`), `[row,first quartile,median,
+//! third quartile,lower and upper whisker]` of `boxes` (`box`), `[row,estimate,low,high]` of `intervals` (`interval`), `[x]` of
+//! `rule`, and the index into `texts` of `cells` (`cell`), whose place is that of the element: `M h v h z`. `null` is a value
+//! that is unknown, infinite or open.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -229,6 +230,7 @@ fn kind(marks: &Marks) -> &'static str {
         Marks::Cells(_) => "cells",
         Marks::Boxes(_) => "boxes",
         Marks::Intervals(_) => "intervals",
+        Marks::Infinite(_) => "infinite",
         Marks::Rule(_) => "rule",
     }
 }
@@ -240,7 +242,8 @@ fn values(figure: &Figure, data: &[Datum]) -> String {
         field.value.map_or_else(|| "null".into(), |value| general(value, digits))
     };
     let mark = |datum: &Datum| {
-        let values: Vec<String> = datum.fields.iter().map(value).collect();
+        let text = datum.text.as_deref().map(json_string);
+        let values: Vec<String> = datum.fields.iter().map(value).chain(text).collect();
         format!("[{}]", values.join(","))
     };
     format!("\"marks\":[{}]", data.iter().map(mark).collect::<Vec<_>>().join(","))

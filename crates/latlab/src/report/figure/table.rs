@@ -2,7 +2,7 @@
 
 use super::marks::{Datum, MarkValue, axis, data, drawable};
 use super::scale::words;
-use super::{AxisUnit, Figure, Scale};
+use super::{AxisUnit, Figure, Scale, Series};
 use crate::report::comparison::quoted;
 use crate::units::human::{ABSENT, general};
 
@@ -29,7 +29,7 @@ enum Column {
     Series,
     /// A value of an axis; that of the field does not count.
     Value(MarkValue),
-    /// Value in words, of cells.
+    /// Value in words, of cells and of what is infinite.
     Text,
 }
 
@@ -57,7 +57,10 @@ fn rows(figure: &Figure) -> Vec<Row<'_>> {
     let of_series = figure.series.iter().flat_map(|series| {
         let owner = if series.name.is_empty() { named(series.colour) } else { None };
         let values = data(figure, series);
-        let is_repeated = owner.is_some_and(|owner| data(figure, owner) == values);
+        // A line also has the places at which it is infinite.
+        let is_known = |datum: &Datum| datum.fields.iter().all(|field| field.value.is_some());
+        let known = |series: &Series| data(figure, series).into_iter().filter(is_known).collect::<Vec<_>>();
+        let is_repeated = owner.is_some_and(|owner| known(owner) == values);
         let name = owner.map_or(series.name.as_str(), |owner| &owner.name);
         let shown = if is_repeated { Vec::new() } else { values };
         shown.into_iter().map(move |datum| Row { series: name, datum })
@@ -68,7 +71,7 @@ fn rows(figure: &Figure) -> Vec<Row<'_>> {
 /// The columns of `rows`: series, values in the order of the axes, texts; only those that a row has.
 fn columns(rows: &[Row]) -> Vec<Column> {
     let mut fields: Vec<MarkValue> = Vec::new();
-    for field in rows.iter().flat_map(|row| &row.datum.fields) {
+    for field in rows.iter().flat_map(|row| &row.datum.fields).filter(|field| field.value.is_some()) {
         if !fields.iter().any(|known| is_same(known, field)) {
             fields.push(*field);
         }

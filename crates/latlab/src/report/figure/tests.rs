@@ -2,7 +2,9 @@ use super::png::png;
 use super::scale::{AxisScale, AxisSide, Tick, text_width};
 use super::svg::{inline, standalone};
 use super::table::{TABLE_ROWS, csv, table};
-use super::{Axis, AxisUnit, Bar, BoxMark, Cell, Figure, IntervalMark, Marks, Point, Range, Scale, Series};
+use super::{
+    Axis, AxisUnit, Bar, BoxMark, Cell, Figure, InfiniteMark, IntervalMark, Marks, Point, Range, Scale, Series,
+};
 
 fn axis(scale: Scale, unit: AxisUnit) -> Axis {
     Axis { label: "round trip delay".into(), scale, unit }
@@ -213,6 +215,41 @@ fn marks_without_a_place_are_neither_drawn_nor_listed() {
     let text = inline(&figure(times(), tails(), marks())).into_string();
     assert!(text.contains("\"kind\":\"points\",\"marks\":[[2000,0.1]]"), "{text}");
     assert_eq!(count(&text, "dot\""), 1 + 2, "the legend has the rule too: {text}");
+}
+
+#[test]
+fn what_is_infinite_is_drawn_at_the_end_of_its_axis_without_a_number() {
+    let lost = f64::INFINITY;
+    let mark = |x, y| InfiniteMark { x, y, text: "3 probes".into() };
+    let times = times();
+    let y = axis(Scale::Log(1e3, 1e6), AxisUnit::Time);
+    let lines = vec![
+        Marks::Infinite(vec![mark(2e3, lost), mark(lost, 2e3), mark(2e3, 2e3)]),
+        Marks::Bars(vec![Bar { from: lost, to: lost, y: 5e3 }]),
+        Marks::Line(points(&[(2e3, 2e3), (3e3, lost), (4e3, 2e3)])),
+        Marks::Steps(points(&[(lost, 2e3), (3e3, 4e3)])),
+        Marks::Band(vec![Range { x: 2e3, low: f64::NEG_INFINITY, high: lost }, Range { x: lost, low: 2e3, high: 3e3 }]),
+    ];
+    let figure = figure(times, y, lines);
+    let text = inline(&figure).into_string();
+    for json in [
+        r#""kind":"infinite","marks":[[2000,null,"3 probes"],[null,2000,"3 probes"]]"#,
+        r#""kind":"bars","marks":[[null,null,5000]]"#,
+        r#""kind":"line","marks":[[2000,2000],[3000,null],[4000,2000]]"#,
+        r#""kind":"steps","marks":[[null,2000],[3000,4000]]"#,
+        r#""kind":"band","marks":[[2000,null,null],[null,2000,3000]]"#,
+    ] {
+        assert!(text.contains(json), "{json}: {text}");
+    }
+    assert_eq!(count(&text, "dot\""), 1 + 2, "the legend and two marks: {text}");
+    let line = text.split("class=\"line\" d=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();
+    assert_eq!(line.matches('M').count(), 2, "a gap: {line}");
+    assert!(csv(&figure).contains("\nseries 1,,5000,"), "{}", csv(&figure));
+    let boxes = vec![BoxMark { row: 0.0, quartiles: [2e3, lost, lost], whiskers: [1e3, lost] }];
+    let text = inline(&self::figure(self::times(), axis(names(&["a"]), AxisUnit::Plain), vec![Marks::Boxes(boxes)]));
+    let text = text.into_string();
+    assert_eq!(["quartiles\"", "median\""].map(|class| count(&text, class)), [1, 0], "{text}");
+    assert!(text.contains("\"marks\":[[0,2000,null,null,1000,null]]"), "{text}");
 }
 
 #[test]

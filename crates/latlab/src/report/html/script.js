@@ -32,6 +32,10 @@
 
     /** Share of the axis at which `value` is. */
     share(value) {
+      // What is infinite or open is at the end of the axis.
+      if (value === null || !Number.isFinite(value) || (this.kind === "log" && value <= 0)) {
+        return (value === null || value > 0) === this.from < this.to ? 1 : 0;
+      }
       return this.kind === "log"
         ? Math.log(value / this.from) / Math.log(this.to / this.from)
         : (value - this.from) / (this.to - this.from);
@@ -102,7 +106,8 @@
   /** The rectangle in the area and the values of each mark of a kind, in the order of the JSON. */
   const MARKS = {
     steps: ([x, y]) => ({ x: [x, x], y: [y, y] }),
-    band: ([x, low, high]) => ({ x: [x, x], y: [low, high] }),
+    band: ([x, low, high]) => ({ x: [x, x], y: [low ?? -Infinity, high] }),
+    infinite: ([x, y, text]) => ({ x: [x, x], y: [y, y], text }),
     bars: ([from, to, y]) => ({ x: [from, to], y: [y, y], isColumn: true }),
     boxes: ([row, , , , low, high]) => ({ x: [low, high], y: [row, row] }),
     intervals: ([row, estimate, low, high]) => ({ x: [low ?? estimate ?? high, high ?? estimate ?? low], y: [row, row] }),
@@ -110,7 +115,7 @@
   };
   MARKS.line = MARKS.points = MARKS.steps;
   const ELEMENTS = {
-    bars: ".bar", points: ".dot", boxes: ".box", intervals: ".interval", cells: ".cell", rule: ".rule",
+    bars: ".bar", points: ".dot", infinite: ".dot", boxes: ".box", intervals: ".interval", cells: ".cell", rule: ".rule",
   };
 
   class Plot {
@@ -238,17 +243,17 @@
         const [x, y, w, h] = element.getAttribute("d").match(/-?[\d.]+/g).map(Number);
         return { ...base, left: x, top: y, right: x + w, bottom: y + h, words: () => this.cellWords(series, values, [x, y, w, h]) };
       }
-      const { x, y, isColumn } = MARKS[series.kind](values);
+      const { x, y, isColumn, text } = MARKS[series.kind](values);
       const across = x.map((value) => this.axes[0].share(value) * this.frame.w);
       const down = y.map((value) => (1 - this.axes[1].share(value)) * this.frame.h);
       const [top, bottom] = isColumn ? [down[0] ?? 0, this.frame.h] : [Math.min(...down), Math.max(...down)];
-      const words = () => [series.name, element?.words ?? this.words(x, y)];
+      const words = () => [series.name, element?.words ?? [text, this.words(x, y)].filter(Boolean).join("\n")];
       return { ...base, left: Math.min(...across), right: Math.max(...across), top, bottom, isColumn, words };
     }
 
     words(x, y) {
       const range = (axis, values) => {
-        const texts = [...new Set(values.map((value) => axis.words(value)))];
+        const texts = [...new Set(values.filter((value) => Number.isFinite(value)).map((value) => axis.words(value)))];
         return texts.length > 0 && `${axis.label ? `${axis.label} ` : ""}${texts.join(" to ")}`;
       };
       return [range(this.axes[0], x), range(this.axes[1], y)].filter(Boolean).join("\n");

@@ -49,7 +49,7 @@ impl ValueLimits {
 }
 
 /// The value that lies `share` of the length of the axis beyond its upper end.
-pub(super) fn beyond(scale: &Scale, share: f64) -> f64 {
+fn beyond(scale: &Scale, share: f64) -> f64 {
     match scale {
         Scale::Linear(from, to) => to + (to - from) * share,
         Scale::Log(from, to) => to * (to / from).powf(share),
@@ -63,14 +63,6 @@ pub(super) fn extended(scale: &Scale, share: f64) -> Scale {
         Scale::Linear(from, _) => Scale::Linear(*from, beyond(scale, share)),
         Scale::Log(from, _) => Scale::Log(*from, beyond(scale, share)),
         Scale::Categories(_) => scale.clone(),
-    }
-}
-
-/// The lower and the upper end of `scale`.
-pub(super) fn ends(scale: &Scale) -> ValueLimits {
-    match scale {
-        Scale::Linear(min, max) | Scale::Log(min, max) => ValueLimits { min: *min, max: *max },
-        Scale::Categories(names) => ValueLimits { min: 0.0, max: names.len() as f64 },
     }
 }
 
@@ -104,6 +96,7 @@ pub(super) fn has_marks(series: &Series) -> bool {
         Marks::Cells(marks) => !marks.is_empty(),
         Marks::Boxes(marks) => !marks.is_empty(),
         Marks::Intervals(marks) => !marks.is_empty(),
+        Marks::Infinite(marks) => !marks.is_empty(),
         Marks::Rule(_) => true,
     }
 }

@@ -1,6 +1,6 @@
 //! Figures of a comparison: all effects with their intervals, and the differences along the distribution.
 
-use super::axes::{ValueLimits, ends, has_marks, names_axis};
+use super::axes::{ValueLimits, has_marks, names_axis};
 use super::input::{PlotInput, left_out};
 use crate::analysis::comparison::{Comparison, Comparisons, Effect, Verdict};
 use crate::report::comparison::{row_label, several_metrics};
@@ -106,7 +106,7 @@ pub(super) fn shift(input: &PlotInput) -> Vec<Figure> {
     let scale = limits.linear();
     let curves = shown.iter().enumerate().flat_map(|(colour, candidate)| {
         let of_candidate: Vec<&Comparison> = rows().filter(|row| row.candidate == *candidate).collect();
-        curve(colour, comparisons, &of_candidate, &effect, &scale)
+        curve(colour, comparisons, &of_candidate, &effect)
     });
     let series = std::iter::once(no_change(1.0 - least)).chain(curves).collect();
     let unit = match (is_relative, first.quantity.is_rate()) {
@@ -141,9 +141,7 @@ fn curve(
     comparisons: &Comparisons,
     rows: &[&Comparison],
     effect: &dyn Fn(&Comparison) -> Option<Effect>,
-    scale: &Scale,
 ) -> Vec<Series> {
-    let limits = ends(scale);
     let (mut line, mut band) = (Vec::new(), Vec::new());
     for row in rows {
         let (Some(effect), Some(q)) = (effect(row), row.quantity.quantile()) else { continue };
@@ -151,7 +149,7 @@ fn curve(
         line.push(Point { x, y: effect.value });
         let (low, high) = (effect.interval.low, effect.interval.high);
         if low.is_some() || high.is_some() {
-            band.push(Range { x, low: low.unwrap_or(limits.min), high: high.unwrap_or(limits.max) });
+            band.push(Range { x, low: low.unwrap_or(f64::NEG_INFINITY), high: high.unwrap_or(f64::INFINITY) });
         }
     }
     let name = rows.first().map(|row| pair(comparisons, row)).unwrap_or_default();

@@ -92,8 +92,19 @@ pub(super) fn of_conditions(input: &PlotInput, shown: &[&PlotCondition], metric:
     let runs: usize = shown.iter().map(|condition| condition.runs.len()).sum();
     let of_shown = probes(shown.iter().flat_map(|condition| &condition.runs), metric);
     let mut words = format!("{}: {of_shown} {}", counted(runs, "run"), convention(metric));
-    words += &left_out(input.conditions.len() - shown.len(), "condition");
+    let has_delay = |condition: &&PlotCondition| condition.runs.iter().any(|run| !run.tail.is_empty());
+    words += &left_out(input.conditions.iter().filter(has_delay).count() - shown.len(), "condition");
     words
+}
+
+/// `a, b and 3 others`.
+pub(super) fn names(names: &[&str]) -> String {
+    const NAMED: usize = 8;
+    let shown = names[..names.len().min(NAMED)].join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => shown,
+        others => format!("{shown} and {}", counted(others, "other")),
+    }
 }
 
 /// ` 3 conditions are not shown.`; nothing if none is left out.

@@ -1,20 +1,21 @@
 //! Figures of one run: its histogram; and over time its delays as a density, the rates of a stream, and the host below them
 //! on the same time axis.
 
-use super::axes::{ValueLimits, beyond, count_axis, extended, has_marks, metric_axis};
+use super::axes::{ValueLimits, count_axis, extended, has_marks, metric_axis};
 use super::input::{self, PlotInput, counted};
-use crate::analysis::distribution::{DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRatePoint};
+use crate::analysis::distribution::{
+    ColumnLosses, DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRatePoint,
+};
 use crate::plan::Side;
-use crate::report::figure::{Axis, AxisUnit, Bar, Cell, Figure, Marks, Point, Scale, Series};
+use crate::report::figure::{Axis, AxisUnit, Bar, Cell, Figure, InfiniteMark, Marks, Point, Scale, Series};
 use crate::units::human::grouped;
 
 /// Darkness of a cell with one probe, where others have more: it can be seen in print.
 const LEAST_DARKNESS: f64 = 0.25;
 /// Part of the axis of delays above the largest one that has the marks of lost probes.
 const LOST_MARGIN: f64 = 0.04;
-/// Parts of the axis of delays that separate the bar of lost probes, and that it is wide.
-const LOST_GAP: f64 = 0.02;
-const LOST_WIDTH: f64 = 0.04;
+/// Part of the axis of delays to the right of the largest one that has the bar of lost probes.
+const LOST_BAR: f64 = 0.06;
 
 /// The histogram, with a bar of its own for lost probes beyond the largest delay.
 pub(super) fn histogram(input: &PlotInput) -> Vec<Figure> {
@@ -24,11 +25,8 @@ pub(super) fn histogram(input: &PlotInput) -> Vec<Figure> {
     let bar = |from: f64, to: f64, count: u64| Bar { from, to, y: count as f64 };
     let filled = run.histogram.iter().filter(|bin| bin.count > 0);
     let bars = filled.map(|bin| bar(bin.low_ns as f64, bin.high_ns as f64, bin.count)).collect();
-    let lost = (run.lost > 0)
-        .then(|| bar(beyond(&delays, LOST_GAP), beyond(&delays, LOST_GAP + LOST_WIDTH), run.lost))
-        .into_iter()
-        .collect();
-    let scale = if run.lost > 0 { extended(&delays, LOST_GAP + LOST_WIDTH) } else { delays };
+    let lost = (run.lost > 0).then(|| bar(f64::INFINITY, f64::INFINITY, run.lost)).into_iter().collect();
+    let scale = if run.lost > 0 { extended(&delays, LOST_BAR) } else { delays };
     let most = run.histogram.iter().map(|bin| bin.count).chain([run.lost]).max().unwrap_or(0);
     let series = [
         Series { name: run.metric.title().into(), colour: 0, marks: Marks::Bars(bars) },
@@ -64,12 +62,16 @@ fn delays(run: &RunDistribution) -> Option<Figure> {
     let grid = run.over_time.as_ref().filter(|grid| !grid.cells.is_empty() || !grid.lost.is_empty())?;
     let limits = ValueLimits::of(grid.edges_ns.iter().map(|edge| *edge as f64));
     let scale = limits.map_or(Scale::Linear(0.0, 1.0), ValueLimits::suited);
-    let lost_at = beyond(&scale, LOST_MARGIN / 2.0);
-    let lost = grid.lost.iter().map(|column| Point { x: centre(grid, column.column), y: lost_at }).collect();
+    let mark = |column: &ColumnLosses| InfiniteMark {
+        x: centre(grid, column.column),
+        y: f64::INFINITY,
+        text: counted(column.count as usize, "probe"),
+    };
+    let lost = grid.lost.iter().map(mark).collect();
     let count: u64 = grid.lost.iter().map(|column| column.count).sum();
     let series = [
         Series { name: run.metric.title().into(), colour: 0, marks: Marks::Cells(cells(grid)) },
-        Series { name: "lost or late".into(), colour: 1, marks: Marks::Points(lost) },
+        Series { name: "lost or late".into(), colour: 1, marks: Marks::Infinite(lost) },
     ];
     let above = match count {
         0 => String::new(),

@@ -1,11 +1,11 @@
 //! The tail and the percentiles of one or several conditions. A condition with several runs is the median of their curves
 //! with the range of the runs as a band: their probes are never pooled (decision 0025.6).
 
-use super::axes::{ValueLimits, ends, has_marks, metric_axis, quantile_axis};
-use super::input::{self, PlotCondition, PlotInput};
+use super::axes::{ValueLimits, has_marks, metric_axis, quantile_axis};
+use super::input::{self, PlotCondition, PlotInput, names};
 use crate::analysis::distribution::RunDistribution;
 use crate::report::figure::{Axis, AxisUnit, Figure, Marks, Point, Range, Scale, Series};
-use crate::stats::Outline;
+use crate::stats::FiveNumberSummary;
 
 /// Most conditions in one figure: as many as there are colours.
 const CONDITIONS: usize = 8;
@@ -31,18 +31,27 @@ fn figure(input: &PlotInput, name: &'static str, build: &Building) -> Vec<Figure
     let Some(delays) = ValueLimits::of(delays).map(ValueLimits::logarithmic) else { return Vec::new() };
     // The share of half a probe of the largest run, so that one probe is above the end of the axis.
     let least = 0.5 / runs().map(|run| run.n).max().unwrap_or(1) as f64;
-    let limits = CurveLimits { delays: ends(&delays), least };
-    let curves = shown.iter().enumerate().flat_map(|(colour, condition)| {
+    let (mut series, mut without) = (Vec::new(), Vec::new());
+    for (colour, condition) in shown.iter().enumerate() {
         let name = if input.conditions.len() > 1 { condition.name.as_str() } else { "" };
-        (build.curve)(&condition.runs, Curve { name, colour }, limits)
-    });
-    let series = curves.filter(has_marks).collect();
+        let curves = (build.curve)(&condition.runs, Curve { name, colour }, least);
+        let is_line = |series: &&Series| matches!(series.marks, Marks::Steps(_) | Marks::Line(_));
+        without.extend((!curves.iter().filter(is_line).any(has_marks)).then_some(condition.name.as_str()));
+        series.extend(curves.into_iter().filter(has_marks));
+    }
+    let is_lost =
+        |it: &&PlotCondition| it.runs.iter().any(|run| run.n > 0) && it.runs.iter().all(|run| run.tail.is_empty());
+    without.extend(input.conditions.iter().filter(is_lost).map(|condition| condition.name.as_str()));
+    let without = match without.as_slice() {
+        [] => String::new(),
+        lost => format!(" Without a line, since the delays of most of their runs are infinite: {}.", names(lost)),
+    };
     let (x, y) = (build.axes)(metric_axis(metric, delays), least);
     let band = match shown.iter().any(|condition| condition.runs.len() > 1) {
         true => " Lines are medians of the runs of a condition, bands their whole range.",
         false => "",
     };
-    let caption = format!("{}{band}{}", input::of_conditions(input, &shown, metric), build.note);
+    let caption = format!("{}{band}{}{without}", input::of_conditions(input, &shown, metric), build.note);
     vec![Figure { name, title: build.title.into(), caption, x, y, series }]
 }
 
@@ -52,14 +61,8 @@ struct Building {
     note: &'static str,
     /// Both axes from that of the delays and the least share.
     axes: fn(Axis, f64) -> (Axis, Axis),
-    curve: fn(&[RunDistribution], Curve, CurveLimits) -> Vec<Series>,
-}
-
-/// Limits of the axes of a curve.
-#[derive(Clone, Copy)]
-struct CurveLimits {
-    delays: ValueLimits,
-    least: f64,
+    /// The series of a condition, from its runs and the least share.
+    curve: fn(&[RunDistribution], Curve, f64) -> Vec<Series>,
 }
 
 /// The look of a curve.
@@ -89,9 +92,9 @@ pub(super) fn tail(input: &PlotInput) -> Vec<Figure> {
             let label = "share of probes at least as large".into();
             (delays, Axis { label, scale: Scale::Log(least, 1.0), unit: AxisUnit::Share })
         },
-        curve: |runs, curve, limits| match runs {
-            [run] => tail_of_run(run, curve, limits),
-            runs => tail_of_runs(runs, curve, limits),
+        curve: |runs, curve, least| match runs {
+            [run] => tail_of_run(run, curve),
+            runs => tail_of_runs(runs, curve, least),
         },
     };
     figure(input, "tail", &building)
@@ -99,28 +102,27 @@ pub(super) fn tail(input: &PlotInput) -> Vec<Figure> {
 
 /// The tail of one run. Its steps are in descending order of delay: the share that holds between two delays is that of the
 /// larger one.
-fn tail_of_run(run: &RunDistribution, curve: Curve, limits: CurveLimits) -> Vec<Series> {
+fn tail_of_run(run: &RunDistribution, curve: Curve) -> Vec<Series> {
     let points: Vec<Point> = run.tail.iter().rev().map(|point| Point { x: point.value_ns, y: point.tail }).collect();
     let largest = points[..points.len().min(LARGEST)].to_vec();
-    let unanswered = (run.lost > 0).then(|| Point { x: limits.delays.max, y: lost_share(run) });
+    let unanswered = (run.lost > 0).then(|| Point { x: f64::INFINITY, y: lost_share(run) });
     let steps = unanswered.into_iter().chain(points).collect();
     vec![curve.series(Marks::Steps(steps)), curve.unnamed(Marks::Points(largest))]
 }
 
 /// The median and the range of the shares of several runs at delays along their tails.
-fn tail_of_runs(runs: &[RunDistribution], curve: Curve, limits: CurveLimits) -> Vec<Series> {
+fn tail_of_runs(runs: &[RunDistribution], curve: Curve, least: f64) -> Vec<Series> {
     let mut delays: Vec<f64> = runs.iter().flat_map(|run| run.tail.iter().map(|point| point.value_ns)).collect();
     delays.sort_unstable_by(f64::total_cmp);
     delays.dedup();
     let stride = delays.len().div_ceil(POINTS).max(1);
     let last = delays.last().copied();
-    let kept: Vec<f64> = delays.into_iter().step_by(stride).chain(last).chain([limits.delays.max]).collect();
+    let kept: Vec<f64> = delays.into_iter().step_by(stride).chain(last).chain([f64::INFINITY]).collect();
     let (mut line, mut band) = (Vec::new(), Vec::new());
     for x in kept {
         let mut shares: Vec<f64> = runs.iter().filter(|run| run.n > 0).map(|run| share_at(run, x)).collect();
-        let Some(shares) = Outline::of(&mut shares) else { continue };
-        let low = shares.min.max(limits.least);
-        band.extend((shares.max > limits.least).then_some(Range { x, low, high: shares.max }));
+        let Some(shares) = FiveNumberSummary::of(&mut shares) else { continue };
+        band.extend((shares.max > least).then_some(Range { x, low: shares.min, high: shares.max }));
         line.extend((shares.median > 0.0).then_some(Point { x, y: shares.median }));
     }
     line.reverse();
@@ -137,12 +139,13 @@ fn share_at(run: &RunDistribution, delay: f64) -> f64 {
     run.tail.get(at).map_or_else(|| lost_share(run), |point| point.tail)
 }
 
-/// The largest delay of `run` that at least the share `tail` of its probes reached; `None` if it is infinite or unknown.
-fn delay_at(run: &RunDistribution, tail: f64) -> Option<f64> {
+/// The largest delay of `run` that at least the share `tail` of its probes reached, which is one probe or more; +∞ if these
+/// are lost ones.
+fn delay_at(run: &RunDistribution, tail: f64) -> f64 {
     // The powers of ten of the curve miss exact shares by rounding.
     let after = run.tail.partition_point(|point| point.tail >= tail * (1.0 - 1e-9));
-    let is_answered = tail > lost_share(run) && tail * run.n as f64 >= 1.0 - 1e-9;
-    after.checked_sub(1).filter(|_| is_answered).map(|at| run.tail[at].value_ns)
+    let is_answered = tail > lost_share(run) * (1.0 + 1e-9);
+    after.checked_sub(1).filter(|_| is_answered).map_or(f64::INFINITY, |at| run.tail[at].value_ns)
 }
 
 /// Delays over quantiles, with an axis that stretches towards the rare ones.
@@ -150,7 +153,8 @@ pub(super) fn percentiles(input: &PlotInput) -> Vec<Figure> {
     let building = Building {
         title: "Quantiles",
         note: " Each point is a measured delay (an order statistic), so that quantiles of tables, which are interpolated, may \
-               lie between two points. Lines end where a quantile lies among the lost probes, or beyond the largest one.",
+               lie between two points. Lines end where a quantile (of several runs their median) lies among the lost probes, or beyond the largest \
+               one; a band without an upper edge reaches infinite delays.",
         axes: |delays, least| (quantile_axis(least), delays),
         curve: |runs, curve, _| match runs {
             [run] => {
@@ -163,7 +167,8 @@ pub(super) fn percentiles(input: &PlotInput) -> Vec<Figure> {
     figure(input, "percentiles", &building)
 }
 
-/// The median and the range of the quantiles of several runs, as far as all of them have one.
+/// The median and the range of the quantiles of several runs. A quantile among the lost probes of a run is infinite, and the
+/// largest of them: the line ends where the median is infinite, and the band is open above it.
 fn percentiles_of_runs(runs: &[RunDistribution], curve: Curve) -> Vec<Series> {
     let measured = || runs.iter().filter(|run| run.n > 0);
     // One probe of the shortest run: rarer delays are not known of each run.
@@ -171,10 +176,10 @@ fn percentiles_of_runs(runs: &[RunDistribution], curve: Curve) -> Vec<Series> {
     let tails = (0..POINTS as i32).map(|step| 10_f64.powf(-f64::from(step) / PER_DECADE));
     let (mut line, mut band) = (Vec::new(), Vec::new());
     for x in tails.take_while(|tail| *tail > rarest).chain([rarest]) {
-        let delays: Option<Vec<f64>> = measured().map(|run| delay_at(run, x)).collect();
-        let Some(delays) = delays.and_then(|mut delays| Outline::of(&mut delays)) else { break };
+        let mut delays: Vec<f64> = measured().map(|run| delay_at(run, x)).collect();
+        let Some(delays) = FiveNumberSummary::of(&mut delays).filter(|delays| delays.min.is_finite()) else { break };
         band.push(Range { x, low: delays.min, high: delays.max });
-        line.push(Point { x, y: delays.median });
+        line.extend(delays.median.is_finite().then_some(Point { x, y: delays.median }));
     }
     vec![curve.unnamed(Marks::Band(band)), curve.series(Marks::Line(line))]
 }
