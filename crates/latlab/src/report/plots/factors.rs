@@ -7,14 +7,18 @@ use super::conditions::{PlottedStatistic, plotted};
 use super::input::{PlotCondition, PlotInput, left_out};
 use crate::metric::Metric;
 use crate::report::figure::{Axis, AxisUnit, Cell, Figure, Marks, Point, Range, Scale, Series};
-use crate::stats::Outline;
+use crate::stats::FiveNumberSummary;
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate};
 
 /// Fewer levels of a factor do not make a line.
 const SWEPT_LEVELS: usize = 3;
+/// Most conditions of a line of a sweep.
+const PLACES: usize = 240;
 /// Most lines of a sweep.
 const LINES: usize = 8;
+/// On cells whose median is infinite.
+const LOST_CELLS: &str = " A cell `lost` has an infinite median.";
 /// Most levels of either factor of a heat map.
 const MAPPED_LEVELS: usize = 24;
 
@@ -44,53 +48,100 @@ fn level<'a>(condition: &'a PlotCondition, factor: &str) -> Option<&'a str> {
     condition.levels.get(factor).map(String::as_str)
 }
 
-/// A level that is a number, and what it is a number of.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What the numbers of a factor are.
+#[derive(Clone, Debug, PartialEq)]
+struct NumericKind {
+    unit: AxisUnit,
+    /// Of loads what they have in common besides their number: `cpu@peer`; else empty.
+    load: String,
+}
+
+/// A level that is a number.
+#[derive(Clone, Debug, PartialEq)]
 struct NumericLevel {
     value: f64,
-    /// `None` of 0 and `none`, which are in every unit.
-    unit: Option<AxisUnit>,
+    /// `None` of the absent load, which is 0 of every kind.
+    kind: Option<NumericKind>,
 }
 
-/// The number of a level: `64`, `1 ms`, `100Mbit/s`, `cpu=80%`, `none`.
+/// The number of a level, of those factors whose levels latlab knows as numbers. Tags and settings are names, whatever they
+/// look like.
 fn numeric(factor: &str, level: &str) -> Option<NumericLevel> {
-    let of = |unit: AxisUnit, value: f64| Some(NumericLevel { value, unit: Some(unit) });
-    let text: String = level.rsplit('=').next().unwrap_or(level).split_whitespace().collect();
-    if matches!(text.as_str(), "none" | "0") {
-        return Some(NumericLevel { value: 0.0, unit: None });
+    if factor == "load" {
+        return numeric_load(level);
     }
-    if let Some(number) = text.parse::<f64>().ok().filter(|number| number.is_finite()) {
-        return of(if factor == "size" { AxisUnit::Bytes } else { AxisUnit::Plain }, number);
-    }
-    if let Ok(time) = human::parse_duration(&text) {
-        return of(AxisUnit::Time, time.0 as f64);
-    }
-    match human::parse_network_rate(&text) {
-        Ok(NetworkRate::Bits(bits)) => return of(AxisUnit::BitRate, bits as f64),
-        Ok(NetworkRate::Packets(packets)) => return of(AxisUnit::PacketRate, packets as f64),
-        Err(_) => {}
-    }
-    if let Ok(bytes) = human::parse_size(&text) {
-        return of(AxisUnit::Bytes, f64::from(bytes));
-    }
-    human::parse_percent(&text).ok().and_then(|share| of(AxisUnit::Share, share))
+    // Spans in words are grouped: `1,500 µs`.
+    let text: String = level.chars().filter(|char| !char.is_whitespace() && *char != ',').collect();
+    let number = match factor {
+        "size" => human::parse_size(&text).ok().map(|bytes| UnitNumber { value: bytes.into(), unit: AxisUnit::Bytes }),
+        "interval" | "duration" | "with-wakeup" | "probe" => {
+            human::parse_duration(&text).ok().map(|time| UnitNumber { value: time.0 as f64, unit: AxisUnit::Time })
+        }
+        "rate" => network_rate(&text),
+        "count" | "batch" | "flows" | "fifo" => plain_number(&text),
+        _ => None,
+    }?;
+    Some(NumericLevel { value: number.value, kind: Some(NumericKind { unit: number.unit, load: String::new() }) })
 }
 
-/// A factor whose levels are numbers in one unit.
+/// The number of one load: `none`, `cpu=80%@peer`, `net=90Mbit/s`. What its place and parameters are belongs to its kind.
+fn numeric_load(level: &str) -> Option<NumericLevel> {
+    if level == "none" {
+        return Some(NumericLevel { value: 0.0, kind: None });
+    }
+    let (word, rest) = level.split_once('=')?;
+    let (value, parameters) = rest.split_at(rest.find(['@', ':', '+', ' ']).unwrap_or(rest.len()));
+    let number = match word {
+        _ if parameters.contains('+') => None,
+        "cpu" => human::parse_percent(value).ok().map(|value| UnitNumber { value, unit: AxisUnit::Share }),
+        "heaters" => plain_number(value),
+        "net" => network_rate(value),
+        _ => None,
+    }?;
+    let kind = NumericKind { unit: number.unit, load: format!("{word}{parameters}") };
+    Some(NumericLevel { value: number.value, kind: Some(kind) })
+}
+
+/// A number with its unit.
+struct UnitNumber {
+    value: f64,
+    unit: AxisUnit,
+}
+
+fn network_rate(text: &str) -> Option<UnitNumber> {
+    Some(match human::parse_network_rate(text).ok()? {
+        NetworkRate::Bits(bits) => UnitNumber { value: bits as f64, unit: AxisUnit::BitRate },
+        NetworkRate::Packets(packets) => UnitNumber { value: packets as f64, unit: AxisUnit::PacketRate },
+    })
+}
+
+fn plain_number(text: &str) -> Option<UnitNumber> {
+    let number = text.replace('_', "").parse::<f64>().ok().filter(|number| number.is_finite());
+    number.map(|value| UnitNumber { value, unit: AxisUnit::Plain })
+}
+
+/// A factor whose levels are numbers of one kind.
 struct SweptFactor<'a> {
     name: &'a str,
-    unit: AxisUnit,
+    kind: NumericKind,
     values: BTreeMap<&'a str, f64>,
+}
+
+impl SweptFactor<'_> {
+    /// `size`, `load cpu@peer`.
+    fn label(&self) -> String {
+        format!("{} {}", self.name, self.kind.load).trim_end().into()
+    }
 }
 
 fn swept<'a>(factors: &[VariedFactor<'a>]) -> Option<SweptFactor<'a>> {
     factors.iter().filter(|factor| factor.levels.len() >= SWEPT_LEVELS).find_map(|factor| {
         let numbers: Option<Vec<_>> = factor.levels.iter().map(|level| numeric(factor.name, level)).collect();
         let numbers = numbers?;
-        let unit = numbers.iter().find_map(|number| number.unit)?;
-        let is_alike = numbers.iter().all(|number| number.unit.is_none_or(|other| other == unit));
+        let kind = numbers.iter().find_map(|number| number.kind.clone())?;
+        let is_alike = numbers.iter().all(|number| number.kind.as_ref().is_none_or(|other| *other == kind));
         let values = factor.levels.iter().copied().zip(numbers.iter().map(|number| number.value)).collect();
-        is_alike.then_some(SweptFactor { name: factor.name, unit, values })
+        is_alike.then_some(SweptFactor { name: factor.name, kind, values })
     })
 }
 
@@ -123,37 +174,31 @@ struct SweptLine<'a> {
 }
 
 fn of_sweep(statistic: &PlottedStatistic, swept: &SweptFactor, lines: &[SweptLine], rest: &str) -> Option<Figure> {
-    let mut metric = None;
+    let all: Vec<Vec<SweptPlace>> = lines.iter().map(|line| line.places(statistic, swept)).collect();
+    let values = || all.iter().flatten().flat_map(|place| &place.values);
     let mut series = Vec::new();
-    for (colour, line) in lines.iter().enumerate() {
-        let mut places = Vec::new();
-        for condition in line.conditions {
-            let Some(x) = level(condition, swept.name).and_then(|level| swept.values.get(level)) else { continue };
-            metric = metric.or(condition.runs.first().map(|run| run.statistics.metric));
-            places.extend(Outline::of(&mut statistic.values(&condition.runs)).map(|runs| SweptPlace { x: *x, runs }));
-        }
-        places.sort_by(|one, other| one.x.total_cmp(&other.x));
-        let band = places.iter().map(|place| Range { x: place.x, low: place.runs.min, high: place.runs.max }).collect();
-        let medians: Vec<Point> = places.iter().map(|place| Point { x: place.x, y: place.runs.median }).collect();
-        series.push(Series { name: String::new(), colour, marks: Marks::Band(band) });
-        series.push(Series { name: line.name.into(), colour, marks: Marks::Line(medians.clone()) });
-        series.push(Series { name: String::new(), colour, marks: Marks::Points(medians) });
+    for (colour, (line, places)) in lines.iter().zip(&all).enumerate() {
+        series.extend(line.series(colour, &spread(places)));
     }
-    let ends = |series: &Series| match &series.marks {
-        Marks::Band(ranges) => ranges.iter().flat_map(|range| [range.low, range.high]).collect(),
-        _ => Vec::new(),
-    };
-    let y = ValueLimits::of(series.iter().flat_map(ends))?.suited();
+    let y = ValueLimits::of(values().copied())?.suited();
     let x = ValueLimits::of(swept.values.values().copied())?.suited();
-    let metric: Metric = metric?;
+    let metric = lines.iter().flat_map(|line| line.conditions).find_map(|it| it.runs.first())?.statistics.metric;
+    let infinite = match statistic.infinite_words(values()) {
+        words if words.is_empty() => words,
+        words => {
+            format!("{words} An infinite median has no point, and a band that reaches infinite figures is open above.")
+        }
+    };
+    let hidden: usize = all.iter().map(|places| places.len() - spread(places).len()).sum();
     Some(Figure {
         name: statistic.sweep,
         title: format!("{} of {} by {}", statistic.word, metric.title(), swept.name),
         caption: format!(
             "Each point is the median of the runs of a condition, the band the range of its runs; lines only join \
-             neighbours.{rest}"
+             neighbours.{infinite}{}{rest}",
+            left_out(hidden, "condition")
         ),
-        x: Axis { label: swept.name.into(), scale: x, unit: swept.unit },
+        x: Axis { label: swept.label(), scale: x, unit: swept.kind.unit },
         y: metric_axis(metric, y),
         series: series.into_iter().filter(has_marks).collect(),
     })
@@ -162,7 +207,45 @@ fn of_sweep(statistic: &PlottedStatistic, swept: &SweptFactor, lines: &[SweptLin
 /// The runs at one value of the swept factor.
 struct SweptPlace {
     x: f64,
-    runs: Outline,
+    /// At least one; infinite ones are the largest.
+    values: Vec<f64>,
+    runs: FiveNumberSummary,
+}
+
+/// At most [`PLACES`] of `places`, evenly over them, with the first and the last one.
+fn spread(places: &[SweptPlace]) -> Vec<&SweptPlace> {
+    let shown = places.len().min(PLACES);
+    (0..shown).map(|place| &places[place * (places.len() - 1) / (shown - 1).max(1)]).collect()
+}
+
+impl SweptLine<'_> {
+    /// Its conditions with figures, in ascending order of x.
+    fn places(&self, statistic: &PlottedStatistic, swept: &SweptFactor) -> Vec<SweptPlace> {
+        let place = |condition: &&PlotCondition| {
+            let x = *swept.values.get(level(condition, swept.name)?)?;
+            let mut values = statistic.values(&condition.runs);
+            let runs = FiveNumberSummary::of(&mut values)?;
+            Some(SweptPlace { x, values, runs })
+        };
+        let mut places: Vec<SweptPlace> = self.conditions.iter().filter_map(place).collect();
+        places.sort_by(|one, other| one.x.total_cmp(&other.x));
+        places
+    }
+
+    /// The line with its band and points. Conditions at one x differ in what no factor says: they are not joined.
+    fn series(&self, colour: usize, places: &[&SweptPlace]) -> Vec<Series> {
+        let series = |name: &str, marks: Marks| Series { name: name.into(), colour, marks };
+        let finite = |place: &&&SweptPlace| place.runs.median.is_finite();
+        let median = |place: &&SweptPlace| Point { x: place.x, y: place.runs.median };
+        let points = Marks::Points(places.iter().filter(finite).map(median).collect());
+        if places.windows(2).any(|pair| pair[0].x == pair[1].x) {
+            return vec![series(self.name, points)];
+        }
+        let range = |place: &&SweptPlace| Range { x: place.x, low: place.runs.min, high: place.runs.max };
+        let ranges = places.iter().filter(|place| place.runs.min.is_finite()).map(range).collect();
+        let line = Marks::Line(places.iter().map(median).collect());
+        vec![series("", Marks::Band(ranges)), series(self.name, line), series("", points)]
+    }
 }
 
 /// Heat maps over the two factors with the most levels; other factors stay at the levels of the first condition.
@@ -192,13 +275,16 @@ impl HeatMap<'_> {
             let level = level(condition, factor.name)?;
             factor.levels.iter().take(MAPPED_LEVELS).position(|other| *other == level)
         };
-        let mut values: BTreeMap<[usize; 2], f64> = BTreeMap::new();
+        let mut medians: BTreeMap<[usize; 2], f64> = BTreeMap::new();
+        let mut of_runs = Vec::new();
         for condition in &self.conditions {
-            let place = index(self.across, condition).zip(index(self.along, condition));
-            let runs = Outline::of(&mut statistic.values(&condition.runs));
-            values.extend(place.zip(runs).map(|((x, y), runs)| ([x, y], runs.median)));
+            let Some((x, y)) = index(self.across, condition).zip(index(self.along, condition)) else { continue };
+            let mut values = statistic.values(&condition.runs);
+            medians.extend(FiveNumberSummary::of(&mut values).map(|runs| ([x, y], runs.median)));
+            of_runs.extend(values);
         }
-        let limits = ValueLimits::of(values.values().copied())?;
+        let limits = ValueLimits::of(medians.values().copied())?;
+        let lost = if medians.values().any(|median| median.is_infinite()) { LOST_CELLS } else { "" };
         let cell = |([x, y], value): (&[usize; 2], &f64)| Cell {
             x: *x as f64,
             width: 1.0,
@@ -216,7 +302,8 @@ impl HeatMap<'_> {
             title: format!("{} of {} by {} and {}", statistic.word, metric.title(), self.across.name, self.along.name),
             caption: format!(
                 "Each cell is the median of the runs of a condition; larger values are darker. An empty place has no \
-                 finite figure.{fixed}{}",
+                 figure.{}{lost}{fixed}{}",
+                statistic.infinite_words(of_runs.iter()),
                 left_out(hidden.iter().sum(), "level")
             ),
             x: names_axis(self.across.name, names(self.across)),
@@ -224,7 +311,7 @@ impl HeatMap<'_> {
             series: vec![Series {
                 name: String::new(),
                 colour: 0,
-                marks: Marks::Cells(values.iter().map(cell).collect()),
+                marks: Marks::Cells(medians.iter().map(cell).collect()),
             }],
         })
     }
@@ -234,6 +321,7 @@ impl HeatMap<'_> {
 fn darkness(value: f64, limits: ValueLimits) -> f64 {
     const PALE: f64 = 0.1;
     let place = match limits.suited() {
+        _ if value.is_infinite() => 1.0,
         _ if limits.max == limits.min => 0.5,
         Scale::Log(..) => (value / limits.min).ln() / (limits.max / limits.min).ln(),
         _ => (value - limits.min) / (limits.max - limits.min),
@@ -242,5 +330,8 @@ fn darkness(value: f64, limits: ValueLimits) -> f64 {
 }
 
 fn in_words(metric: Metric, value: f64) -> String {
+    if value.is_infinite() {
+        return "lost".into();
+    }
     if metric.is_rate() { human::bit_rate(value) } else { human::span(Nanos(value.round() as i64)) }
 }

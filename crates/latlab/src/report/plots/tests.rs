@@ -13,6 +13,7 @@ use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts, Stream
 use crate::metric::Metric;
 use crate::plan::Side;
 use crate::probe::{Fate, Phase};
+use crate::report::figure::table::csv;
 use crate::report::figure::{Marks, Scale};
 
 /// A closed loop with a probe each ms of these delays in µs; 0 is a lost probe.
@@ -61,11 +62,12 @@ fn numbers(marks: &Marks) -> Vec<Vec<f64>> {
             .iter()
             .map(|it| [Some(it.row), it.estimate, it.low, it.high].into_iter().flatten().collect())
             .collect(),
+        Marks::Infinite(marks) => marks.iter().map(|it| vec![it.x, it.y]).collect(),
         Marks::Rule(x) => vec![vec![*x]],
     }
 }
 
-/// Finite values, ascending limits, positive ones where an axis is logarithmic, and no more marks than a page can hold.
+/// Values that are numbers, ascending limits, positive ones where an axis is logarithmic, and no more marks than a page can hold.
 fn expect_drawable(figure: &Figure) {
     for scale in [&figure.x.scale, &figure.y.scale] {
         match scale {
@@ -77,7 +79,7 @@ fn expect_drawable(figure: &Figure) {
     assert!(!figure.series.is_empty() && !figure.caption.contains("  "), "{}: {}", figure.name, figure.caption);
     let marks: Vec<Vec<f64>> = figure.series.iter().flat_map(|series| numbers(&series.marks)).collect();
     assert!(!marks.is_empty() && marks.len() <= 10_000, "{}: {}", figure.name, marks.len());
-    assert!(marks.iter().flatten().all(|value| value.is_finite()), "{}", figure.name);
+    assert!(!marks.iter().flatten().any(|value| value.is_nan()), "{}", figure.name);
 }
 
 #[test]
@@ -87,7 +89,7 @@ fn one_run_has_its_tail_its_histogram_and_its_time() {
     let tail = named(&figures, "tail");
     let steps = numbers(&tail.series[0].marks);
     assert_eq!(steps[1..], [[40_000.0, 0.5], [20_000.0, 0.75], [10_000.0, 1.0]].map(Vec::from));
-    assert_eq!((steps[0][1], numbers(&tail.series[1].marks).len()), (0.25, 3));
+    assert_eq!((&steps[0], numbers(&tail.series[1].marks).len()), (&vec![f64::INFINITY, 0.25], 3));
     assert!(matches!(tail.y.scale, Scale::Log(least, 1.0) if least == 0.125));
     assert!(
         tail.caption.starts_with("1 run: 4 probes, 1 of them lost or late. Round trips are not halved."),
@@ -99,10 +101,14 @@ fn one_run_has_its_tail_its_histogram_and_its_time() {
     let histogram = named(&figures, "histogram");
     let [delays, lost] = histogram.series.as_slice() else { panic!("{histogram:?}") };
     assert_eq!(numbers(&delays.marks).iter().map(|bar| bar[2]).collect::<Vec<_>>(), [1.0, 1.0, 1.0]);
-    let (lost, last) = (numbers(&lost.marks), numbers(&delays.marks));
-    assert!(lost.len() == 1 && lost[0][2] == 1.0 && lost[0][0] > last[2][1], "{lost:?}");
+    assert_eq!(numbers(&lost.marks), [[f64::INFINITY, f64::INFINITY, 1.0]].map(Vec::from));
+    // A lost probe has no delay in the data.
+    assert!(csv(histogram).ends_with(",,,1\n") && csv(tail).contains("\n,0.25\n"), "{}{}", csv(histogram), csv(tail));
     let over_time = named(&figures, "over-time");
     assert_eq!((numbers(&over_time.series[0].marks).len(), numbers(&over_time.series[1].marks).len()), (3, 1));
+    assert!(csv(over_time).ends_with(",1 probe\n"), "{}", csv(over_time));
+    let Marks::Infinite(lost) = &over_time.series[1].marks else { panic!("{over_time:?}") };
+    assert_eq!((lost[0].y, lost[0].text.as_str()), (f64::INFINITY, "1 probe"));
 }
 
 #[test]
@@ -225,7 +231,124 @@ fn extreme_runs_are_drawn_on_axes_that_hold_them() {
     let both = plots(vec![condition("a", &[], vec![run([0, 0])]), condition("b", &[], vec![run([5, 5, 0])])]);
     assert_eq!(names(&both), ["tail", "percentiles", "box-plots"]);
     let caption = &named(&both, "box-plots").caption;
-    assert!(caption.contains("1 run, whose p50 is infinite or unknown, cannot be drawn."), "{caption}");
+    assert!(caption.contains("Of 1 of 2 runs the p50 is infinite"), "{caption}");
+    let caption = &named(&both, "tail").caption;
+    assert!(caption.ends_with("Without a line, since the delays of most of their runs are infinite: a."), "{caption}");
+}
+
+#[test]
+fn infinite_figures_are_the_largest_of_their_condition() {
+    let of = |size: &str, load: &str, runs: [i64; 5]| {
+        let runs = runs.into_iter().map(|delay| run([delay; 4])).collect();
+        condition(&format!("{size} {load}"), &[("size", size), ("load", load)], runs)
+    };
+    let conditions = vec![
+        of("64", "none", [10, 20, 30, 40, 50]),
+        of("128", "none", [10, 20, 0, 0, 0]),
+        of("256", "none", [10, 20, 30, 0, 0]),
+        of("64", "cpu=80%", [0; 5]),
+    ];
+    let figures = plots(conditions);
+    let rows = named(&figures, "box-plots");
+    let Scale::Categories(names) = &rows.y.scale else { panic!("{rows:?}") };
+    assert_eq!(
+        names[1..],
+        ["128 none (3 of 5 runs infinite)", "256 none (2 of 5 runs infinite)", "64 cpu=80% (5 of 5 runs infinite)"]
+    );
+    let [boxes, points, infinite] = rows.series.as_slice() else { panic!("{rows:?}") };
+    let lost = f64::INFINITY;
+    assert_eq!(
+        numbers(&boxes.marks),
+        [
+            [0.0, 20_000.0, 30_000.0, 40_000.0, 10_000.0, 50_000.0],
+            [1.0, 20_000.0, lost, lost, 10_000.0, lost],
+            [2.0, 20_000.0, 30_000.0, lost, 10_000.0, lost]
+        ]
+        .map(Vec::from)
+    );
+    assert_eq!((numbers(&points.marks).len(), numbers(&infinite.marks).len()), (10, 3));
+    assert!(rows.caption.contains(" Of 10 of 20 runs the p50 is infinite"), "{}", rows.caption);
+    let sweep = named(&figures, "sweep");
+    let [band, line, points, lost_line] = sweep.series.as_slice() else { panic!("{sweep:?}") };
+    assert_eq!(numbers(&lost_line.marks), [[64.0, lost]].map(Vec::from));
+    assert_eq!(numbers(&band.marks)[1], [128.0, 10_000.0, lost]);
+    assert_eq!(numbers(&line.marks), [[64.0, 30_000.0], [128.0, lost], [256.0, 30_000.0]].map(Vec::from));
+    assert_eq!(numbers(&points.marks).len(), 2);
+    assert!(sweep.caption.contains("An infinite median has no point"), "{}", sweep.caption);
+    // Points that only repeat the line are not in the data again.
+    assert_eq!(csv(sweep).lines().filter(|line| line.starts_with("load=none,64,")).count(), 2, "{}", csv(sweep));
+    let map = named(&figures, "heat-map");
+    let Marks::Cells(cells) = &map.series[0].marks else { panic!("{map:?}") };
+    assert_eq!(cells.iter().filter(|cell| cell.text == "lost" && cell.darkness == 1.0).count(), 2, "{cells:?}");
+    assert!(map.caption.contains("Of 10 of 20 runs the p50 is infinite"), "{}", map.caption);
+}
+
+#[test]
+fn one_bad_run_does_not_end_the_curve_of_its_condition() {
+    let good = || run((1..=100).map(|delay| delay * 10));
+    let figures = plots(vec![
+        condition("a", &[], vec![good(), good(), run([0; 100])]),
+        condition("b", &[], vec![good(), run([0; 100]), run([0; 100])]),
+    ]);
+    let percentiles = named(&figures, "percentiles");
+    let [band, line, other] = percentiles.series.as_slice() else { panic!("{percentiles:?}") };
+    assert!(numbers(&band.marks).iter().all(|range| range[2].is_infinite()), "{band:?}");
+    assert_eq!((line.name.as_str(), numbers(&line.marks).last()), ("a", Some(&vec![0.01, 1_000_000.0])));
+    assert!(matches!(&other.marks, Marks::Band(ranges) if ranges.len() > 20), "{other:?}");
+    assert!(percentiles.caption.ends_with("Without a line, since the delays of most of their runs are infinite: b."));
+}
+
+#[test]
+fn only_numbers_of_one_kind_make_a_line() {
+    let swept = |factor: &str, levels: [&str; 3]| {
+        let of = |level: &str| condition(level, &[(factor, level)], vec![run([10, 20])]);
+        let figures = plots(levels.map(of).into());
+        figures.into_iter().find(|figure| figure.name == "sweep").map(|figure| figure.x.label)
+    };
+    for (factor, levels, label) in [
+        ("size", ["64", "1kB", "8192"], Some("size")),
+        ("interval", ["1 ms", "10ms", "1,500 µs"], Some("interval")),
+        ("rate", ["10Mbit/s", "1Mbit/s", "2Mbit/s"], Some("rate")),
+        ("load", ["none", "cpu=20%@peer", "cpu=80%@peer"], Some("load cpu@peer")),
+        ("load", ["none", "cpu=20%", "cpu=80%@peer"], None),
+        ("load", ["none", "cpu=20%:cpus=0", "cpu=80%:cpus=1"], None),
+        ("load", ["none", "net=20Mbit/s", "cpu=80%"], None),
+        ("load", ["none", "heaters=1", "heaters=1 + cpu=80%"], None),
+        ("interval", ["none", "1ms", "2ms"], None),
+        ("rate", ["10Mbit/s", "10kpps", "max"], None),
+        ("tag:build", ["1", "2", "3"], None),
+        ("source-port", ["1000", "2000", "3000"], None),
+    ] {
+        assert_eq!(swept(factor, levels).as_deref(), label, "{factor} {levels:?}");
+    }
+}
+
+#[test]
+fn conditions_at_one_place_are_not_joined() {
+    let of = |size: &str| condition(size, &[("size", size)], vec![run([10, 20])]);
+    let figures = plots(["64", "64B", "128"].map(of).into());
+    let [points] = named(&figures, "sweep").series.as_slice() else { panic!("points alone") };
+    assert!(matches!(&points.marks, Marks::Points(points) if points.len() == 3), "{points:?}");
+}
+
+#[test]
+fn many_levels_and_many_runs_are_bounded_and_counted() {
+    let one = run([10, 20, 30]);
+    let of = |index: usize| condition("a", &[("size", &index.to_string())], vec![one.clone()]);
+    let figures = plots((1..=10_000).map(of).collect());
+    let sweep = named(&figures, "sweep");
+    let [_, line, _] = sweep.series.as_slice() else { panic!("a line") };
+    let line = numbers(&line.marks);
+    assert_eq!((line.len(), line[0][0], line[239][0]), (240, 1.0, 10_000.0));
+    assert!(sweep.caption.contains(" 9,760 condition"), "{}", sweep.caption);
+    // 998 equal runs, one far below and one far above.
+    let runs = [1, 900].into_iter().chain(std::iter::repeat_n(20, 998)).map(|delay| run([delay])).collect();
+    let figures = plots(vec![condition("a", &[], runs)]);
+    let rows = named(&figures, "box-plots");
+    let points = numbers(&rows.series[1].marks);
+    assert_eq!(points.len(), 202);
+    assert!([1_000.0, 900_000.0].iter().all(|x| points.iter().any(|point| point[0] == *x)), "{points:?}");
+    assert!(rows.caption.contains("798 of these are not drawn."), "{}", rows.caption);
 }
 
 #[test]
