@@ -105,7 +105,7 @@
 
   /** The rectangle in the area and the values of each mark of a kind, in the order of the JSON. */
   const MARKS = {
-    steps: ([x, y]) => ({ x: [x, x], y: [y, y] }),
+    steps: ([x, y]) => ({ x: [x, x], y: [y, y], text: x === null || y === null ? "infinite" : "" }),
     band: ([x, low, high]) => ({ x: [x, x], y: [low ?? -Infinity, high] }),
     infinite: ([x, y, text]) => ({ x: [x, x], y: [y, y], text }),
     bars: ([from, to, y]) => ({ x: [from, to], y: [y, y], isColumn: true }),
