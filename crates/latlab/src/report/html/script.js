@@ -111,7 +111,7 @@
     bars: ([from, to, y]) => ({ x: [from, to], y: [y, y], isColumn: true }),
     boxes: ([row, , , , low, high]) => ({ x: [low, high], y: [row, row] }),
     intervals: ([row, estimate, low, high]) => ({ x: [low ?? estimate ?? high, high ?? estimate ?? low], y: [row, row] }),
-    rule: (x) => ({ x: [x, x], y: [], isColumn: true }),
+    rule: ([x]) => ({ x: [x, x], y: [], isColumn: true }),
   };
   MARKS.line = MARKS.points = MARKS.steps;
   const ELEMENTS = {
