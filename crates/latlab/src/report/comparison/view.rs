@@ -264,6 +264,13 @@ fn lacks_runs(row: &Comparison) -> bool {
     matches!(row.undecided, Some(UndecidedReason::NoRun { .. }))
 }
 
+/// The reason that all of `rows` share whose groups have runs; `None` if one of them has another reason, or does not need one.
+pub(in crate::report) fn shared_reason(rows: &[Comparison]) -> Option<String> {
+    let mut reasons = rows.iter().filter(|row| !lacks_runs(row)).map(words::reason);
+    let first = reasons.next()??;
+    reasons.all(|reason| reason.as_ref() == Some(&first)).then_some(first)
+}
+
 fn are_of_one_quantity(rows: &[Comparison]) -> bool {
     rows.windows(2).all(|pair| pair[0].quantity == pair[1].quantity)
 }

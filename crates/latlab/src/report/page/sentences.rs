@@ -7,7 +7,7 @@ use crate::analysis::experiment::{ConditionRow, ExperimentReport};
 use crate::analysis::{Kind, Summary};
 use crate::metric::Metric;
 use crate::recipe;
-use crate::report::comparison::{ChangeView, ComparisonView, ContrastView, quantity_figure};
+use crate::report::comparison::{ChangeView, ComparisonView, ContrastView, quantity_figure, shared_reason};
 use crate::report::heading::{Headline, heading, names};
 use crate::stats::{Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
@@ -82,10 +82,10 @@ fn verdict_of_comparison(view: &ComparisonView, comparisons: &Comparisons) -> St
         [] if rows.is_empty() => "Nothing could be compared.".into(),
         [] if undecided == 0 => "Neither group has what was compared: all ratios are 0.".into(),
         [] => {
-            let reason = rows.iter().find_map(|it| it.row.reason.as_deref());
+            let reason = shared_reason(&comparisons.rows).unwrap_or_default();
             // What stands behind a semicolon is advice.
-            let reason = reason.and_then(|reason| reason.split(';').next()).map(|reason| format!(": {reason}"));
-            let reason = reason.unwrap_or_default();
+            let reason = reason.split(';').next().filter(|it| !it.is_empty());
+            let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
             format!("Undecided in all {}{reason}.", counted(rows.len(), "comparison"))
         }
         decided => {

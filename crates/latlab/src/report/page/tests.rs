@@ -96,6 +96,32 @@ fn a_verdict_names_what_is_decided_and_counts_the_rest() {
     assert!(view.methods.iter().any(|text| text.contains("runs as its observations")));
 }
 
+/// Runs of two groups with these medians in µs and so many lost probes of 100, compared.
+fn verdict_of_lossy(medians_us: [i64; 2], lost: usize, runs: usize) -> String {
+    let mut request = ComparisonRequest::default();
+    default_estimands(Metric::RoundTripDelay).into_iter().for_each(|estimand| request.ask(estimand, None, None));
+    let run = |median: i64| {
+        let source = source((0..100).map(|index| if index < lost { 0 } else { median + index as i64 % 5 }));
+        ObservedRun::of(&source, &request.estimands()).expect("rows in memory")
+    };
+    let group = |median: i64| (format!("{median} µs"), (0..runs).map(|more| run(median + more as i64)).collect());
+    let groups = RunGroups::named(medians_us.map(group).to_vec()).expect("two groups");
+    let comparisons = compare(groups, &request, &ComparisonOptions::at(0.95)).expect("comparable");
+    page_of(&[], &[], Some(&comparisons)).verdict
+}
+
+#[test]
+fn a_verdict_gives_a_reason_only_if_all_comparisons_share_it() {
+    let alike = verdict_of_lossy([100, 120], 0, 1);
+    assert_eq!(
+        alike,
+        "Undecided in all 3 comparisons: one run against one run: what differs between runs anyway is unknown."
+    );
+    // With 2 of 100 probes lost, p99 is infinite in every run, and the other rows vary too much.
+    let differing = verdict_of_lossy([100, 101], 2, 5);
+    assert!(differing.starts_with("Undecided in all ") && differing.ends_with(" comparisons."), "{differing}");
+}
+
 #[test]
 fn facts_of_hosts_say_what_changed_and_what_differs_between_runs() {
     let host = |governor: &str| {
