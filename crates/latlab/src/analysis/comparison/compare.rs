@@ -27,7 +27,8 @@ pub struct Comparisons {
     pub outlines: Vec<Vec<Option<Outline>>>,
     /// One row for each question and pair of groups, and added ones for the losses of a pair.
     pub rows: Vec<Comparison>,
-    /// Differences along the whole distribution, if requested: intervals without verdicts.
+    /// Differences along the whole distribution, if requested: intervals without verdicts, of the pairs of the questions that
+    /// name a baseline.
     pub shifts: Vec<Comparison>,
     /// The options of the comparison.
     pub options: ComparisonOptions,
@@ -59,7 +60,7 @@ pub fn compare(
 ) -> Result<Comparisons, GroupingError> {
     groups.expect_several()?;
     let quantities = request.quantities();
-    let mut rows = Vec::new();
+    let (mut rows, mut pairs_of_baselines) = (Vec::new(), BTreeSet::new());
     let (mut unanswerable, mut is_answerable) = (None, false);
     for question in request.questions() {
         let pairs = match &question.baseline {
@@ -70,6 +71,7 @@ pub fn compare(
             }),
         };
         is_answerable |= !pairs.is_empty();
+        pairs_of_baselines.extend(pairs.iter().filter(|_| question.baseline.is_some()).copied());
         let subject = Subject::Asked(question.quantity);
         let row = |pair| row_of(&groups, pair, subject, quantities, question.equivalence, options);
         rows.extend(groups.possible(pairs).into_iter().map(row));
@@ -82,13 +84,7 @@ pub fn compare(
     // Rows of one pair stand together, in the order of the questions.
     rows.sort_by_key(|row: &ComparisonRow| (row.comparison.candidate, row.comparison.baseline));
     decide(&mut rows, options);
-    let mut shifts = Vec::new();
-    for pair in groups.possible(groups.against_first()) {
-        for quantity in request.shifts() {
-            let row = row_of(&groups, pair, Subject::Asked(*quantity), quantities, None, options);
-            shifts.push(row.comparison);
-        }
-    }
+    let shifts = shifts(&groups, request, pairs_of_baselines, options);
     let rows: Vec<Comparison> = rows.into_iter().map(|row| row.comparison).collect();
     let caveats = caveats::of(&groups, quantities, &rows, options);
     let outlined = |group: &RunGroup| match group.numbers {
@@ -105,6 +101,26 @@ pub fn compare(
         options: options.clone(),
         caveats,
     })
+}
+
+/// The differences along the distribution: of `pairs_of_baselines`, the pairs of the questions that name a baseline, or against
+/// the first group if there are none.
+fn shifts(
+    groups: &RunGroups,
+    request: &ComparisonRequest,
+    pairs_of_baselines: BTreeSet<GroupPair>,
+    options: &ComparisonOptions,
+) -> Vec<Comparison> {
+    let mut pairs = match pairs_of_baselines.is_empty() {
+        true => groups.against_first(),
+        false => pairs_of_baselines.into_iter().collect(),
+    };
+    pairs.sort_by_key(|pair| (pair.candidate, pair.baseline));
+    let row = |pair: GroupPair, quantity: usize| {
+        row_of(groups, pair, Subject::Asked(quantity), request.quantities(), None, options).comparison
+    };
+    let of_pair = |pair| request.shifts().iter().map(move |quantity| row(pair, *quantity));
+    groups.possible(pairs).into_iter().flat_map(of_pair).collect()
 }
 
 fn row_of(

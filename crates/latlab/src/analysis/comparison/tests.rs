@@ -16,6 +16,7 @@ use crate::units::Nanos;
 
 mod gates;
 mod losses;
+mod shifts;
 
 /// A run of 40 round trips around `level_us`, the last `lost` of them lost.
 fn recording(level_us: i64, lost: usize) -> InMemory {

@@ -9,8 +9,8 @@ use crate::units::human::percent;
 
 /// Most rows of a forest plot.
 const ROWS: usize = 60;
-/// Most candidates of a shift function.
-const CANDIDATES: usize = 8;
+/// Most pairs of groups of a shift function.
+const PAIRS: usize = 8;
 
 /// Verdicts in the order of the legend, whose colours they have.
 const VERDICTS: [Verdict; 5] =
@@ -90,10 +90,12 @@ pub(super) fn shift(input: &PlotInput) -> Vec<Figure> {
     let shifts = || comparisons.shifts.iter().filter(|row| row.quantity.quantile().is_some());
     let is_relative = shifts().all(|row| row.relative.is_some() || row.difference.is_none());
     let effect = |row: &Comparison| if is_relative { row.relative } else { row.difference };
-    let mut candidates: Vec<usize> = shifts().filter(|row| effect(row).is_some()).map(|row| row.candidate).collect();
-    candidates.dedup();
-    let shown = &candidates[..candidates.len().min(CANDIDATES)];
-    let rows = || shifts().filter(|row| shown.contains(&row.candidate));
+    // A candidate may have several baselines.
+    let pair_of = |row: &Comparison| (row.candidate, row.baseline);
+    let mut pairs: Vec<_> = shifts().filter(|row| effect(row).is_some()).map(pair_of).collect();
+    pairs.dedup();
+    let shown = &pairs[..pairs.len().min(PAIRS)];
+    let rows = || shifts().filter(|row| shown.contains(&pair_of(row)));
     let Some(limits) =
         ValueLimits::of(rows().filter_map(effect).flat_map(|it| values(&it).collect::<Vec<_>>()).chain([0.0]))
     else {
@@ -104,9 +106,9 @@ pub(super) fn shift(input: &PlotInput) -> Vec<Figure> {
         return Vec::new();
     };
     let scale = limits.linear();
-    let curves = shown.iter().enumerate().flat_map(|(colour, candidate)| {
-        let of_candidate: Vec<&Comparison> = rows().filter(|row| row.candidate == *candidate).collect();
-        curve(colour, comparisons, &of_candidate, &effect)
+    let curves = shown.iter().enumerate().flat_map(|(colour, pair)| {
+        let of_pair: Vec<&Comparison> = rows().filter(|row| pair_of(row) == *pair).collect();
+        curve(colour, comparisons, &of_pair, &effect)
     });
     let series = std::iter::once(no_change(1.0 - least)).chain(curves).collect();
     let unit = match (is_relative, first.quantity.is_rate()) {
@@ -121,7 +123,7 @@ pub(super) fn shift(input: &PlotInput) -> Vec<Figure> {
             "Difference of each quantile from that of the baseline; bands are {} confidence intervals of single \
              quantiles, without verdicts.{}",
             percent(comparisons.options.confidence),
-            left_out(candidates.len() - shown.len(), "candidate"),
+            left_out(pairs.len() - shown.len(), "pair"),
         ),
         x: Axis { label: "quantile".into(), scale: Scale::Log(1.0, 1.0 - least), unit: AxisUnit::Tail },
         y: Axis { label: "change".into(), scale, unit },
@@ -132,10 +134,10 @@ pub(super) fn shift(input: &PlotInput) -> Vec<Figure> {
 /// The line of no change.
 fn no_change(least: f64) -> Series {
     let marks = Marks::Line([1.0, least].map(|x| Point { x, y: 0.0 }).to_vec());
-    Series { name: "no change".into(), colour: CANDIDATES, marks }
+    Series { name: "no change".into(), colour: PAIRS, marks }
 }
 
-/// The curve of one candidate. An open end of an interval reaches to the end of the axis.
+/// The curve of one pair of groups. An open end of an interval reaches to the end of the axis.
 fn curve(
     colour: usize,
     comparisons: &Comparisons,
