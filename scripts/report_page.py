@@ -209,15 +209,28 @@ def check_zoom(page, figure, checks):
 
 
 def check_legend(page, figure, checks):
-    entry = figure.query_selector(".legend .entry")
-    if entry:
-        index = entry.get_attribute("data-series")
-        series = figure.query_selector(f'.area .series[data-series="{index}"]')
+    """Each entry hides all series that it names, bands and points included, and no other."""
+    everything = figure.query_selector_all(".area .series")
+    for entry in figure.query_selector_all(".legend .entry[data-series]"):
+        owner = entry.get_attribute("data-series")
+        own = figure.query_selector_all(f'.area .series[data-owner="{owner}"]')
+        words = f"{name_of(figure)}, entry `{entry.text_content()}` of the legend"
+        if not checks.expect(own, f"{words}: it has no series"):
+            continue
         entry.focus()
         page.keyboard.press("Enter")
-        checks.expect(not series.evaluate(SHOWN), f"{name_of(figure)}: a series stays visible when its legend is used")
+        checks.expect(not any(series.evaluate(SHOWN) for series in own), f"{words}: a series stays visible")
+        others = sum(series.evaluate(SHOWN) for series in everything)
+        checks.expect(others == len(everything) - len(own), f"{words}: it hides {len(everything) - others} series, not {len(own)}")
         page.keyboard.press("Enter")
-        checks.expect(series.evaluate(SHOWN), f"{name_of(figure)}: a hidden series does not return")
+        checks.expect(all(series.evaluate(SHOWN) for series in everything), f"{words}: a hidden series does not return")
+    # What has the colour of an entry belongs to an entry.
+    look = r"each => [...each.classList].find((name) => /^s\d/.test(name))"
+    entries = figure.query_selector_all(".legend .entry[data-series]")
+    looks, owners = {each.evaluate(look) for each in entries}, {each.get_attribute("data-series") for each in entries}
+    for series in everything:
+        checks.expect(series.evaluate(look) not in looks or series.get_attribute("data-owner") in owners,
+                      f"{name_of(figure)}: a series has the colour of an entry, which does not hide it")
 
 
 def check_interaction(page, expected, checks):

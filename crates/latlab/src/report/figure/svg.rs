@@ -4,7 +4,7 @@
 //! KIND is `linear`, `log` or `categories`; FROM is at the left or at the bottom; a label is value / FACTOR, and the symbol `-`
 //! means without a unit. Its children are `g.axis.x` and `g.axis.y`, each with `g.ticks` (`path.grid`, `text.tick`) and
 //! `text.label`; `svg.area`, whose `viewBox` is in pixels of the area; and `g.legend`. The area has one `g.series` for each
-//! series, `data-series` is its index. Behind the figure, `script.data` has the values as JSON:
+//! series; `data-series` is its index, and `data-owner` that of the series whose name in the legend it has. Behind the figure, `script.data` has the values as JSON:
 //! `{"x":{"label":…,"names":[…]},"y":{…},"series":[{"name":…,"kind":…,"marks":[…]}]}`. The n-th entry of `marks` belongs to the
 //! n-th element with the class of its kind: `[x,y]` of `points` (`dot`), `steps` and `line` (one `line` for all),
 //! `[x,y,text]` of `infinite` (`dot`), `[x,low,high]` of `band`, `[from,to,y]` of `bars` (`bar`), `[row,first quartile,median,
@@ -23,7 +23,7 @@ use super::layout::{
 use super::marks::{Datum, Dimension, MarkValue, data, drawable};
 use super::scale::{AxisScale, AxisSide, digits};
 use super::style::standalone_css;
-use super::{Axis, Figure, Marks, Scale};
+use super::{Axis, Figure, Marks, Scale, Series};
 use crate::units::human::general;
 
 /// The begin of every figure.
@@ -63,12 +63,23 @@ fn outer(figure: &Figure, style: Option<&str>) -> Markup {
                 style { (PreEscaped(style)) }
                 rect width="100%" height="100%" fill="#ffffff" {}
             }
-            (contents(&sheet))
+            (contents(&sheet, &owners(figure)))
         }
     }
 }
 
-fn contents(sheet: &Sheet) -> Markup {
+/// For each series the index of its owner: of one without a name the first one with a name and the same colour, whose band or
+/// points it is, and otherwise itself.
+fn owners(figure: &Figure) -> Vec<usize> {
+    let named = |colour: usize| figure.series.iter().position(|it| !it.name.is_empty() && it.colour == colour);
+    let owner = |(index, series): (usize, &Series)| match series.name.is_empty() {
+        true => named(series.colour).unwrap_or(index),
+        false => index,
+    };
+    figure.series.iter().enumerate().map(owner).collect()
+}
+
+fn contents(sheet: &Sheet, owners: &[usize]) -> Markup {
     let area = sheet.area;
     let [left, top, width, height] = [area.left, area.top, area.width, area.height].map(number);
     html! {
@@ -76,7 +87,9 @@ fn contents(sheet: &Sheet) -> Markup {
         (axis("axis y", &sheet.y))
         svg class="area" x=(left) y=(top) width=(width) height=(height)
             viewBox=(format!("0 0 {width} {height}")) preserveAspectRatio="none" {
-            @for (index, series) in sheet.series.iter().enumerate() { (drawn_series(index, series)) }
+            @for (index, (series, owner)) in sheet.series.iter().zip(owners).enumerate() {
+                (drawn_series(index, *owner, series))
+            }
         }
         (drawn_path(&sheet.edge, None))
         @if !sheet.legend.is_empty() {
@@ -97,9 +110,9 @@ fn axis(class: &str, axis: &DrawnAxis) -> Markup {
     }
 }
 
-fn drawn_series(index: usize, series: &DrawnSeries) -> Markup {
+fn drawn_series(index: usize, owner: usize, series: &DrawnSeries) -> Markup {
     html! {
-        g class=(format!("series s{}", series.look)) data-series=(index) {
+        g class=(format!("series s{}", series.look)) data-series=(index) data-owner=(owner) {
             @for mark in &series.marks { (drawn_mark(mark)) }
             @for value in &series.values { (text(value)) }
         }

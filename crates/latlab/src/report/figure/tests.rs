@@ -271,6 +271,21 @@ fn hostile_names_are_escaped() {
 }
 
 #[test]
+fn bands_and_points_belong_to_the_entry_of_their_colour() {
+    let points = Marks::Points(points(&[(2e3, 0.5)]));
+    let mut figure = figure(times(), tails(), vec![points; 6]);
+    // The first has neither a name nor the colour of one that has; two conditions with a band, a line and a point.
+    for (series, (name, colour)) in
+        figure.series.iter_mut().zip([("", 8), ("", 0), ("a", 0), ("", 1), ("b", 1), ("", 1)])
+    {
+        (series.name, series.colour) = (name.into(), colour);
+    }
+    let text = inline(&figure).into_string();
+    let owners: Vec<&str> = text.split("data-owner=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(owners, ["0", "2", "2", "4", "4", "4"], "{text}");
+}
+
+#[test]
 fn a_density_of_many_cells_is_small_and_has_no_texts_of_its_own() {
     let cell = |index: u32| {
         let (x, y) = (f64::from(index % 240) * 1e7, f64::from(index / 240));

@@ -178,11 +178,14 @@
 
     addLegend() {
       this.svg.querySelectorAll(".legend .entry").forEach((entry) => {
-        const index = +entry.dataset.series;
+        const own = [...this.area.querySelectorAll(`.series[data-owner="${entry.dataset.series}"]`)];
         const toggle = () => {
-          const isHidden = !this.hidden.delete(index) && this.hidden.add(index).size > 0;
+          const isHidden = entry.classList.toggle("off");
           entry.setAttribute("aria-pressed", String(!isHidden));
-          this.svg.querySelectorAll(`[data-series="${index}"]`).forEach((each) => each.classList.toggle("off", isHidden));
+          own.forEach((series) => {
+            series.classList.toggle("off", isHidden);
+            this.hidden[isHidden ? "add" : "delete"](+series.dataset.series);
+          });
           this.hide();
         };
         Object.entries({ role: "button", tabindex: "0", "aria-pressed": "true" }).forEach((pair) => entry.setAttribute(...pair));
