@@ -59,10 +59,10 @@ impl<'a> ExperimentExecutor<'a> {
         let plan = &self.job.experiment.conditions[due.condition].plan;
         let key = keys::find(&self.job.keys[due.condition])?;
         keys::check_other_host(plan)?;
-        let live = LiveText::of(plan);
+        let progress = self.console.progress(&self.job.experiment.name, Some(self.remaining.steps()));
+        let live = LiveText::of(plan, progress.is_shown());
         let (store, experiment, live_progress) = (&self.store, Some(facts), Some(&live.progress));
         let target = RecordingTarget { store, directory: None, experiment, live: live_progress };
-        let progress = self.console.progress(&self.job.experiment.name, Some(self.remaining.steps()));
         let (start, condition) = (Instant::now(), condition_words(&due.key.factors));
         let mut draw = |progress: &Progress| {
             progress.show(self.remaining.step(due.condition, runs_done, start.elapsed()), || {

@@ -112,7 +112,7 @@ pub(super) fn measure_and_report(job: &MeasureJob<'_>, console: &Console) -> Res
     let signals = listen_to.map_err(refused("listen to signals"))?;
     let expected = job.plan.duration();
     let progress = console.progress(&title(job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));
-    let (start, live) = (Instant::now(), LiveText::of(job.plan));
+    let (start, live) = (Instant::now(), LiveText::of(job.plan, progress.is_shown()));
     let (mut view, mut is_warned) =
         (job.live.then(|| LiveView::open(job.plan, title(job.plan), console)).flatten(), false);
     let mut draw = |progress: &Progress| {
@@ -412,13 +412,14 @@ impl Rates {
 }
 
 impl LiveText {
-    pub(super) fn of(plan: &Plan) -> LiveText {
+    /// No counts so far. Without a display, `is_shown`, the runs do no work for one.
+    pub(super) fn of(plan: &Plan, is_shown: bool) -> LiveText {
         let kind = plan.runs.first().map(RunSpec::kind);
         let warms_up = |run: &RunSpec| run.warmup.count.is_some() || run.warmup.duration_ns.is_some();
         let searches = |run: &RunSpec| run.stream().is_some_and(|stream| stream.search.is_some());
         let has_warmup = plan.runs.iter().any(warms_up) && !plan.runs.iter().any(searches);
         LiveText {
-            progress: Arc::default(),
+            progress: Arc::new(if is_shown { LiveProgress::with_delays() } else { LiveProgress::default() }),
             kind,
             has_warmup,
             rates: RefCell::new(Rates::since(LiveCounts::default())),
@@ -523,14 +524,14 @@ mod tests {
 
     #[test]
     fn progress_names_the_warm_up_and_counts_from_its_end() {
-        let (hour, live) = (Duration::from_secs(3_600), LiveText::of(&plan_of("")));
+        let (hour, live) = (Duration::from_secs(3_600), LiveText::of(&plan_of(""), true));
         assert_eq!((live.text().as_str(), live.measuring_for(hour)), ("", hour), "the session is opened");
         live.progress.watch(Vec::new(), Vec::new());
         assert_eq!((live.text().as_str(), live.measuring_for(hour)), ("warm-up · ", hour));
         live.progress.begin_measuring(Monotonic.now());
         assert_eq!(live.text(), "");
         assert!(live.measuring_for(hour) < hour);
-        let without = LiveText::of(&plan_of("--warmup 0"));
+        let without = LiveText::of(&plan_of("--warmup 0"), true);
         without.progress.watch(Vec::new(), Vec::new());
         assert_eq!(without.text(), "");
     }

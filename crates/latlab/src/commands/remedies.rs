@@ -172,10 +172,10 @@ impl RemedyExecutor<'_> {
     /// False if a signal ended it.
     fn measure_and_observe(&mut self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> Result<bool, Failure> {
         let condition = &self.experiment.conditions[due.condition];
-        let live = LiveText::of(&condition.plan);
-        let target = RecordingTarget { experiment: Some(facts), live: Some(&live.progress), ..self.output.target() };
         let all = self.experiment.design.runs_at_most(self.experiment.conditions.len());
         let progress = self.console.progress(&self.experiment.name, Some(all));
+        let live = LiveText::of(&condition.plan, progress.is_shown());
+        let target = RecordingTarget { experiment: Some(facts), live: Some(&live.progress), ..self.output.target() };
         let mut draw = |progress: &Progress| {
             let elapsed = self.start.elapsed().as_secs_f64();
             progress.show(runs_done, || format!("{elapsed:.0} s · {}{}", live.text(), condition.factors[FACTOR]));

@@ -488,11 +488,12 @@ mod tests {
     fn a_message_erases_the_progress_line_and_the_end_too() {
         let (data, talking) = (Paper::default(), Paper::default());
         let mut console = console(Verbosity::Usual, &data, &talking);
-        drop(console.progress("a", None));
+        assert!(!console.progress("a", None).is_shown());
         console.progress("no terminal", None).show(0, || unreachable!("it is not drawn"));
         assert_eq!(read(&talking), "");
         console.message_screen.terminal = true;
         let progress = console.progress("a", Some(2));
+        assert!(progress.is_shown());
         progress.show(1, || "1 s".into());
         progress.show(2, || unreachable!("too early to be drawn"));
         assert_eq!(progress.cost().redraws, 1);

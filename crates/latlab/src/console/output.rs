@@ -183,6 +183,11 @@ impl Progress {
         Progress { stream, title: in_one_line(title), length, shown_at: Cell::new(None), cost: Cell::default() }
     }
 
+    /// Whether it is drawn at all.
+    pub fn is_shown(&self) -> bool {
+        self.stream.is_some()
+    }
+
     /// Shows `done` steps, with `text` at the end of the line, which is made only if the line is drawn; may be called at any
     /// rate.
     pub fn show(&self, done: u64, text: impl FnOnce() -> String) {

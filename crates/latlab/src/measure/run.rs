@@ -39,6 +39,8 @@ pub struct RecordingTarget<'a> {
 /// wake-ups as old as the last drain of their recording.
 #[derive(Debug, Default)]
 pub struct LiveProgress {
+    /// Whether the recordings keep the delays of their last seconds.
+    keeps_delays: bool,
     sent_bits: AtomicU64,
     polled_bits: AtomicU64,
     delivered_bits: AtomicU64,
@@ -69,6 +71,11 @@ pub struct LiveCounts {
 }
 
 impl LiveProgress {
+    /// Counts for a display of delays: the recordings keep those of their last seconds, which costs their writers time.
+    pub fn with_delays() -> LiveProgress {
+        LiveProgress { keeps_delays: true, ..LiveProgress::default() }
+    }
+
     /// Counts `runs` from now on, with loads that are made by `load_processes` of this host. Without effect if called again.
     pub(crate) fn watch(&self, runs: Vec<RecordingProgress>, load_processes: Vec<u32>) {
         let _ = self.load_processes.set(load_processes);
@@ -82,9 +89,14 @@ impl LiveProgress {
         let _ = self.measuring_since.set(now);
     }
 
+    /// Whether the runs are open.
+    pub fn is_open(&self) -> bool {
+        self.recordings.get().is_some()
+    }
+
     /// Whether the runs are open and their measuring phase has not begun.
     pub fn is_before_measuring(&self) -> bool {
-        self.recordings.get().is_some() && self.measuring_since.get().is_none()
+        self.is_open() && self.measuring_since.get().is_none()
     }
 
     /// The time of the measuring phase until `now`; `None` before it.
@@ -135,7 +147,8 @@ impl LiveProgress {
         seconds.max_by_key(|second| second.end).filter(|second| now - second.end < LAST_SECOND_AGE)
     }
 
-    /// The last seconds of all runs that had any delay, in the order of time.
+    /// The last seconds of all runs that had any delay, in the order of time; empty unless made by
+    /// [`LiveProgress::with_delays`].
     pub fn seconds(&self) -> Vec<LiveSecond> {
         let mut seconds: Vec<LiveSecond> = self.runs().iter().flat_map(RecordingProgress::seconds).collect();
         seconds.sort_by_key(|second| second.end);
@@ -401,6 +414,9 @@ impl<'a> RunContext<'a> {
         ring_events: &[usize],
     ) -> Result<(RecordingWriter, Vec<EventLog>), RecordingError> {
         let mut writer = RecordingWriter::create(self.target.store, self.target.directory, manifest)?;
+        if self.target.live.is_some_and(|live| live.keeps_delays) {
+            writer.keep_delays();
+        }
         match writer.start_logs(Arc::clone(self.stop), ring_events) {
             Ok(logs) => Ok((writer, logs)),
             Err(error) => {

@@ -74,7 +74,8 @@ impl RecordingProgress {
         Some(self.0.begin_ns.load(Ordering::Relaxed)).filter(|begin_ns| *begin_ns != 0).map(Stamp::from_nanos)
     }
 
-    /// The last seconds of the measuring phase that had any delay, the oldest first; at most [`SECONDS_KEPT`].
+    /// The last seconds of the measuring phase that had any delay, the oldest first; at most [`SECONDS_KEPT`], and empty unless
+    /// the recording keeps them for a display.
     ///
     /// [`SECONDS_KEPT`]: super::SECONDS_KEPT
     pub fn seconds(&self) -> Vec<LiveSecond> {
@@ -106,7 +107,8 @@ pub(crate) struct ProbeTally {
     arrived: u64,
     missed: u64,
     probes: ProbeCounts,
-    delays: DelaySeconds,
+    /// `None` if no display shows them.
+    delays: Option<DelaySeconds>,
 }
 
 struct ProbeGroup {
@@ -119,11 +121,12 @@ struct ProbeGroup {
 }
 
 impl ProbeTally {
-    /// No events so far, of probes with this `timeout`; the counts are published in `progress`.
-    pub(crate) fn new(timeout: Nanos, progress: RecordingProgress) -> ProbeTally {
+    /// No events so far, of probes with this `timeout`; the counts are published in `progress`, and the delays of the last
+    /// seconds if `keeps_delays`.
+    pub(crate) fn new(timeout: Nanos, progress: RecordingProgress, keeps_delays: bool) -> ProbeTally {
         // Seventeen groups fit into a time-out, and the warm-up has one of its own.
         let (groups, probes) = (VecDeque::with_capacity(32), ProbeCounts::default());
-        let delays = DelaySeconds::new(timeout);
+        let delays = keeps_delays.then(|| DelaySeconds::new(timeout));
         ProbeTally { timeout, progress, groups, measured: 0, sent: 0, arrived: 0, missed: 0, probes, delays }
     }
 
@@ -138,12 +141,12 @@ impl ProbeTally {
             SpoolEvent::NotSent { phase, .. } => self.measured += u64::from(phase == Phase::Measure),
             SpoolEvent::Woke { phase: Phase::Measure, due, woke, .. } => {
                 self.measured += 1;
-                self.delays.record(woke, woke - due);
+                self.delays.iter_mut().for_each(|delays| delays.record(woke, woke - due));
             }
             SpoolEvent::Woke { phase: Phase::Warmup, .. } => (),
             SpoolEvent::Arrived { seq, received, .. } => {
                 self.count_answer(seq);
-                self.delays.arrived(seq, received);
+                self.delays.iter_mut().for_each(|delays| delays.arrived(seq, received));
             }
             SpoolEvent::Interval(_) | SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => (),
         }
@@ -162,7 +165,7 @@ impl ProbeTally {
         if phase == Phase::Measure {
             self.measured += 1;
             self.probes.sent += 1;
-            self.delays.sent(seq, at);
+            self.delays.iter_mut().for_each(|delays| delays.sent(seq, at));
         }
         let span = Nanos(self.timeout.0 / 16);
         match self.groups.back_mut().filter(|group| group.phase == phase && at - group.begin < span) {
@@ -194,7 +197,7 @@ impl ProbeTally {
     }
 
     fn publish(&mut self) {
-        self.delays.publish(&self.progress.0.seconds);
+        self.delays.iter_mut().for_each(|delays| delays.publish(&self.progress.0.seconds));
         let shared = &*self.progress.0;
         let store = |place: &AtomicU64, count| place.store(count, Ordering::Relaxed);
         let ProbeCounts { sent, answered, lost } = self.probes;
@@ -334,6 +337,7 @@ impl Drain {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Via;
 
     fn sent_at(seq: u64, millis: i64, phase: Phase) -> SpoolEvent {
         let sent = Stamp::from_nanos(Nanos::from_millis(millis).0);
@@ -354,7 +358,11 @@ mod tests {
     }
 
     fn counted(events: impl IntoIterator<Item = SpoolEvent>) -> RecordingProgress {
-        let mut tally = ProbeTally::new(Nanos::from_secs(1), RecordingProgress::default());
+        counted_with(false, events)
+    }
+
+    fn counted_with(keeps_delays: bool, events: impl IntoIterator<Item = SpoolEvent>) -> RecordingProgress {
+        let mut tally = ProbeTally::new(Nanos::from_secs(1), RecordingProgress::default(), keeps_delays);
         events.into_iter().for_each(|event| tally.count(event));
         tally.publish();
         assert!(tally.groups.len() <= 18, "{} groups", tally.groups.len());
@@ -374,6 +382,17 @@ mod tests {
         // Of the 50 without an answer, those of the last second and of the group before it may be in flight.
         assert!((38..=40).contains(&lost), "{lost} lost");
         assert_eq!((progress.missed(), progress.begin()), (lost, Some(Stamp::from_nanos(10_000_000))));
+    }
+
+    #[test]
+    fn delays_are_kept_only_for_a_display() {
+        let wake = |millis: i64| {
+            let [due, woke] = [0, 50_000].map(|late| Stamp::from_nanos(Nanos::from_millis(millis).0 + late));
+            SpoolEvent::Woke { phase: Phase::Measure, seq: Seq(millis as u64), due, woke, cpu: None, via: Via::ClockNanosleep }
+        };
+        let seconds = |keeps_delays| counted_with(keeps_delays, (1..=2_500).map(wake)).seconds();
+        assert_eq!(seconds(true).iter().map(|second| second.n).collect::<Vec<_>>(), [1_000, 1_000]);
+        assert!(seconds(false).is_empty());
     }
 
     #[test]

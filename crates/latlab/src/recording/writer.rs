@@ -40,6 +40,7 @@ pub struct RecordingWriter {
     host: Option<File>,
     drain: Option<JoinHandle<Drained>>,
     progress: RecordingProgress,
+    keeps_delays: bool,
 }
 
 /// A recording that is finished, as far as the disk allowed.
@@ -75,12 +76,19 @@ impl RecordingWriter {
                 host: None,
                 drain: None,
                 progress: RecordingProgress::default(),
+                keeps_delays: false,
             }),
             Err(error) => {
                 _ = directory.remove_with(&BEGUN);
                 Err(RecordingError::refused("make the recording", directory.path())(error))
             }
         }
+    }
+
+    /// Keeps the delays of the last seconds for [`RecordingProgress::seconds`]. Call before the start. A recording without it
+    /// does no work for a display.
+    pub fn keep_delays(&mut self) {
+        self.keeps_delays = true;
     }
 
     /// Writes the manifest, creates the ring and starts the writer thread, which sets `stop` if the run can no longer be
@@ -111,7 +119,7 @@ impl RecordingWriter {
             spool,
             period,
             stop,
-            tally: ProbeTally::new(timeout, self.progress.clone()),
+            tally: ProbeTally::new(timeout, self.progress.clone(), self.keeps_delays),
             is_named: !self.directory.is_nameless(),
             parts: 0,
             checked: Vec::new(),
