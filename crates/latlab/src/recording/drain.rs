@@ -388,7 +388,14 @@ mod tests {
     fn delays_are_kept_only_for_a_display() {
         let wake = |millis: i64| {
             let [due, woke] = [0, 50_000].map(|late| Stamp::from_nanos(Nanos::from_millis(millis).0 + late));
-            SpoolEvent::Woke { phase: Phase::Measure, seq: Seq(millis as u64), due, woke, cpu: None, via: Via::ClockNanosleep }
+            SpoolEvent::Woke {
+                phase: Phase::Measure,
+                seq: Seq(millis as u64),
+                due,
+                woke,
+                cpu: None,
+                via: Via::ClockNanosleep,
+            }
         };
         let seconds = |keeps_delays| counted_with(keeps_delays, (1..=2_500).map(wake)).seconds();
         assert_eq!(seconds(true).iter().map(|second| second.n).collect::<Vec<_>>(), [1_000, 1_000]);
