@@ -17,18 +17,54 @@ const REDRAW: Duration = Duration::from_millis(500);
 /// The interval between two readings of rates, loads and CPUs.
 const UPDATE: Duration = Duration::from_secs(1);
 
-/// The full screen of a plan that is measured.
+/// The view of a plan that is measured. Its full screen is entered when it is drawn first: until the sessions are open the usual
+/// screen is needed, for a prompt of `ssh`, and Ctrl-Z stops the process as ever.
 pub(super) struct LiveView<'a> {
-    screen: FullScreen,
-    suspend: Option<SuspendSignal>,
     console: &'a Console,
     plan: &'a Plan,
     heading: String,
     loads: String,
+    shown: Option<ShownView>,
+}
+
+/// The full screen, and what is drawn on it.
+struct ShownView {
+    screen: FullScreen,
+    suspend: Option<SuspendSignal>,
     start: Instant,
     drawn_at: Option<Instant>,
     cost: RedrawCost,
     readings: Readings,
+}
+
+impl ShownView {
+    fn enter(console: &Console) -> Option<ShownView> {
+        // Without it Ctrl-Z stops on the alternate screen; it is received before that screen is shown.
+        let suspend = SuspendSignal::listen().ok();
+        Some(ShownView {
+            screen: console.full_screen()?,
+            suspend,
+            start: Instant::now(),
+            drawn_at: None,
+            cost: RedrawCost::default(),
+            readings: Readings::begin(),
+        })
+    }
+
+    /// Stops the process on the usual screen if SIGTSTP was received, and shows the view again when it goes on.
+    fn obey_suspension(&mut self) {
+        if let Some(suspend) = self.suspend.as_ref().filter(|suspend| suspend.is_received()) {
+            leave_full_screen();
+            suspend.stop_process();
+            self.screen.show();
+            self.drawn_at = None;
+        }
+    }
+
+    /// Whether it is time to draw again.
+    fn is_due(&self) -> bool {
+        self.drawn_at.is_none_or(|drawn_at| drawn_at.elapsed() >= REDRAW)
+    }
 }
 
 /// What is read once a second.
@@ -81,70 +117,57 @@ fn cpu_time_of(processes: &[u32]) -> Option<Nanos> {
 }
 
 impl<'a> LiveView<'a> {
-    /// Shows the view of `plan` below its `heading`; `None` without a terminal for it, of which a note is printed.
-    pub(super) fn open(plan: &'a Plan, heading: String, console: &'a Console) -> Option<LiveView<'a>> {
-        let Some(screen) = console.full_screen() else {
+    /// The view of `plan` below its `heading`; `None` without a terminal for it, of which a note is printed.
+    pub(super) fn of(plan: &'a Plan, heading: String, console: &'a Console) -> Option<LiveView<'a>> {
+        if !console.has_full_screen() {
             console.note("`--live` needs a terminal on stderr: without one nothing is drawn");
             return None;
-        };
+        }
         let loads: Vec<String> = plan.runs.first()?.loads.iter().map(ToString::to_string).collect();
-        Some(LiveView {
-            screen,
-            // Without it Ctrl-Z stops on the alternate screen.
-            suspend: SuspendSignal::listen().ok(),
-            console,
-            plan,
-            heading,
-            loads: loads.join(" · "),
-            start: Instant::now(),
-            drawn_at: None,
-            cost: RedrawCost::default(),
-            readings: Readings::begin(),
-        })
+        Some(LiveView { console, plan, heading, loads: loads.join(" · "), shown: None })
     }
 
-    /// Draws the present rates; may be called at any rate.
+    /// Draws the present rates of runs that are open; may be called at any rate.
     pub(super) fn draw(&mut self, live: &LiveProgress) {
-        if let Some(suspend) = self.suspend.as_ref().filter(|suspend| suspend.is_received()) {
-            leave_full_screen();
-            suspend.stop_process();
-            self.screen.show();
-            self.drawn_at = None;
+        if self.shown.is_none() {
+            self.shown = ShownView::enter(self.console);
         }
-        if self.drawn_at.is_some_and(|drawn_at| drawn_at.elapsed() < REDRAW) {
+        let Some(shown) = &mut self.shown else { return };
+        shown.obey_suspension();
+        if !shown.is_due() {
             return;
         }
-        self.drawn_at = Some(Instant::now());
+        shown.drawn_at = Some(Instant::now());
         let begin = RedrawCost::begin();
         let counts = live.read();
-        self.readings.update(live, counts);
+        shown.readings.update(live, counts);
         let (now, seconds) = (Monotonic.now(), live.seconds());
         let kind = self.plan.runs.first().map(|run| run.kind()).filter(|kind| *kind != Kind::Stream);
-        let elapsed = self.start.elapsed();
+        let elapsed = shown.start.elapsed();
         let state = LiveState {
             heading: &self.heading,
             delay: kind.map(|kind| kind.metric().title()),
             rows: kind.map_or("", Kind::rows),
             phase: &phase(live, now),
             counts,
-            rates: self.readings.rates,
+            rates: shown.readings.rates,
             seconds: &seconds,
             now,
             loads: &self.loads,
-            loads_share: self.readings.loads_share.filter(|_| !self.loads.is_empty()),
-            cpus: &self.readings.cpus,
-            redraw: self.cost.average(),
-            redraw_share: self.cost.total.as_secs_f64() / elapsed.as_secs_f64().max(f64::MIN_POSITIVE),
+            loads_share: shown.readings.loads_share.filter(|_| !self.loads.is_empty()),
+            cpus: &shown.readings.cpus,
+            redraw: shown.cost.average(),
+            redraw_share: shown.cost.total.as_secs_f64() / elapsed.as_secs_f64().max(f64::MIN_POSITIVE),
         };
-        self.screen.draw(lines(&state, self.screen.size(), !self.console.is_utf8()));
-        self.cost = self.cost.and(begin);
+        shown.screen.draw(lines(&state, shown.screen.size(), !self.console.is_utf8()));
+        shown.cost = shown.cost.and(begin);
     }
 
     /// Leaves the full screen, and says what it has cost.
     pub(super) fn close(self) {
-        let LiveView { screen, cost, console, .. } = self;
+        let Some(ShownView { screen, cost, .. }) = self.shown else { return };
         drop(screen);
-        console.detail(&format!("the view was drawn {}", cost.words()));
+        self.console.detail(&format!("the view was drawn {}", cost.words()));
     }
 }
 
@@ -152,7 +175,6 @@ impl<'a> LiveView<'a> {
 fn phase(live: &LiveProgress, now: Stamp<SenderClock>) -> String {
     match live.measuring_for(now) {
         Some(measuring) => format!("measuring for {:.1} s", measuring.as_secs_f64()),
-        None if live.is_before_measuring() => "warm-up".into(),
-        None => "the session is opened".into(),
+        None => "warm-up".into(),
     }
 }

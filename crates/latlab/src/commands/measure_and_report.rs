@@ -114,11 +114,11 @@ pub(super) fn measure_and_report(job: &MeasureJob<'_>, console: &Console) -> Res
     let progress = console.progress(&title(job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));
     let (start, live) = (Instant::now(), LiveText::of(job.plan, progress.is_shown()));
     let (mut view, mut is_warned) =
-        (job.live.then(|| LiveView::open(job.plan, title(job.plan), console)).flatten(), false);
+        (job.live.then(|| LiveView::of(job.plan, title(job.plan), console)).flatten(), false);
     let mut draw = |progress: &Progress| {
         let elapsed = start.elapsed();
         let text = || format!("{}{:.1} s", live.text(), live.measuring_for(elapsed).as_secs_f64());
-        match &mut view {
+        match view.as_mut().filter(|_| live.progress.is_open()) {
             Some(view) => view.draw(&live.progress),
             None => progress.show(elapsed.as_millis() as u64, text),
         }

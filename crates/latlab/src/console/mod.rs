@@ -104,7 +104,7 @@ pub struct Console {
     verbosity: Verbosity,
     is_utf8: bool,
     /// The terminal obeys control sequences.
-    has_full_screen: bool,
+    obeys_controls: bool,
     data_screen: Screen,
     message_screen: Screen,
     data: SharedStream,
@@ -122,7 +122,7 @@ impl Console {
         let screen = |terminal| Screen::judged(terminal, no_color.as_deref(), term.as_deref(), mark);
         Console {
             verbosity,
-            has_full_screen: term.as_deref().is_some_and(|term| !matches!(term, "" | "dumb")),
+            obeys_controls: term.as_deref().is_some_and(|term| !matches!(term, "" | "dumb")),
             is_utf8: is_utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(|name| std::env::var(name).ok())),
             data_screen: screen(io::stdout().is_terminal()).measured(io::stdout(), columns.as_deref()),
             message_screen: screen(io::stderr().is_terminal()).measured(io::stderr(), columns.as_deref()),
@@ -296,8 +296,12 @@ impl Console {
     /// A full screen on stderr, on whose alternate screen the caller draws; `None` without a terminal that has one, or with
     /// `--quiet`. Messages are shown on it, and printed when it is left.
     pub fn full_screen(&self) -> Option<FullScreen> {
-        let is_possible = self.message_screen.terminal && self.has_full_screen && self.verbosity >= Verbosity::Usual;
-        is_possible.then(|| FullScreen::enter(&self.talking))
+        self.has_full_screen().then(|| FullScreen::enter(&self.talking))
+    }
+
+    /// Whether [`Console::full_screen`] has one.
+    pub fn has_full_screen(&self) -> bool {
+        self.message_screen.terminal && self.obeys_controls && self.verbosity >= Verbosity::Usual
     }
 
     /// Whether the locale has UTF-8, without which text for a person is best in ASCII.
@@ -366,7 +370,7 @@ mod tests {
         Console {
             verbosity,
             is_utf8: true,
-            has_full_screen: false,
+            obeys_controls: false,
             data_screen: Screen::default(),
             message_screen: Screen::default(),
             data: shared(data.clone()),

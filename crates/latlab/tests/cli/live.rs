@@ -1,6 +1,6 @@
 //! `--live`: the full-screen view on a terminal, which is left as it was however the command ends.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
-use crate::harness::{Latlab, command, contains, lacks};
+use crate::harness::{Latlab, command, contains, lacks, wait_until};
+use crate::processes::below;
 use crate::progress::terminal;
 use crate::scheduling::precedence;
 
@@ -26,10 +27,14 @@ struct OnTerminal {
 
 impl OnTerminal {
     fn start(line: &str) -> OnTerminal {
+        OnTerminal::run(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    fn run(words: &[&str]) -> OnTerminal {
         let home = tempfile::tempdir().expect("a temporary directory");
         let (own, stderr) = terminal(100);
         let mut command = command();
-        command.args(line.split_whitespace()).current_dir(home.path()).stdout(Stdio::null()).stderr(stderr);
+        command.args(words).current_dir(home.path()).stdout(Stdio::null()).stderr(stderr);
         command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
         let child = command.spawn().expect("the binary was built by the test run");
         // Its end of the terminal is closed here, so that the reader ends with the process.
@@ -145,6 +150,25 @@ fn a_stopped_process_is_on_the_usual_screen() {
     let (written, code) = stopped.ends();
     assert_eq!((written.matches(LEAVE).count(), code), (2, Some(130)));
     usual_screen(&written);
+}
+
+/// An agent that does not greet, as one behind an `ssh` that asks for a password.
+#[test]
+fn until_the_session_is_open_the_screen_is_the_usual_one_and_ctrl_z_stops() {
+    let opening = OnTerminal::run(&["ping", "cmd:sleep 40", "--peer-addr", "127.0.0.1", "-n", "5", "--live"]);
+    let pid = opening.pid().as_raw_nonzero().get();
+    wait_until("the command ran", || below(pid, &["sleep"]).is_some());
+    // Longer than between two drawings.
+    thread::sleep(Duration::from_secs(1));
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("our own child");
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("signals with a handler");
+    let caught = u64::from_str_radix(caught.trim(), 16).expect("a mask");
+    let has_handler = |signal: Signal| caught & (1 << (signal.as_raw() - 1)) != 0;
+    assert!(has_handler(Signal::INT) && !has_handler(Signal::TSTP), "{status}");
+    opening.signal(Signal::INT);
+    let (written, code) = opening.ends();
+    assert_eq!(code, Some(130), "{written}");
+    assert!(!written.contains("\x1b[?"), "{written:?}");
 }
 
 #[test]
