@@ -28,7 +28,7 @@ shape:
 deny:
     cargo deny check licenses bans sources
 
-# pages of reports in a headless Chromium, which needs chromium and python3-venv
+# pages of reports in a headless Chromium, which needs chromium, pdftotext (poppler-utils) and python3-venv
 pages LATLAB="target/debug/latlab":
     [ -x target/browser/bin/python ] || python3 -m venv target/browser
     target/browser/bin/pip install --quiet --requirement scripts/browser.txt

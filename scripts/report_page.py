@@ -5,11 +5,12 @@
 
 Checks: the script has the hash that the page allows; no error in the console; no request but the page itself; the marks of
 each figure; values under the pointer and under the keyboard's cursor; zoom by keys, buttons and dragging, and its reset;
-hiding of a series; the picture without scripts; dark mode; no sideways scrolling in a narrow window; print to PDF.
+hiding of all series of each entry of a legend; the picture without scripts; dark mode; no sideways scrolling in a narrow window;
+print to PDF, with its whole text.
 
 EXPECTED.json: {"FIGURE": {"CLASS": COUNT, …}, …}; the figure is the value of data-figure or the id, the class that of its
 marks. The key "text" holds words that its tip must show at some mark. Ends with 1 and a line for each failed check.
-Needs the package playwright (scripts/browser.txt) and a Chromium: --browser, or the first one in the PATH.
+Needs the package playwright (scripts/browser.txt), a Chromium (--browser, or the first one in the PATH) and pdftotext.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import json
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 
 from playwright.sync_api import sync_playwright
@@ -244,6 +246,19 @@ def check_interaction(page, expected, checks):
         check_legend(page, figure, checks)
 
 
+def check_print(page, checks):
+    """Every part of the page is printed, the last line too. Returns the PDF and its number of pages."""
+    pdf = page.pdf(format="A4")
+    pages = len(re.findall(rb"/Type\s*/Page[^s]", pdf))
+    checks.expect(pages >= 2, f"print to PDF has {pages} pages, not at least 2")
+    # Without spaces: lines are broken where the paper ends.
+    text = "".join(subprocess.run(["pdftotext", "-", "-"], input=pdf, capture_output=True, check=True).stdout.decode().split())
+    parts = [heading.inner_text() for heading in page.query_selector_all("h2")]
+    for part in [*parts, page.inner_text("body").strip().splitlines()[-1]]:
+        checks.expect("".join(part.split()) in text, f"print to PDF lacks `{part}`")
+    return pdf, pages
+
+
 def check_forms(browser, expected, checks, screenshots):
     """The page without scripts, in the dark, in a narrow window, and printed."""
     background = "getComputedStyle(document.body).backgroundColor"
@@ -256,9 +271,7 @@ def check_forms(browser, expected, checks, screenshots):
         overflow = page.evaluate(OVERFLOW)
         checks.expect(overflow <= 0, f"a window of {name} pixels scrolls sideways by {overflow}")
     check_marks(static, expected, checks)
-    pdf = static.pdf(format="A4")
-    pages = len(re.findall(rb"/Type\s*/Page[^s]", pdf))
-    checks.expect(pages >= 1, "print to PDF has no page")
+    pdf, pages = check_print(static, checks)
     if screenshots:
         screenshots.mkdir(parents=True, exist_ok=True)
         for name, page in [("light", light), ("dark", dark), ("narrow", narrow), ("static", static)]:
@@ -276,6 +289,8 @@ def main():
     options = parser.parse_args()
     if not options.browser:
         sys.exit("error: no Chromium in the PATH\n  hint: --browser PATH")
+    if not shutil.which("pdftotext"):
+        sys.exit("error: no pdftotext in the PATH\n  hint: install poppler-utils")
     expected = json.loads(options.expected.read_text()) if options.expected else {}
     checks = Checks()
     check_policy(options.page.read_text(), checks)

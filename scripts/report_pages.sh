@@ -51,12 +51,26 @@ check() {
 
 make_hostile
 recordings="$testdata/recordings" experiments="$testdata/experiments/finished"
-check recording '{"tail": {"line": 1}, "over-time": {"dot": 5}}' "$recordings/good/closed"
-check stream '{"rates": {}}' "$recordings/old/1.5-search"
-check experiment '{"forest": {"interval": 4}, "box-plots": {"box": 4, "dot": 24}, "heat-map": {"cell": 4}}' \
-    "$experiments/factors"
-check lost '{}' "$experiments/lost"
-check recipe '{}' "$experiments/wakeup-governor"
-check several '{}' "$recordings/good/closed" "$recordings/good/scheduled"
-check hostile '{}' "$work/hostile"
+# Lost probes are 5 of 1,997, all in columns of their own; the tail has its 100 largest delays as points.
+check recording '{"tail": {"line": 1, "dot": 100}, "percentiles": {"line": 1}, "over-time": {"dot": 5}}' \
+    "$recordings/good/closed"
+# The rates are offered, delivered and lost. Each of the 279 answered concurrent probes has a cell of its own, 6 were lost.
+check stream '{"rates": {"line": 3}, "tail": {"line": 1, "dot": 100}, "over-time": {"cell": 279, "dot": 6},
+    "host-busy": {"line": 2}, "host-frequency": {"line": 2}}' "$recordings/old/1.5-search"
+# Six runs of each of four conditions, in one of which p99 is infinite. Four pairs have the baselines of the file: 11 quantiles
+# each, but for two pairs with that condition p99 and p99.9; the fifth line is that of no change.
+check experiment '{"forest": {"interval": 4}, "tail": {"line": 4, "band": 4}, "percentiles": {"line": 4, "band": 4},
+    "shift": {"line": 5, "dot": 40, "band": 4}, "box-plots": {"box": 4, "dot": 24},
+    "box-plots-p99": {"box": 3, "dot": 18}, "heat-map": {"cell": 4}, "heat-map-p99": {"cell": 3}}' "$experiments/factors"
+# Four runs of the one target that answers; the other two have no delay.
+check lost '{"tail": {"line": 1, "band": 1}, "percentiles": {"line": 1, "band": 1}, "box-plots": {"dot": 4, "box": 0},
+    "box-plots-p99": {"dot": 4, "box": 0}}' "$experiments/lost"
+# Four runs of each of seven conditions.
+check recipe '{"forest": {"interval": 3}, "tail": {"line": 7, "band": 7}, "percentiles": {"line": 7, "band": 7},
+    "box-plots": {"dot": 28, "box": 0}, "sweep": {"dot": 7, "line": 3}}' "$experiments/wakeup-governor"
+# Of the second run more than one in a hundred probes got no answer: it has no p99.
+check several '{"tail": {"line": 2, "dot": 200}, "percentiles": {"line": 2}, "box-plots": {"dot": 2},
+    "box-plots-p99": {"dot": 1}}' "$recordings/good/closed" "$recordings/good/scheduled"
+check hostile '{"tail": {"line": 1, "dot": 100}, "percentiles": {"line": 1}, "over-time": {"cell": 279, "dot": 6},
+    "host-busy": {"line": 2}, "host-frequency": {"line": 2}}' "$work/hostile"
 exit "$failed"
