@@ -4,13 +4,22 @@ use super::*;
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, ObservedRun, RunGroups, compare, default_estimands,
 };
+use crate::analysis::distribution::{
+    ColumnLosses, DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRatePoint, TailPoint,
+    TimedValue, distribution,
+};
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
 use crate::analysis::{SummaryOptions, summarise};
 use crate::facts::HostFacts;
 use crate::metric::Metric;
+use crate::plan::Side;
 use crate::probe::Fate;
 use crate::recording::manifest::EndFacts;
+use crate::report::html;
+use crate::report::plots::{PlotCondition, PlotInput, figures};
 use crate::report::view::Showing;
+use crate::stats::Bucket;
+use crate::units::Nanos;
 
 /// A closed loop with a probe each ms of these delays in µs; 0 is a lost probe.
 fn source(delays_us: impl IntoIterator<Item = i64>) -> InMemory {
@@ -154,4 +163,70 @@ fn a_page_says_how_to_make_it_again() {
     assert_eq!(titles.len(), 3, "one specification of equal runs: {titles:?}");
     assert_eq!(view.reproduce[0].text, "latlab report x\n");
     assert!(view.made.starts_with("latlab ") && view.made.ends_with(" UTC"), "{}", view.made);
+}
+
+/// What a run of ten million probes leaves at most: every limit of `analysis::distribution` is reached, with numbers as long as
+/// they can be, and no two cells have the same count.
+fn largest_distribution() -> RunDistribution {
+    const COLUMNS: usize = 240;
+    const ROWS: usize = 96;
+    const CELLS: usize = 8_000;
+    // 10 µs to 10 s at equal ratios, with all digits.
+    let delay = |index: usize, of: usize| 10_000.0 * 1e6_f64.powf(index as f64 / of as f64) + 0.123;
+    let edges = |count: usize| (0..=count).map(|index| delay(index, count) as i64).collect::<Vec<_>>();
+    let tail = |index: usize| TailPoint { tail: 1e7_f64.powf(-(index as f64) / 512.0), value_ns: delay(index, 512) };
+    let bucket =
+        |(index, pair): (usize, &[i64])| Bucket { low_ns: pair[0], high_ns: pair[1], count: 61_234 + index as u64 };
+    let cell = |index: usize| GridCell { column: index % COLUMNS, row: index / COLUMNS, count: 1_001 + index as u64 };
+    let losses = |column: usize| ColumnLosses { column, count: 1_001 + column as u64 };
+    let at_ns = |index: usize| 1_234_567_891 * index as i64;
+    let rate = |index: usize| {
+        let bps = 9.123_456_789e9 + index as f64;
+        StreamRatePoint { at_ns: at_ns(index), offered_bps: bps, delivered_bps: bps / 1.1, lost_bps: bps / 11.1 }
+    };
+    let timed = |index: usize| TimedValue { at_ns: at_ns(index), value: 0.123_456_789 + index as f64 / 1_000.0 };
+    let series = |(side, cpu, quantity)| HostSeries { side, cpu, quantity, points: (0..480).map(timed).collect() };
+    let of_side = |side| (0..4).flat_map(move |cpu| HostQuantity::ALL.map(move |quantity| (side, cpu, quantity)));
+    RunDistribution {
+        n: 10_000_000,
+        lost: 280_000,
+        tail: (0..512).map(tail).collect(),
+        histogram: edges(160).windows(2).enumerate().map(bucket).collect(),
+        over_time: Some(DelayGrid {
+            column_ns: Nanos(2_469_135_782),
+            columns: COLUMNS,
+            edges_ns: edges(ROWS),
+            cells: (0..CELLS).map(cell).collect(),
+            lost: (0..COLUMNS).map(losses).collect(),
+        }),
+        rates: (0..480).map(rate).collect(),
+        host: [Side::Local, Side::Peer].into_iter().flat_map(of_side).map(series).collect(),
+        duration_ns: Nanos(592_592_587_680),
+        ..distribution(&source([40])).expect("rows in memory")
+    }
+}
+
+#[test]
+fn the_largest_page_of_one_run_is_below_two_megabytes() {
+    let source = source([40]);
+    let condition = PlotCondition { name: "x".into(), levels: [].into(), runs: vec![largest_distribution()] };
+    let view = page_view(PageInput {
+        name: "x",
+        summaries: &[summary(&source)],
+        showing: Showing { kept: true, wide: true, ..Showing::default() },
+        runs: &[ReportedRun::of(&source.manifest)],
+        experiment: None,
+        comparisons: None,
+        figures: figures(&PlotInput { conditions: vec![condition], comparisons: None }),
+        command: "latlab report x",
+    });
+    let names: Vec<&str> = view.figures.iter().map(|figure| figure.name).collect();
+    for name in
+        ["tail", "percentiles", "histogram", "over-time", "rates", "host-busy", "host-frequency", "host-interrupts"]
+    {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    let page = html::page(&view);
+    assert!(page.matches("class=\"cell").count() >= 8_000);
+    assert!(page.len() <= 2_000_000, "{} bytes", page.len());
 }
