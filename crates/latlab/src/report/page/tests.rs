@@ -185,7 +185,13 @@ fn largest_distribution() -> RunDistribution {
         StreamRatePoint { at_ns: at_ns(index), offered_bps: bps, delivered_bps: bps / 1.1, lost_bps: bps / 11.1 }
     };
     let timed = |index: usize| TimedValue { at_ns: at_ns(index), value: 0.123_456_789 + index as f64 / 1_000.0 };
-    let series = |(side, cpu, quantity)| HostSeries { side, cpu, quantity, points: (0..480).map(timed).collect() };
+    let series = |(side, cpu, quantity)| HostSeries {
+        side,
+        cpu,
+        quantity,
+        is_pinned: false,
+        points: (0..480).map(timed).collect(),
+    };
     let of_side = |side| (0..4).flat_map(move |cpu| HostQuantity::ALL.map(move |quantity| (side, cpu, quantity)));
     RunDistribution {
         n: 10_000_000,
