@@ -8,7 +8,8 @@ cd "$(dirname "$0")/.."
 
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl)
-target_dir="${CARGO_TARGET_DIR:-target}"
+# zig is started in other directories.
+target_dir="$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}")"
 version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)"
 
 die() {
