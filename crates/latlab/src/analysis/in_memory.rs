@@ -3,7 +3,9 @@
 use std::convert::Infallible;
 
 use super::source::ProbeSource;
-use crate::facts::{BareConditions, BareLoop, ClockAnchor, HostFacts, HostSample, Instrument, StreamInterval};
+use crate::facts::{
+    BareConditions, BareLoop, ClockAnchor, HostFacts, HostSample, Instrument, IntervalCounts, StreamInterval,
+};
 use crate::plan::{EndSpec, Pace, PacketSize, PingSpec, RunSpec, Schedule, Side, StreamRunSpec, Via, Work};
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::recording::manifest::{EndFacts, Manifest, RunEnding};
@@ -42,6 +44,12 @@ impl InMemory {
         source.manifest.kind = source.manifest.spec.kind();
         source
     }
+}
+
+/// An interval of 100 ms of flow 0.
+pub(crate) fn stream_interval(start_ms: i64, seen: IntervalCounts) -> StreamInterval {
+    let [start_ns, end_ns] = [start_ms, start_ms + 100].map(|ms| ms * 1_000_000);
+    StreamInterval { flow: 0, phase: Phase::Measure, start_ns, end_ns, cpu: None, seen }
 }
 
 impl ProbeSource for InMemory {

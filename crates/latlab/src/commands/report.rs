@@ -314,7 +314,7 @@ fn named<'a>(figures: &'a [Figure], name: &str) -> Result<&'a Figure, Failure> {
             Some(near) => format!("did you mean `{near}`?"),
             None => "docs/report.md says which data each figure needs".into(),
         };
-        Failure::request(format!("there is no figure `{name}` of these runs")).because(cause).hint(hint)
+        Failure::request(format!("these runs have no figure `{name}`")).because(cause).hint(hint)
     })
 }
 

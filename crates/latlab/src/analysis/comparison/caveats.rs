@@ -16,7 +16,7 @@ use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{ExcludedCondition, LoadReport};
 use crate::plan::{Factors, conditions_in_words, heading_order};
 use crate::stats::Look;
-use crate::units::human;
+use crate::units::human::{self, counted};
 
 /// The caveats of a comparison, worst first.
 pub(super) fn of(
@@ -79,11 +79,6 @@ fn runs(groups: &RunGroups) -> impl Iterator<Item = &ObservedRun> {
 pub(super) fn pairs(groups: &RunGroups, rows: &[Comparison]) -> BTreeSet<GroupPair> {
     let pairs = rows.iter().map(|row| GroupPair { baseline: row.baseline, candidate: row.candidate });
     pairs.filter(|pair| groups.pair(*pair).iter().all(|group| !group.runs.is_empty())).collect()
-}
-
-/// The count with its noun: `1 run`, `3 runs`.
-fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 fn untrusted_runs(groups: &RunGroups) -> Option<Caveat> {

@@ -1,10 +1,10 @@
 //! Figures' data of whole runs, in numbers that a reader can compute.
 
 use super::*;
-use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
-use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts, StreamInterval};
+use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled, stream_interval};
+use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts};
 use crate::plan::Target;
-use crate::probe::{Fate, Phase, ProbeRecord};
+use crate::probe::{Fate, ProbeRecord};
 
 fn of(source: &InMemory) -> RunDistribution {
     distribution(source).expect("rows in memory")
@@ -196,14 +196,6 @@ fn the_host_of_a_long_run_keeps_its_extremes_in_few_points() {
 
 #[test]
 fn rates_of_a_stream_are_of_both_ends_from_their_own_beginning() {
-    let row = |start_ms: i64, seen| StreamInterval {
-        flow: 0,
-        phase: Phase::Measure,
-        start_ns: start_ms * 1_000_000,
-        end_ns: (start_ms + 100) * 1_000_000,
-        cpu: None,
-        seen,
-    };
     let offered = |packets| IntervalCounts::Offered { packets, refused: 0, skipped: 0 };
     let counted = |polled, delivered| IntervalCounts::Counted {
         polled,
@@ -214,10 +206,10 @@ fn rates_of_a_stream_are_of_both_ends_from_their_own_beginning() {
         socket_drops: None,
     };
     let intervals = vec![
-        row(1_000, offered(200)),
-        row(1_100, offered(100)),
-        row(7_000, counted(200, 150)),
-        row(7_100, counted(100, 100)),
+        stream_interval(1_000, offered(200)),
+        stream_interval(1_100, offered(100)),
+        stream_interval(7_000, counted(200, 150)),
+        stream_interval(7_100, counted(100, 100)),
     ];
     let run = of(&InMemory::of_stream(1, intervals));
     let rates = run.rates.iter().map(|bin| [bin.offered_bps, bin.delivered_bps, bin.lost_bps]);

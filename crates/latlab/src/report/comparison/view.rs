@@ -12,7 +12,7 @@ use crate::diagnostics::Caveat;
 use crate::plan::{Factors, common_levels, level_words};
 use crate::report::summary_view::caveat_views;
 use crate::report::view::CaveatView;
-use crate::units::human::{self, ABSENT};
+use crate::units::human::{self, ABSENT, counted};
 
 /// Options of a comparison report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -470,7 +470,6 @@ fn explanation(row: &Comparison) -> String {
         FigureScale::Linear => "as they are: figures are means, a change is a difference",
     };
     let (baseline, candidate) = row.evidence.runs;
-    let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let Evidence { blocks, strata, boots, .. } = row.evidence;
     let strata = if strata == blocks { String::new() } else { format!(", {strata} strata with the other factors") };
     let boots = if boots > 0 { format!(", {}", counted(boots, "boot")) } else { String::new() };

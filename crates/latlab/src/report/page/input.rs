@@ -6,7 +6,7 @@ use crate::analysis::comparison::Comparisons;
 use crate::analysis::experiment::ExperimentReport;
 use crate::report::figure::Figure;
 use crate::report::view::Showing;
-use crate::units::human::{few, grouped};
+use crate::units::human::few;
 
 /// What a page reports.
 #[derive(Debug)]
@@ -36,11 +36,6 @@ pub struct PageExperiment<'a> {
     pub report: &'a ExperimentReport,
     /// The text of its file.
     pub file: &'a str,
-}
-
-/// `3 runs`.
-pub(super) fn counted(count: usize, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
 }
 
 /// Names as code: `a`, `b` and 3 more.

@@ -1,7 +1,7 @@
 //! The question and the verdict of a page, one sentence each. A verdict says what the comparisons decide, and of a single run
 //! what was measured; it never compares runs by itself.
 
-use super::input::{PageExperiment, PageInput, as_code, counted};
+use super::input::{PageExperiment, PageInput, as_code};
 use crate::analysis::comparison::{Comparisons, Quantity};
 use crate::analysis::experiment::{ConditionRow, ExperimentReport};
 use crate::analysis::{Kind, Summary};
@@ -11,7 +11,7 @@ use crate::report::comparison::{ChangeView, ComparisonView, ContrastView, quanti
 use crate::report::heading::{Headline, heading, names};
 use crate::stats::{Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
-use crate::units::human::{ABSENT, bit_rate, grouped, percent, quantile, span};
+use crate::units::human::{ABSENT, bit_rate, counted, grouped, percent, quantile, span};
 
 /// What was asked.
 pub(super) fn question(input: &PageInput<'_>) -> String {
@@ -178,7 +178,7 @@ fn verdict_of_condition(report: &ExperimentReport) -> Option<String> {
 
 /// Runs that are not compared: what their medians are, without a claim that they differ.
 fn verdict_of_runs(summaries: &[Summary]) -> String {
-    let Some(first) = summaries.first() else { return "There is no run that can be used.".into() };
+    let Some(first) = summaries.first() else { return "No run can be used.".into() };
     let metric = first.kind.metric();
     let names = names(summaries);
     let middle = |summary: &Summary| {

@@ -1,11 +1,11 @@
 //! The statistics of runs as observations: which of them are plotted, and their box plots by condition.
 
 use super::axes::{ValueLimits, has_marks, metric_axis, names_axis};
-use super::input::{PlotCondition, PlotInput, counted, left_out};
+use super::input::{PlotCondition, PlotInput, left_out};
 use crate::analysis::distribution::{RunDistribution, RunStatistics};
 use crate::report::figure::{BoxMark, Figure, InfiniteMark, Marks, Point, Series};
 use crate::stats::BoxPlot;
-use crate::units::human::grouped;
+use crate::units::human::{counted, grouped};
 
 /// Most rows of a figure.
 const ROWS: usize = 40;

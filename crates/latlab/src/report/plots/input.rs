@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::analysis::comparison::Comparisons;
 use crate::analysis::distribution::RunDistribution;
 use crate::metric::Metric;
-use crate::units::human::grouped;
+use crate::units::human::{counted, grouped};
 
 /// The data of all figures.
 #[derive(Clone, Debug)]
@@ -54,11 +54,6 @@ impl PlotInput<'_> {
     pub(super) fn has_several_conditions(&self) -> bool {
         self.conditions.iter().filter(|condition| !condition.runs.is_empty()).nth(1).is_some()
     }
-}
-
-/// `1 run`, `2 runs`.
-pub(super) fn counted(count: usize, thing: &str) -> String {
-    format!("{} {thing}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
 }
 
 /// How delays of `metric` are counted.

@@ -2,13 +2,13 @@
 //! on the same time axis.
 
 use super::axes::{ValueLimits, count_axis, extended, has_marks, metric_axis};
-use super::input::{self, PlotInput, counted};
+use super::input::{self, PlotInput};
 use crate::analysis::distribution::{
     ColumnLosses, DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRatePoint,
 };
 use crate::plan::Side;
 use crate::report::figure::{Axis, AxisUnit, Bar, Cell, Figure, InfiniteMark, Marks, Point, Scale, Series};
-use crate::units::human::grouped;
+use crate::units::human::{counted, grouped};
 
 /// Darkness of a cell with one probe, where others have more: it can be seen in print.
 const LEAST_DARKNESS: f64 = 0.25;

@@ -8,11 +8,11 @@ use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, ObservedRun, Quantity, RunGroups, compare, default_estimands,
 };
 use crate::analysis::distribution::{RunDistribution, distribution};
-use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
-use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts, StreamInterval};
+use crate::analysis::in_memory::{CLOSED, InMemory, but, closed, stream_interval};
+use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts};
 use crate::metric::Metric;
 use crate::plan::Side;
-use crate::probe::{Fate, Phase};
+use crate::probe::Fate;
 use crate::report::figure::table::csv;
 use crate::report::figure::{Marks, Scale};
 
@@ -370,15 +370,8 @@ fn ten_thousand_conditions_are_bounded() {
 
 #[test]
 fn a_stream_and_its_host_share_a_time_axis() {
-    let row = |start_ms: i64, seen| StreamInterval {
-        flow: 0,
-        phase: Phase::Measure,
-        start_ns: start_ms * 1_000_000,
-        end_ns: (start_ms + 100) * 1_000_000,
-        cpu: None,
-        seen,
-    };
-    let offered = |start_ms, packets| row(start_ms, IntervalCounts::Offered { packets, refused: 0, skipped: 0 });
+    let offered =
+        |start_ms, packets| stream_interval(start_ms, IntervalCounts::Offered { packets, refused: 0, skipped: 0 });
     let mut source = InMemory::of_stream(1, vec![offered(0, 200), offered(100, 100), offered(200, 100)]);
     let cpu = |seq: i64| CpuReadings { busy_ns: Some(seq * 25_000_000), ..CpuReadings::default() };
     let sample = |seq: i64| HostSample {

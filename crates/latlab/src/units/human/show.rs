@@ -116,6 +116,11 @@ pub fn signed(value: f64) -> String {
     if text.starts_with('−') || !value.is_finite() { text } else { format!("+{text}") }
 }
 
+/// A count with its noun, which takes an s: `1 run`, `2,000 runs`.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
+}
+
 /// An integer with its thousands grouped: `203,118`.
 pub fn grouped(value: u64) -> String {
     group(&value.to_string())
