@@ -141,7 +141,7 @@ impl<'a> LiveView<'a> {
         let begin = RedrawCost::begin();
         let counts = live.read();
         shown.readings.update(live, counts);
-        let (now, seconds) = (Monotonic.now(), live.seconds());
+        let (now, delays) = (Monotonic.now(), live.delays());
         let kind = self.plan.runs.first().map(|run| run.kind()).filter(|kind| *kind != Kind::Stream);
         let elapsed = shown.start.elapsed();
         let state = LiveState {
@@ -151,7 +151,7 @@ impl<'a> LiveView<'a> {
             phase: &phase(live, now),
             counts,
             rates: shown.readings.rates,
-            seconds: &seconds,
+            delays: &delays,
             now,
             loads: &self.loads,
             loads_share: shown.readings.loads_share.filter(|_| !self.loads.is_empty()),
@@ -163,10 +163,11 @@ impl<'a> LiveView<'a> {
         shown.cost = shown.cost.and(begin);
     }
 
-    /// Leaves the full screen, and says what it has cost.
+    /// Leaves the full screen, and says what it has cost. A SIGTSTP since the last drawing stops the process now.
     pub(super) fn close(self) {
-        let Some(ShownView { screen, cost, .. }) = self.shown else { return };
+        let Some(ShownView { screen, suspend, cost, .. }) = self.shown else { return };
         drop(screen);
+        suspend.filter(SuspendSignal::is_received).iter().for_each(SuspendSignal::stop_process);
         self.console.detail(&format!("the view was drawn {}", cost.words()));
     }
 }

@@ -15,7 +15,7 @@ use crate::plan::{EndSpec, PathSpec, PingSpec, Plan, Reflect, RunSpec, Schedule,
 use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{
-    EventLog, Finished, LiveSecond, ProbeCounts, RecordingError, RecordingProgress, RecordingWriter, Store,
+    EventLog, Finished, LiveDelays, LiveSecond, ProbeCounts, RecordingError, RecordingProgress, RecordingWriter, Store,
 };
 use crate::session::{self, NativeSession, PreSharedKey, SessionParams, random_bytes};
 use crate::transport::{OpenPath, PathTransport, TransportError, TransportFamily, frame_payload_bytes};
@@ -147,12 +147,15 @@ impl LiveProgress {
         seconds.max_by_key(|second| second.end).filter(|second| now - second.end < LAST_SECOND_AGE)
     }
 
-    /// The last seconds of all runs that had any delay, in the order of time; empty unless made by
-    /// [`LiveProgress::with_delays`].
-    pub fn seconds(&self) -> Vec<LiveSecond> {
-        let mut seconds: Vec<LiveSecond> = self.runs().iter().flat_map(RecordingProgress::seconds).collect();
-        seconds.sort_by_key(|second| second.end);
-        seconds
+    /// The delays of all runs, their seconds in the order of time; empty unless made by [`LiveProgress::with_delays`].
+    pub fn delays(&self) -> LiveDelays {
+        let mut all = LiveDelays::default();
+        for LiveDelays { seconds, whole } in self.runs().iter().map(RecordingProgress::delays) {
+            all.seconds.extend(seconds);
+            all.whole.add(&whole);
+        }
+        all.seconds.sort_by_key(|second| second.end);
+        all
     }
 
     /// The probes at `now` that got no answer, if none got one; `None` before one was lost or refused.

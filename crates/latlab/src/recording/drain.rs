@@ -11,7 +11,7 @@ use std::thread;
 use rustix::fs::fstat;
 
 use super::event::{EVENT_BYTES, EVENT_WORDS, SpoolEvent};
-use super::live_delays::{DelaySeconds, LiveSecond, SharedSeconds};
+use super::live_delays::{DelaySeconds, LiveDelays, LiveSecond, SharedDelays};
 use super::ring::RingReader;
 use super::spool::{self, HEADER_BYTES};
 use crate::plan::defaults;
@@ -34,7 +34,7 @@ struct DrainCounts {
     /// When the first probe was sent or refused, in nanoseconds; 0 before.
     begin_ns: AtomicI64,
     probes: [AtomicU64; 3],
-    seconds: SharedSeconds,
+    delays: SharedDelays,
 }
 
 /// Probes of the measuring phase, as far as their fate is known while the run goes on. The rest is in flight.
@@ -74,17 +74,14 @@ impl RecordingProgress {
         Some(self.0.begin_ns.load(Ordering::Relaxed)).filter(|begin_ns| *begin_ns != 0).map(Stamp::from_nanos)
     }
 
-    /// The last seconds of the measuring phase that had any delay, the oldest first; at most [`SECONDS_KEPT`], and empty unless
-    /// the recording keeps them for a display.
-    ///
-    /// [`SECONDS_KEPT`]: super::SECONDS_KEPT
-    pub fn seconds(&self) -> Vec<LiveSecond> {
-        self.0.seconds.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    /// The delays so far; empty unless the recording keeps them for a display.
+    pub fn delays(&self) -> LiveDelays {
+        self.0.delays.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The last of these seconds.
+    /// The last second with a delay.
     pub fn last_second(&self) -> Option<LiveSecond> {
-        self.0.seconds.lock().unwrap_or_else(PoisonError::into_inner).back().cloned()
+        self.0.delays.lock().unwrap_or_else(PoisonError::into_inner).seconds.last().copied()
     }
 
     /// Probes of the measuring phase by their fate.
@@ -397,7 +394,7 @@ mod tests {
                 via: Via::ClockNanosleep,
             }
         };
-        let seconds = |keeps_delays| counted_with(keeps_delays, (1..=2_500).map(wake)).seconds();
+        let seconds = |keeps_delays| counted_with(keeps_delays, (1..=2_500).map(wake)).delays().seconds;
         assert_eq!(seconds(true).iter().map(|second| second.n).collect::<Vec<_>>(), [1_000, 1_000]);
         assert!(seconds(false).is_empty());
     }

@@ -1,11 +1,11 @@
-//! The delays of the last seconds of a run while it goes on, for the progress line and the live view. They are kept by the
-//! thread that writes the recording: the thread that measures does nothing for them.
+//! The delays of a run while it goes on, for the progress line and the live view. They are kept by the thread that writes the
+//! recording: the thread that measures does nothing for them.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use crate::probe::Seq;
-use crate::stats::{LogHistogram, PackedBuckets};
+use crate::stats::LogHistogram;
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// The seconds that are kept.
@@ -15,7 +15,7 @@ const SECOND: Nanos = Nanos::from_secs(1);
 const IN_FLIGHT_MAX: usize = 1 << 16;
 
 /// The round trip delays, or wake-up latencies, that became known in one second of the measuring phase, to within 0.4 %.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveSecond {
     /// Its end.
     pub end: Stamp<SenderClock>,
@@ -27,12 +27,19 @@ pub struct LiveSecond {
     pub p99: Nanos,
     /// The largest one, exactly.
     pub max: Nanos,
-    /// All of them, ascending.
-    pub buckets: PackedBuckets,
 }
 
-/// The last [`SECONDS_KEPT`] seconds that had any delay, the oldest first.
-pub(super) type SharedSeconds = Mutex<VecDeque<LiveSecond>>;
+/// The delays of the seconds of the measuring phase that are over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveDelays {
+    /// The last [`SECONDS_KEPT`] seconds that had any delay, the oldest first.
+    pub seconds: Vec<LiveSecond>,
+    /// All delays so far.
+    pub whole: LogHistogram,
+}
+
+/// Those of a run that goes on.
+pub(super) type SharedDelays = Mutex<LiveDelays>;
 
 struct InFlight {
     seq: Seq,
@@ -40,23 +47,25 @@ struct InFlight {
     is_answered: bool,
 }
 
-/// The delays of the present second, and the probes in flight.
+/// The delays so far, those of the present second, and the probes in flight.
 pub(super) struct DelaySeconds {
     timeout: Nanos,
     /// In the order of sending; the first one is not answered.
     in_flight: VecDeque<InFlight>,
     present: LogHistogram,
+    /// Without those of the present second.
+    whole: LogHistogram,
     /// The end of the present second; `None` before the first delay.
     end: Option<Stamp<SenderClock>>,
     /// Seconds that are not published yet.
-    finished: VecDeque<LiveSecond>,
+    finished: Vec<LiveSecond>,
 }
 
 impl DelaySeconds {
     /// No delays so far, of probes that are lost after `timeout`.
     pub(super) fn new(timeout: Nanos) -> DelaySeconds {
-        let (in_flight, finished) = (VecDeque::new(), VecDeque::new());
-        DelaySeconds { timeout, in_flight, present: LogHistogram::default(), end: None, finished }
+        let (present, whole) = (LogHistogram::default(), LogHistogram::default());
+        DelaySeconds { timeout, in_flight: VecDeque::new(), present, whole, end: None, finished: Vec::new() }
     }
 
     /// Notes that a probe of the measuring phase was sent.
@@ -96,21 +105,23 @@ impl DelaySeconds {
     fn finish(&mut self, end: Stamp<SenderClock>) {
         let quantile = |q| self.present.quantile(q).map(Nanos);
         if let (Some(p50), Some(p99)) = (quantile(0.5), quantile(0.99)) {
-            let (n, max, buckets) = (self.present.n(), Nanos(self.present.max()), self.present.packed());
-            self.finished.push_back(LiveSecond { end, n, p50, p99, max, buckets });
+            let (n, max) = (self.present.n(), Nanos(self.present.max()));
+            self.finished.push(LiveSecond { end, n, p50, p99, max });
         }
+        self.whole.add(&self.present);
         self.present.clear();
     }
 
-    /// Moves the finished seconds to `shared`, unless another thread reads there: then at the next call.
-    pub(super) fn publish(&mut self, shared: &SharedSeconds) {
+    /// Moves the finished seconds to `shared`, and copies all delays, unless another thread reads there: then at the next call.
+    pub(super) fn publish(&mut self, shared: &SharedDelays) {
         if self.finished.is_empty() {
             return;
         }
         let Ok(mut shared) = shared.try_lock() else { return };
-        shared.append(&mut self.finished);
-        let surplus = shared.len().saturating_sub(SECONDS_KEPT);
-        shared.drain(..surplus);
+        shared.seconds.append(&mut self.finished);
+        let surplus = shared.seconds.len().saturating_sub(SECONDS_KEPT);
+        shared.seconds.drain(..surplus);
+        shared.whole.clone_from(&self.whole);
     }
 }
 
@@ -122,10 +133,10 @@ mod tests {
         Stamp::from_nanos(micros * 1_000)
     }
 
-    fn seconds(delays: &mut DelaySeconds) -> Vec<LiveSecond> {
-        let shared = SharedSeconds::default();
+    fn published(delays: &mut DelaySeconds) -> LiveDelays {
+        let shared = SharedDelays::default();
         delays.publish(&shared);
-        shared.into_inner().expect("no panic").into()
+        shared.into_inner().expect("no panic")
     }
 
     #[test]
@@ -138,14 +149,15 @@ mod tests {
             delays.arrived(Seq(seq), sent + Nanos(delay));
             assert!(delays.in_flight.is_empty());
         }
-        let [first, second] = &seconds(&mut delays)[..] else { panic!("two whole seconds") };
+        let LiveDelays { seconds, whole } = published(&mut delays);
+        let [first, second] = &seconds[..] else { panic!("two whole seconds") };
         assert_eq!((first.n, first.max, second.max), (1_000, Nanos(1_210_345), Nanos(48_099)));
         for (found, exact) in [(first.p50, 48_050), (second.p99, 48_099)] {
             assert!((found.0 - exact).abs() < 200, "{found:?}");
         }
         assert_eq!(second.end - first.end, SECOND);
-        assert_eq!(first.buckets.iter().map(|bucket| bucket.count).sum::<u64>(), 1_000);
-        assert!(seconds(&mut delays).is_empty());
+        assert_eq!((whole.n(), whole.max()), (first.n + second.n, 1_210_345));
+        assert!(published(&mut delays).seconds.is_empty());
     }
 
     #[test]
@@ -167,7 +179,7 @@ mod tests {
         let mut delays = DelaySeconds::new(Nanos::from_secs(1_000));
         (0..2 * IN_FLIGHT_MAX as u64).for_each(|seq| delays.sent(Seq(seq), at(seq as i64)));
         assert_eq!(delays.in_flight.len(), IN_FLIGHT_MAX);
-        let shared = SharedSeconds::default();
+        let shared = SharedDelays::default();
         for second in 0..100 {
             // Seconds without a delay have no entry.
             delays.record(at(second * 2_000_000), Nanos(5_000));
@@ -175,8 +187,8 @@ mod tests {
             delays.publish(&shared);
             drop(reader);
         }
-        let kept = shared.into_inner().expect("no panic");
-        assert_eq!((kept.len(), delays.finished.len()), (SECONDS_KEPT, 9));
-        assert_eq!(kept[1].end - kept[0].end, Nanos::from_secs(2));
+        let LiveDelays { seconds, whole } = shared.into_inner().expect("no panic");
+        assert_eq!((seconds.len(), delays.finished.len(), whole.n()), (SECONDS_KEPT, 9, 90));
+        assert_eq!(seconds[1].end - seconds[0].end, Nanos::from_secs(2));
     }
 }

@@ -28,7 +28,7 @@ pub use drain::{ProbeCounts, RecordingProgress};
 pub use error::RecordingError;
 pub use event::SpoolEvent;
 pub use host_spool::HostLog;
-pub use live_delays::{LiveSecond, SECONDS_KEPT};
+pub use live_delays::{LiveDelays, LiveSecond, SECONDS_KEPT};
 pub use reader::{IntColumn, ProbeBatch, ProbeColumn, RecordedRows, Recording, WakeupBatch, WordColumn};
 pub use ring::EventLog;
 pub(crate) use store::entry_names;

@@ -76,41 +76,10 @@ impl LogHistogram {
         filled.map(|(index, count)| Bucket { low_ns: low_of(index), high_ns: low_of(index + 1), count: *count })
     }
 
-    /// The same buckets in little memory.
-    pub fn packed(&self) -> PackedBuckets {
-        let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        let pack = |(index, count): (usize, &u64)| PackedBucket {
-            index: index as u16,
-            count: u32::try_from(*count).unwrap_or(u32::MAX),
-        };
-        PackedBuckets(filled.map(pack).collect())
-    }
-
     /// Removes all values, and keeps the memory.
     pub fn clear(&mut self) {
         self.counts.clear();
         (self.n, self.min, self.max) = (0, 0, 0);
-    }
-}
-
-/// The buckets of a histogram that are not empty, in 8 bytes each.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PackedBuckets(Box<[PackedBucket]>);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct PackedBucket {
-    /// Below 7,300, that of the largest value.
-    index: u16,
-    count: u32,
-}
-
-impl PackedBuckets {
-    /// The buckets, in ascending order.
-    pub fn iter(&self) -> impl Iterator<Item = Bucket> {
-        self.0.iter().map(|PackedBucket { index, count }| {
-            let index = usize::from(*index);
-            Bucket { low_ns: low_of(index), high_ns: low_of(index + 1), count: u64::from(*count) }
-        })
     }
 }
 
@@ -152,7 +121,6 @@ mod tests {
             assert!((found - exact).abs() as f64 <= 0.004 * exact as f64, "{q}: {found}");
         }
         assert_eq!(LogHistogram::of([7, 7, 7]).quantile(0.5), Some(7));
-        assert!(histogram.packed().iter().eq(histogram.buckets()));
         let mut cleared = histogram;
         cleared.clear();
         assert_eq!((cleared.n(), cleared.max(), cleared.quantile(0.5)), (0, 0, None));

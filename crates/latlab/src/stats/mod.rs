@@ -23,7 +23,7 @@ pub use describe::{DescribeOptions, DescribedFigure, Description, QuantileEstima
 pub use histogram::{Bucket, histogram};
 pub use interval::{Interval, Share, ratio, share};
 pub use linear_models::{Slope, between_blocks, slope};
-pub use log_histogram::{LogHistogram, PackedBuckets};
+pub use log_histogram::LogHistogram;
 pub use long_run::MeanVariance;
 pub use loss_goal::{LossGoal, RateBounds, RateClass, RateTrial};
 pub use outline::{BoxPlot, FiveNumberSummary, Outline};

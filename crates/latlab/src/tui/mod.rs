@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use crate::host::sampler::CpuBusy;
 use crate::measure::LiveCounts;
-use crate::recording::{LiveSecond, ProbeCounts, SECONDS_KEPT};
+use crate::recording::{LiveDelays, LiveSecond, ProbeCounts, SECONDS_KEPT};
 use crate::report::Style;
 use crate::report::text::wrap;
 use crate::report::text_plots::{CountedValue, HistogramRow, Histograms, PlotUnit, histograms, in_ascii};
+use crate::stats::LogHistogram;
 use crate::units::human::{TimeUnit, bit_rate, grouped, percent, significant, span};
 use crate::units::{Nanos, SenderClock, Stamp};
 
@@ -61,8 +62,8 @@ pub struct LiveState<'a> {
     pub counts: LiveCounts,
     /// Its rates in about the last second.
     pub rates: LiveRates,
-    /// Its last seconds with any delay, in the order of time.
-    pub seconds: &'a [LiveSecond],
+    /// Its delays so far.
+    pub delays: &'a LiveDelays,
     /// The present time.
     pub now: Stamp<SenderClock>,
     /// The offered loads as typed; empty without a load.
@@ -101,7 +102,7 @@ pub fn lines(state: &LiveState<'_>, size: ScreenSize, ascii: bool) -> Vec<String
     all.push(String::new());
     if let Some(delay) = state.delay {
         all.push(format!("{delay}, the last minute, a column for each second"));
-        all.extend(sparklines(state.seconds, state.now, columns));
+        all.extend(sparklines(&state.delays.seconds, state.now, columns));
         all.push(String::new());
     }
     if !state.loads.is_empty() {
@@ -115,7 +116,7 @@ pub fn lines(state: &LiveState<'_>, size: ScreenSize, ascii: bool) -> Vec<String
     let rest = size.rows - closing.len();
     if let Some(delay) = state.delay.filter(|_| rest > all.len() + HISTOGRAM_ROWS) {
         all.push(String::new());
-        all.extend(histogram(delay, state.seconds, style).lines().map(str::to_owned));
+        all.extend(histogram(delay, &state.delays.whole, style).lines().map(str::to_owned));
     }
     all.truncate(rest);
     all.resize(rest, String::new());
@@ -146,7 +147,7 @@ fn counts(state: &LiveState<'_>) -> String {
         }
         Some(_) => format!("{} {} · {rate}", grouped(measured), state.rows),
     };
-    let last = state.seconds.last().filter(|second| state.now - second.end < LAST_SECOND_AGE);
+    let last = state.delays.seconds.last().filter(|second| state.now - second.end < LAST_SECOND_AGE);
     last.map_or(counts.clone(), |second| format!("{counts} · {}", delays(second)))
 }
 
@@ -180,15 +181,14 @@ fn cost(state: &LiveState<'_>) -> String {
     )
 }
 
-/// The delays of `seconds` as a histogram.
-fn histogram(delay: &str, seconds: &[LiveSecond], style: Style) -> String {
-    let buckets = seconds.iter().flat_map(|second| second.buckets.iter());
+/// All delays so far as a histogram.
+fn histogram(delay: &str, whole: &LogHistogram, style: Style) -> String {
     let middle = |low: i64, high: i64| (low as f64 + (high - 1) as f64) / 2.0;
     let value =
-        buckets.map(|bucket| CountedValue { value: middle(bucket.low_ns, bucket.high_ns), count: bucket.count });
+        whole.buckets().map(|bucket| CountedValue { value: middle(bucket.low_ns, bucket.high_ns), count: bucket.count });
     let row = HistogramRow { values: value.collect(), ..HistogramRow::default() };
     histograms(
-        &Histograms { title: format!("{delay}, the last minute"), unit: PlotUnit::Nanos, rows: vec![row] },
+        &Histograms { title: format!("{delay}, all {} so far", grouped(whole.n())), unit: PlotUnit::Nanos, rows: vec![row] },
         style,
     )
 }
@@ -237,13 +237,11 @@ fn sparklines(seconds: &[LiveSecond], now: Stamp<SenderClock>, columns: usize) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::{LogHistogram, PackedBuckets};
     use crate::units::human::columns as width;
 
     fn second(end_s: i64, p50: i64) -> LiveSecond {
-        let buckets = LogHistogram::of([48_000, 50_000, 1_210_000]).packed();
         let [p50, p99, max] = [p50, 61_900, 1_210_345].map(Nanos);
-        LiveSecond { end: Stamp::from_nanos(end_s * 1_000_000_000), n: 3, p50, p99, max, buckets }
+        LiveSecond { end: Stamp::from_nanos(end_s * 1_000_000_000), n: 3, p50, p99, max }
     }
 
     fn shown(seconds: &[LiveSecond], delay: Option<&str>, size: ScreenSize, ascii: bool) -> Vec<String> {
@@ -255,7 +253,10 @@ mod tests {
             phase: "measuring for 7.1 s",
             counts: LiveCounts { probes, measured: 203_118, ..LiveCounts::default() },
             rates: LiveRates { measured_per_s: 20_311.0, sent_bps: 1e9, delivered_bps: 0.9e9 },
-            seconds,
+            delays: &LiveDelays {
+                seconds: seconds.to_vec(),
+                whole: LogHistogram::of(seconds.iter().flat_map(|_| [48_000, 50_000, 1_210_000])),
+            },
             now: Stamp::from_nanos(62_000_000_000),
             loads: "cpu=80%",
             loads_share: Some(0.79),
@@ -289,6 +290,7 @@ mod tests {
             "max",
             "cpu=80% · their processes on this host use 79 %",
             "0 ▇ 87 % · 1 ▁ 3 %",
+            "round trip delay, all 186 so far",
             "bars and axis are logarithmic",
             "this view: 41 µs of CPU time a redraw, 0.008 % of one CPU",
         ] {
@@ -308,7 +310,6 @@ mod tests {
             p50: Nanos(p50),
             p99: Nanos(10 * p50),
             max: Nanos(100 * p50),
-            buckets: PackedBuckets::default(),
         };
         let now = Stamp::from_nanos(20_500_000_000);
         let lines = sparklines(&[second(1, 1), second(16, 1_000), second(20, 1_000)], now, 24);

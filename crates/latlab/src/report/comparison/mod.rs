@@ -15,7 +15,7 @@ pub use plots::plots;
 pub use text::render as text;
 pub(in crate::report) use view::shared_reason;
 pub use view::{ChangeView, ComparisonShowing, ComparisonView, ContrastView};
-pub(in crate::report) use view::{row_label, several_metrics};
+pub(in crate::report) use view::{common_sentence, pair_name, row_label, several_metrics};
 pub(in crate::report) use words::{figure as quantity_figure, figure_beside};
 
 #[cfg(test)]

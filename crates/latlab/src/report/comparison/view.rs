@@ -311,6 +311,21 @@ pub(in crate::report) fn row_label(row: &Comparison, with_metric: bool) -> Strin
     }
 }
 
+/// Names of pairs of groups, without the levels that all compared groups have in common: `none → cpu=80%, 64 B`.
+pub(in crate::report) fn pair_name(comparisons: &Comparisons) -> impl Fn(&Comparison) -> String + '_ {
+    let names = GroupNames::of(comparisons);
+    move |row| {
+        let PairNames { contrast, shared } = names.pair(row);
+        if shared.is_empty() { contrast } else { format!("{contrast}, {}", names.words(&shared)) }
+    }
+}
+
+/// The levels that all compared groups have in common, as a sentence after others; empty without any.
+pub(in crate::report) fn common_sentence(comparisons: &Comparisons) -> String {
+    let names = GroupNames::of(comparisons);
+    if names.common.is_empty() { String::new() } else { format!(" All with {}.", names.words(&names.common)) }
+}
+
 pub(in crate::report) fn several_metrics(rows: &[Comparison]) -> bool {
     let of_metric = |row: &&Comparison| row.quantity.is_time() || row.quantity.is_rate();
     let mut times = rows.iter().filter(of_metric).map(|row| row.quantity.metric_name());

@@ -1,7 +1,7 @@
 //! Where everything of a figure lies, in pixels: the same for SVG and PNG, which only write it.
 
 use super::marks::{data, in_words};
-use super::scale::{AxisScale, AxisSide, NAMES_WIDTH, TICK_SIZE, Tick, cut, text_width};
+use super::scale::{AxisScale, AxisSide, NAMES_WIDTH, TALL_ROW, TICK_SIZE, Tick, cut, text_width};
 use super::style::{LOOKS, is_hollow, level};
 use super::{BoxMark, Cell, Figure, InfiniteMark, IntervalMark, Marks, Point, Scale, Series};
 
@@ -11,6 +11,8 @@ pub(super) const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 264.0;
 /// Height of a named row.
 const ROW: f64 = 24.0;
+/// Distance of the lines of a name.
+const NAME_LINE: f64 = 12.0;
 /// Limits of the height of an area with named rows; with more rows, not each has its name.
 const ROWS_HEIGHT: (f64, f64) = (96.0, 1_600.0);
 /// Space above the area for the label of the vertical axis.
@@ -144,11 +146,15 @@ pub(super) struct Sheet {
 pub(super) fn sheet(figure: &Figure) -> Sheet {
     let (x, y) = (AxisScale::new(&figure.x, AxisSide::Bottom), AxisScale::new(&figure.y, AxisSide::Left));
     let height = match &figure.y.scale {
-        Scale::Categories(names) => (names.len() as f64 * ROW).clamp(ROWS_HEIGHT.0, ROWS_HEIGHT.1),
+        Scale::Categories(names) => {
+            let is_long = names.iter().any(|name| text_width(name, TICK_SIZE) > NAMES_WIDTH);
+            (names.len() as f64 * if is_long { TALL_ROW } else { ROW }).clamp(ROWS_HEIGHT.0, ROWS_HEIGHT.1)
+        }
         _ => HEIGHT,
     };
     let y_ticks = y.ticks(height);
-    let widest = y_ticks.iter().map(|tick| text_width(&tick.label, TICK_SIZE)).fold(24.0, f64::max);
+    let labels = y_ticks.iter().flat_map(|tick| tick.label.lines());
+    let widest = labels.map(|line| text_width(line, TICK_SIZE)).fold(24.0, f64::max);
     let left = widest.min(NAMES_WIDTH + TICK_SIZE).ceil() + 10.0;
     let area = PlotArea { left, top: TOP, width: WIDTH - RIGHT - left, height };
     let corner = |x: f64, y: f64| Place { x: area.left + x, y: area.top + y };
@@ -174,7 +180,7 @@ fn bottom_axis(area: &PlotArea, ticks: &[Tick], label: String) -> DrawnAxis {
     let text = |tick: &Tick| {
         let half = text_width(&tick.label, TICK_SIZE) / 2.0;
         let place = Place { x: x(tick).min(WIDTH - half), y: area.bottom() + 15.0 };
-        DrawnText { class: "tick", place, text: tick.label.clone(), whole: tick.whole.clone() }
+        vec![DrawnText { class: "tick", place, text: tick.label.clone(), whole: tick.whole.clone() }]
     };
     let place = Place { x: area.left + area.width, y: area.bottom() + 32.0 };
     drawn_axis(ticks, line, text, DrawnText { class: "label", place, text: label, whole: None })
@@ -184,8 +190,12 @@ fn left_axis(area: &PlotArea, ticks: &[Tick], label: String) -> DrawnAxis {
     let y = |tick: &Tick| area.bottom() - tick.position * area.height;
     let line = |tick: &Tick| vec![Place { x: area.left, y: y(tick) }, Place { x: area.left + area.width, y: y(tick) }];
     let text = |tick: &Tick| {
-        let place = Place { x: area.left - 6.0, y: y(tick) + 4.0 };
-        DrawnText { class: "tick", place, text: tick.label.clone(), whole: tick.whole.clone() }
+        let first = y(tick) + 4.0 - NAME_LINE / 2.0 * tick.label.lines().skip(1).count() as f64;
+        let line = |(line, text): (usize, &str)| {
+            let place = Place { x: area.left - 6.0, y: first + NAME_LINE * line as f64 };
+            DrawnText { class: "tick", place, text: text.into(), whole: tick.whole.clone() }
+        };
+        tick.label.lines().enumerate().map(line).collect()
     };
     let place = Place { x: 2.0, y: area.top - 12.0 };
     drawn_axis(ticks, line, text, DrawnText { class: "label", place, text: label, whole: None })
@@ -195,7 +205,7 @@ fn left_axis(area: &PlotArea, ticks: &[Tick], label: String) -> DrawnAxis {
 fn drawn_axis(
     ticks: &[Tick],
     line: impl Fn(&Tick) -> Vec<Place>,
-    text: impl Fn(&Tick) -> DrawnText,
+    texts: impl Fn(&Tick) -> Vec<DrawnText>,
     label: DrawnText,
 ) -> DrawnAxis {
     let lines = |class: &'static str, is_minor: bool| {
@@ -203,7 +213,7 @@ fn drawn_axis(
         (!lines.is_empty()).then_some(DrawnPath { class, level: None, outline: PathShape::Lines(lines) })
     };
     let grid = [lines("minor", true), lines("grid", false)].into_iter().flatten().collect();
-    DrawnAxis { grid, ticks: ticks.iter().filter(|tick| !tick.is_minor).map(text).collect(), label }
+    DrawnAxis { grid, ticks: ticks.iter().filter(|tick| !tick.is_minor).flat_map(texts).collect(), label }
 }
 
 /// The number of marks that can have a text of their own.

@@ -70,6 +70,8 @@ pub enum AxisUnit {
     Change,
     /// Packets in a second.
     PacketRate,
+    /// Bytes in a second.
+    ByteRate,
     /// Bits in a second.
     BitRate,
     /// Hertz.

@@ -37,7 +37,7 @@ enum Kind {
 pub(super) struct Tick {
     /// Position from 0 (left, bottom) to 1.
     pub(super) position: f64,
-    /// Value in the unit of the axis' label; empty if the tick is minor.
+    /// Value in the unit of the axis' label, or a name of at most two lines; empty if the tick is minor.
     pub(super) label: String,
     /// The whole name of a place, if the label had to be cut.
     pub(super) whole: Option<String>,
@@ -68,6 +68,7 @@ struct ShownUnit {
 /// Decimal multiples of a unit in ascending order.
 const PACKET_RATES: [ShownUnit; 3] = [unit(1.0, "pps"), unit(1e3, "kpps"), unit(1e6, "Mpps")];
 const BIT_RATES: [ShownUnit; 4] = [unit(1.0, "bit/s"), unit(1e3, "kbit/s"), unit(1e6, "Mbit/s"), unit(1e9, "Gbit/s")];
+const BYTE_RATES: [ShownUnit; 4] = [unit(1.0, "B/s"), unit(1e3, "kB/s"), unit(1e6, "MB/s"), unit(1e9, "GB/s")];
 const FREQUENCIES: [ShownUnit; 4] = [unit(1.0, "Hz"), unit(1e3, "kHz"), unit(1e6, "MHz"), unit(1e9, "GHz")];
 /// Sizes of packets stay in bytes.
 const SIZES: [ShownUnit; 3] = [unit(1.0, "B"), unit(1e6, "MB"), unit(1e9, "GB")];
@@ -91,6 +92,7 @@ impl ShownUnit {
                 ShownUnit { factor: time.nanos(), symbol: time.symbol() }
             }
             AxisUnit::PacketRate => largest(&PACKET_RATES),
+            AxisUnit::ByteRate => largest(&BYTE_RATES),
             AxisUnit::BitRate => largest(&BIT_RATES),
             AxisUnit::Frequency => largest(&FREQUENCIES),
             AxisUnit::Bytes => largest(&SIZES),
@@ -173,6 +175,7 @@ impl<'a> AxisScale<'a> {
             AxisUnit::Tail => "tail",
             AxisUnit::Change => "change",
             AxisUnit::PacketRate => "packet-rate",
+            AxisUnit::ByteRate => "byte-rate",
             AxisUnit::BitRate => "bit-rate",
             AxisUnit::Frequency => "frequency",
             AxisUnit::Bytes => "bytes",
@@ -206,8 +209,8 @@ impl<'a> AxisScale<'a> {
         let space = if self.side == AxisSide::Left { NAMES_WIDTH } else { place * stride as f64 - GAP };
         let tick = |index: usize| {
             let name = &names[index];
-            let label = cut(name, space);
-            let whole = (label != *name).then(|| name.clone());
+            let label = if place >= TALL_ROW { in_two_lines(name, space) } else { cut(name, space) };
+            let whole = (label.replace('\n', " ") != *name).then(|| name.clone());
             Some(Tick { position: self.position(index as f64)?, label, whole, is_minor: false })
         };
         (0..names.len()).step_by(stride).filter_map(tick).collect()
@@ -318,7 +321,9 @@ fn rounded_to(figure: f64, step: Round) -> String {
 }
 
 /// The width that names beside the left axis may have, in pixels.
-pub(super) const NAMES_WIDTH: f64 = 190.0;
+pub(super) const NAMES_WIDTH: f64 = 200.0;
+/// The height of a row with a name of two lines.
+pub(super) const TALL_ROW: f64 = 31.0;
 
 /// The estimated width of `text` in pixels, written with characters of `size` pixels.
 pub(super) fn text_width(text: &str, size: f64) -> f64 {
@@ -340,6 +345,17 @@ pub(super) fn cut(name: &str, width: f64) -> String {
         }
     }
     kept + "…"
+}
+
+/// `name` in one line of about `width` pixels, or in two, the second of which is cut. A name without a space stays in one.
+fn in_two_lines(name: &str, width: f64) -> String {
+    let fits = |text: &str| text_width(text, TICK_SIZE) <= width;
+    let spaces = name.rmatch_indices(' ').map(|(at, _)| at);
+    let end = spaces.into_iter().find(|at| fits(name[..*at].trim_end())).filter(|_| !fits(name));
+    match end {
+        Some(at) if at > 0 => format!("{}\n{}", name[..at].trim_end(), cut(&name[at + 1..], width)),
+        _ => cut(name, width),
+    }
 }
 
 /// Tails below are not distinguished from 0 by names of quantiles.

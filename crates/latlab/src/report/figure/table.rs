@@ -138,6 +138,7 @@ fn csv_name(figure: &Figure, field: &MarkValue) -> String {
         AxisUnit::Tail => return snake_case(&format!("quantile {}", field.role)),
         AxisUnit::Time => "ns",
         AxisUnit::PacketRate => "packets per second",
+        AxisUnit::ByteRate => "bytes per second",
         AxisUnit::BitRate => "bits per second",
         AxisUnit::Frequency => "hz",
         AxisUnit::Bytes => "bytes",

@@ -339,3 +339,15 @@ fn values_on_a_narrow_axis_are_distinguished() {
     assert!(text.contains("from 1.000000 ms to 1.000001 ms"), "{text}");
     assert!(text.contains("\"marks\":[[1000000,1000001,5]]"), "{text}");
 }
+
+#[test]
+fn a_long_name_beside_an_axis_has_two_lines_and_is_whole_in_its_title() {
+    let long = "p99  cpu=20%@peer, 1,472 B → cpu=80%@peer, 1,472 B";
+    let endless = "x".repeat(90);
+    let marks = Marks::Points(points(&[(2e3, 0.0)]));
+    let svg = inline(&figure(times(), axis(names(&["p50", long, &endless]), AxisUnit::Plain), vec![marks]));
+    for part in [">p99  cpu=20%@peer, 1,472 B<", ">→ cpu=80%@peer, 1,472 B<", ">p50<", "xxx…<"] {
+        assert!(svg.contains(part), "`{part}` is not in {svg}");
+    }
+    assert!(svg.contains(&format!("<title>{endless}</title>")), "{svg}");
+}

@@ -7,6 +7,9 @@
   /** Farthest distance in pixels of the screen between the pointer and the mark that is shown. */
   const REACH = 60;
   const DEEPEST_ZOOM = 1000;
+  /** Distance of the base line of a label from its line on the vertical axis, and from the middle of a name's lines. */
+  const BASELINE = 4;
+  const NAME_LINES = 7;
 
   const make = (name, attributes = {}, ...children) => {
     const isSvg = ["path", "text", "g", "rect"].includes(name);
@@ -402,20 +405,26 @@
         const [x, y] = isX ? [frame.x + share * frame.w, frame.y] : [frame.x, frame.y + (1 - share) * frame.h];
         const grid = make("path", { class: "grid", d: isX ? `M${x} ${y}v${frame.h}` : `M${x} ${y}h${frame.w}` });
         if (!model) return [grid];
+        const name = isX || !scale.names ? [] : this.movedName(value, y);
+        if (name.length > 0) return [grid, ...name];
         const label = model.cloneNode(false);
-        label.setAttribute(isX ? "x" : "y", isX ? x : y + this.baseline);
+        label.setAttribute(isX ? "x" : "y", isX ? x : y + BASELINE);
         label.textContent = scale.tick(value, digits);
         return [grid, label];
       });
     }
 
-    /** Distance of the base line of a label from its grid line on the vertical axis. */
-    get baseline() {
-      const { values } = this.axes[1].ticks(0, 1, 7);
-      const texts = this.originalTicks[1].filter((each) => each.matches?.("text.tick")).map((text) => +text.getAttribute("y"));
-      const places = values.map((value) => this.frame.y + (1 - this.axes[1].share(value)) * this.frame.h);
-      const near = texts.flatMap((text) => places.map((place) => text - place)).filter((distance) => Math.abs(distance) < 6);
-      return near[0] ?? 4;
+    /** The lines of the name at `value` of the vertical axis, around `y`; none where the whole figure leaves it out. */
+    movedName(value, y) {
+      const { frame, axes, originalTicks } = this;
+      const original = frame.y + (1 - axes[1].share(value)) * frame.h + BASELINE;
+      const texts = originalTicks[1].filter((each) => each.matches?.("text.tick"));
+      const offset = (text) => +text.getAttribute("y") - original;
+      return texts.filter((text) => Math.abs(offset(text)) < NAME_LINES).map((text) => {
+        const moved = text.cloneNode(true);
+        moved.setAttribute("y", y + BASELINE + offset(text));
+        return moved;
+      });
     }
 
     reset() {

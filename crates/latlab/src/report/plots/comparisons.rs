@@ -3,7 +3,7 @@
 use super::axes::{ValueLimits, has_marks, names_axis};
 use super::input::{PlotInput, left_out};
 use crate::analysis::comparison::{Comparison, Comparisons, Effect, Verdict};
-use crate::report::comparison::{row_label, several_metrics};
+use crate::report::comparison::{common_sentence, pair_name, row_label, several_metrics};
 use crate::report::figure::{Axis, AxisUnit, Figure, IntervalMark, Marks, Point, Range, Scale, Series};
 use crate::units::human::percent;
 
@@ -19,12 +19,6 @@ const VERDICTS: [Verdict; 5] =
 /// The ends of the interval of `effect` and its value, as far as they are known.
 fn values(effect: &Effect) -> impl Iterator<Item = f64> {
     [Some(effect.value), effect.interval.low, effect.interval.high].into_iter().flatten()
-}
-
-/// `baseline → candidate`.
-fn pair(comparisons: &Comparisons, row: &Comparison) -> String {
-    let name = |index: usize| comparisons.groups.groups.get(index).map_or("", |group| group.name.as_str());
-    format!("{} → {}", name(row.baseline), name(row.candidate))
 }
 
 /// The effects of all rows that have one as a share of the baseline, by verdict.
@@ -48,15 +42,17 @@ pub(super) fn forest(input: &PlotInput) -> Vec<Figure> {
     let zero = Series { name: String::new(), colour: VERDICTS.len(), marks: Marks::Rule(0.0) };
     let series = std::iter::once(zero).chain(VERDICTS.into_iter().enumerate().filter_map(of_verdict)).collect();
     let with_metric = several_metrics(&comparisons.rows);
-    let name = |it: &ForestRow| format!("{}  {}", row_label(it.row, with_metric), pair(comparisons, it.row));
+    let pair = pair_name(comparisons);
+    let name = |it: &ForestRow| format!("{}  {}", row_label(it.row, with_metric), pair(it.row));
     let names = shown.iter().map(name);
     let without = comparisons.rows.len() - rows.len();
     vec![Figure {
         name: "forest",
         title: "Changes with their intervals".into(),
         caption: format!(
-            "{} confidence intervals of changes, as shares of the baseline; an interval without an end is open.{}{}",
+            "{} confidence intervals of changes, as shares of the baseline; an interval without an end is open.{}{}{}",
             percent(comparisons.options.confidence),
+            common_sentence(comparisons),
             match without {
                 0 => String::new(),
                 _ => format!(
@@ -121,8 +117,9 @@ pub(super) fn shift(input: &PlotInput) -> Vec<Figure> {
         title: format!("Change of {} along the distribution", first.quantity.metric_title()),
         caption: format!(
             "Difference of each quantile from that of the baseline; bands are {} confidence intervals of single \
-             quantiles, without verdicts.{}",
+             quantiles, without verdicts.{}{}",
             percent(comparisons.options.confidence),
+            common_sentence(comparisons),
             left_out(pairs.len() - shown.len(), "pair"),
         ),
         x: Axis { label: "quantile".into(), scale: Scale::Log(1.0, 1.0 - least), unit: AxisUnit::Tail },
@@ -154,7 +151,7 @@ fn curve(
             band.push(Range { x, low: low.unwrap_or(f64::NEG_INFINITY), high: high.unwrap_or(f64::INFINITY) });
         }
     }
-    let name = rows.first().map(|row| pair(comparisons, row)).unwrap_or_default();
+    let name = rows.first().map(|row| pair_name(comparisons)(row)).unwrap_or_default();
     let series = [
         Series { name: String::new(), colour, marks: Marks::Band(band) },
         Series { name, colour, marks: Marks::Line(line.clone()) },

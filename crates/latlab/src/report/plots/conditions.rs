@@ -42,8 +42,25 @@ const RATES: [PlottedStatistic; 1] = [PlottedStatistic {
     heat_map: "heat-map",
 }];
 
+/// The figure that `build` makes of each plotted statistic. The caption of one says so if another has none since it is infinite
+/// in every run.
+pub(super) fn of_each_statistic(
+    input: &PlotInput,
+    build: impl Fn(&PlottedStatistic) -> Option<Figure>,
+) -> Vec<Figure> {
+    let is_infinite = |statistic: &&PlottedStatistic| {
+        let values = input.conditions.iter().flat_map(|condition| statistic.values(&condition.runs));
+        build(statistic).is_none() && values.clone().next().is_some() && values.into_iter().all(f64::is_infinite)
+    };
+    let mut figures: Vec<Figure> = plotted(input).iter().filter_map(&build).collect();
+    if let (Some(figure), Some(other)) = (figures.first_mut(), plotted(input).iter().find(is_infinite)) {
+        figure.caption += &format!(" The {} has no figure: it is infinite in every run.", other.word);
+    }
+    figures
+}
+
 /// The statistics that are plotted of these runs: two of delays, one of rates.
-pub(super) fn plotted(input: &PlotInput) -> &'static [PlottedStatistic] {
+fn plotted(input: &PlotInput) -> &'static [PlottedStatistic] {
     match input.runs().next() {
         Some(run) if run.statistics.metric.is_rate() => &RATES,
         _ => &DELAYS,
@@ -78,7 +95,7 @@ impl PlottedStatistic {
 
 /// Box plots of the runs of each condition, with each run as a point.
 pub(super) fn box_plots(input: &PlotInput) -> Vec<Figure> {
-    plotted(input).iter().filter_map(|statistic| of_statistic(input, statistic)).collect()
+    of_each_statistic(input, |statistic| of_statistic(input, statistic))
 }
 
 /// The runs of a condition in a row.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::axes::{ValueLimits, has_marks, metric_axis, names_axis};
-use super::conditions::{PlottedStatistic, plotted};
+use super::conditions::{PlottedStatistic, of_each_statistic};
 use super::input::{PlotCondition, PlotInput, left_out};
 use crate::metric::Metric;
 use crate::report::figure::{Axis, AxisUnit, Cell, Figure, Marks, Point, Range, Scale, Series};
@@ -96,6 +96,7 @@ fn numeric_load(level: &str) -> Option<NumericLevel> {
         "cpu" => human::parse_percent(value).ok().map(|value| UnitNumber { value, unit: AxisUnit::Share }),
         "heaters" => plain_number(value),
         "net" => network_rate(value),
+        "mem" => human::parse_byte_rate(value).ok().map(|value| UnitNumber { value, unit: AxisUnit::ByteRate }),
         _ => None,
     }?;
     let kind = NumericKind { unit: number.unit, load: format!("{word}{parameters}") };
@@ -164,7 +165,7 @@ pub(super) fn sweep(input: &PlotInput) -> Vec<Figure> {
     }
     let shown: Vec<_> = names.iter().take(LINES).map(|name| SweptLine { name, conditions: &lines[name] }).collect();
     let rest = left_out(names.len() - shown.len(), "line");
-    plotted(input).iter().filter_map(|statistic| of_sweep(statistic, &swept, &shown, &rest)).collect()
+    of_each_statistic(input, |statistic| of_sweep(statistic, &swept, &shown, &rest))
 }
 
 /// The conditions of one line.
@@ -259,7 +260,7 @@ pub(super) fn heat_map(input: &PlotInput) -> Vec<Figure> {
     let fixed = others.iter().filter_map(|it| Some(format!("{}={}", it.name, level(first, it.name)?)));
     let fixed = fixed.collect::<Vec<_>>().join(", ");
     let fixed = if fixed.is_empty() { fixed } else { format!(" Only conditions with {fixed}.") };
-    plotted(input).iter().filter_map(|statistic| map.figure(statistic, &fixed)).collect()
+    of_each_statistic(input, |statistic| map.figure(statistic, &fixed))
 }
 
 struct HeatMap<'a> {

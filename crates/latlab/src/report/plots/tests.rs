@@ -284,6 +284,18 @@ fn infinite_figures_are_the_largest_of_their_condition() {
 }
 
 #[test]
+fn a_statistic_that_is_infinite_in_every_run_is_said_to_have_no_figure() {
+    let lossy = || run([10, 10, 10, 0]);
+    let of = |size: &str| condition(size, &[("size", size)], vec![lossy(), lossy()]);
+    let figures = plots(["64", "128", "256"].map(of).into());
+    for name in ["box-plots", "sweep"] {
+        let caption = &named(&figures, name).caption;
+        assert!(caption.ends_with(" The p99 has no figure: it is infinite in every run."), "{caption}");
+    }
+    assert!(figures.iter().all(|figure| figure.name != "box-plots-p99"));
+}
+
+#[test]
 fn one_bad_run_does_not_end_the_curve_of_its_condition() {
     let good = || run((1..=100).map(|delay| delay * 10));
     let figures = plots(vec![
@@ -310,6 +322,7 @@ fn only_numbers_of_one_kind_make_a_line() {
         ("interval", ["1 ms", "10ms", "1,500 µs"], Some("interval")),
         ("rate", ["10Mbit/s", "1Mbit/s", "2Mbit/s"], Some("rate")),
         ("load", ["none", "cpu=20%@peer", "cpu=80%@peer"], Some("load cpu@peer")),
+        ("load", ["none", "mem=1GB/s", "mem=2GB/s"], Some("load mem")),
         ("load", ["none", "cpu=20%", "cpu=80%@peer"], None),
         ("load", ["none", "cpu=20%:cpus=0", "cpu=80%:cpus=1"], None),
         ("load", ["none", "net=20Mbit/s", "cpu=80%"], None),
