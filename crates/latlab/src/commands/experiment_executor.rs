@@ -62,7 +62,7 @@ impl<'a> ExperimentExecutor<'a> {
         let progress = self.console.progress(&self.job.experiment.name, Some(self.remaining.steps()));
         let live = LiveText::of(plan, progress.is_shown());
         let (store, experiment, live_progress) = (&self.store, Some(facts), Some(&live.progress));
-        let target = RecordingTarget { store, directory: None, experiment, live: live_progress };
+        let target = RecordingTarget { store, directory: None, command_line: None, experiment, live: live_progress };
         let (start, condition) = (Instant::now(), condition_words(&due.key.factors));
         let mut draw = |progress: &Progress| {
             progress.show(self.remaining.step(due.condition, runs_done, start.elapsed()), || {

@@ -17,6 +17,7 @@ use crate::cli::resolve::{OutputSpec, PingJob, StreamJob, WakeupJob, expect_feas
 use crate::clock::{Clock, Monotonic};
 use crate::console::{Console, Progress, RedrawCost, Verbosity, leave_full_screen};
 use crate::diagnostics::{Caveat, Failure, Outcome, Severity, refused};
+use crate::facts::CommandLine;
 use crate::host::HostRoot;
 use crate::host::facts::{self, Interface};
 use crate::measure::{self, LiveCounts, LiveProgress, MeasureError, PlanOutcome, RecordingTarget, UnansweredProbes};
@@ -34,34 +35,34 @@ use crate::units::Nanos;
 use crate::units::human::{bit_rate, grouped, percent, span};
 
 /// `latlab ping`: round trips.
-pub(super) fn ping(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
+pub(super) fn ping(job: &PingJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
     expect_feasible_intervals(&job.plan.runs)?;
     let gates = gates_of(&job.gates, &job.plan)?;
     let key = keys::find(&job.key)?;
     keys::check_other_host(&job.plan)?;
     warn_of_real_time([&job.plan], console);
-    let measured =
-        MeasureJob { plan: &job.plan, key: key.as_ref(), gates, output: &job.output, json: job.json, live: job.live };
+    let (plan, output, json, live) = (&job.plan, &job.output, job.json, job.live);
+    let measured = MeasureJob { plan, key: key.as_ref(), gates, output, command_line, json, live };
     measure_and_report(&measured, console)
 }
 
 /// `latlab wakeup`: how late a timer wakes a thread.
-pub(super) fn wakeup(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure> {
+pub(super) fn wakeup(job: &WakeupJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
     let gates = gates_of(&job.gates, &job.plan)?;
     warn_of_real_time([&job.plan], console);
-    let measured =
-        MeasureJob { plan: &job.plan, key: None, gates, output: &job.output, json: job.json, live: job.live };
+    let (plan, output, json, live) = (&job.plan, &job.output, job.json, job.live);
+    let measured = MeasureJob { plan, key: None, gates, output, command_line, json, live };
     measure_and_report(&measured, console)
 }
 
 /// `latlab stream`: one-way throughput.
-pub(super) fn stream(job: &StreamJob, console: &Console) -> Result<Outcome, Failure> {
+pub(super) fn stream(job: &StreamJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
     let gates = gates_of(&job.gates, &job.plan)?;
     let key = keys::find(&job.key)?;
     keys::check_other_host(&job.plan)?;
     announce_duration(job, console);
-    let measured =
-        MeasureJob { plan: &job.plan, key: key.as_ref(), gates, output: &job.output, json: job.json, live: job.live };
+    let (plan, output, json, live) = (&job.plan, &job.output, job.json, job.live);
+    let measured = MeasureJob { plan, key: key.as_ref(), gates, output, command_line, json, live };
     measure_and_report(&measured, console)
 }
 
@@ -92,6 +93,8 @@ pub(super) struct MeasureJob<'a> {
     pub(super) key: Option<&'a PreSharedKey>,
     pub(super) gates: ValueGates,
     pub(super) output: &'a OutputSpec,
+    /// The command line of this process.
+    pub(super) command_line: &'a CommandLine,
     /// One JSON document instead of text.
     pub(super) json: bool,
     /// The full-screen view instead of the progress line.
@@ -124,7 +127,7 @@ pub(super) fn measure_and_report(job: &MeasureJob<'_>, console: &Console) -> Res
         }
         is_warned = is_warned || warn_of_silence(job.plan, &live.progress, console);
     };
-    let target = RecordingTarget { live: Some(&live.progress), ..output.target() };
+    let target = RecordingTarget { live: Some(&live.progress), ..output.target(job.command_line) };
     let line = ProgressLine { progress, draw: &mut draw };
     let measured = measure(job.plan, job.key, target, &signals, console, line);
     view.into_iter().for_each(LiveView::close);
@@ -244,9 +247,15 @@ pub(super) struct OpenOutput {
 }
 
 impl OpenOutput {
-    /// Where a measurement records.
-    pub(super) fn target(&self) -> RecordingTarget<'_> {
-        RecordingTarget { store: &self.store, directory: self.directory.as_deref(), experiment: None, live: None }
+    /// Where the runs of `command_line` are recorded.
+    pub(super) fn target<'a>(&'a self, command_line: &'a CommandLine) -> RecordingTarget<'a> {
+        RecordingTarget {
+            store: &self.store,
+            directory: self.directory.as_deref(),
+            command_line: Some(command_line),
+            experiment: None,
+            live: None,
+        }
     }
 }
 

@@ -32,6 +32,7 @@ use crate::cli::resolve::{self, Environment};
 use crate::cli::{self, error};
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
+use crate::facts::CommandLine;
 
 /// Runs the command line `typed` and returns the exit code.
 pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
@@ -52,12 +53,13 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
 
 fn parse_and_dispatch(typed: Vec<OsString>, console: Console) -> Result<Outcome, Failure> {
     match cli::parse_for(typed.iter().cloned(), console.data_screen().columns) {
-        Ok(cli) => dispatch(cli.command, console),
+        Ok(cli) => dispatch(cli.command, &CommandLine::of(&typed), console),
         Err(answer) => page(&answer, &typed, &console),
     }
 }
 
-fn dispatch(command: Command, console: Console) -> Result<Outcome, Failure> {
+/// Runs `command`, which was typed as `line`.
+fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Outcome, Failure> {
     match command {
         Command::Completions(args) => completions::script(args.shell, &console),
         Command::Man(args) => manual::man_pages(&args, &console),
@@ -67,16 +69,16 @@ fn dispatch(command: Command, console: Console) -> Result<Outcome, Failure> {
         }
         Command::Ping(args) => {
             let job = resolve::ping(&args, &Environment::of_this_process()?)?;
-            measure_and_report::ping(&job, &console_after_recovery(console, job.verbosity))
+            measure_and_report::ping(&job, line, &console_after_recovery(console, job.verbosity))
         }
         Command::Wakeup(args) => {
             let job = resolve::wakeup(&args, &Environment::of_this_process()?)?;
-            let console = console_after_recovery(console, job.verbosity);
-            if job.try_remedies { remedies::run(&job, &console) } else { measure_and_report::wakeup(&job, &console) }
+            let measure = if job.try_remedies { remedies::run } else { measure_and_report::wakeup };
+            measure(&job, line, &console_after_recovery(console, job.verbosity))
         }
         Command::Stream(args) => {
             let job = resolve::stream(&args, &Environment::of_this_process()?)?;
-            measure_and_report::stream(&job, &console_after_recovery(console, job.verbosity))
+            measure_and_report::stream(&job, line, &console_after_recovery(console, job.verbosity))
         }
         Command::Serve(args) => {
             let spec = resolve::serve(&args)?;
@@ -98,7 +100,7 @@ fn dispatch(command: Command, console: Console) -> Result<Outcome, Failure> {
         }
         Command::Report(args) => {
             let job = resolve::report(&args)?;
-            report::run(&job, &console_after_recovery(console, job.verbosity))
+            report::run(&job, line, &console_after_recovery(console, job.verbosity))
         }
         Command::Bare(args) => child_processes::bare_round_trips(&resolve::bare(&args)?, &console),
         Command::BareStream(args) => child_processes::bare_streams(&resolve::bare_stream(&args)?, &console),

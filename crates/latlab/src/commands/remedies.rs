@@ -14,7 +14,7 @@ use crate::cli::resolve::WakeupJob;
 use crate::console::{Console, Progress};
 use crate::diagnostics::{Failure, refused};
 use crate::experiment::{DueRun, ExperimentRunner, ExperimentState, RunExecutor, RunPolicy, RunResult, RunnerOutcome};
-use crate::facts::{ExperimentFacts, RunOutcome};
+use crate::facts::{CommandLine, ExperimentFacts, RunOutcome};
 use crate::host::HostRoot;
 use crate::measure::{MeasureError, RecordingTarget, rehearse_run};
 use crate::metric::Metric;
@@ -47,7 +47,7 @@ const DESIGN: Design = Design {
 };
 
 /// Compares the run of `job` with the same run under every remedy that is possible here.
-pub(super) fn run(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure> {
+pub(super) fn run(job: &WakeupJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
     // A rehearsal sets knobs, so signals are handled before it.
     let signals = measure_and_report::listen_and_restore(console).map_err(refused("listen to signals"))?;
     let trials = match RemedyTrials::of(&job.plan, &signals) {
@@ -66,6 +66,7 @@ pub(super) fn run(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure
         experiment: &trials.experiment,
         estimands: request.estimands(),
         output: &output,
+        command_line,
         signals: &signals,
         console,
         start: Instant::now(),
@@ -160,6 +161,7 @@ struct RemedyExecutor<'a> {
     experiment: &'a Experiment,
     estimands: Vec<Estimand>,
     output: &'a OpenOutput,
+    command_line: &'a CommandLine,
     signals: &'a SignalWatch,
     console: &'a Console,
     start: Instant,
@@ -175,7 +177,8 @@ impl RemedyExecutor<'_> {
         let all = self.experiment.design.runs_at_most(self.experiment.conditions.len());
         let progress = self.console.progress(&self.experiment.name, Some(all));
         let live = LiveText::of(&condition.plan, progress.is_shown());
-        let target = RecordingTarget { experiment: Some(facts), live: Some(&live.progress), ..self.output.target() };
+        let target = self.output.target(self.command_line);
+        let target = RecordingTarget { experiment: Some(facts), live: Some(&live.progress), ..target };
         let mut draw = |progress: &Progress| {
             let elapsed = self.start.elapsed().as_secs_f64();
             progress.show(runs_done, || format!("{elapsed:.0} s · {}{}", live.text(), condition.factors[FACTOR]));

@@ -18,6 +18,7 @@ use crate::cli::resolve::{FigureRequest, Grouping, ReportDestination, ReportJob,
 use crate::console::Console;
 use crate::diagnostics::{Failure, in_words};
 use crate::experiment::{ReportReader, file_text, is_experiment, read_named_state, runs_directory};
+use crate::facts::CommandLine;
 use crate::plan::{Condition, Kind};
 use crate::platform::ownership::quoted;
 use crate::platform::parallel_map;
@@ -27,10 +28,10 @@ use crate::report::html;
 use crate::report::page::{PageExperiment, PageInput, ReportedRun, page_view};
 use crate::report::plots::{PlotCondition, PlotInput, figures};
 use crate::report::view::Showing;
-use crate::units::human::{nearest, shell_word};
+use crate::units::human::nearest;
 
-/// Reads what `job` names, and writes the report.
-pub(super) fn run(job: &ReportJob, console: &Console) -> Result<Outcome, Failure> {
+/// Reads what `job` names, and writes the report, which is made by `command_line`.
+pub(super) fn run(job: &ReportJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
     let is_pixels = matches!(job.figure, Some(FigureRequest::One { format: FigureFormat::Png, .. }));
     if is_pixels && job.destination == ReportDestination::Stdout && console.data_screen().terminal {
         return Err(Failure::request("cannot write pixels to a terminal")
@@ -49,7 +50,7 @@ pub(super) fn run(job: &ReportJob, console: &Console) -> Result<Outcome, Failure
             experiment: found.experiment.as_ref().map(|it| PageExperiment { report: &it.report, file: &it.file }),
             comparisons: found.comparisons.as_ref(),
             figures,
-            command: &typed_command(),
+            command: &command_line.in_shell(),
         }))),
         Some(FigureRequest::Names) => {
             let lines: Vec<String> = figures.iter().map(|it| format!("{:<16}  {}", it.name, it.title)).collect();
@@ -291,12 +292,6 @@ fn figures_of(found: &FoundReport, runs: Vec<RunDistribution>) -> Vec<Figure> {
     };
     let conditions = found.conditions.iter().map(condition).collect();
     figures(&PlotInput { conditions, comparisons: found.comparisons.as_ref() })
-}
-
-/// The command line of this process, as it can be pasted.
-fn typed_command() -> String {
-    let typed = std::env::args().skip(1).map(|word| shell_word(&word));
-    std::iter::once("latlab".to_owned()).chain(typed).collect::<Vec<_>>().join(" ")
 }
 
 /// The figure of this name.

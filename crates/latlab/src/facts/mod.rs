@@ -33,6 +33,7 @@ pub use processor::{
 };
 pub use rate_search::{RateSearchFacts, SearchEnding, StageFacts, TrialFacts};
 pub use run::{
-    BareConditions, BareLoop, Instrument, LateWakeup, ReflectorReport, Restoration, SettingFacts, WakeupFacts,
+    BareConditions, BareLoop, CommandLine, Instrument, LateWakeup, ReflectorReport, Restoration, SettingFacts,
+    WakeupFacts,
 };
 pub use stream::{IntervalCounts, StreamEnd, StreamFacts, StreamInterval};

@@ -1,10 +1,59 @@
-//! Facts about a run apart from its rows: the cost of the instrument, settings, and reports of its ends.
+//! Facts about a run apart from its rows: its command line, the cost of the instrument, settings, and reports of its ends.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::iter;
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
+use crate::units::human::shell_word;
+
+/// The most bytes of a bounded command line, with one after each word.
+const MOST_COMMAND_BYTES: usize = 64 * 1024;
+/// Stands for the words that a bounded command line leaves out.
+const OMITTED_WORDS: &str = "…";
+
+/// The words of a command line of latlab, `latlab` first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CommandLine {
+    words: Vec<String>,
+}
+
+impl CommandLine {
+    /// The command line `typed`, whose first word is the path of the program. What is not UTF-8 is replaced by U+FFFD.
+    pub fn of(typed: &[impl AsRef<OsStr>]) -> CommandLine {
+        let arguments = typed.iter().skip(1).map(|word| word.as_ref().to_string_lossy().into_owned());
+        CommandLine { words: iter::once("latlab".to_owned()).chain(arguments).collect() }
+    }
+
+    /// The words up to 64 KiB, and `…` as the last one if there are more.
+    pub fn bounded(&self) -> CommandLine {
+        let mut bytes = 0;
+        let fits = |word: &&String| {
+            bytes += word.len() + 1;
+            bytes <= MOST_COMMAND_BYTES
+        };
+        let mut words: Vec<String> = self.words.iter().take_while(fits).cloned().collect();
+        if words.len() < self.words.len() {
+            words.push(OMITTED_WORDS.to_owned());
+        }
+        CommandLine { words }
+    }
+
+    /// The line as it can be pasted into a shell.
+    pub fn in_shell(&self) -> String {
+        self.words.iter().map(|word| shell_argument(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// `word` as one word of a shell. Options need no quotes.
+fn shell_argument(word: &str) -> String {
+    let name = word.trim_start_matches('-');
+    let is_option = name.len() < word.len() && (name.is_empty() || shell_word(name) == name);
+    if is_option { word.to_owned() } else { shell_word(word) }
+}
 
 /// The cost of the instrument during one run: the lower limit of its figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -154,4 +203,33 @@ pub struct LateWakeup {
     pub due_ns: i64,
     /// When the thread ran, ns of CLOCK_MONOTONIC.
     pub woke_ns: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn a_command_line_begins_with_latlab_and_can_be_pasted() {
+        let typed = ["/usr/bin/latlab", "ping", "-n", "5", "--tag", "build=it's a", "--output", "", "--", "-a b"];
+        let line = CommandLine::of(&typed);
+        assert_eq!(line.in_shell(), r"latlab ping -n 5 --tag 'build=it'\''s a' --output '' -- '-a b'");
+        let not_utf8 = CommandLine::of(&[OsStr::from_bytes(b"latlab"), OsStr::from_bytes(b"a\xff")]);
+        assert_eq!(not_utf8.words, ["latlab", "a\u{fffd}"]);
+        assert_eq!(CommandLine::of(&[] as &[&str]).words, ["latlab"]);
+    }
+
+    #[test]
+    fn words_beyond_64_kib_are_left_out() {
+        let of_bytes = |bytes: usize| CommandLine::of(&["latlab", &"x".repeat(bytes), "last"]);
+        let most = 65_536 - "latlab  last ".len();
+        assert_eq!(of_bytes(most).bounded(), of_bytes(most));
+        let longer = of_bytes(most + 1).bounded();
+        assert_eq!((longer.words.len(), longer.words[2].as_str()), (3, "…"));
+        assert_eq!(of_bytes(65_536).bounded().words, ["latlab", "…"]);
+        let empty = vec![""; 100_000];
+        assert_eq!(CommandLine::of(&empty).bounded().words.len(), 1 + (65_536 - "latlab ".len()) + 1);
+    }
 }

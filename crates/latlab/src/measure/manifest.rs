@@ -6,7 +6,7 @@ use super::MeasureError;
 use super::remote_host::RemoteHost;
 use super::run::RunContext;
 use crate::clock;
-use crate::facts::{HostFacts, Instrument};
+use crate::facts::{CommandLine, HostFacts, Instrument};
 use crate::host::HostRoot;
 use crate::host::calibration::Calibrations;
 use crate::host::facts::{self, Interface};
@@ -31,6 +31,7 @@ pub(crate) fn opening_manifest(
     manifest.here = EndFacts { before: Some(host), clock_start: Some(start), ..EndFacts::default() };
     manifest.instrument = instrument;
     manifest.settings = context.settings.to_vec();
+    manifest.command = context.target.command_line.map(CommandLine::bounded);
     manifest.experiment = context.target.experiment.cloned();
     if let (Some(path), Some(peer)) = (path, context.peer) {
         manifest.run = RunFacts {

@@ -9,7 +9,7 @@ use std::thread;
 use super::stop_signal::StopSignal;
 use super::{MeasureError, Peer};
 use crate::clock::Monotonic;
-use crate::facts::{ExperimentFacts, IntervalCounts, SettingFacts, StreamInterval};
+use crate::facts::{CommandLine, ExperimentFacts, IntervalCounts, SettingFacts, StreamInterval};
 use crate::host::placement;
 use crate::plan::{EndSpec, PathSpec, PingSpec, Plan, Reflect, RunSpec, Schedule, StopWhen, Warmup, XdpSpec, defaults};
 use crate::probe::Phase;
@@ -29,6 +29,8 @@ pub struct RecordingTarget<'a> {
     pub store: &'a Store,
     /// The directory of `--output`; `None`: one that the store names.
     pub directory: Option<&'a Path>,
+    /// The command line that makes these runs; `None` if the file of an experiment makes them.
+    pub command_line: Option<&'a CommandLine>,
     /// The position of these runs in an experiment; `None` outside of one.
     pub experiment: Option<&'a ExperimentFacts>,
     /// Counts that are updated during the runs; `None` if no caller displays them.

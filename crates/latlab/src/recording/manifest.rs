@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::checksums::TableChecksums;
 use crate::diagnostics::{Caveat, names_full_disk};
 use crate::facts::{
-    ClockAnchor, ClockRelation, ConnectionFacts, DdsFacts, ExperimentFacts, HostFacts, Instrument, LoadReport,
-    RateSearchFacts, ReflectorReport, SettingFacts, StageFacts, StreamFacts, WakeupFacts, XdpFacts,
+    ClockAnchor, ClockRelation, CommandLine, ConnectionFacts, DdsFacts, ExperimentFacts, HostFacts, Instrument,
+    LoadReport, RateSearchFacts, ReflectorReport, SettingFacts, StageFacts, StreamFacts, WakeupFacts, XdpFacts,
 };
 use crate::plan::{Condition, Kind, RunSpec};
 use crate::units::Nanos;
@@ -26,7 +26,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// The version that this latlab writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 9 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 10 };
 
     /// The last version without checksums.
     pub(super) const WITHOUT_CHECKSUMS: FormatVersion = FormatVersion { major: 1, minor: 5 };
@@ -244,6 +244,9 @@ pub struct Manifest {
     pub spec: RunSpec,
     /// The specification as factors.
     pub condition: Condition,
+    /// The command line that made the run; absent in formats before 1.10, and if the file of an experiment made the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandLine>,
     /// The run's place in an experiment; null outside of one.
     #[serde(default)]
     pub experiment: Option<ExperimentFacts>,
@@ -302,6 +305,7 @@ impl Manifest {
             started_at,
             condition: Condition::of(&spec),
             spec,
+            command: None,
             experiment: None,
             here: EndFacts::default(),
             peer: EndFacts::default(),

@@ -147,7 +147,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::facts::HostFacts;
+    use crate::facts::{CommandLine, HostFacts};
     use crate::plan::{RunSpec, Via, WakeupCpus, WakeupSpec, Work};
     use crate::units::Nanos;
 
@@ -188,9 +188,20 @@ mod tests {
     }
 
     #[test]
-    fn manifests_of_this_format_are_written_with_changes_and_facts_of_one_end() {
-        let json = stored(&manifest(FormatVersion::CURRENT.minor, true));
-        assert_eq!((&json["here"]["changes"], &json["peer_is_here"]), (&json!({"steal_ticks": 9}), &json!(true)));
-        assert!(json["here"].get("after").is_none() && json["peer"]["before"].is_null(), "{json:#}");
+    fn manifests_of_formats_since_1_9_are_written_with_changes_and_facts_of_one_end() {
+        for minor in [9, 10, FormatVersion::CURRENT.minor] {
+            let json = stored(&manifest(minor, true));
+            assert_eq!(json["format"], json!({"major": 1, "minor": minor}));
+            assert_eq!((&json["here"]["changes"], &json["peer_is_here"]), (&json!({"steal_ticks": 9}), &json!(true)));
+            assert!(json["here"].get("after").is_none() && json["peer"]["before"].is_null(), "{json:#}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_an_array_of_words_and_absent_without_one() {
+        let mut manifest = manifest(FormatVersion::CURRENT.minor, false);
+        assert!(stored(&manifest).get("command").is_none());
+        manifest.command = Some(CommandLine::of(&["/usr/bin/latlab", "wakeup", "-i", "1ms"]));
+        assert_eq!(stored(&manifest)["command"], json!(["latlab", "wakeup", "-i", "1ms"]));
     }
 }
