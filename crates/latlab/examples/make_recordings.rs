@@ -13,9 +13,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use latlab::facts::{
-    ConnectionFacts, CounterFacts, CpuReadings, DdsFacts, HostFacts, HostReadings, HostSample, InterruptSource,
-    IntervalCounts, RateSearchFacts, SearchEnding, StageFacts, StreamFacts, StreamInterval, TrialFacts, WakeupFacts,
-    XdpFacts,
+    CommandLine, ConnectionFacts, CounterFacts, CpuReadings, DdsFacts, HostFacts, HostReadings, HostSample,
+    InterruptSource, IntervalCounts, RateSearchFacts, SearchEnding, StageFacts, StreamFacts, StreamInterval,
+    TrialFacts, WakeupFacts, XdpFacts,
 };
 use latlab::plan::Schedule;
 use latlab::plan::{
@@ -45,7 +45,7 @@ fn main() {
     }
     let target = Path::new(&target);
     let finish = |writer: RecordingWriter, log| _ = writer.finish(log, RunEnding::Completed, None).expect("finished");
-    make(target, "finished", with_host(runs::manifest("0000000000000010")), |log| runs::fill(log, 0..300), finish);
+    make(target, "finished", known(runs::manifest("0000000000000010")), |log| runs::fill(log, 0..300), finish);
     make(target, "closed", closed("00000000000c105e"), fill_closed, finish);
     make(target, "scheduled", scheduled("000000000005c4ed"), fill_scheduled, finish);
     make(target, "tcp", tcp("0000000000007c90"), |log| runs::fill(log, 0..300), finish);
@@ -55,13 +55,7 @@ fn main() {
     make(target, "search", searched("000000000005ea4c"), fill_searched, finish);
     make(target, "wakeup", wakeup("0000000000003a6e"), fill_wakeup, finish);
     let die = |name: &'static str| move |writer, log| leave_behind(target, name, writer, log);
-    make(
-        target,
-        "died",
-        before(with_host(runs::manifest("0000000000000dea"))),
-        |log| runs::fill(log, 0..300),
-        die("died"),
-    );
+    make(target, "died", before(known(runs::manifest("0000000000000dea"))), |log| runs::fill(log, 0..300), die("died"));
     make(target, "search-died", searched("0000000005ea4dea"), fill_searched, die("search-died"));
     make(target, "stream-died", stream("00000000057e4dea"), fill_stream, die("stream-died"));
 }
@@ -119,6 +113,13 @@ fn with_host(mut manifest: Manifest) -> Manifest {
     manifest.here.after = Some(facts(1_700, &["41"]));
     manifest.peer = manifest.here.clone();
     manifest
+}
+
+/// A run with its hosts and with the command line that made it, of which a shell needs the last word in quotes.
+fn known(manifest: Manifest) -> Manifest {
+    let typed = "/usr/bin/latlab ping -i 10us -n 1000 --warmup 3 --timeout 1ms -o".split(' ').chain(["it's finished"]);
+    let command = CommandLine::of(&typed.collect::<Vec<_>>());
+    Manifest { command: Some(command), ..with_host(manifest) }
 }
 
 /// As `manifest` stands before the run.

@@ -51,14 +51,17 @@ fn expected(recording: &Path, extension: &str, actual: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Over DDS since format 1.7, past the network stack since 1.8.
-fn add_transport(manifest: &Manifest, facts: &mut Value) {
+/// Over DDS since format 1.7, past the network stack since 1.8, with the command line since 1.10.
+fn add_later_facts(manifest: &Manifest, facts: &mut Value) {
     let (run, path) = (&manifest.run, manifest.spec.path());
     if run.dds.is_some() {
         facts["dds"] = json!([run.dds, path.and_then(|path| path.dds)]);
     }
     if run.xdp.is_some() {
         facts["xdp"] = json!([run.xdp, run.xdp_reflector, path.and_then(|path| path.xdp)]);
+    }
+    if let Some(command) = &manifest.command {
+        facts["command"] = json!(command);
     }
 }
 
@@ -116,7 +119,7 @@ fn facts(recording: &Recording) -> Value {
             _ => 0,
         }));
     }
-    add_transport(manifest, &mut facts);
+    add_later_facts(manifest, &mut facts);
     // Since format 1.5.
     if let (Some(facts_of_search), Some(stream)) = (&manifest.run.search, manifest.spec.stream()) {
         let goals = stream.search.as_ref().map(|search| search.goals.as_slice()).unwrap_or_default();
@@ -267,6 +270,16 @@ fn copy_tree(from: &Path, to: &Path) {
             true => copy_tree(&entry, &to.join(name)),
             false => drop(fs::copy(entry, to.join(name)).expect("copied")),
         }
+    }
+}
+
+#[test]
+fn recordings_before_1_10_have_no_command_line() {
+    for recording in testdata("old") {
+        let (_directory, copy) = copied(&recording);
+        let opened = Recording::open(&copy).unwrap_or_else(|error| panic!("{}: {error}", recording.display()));
+        let manifest = opened.manifest();
+        assert_eq!(manifest.command.is_some(), manifest.format.minor >= 10, "{}", recording.display());
     }
 }
 
