@@ -90,6 +90,7 @@ pub(crate) fn check(experiment: &Path, expected: usize) {
         for key in ["block", "position", "factors", "condition", "warmup"] {
             assert_eq!(manifest["experiment"][key], began[key], "{name}");
         }
+        assert!(manifest.get("command").is_none(), "{name}: its file makes it");
         if ended["outcome"] == "completed" {
             assert_eq!(manifest["ending"], "completed", "{name}");
         }

@@ -245,17 +245,28 @@ fn page_of_changed(recording: &str, change: impl Fn(&mut Value)) -> Finished {
 #[test]
 fn names_and_tags_of_others_are_text() {
     const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&`\u{202e}";
-    let ran = page_of_changed("recordings/old/1.9-finished", |manifest| {
+    let ran = page_of_changed("recordings/old/1.10-finished", |manifest| {
         for tags in ["/condition/tags", "/spec/tags"] {
             manifest.pointer_mut(tags).expect(tags)[HOSTILE] = HOSTILE.into();
         }
         manifest["here"]["before"]["cpu_model"] = HOSTILE.into();
         manifest["software"]["version"] = HOSTILE.into();
+        manifest["command"] = vec!["latlab", HOSTILE].into();
     });
     let page = ran.stdout;
     assert!(page.contains("&lt;/script&gt;"), "the text is shown");
     assert!(!page.contains("<img") && !page.contains("<script>alert") && !page.contains('\u{202e}'));
     // The script of latlab, and the values behind each figure.
+    assert_eq!(tags(&page, "script").len(), 1 + figures(&page).len());
+}
+
+#[test]
+fn the_command_line_of_a_recording_is_on_its_page() {
+    let measured = Latlab::new().line("ping -n 5 --warmup 0 -q -o x --tag").arg("note=it's a <script> & \"more\"");
+    let measured = measured.start().exits_with_one_of(&[0, 3, 4]);
+    let page = Latlab::at(measured.directory()).line("report x -o -").success().stdout;
+    let command = "latlab ping -n 5 --warmup 0 -q -o x --tag 'note=it'\\''s a &lt;script&gt; &amp; &quot;more&quot;'\n";
+    assert!(page.contains(&format!("<pre>{command}latlab report x -o -</pre>")), "{page}");
     assert_eq!(tags(&page, "script").len(), 1 + figures(&page).len());
 }
 

@@ -38,6 +38,7 @@ fn each_possible_remedy_is_tried_in_turn_and_restored() {
             ["--set governor=performance", "all of these"].contains(&&*remedy)
         );
         assert_eq!(manifest["wakeup_rows"], 3, "27 wake-ups in 9 runs");
+        assert_eq!((&manifest["command"][1], &manifest["command"][10]), (&"wakeup".into(), &"--try-remedies".into()));
         *runs.entry(remedy).or_default() += 1;
     }
     let tried = remedies.iter().filter(|one| one["tried"] == true).count();

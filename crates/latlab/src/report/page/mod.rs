@@ -98,10 +98,21 @@ const FILE: &str = "experiment.toml";
 /// Most command lines, or specifications, of runs.
 const MOST_RUNS: usize = 12;
 
+/// The command lines of the runs, each once, and below them that of the page.
+fn commands(input: &PageInput<'_>) -> String {
+    let mut lines: Vec<&str> = Vec::new();
+    for line in input.runs.iter().filter_map(ReportedRun::command) {
+        if lines.len() < MOST_RUNS && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.push(input.command);
+    lines.join("\n") + "\n"
+}
+
 fn reproduce(input: &PageInput<'_>) -> Vec<TextBlock> {
     let block = |title: &str, text: String| TextBlock { title: title.into(), text };
     let versions = block("Versions", reported_run::versions(input.runs).join("\n"));
-    let page = format!("{}\n", input.command);
     let Some(PageExperiment { report, file }) = input.experiment else {
         let mut specs: Vec<TextBlock> = Vec::new();
         for run in input.runs {
@@ -113,7 +124,7 @@ fn reproduce(input: &PageInput<'_>) -> Vec<TextBlock> {
                 specs.push(block(&title, run.specification().to_owned()));
             }
         }
-        return [block("Commands", page), versions].into_iter().chain(specs).collect();
+        return [block("Commands", commands(input)), versions].into_iter().chain(specs).collect();
     };
     let again = match &report.recipe {
         Some(recipe) => {
@@ -122,6 +133,6 @@ fn reproduce(input: &PageInput<'_>) -> Vec<TextBlock> {
         }
         None => format!("latlab run {FILE}"),
     };
-    let commands = block("Commands", format!("{again}\n{page}"));
+    let commands = block("Commands", format!("{again}\n{}\n", input.command));
     vec![commands, block(&format!("Experiment file (`{FILE}`)"), file.to_owned()), versions]
 }

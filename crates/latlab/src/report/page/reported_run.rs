@@ -1,9 +1,9 @@
-//! Facts of the runs of a page: their hosts before and after, the specification, the software and the time. Of many runs each
-//! fact is shown once, with the values that differ.
+//! Facts of the runs of a page: their hosts before and after, the command line, the specification, the software and the time.
+//! Of many runs each fact is shown once, with the values that differ.
 
 use std::collections::BTreeSet;
 
-use crate::facts::{Driver, Frequency, HostFacts, InterfaceFacts};
+use crate::facts::{CommandLine, Driver, Frequency, HostFacts, InterfaceFacts};
 use crate::plan::Kind;
 use crate::recording::manifest::{EndFacts, Manifest};
 use crate::report::html::HostFactsView;
@@ -17,6 +17,8 @@ pub struct ReportedRun {
     /// UTC start, RFC 3339.
     started_at: String,
     software: String,
+    /// `None` if it is not known.
+    command: Option<String>,
     specification: String,
     hosts: Vec<HostFactsView>,
 }
@@ -32,6 +34,7 @@ impl ReportedRun {
                 "{} {}, recording format {}.{}",
                 software.name, software.version, manifest.format.major, manifest.format.minor
             ),
+            command: manifest.command.as_ref().map(CommandLine::in_shell),
             specification: serde_json::to_string_pretty(&manifest.spec).unwrap_or_default(),
             hosts: ends(manifest),
         }
@@ -40,6 +43,11 @@ impl ReportedRun {
     /// Kind and id of the run.
     pub(super) fn words(&self) -> &str {
         &self.run
+    }
+
+    /// The command line that made the run, as it can be pasted.
+    pub(super) fn command(&self) -> Option<&str> {
+        self.command.as_deref()
     }
 
     /// The settled specification as JSON.

@@ -10,7 +10,7 @@ use crate::analysis::distribution::{
 };
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
 use crate::analysis::{SummaryOptions, summarise};
-use crate::facts::HostFacts;
+use crate::facts::{CommandLine, HostFacts};
 use crate::metric::Metric;
 use crate::plan::Side;
 use crate::probe::Fate;
@@ -163,6 +163,24 @@ fn a_page_says_how_to_make_it_again() {
     assert_eq!(titles.len(), 3, "one specification of equal runs: {titles:?}");
     assert_eq!(view.reproduce[0].text, "latlab report x\n");
     assert!(view.made.starts_with("latlab ") && view.made.ends_with(" UTC"), "{}", view.made);
+}
+
+#[test]
+fn a_page_has_the_command_line_of_each_run_above_its_own() {
+    let run_of = |output: &str| {
+        let mut source = source([40]);
+        source.manifest.command = Some(CommandLine::of(&["/opt/latlab", "ping", "--tag", "build=a b", "-o", output]));
+        ReportedRun::of(&source.manifest)
+    };
+    let commands = |runs: &[ReportedRun]| page_of(&[], runs, None).reproduce[0].text.clone();
+    let unknown = ReportedRun::of(&source([40]).manifest);
+    assert_eq!(
+        commands(&[run_of("old"), run_of("new"), unknown, run_of("old")]),
+        "latlab ping --tag 'build=a b' -o old\nlatlab ping --tag 'build=a b' -o new\nlatlab report x\n"
+    );
+    let many: Vec<ReportedRun> = (0..20).map(|run| run_of(&run.to_string())).collect();
+    assert_eq!(commands(&many).lines().count(), MOST_RUNS + 1);
+    assert!(commands(&many).ends_with("\nlatlab report x\n"));
 }
 
 /// What a run of ten million probes leaves at most: every limit of `analysis::distribution` is reached, with numbers as long as
