@@ -194,7 +194,7 @@ impl ProbeTally {
     }
 
     fn publish(&mut self) {
-        self.delays.iter_mut().for_each(|delays| delays.publish(&self.progress.0.seconds));
+        self.delays.iter_mut().for_each(|delays| delays.publish(&self.progress.0.delays));
         let shared = &*self.progress.0;
         let store = |place: &AtomicU64, count| place.store(count, Ordering::Relaxed);
         let ProbeCounts { sent, answered, lost } = self.probes;
