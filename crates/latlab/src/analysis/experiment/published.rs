@@ -79,7 +79,7 @@ impl ColumnFigure {
     /// where a known figure is its own bound; lost ones are infinite.
     pub fn median(runs: &[ColumnFigure]) -> ColumnFigure {
         let known: Vec<ColumnFigure> = runs.iter().copied().filter(|run| *run != ColumnFigure::Nothing).collect();
-        let values = known.iter().map(|run| run.value_or_infinite()).collect();
+        let values = ColumnFigure::values(&known);
         let bounds = known.iter().map(|run| match run {
             ColumnFigure::Unsupported { bound, .. } => bound.unwrap_or(f64::NEG_INFINITY),
             exact => exact.value_or_infinite(),
@@ -94,6 +94,11 @@ impl ColumnFigure {
             Some(value) if is_exact => ColumnFigure::Known(value),
             value => ColumnFigure::Unsupported { value, bound: finite(bound) },
         }
+    }
+
+    /// The values of the runs that have one, with or without support; those of lost ones are +∞.
+    pub fn values(runs: &[ColumnFigure]) -> Vec<f64> {
+        runs.iter().filter(|run| **run != ColumnFigure::Nothing).map(|run| run.value_or_infinite()).collect()
     }
 
     fn value_or_infinite(self) -> f64 {
