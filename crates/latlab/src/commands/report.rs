@@ -25,7 +25,7 @@ use crate::platform::parallel_map;
 use crate::recording::Recording;
 use crate::report::figure::{Figure, png, svg, table};
 use crate::report::html;
-use crate::report::page::{PageExperiment, PageInput, ReportedRun, page_view};
+use crate::report::page::{PageCondition, PageExperiment, PageInput, ReportedRun, page_view};
 use crate::report::plots::{PlotCondition, PlotInput, figures};
 use crate::report::view::Showing;
 use crate::units::human::nearest;
@@ -49,6 +49,7 @@ pub(super) fn run(job: &ReportJob, command_line: &CommandLine, console: &Console
             runs: &runs.facts,
             experiment: found.experiment.as_ref().map(|it| PageExperiment { report: &it.report, file: &it.file }),
             comparisons: found.comparisons.as_ref(),
+            conditions: &found.conditions.iter().map(FoundCondition::on_page).collect::<Vec<_>>(),
             figures,
             command: &command_line.in_shell(),
         }))),
@@ -87,6 +88,12 @@ struct FoundCondition {
     name: String,
     levels: BTreeMap<String, String>,
     runs: Vec<PathBuf>,
+}
+
+impl FoundCondition {
+    fn on_page(&self) -> PageCondition<'_> {
+        PageCondition { name: &self.name, runs: self.runs.len() }
+    }
 }
 
 fn found(job: &ReportJob, console: &Console) -> Result<FoundReport, Failure> {

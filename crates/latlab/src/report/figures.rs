@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::heading::names;
+use super::over_runs::{DescribedRuns, TableRow, columns_over_runs};
 use super::quantiles::{Cells, ShownQuantile, column_above, column_of_two, rows_of_two};
 use super::view::{BarView, ColumnView, GroupView, HistogramView, RowView, Showing, TableView};
 use crate::analysis::{Kind, Summary};
 use crate::metric::Metric;
+use crate::recipe::Column;
 use crate::stats::{Bucket, Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, TimeUnit, about, grouped, percent, quantile, span, spans};
@@ -192,18 +194,44 @@ fn figures_down(heading: &str, described: &Description, scale: &Scale) -> GroupV
 /// Table of several runs of one kind, a row each: n and loss, then quantiles and maximum of the round trip and, on a
 /// schedule, of the response time. If only some runs are on a schedule, their response times have a table of their own.
 pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> Vec<TableView> {
-    let described = |metric| summaries.iter().map(move |summary| summary.metrics.get(&metric));
-    let kind = summaries.first().map_or(Kind::Ping, |summary| summary.kind);
+    let named = names(summaries).into_iter().zip(summaries);
+    let rows: Vec<TableRow<'_>> = named.map(|(name, run)| TableRow::of_run(name, run)).collect();
+    tables_of_rows(&rows, showing, if showing.wide { wide_columns_of_runs } else { columns_of_runs })
+}
+
+/// The same with a row for each condition: the number of its runs, n and loss of all of them, and figures over its runs.
+pub(super) fn rows_of_conditions(conditions: &[TableRow<'_>], showing: Showing) -> Vec<TableView> {
+    let columns: ColumnsOfRows = |rows, quantiles, scale| {
+        let quantiles = quantiles.iter().copied().map(Column::Quantile);
+        let moments = [Column::Min, Column::Mean, Column::Stddev].into_iter();
+        let columns: Vec<Column> = moments.chain(quantiles).chain([Column::Max]).collect();
+        columns_over_runs(rows, &columns, &|ns| scale.figure(Some(ns)))
+    };
+    let mut tables = tables_of_rows(conditions, showing, columns);
+    let runs = column_above("runs", conditions.iter().map(|row| grouped(row.runs.len() as u64)));
+    if let Some(counts) = tables.first_mut().and_then(|table| table.groups.first_mut()) {
+        counts.columns.insert(0, runs);
+    }
+    tables
+}
+
+/// The columns of a metric: its descriptions by row, its quantiles, and the unit.
+type ColumnsOfRows = fn(&[DescribedRuns<'_>], &[f64], &Scale) -> Vec<ColumnView>;
+
+/// See [`rows_of_runs`]. `columns` are those of each metric behind n and loss.
+fn tables_of_rows(rows: &[TableRow<'_>], showing: Showing, columns: ColumnsOfRows) -> Vec<TableView> {
+    let described = |metric| rows.iter().map(move |row| row.described(metric));
+    let runs = || rows.iter().flat_map(|row| row.runs);
+    let kind = runs().next().map_or(Kind::Ping, |summary| summary.kind);
     let main = kind.metric();
-    let unit = unit_of(described(main).flatten());
-    let round_trips: Vec<_> = described(main).collect();
+    let round_trips: Vec<DescribedRuns<'_>> = described(main).collect();
+    let unit = unit_of(round_trips.iter().flatten().flatten().copied());
     let mut counts = vec![count_of(&round_trips, "n", |described| described.n)];
     if kind == Kind::Ping {
-        counts.push(count_of(&round_trips, lost_heading(summaries.iter()), |described| described.lost));
+        counts.push(count_of(&round_trips, lost_heading(runs()), |described| described.lost));
     }
     let mut groups = vec![GroupView { heading: String::new(), columns: counts }];
-    let columns = if showing.wide { wide_columns_of_runs } else { columns_of_runs };
-    let group = |title: &str, all: &[Option<&Description>], divisor: f64| GroupView {
+    let group = |title: &str, all: &[DescribedRuns<'_>], divisor: f64| GroupView {
         heading: format!("{title}, {}", unit.symbol()),
         columns: columns(all, &quantiles_of(all), &Scale { unit, divisor }),
     };
@@ -211,92 +239,101 @@ pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> Vec<Table
     if showing.half && main == Metric::RoundTripDelay {
         groups.push(group(HALF, &round_trips, 2.0));
     }
-    let names = names(summaries);
-    let on_schedule = names.iter().zip(described(Metric::ResponseTime)).filter(|(_, response)| response.is_some());
-    let (scheduled, responses): (Vec<&String>, Vec<Option<&Description>>) = on_schedule.unzip();
-    let is_apart = responses.len() < summaries.len();
+    let responses = rows.iter().zip(described(Metric::ResponseTime));
+    let on_schedule = responses.filter(|(_, response)| response.iter().any(Option::is_some));
+    let (scheduled, responses): (Vec<&TableRow<'_>>, Vec<DescribedRuns<'_>>) = on_schedule.unzip();
     let mut apart = None;
     if !responses.is_empty() {
         let mut response = group(Metric::ResponseTime.title(), &responses, 1.0);
         // Response time covers all due probes, of which more may be lost than of those sent.
-        response.columns.insert(0, count_of(&responses, lost_heading(summaries.iter()), |described| described.lost));
-        let n = |all: &[Option<&Description>]| all.iter().map(|one| one.map(|one| one.n)).collect::<Vec<_>>();
+        response.columns.insert(0, count_of(&responses, lost_heading(runs()), |described| described.lost));
+        let n = |all: &[DescribedRuns<'_>]| all.iter().map(|row| total(row, |one| one.n)).collect::<Vec<_>>();
         if n(&responses) != n(&round_trips) {
             response.columns.insert(0, count_of(&responses, "n", |described| described.n));
         }
-        match is_apart {
-            true => apart = Some(table_of(rows_of_two(scheduled.into_iter().cloned()), vec![response])),
+        match responses.len() < rows.len() {
+            true => apart = Some(table_of(scheduled, vec![response])),
             false => groups.push(response),
         }
     }
-    std::iter::once(table_of(rows_of_two(names), groups)).chain(apart).collect()
+    std::iter::once(table_of(rows, groups)).chain(apart).collect()
 }
 
 /// A table without a title.
-fn table_of(rows: Vec<RowView>, groups: Vec<GroupView>) -> TableView {
-    TableView { rows, groups, ..TableView::default() }
+fn table_of<'a>(rows: impl IntoIterator<Item = &'a TableRow<'a>>, groups: Vec<GroupView>) -> TableView {
+    TableView { rows: rows.into_iter().flat_map(TableRow::views).collect(), groups, ..TableView::default() }
 }
 
-fn count_of(described: &[Option<&Description>], heading: &str, of: fn(&Description) -> u64) -> ColumnView {
-    let cell = |one: &Option<&Description>| one.map_or_else(|| ABSENT.into(), |one| grouped(of(one)));
-    column_above(heading, described.iter().map(cell))
+/// The sum over the runs of a row that have the metric; `None` if there are none.
+fn total(row: &DescribedRuns<'_>, of: fn(&Description) -> u64) -> Option<u64> {
+    row.iter().flatten().copied().map(of).reduce(|one, other| one + other)
+}
+
+fn count_of(rows: &[DescribedRuns<'_>], heading: &str, of: fn(&Description) -> u64) -> ColumnView {
+    column_above(heading, rows.iter().map(|row| total(row, of).map_or_else(|| ABSENT.into(), grouped)))
 }
 
 /// Returns the quantiles of any run in ascending order.
-fn quantiles_of(described: &[Option<&Description>]) -> Vec<f64> {
-    let mut quantiles: Vec<f64> =
-        described.iter().flatten().flat_map(|one| one.quantiles.iter().map(|q| q.q)).collect();
+fn quantiles_of(rows: &[DescribedRuns<'_>]) -> Vec<f64> {
+    let described = rows.iter().flatten().flatten();
+    let mut quantiles: Vec<f64> = described.flat_map(|one| one.quantiles.iter().map(|q| q.q)).collect();
     quantiles.sort_by(f64::total_cmp);
     quantiles.dedup();
     quantiles
 }
 
-/// Returns a column for each of `quantiles` with lower bounds but without intervals, then the maximum.
-fn columns_of_runs(described: &[Option<&Description>], quantiles: &[f64], scale: &Scale) -> Vec<ColumnView> {
-    let column = |q: &f64| {
-        let cells = |one: &Option<&Description>| ShownQuantile::at(*q, *one).cells(|ns| scale.figure(Some(ns)));
-        column_of_two(&quantile(*q), described.iter().map(cells))
-    };
-    quantiles.iter().map(column).chain([max_of_runs(described, scale)]).collect()
+/// The description of the only run of a row.
+fn only<'a>(row: &DescribedRuns<'a>) -> Option<&'a Description> {
+    row.first().copied().flatten()
 }
 
-fn max_of_runs(described: &[Option<&Description>], scale: &Scale) -> ColumnView {
-    let max = |one: &Option<&Description>| scale.figure(one.and_then(|one| one.max).map(|ns| ns as f64));
-    column_above("max", described.iter().map(max))
+/// Returns a column for each of `quantiles` with lower bounds but without intervals, then the maximum. A row is one run.
+fn columns_of_runs(rows: &[DescribedRuns<'_>], quantiles: &[f64], scale: &Scale) -> Vec<ColumnView> {
+    let column = |q: &f64| {
+        let cells = |row| ShownQuantile::at(*q, only(row)).cells(|ns| scale.figure(Some(ns)));
+        column_of_two(&quantile(*q), rows.iter().map(cells))
+    };
+    quantiles.iter().map(column).chain([max_of_runs(rows, scale)]).collect()
+}
+
+fn max_of_runs(rows: &[DescribedRuns<'_>], scale: &Scale) -> ColumnView {
+    let max = |row| scale.figure(only(row).and_then(|one| one.max).map(|ns| ns as f64));
+    column_above("max", rows.iter().map(max))
 }
 
 /// The same with minimum, mean, standard deviation and intervals.
-fn wide_columns_of_runs(described: &[Option<&Description>], quantiles: &[f64], scale: &Scale) -> Vec<ColumnView> {
+fn wide_columns_of_runs(rows: &[DescribedRuns<'_>], quantiles: &[f64], scale: &Scale) -> Vec<ColumnView> {
     let plain = |heading: &str, figure: fn(&Description) -> Option<f64>| {
-        column_above(heading, described.iter().map(|one| scale.figure(one.and_then(figure))))
+        column_above(heading, rows.iter().map(|row| scale.figure(only(row).and_then(figure))))
     };
-    let mean = |one: &Option<&Description>| {
-        let mean = one.and_then(|one| one.mean);
-        [scale.figure(mean), scale.interval(mean, one.and_then(|one| one.mean_interval))]
+    let mean = |row| {
+        let mean = only(row).and_then(|one| one.mean);
+        [scale.figure(mean), scale.interval(mean, only(row).and_then(|one| one.mean_interval))]
     };
     let column = |q: &f64| {
-        let cells = |one: &Option<&Description>| {
-            let estimate = one.and_then(|one| Some((one.quantiles.iter().find(|estimate| estimate.q == *q)?, one)));
+        let cells = |row| {
+            let estimate =
+                only(row).and_then(|one| Some((one.quantiles.iter().find(|estimate| estimate.q == *q)?, one)));
             match estimate {
                 Some((estimate, one)) => scale.quantile(estimate, one),
                 None => ShownQuantile::Absent.cells(|ns| scale.figure(Some(ns))),
             }
         };
-        column_of_two(&quantile(*q), described.iter().map(cells))
+        column_of_two(&quantile(*q), rows.iter().map(cells))
     };
     let moments = [
         plain("min", |one| one.min.map(|ns| ns as f64)),
-        column_of_two("mean", described.iter().map(mean)),
+        column_of_two("mean", rows.iter().map(mean)),
         plain("stddev", |one| one.stddev),
     ];
-    moments.into_iter().chain(quantiles.iter().map(column)).chain([max_of_runs(described, scale)]).collect()
+    moments.into_iter().chain(quantiles.iter().map(column)).chain([max_of_runs(rows, scale)]).collect()
 }
 
 /// Table with a row for each CPU with sleeping threads; `None` for a single CPU. `name` identifies the run.
 pub(super) fn by_cpu(summary: &Summary, name: &str) -> Option<TableView> {
     let by_cpu = summary.wakeups.as_ref().map(|wakeups| &wakeups.by_cpu).filter(|by_cpu| !by_cpu.is_empty())?;
-    let described: Vec<Option<&Description>> = by_cpu.iter().map(|(_, described)| Some(described)).collect();
-    let unit = unit_of(described.iter().flatten().copied());
+    let described: Vec<DescribedRuns<'_>> = by_cpu.iter().map(|(_, described)| vec![Some(described)]).collect();
+    let unit = unit_of(by_cpu.iter().map(|(_, described)| described));
     let mut columns = vec![count_of(&described, "n", |described| described.n)];
     columns.extend(columns_of_runs(&described, &quantiles_of(&described), &Scale { unit, divisor: 1.0 }));
     let of_run = if name.is_empty() { String::new() } else { format!("{name} · ") };
@@ -312,18 +349,18 @@ pub(super) fn by_cpu(summary: &Summary, name: &str) -> Option<TableView> {
 /// Table with a row for each window; `None` without windows. `name` identifies the run.
 pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
     let length = summary.window_ns.filter(|_| !summary.windows.is_empty())?;
-    let described: Vec<Option<&Description>> =
-        summary.windows.iter().map(|window| Some(&window.round_trip_delay)).collect();
-    let unit = unit_of(described.iter().flatten().copied());
+    let windows = || summary.windows.iter().map(|window| &window.round_trip_delay);
+    let described: Vec<DescribedRuns<'_>> = windows().map(|window| vec![Some(window)]).collect();
+    let unit = unit_of(windows());
     let scale = Scale { unit, divisor: 1.0 };
-    let min = |window: &Option<&Description>| scale.figure(window.and_then(|one| one.min).map(|ns| ns as f64));
+    let min = |window: &Description| scale.figure(window.min.map(|ns| ns as f64));
     let mut columns = vec![
         count_of(&described, "n", |window| window.n),
         count_of(&described, lost_heading(std::iter::once(summary)), |window| window.lost),
-        column_above("min", described.iter().map(min)),
+        column_above("min", windows().map(min)),
     ];
     // High quantiles that no window supports are omitted to keep the table narrow.
-    let estimates = || described.iter().flatten().flat_map(|window| &window.quantiles);
+    let estimates = || windows().flat_map(|window| &window.quantiles);
     let is_supported = |q: f64| estimates().any(|estimate| estimate.q == q && estimate.supported);
     let mut quantiles = quantiles_of(&described);
     quantiles.retain(|q| *q <= 0.99 || is_supported(*q));

@@ -13,6 +13,7 @@ pub mod json;
 pub mod list;
 pub mod loads;
 pub mod ministat;
+mod over_runs;
 pub mod page;
 pub mod plots;
 mod quantiles;

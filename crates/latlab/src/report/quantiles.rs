@@ -2,6 +2,7 @@
 //! the data do not support are explained once, below the first table in which they occur.
 
 use super::view::{ColumnView, RowView, TableView};
+use crate::analysis::experiment::ColumnFigure;
 use crate::stats::{Description, QuantileEstimate};
 use crate::units::human::ABSENT;
 
@@ -45,6 +46,16 @@ impl ShownQuantile {
     pub(super) fn at(q: f64, described: Option<&Description>) -> ShownQuantile {
         let estimate = described.and_then(|described| described.quantiles.iter().find(|estimate| estimate.q == q));
         estimate.zip(described).map_or(ShownQuantile::Absent, |(estimate, all)| ShownQuantile::of(estimate, all))
+    }
+
+    /// Of a column: the figure of a run, or the median of several.
+    pub(super) fn of_column(figure: ColumnFigure) -> ShownQuantile {
+        match figure {
+            ColumnFigure::Known(value) => ShownQuantile::Supported(value),
+            ColumnFigure::Unsupported { value, bound } => ShownQuantile::Unsupported { value, bound },
+            ColumnFigure::Lost => ShownQuantile::Lost,
+            ColumnFigure::Nothing => ShownQuantile::Absent,
+        }
     }
 
     /// Formats as `4.18`, `lost` or `–`; without support as `(4.18)` or `(lost)` with `≥ 3.10` or `n/a` below. A value that is

@@ -1,15 +1,20 @@
 //! Tables of streams: offered and delivered rates, CPU cost and results of rate searches. Streams in the format of
 //! `netperf -t UDP_STREAM`: a line for the sender, and a line for the receiver.
 
+use std::collections::BTreeSet;
+
 use super::heading::names;
+use super::over_runs::{DescribedRuns, TableRow, columns_over_runs, median_cells};
 use super::quantiles::{ShownQuantile, column_above, column_of_two, rows_of_two};
 use super::view::{ColumnView, GroupView, RowView, TableView};
+use crate::analysis::experiment::ColumnFigure;
 use crate::analysis::{
     CpuCost, GoalEnd, GoalFigures, LevelSpans, STREAM_INTERVAL, SearchFigures, StageFigures, StreamFigures,
     StreamTotals, Summary,
 };
 use crate::metric::Metric;
 use crate::plan::{TransportKind, TransportProperties};
+use crate::recipe::Column;
 use crate::stats::Description;
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, BitRateUnit, TimeUnit, bit_rate, grouped, percent, quantile, significant, span};
@@ -22,7 +27,8 @@ pub(super) fn tables(summaries: &[Summary]) -> Vec<TableView> {
         [one] => one.stream.iter().map(|stream| both_ends(stream, one)).collect(),
         several => vec![rows_of_runs(several, &names)],
     });
-    tables.extend(evenness(summaries, &names));
+    let runs = names.iter().zip(summaries).map(|(name, run)| TableRow::of_run(name.clone(), run));
+    tables.extend(evenness(&runs.collect::<Vec<_>>(), evenness_of_runs));
     tables.extend(summaries.iter().zip(&names).filter_map(|(summary, name)| by_flow(summary, name)));
     tables
 }
@@ -36,16 +42,16 @@ pub(super) fn or_absent(value: Option<String>) -> String {
 }
 
 /// A message of these streams: a packet, or over DDS a sample.
-fn message(summaries: &[Summary]) -> &'static str {
+fn message<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> &'static str {
     properties(summaries).message
 }
 
 /// Those of the transport of these streams; of the default one if they differ.
-pub(super) fn properties(summaries: &[Summary]) -> &'static TransportProperties {
-    let word = summaries.first().and_then(|summary| summary.condition.transport.as_deref());
-    let of_first = TransportKind::ALL.into_iter().find(|kind| Some(kind.word()) == word).unwrap_or_default();
-    let is_shared = summaries.iter().all(|summary| summary.condition.transport.as_deref() == word);
-    if is_shared { of_first.properties() } else { TransportKind::default().properties() }
+pub(super) fn properties<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> &'static TransportProperties {
+    let transports = summaries.into_iter().map(|summary| summary.condition.transport.as_deref());
+    let mut transports: BTreeSet<Option<&str>> = transports.collect();
+    let shared = transports.pop_first().flatten().filter(|_| transports.is_empty());
+    TransportKind::ALL.into_iter().find(|kind| Some(kind.word()) == shared).unwrap_or_default().properties()
 }
 
 fn message_rate(message: &str, per_second: f64) -> String {
@@ -98,75 +104,130 @@ fn both_ends(stream: &StreamFigures, summary: &Summary) -> TableView {
     }
 }
 
+/// Tables with a row for each condition: rates and costs, and the distribution of the rate over intervals.
+pub(super) fn rows_of_conditions(conditions: &[TableRow<'_>]) -> Vec<TableView> {
+    let message = message(conditions.iter().flat_map(|row| row.runs));
+    let of_column = |column: &RateColumn| {
+        let figure = |run: &Summary| (column.figure)(run).map_or(ColumnFigure::Nothing, ColumnFigure::Known);
+        let figures = |row: &TableRow<'_>| row.runs.iter().map(figure).collect::<Vec<_>>();
+        let cells = |row| median_cells(&figures(row), |value| (column.shown)(message, value));
+        column_of_two(column.heading, conditions.iter().map(cells))
+    };
+    let runs = column_above("runs", conditions.iter().map(|row| grouped(row.runs.len() as u64)));
+    let rates = TableView {
+        title: title_of_rates(message),
+        rows: conditions.iter().flat_map(TableRow::views).collect(),
+        groups: plain(std::iter::once(runs).chain(RATE_COLUMNS.iter().map(of_column)).collect()),
+        ..TableView::default()
+    };
+    std::iter::once(rates).chain(evenness(conditions, evenness_over_runs)).collect()
+}
+
+/// A figure of a stream in the tables of several runs and of conditions.
+struct RateColumn {
+    heading: &'static str,
+    figure: fn(&Summary) -> Option<f64>,
+    /// The figure in words, given what a message is called.
+    shown: fn(&str, f64) -> String,
+}
+
+const RATE_COLUMNS: [RateColumn; 6] = [
+    RateColumn {
+        heading: "offered",
+        figure: |run| run.stream.as_ref()?.rates.offered_bps,
+        shown: |_, bps| bit_rate(bps),
+    },
+    RateColumn {
+        heading: "delivered",
+        figure: |run| run.stream.as_ref()?.rates.delivered_bps,
+        shown: |_, bps| bit_rate(bps),
+    },
+    RateColumn { heading: "", figure: |run| run.stream.as_ref()?.rates.delivered_pps, shown: message_rate },
+    RateColumn { heading: "lost", figure: |run| run.ratios.loss, shown: |_, share| percent(share) },
+    RateColumn {
+        heading: "sending",
+        figure: |run| run.stream.as_ref()?.sender_cpu?.per_packet_ns,
+        shown: |_, ns| nanos(Some(ns)),
+    },
+    RateColumn {
+        heading: "receiving",
+        figure: |run| run.stream.as_ref()?.receiver_cpu?.per_packet_ns,
+        shown: |_, ns| nanos(Some(ns)),
+    },
+];
+
+fn title_of_rates(message: &str) -> String {
+    format!("rates of payload; CPU time of a {message}")
+}
+
 /// Table of several runs with a row for each.
 fn rows_of_runs(summaries: &[Summary], names: &[String]) -> TableView {
-    let all = |of: &dyn Fn(&Summary, &StreamFigures) -> String| {
-        let cells =
-            summaries.iter().map(|summary| or_absent(summary.stream.as_ref().map(|stream| of(summary, stream))));
-        cells.collect::<Vec<_>>()
-    };
     let message = message(summaries);
-    let per_packet = |cost: Option<CpuCost>| nanos(cost.and_then(|cost| cost.per_packet_ns));
-    let columns = vec![
-        column("offered", all(&|_, stream| or_absent(stream.rates.offered_bps.map(bit_rate)))),
-        column("delivered", all(&|_, stream| or_absent(stream.rates.delivered_bps.map(bit_rate)))),
-        column("", all(&|_, stream| or_absent(stream.rates.delivered_pps.map(|rate| message_rate(message, rate))))),
-        column("lost", all(&|summary, _| or_absent(summary.ratios.loss.map(percent)))),
-        column("sending", all(&|_, stream| per_packet(stream.sender_cpu))),
-        column("receiving", all(&|_, stream| per_packet(stream.receiver_cpu))),
-    ];
+    let of_column = |column: &RateColumn| {
+        let cell = |run: &Summary| or_absent((column.figure)(run).map(|value| (column.shown)(message, value)));
+        self::column(column.heading, summaries.iter().map(cell))
+    };
     TableView {
-        title: format!("rates of payload; CPU time of a {message}"),
-        note: String::new(),
-        corner: String::new(),
-        rows: names.iter().map(|label| RowView { label: label.clone(), quiet: false }).collect(),
-        groups: plain(columns),
-        legend: String::new(),
+        title: title_of_rates(message),
+        rows: names.iter().cloned().map(row).collect(),
+        groups: plain(RATE_COLUMNS.iter().map(of_column).collect()),
+        ..TableView::default()
     }
 }
 
+/// The columns of the distribution of a rate: its descriptions by row, its quantiles, and its unit.
+type EvennessColumns = fn(&[DescribedRuns<'_>], &[f64], BitRateUnit) -> Vec<ColumnView>;
+
 /// Table of the distribution of the delivered rate over intervals.
-fn evenness(summaries: &[Summary], names: &[String]) -> Option<TableView> {
-    let described: Vec<(&String, &Description)> = names
-        .iter()
-        .zip(summaries)
-        .filter_map(|(name, summary)| Some((name, summary.metrics.get(&Metric::DeliveredRate)?)))
-        .filter(|(_, described)| described.n > 0)
-        .collect();
-    let (_, first) = described.first()?;
-    let unit = rate_unit(&described);
-    let all = |of: fn(&Description) -> Option<i64>| {
-        described.iter().map(move |(_, described)| or_absent(of(described).map(|bps| unit.figure(bps as f64))))
-    };
-    let mut columns = vec![column_above("min", all(|described| described.min))];
-    for estimate in &first.quantiles {
-        let cells =
-            |described: &Description| ShownQuantile::at(estimate.q, Some(described)).cells(|bps| unit.figure(bps));
-        columns.push(column_of_two(&quantile(estimate.q), described.iter().map(|(_, described)| cells(described))));
-    }
-    columns.push(column_above("max", all(|described| described.max)));
-    let (least, most) = (described.iter().map(|(_, one)| one.n).min()?, described.iter().map(|(_, one)| one.n).max()?);
+fn evenness(rows: &[TableRow<'_>], columns: EvennessColumns) -> Option<TableView> {
+    let lengths = lengths(rows.iter().flat_map(|row| row.runs));
+    let measured = |row: &&TableRow<'_>| row.described(Metric::DeliveredRate).iter().flatten().any(|one| one.n > 0);
+    let rows: Vec<&TableRow<'_>> = rows.iter().filter(measured).collect();
+    let described: Vec<DescribedRuns<'_>> = rows.iter().map(|row| row.described(Metric::DeliveredRate)).collect();
+    let all = || described.iter().flatten().flatten().copied().filter(|one| one.n > 0);
+    let unit = rate_unit(all());
+    let quantiles: Vec<f64> = all().next()?.quantiles.iter().map(|estimate| estimate.q).collect();
+    let (least, most) = (all().map(|one| one.n).min()?, all().map(|one| one.n).max()?);
     let n = if least == most { grouped(most) } else { format!("{} to {}", grouped(least), grouped(most)) };
     Some(TableView {
-        title: format!("delivered rate over intervals of {}, {}", lengths(summaries), unit.symbol()),
+        title: format!("delivered rate over intervals of {lengths}, {}", unit.symbol()),
         note: format!("n {n}"),
-        rows: rows_of_two(described.iter().map(|(name, _)| (*name).clone())),
-        groups: plain(columns),
+        rows: rows.iter().flat_map(|row| row.views()).collect(),
+        groups: plain(columns(&described, &quantiles, unit)),
         ..TableView::default()
     })
 }
 
+fn evenness_of_runs(rows: &[DescribedRuns<'_>], quantiles: &[f64], unit: BitRateUnit) -> Vec<ColumnView> {
+    let runs = || rows.iter().flatten().flatten();
+    let extreme = |heading: &str, of: fn(&Description) -> Option<i64>| {
+        column_above(heading, runs().map(|run| or_absent(of(run).map(|bps| unit.figure(bps as f64)))))
+    };
+    let of_quantile = |q: &f64| {
+        let cells = |run: &&Description| ShownQuantile::at(*q, Some(run)).cells(|bps| unit.figure(bps));
+        column_of_two(&quantile(*q), runs().map(cells))
+    };
+    let min = extreme("min", |run| run.min);
+    std::iter::once(min).chain(quantiles.iter().map(of_quantile)).chain([extreme("max", |run| run.max)]).collect()
+}
+
+fn evenness_over_runs(rows: &[DescribedRuns<'_>], quantiles: &[f64], unit: BitRateUnit) -> Vec<ColumnView> {
+    let quantiles = quantiles.iter().copied().map(Column::Quantile);
+    let columns: Vec<Column> = std::iter::once(Column::Min).chain(quantiles).chain([Column::Max]).collect();
+    columns_over_runs(rows, &columns, &|bps| unit.figure(bps))
+}
+
 /// Returns the unit that suits the median over the runs, so that no single one determines the unit.
-fn rate_unit(described: &[(&String, &Description)]) -> BitRateUnit {
-    let mut sizes: Vec<f64> = described.iter().filter_map(|(_, described)| described.mean).collect();
+fn rate_unit<'a>(described: impl Iterator<Item = &'a Description>) -> BitRateUnit {
+    let mut sizes: Vec<f64> = described.filter_map(|described| described.mean).collect();
     sizes.sort_by(f64::total_cmp);
     BitRateUnit::suiting(sizes.get(sizes.len() / 2).copied().unwrap_or_default())
 }
 
 /// Formats the lengths of the intervals as `100 ms`, or as `56 ms to 716 ms` if some are stretched. The last one of a
 /// slice may have half of the length; a stream may be so short that no interval has the whole.
-fn lengths(summaries: &[Summary]) -> String {
-    let spans = || summaries.iter().filter_map(|summary| summary.stream.as_ref()?.intervals);
+fn lengths<'a>(summaries: impl Iterator<Item = &'a Summary> + Clone) -> String {
+    let spans = || summaries.clone().filter_map(|summary| summary.stream.as_ref()?.intervals);
     let shortest = spans().map(|LevelSpans { shortest, .. }| shortest).min().unwrap_or(STREAM_INTERVAL);
     let longest = spans().map(|LevelSpans { longest, .. }| longest).max().unwrap_or(STREAM_INTERVAL);
     let is_usual = 2 * shortest.0 >= STREAM_INTERVAL.0
@@ -378,7 +439,7 @@ mod tests {
             let spans = LevelSpans { shortest: Nanos::from_millis(shortest), longest: Nanos::from_millis(longest) };
             let mut summary = summary.clone();
             summary.stream.as_mut().expect("a stream").intervals = Some(spans);
-            assert_eq!(lengths(&[summary]), text);
+            assert_eq!(lengths(std::iter::once(&summary)), text);
         }
     }
 

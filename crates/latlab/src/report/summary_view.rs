@@ -1,7 +1,8 @@
 //! Selects the tables, remarks and caveats of a report of runs. Merges the caveats of several runs.
 
-use super::figures::{across, by_cpu, down, histogram, rows_of_runs, windows};
+use super::figures::{across, by_cpu, down, histogram, rows_of_conditions, rows_of_runs, windows};
 use super::heading::{Headline, are_of_one_kind, heading, names};
+use super::over_runs::{TableRow, explain_medians};
 use super::quantiles::explain_marks;
 use super::view::{CaveatView, ReportView, Showing, TableView};
 use super::{gates, remarks, stream_tables};
@@ -62,6 +63,22 @@ fn tables(summaries: &[Summary], showing: Showing) -> Vec<TableView> {
     };
     tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| by_cpu(summary, &name)));
     tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| windows(summary, &name)));
+    tables
+}
+
+/// The tables with a row for each of `conditions`; empty if each has one run only, or if the runs are of several kinds.
+pub(super) fn condition_tables(conditions: &[TableRow<'_>], showing: Showing) -> Vec<TableView> {
+    let runs = || conditions.iter().flat_map(|condition| condition.runs);
+    let kind = runs().next().map(|run| run.kind);
+    let have_several_runs = conditions.iter().any(|condition| condition.runs.len() > 1);
+    if !have_several_runs || runs().any(|run| Some(run.kind) != kind) {
+        return Vec::new();
+    }
+    let mut tables = match runs().all(|run| run.stream.is_some()) {
+        true => stream_tables::rows_of_conditions(conditions),
+        false => rows_of_conditions(conditions, showing),
+    };
+    explain_medians(&mut tables, conditions);
     tables
 }
 

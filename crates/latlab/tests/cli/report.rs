@@ -110,9 +110,40 @@ fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
         assert!(found.contains(&figure), "{figure}: {found:?}");
     }
     let recipe = written(lab_with("experiments/finished/pi-udp-load", "x"), "report x", "x.html");
-    for part in ["Recipe <code>pi-udp-load</code>", "published", "raw data", "latlab run pi-udp-load local --quick"] {
+    for part in ["Recipe <code>pi-udp-load</code>", "latlab run pi-udp-load local --quick"] {
         assert!(recipe.contains(part), "{part}");
     }
+}
+
+/// Heads of the rows of the tables on `page` that end in `end`.
+fn row_heads(page: &str, end: &str) -> usize {
+    page.matches(&format!("{end}</th>")).count()
+}
+
+#[test]
+fn a_page_of_several_runs_has_a_row_for_each_condition_before_every_run() {
+    // Six runs of each of four conditions.
+    let page = written(lab_with("experiments/finished/factors", "x"), "report x", "x.html");
+    assert_eq!(row_heads(&page, ">95 % interval"), 4);
+    assert_eq!(page.matches("<summary>Every run</summary>").count(), 1);
+    let (conditions, runs) = page.split_once("<summary>Every run</summary>").expect("one");
+    let runs = runs.split("</details>").next().expect("the runs");
+    assert!(conditions.contains(">runs</th>") && runs.contains("<table") && !runs.contains(">runs</th>"));
+    let page = written(lab_with("recordings/good/closed", "closed"), "report closed", "closed.html");
+    assert!(!page.contains("Every run"));
+}
+
+#[test]
+fn published_figures_are_the_first_table_of_a_recipe() {
+    let page = written(lab_with("experiments/finished/pi-udp-load", "x"), "report x", "x.html");
+    let (_, results) = page.split_once("id=\"results\"").expect("results");
+    let first = results.split("</table>").next().expect("a table");
+    for end in [": published", ": raw data", ": here"] {
+        assert!(row_heads(first, end) > 0, "{end}: {first}");
+    }
+    assert!(first.contains(">runs</th>") && first.contains(" probes each, "), "{first}");
+    let text = page.split("<pre>").skip(1).filter_map(|rest| rest.split("</pre>").next());
+    assert!(!text.collect::<String>().contains("  here  "));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Rendering of experiments: the plan as text, and the report of the runs as text, Markdown and JSON. Each part of the
-//! report has a file with all its output formats.
+//! report has a module with all its output formats.
 
 mod aa_test;
 mod plan;
@@ -13,4 +13,4 @@ mod timeout_slack;
 pub(in crate::report) use plan::disk_size;
 pub use plan::{ExperimentPlan, SystemdUnit, plan, recipe, recipe_list, rough_span, systemd_unit};
 pub use remedies::{RemediesView, UntriedRemedy, json as remedies_json, text as remedies_text};
-pub use report::{json, markdown, text, text_blocks};
+pub use report::{json, markdown, published_tables, text, text_blocks};

@@ -13,6 +13,7 @@ use crate::report::gates;
 use crate::report::html::TextBlock;
 use crate::report::summary_view::caveat_views;
 use crate::report::text::{Style, caveat_lines, wrap};
+use crate::report::view::TableView;
 
 /// The report as text; plots in the form of ministat are `plot_width` characters wide.
 pub fn text(report: &ExperimentReport, plot_width: usize, style: Style) -> String {
@@ -32,7 +33,13 @@ pub fn markdown(report: &ExperimentReport, plot_width: usize) -> String {
     sections(report, plot_width, Style::PLAIN).map(shown).collect::<Vec<_>>().join("\n")
 }
 
-/// The results of the report that have columns of fixed width, of `width` characters. Comparisons are left out.
+/// The published figures beside the measured ones; empty if nothing was published.
+pub fn published_tables(report: &ExperimentReport) -> Vec<TableView> {
+    report.published.as_ref().map(published::tables).unwrap_or_default()
+}
+
+/// The results of the report that have columns of fixed width, of `width` characters. Comparisons and published figures are
+/// left out.
 pub fn text_blocks(report: &ExperimentReport, width: usize) -> Vec<TextBlock> {
     let block = |section| match section {
         // The first line of a section is its heading.
@@ -42,7 +49,7 @@ pub fn text_blocks(report: &ExperimentReport, width: usize) -> Vec<TextBlock> {
         }
         Section::Comparisons(_) => None,
     };
-    results(report, width, Style { width, ..Style::PLAIN }).filter_map(block).collect()
+    own_results(report, width, Style { width, ..Style::PLAIN }).filter_map(block).collect()
 }
 
 /// A part of the report.
@@ -59,12 +66,17 @@ fn sections(report: &ExperimentReport, plot_width: usize, style: Style) -> impl 
     results(report, plot_width, style).chain(closing.into_iter().flatten())
 }
 
-/// What was found, in its order.
+/// What was found, in its order: published figures first.
 fn results(report: &ExperimentReport, plot_width: usize, style: Style) -> impl Iterator<Item = Section> {
+    let published = report.published.as_ref().map(|results| Section::Columns(published::text(results, style)));
+    published.into_iter().chain(own_results(report, plot_width, style))
+}
+
+/// What was found, without published figures.
+fn own_results(report: &ExperimentReport, plot_width: usize, style: Style) -> impl Iterator<Item = Section> {
     let view = |comparisons| ComparisonView::of(comparisons, &[], ComparisonShowing { explain: false });
     let columns = |text: Option<String>| text.map(Section::Columns);
     let sections = [
-        columns(report.published.as_ref().map(|results| published::text(results, style))),
         columns(report.spread.as_ref().and_then(|runs| spread::classic(runs, plot_width))),
         columns(report.spread.as_ref().map(|runs| spread::text(runs, style))),
         columns(report.aa_test.as_ref().map(|test| aa_test::text(test, style))),

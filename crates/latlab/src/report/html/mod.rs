@@ -3,17 +3,16 @@
 //! of latlab: texts of recordings may have been written by others.
 
 mod tables;
-mod view;
 mod words;
 
 use std::collections::{BTreeMap, HashSet};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::comparison::ComparisonView;
 use super::figure::{self, Figure};
-use super::view::{CaveatView, RemarkView};
+use super::view::{CaveatView, RemarkView, TableView};
 use crate::diagnostics::Severity;
-pub use view::{HostFactsView, PageView, TextBlock};
 use words::{MOST_PARTS, block, first, omitted, plain, words};
 
 const STYLE: &str = include_str!("style.css");
@@ -26,6 +25,64 @@ pub const GENERATOR: &str = r#"<meta name="generator" content="latlab">"#;
 
 /// The most caveats and gates.
 const MOST_NOTES: usize = 200;
+
+/// Content of a page. Sections without content are left out. Texts may hold `code` between grave accents.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PageView {
+    /// Title of the page: kind of measurement and path.
+    pub title: String,
+    /// What was asked, in one sentence.
+    pub question: String,
+    /// What was found, in one sentence.
+    pub verdict: String,
+    /// Gates with their results.
+    pub gates: Vec<String>,
+    /// Tables of figures, most important first: published figures beside measured ones, then conditions or runs.
+    pub tables: Vec<TableView>,
+    /// Tables with a row for each run, which the reader opens, where [`PageView::tables`] have one for each condition.
+    pub every_run: Vec<TableView>,
+    /// Results as text of fixed width.
+    pub texts: Vec<TextBlock>,
+    /// Comparisons of conditions. Their caveats are shown with [`PageView::caveats`], each once.
+    pub comparisons: Vec<ComparisonView>,
+    /// Plots in order of display.
+    pub figures: Vec<Figure>,
+    /// Caveats, those that spoil the figures most first.
+    pub caveats: Vec<CaveatView>,
+    /// Conditions of the measurement: path, schedule, instrument.
+    pub remarks: Vec<RemarkView>,
+    /// Facts of each host.
+    pub hosts: Vec<HostFactsView>,
+    /// Offered against achieved load.
+    pub loads: Vec<TableView>,
+    /// How figures, intervals and verdicts were computed, a paragraph each.
+    pub methods: Vec<String>,
+    /// Experiment file, command lines and versions.
+    pub reproduce: Vec<TextBlock>,
+    /// Paths of the recordings.
+    pub recordings: Vec<String>,
+    /// Version of latlab and UTC time of the recordings; not the time of rendering, so that the same recordings give the same
+    /// page.
+    pub made: String,
+}
+
+/// A titled text of fixed width, whose lines are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextBlock {
+    /// Title.
+    pub title: String,
+    /// Text.
+    pub text: String,
+}
+
+/// Facts of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostFactsView {
+    /// Name of the host.
+    pub name: String,
+    /// Facts in order of display.
+    pub rows: Vec<RemarkView>,
+}
 
 /// A part of the page with a heading and an entry in the list of contents.
 struct PageSection {
@@ -108,6 +165,9 @@ fn head(view: &PageView) -> Markup {
 fn sections(view: &PageView) -> Vec<PageSection> {
     let results = html! {
         (tables::several(&view.tables))
+        @if !view.every_run.is_empty() {
+            details { summary { "Every run" } (tables::several(&view.every_run)) }
+        }
         (first(&view.texts, "texts", text))
     };
     let conditions = html! {

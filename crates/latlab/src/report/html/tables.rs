@@ -53,7 +53,7 @@ fn bounded(table: &TableView, most_rows: usize) -> Markup {
             }
             (omitted(table.rows.len(), most_rows, "rows"))
             (omitted(table.groups.iter().map(|group| group.columns.len()).sum(), MOST_COLUMNS, "columns"))
-            @if !table.legend.is_empty() { p.note { (words(&table.legend)) } }
+            @for line in table.legend.lines() { p.note { (words(line)) } }
         },
     )
 }

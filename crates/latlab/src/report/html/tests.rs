@@ -72,6 +72,7 @@ fn full(text: &str) -> PageView {
         verdict: text.into(),
         gates: vec![text.into()],
         tables: table(),
+        every_run: table(),
         texts: block(),
         comparisons: vec![comparison(text)],
         figures: vec![figure(text), figure(text)],
@@ -136,6 +137,24 @@ fn decimal_points_and_parentheses_are_aligned() {
     ] {
         assert!(page.contains(expected), "{expected}");
     }
+}
+
+#[test]
+fn every_run_is_in_a_closed_part_below_the_conditions() {
+    let tables = |title: &str| vec![table(title, &[("row", false)], vec![column("p50", &["48.7"])])];
+    let texts = vec![TextBlock { title: "spread".into(), text: "text".into() }];
+    let page =
+        page(&PageView { tables: tables("conditions"), every_run: tables("runs"), texts, ..PageView::default() });
+    let places = ["conditions</strong>", "<details><summary>Every run</summary>", "runs</strong>", "spread"];
+    let places = places.map(|part| page.find(part).unwrap_or_else(|| panic!("no {part}")));
+    assert!(places.is_sorted(), "{places:?}");
+}
+
+#[test]
+fn each_line_of_a_legend_is_a_paragraph() {
+    let lines = TableView { legend: "one\ntwo".into(), ..table("t", &[("row", false)], vec![column("p50", &["1"])]) };
+    let page = page(&PageView { tables: vec![lines], ..PageView::default() });
+    assert!(page.contains("<p class=\"note\">one</p><p class=\"note\">two</p>"));
 }
 
 #[test]

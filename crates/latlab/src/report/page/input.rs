@@ -23,10 +23,21 @@ pub struct PageInput<'a> {
     pub experiment: Option<PageExperiment<'a>>,
     /// Comparisons of the runs, with differences along the distribution.
     pub comparisons: Option<&'a Comparisons>,
+    /// The conditions of the runs, in the order of the summaries.
+    pub conditions: &'a [PageCondition<'a>],
     /// Figures of the runs and their comparisons.
     pub figures: Vec<Figure>,
     /// The command line that makes this page.
     pub command: &'a str,
+}
+
+/// A condition of the runs of a page.
+#[derive(Clone, Copy, Debug)]
+pub struct PageCondition<'a> {
+    /// Its name among the others; empty if it is the only one.
+    pub name: &'a str,
+    /// The number of its runs.
+    pub runs: usize,
 }
 
 /// An experiment on a page.

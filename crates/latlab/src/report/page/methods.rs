@@ -61,7 +61,9 @@ const INTERVALS: &str = "An interval of a single run is a 95 % confidence interv
     probes. It is about that run: how much runs differ is not in it, so that it does not decide whether two runs differ.";
 
 const RUNS: &str = "Where a figure shows several runs of a condition, each run has one curve or one point: a curve is the median of \
-    the runs at each quantile, and its band is their range. Probes of several runs are never pooled.";
+    the runs at each quantile, and its band is their range. Probes of several runs are never pooled. Where a table has a row for \
+    each condition, its figures are medians of the figures of the runs, and minimum and maximum are those of all runs. From six \
+    runs on such a median has a 95 % interval between two of the runs (order statistics), which assumes no distribution.";
 
 const PLOTS: &str = "No curve is smoothed. Tails, percentiles and histograms end at the extreme values. Points of the tail and of \
     the quantiles of a run are its measured delays (order statistics); the tables interpolate between two of them. Delay over time shows counts \

@@ -11,17 +11,19 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::comparison::{ComparisonShowing, ComparisonView};
-use super::experiment::text_blocks;
+use super::experiment::{published_tables, text_blocks};
 use super::html::{PageView, TextBlock};
 use super::loads::loads_table;
+use super::over_runs::TableRow;
 use super::report_view;
+use super::summary_view::condition_tables;
 use super::view::{CaveatView, ReportView, TableView};
 use crate::analysis::Summary;
 use crate::diagnostics::Severity;
 use crate::facts::LoadReport;
 use crate::units::human::shell_word;
 
-pub use input::{PageExperiment, PageInput};
+pub use input::{PageCondition, PageExperiment, PageInput};
 pub use reported_run::ReportedRun;
 
 /// Columns of texts of fixed width: a printed page has no more.
@@ -32,8 +34,12 @@ pub fn page_view(input: PageInput<'_>) -> PageView {
     let view = |comparisons| ComparisonView::of(comparisons, &[], ComparisonShowing { explain: false });
     let comparisons: Vec<ComparisonView> = input.comparisons.into_iter().map(view).collect();
     let (question, verdict) = (sentences::question(&input), sentences::verdict(&input, comparisons.first()));
-    let ReportView { heading, tables, gates, remarks, mut caveats, recordings, .. } =
+    let ReportView { heading, tables: of_runs, gates, remarks, mut caveats, recordings, .. } =
         report_view(input.summaries, input.showing);
+    let mut tables = input.experiment.map(|it| published_tables(it.report)).unwrap_or_default();
+    let of_conditions = condition_tables(&condition_rows(&input), input.showing);
+    let (shown, every_run) = if of_conditions.is_empty() { (of_runs, Vec::new()) } else { (of_conditions, of_runs) };
+    tables.extend(shown);
     if let Some(PageExperiment { report, .. }) = input.experiment {
         caveats.splice(0..0, report.warnings().into_iter().map(warning));
     }
@@ -48,6 +54,7 @@ pub fn page_view(input: PageInput<'_>) -> PageView {
         verdict,
         gates,
         tables,
+        every_run,
         texts: input.experiment.map(|it| text_blocks(it.report, TEXT_COLUMNS)).unwrap_or_default(),
         methods: methods::methods(&input),
         comparisons,
@@ -60,6 +67,17 @@ pub fn page_view(input: PageInput<'_>) -> PageView {
         made: reported_run::made(input.runs),
         figures: input.figures,
     }
+}
+
+/// The conditions with their summaries.
+fn condition_rows<'a>(input: &PageInput<'a>) -> Vec<TableRow<'a>> {
+    let mut left = input.summaries;
+    let row = |condition: &PageCondition<'a>| {
+        let (own, others) = left.split_at(condition.runs.min(left.len()));
+        left = others;
+        TableRow::of_condition(condition.name, own)
+    };
+    input.conditions.iter().map(row).collect()
 }
 
 fn warning(message: String) -> CaveatView {

@@ -8,9 +8,9 @@ use crate::analysis::distribution::{
     ColumnLosses, DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRatePoint, TailPoint,
     TimedValue, distribution,
 };
-use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
+use crate::analysis::in_memory::{CLOSED, InMemory, but, closed, stream_interval};
 use crate::analysis::{SummaryOptions, summarise};
-use crate::facts::{CommandLine, HostFacts};
+use crate::facts::{CommandLine, HostFacts, IntervalCounts};
 use crate::metric::Metric;
 use crate::plan::Side;
 use crate::probe::Fate;
@@ -34,17 +34,23 @@ fn summary(source: &InMemory) -> Summary {
     summarise(source, &SummaryOptions::of(&source.manifest.spec)).expect("rows in memory")
 }
 
-fn page_of(summaries: &[Summary], runs: &[ReportedRun], comparisons: Option<&Comparisons>) -> PageView {
-    page_view(PageInput {
+/// What a page of `summaries` reports without runs, comparisons and figures.
+fn input_of(summaries: &[Summary]) -> PageInput<'_> {
+    PageInput {
         name: "x",
         summaries,
         showing: Showing { kept: true, wide: true, ..Showing::default() },
-        runs,
+        runs: &[],
         experiment: None,
-        comparisons,
+        comparisons: None,
+        conditions: &[],
         figures: Vec::new(),
         command: "latlab report x",
-    })
+    }
+}
+
+fn page_of(summaries: &[Summary], runs: &[ReportedRun], comparisons: Option<&Comparisons>) -> PageView {
+    page_view(PageInput { runs, comparisons, ..input_of(summaries) })
 }
 
 fn verdict_of(delays_us: impl IntoIterator<Item = i64>) -> String {
@@ -77,6 +83,85 @@ fn runs_that_are_not_compared_get_no_claim_that_they_differ() {
     let headings: Vec<&str> =
         view.tables[0].groups[1].columns.iter().map(|column| column.heading.as_str()).take(3).collect();
     assert_eq!(headings, ["min", "mean", "stddev"]);
+}
+
+/// Label and cell of each row of `table` in the column below `heading`, without parentheses.
+fn rows_of(table: &TableView, heading: &str) -> Vec<[String; 2]> {
+    let mut columns = table.groups.iter().flat_map(|group| &group.columns);
+    let column = columns.find(|column| column.heading == heading).unwrap_or_else(|| panic!("{heading}: {table:?}"));
+    let rows = table.rows.iter().zip(&column.cells);
+    rows.map(|(row, cell)| [row.label.clone(), cell.trim_matches(['(', ')']).to_owned()]).collect()
+}
+
+#[test]
+fn conditions_with_several_runs_have_a_row_each_and_every_run_is_apart() {
+    let run = |us: i64| summary(&source((0..30).map(|_| us)));
+    let lossy = summary(&source((0..30).map(|index| if index < 20 { 0 } else { 300 })));
+    let runs = [[10, 20, 30, 40, 50, 60].map(run).to_vec(), vec![run(100), lossy], vec![run(70)]].concat();
+    let condition = |name, runs| PageCondition { name, runs };
+    let conditions = [condition("old", 6), condition("new", 2), condition("last", 1)];
+    let view = page_view(PageInput { conditions: &conditions, ..input_of(&runs) });
+    let [table] = view.tables.as_slice() else { panic!("one table: {:?}", view.tables) };
+    let labels = ["old", "95 % interval", "new", "range of runs", "last", ""];
+    for (heading, cells) in [
+        ("runs", ["6", "", "2", "", "1", ""]),
+        ("n", ["180", "", "60", "", "30", ""]),
+        ("lost", ["0", "", "20", "", "0", ""]),
+        ("min", ["10.0", "", "100", "", "70.0", ""]),
+        ("mean", ["35.0", "10.0–60.0", "200", "100–300", "70.0", ""]),
+        ("p50", ["35.0", "10.0–60.0", "lost", "100–∞", "70.0", ""]),
+        ("max", ["60.0", "", "300", "", "70.0", ""]),
+    ] {
+        let expected: Vec<[String; 2]> =
+            labels.iter().zip(cells).map(|(label, cell)| [*label, cell].map(str::to_owned)).collect();
+        assert_eq!(rows_of(table, heading), expected, "{heading}");
+    }
+    for part in ["extremes of all runs", "95 % interval: of that median", "range of runs: ", "∞ the figure of a run"]
+    {
+        assert!(table.legend.contains(part), "{part}: {}", table.legend);
+    }
+    let [every_run] = view.every_run.as_slice() else { panic!("one table: {:?}", view.every_run) };
+    assert_eq!(every_run.rows.len(), 2 * runs.len());
+}
+
+#[test]
+fn conditions_of_one_run_each_have_the_tables_of_their_runs() {
+    let runs = [summary(&source([40, 41, 42])), summary(&source([80, 81, 82]))];
+    let conditions = ["a", "b"].map(|name| PageCondition { name, runs: 1 });
+    let view = page_view(PageInput { conditions: &conditions, ..input_of(&runs) });
+    let plain = page_view(input_of(&runs));
+    assert_eq!((view.tables, view.every_run), (plain.tables, Vec::new()));
+}
+
+/// A stream of 100 ms that offers 1,000 packets of 1,000 bits, of which so many arrive.
+fn stream(delivered: u64) -> Summary {
+    let offered = IntervalCounts::Offered { packets: 1_000, refused: 0, skipped: 0 };
+    let (reordered, duplicates, outside_window, socket_drops) = (0, 0, 0, None);
+    let counted =
+        IntervalCounts::Counted { polled: 1_000, delivered, reordered, duplicates, outside_window, socket_drops };
+    summary(&InMemory::of_stream(1, [offered, counted].map(|seen| stream_interval(0, seen)).into()))
+}
+
+#[test]
+fn conditions_of_streams_have_medians_of_rates_and_losses() {
+    let runs = [700, 900, 1_000].map(stream);
+    let conditions = [PageCondition { name: "", runs: 3 }];
+    let view = page_view(PageInput { conditions: &conditions, ..input_of(&runs) });
+    let [rates, intervals] = view.tables.as_slice() else { panic!("two tables: {:?}", view.tables) };
+    let labelled =
+        |cells: [&str; 2]| [["all runs", cells[0]], ["range of runs", cells[1]]].map(|row| row.map(str::to_owned));
+    for (heading, cells) in [
+        ("runs", ["3", ""]),
+        ("offered", ["10.0 Mbit/s", "10.0–10.0 Mbit/s"]),
+        ("delivered", ["9.00 Mbit/s", "7.00–10.0 Mbit/s"]),
+        ("lost", ["10 %", "0–30 %"]),
+        ("sending", ["–", ""]),
+    ] {
+        assert_eq!(rows_of(rates, heading), labelled(cells), "{heading}");
+    }
+    assert_eq!(rows_of(intervals, "min"), labelled(["7.00", ""]));
+    assert_eq!(rows_of(intervals, "p50"), labelled(["9.00", "7.00–10.0"]));
+    assert!(view.every_run.len() >= 2, "{:?}", view.every_run);
 }
 
 /// Five runs about each of these medians in µs, compared.
@@ -235,14 +320,9 @@ fn the_largest_page_of_one_run_is_below_two_megabytes() {
     let source = source([40]);
     let condition = PlotCondition { name: "x".into(), levels: [].into(), runs: vec![largest_distribution()] };
     let view = page_view(PageInput {
-        name: "x",
-        summaries: &[summary(&source)],
-        showing: Showing { kept: true, wide: true, ..Showing::default() },
         runs: &[ReportedRun::of(&source.manifest)],
-        experiment: None,
-        comparisons: None,
         figures: figures(&PlotInput { conditions: vec![condition], comparisons: None }),
-        command: "latlab report x",
+        ..input_of(&[summary(&source)])
     });
     let names: Vec<&str> = view.figures.iter().map(|figure| figure.name).collect();
     for name in

@@ -1,4 +1,9 @@
-//! Rendering of published figures and measured ones, in the columns of the publication.
+//! Rendering of published figures and measured ones, in the columns of the publication: as text, as tables, and as a
+//! document.
+
+mod table;
+#[cfg(test)]
+mod tests;
 
 use serde_json::{Value, json};
 
@@ -10,11 +15,15 @@ use crate::report::text::{Style, body_width, width, wrap};
 use crate::stats::MeanDifference;
 use crate::units::human::{ABSENT, grouped};
 
+pub(super) use table::tables;
+
 const LABEL: usize = 14;
 const GAP: usize = 2;
 /// In lines of fewer characters texts do not stand behind labels.
 const NARROW: usize = 60;
 const AGAINST: &str = "ministat's test";
+/// The source of the measured figures.
+const HERE: &str = "here";
 
 /// The measured figures of a row, or why there are none; `None` if only the publication is shown.
 type Measured<'a> = Option<&'a Result<MeasuredRow, String>>;
@@ -30,22 +39,18 @@ pub(super) fn publication(published: &Published, style: Style) -> String {
 }
 
 fn table<'a>(published: &Published, measured: impl Fn(usize) -> Measured<'a>, style: Style) -> String {
-    let rows = published.rows.iter().enumerate().map(|(place, row)| ShownRow { row, measured: measured(place) });
-    let rows: Vec<ShownRow> = rows.collect();
+    let rows: Vec<ShownRow> = shown_rows(published, measured).collect();
     let columns = Columns::of(published, &rows, style);
     let mut text = columns.heading(published.heading, published.unit);
     let mut reasons = Reasons::default();
     for shown in &rows {
-        let is_published = !shown.row.published.is_empty() || !shown.row.recomputed.is_empty();
-        match shown.measured {
-            Some(Err(reason)) if !is_published => reasons.leave_out(shown.row, reason),
-            None if !is_published => reasons.leave_out(shown.row, "not published"),
-            _ => text.extend(row_lines(shown, published, &columns, &mut reasons)),
+        match shown.left_out() {
+            Some(reason) => reasons.leave_out(shown.row, reason),
+            None => text.extend(row_lines(shown, published, &columns, &mut reasons)),
         }
     }
     text.extend(reasons.lines().iter().flat_map(|line| wrap(line, style.width)).map(|line| style.quiet(&line)));
-    let all_bounds = rows.iter().filter_map(|shown| Some(bounds(shown.figures()?, published.decimals)));
-    text.extend(legend(all_bounds.flatten().collect::<Vec<_>>().iter()).map(|line| style.quiet(&line)));
+    text.extend(legend_of_bounds(published, &rows).map(|line| style.quiet(&line)));
     text.extend(published.whole.iter().flat_map(|whole| whole_lines(whole, published, &rows, &columns)));
     text.join("\n") + "\n"
 }
@@ -57,9 +62,28 @@ struct ShownRow<'a> {
     measured: Measured<'a>,
 }
 
+/// The rows of `published` with what `measured` has at their places.
+fn shown_rows<'a>(
+    published: &Published,
+    measured: impl Fn(usize) -> Measured<'a>,
+) -> impl Iterator<Item = ShownRow<'a>> {
+    let rows = published.rows.iter().enumerate();
+    rows.map(move |(place, row)| ShownRow { row, measured: measured(place) })
+}
+
 impl<'a> ShownRow<'a> {
     fn figures(&self) -> Option<&'a MeasuredRow> {
         self.measured?.as_ref().ok()
+    }
+
+    /// Why the row is left out: it has neither published nor measured figures. `None` if it is shown.
+    fn left_out(&self) -> Option<&'a str> {
+        match self.measured {
+            _ if !self.row.published.is_empty() || !self.row.recomputed.is_empty() => None,
+            Some(Err(reason)) => Some(reason),
+            Some(Ok(_)) => None,
+            None => Some("not published"),
+        }
     }
 }
 
@@ -70,22 +94,14 @@ fn row_lines<'a>(
     columns: &Columns,
     reasons: &mut Reasons<'a>,
 ) -> Vec<String> {
-    let (ShownRow { row, measured }, style) = (*shown, columns.style);
-    let mut text = vec![style.strong(row.label)];
-    let mut cells = figures(row, measured, published.decimals).into_iter();
-    let mut push = |label: &str| text.extend(cells.next().into_iter().flat_map(|cells| columns.lines(label, &cells)));
-    let [first, second] = published.sources;
-    if !row.published.is_empty() {
-        push(first);
-    }
-    if !row.recomputed.is_empty() {
-        push(second);
-    }
-    match measured {
+    let style = columns.style;
+    let lines = figure_lines(shown, published).into_iter();
+    let mut text = vec![style.strong(shown.row.label)];
+    text.extend(lines.flat_map(|line| columns.lines(line.source, &line.cells)));
+    match shown.measured {
         None => {}
-        Some(Err(reason)) => text.extend(wrapped("here", &reasons.short(reason), style)),
+        Some(Err(reason)) => text.extend(wrapped(HERE, &reasons.short(reason), style)),
         Some(Ok(measured)) => {
-            push("here");
             let bounds = bounds(measured, published.decimals);
             if bounds.iter().any(|bound| !bound.is_empty()) {
                 text.extend(columns.lines("", &bounds).iter().map(|line| style.quiet(line)));
@@ -102,7 +118,7 @@ fn row_lines<'a>(
 fn whole_lines(whole: &str, published: &Published, rows: &[ShownRow<'_>], columns: &Columns) -> Vec<String> {
     let doubled = rows.iter().filter_map(|shown| Some((shown.row, shown.figures()?)));
     let lines = doubled.flat_map(|(row, measured)| {
-        let figures = columns.lines("here", &whole_figures(measured, published.decimals));
+        let figures = columns.lines(HERE, &whole_figures(measured, published.decimals));
         std::iter::once(columns.style.strong(row.label)).chain(figures)
     });
     let lines: Vec<String> = lines.collect();
@@ -161,13 +177,11 @@ impl Columns {
     fn of(published: &Published, rows: &[ShownRow<'_>], style: Style) -> Columns {
         let decimals = published.decimals;
         let measured = || rows.iter().filter_map(ShownRow::figures);
-        let mut lines: Vec<Vec<String>> =
-            rows.iter().flat_map(|shown| figures(shown.row, shown.measured, decimals)).collect();
+        let figures = rows.iter().flat_map(|shown| figure_lines(shown, published));
+        let mut lines: Vec<Vec<String>> = figures.map(|line| line.cells).collect();
         lines.extend(measured().map(|row| bounds(row, decimals)));
         lines.extend(measured().filter(|_| published.whole.is_some()).map(|row| whole_figures(row, decimals)));
-        let is_tested = published.rows.iter().any(|row| row.against_first.is_some());
-        let headings = published.columns.iter().map(|column| column.heading());
-        let headings: Vec<String> = headings.chain(is_tested.then(|| AGAINST.into())).collect();
+        let headings = headings(published);
         let widest = |column: usize| {
             let cells = lines.iter().filter_map(|line| line.get(column)).map(|cell| body_width(cell));
             cells.chain([width(&headings[column])]).max().unwrap_or_default()
@@ -255,21 +269,39 @@ fn wrapped(label: &str, words: &str, style: Style) -> Vec<String> {
     lines.enumerate().map(line).collect()
 }
 
-/// The lines of figures of a row.
-fn figures(row: &PublishedRow, measured: Measured<'_>, decimals: usize) -> Vec<Vec<String>> {
+/// The headings of the columns of figures.
+fn headings(published: &Published) -> Vec<String> {
+    let is_tested = published.rows.iter().any(|row| row.against_first.is_some());
+    let columns = published.columns.iter().map(|column| column.heading());
+    columns.chain(is_tested.then(|| AGAINST.into())).collect()
+}
+
+/// The figures of a row from one source.
+struct FigureLine {
+    source: &'static str,
+    /// Column by column; without that of the test if there was none.
+    cells: Vec<String>,
+}
+
+/// The lines of figures of a row, the measured ones last.
+fn figure_lines(shown: &ShownRow<'_>, published: &Published) -> Vec<FigureLine> {
+    let (row, decimals) = (shown.row, published.decimals);
     let plain = |figure: &Option<f64>| figure.map_or(ABSENT.into(), |figure| format!("{figure:.decimals$}"));
-    let known = [row.published, row.recomputed].into_iter().filter(|figures| !figures.is_empty());
-    let mut lines: Vec<Vec<String>> = known.map(|figures| figures.iter().map(plain).collect()).collect();
+    let known = published.sources.into_iter().zip([row.published, row.recomputed]);
+    let known = known.filter(|(_, figures)| !figures.is_empty());
+    let line = |(source, figures): (_, &[_])| FigureLine { source, cells: figures.iter().map(plain).collect() };
+    let mut lines: Vec<FigureLine> = known.map(line).collect();
     if let (Some(first), Some(difference)) = (lines.first_mut(), row.against_first) {
-        first.push(against_first(difference));
+        first.cells.push(against_first(difference));
     }
-    if let Some(Ok(measured)) = measured {
+    if let Some(measured) = shown.figures() {
         let figure = |figure: &ColumnFigure| {
             let [figure, _] = cells(*figure, decimals);
             figure
         };
         let figures = measured.figures.iter().map(figure);
-        lines.push(figures.chain(measured.against_first.map(against_first)).collect());
+        let cells = figures.chain(measured.against_first.map(against_first)).collect();
+        lines.push(FigureLine { source: HERE, cells });
     }
     lines
 }
@@ -295,13 +327,7 @@ fn against_first(difference: MeanDifference) -> String {
 
 /// `12.345`; `(12.345)` if it is an unsupported quantile; `lost` if lost probes make it infinite; `–` if unknown.
 fn cells(figure: ColumnFigure, decimals: usize) -> Cells {
-    let shown = match figure {
-        ColumnFigure::Known(value) => ShownQuantile::Supported(value),
-        ColumnFigure::Unsupported { value, bound } => ShownQuantile::Unsupported { value, bound },
-        ColumnFigure::Lost => ShownQuantile::Lost,
-        ColumnFigure::Nothing => ShownQuantile::Absent,
-    };
-    shown.cells(|value| format!("{value:.decimals$}"))
+    ShownQuantile::of_column(figure).cells(|value| format!("{value:.decimals$}"))
 }
 
 /// What stands below the measured figures: the lower bounds of those without support.
@@ -311,6 +337,12 @@ fn bounds(measured: &MeasuredRow, decimals: usize) -> Vec<String> {
         bound
     };
     measured.figures.iter().map(bound).collect()
+}
+
+/// Explains the lower bounds of all rows; `None` if there are none.
+fn legend_of_bounds(published: &Published, rows: &[ShownRow<'_>]) -> Option<String> {
+    let all = rows.iter().filter_map(|shown| Some(bounds(shown.figures()?, published.decimals)));
+    legend(all.flatten().collect::<Vec<_>>().iter())
 }
 
 /// The publication with the measured figures, as the value of a key of `latlab.compare/1`.
@@ -368,170 +400,5 @@ fn figure_document(figure: &ColumnFigure) -> Value {
         ColumnFigure::Unsupported { value, bound } => of(*value, *bound, Some("not-supported")),
         ColumnFigure::Lost => of(None, None, Some("lost")),
         ColumnFigure::Nothing => of(None, None, Some("no-figure")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::facts::{XdpEnds, XdpFacts};
-    use crate::metric::Metric;
-    use crate::recipe::Column;
-
-    /// A publication of probes without rows.
-    const PUBLICATION: Published = Published {
-        heading: "round trip without reflector dwell, halved",
-        metric: Metric::RoundTripDelay,
-        own_units: 1e6,
-        unit: "ms",
-        decimals: 3,
-        half: true,
-        sources: ["published", "raw data"],
-        whole: None,
-        figures_of: FiguresOf::Singletons,
-        columns: &[Column::Mean, Column::Quantile(0.99), Column::Max],
-        rows: &[],
-        implied: &[],
-    };
-
-    const fn row(
-        label: &'static str,
-        published: &'static [Option<f64>],
-        recomputed: &'static [Option<f64>],
-        against_first: Option<MeanDifference>,
-    ) -> PublishedRow {
-        PublishedRow { label, factors: &[], published, recomputed, against_first }
-    }
-
-    #[test]
-    fn rows_without_a_figure_share_a_line() {
-        const ROWS: &[PublishedRow] = &[
-            row("UDP", &[Some(1.8), None, Some(14.7)], &[], None),
-            row("AF_XDP, no load", &[], &[], None),
-            row("AF_XDP, CPU load", &[], &[], None),
-        ];
-        static PI: Published = Published { rows: ROWS, ..PUBLICATION };
-        let text = publication(&PI, Style::PLAIN);
-        assert!(text.ends_with("\nnot published: AF_XDP, no load; AF_XDP, CPU load\n"), "{text}");
-        assert_eq!(text.matches("AF_XDP").count(), 2, "{text}");
-    }
-
-    #[test]
-    fn the_columns_are_those_of_the_publication() {
-        const PUBLISHED: &[Option<f64>] = &[Some(1.821), None, Some(14.723)];
-        const RECOMPUTED: &[Option<f64>] = &[Some(3.636), Some(7.162), Some(14.723)];
-        const ROWS: &[PublishedRow] =
-            &[row("no load", PUBLISHED, RECOMPUTED, None), row("CPU load", PUBLISHED, RECOMPUTED, None)];
-        static PI: Published = Published { rows: ROWS, ..PUBLICATION };
-        let figures = vec![
-            ColumnFigure::Known(0.021),
-            ColumnFigure::Unsupported { value: Some(0.15), bound: Some(0.1) },
-            ColumnFigure::Lost,
-        ];
-        let at =
-            |interface: &str, queue| XdpFacts { interface: interface.into(), queue, native: false, zero_copy: false };
-        let ends =
-            XdpEnds { sender: Some(at("a0", Some(1))), reflector: Some(XdpFacts { native: true, ..at("b0", None) }) };
-        let xdp = [ends].into();
-        let here = MeasuredRow { figures, against_first: None, runs: 9, singletons: 10_000, lost: 3, xdp };
-        let results = || vec![Ok(here.clone()), Err("not measured yet".into())];
-        let expected = "\
-round trip without reflector dwell, halved, ms
-                 mean      p99     max
-no load
-  published     1.821        –  14.723
-  raw data      3.636    7.162  14.723
-  here          0.021   (0.150)   lost
-                       ≥ 0.100
-                median of 9 runs, 10,000 probes each, 3 lost in all
-                sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX,
-                native, at b0
-CPU load
-  published     1.821        –  14.723
-  raw data      3.636    7.162  14.723
-  here          not measured yet
-( ) too few effective observations beyond it · ≥ lower bound (95 %)
-";
-        assert_eq!(text(&PublishedResults { published: &PI, rows: results() }, Style::PLAIN), expected);
-        let narrow = text(&PublishedResults { published: &PI, rows: results() }, Style { width: 34, ..Style::PLAIN });
-        let expected = "\
-round trip without reflector
-dwell, halved, ms
-no load
-  published
-    mean 1.821  max 14.723
-  raw data
-    mean 3.636  p99 7.162
-    max 14.723
-  here
-    mean 0.021  p99 (0.150)
-    max lost
-    p99 ≥ 0.100
-";
-        assert!(narrow.starts_with(expected), "{narrow}");
-        static HALVES: Published = Published { whole: Some("round trip"), ..PI };
-        let halves = text(&PublishedResults { published: &HALVES, rows: results() }, Style::PLAIN);
-        let expected = "
-round trip, ms
-                 mean      p99     max
-no load
-  here          0.042   (0.300)   lost
-";
-        assert!(halves.ends_with(expected), "{halves}");
-        let wakeups = Published { metric: Metric::WakeupLatency, ..PUBLICATION };
-        for (runs, singletons, expected) in
-            [(4, 1, "median of 4 runs, 1 wake-up each"), (1, 1_000, "1 run, 1,000 wake-ups each")]
-        {
-            assert_eq!(basis(&MeasuredRow { runs, singletons, ..here.clone() }, &wakeups), expected);
-        }
-    }
-
-    #[test]
-    fn figures_over_runs_are_tested_against_the_first_row() {
-        const LOWER: Option<MeanDifference> = Some(MeanDifference::Proven { percent: -39.6, margin_percent: 6.8 });
-        const ROWS: &[PublishedRow] = &[
-            row("v4, no checksum", &[Some(6137.8), Some(256.3195)], &[], None),
-            row("v4, no offload", &[Some(3697.94), Some(256.3195)], &[], LOWER),
-            row("v4", &[Some(6528.77), Some(256.3195)], &[], Some(MeanDifference::NotProven)),
-            row("v6", &[], &[], None),
-            row("v6, no offload", &[], &[], None),
-        ];
-        static MATRIX: Published = Published {
-            heading: "delivered rate",
-            metric: Metric::DeliveredRate,
-            unit: "10⁶ bit/s",
-            decimals: 1,
-            figures_of: FiguresOf::Runs,
-            columns: &[Column::Median, Column::Stddev],
-            rows: ROWS,
-            ..PUBLICATION
-        };
-        let measured = |figure: f64, against_first| {
-            let figures = [figure, 88.0].map(ColumnFigure::Known).into();
-            Ok(MeasuredRow { figures, against_first, runs: 30, singletons: 1_234_567, lost: 8, xdp: [].into() })
-        };
-        let lower = Some(MeanDifference::Proven { percent: -19.04, margin_percent: 0.22 });
-        let not_yet = || Err("not measured yet".to_owned());
-        let reason = format!("{IMPOSSIBLE}{}", "such is `lo` ".repeat(7));
-        let rows = vec![measured(21_000.0, None), measured(17_000.5, lower), Err(reason), not_yet(), not_yet()];
-        let expected = "\
-delivered rate, 10⁶ bit/s
-                 median  stdev  ministat's test
-v4, no checksum
-  published      6137.8  256.3
-  here          21000.0   88.0
-                30 runs, at most 1,234,567 packets each, 8 lost in all
-v4, no offload
-  published      3697.9  256.3  −39.6 % ± 6.8 %
-  here          17000.5   88.0  −19.0 % ± 0.2 %
-                30 runs, at most 1,234,567 packets each, 8 lost in all
-v4
-  published      6528.8  256.3      none proven
-  here          not possible here (1)
-(1) such is `lo` such is `lo` such is `lo` such is `lo` such is `lo` such is
-`lo` such is `lo`
-not measured yet: v6; v6, no offload
-";
-        assert_eq!(text(&PublishedResults { published: &MATRIX, rows }, Style::PLAIN), expected);
     }
 }

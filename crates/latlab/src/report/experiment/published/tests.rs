@@ -1,0 +1,211 @@
+//! The same results as text and as tables.
+
+use super::*;
+use crate::facts::{XdpEnds, XdpFacts};
+use crate::metric::Metric;
+use crate::recipe::Column;
+use crate::report::view::{RowView, TableView};
+
+/// A publication of probes without rows.
+const PUBLICATION: Published = Published {
+    heading: "round trip without reflector dwell, halved",
+    metric: Metric::RoundTripDelay,
+    own_units: 1e6,
+    unit: "ms",
+    decimals: 3,
+    half: true,
+    sources: ["published", "raw data"],
+    whole: None,
+    figures_of: FiguresOf::Singletons,
+    columns: &[Column::Mean, Column::Quantile(0.99), Column::Max],
+    rows: &[],
+    implied: &[],
+};
+
+const fn row(
+    label: &'static str,
+    published: &'static [Option<f64>],
+    recomputed: &'static [Option<f64>],
+    against_first: Option<MeanDifference>,
+) -> PublishedRow {
+    PublishedRow { label, factors: &[], published, recomputed, against_first }
+}
+
+#[test]
+fn rows_without_a_figure_share_a_line() {
+    const ROWS: &[PublishedRow] = &[
+        row("UDP", &[Some(1.8), None, Some(14.7)], &[], None),
+        row("AF_XDP, no load", &[], &[], None),
+        row("AF_XDP, CPU load", &[], &[], None),
+    ];
+    static PI: Published = Published { rows: ROWS, ..PUBLICATION };
+    let text = publication(&PI, Style::PLAIN);
+    assert!(text.ends_with("\nnot published: AF_XDP, no load; AF_XDP, CPU load\n"), "{text}");
+    assert_eq!(text.matches("AF_XDP").count(), 2, "{text}");
+}
+
+#[test]
+fn the_columns_are_those_of_the_publication() {
+    const PUBLISHED: &[Option<f64>] = &[Some(1.821), None, Some(14.723)];
+    const RECOMPUTED: &[Option<f64>] = &[Some(3.636), Some(7.162), Some(14.723)];
+    const ROWS: &[PublishedRow] =
+        &[row("no load", PUBLISHED, RECOMPUTED, None), row("CPU load", PUBLISHED, RECOMPUTED, None)];
+    static PI: Published = Published { rows: ROWS, ..PUBLICATION };
+    let figures = vec![
+        ColumnFigure::Known(0.021),
+        ColumnFigure::Unsupported { value: Some(0.15), bound: Some(0.1) },
+        ColumnFigure::Lost,
+    ];
+    let at = |interface: &str, queue| XdpFacts { interface: interface.into(), queue, native: false, zero_copy: false };
+    let ends =
+        XdpEnds { sender: Some(at("a0", Some(1))), reflector: Some(XdpFacts { native: true, ..at("b0", None) }) };
+    let xdp = [ends].into();
+    let here = MeasuredRow { figures, against_first: None, runs: 9, singletons: 10_000, lost: 3, xdp };
+    let results = || vec![Ok(here.clone()), Err("not measured yet".into())];
+    let expected = "\
+round trip without reflector dwell, halved, ms
+                 mean      p99     max
+no load
+  published     1.821        –  14.723
+  raw data      3.636    7.162  14.723
+  here          0.021   (0.150)   lost
+                       ≥ 0.100
+                median of 9 runs, 10,000 probes each, 3 lost in all
+                sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX,
+                native, at b0
+CPU load
+  published     1.821        –  14.723
+  raw data      3.636    7.162  14.723
+  here          not measured yet
+( ) too few effective observations beyond it · ≥ lower bound (95 %)
+";
+    assert_eq!(text(&PublishedResults { published: &PI, rows: results() }, Style::PLAIN), expected);
+    let narrow = text(&PublishedResults { published: &PI, rows: results() }, Style { width: 34, ..Style::PLAIN });
+    let expected = "\
+round trip without reflector
+dwell, halved, ms
+no load
+  published
+    mean 1.821  max 14.723
+  raw data
+    mean 3.636  p99 7.162
+    max 14.723
+  here
+    mean 0.021  p99 (0.150)
+    max lost
+    p99 ≥ 0.100
+";
+    assert!(narrow.starts_with(expected), "{narrow}");
+    static HALVES: Published = Published { whole: Some("round trip"), ..PI };
+    let halved = PublishedResults { published: &HALVES, rows: results() };
+    let halves = text(&halved, Style::PLAIN);
+    let expected = "
+round trip, ms
+                 mean      p99     max
+no load
+  here          0.042   (0.300)   lost
+";
+    assert!(halves.ends_with(expected), "{halves}");
+    expect_tables_of_halves(&tables(&halved));
+    let wakeups = Published { metric: Metric::WakeupLatency, ..PUBLICATION };
+    for (runs, singletons, expected) in
+        [(4, 1, "median of 4 runs, 1 wake-up each"), (1, 1_000, "1 run, 1,000 wake-ups each")]
+    {
+        assert_eq!(basis(&MeasuredRow { runs, singletons, ..here.clone() }, &wakeups), expected);
+    }
+}
+
+/// Label and cells of each row, the quiet ones indented.
+fn rows_of(table: &TableView) -> Vec<String> {
+    let columns = || table.groups.iter().flat_map(|group| &group.columns);
+    let row = |(place, row): (usize, &RowView)| {
+        let cells: Vec<&str> = columns().map(|column| column.cells[place].as_str()).collect();
+        format!("{}{} | {}", if row.quiet { "  " } else { "" }, row.label, cells.join(" | "))
+    };
+    table.rows.iter().enumerate().map(row).collect()
+}
+
+fn expect_tables_of_halves(tables: &[TableView]) {
+    let [halves, whole] = tables else { panic!("two tables: {tables:?}") };
+    assert_eq!(halves.title, "round trip without reflector dwell, halved, ms");
+    let headings: Vec<&str> = halves.groups[0].columns.iter().map(|column| column.heading.as_str()).collect();
+    assert_eq!(headings, ["mean", "p99", "max", "runs"]);
+    let basis = "median of 9 runs, 10,000 probes each, 3 lost in all";
+    let expected = [
+        "no load: published | 1.821 | – | 14.723 | ".to_owned(),
+        "no load: raw data | 3.636 | 7.162 | 14.723 | ".into(),
+        format!("no load: here | 0.021 | (0.150) | lost | {basis}"),
+        "   |  | ≥ 0.100 |  | sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX, native, at b0".into(),
+        "CPU load: published | 1.821 | – | 14.723 | ".into(),
+        "CPU load: raw data | 3.636 | 7.162 | 14.723 | ".into(),
+        "CPU load: here | – | – | – | not measured yet".into(),
+    ];
+    assert_eq!(rows_of(halves), expected);
+    assert_eq!(halves.legend, "( ) too few effective observations beyond it · ≥ lower bound (95 %)");
+    assert_eq!(whole.title, "round trip, ms");
+    assert_eq!(rows_of(whole), [format!("no load: here | 0.042 | (0.300) | lost | {basis}")]);
+}
+
+#[test]
+fn figures_over_runs_are_tested_against_the_first_row() {
+    const LOWER: Option<MeanDifference> = Some(MeanDifference::Proven { percent: -39.6, margin_percent: 6.8 });
+    const ROWS: &[PublishedRow] = &[
+        row("v4, no checksum", &[Some(6137.8), Some(256.3195)], &[], None),
+        row("v4, no offload", &[Some(3697.94), Some(256.3195)], &[], LOWER),
+        row("v4", &[Some(6528.77), Some(256.3195)], &[], Some(MeanDifference::NotProven)),
+        row("v6", &[], &[], None),
+        row("v6, no offload", &[], &[], None),
+    ];
+    static MATRIX: Published = Published {
+        heading: "delivered rate",
+        metric: Metric::DeliveredRate,
+        unit: "10⁶ bit/s",
+        decimals: 1,
+        figures_of: FiguresOf::Runs,
+        columns: &[Column::Median, Column::Stddev],
+        rows: ROWS,
+        ..PUBLICATION
+    };
+    let measured = |figure: f64, against_first| {
+        let figures = [figure, 88.0].map(ColumnFigure::Known).into();
+        Ok(MeasuredRow { figures, against_first, runs: 30, singletons: 1_234_567, lost: 8, xdp: [].into() })
+    };
+    let lower = Some(MeanDifference::Proven { percent: -19.04, margin_percent: 0.22 });
+    let not_yet = || Err("not measured yet".to_owned());
+    let reason = format!("{IMPOSSIBLE}{}", "such is `lo` ".repeat(7));
+    let rows = vec![measured(21_000.0, None), measured(17_000.5, lower), Err(reason), not_yet(), not_yet()];
+    let expected = "\
+delivered rate, 10⁶ bit/s
+                 median  stdev  ministat's test
+v4, no checksum
+  published      6137.8  256.3
+  here          21000.0   88.0
+                30 runs, at most 1,234,567 packets each, 8 lost in all
+v4, no offload
+  published      3697.9  256.3  −39.6 % ± 6.8 %
+  here          17000.5   88.0  −19.0 % ± 0.2 %
+                30 runs, at most 1,234,567 packets each, 8 lost in all
+v4
+  published      6528.8  256.3      none proven
+  here          not possible here (1)
+(1) such is `lo` such is `lo` such is `lo` such is `lo` such is `lo` such is
+`lo` such is `lo`
+not measured yet: v6; v6, no offload
+";
+    let results = PublishedResults { published: &MATRIX, rows };
+    assert_eq!(text(&results, Style::PLAIN), expected);
+    let shown = tables(&results);
+    let [table] = shown.as_slice() else { panic!("one table: {shown:?}") };
+    let basis = "30 runs, at most 1,234,567 packets each, 8 lost in all";
+    let expected = [
+        "v4, no checksum: published | 6137.8 | 256.3 |  | ".to_owned(),
+        format!("v4, no checksum: here | 21000.0 | 88.0 |  | {basis}"),
+        "v4, no offload: published | 3697.9 | 256.3 | −39.6 % ± 6.8 % | ".into(),
+        format!("v4, no offload: here | 17000.5 | 88.0 | −19.0 % ± 0.2 % | {basis}"),
+        "v4: published | 6528.8 | 256.3 | none proven | ".into(),
+        "v4: here | – | – |  | not possible here (1)".into(),
+    ];
+    assert_eq!(rows_of(table), expected);
+    let reason = "such is `lo` ".repeat(7);
+    assert_eq!(table.legend, format!("(1) {reason}\nnot measured yet: v6; v6, no offload"));
+}

@@ -1,0 +1,244 @@
+//! Figures of a condition over its runs, as cells of tables: the median of the figures of the runs, and below it how far
+//! that median is known. A run is one observation; its own interval says nothing about other runs.
+
+use super::quantiles::{Cells, ShownQuantile, column_above, column_of_two};
+use super::view::{ColumnView, RowView, TableView};
+use crate::analysis::Summary;
+use crate::analysis::experiment::ColumnFigure;
+use crate::metric::Metric;
+use crate::plan::defaults::CONFIDENCE;
+use crate::recipe::Column;
+use crate::stats::{Description, median_interval};
+use crate::units::human::{ABSENT, counted, percent};
+
+/// A row of a table: one run, or the runs of a condition.
+#[derive(Clone, Debug)]
+pub(super) struct TableRow<'a> {
+    /// Name of the run or of the condition.
+    pub(super) label: String,
+    /// Label of the quiet row below it, which may be empty.
+    pub(super) below: String,
+    /// Its runs.
+    pub(super) runs: &'a [Summary],
+}
+
+impl<'a> TableRow<'a> {
+    /// The row of one run.
+    pub(super) fn of_run(name: String, run: &'a Summary) -> TableRow<'a> {
+        TableRow { label: name, below: String::new(), runs: std::slice::from_ref(run) }
+    }
+
+    /// The row of a condition with these `runs`; a condition without a name has the same levels as every other one.
+    pub(super) fn of_condition(name: &str, runs: &'a [Summary]) -> TableRow<'a> {
+        let below = MedianBounds::of(runs.len()).map(MedianBounds::words).unwrap_or_default();
+        TableRow { label: if name.is_empty() { "all runs".into() } else { name.into() }, below, runs }
+    }
+
+    /// The descriptions of `metric` in its runs.
+    pub(super) fn described(&self, metric: Metric) -> DescribedRuns<'a> {
+        self.runs.iter().map(|run| run.metrics.get(&metric)).collect()
+    }
+
+    /// The row and the quiet one below it.
+    pub(super) fn views(&self) -> [RowView; 2] {
+        let view = |label: &str, quiet| RowView { label: label.into(), quiet };
+        [view(&self.label, false), view(&self.below, true)]
+    }
+}
+
+/// The descriptions of one metric in the runs of a row, `None` for a run without it.
+pub(super) type DescribedRuns<'a> = Vec<Option<&'a Description>>;
+
+/// What stands below a median over runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MedianBounds {
+    /// Its distribution-free interval, between two of the runs.
+    Interval,
+    /// The smallest and the largest figure of fewer than [`INTERVAL_RUNS_MIN`] runs.
+    Range,
+}
+
+/// The fewest runs whose median has a distribution-free interval at 95 %: the extremes of five miss it with a probability of 1/16.
+const INTERVAL_RUNS_MIN: usize = 6;
+
+impl MedianBounds {
+    /// Those of a condition with so many runs; `None` of a single run.
+    fn of(runs: usize) -> Option<MedianBounds> {
+        match runs {
+            0 | 1 => None,
+            INTERVAL_RUNS_MIN.. => Some(MedianBounds::Interval),
+            _ => Some(MedianBounds::Range),
+        }
+    }
+
+    fn words(self) -> String {
+        match self {
+            MedianBounds::Interval => format!("{} interval", percent(CONFIDENCE)),
+            MedianBounds::Range => "range of runs".into(),
+        }
+    }
+
+    /// The meaning of [`MedianBounds::words`].
+    fn legend(self) -> String {
+        let (words, interval) = (self.words(), MedianBounds::Interval.words());
+        match self {
+            MedianBounds::Interval => format!(
+                "{words}: of that median over runs, between two of the figures of the runs (order statistics; runs count as \
+                 independent)"
+            ),
+            MedianBounds::Range => format!(
+                "{words}: smallest and largest figure; the median of fewer than {} has no {interval}",
+                counted(INTERVAL_RUNS_MIN, "run")
+            ),
+        }
+    }
+
+    /// `48.1–49.9`; infinite ends are `∞`. Empty if there are no bounds, or if even the lower one is infinite.
+    fn cell(self, figures: &[ColumnFigure], shown: impl Fn(f64) -> String) -> String {
+        let mut values = ColumnFigure::values(figures);
+        let [low, high] = match self {
+            MedianBounds::Interval => {
+                let interval = median_interval(&mut values, CONFIDENCE);
+                interval.map_or([None; 2], |ends| [ends.low, ends.high])
+            }
+            MedianBounds::Range if values.len() < 2 => [None; 2],
+            MedianBounds::Range => [f64::min, f64::max].map(|of| values.iter().copied().reduce(of)),
+        };
+        let Some(low) = low.filter(|low| low.is_finite()) else { return String::new() };
+        match high.filter(|high| high.is_finite()) {
+            Some(high) => joined(&shown(low), &shown(high)),
+            None => format!("{}–{INFINITE}", shown(low)),
+        }
+    }
+}
+
+/// An end of an interval among the lost.
+const INFINITE: &str = "∞";
+
+/// Both ends of an interval; a unit that they share stands once: `41.2–42.0 Gbit/s`.
+fn joined(low: &str, high: &str) -> String {
+    let unit = |end: &str| end.split_once(' ').map(|(_, unit)| unit.to_owned());
+    let low = match low.split_once(' ') {
+        Some((number, _)) if unit(low) == unit(high) => number,
+        _ => low,
+    };
+    format!("{low}–{high}")
+}
+
+/// The median of the `figures` of the runs of a row, and its bounds.
+pub(super) fn median_cells(figures: &[ColumnFigure], shown: impl Fn(f64) -> String) -> Cells {
+    let [median, _] = ShownQuantile::of_column(ColumnFigure::median(figures)).cells(&shown);
+    let bounds = MedianBounds::of(figures.len());
+    [median, bounds.map(|bounds| bounds.cell(figures, &shown)).unwrap_or_default()]
+}
+
+/// A column for each of `columns` with a row for each condition: the extremes of all runs in `min` and `max`, else medians of
+/// the runs.
+pub(super) fn columns_over_runs(
+    rows: &[DescribedRuns<'_>],
+    columns: &[Column],
+    shown: &dyn Fn(f64) -> String,
+) -> Vec<ColumnView> {
+    let figures = |row: &DescribedRuns<'_>, column: Column| -> Vec<ColumnFigure> {
+        let of_run = |run: &Option<&Description>| match run {
+            Some(described) if described.n > 0 => ColumnFigure::of(column, described),
+            _ => ColumnFigure::Nothing,
+        };
+        row.iter().map(of_run).collect()
+    };
+    let extremes = |column: Column, of: fn(f64, f64) -> f64| {
+        let extreme = |row: &DescribedRuns<'_>| ColumnFigure::values(&figures(row, column)).into_iter().reduce(of);
+        let cells = rows.iter().map(|row| extreme(row).map_or_else(|| ABSENT.into(), shown));
+        column_above(&heading(column), cells)
+    };
+    let view = |column: &Column| match column {
+        Column::Min => extremes(*column, f64::min),
+        Column::Max => extremes(*column, f64::max),
+        _ => column_of_two(&heading(*column), rows.iter().map(|row| median_cells(&figures(row, *column), shown))),
+    };
+    columns.iter().map(view).collect()
+}
+
+/// The heading of a column as in the tables of runs.
+fn heading(column: Column) -> String {
+    if column == Column::Stddev { "stddev".into() } else { column.heading() }
+}
+
+/// Explains the cells of `tables`, whose rows are conditions, below the first of them.
+pub(super) fn explain_medians(tables: &mut [TableView], rows: &[TableRow<'_>]) {
+    let has = |is: &dyn Fn(&String) -> bool| {
+        let groups = tables.iter().flat_map(|table| &table.groups);
+        groups.flat_map(|group| &group.columns).any(|column| column.cells.iter().any(is))
+    };
+    let has_bounds = |bounds: MedianBounds| rows.iter().any(|row| MedianBounds::of(row.runs.len()) == Some(bounds));
+    let mut lines =
+        vec!["min and max: extremes of all runs; other figures: median of the figures of the runs".to_owned()];
+    let bounds = [MedianBounds::Interval, MedianBounds::Range].into_iter().filter(|bounds| has_bounds(*bounds));
+    lines.extend(bounds.map(MedianBounds::legend));
+    if has(&|cell| cell.starts_with('(')) {
+        lines.push("( ) in one run or more too few effective observations beyond it".into());
+    }
+    if has(&|cell| cell.ends_with(INFINITE)) {
+        lines.push(format!("{INFINITE} the figure of a run lies among its lost probes"));
+    }
+    if let Some(first) = tables.first_mut() {
+        first.legend = lines.join("\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ColumnFigure::{Known, Lost, Nothing};
+    use super::*;
+
+    fn cells(figures: &[ColumnFigure]) -> Cells {
+        median_cells(figures, |value| format!("{value:.1}"))
+    }
+
+    #[test]
+    fn a_median_of_six_runs_has_an_interval_and_one_of_fewer_a_range() {
+        let weak = |value| ColumnFigure::Unsupported { value, bound: Some(1.0) };
+        let known = |values: &[f64]| values.iter().copied().map(Known).collect::<Vec<_>>();
+        let five = known(&[5.0, 3.0, 1.0, 2.0, 4.0]);
+        for (figures, expected) in [
+            (vec![], ["–", ""]),
+            (vec![Nothing, Nothing], ["–", ""]),
+            (known(&[4.0]), ["4.0", ""]),
+            (vec![Lost], ["lost", ""]),
+            (known(&[4.0, 2.0]), ["3.0", "2.0–4.0"]),
+            (five.clone(), ["3.0", "1.0–5.0"]),
+            ([known(&[9.0; 2]), five.clone()].concat(), ["4.0", "1.0–9.0"]),
+            // From the second to the ninth of ten.
+            (known(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]), ["5.5", "2.0–9.0"]),
+            (vec![Known(4.0), Lost, Known(2.0)], ["4.0", "2.0–∞"]),
+            (vec![Known(4.0), Lost, Lost], ["lost", "4.0–∞"]),
+            (vec![Lost; 7], ["lost", ""]),
+            ([five.clone(), vec![Lost]].concat(), ["3.5", "1.0–∞"]),
+            (vec![Known(4.0), weak(Some(7.0)), Known(2.0)], ["(4.0)", "2.0–7.0"]),
+            (vec![Known(4.0), weak(None), Known(2.0)], ["(4.0)", "2.0–∞"]),
+            // One of six runs has no figure, and five have no interval.
+            ([five, vec![Nothing]].concat(), ["3.0", ""]),
+            (vec![Known(4.0), Nothing], ["4.0", ""]),
+        ] {
+            assert_eq!(cells(&figures), expected.map(str::to_owned), "{figures:?}");
+        }
+    }
+
+    #[test]
+    fn six_runs_are_the_fewest_with_an_interval() {
+        let has_interval = |runs: usize| median_interval(&mut vec![1.0; runs], CONFIDENCE).is_some();
+        assert!(has_interval(INTERVAL_RUNS_MIN) && !has_interval(INTERVAL_RUNS_MIN - 1));
+    }
+
+    #[test]
+    fn a_unit_that_both_ends_share_stands_once() {
+        for (low, high, expected) in [
+            ("41.2 Gbit/s", "42.0 Gbit/s", "41.2–42.0 Gbit/s"),
+            ("980 Mbit/s", "1.02 Gbit/s", "980 Mbit/s–1.02 Gbit/s"),
+            ("< 0.001 %", "0.2 %", "< 0.001 %–0.2 %"),
+            ("41.2", "42.0", "41.2–42.0"),
+        ] {
+            assert_eq!(joined(low, high), expected);
+        }
+    }
+}
