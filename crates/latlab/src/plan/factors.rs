@@ -188,9 +188,10 @@ impl Condition {
     pub fn labels(runs: &[&Condition]) -> Vec<String> {
         let differs = |factor: &&Factor| runs.windows(2).any(|pair| factor.words(pair[0]) != factor.words(pair[1]));
         let factors: Vec<_> = factors().filter(differs).collect();
-        let is_shared = |noted: &String| runs.iter().all(|run| run.notes().contains(noted));
+        // Once for all runs: there may be 10,000 of them.
+        let shared = shared_notes(runs);
         let label = |run: &&Condition| {
-            let notes = run.notes().into_iter().filter(|noted| !is_shared(noted));
+            let notes = run.notes().into_iter().filter(|noted| !shared.contains(noted));
             factors.iter().filter_map(|factor| factor.words(run)).chain(notes).collect::<Vec<_>>().join(" · ")
         };
         runs.iter().map(label).collect()
@@ -202,6 +203,16 @@ impl Condition {
     }
 }
 
+/// The notes that all of `runs` have.
+fn shared_notes(runs: &[&Condition]) -> BTreeSet<String> {
+    let mut shared = runs.first().map(|first| BTreeSet::from_iter(first.notes())).unwrap_or_default();
+    for run in runs {
+        let own = run.notes();
+        shared.retain(|noted| own.contains(noted));
+    }
+    shared
+}
+
 /// A name for each of several runs: its label, with the short id of its recording if other runs have the same label, or the
 /// name of its recording if the label is empty.
 pub fn distinct_names(labels: Vec<String>, recordings: &[String]) -> Vec<String> {
@@ -209,10 +220,11 @@ pub fn distinct_names(labels: Vec<String>, recordings: &[String]) -> Vec<String>
     let ids: Vec<String> = recordings.iter().map(short).collect();
     let are_distinct = ids.iter().collect::<BTreeSet<_>>().len() == ids.len();
     let ids = if are_distinct { &ids } else { recordings };
-    let is_repeated = |label: &String| labels.iter().filter(|other| *other == label).count() > 1;
+    let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+    labels.iter().for_each(|label| *counts.entry(label).or_default() += 1);
     let name = |(number, label): (usize, &String)| match label {
         label if label.is_empty() => recordings[number].clone(),
-        label if is_repeated(label) => format!("{label} · {}", ids[number]),
+        label if counts[label] > 1 => format!("{label} · {}", ids[number]),
         label => label.clone(),
     };
     labels.iter().enumerate().map(name).collect()

@@ -182,10 +182,12 @@ fn labels(summaries: &[&Summary]) -> Vec<String> {
 
 /// The condition of each run as far as the runs differ in it.
 fn conditions(runs: &[&ExperimentFacts]) -> Vec<String> {
-    let is_common = |factor: &str, level: &String| runs.iter().all(|run| run.factors.get(factor) == Some(level));
+    let Some(first) = runs.first() else { return Vec::new() };
+    let mut common = first.factors.clone();
+    common.retain(|factor, level| runs.iter().all(|run| run.factors.get(factor) == Some(level)));
     let label = |run: &&ExperimentFacts| {
         let mut own = run.factors.clone();
-        own.retain(|factor, level| !is_common(factor, level));
+        own.retain(|factor, level| common.get(factor) != Some(level));
         let words = (!own.is_empty()).then(|| condition_words(&own));
         words.into_iter().chain(run.warmup.then(|| "warm-up".into())).collect::<Vec<_>>().join(" · ")
     };

@@ -1,6 +1,6 @@
 //! Compares groups of runs: a row for each question and pair of groups, and for what was lost.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -9,7 +9,7 @@ use super::caveats;
 use super::groups::{GroupPair, GroupingError, RunGroup, RunGroups};
 use super::observed_run::ObservedRun;
 use super::request::{ComparisonOptions, ComparisonRequest, Quantity};
-use super::row::{ComparisonRow, Subject, decide};
+use super::row::{ComparedFigure, ComparisonRow, Subject, decide};
 use super::verdict::{Comparison, FigureScale};
 use crate::analysis::estimand::Estimand;
 use crate::diagnostics::Caveat;
@@ -72,15 +72,19 @@ pub fn compare(
         };
         is_answerable |= !pairs.is_empty();
         pairs_of_baselines.extend(pairs.iter().filter(|_| question.baseline.is_some()).copied());
-        let subject = Subject::Asked(question.quantity);
-        let row = |pair| row_of(&groups, pair, subject, quantities, question.equivalence, options);
+        let compared = ComparedFigure::of(&groups, Subject::Asked(question.quantity), quantities);
+        let row = |pair| ComparisonRow::of(&groups, pair, compared, question.equivalence, options);
         rows.extend(groups.possible(pairs).into_iter().map(row));
     }
     if let (Some(error), false) = (unanswerable, is_answerable) {
         return Err(error);
     }
     let lost = lost_by_pairs(&groups, quantities, &rows);
-    rows.extend(lost.into_iter().map(|(pair, subject)| row_of(&groups, pair, subject, quantities, None, options)));
+    // Of a share the scale is known without the figures.
+    let row_of_lost = |(pair, subject)| {
+        ComparisonRow::of(&groups, pair, ComparedFigure::of(&groups, subject, quantities), None, options)
+    };
+    rows.extend(lost.into_iter().map(row_of_lost));
     // Rows of one pair stand together, in the order of the questions.
     rows.sort_by_key(|row: &ComparisonRow| (row.comparison.candidate, row.comparison.baseline));
     decide(&mut rows, options);
@@ -116,45 +120,31 @@ fn shifts(
         false => pairs_of_baselines.into_iter().collect(),
     };
     pairs.sort_by_key(|pair| (pair.candidate, pair.baseline));
-    let row = |pair: GroupPair, quantity: usize| {
-        row_of(groups, pair, Subject::Asked(quantity), request.quantities(), None, options).comparison
-    };
-    let of_pair = |pair| request.shifts().iter().map(move |quantity| row(pair, *quantity));
+    let compared = |quantity: &usize| ComparedFigure::of(groups, Subject::Asked(*quantity), request.quantities());
+    let compared: Vec<ComparedFigure> = request.shifts().iter().map(compared).collect();
+    let row = |pair, compared: &ComparedFigure| ComparisonRow::of(groups, pair, *compared, None, options).comparison;
+    let of_pair = |pair| compared.iter().map(move |compared| row(pair, compared));
     groups.possible(pairs).into_iter().flat_map(of_pair).collect()
-}
-
-fn row_of(
-    groups: &RunGroups,
-    pair: GroupPair,
-    subject: Subject,
-    quantities: &[Quantity],
-    margin: Option<f64>,
-    options: &ComparisonOptions,
-) -> ComparisonRow {
-    ComparisonRow::of(groups, pair, subject.quantity(quantities), subject, margin, options)
 }
 
 /// The losses, and the late answers among them, of each pair that has some and no row of its own about them.
 fn lost_by_pairs(groups: &RunGroups, quantities: &[Quantity], rows: &[ComparisonRow]) -> Vec<(GroupPair, Subject)> {
-    let pairs: BTreeSet<GroupPair> = rows
-        .iter()
-        .map(|ComparisonRow { comparison: row, .. }| GroupPair { baseline: row.baseline, candidate: row.candidate })
-        .collect();
-    let lost = |pair: GroupPair| {
+    let mut asked: BTreeMap<GroupPair, Vec<Quantity>> = BTreeMap::new();
+    for ComparisonRow { comparison: row, .. } in rows {
+        let pair = GroupPair { baseline: row.baseline, candidate: row.candidate };
+        asked.entry(pair).or_default().push(row.quantity);
+    }
+    let lost = |(pair, asked): (GroupPair, Vec<Quantity>)| {
         let runs = || groups.pair(pair).into_iter().flat_map(|group| &group.runs);
         let is_lossy = |subject: &Subject| match subject {
             Subject::Late => runs().any(|run| run.losses.late > 0),
             _ => runs().any(|run| run.losses.unanswered > 0),
         };
-        let is_asked = |subject: Subject| {
-            let of_pair = |row: &Comparison| (row.baseline, row.candidate) == (pair.baseline, pair.candidate);
-            let quantity = subject.quantity(quantities);
-            rows.iter().any(|row| of_pair(&row.comparison) && row.comparison.quantity == quantity)
-        };
+        let is_asked = |subject: Subject| asked.contains(&subject.quantity(quantities));
         let subjects = [Subject::Loss, Subject::Late].into_iter().filter(is_lossy).filter(|it| !is_asked(*it));
         subjects.map(|subject| (pair, subject)).collect::<Vec<_>>()
     };
-    pairs.into_iter().flat_map(lost).collect()
+    asked.into_iter().flat_map(lost).collect()
 }
 
 impl Comparisons {

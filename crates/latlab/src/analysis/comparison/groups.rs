@@ -388,14 +388,14 @@ impl RunGroups {
         key: impl Fn(&ObservedRun) -> Levels,
     ) -> Result<RunGroups, GroupingError> {
         let mut groups: Vec<RunGroup> = Vec::new();
+        let mut known: BTreeMap<Levels, usize> = BTreeMap::new();
         for run in runs {
             let levels = key(&run);
-            match groups.iter_mut().find(|group| group.levels == levels) {
-                Some(group) => group.runs.push(run),
-                None => {
-                    groups.push(RunGroup { levels: levels.clone(), ..RunGroup::named(name_of(&levels), vec![run]) })
-                }
+            let index = *known.entry(levels.clone()).or_insert(groups.len());
+            if index == groups.len() {
+                groups.push(RunGroup { levels: levels.clone(), ..RunGroup::named(name_of(&levels), Vec::new()) });
             }
+            groups[index].runs.push(run);
         }
         RunGroups { strata, ..RunGroups::unfiltered(factor, groups) }.judged()
     }

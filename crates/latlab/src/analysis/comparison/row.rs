@@ -53,6 +53,25 @@ impl Subject {
     }
 }
 
+/// What a row compares, and on which scale.
+#[derive(Clone, Copy)]
+pub(super) struct ComparedFigure {
+    subject: Subject,
+    quantity: Quantity,
+    /// That of all groups, so that rows can be compared with each other.
+    scale: FigureScale,
+}
+
+impl ComparedFigure {
+    /// The figure of `subject` in the runs of all `groups`; once for all rows about it.
+    pub(super) fn of(groups: &RunGroups, subject: Subject, quantities: &[Quantity]) -> ComparedFigure {
+        let quantity = subject.quantity(quantities);
+        let values = groups.groups.iter().flat_map(|group| &group.runs).filter_map(|run| subject.figure(run).value());
+        let scale = if groups.is_linear { FigureScale::Linear } else { FigureScale::of(values, quantity.is_share()) };
+        ComparedFigure { subject, quantity, scale }
+    }
+}
+
 /// The figures of both groups as far as they decide how to compare.
 enum Figures {
     Finite,
@@ -76,15 +95,12 @@ impl ComparisonRow {
     pub(super) fn of(
         groups: &RunGroups,
         pair: GroupPair,
-        quantity: Quantity,
-        subject: Subject,
+        compared: ComparedFigure,
         margin: Option<f64>,
         options: &ComparisonOptions,
     ) -> ComparisonRow {
         let sides = groups.pair(pair);
-        // One scale for all groups, so that rows can be compared with each other.
-        let values = groups.groups.iter().flat_map(|group| &group.runs).filter_map(|run| subject.figure(run).value());
-        let scale = if groups.is_linear { FigureScale::Linear } else { FigureScale::of(values, quantity.is_share()) };
+        let ComparedFigure { subject, quantity, scale } = compared;
         let evidence = evidence_of(sides, subject);
         let comparison = Comparison {
             quantity,

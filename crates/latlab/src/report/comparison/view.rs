@@ -196,20 +196,19 @@ impl<'a> GroupNames<'a> {
     /// The rows whose groups have runs, by contrast in order of first occurrence. A reason is given once.
     fn contrasts(&self, rows: &[Comparison], change: impl Fn(&Comparison) -> ChangeView) -> Vec<ContrastView> {
         let mut contrasts: Vec<(String, Vec<Factors>, Vec<ChangeView>)> = Vec::new();
-        let mut given = BTreeSet::new();
+        let (mut known, mut given) = (BTreeMap::new(), BTreeSet::new());
         for row in rows.iter().filter(|row| !lacks_runs(row)) {
             let PairNames { contrast, shared } = self.pair(row);
             let mut change = change(row);
             change.reason = change.reason.filter(|reason| row.undecided.is_none() || given.insert(reason.clone()));
             change.runs_needed =
                 change.runs_needed.filter(|needed| needed != words::IMPRACTICAL || given.insert(needed.clone()));
-            match contrasts.iter_mut().find(|(other, ..)| *other == contrast) {
-                Some((_, levels, changes)) => {
-                    levels.push(shared);
-                    changes.push(change);
-                }
-                None => contrasts.push((contrast, vec![shared], vec![change])),
+            let index = *known.entry(contrast.clone()).or_insert(contrasts.len());
+            if index == contrasts.len() {
+                contrasts.push((contrast, Vec::new(), Vec::new()));
             }
+            contrasts[index].1.push(shared);
+            contrasts[index].2.push(change);
         }
         let is_single = are_of_one_quantity(rows);
         let view = |(contrast, levels, mut rows): (String, Vec<Factors>, Vec<ChangeView>)| {
