@@ -164,9 +164,9 @@ fn read_experiment(directory: &Path, console: &Console) -> Result<ReadExperiment
 }
 
 fn conditions_of(comparisons: &Comparisons) -> Vec<FoundCondition> {
-    let groups = comparisons.groups.groups.iter();
-    let condition = |group: &RunGroup| FoundCondition {
-        name: group.words(),
+    let groups = comparisons.groups.groups.iter().zip(comparisons.groups.words_beside_each_other());
+    let condition = |(group, name): (&RunGroup, String)| FoundCondition {
+        name,
         levels: group.levels.clone(),
         runs: group.runs.iter().map(|run| PathBuf::from(&run.name)).collect(),
     };

@@ -201,7 +201,7 @@ pub fn level_words(factor: &str, level: &str) -> String {
 }
 
 /// The levels of `factors`: `10ms, load=none`.
-fn levels_words(factors: &Factors) -> String {
+pub fn levels_words(factors: &Factors) -> String {
     factors.iter().map(|(factor, level)| level_words(factor, level)).collect::<Vec<_>>().join(", ")
 }
 

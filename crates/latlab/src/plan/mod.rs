@@ -20,7 +20,7 @@ mod xdp;
 pub use dds::{DdsSpec, History, Reliability};
 pub use experiment::{
     BetweenBlocks, Contrast, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, ScheduledRun,
-    common_levels, condition_words, conditions_in_words, level_order, level_words,
+    common_levels, condition_words, conditions_in_words, level_order, level_words, levels_words,
 };
 pub use factors::{Condition, distinct_names, heading_order};
 pub use load::{LoadKind, LoadSpec};

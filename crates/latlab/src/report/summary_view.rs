@@ -8,7 +8,7 @@ use super::view::{CaveatView, ReportView, Showing, TableView};
 use super::{gates, remarks, stream_tables};
 use crate::analysis::{CompatOutput, Kind, Summary, effect_order, is_routine};
 use crate::diagnostics::Caveat;
-use crate::units::human::shell_word;
+use crate::units::human::{few, shell_word};
 
 /// Builds the view of the runs of one command.
 pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
@@ -79,6 +79,9 @@ pub(super) fn condition_tables(conditions: &[TableRow<'_>], showing: Showing) ->
         false => rows_of_conditions(conditions, showing),
     };
     explain_medians(&mut tables, conditions);
+    if let (Some(kind), Some(first)) = (kind, tables.first_mut().filter(|table| table.title.is_empty())) {
+        first.title = format!("{} by condition", kind.metric().title());
+    }
     tables
 }
 
@@ -135,7 +138,7 @@ fn caveat_view(caveat: &Caveat, message: String) -> CaveatView {
 fn view(concern: &Concern, runs: usize) -> CaveatView {
     let worst = concern.worst();
     let (alike, others): (Vec<_>, Vec<_>) = concern.occurrences.iter().partition(|(_, caveat)| *caveat == worst);
-    let list = |runs: &[&(&str, &Caveat)]| runs.iter().map(|(run, _)| *run).collect::<Vec<_>>().join(", ");
+    let list = |runs: &[&(&str, &Caveat)]| few(&runs.iter().map(|(run, _)| (*run).to_owned()).collect::<Vec<_>>());
     let prefix = if alike.len() == runs { String::new() } else { format!("{}: ", list(&alike)) };
     let rest = match others.len() {
         0 => String::new(),

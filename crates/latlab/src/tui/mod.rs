@@ -184,11 +184,16 @@ fn cost(state: &LiveState<'_>) -> String {
 /// All delays so far as a histogram.
 fn histogram(delay: &str, whole: &LogHistogram, style: Style) -> String {
     let middle = |low: i64, high: i64| (low as f64 + (high - 1) as f64) / 2.0;
-    let value =
-        whole.buckets().map(|bucket| CountedValue { value: middle(bucket.low_ns, bucket.high_ns), count: bucket.count });
+    let value = whole
+        .buckets()
+        .map(|bucket| CountedValue { value: middle(bucket.low_ns, bucket.high_ns), count: bucket.count });
     let row = HistogramRow { values: value.collect(), ..HistogramRow::default() };
     histograms(
-        &Histograms { title: format!("{delay}, all {} so far", grouped(whole.n())), unit: PlotUnit::Nanos, rows: vec![row] },
+        &Histograms {
+            title: format!("{delay}, all {} so far", grouped(whole.n())),
+            unit: PlotUnit::Nanos,
+            rows: vec![row],
+        },
         style,
     )
 }

@@ -347,7 +347,7 @@ fn a_long_name_beside_an_axis_has_two_lines_and_is_whole_in_its_title() {
     let marks = Marks::Points(points(&[(2e3, 0.0)]));
     let svg =
         inline(&figure(times(), axis(names(&["p50", long, &endless]), AxisUnit::Plain), vec![marks])).into_string();
-    for part in [">p99  cpu=20%@peer, 1,472 B<", ">→ cpu=80%@peer, 1,472 B<", ">p50<", "xxx…<"] {
+    for part in [">p99  cpu=20%@peer, 1,472 B →<", ">cpu=80%@peer, 1,472 B<", ">p50<", "xxx…<"] {
         assert!(svg.contains(part), "`{part}` is not in {svg}");
     }
     assert!(svg.contains(&format!("<title>{endless}</title>")), "{svg}");

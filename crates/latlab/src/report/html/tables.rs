@@ -37,7 +37,9 @@ fn bounded(table: &TableView, most_rows: usize) -> Markup {
         &table.title,
         html! {
             table.figures {
-                caption { strong { (words(&table.title)) } " " span.note { (words(&table.note)) } }
+                @if !table.title.is_empty() || !table.note.is_empty() {
+                    caption { strong { (words(&table.title)) } " " span.note { (words(&table.note)) } }
+                }
                 thead { (group_headings(table, has_labels)) tr {
                     @if has_labels { th scope="col" { (words(&table.corner)) } }
                     @for column in &columns { th scope="col" { (words(&column.heading)) } }

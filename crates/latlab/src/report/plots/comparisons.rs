@@ -10,7 +10,7 @@ use crate::units::human::percent;
 /// Most rows of a forest plot.
 const ROWS: usize = 60;
 /// Most pairs of groups of a shift function.
-const PAIRS: usize = 8;
+const PAIRS: usize = 7;
 
 /// Verdicts in the order of the legend, whose colours they have.
 const VERDICTS: [Verdict; 5] =

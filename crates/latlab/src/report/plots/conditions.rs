@@ -44,10 +44,7 @@ const RATES: [PlottedStatistic; 1] = [PlottedStatistic {
 
 /// The figure that `build` makes of each plotted statistic. The caption of one says so if another has none since it is infinite
 /// in every run.
-pub(super) fn of_each_statistic(
-    input: &PlotInput,
-    build: impl Fn(&PlottedStatistic) -> Option<Figure>,
-) -> Vec<Figure> {
+pub(super) fn of_each_statistic(input: &PlotInput, build: impl Fn(&PlottedStatistic) -> Option<Figure>) -> Vec<Figure> {
     let is_infinite = |statistic: &&PlottedStatistic| {
         let values = input.conditions.iter().flat_map(|condition| statistic.values(&condition.runs));
         build(statistic).is_none() && values.clone().next().is_some() && values.into_iter().all(f64::is_infinite)

@@ -295,15 +295,21 @@ impl HeatMap<'_> {
             text: in_words(metric, *value),
         };
         let names = |factor: &VariedFactor| -> Vec<String> {
-            factor.levels.iter().take(MAPPED_LEVELS).map(|level| (*level).to_owned()).collect()
+            let name = |level: &str| match numeric(factor.name, level) {
+                Some(NumericLevel { value, kind: Some(kind) }) if kind.unit == AxisUnit::Bytes => {
+                    human::bytes(value as u64)
+                }
+                _ => level.to_owned(),
+            };
+            factor.levels.iter().take(MAPPED_LEVELS).map(|level| name(level)).collect()
         };
         let hidden = [self.across, self.along].map(|factor| factor.levels.len().saturating_sub(MAPPED_LEVELS));
         Some(Figure {
             name: statistic.heat_map,
             title: format!("{} of {} by {} and {}", statistic.word, metric.title(), self.across.name, self.along.name),
             caption: format!(
-                "Each cell is the median of the runs of a condition; larger values are darker. An empty place has no \
-                 figure.{}{lost}{fixed}{}",
+                "Each cell is the median of the runs of a condition; larger values contrast more with the page. An \
+                 empty place has no figure.{}{lost}{fixed}{}",
                 statistic.infinite_words(of_runs.iter()),
                 left_out(hidden.iter().sum(), "level")
             ),

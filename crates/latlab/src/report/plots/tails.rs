@@ -86,7 +86,7 @@ impl Curve<'_> {
 /// The complementary distribution, on logarithmic axes.
 pub(super) fn tail(input: &PlotInput) -> Vec<Figure> {
     let building = Building {
-        title: "How many probes took at least so long",
+        title: "Complementary distribution: the tail",
         note: " The line ends at the share of probes without an answer in time.",
         axes: |delays, least| {
             let label = "share of probes at least as large".into();
