@@ -138,7 +138,9 @@ pub(super) fn drawable(figure: &Figure) -> Figure {
     let up_to_infinity = |axis: &AxisScale, value: f64| value == f64::INFINITY || on(axis, value);
     for series in &mut figure.series {
         match &mut series.marks {
-            Marks::Steps(points) => points.retain(|point| up_to_infinity(&x, point.x) && on(&y, point.y)),
+            Marks::Steps(points) => {
+                points.retain(|point| up_to_infinity(&x, point.x) && (point.y == 0.0 || on(&y, point.y)));
+            }
             Marks::Line(points) => points.retain(|point| on(&x, point.x) && up_to_infinity(&y, point.y)),
             Marks::Points(points) => points.retain(|point| on(&x, point.x) && on(&y, point.y)),
             Marks::Band(ranges) => ranges.retain(|range| {

@@ -96,7 +96,8 @@ pub struct Series {
 /// Marks of one kind, in ascending order of x where they form a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Marks {
-    /// A line that keeps the value of each point until the next. An infinite x is the end of the axis.
+    /// A line that keeps the value of each point until the next. An infinite x is the end of the axis, and a y of 0 on a
+    /// logarithmic axis its lower end.
     Steps(Vec<Point>),
     /// A line from point to point, with a gap where y is infinite.
     Line(Vec<Point>),

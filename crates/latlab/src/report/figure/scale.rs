@@ -268,7 +268,9 @@ impl<'a> AxisScale<'a> {
     fn tick(&self, count: f64, step: Round) -> Option<Tick> {
         let figure = count * step.value();
         let position = self.position(figure * self.shown.factor)?;
-        let inside = (-TOLERANCE..=1.0 + TOLERANCE).contains(&position);
+        // Half a probe is no count.
+        let is_round = self.axis.unit != AxisUnit::Count || (figure - figure.round()).abs() < TOLERANCE;
+        let inside = is_round && (-TOLERANCE..=1.0 + TOLERANCE).contains(&position);
         let label = match self.axis.unit {
             AxisUnit::Tail => quantile_of_tail(figure),
             AxisUnit::Change if figure > 0.0 => format!("+{}", rounded_to(figure, step)),

@@ -8,6 +8,7 @@ use crate::analysis::distribution::{
 };
 use crate::plan::Side;
 use crate::report::figure::{Axis, AxisUnit, Bar, Cell, Figure, InfiniteMark, Marks, Point, Scale, Series};
+use crate::units::Nanos;
 use crate::units::human::{counted, grouped};
 
 /// Darkness of a cell with one probe, where others have more: it can be seen in print.
@@ -57,11 +58,11 @@ fn time_axis(run: &RunDistribution) -> Axis {
     Axis { label: label.into(), scale: Scale::Linear(0.0, end), unit: AxisUnit::Time }
 }
 
-/// Delays over time; a line of marks above them for lost probes.
+/// Delays over time; a line of marks above them for lost probes. Without a delay, the losses alone.
 fn delays(run: &RunDistribution) -> Option<Figure> {
-    let grid = run.over_time.as_ref().filter(|grid| !grid.cells.is_empty() || !grid.lost.is_empty())?;
-    let limits = ValueLimits::of(grid.edges_ns.iter().map(|edge| *edge as f64));
-    let scale = limits.map_or(Scale::Linear(0.0, 1.0), ValueLimits::suited);
+    let grid = run.over_time.as_ref()?;
+    let Some(limits) = ValueLimits::of(grid.edges_ns.iter().map(|edge| *edge as f64)) else { return losses(run, grid) };
+    let scale = limits.suited();
     let mark = |column: &ColumnLosses| InfiniteMark {
         x: centre(grid, column.column),
         y: f64::INFINITY,
@@ -86,6 +87,24 @@ fn delays(run: &RunDistribution) -> Option<Figure> {
         x: time_axis(run),
         y: metric_axis(run.metric, if count > 0 { extended(&scale, LOST_MARGIN) } else { scale }),
         series: series.into_iter().filter(has_marks).collect(),
+    })
+}
+
+/// The losses of a run without a delay: an axis of delays would have no values.
+fn losses(run: &RunDistribution, grid: &DelayGrid) -> Option<Figure> {
+    let most = grid.lost.iter().map(|column| column.count).max()?;
+    let bar = |column: &ColumnLosses| {
+        let from = column.column as f64 * grid.column_ns.0 as f64;
+        Bar { from, to: from + grid.column_ns.0 as f64, y: column.count as f64 }
+    };
+    let marks = Marks::Bars(grid.lost.iter().map(bar).collect());
+    Some(Figure {
+        name: "over-time",
+        title: "Losses over time".into(),
+        caption: input::of_run(run),
+        x: time_axis(run),
+        y: count_axis("lost or late probes", most),
+        series: vec![Series { name: "lost or late".into(), colour: 1, marks }],
     })
 }
 
@@ -176,7 +195,8 @@ const HOST_FIGURES: [HostFigure; 3] = [
 
 /// The host over the same time axis as the delays.
 pub(super) fn host(input: &PlotInput) -> Vec<Figure> {
-    let Some(run) = input.only_run() else { return Vec::new() };
+    // One probe takes no time: a line would have no length.
+    let Some(run) = input.only_run().filter(|run| run.duration_ns > Nanos::ZERO) else { return Vec::new() };
     HOST_FIGURES.iter().filter_map(|figure| host_figure(run, figure)).collect()
 }
 

@@ -101,12 +101,12 @@ pub(super) fn tail(input: &PlotInput) -> Vec<Figure> {
 }
 
 /// The tail of one run. Its steps are in descending order of delay: the share that holds between two delays is that of the
-/// larger one.
+/// larger one, and beyond the largest delay that of lost probes.
 fn tail_of_run(run: &RunDistribution, curve: Curve) -> Vec<Series> {
     let points: Vec<Point> = run.tail.iter().rev().map(|point| Point { x: point.value_ns, y: point.tail }).collect();
     let largest = points[..points.len().min(LARGEST)].to_vec();
-    let unanswered = (run.lost > 0).then(|| Point { x: f64::INFINITY, y: lost_share(run) });
-    let steps = unanswered.into_iter().chain(points).collect();
+    let unanswered = Point { x: f64::INFINITY, y: lost_share(run) };
+    let steps = std::iter::once(unanswered).chain(points).collect();
     vec![curve.series(Marks::Steps(steps)), curve.unnamed(Marks::Points(largest))]
 }
 
@@ -117,13 +117,14 @@ fn tail_of_runs(runs: &[RunDistribution], curve: Curve, least: f64) -> Vec<Serie
     delays.dedup();
     let stride = delays.len().div_ceil(POINTS).max(1);
     let last = delays.last().copied();
-    let kept: Vec<f64> = delays.into_iter().step_by(stride).chain(last).chain([f64::INFINITY]).collect();
+    let mut kept: Vec<f64> = delays.into_iter().step_by(stride).chain(last).chain([f64::INFINITY]).collect();
+    kept.dedup();
     let (mut line, mut band) = (Vec::new(), Vec::new());
     for x in kept {
         let mut shares: Vec<f64> = runs.iter().filter(|run| run.n > 0).map(|run| share_at(run, x)).collect();
         let Some(shares) = FiveNumberSummary::of(&mut shares) else { continue };
         band.extend((shares.max > least).then_some(Range { x, low: shares.min, high: shares.max }));
-        line.extend((shares.median > 0.0).then_some(Point { x, y: shares.median }));
+        line.push(Point { x, y: shares.median });
     }
     line.reverse();
     vec![curve.unnamed(Marks::Band(band)), curve.series(Marks::Steps(line))]
@@ -157,14 +158,19 @@ pub(super) fn percentiles(input: &PlotInput) -> Vec<Figure> {
                one; a band without an upper edge reaches infinite delays.",
         axes: |delays, least| (quantile_axis(least), delays),
         curve: |runs, curve, _| match runs {
-            [run] => {
-                let points = run.tail.iter().map(|point| Point { x: point.tail, y: point.value_ns }).collect();
-                vec![curve.series(Marks::Steps(points))]
-            }
+            [run] => vec![curve.series(Marks::Steps(percentiles_of_run(run)))],
             runs => percentiles_of_runs(runs, curve),
         },
     };
     figure(input, "percentiles", &building)
+}
+
+/// The quantiles of one run. The largest delay is that of all rarer quantiles too, up to those of the lost probes: so a run
+/// with one probe, or with equal delays, has a line.
+fn percentiles_of_run(run: &RunDistribution) -> Vec<Point> {
+    let rarest = lost_share(run).max(0.5 / run.n as f64);
+    let end = run.tail.last().map(|largest| Point { x: rarest, y: largest.value_ns });
+    run.tail.iter().map(|point| Point { x: point.tail, y: point.value_ns }).chain(end).collect()
 }
 
 /// The median and the range of the quantiles of several runs. A quantile among the lost probes of a run is infinite, and the

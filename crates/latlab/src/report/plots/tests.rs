@@ -97,7 +97,8 @@ fn one_run_has_its_tail_its_histogram_and_its_time() {
         tail.caption
     );
     let percentiles = numbers(&named(&figures, "percentiles").series[0].marks);
-    assert_eq!(percentiles, [[1.0, 10_000.0], [0.75, 20_000.0], [0.5, 40_000.0]].map(Vec::from));
+    // The line ends where the lost probe begins.
+    assert_eq!(percentiles, [[1.0, 10_000.0], [0.75, 20_000.0], [0.5, 40_000.0], [0.25, 40_000.0]].map(Vec::from));
     let histogram = named(&figures, "histogram");
     let [delays, lost] = histogram.series.as_slice() else { panic!("{histogram:?}") };
     assert_eq!(numbers(&delays.marks).iter().map(|bar| bar[2]).collect::<Vec<_>>(), [1.0, 1.0, 1.0]);
@@ -225,6 +226,19 @@ fn extreme_runs_are_drawn_on_axes_that_hold_them() {
         let is_linear =
             figures.iter().all(|figure| figure.name != "tail" || matches!(figure.x.scale, Scale::Linear(..)));
         assert_eq!(is_linear, case == "negative" || case == "all lost", "{case}");
+    }
+    let losses = plots(vec![condition("a", &[], vec![run([0, 0])])]);
+    assert_eq!(losses[0].title, "Losses over time");
+    let bars = numbers(&losses[0].series[0].marks);
+    assert_eq!(bars, [[0.0, 4_167.0, 1.0], [995_913.0, 1_000_080.0, 1.0]].map(Vec::from));
+    // Equal delays are one step from the smallest quantile to half a probe.
+    for (count, rarest) in [(1, 0.5), (50, 0.01)] {
+        let figures = plots(vec![condition("a", &[], vec![run(vec![42; count])])]);
+        let line = numbers(&named(&figures, "percentiles").series[0].marks);
+        assert_eq!(line, [[1.0, 42_000.0], [rarest, 42_000.0]].map(Vec::from));
+        // No probe took longer.
+        let tail = numbers(&named(&figures, "tail").series[0].marks);
+        assert_eq!(tail, [[f64::INFINITY, 0.0], [42_000.0, 1.0]].map(Vec::from));
     }
     assert!(plots(Vec::new()).is_empty() && plots(vec![condition("a", &[], Vec::new())]).is_empty());
     assert!(plots(vec![condition("a", &[], vec![run([])])]).is_empty());
