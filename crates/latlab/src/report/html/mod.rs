@@ -47,6 +47,8 @@ pub struct PageView {
     pub comparisons: Vec<ComparisonView>,
     /// Plots in order of display.
     pub figures: Vec<Figure>,
+    /// Why there is no plot of delays; empty if there is one.
+    pub without_plots: String,
     /// Caveats, those that spoil the figures most first.
     pub caveats: Vec<CaveatView>,
     /// Conditions of the measurement: path, schedule, instrument.
@@ -183,7 +185,7 @@ fn sections(view: &PageView) -> Vec<PageSection> {
             title: "Comparison",
             body: first(&view.comparisons, "comparisons", tables::comparison),
         },
-        PageSection { id: "plots", title: "Plots", body: plots(&view.figures) },
+        PageSection { id: "plots", title: "Plots", body: plots(view) },
         PageSection { id: "caveats", title: "Caveats", body: footnotes(&caveats(view)) },
         PageSection { id: "conditions", title: "Conditions and hosts", body: conditions },
         PageSection { id: "methods", title: "Methods", body: methods },
@@ -202,8 +204,9 @@ fn text(part: &TextBlock) -> Markup {
     }
 }
 
-/// Plots with their captions and the values behind them.
-fn plots(figures: &[Figure]) -> Markup {
+/// Plots with their captions and the values behind them, and why some are missing.
+fn plots(view: &PageView) -> Markup {
+    let figures: &[Figure] = &view.figures;
     let mut named: BTreeMap<&str, usize> = BTreeMap::new();
     let mut id = |name| {
         let count = named.entry(name).or_default();
@@ -211,6 +214,7 @@ fn plots(figures: &[Figure]) -> Markup {
         if *count == 1 { format!("figure-{name}") } else { format!("figure-{name}-{count}") }
     };
     html! {
+        @if !view.without_plots.is_empty() { p { (words(&view.without_plots)) } }
         @for figure in figures.iter().take(MOST_PARTS) {
             figure.plot id=(id(figure.name)) data-figure=(figure.name) {
                 h3 { (words(&figure.title)) }

@@ -76,6 +76,7 @@ fn full(text: &str) -> PageView {
         texts: block(),
         comparisons: vec![comparison(text)],
         figures: vec![figure(text), figure(text)],
+        without_plots: text.into(),
         caveats: vec![caveat(text, Severity::Warning), caveat("a note", Severity::Note)],
         remarks: remark(),
         hosts: vec![HostFactsView { name: text.into(), rows: remark() }],
@@ -114,6 +115,12 @@ fn the_parts_are_in_order_and_each_has_an_entry_in_the_contents() {
 fn parts_without_content_are_left_out() {
     let page = page(&PageView { title: "empty".into(), ..PageView::default() });
     assert!(!page.contains("<section") && !page.contains("<footer") && !page.contains("class=\"verdict\""));
+}
+
+#[test]
+fn a_page_without_plots_says_why() {
+    let page = page(&PageView { without_plots: "all were lost".into(), ..PageView::default() });
+    assert!(page.contains("<section id=\"plots\"") && page.contains("<p>all were lost</p>"));
 }
 
 #[test]

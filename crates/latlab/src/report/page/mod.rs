@@ -65,6 +65,7 @@ pub fn page_view(input: PageInput<'_>) -> PageView {
         reproduce: reproduce(&input),
         recordings,
         made: reported_run::made(input.runs),
+        without_plots: sentences::without_plots(input.summaries),
         figures: input.figures,
     }
 }

@@ -203,6 +203,24 @@ fn verdict_of_runs(summaries: &[Summary]) -> String {
     )
 }
 
+/// Why no plot shows a delay, or a rate: no run has one. Empty if a run has one, or without runs.
+pub(super) fn without_plots(summaries: &[Summary]) -> String {
+    let described = || summaries.iter().filter_map(|summary| summary.metrics.get(&summary.kind.metric()));
+    let sum = |of: fn(&Description) -> u64| described().map(of).sum::<u64>();
+    let n = sum(|all| all.n);
+    let Some(first) = summaries.first().filter(|_| n == sum(|all| all.lost)) else { return String::new() };
+    let in_runs = if summaries.len() > 1 { format!(" in {}", counted(summaries.len(), "run")) } else { String::new() };
+    match n {
+        0 => format!("There is no plot: nothing was measured{in_runs}."),
+        1 => format!("There is no plot of delays: the only probe{in_runs} was lost or late."),
+        _ => format!(
+            "There is no plot of delays: all of {} {}{in_runs} were lost or late.",
+            grouped(n),
+            first.kind.rows()
+        ),
+    }
+}
+
 /// Median, p99 and losses of a single run.
 fn verdict_of_run(summary: &Summary) -> String {
     let metric = summary.kind.metric();

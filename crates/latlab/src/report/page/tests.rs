@@ -71,6 +71,20 @@ fn the_verdict_of_one_run_has_its_quantiles_and_losses() {
 }
 
 #[test]
+fn a_page_without_a_delay_says_why_it_has_no_plot() {
+    let reason = |runs: &[&[i64]]| {
+        let summaries: Vec<Summary> = runs.iter().map(|delays| summary(&source(delays.iter().copied()))).collect();
+        page_of(&summaries, &[], None).without_plots
+    };
+    assert_eq!(reason(&[&[0; 1_200]]), "There is no plot of delays: all of 1,200 probes were lost or late.");
+    assert_eq!(reason(&[&[0, 0], &[0]]), "There is no plot of delays: all of 3 probes in 2 runs were lost or late.");
+    assert_eq!(reason(&[&[0]]), "There is no plot of delays: the only probe was lost or late.");
+    assert_eq!(reason(&[&[]]), "There is no plot: nothing was measured.");
+    assert_eq!(reason(&[&[0, 0], &[40]]), "");
+    assert_eq!(reason(&[]), "");
+}
+
+#[test]
 fn runs_that_are_not_compared_get_no_claim_that_they_differ() {
     let mut runs = [summary(&source([40, 41, 42])), summary(&source([80, 81, 82]))];
     runs[1].condition.size_bytes = Some(1_024);
