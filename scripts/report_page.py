@@ -9,7 +9,9 @@ hiding of all series of each entry of a legend; the picture without scripts; dar
 print to PDF, with its whole text.
 
 EXPECTED.json: {"FIGURE": {"CLASS": COUNT, …}, …}; the figure is the value of data-figure or the id, the class that of its
-marks. The key "text" holds words that its tip must show at some mark. Ends with 1 and a line for each failed check.
+marks. The key "text" holds words that its tip must show at some mark. The key "page" instead of a figure holds words that the
+page must show, as its "text", and the number of its "figures". No page has more than 2 MB. Ends with 1 and a line for each
+failed check.
 Needs the package playwright (scripts/browser.txt), a Chromium (--browser, or the first one in the PATH) and pdftotext.
 """
 
@@ -38,6 +40,7 @@ SHOWN = "series => getComputedStyle(series).display !== 'none' && getComputedSty
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 # More steps of the keyboard's cursor than this are not tried to find the expected words.
 MOST_STEPS = 600
+MOST_BYTES = 2_000_000
 
 
 class Checks:
@@ -88,6 +91,14 @@ def figures_of(page):
 
 def name_of(figure):
     return figure.get_attribute("data-figure") or figure.get_attribute("id")
+
+
+def check_page(page, page_path, expected, checks):
+    size = page_path.stat().st_size
+    checks.expect(size <= MOST_BYTES, f"the page has {size:,} bytes, more than {MOST_BYTES:,}")
+    words, count = expected.get("text", ""), len(figures_of(page))
+    checks.expect(words in " ".join(page.inner_text("main").split()), f"the page does not show `{words}`")
+    checks.expect(count == expected.get("figures", count), f"{count} figures instead of {expected.get('figures')}")
 
 
 def check_marks(page, expected, checks):
@@ -186,6 +197,8 @@ def check_zoom(page, figure, checks):
 
     def wheel():
         svg.focus()
+        # A figure of many rows is higher than the window.
+        svg.evaluate("each => each.scrollIntoView({ block: 'center' })")
         page.mouse.move(*at(0.5, 0.5))
         page.mouse.wheel(0, -200)
         page.mouse.wheel(0, -200)
@@ -300,6 +313,7 @@ def main():
         page = browser.open()
         count = len(figures_of(page))
         check_structure(page, checks)
+        check_page(page, options.page, expected.pop("page", {}), checks)
         check_marks(page, expected, checks)
         check_interaction(page, expected, checks)
         pages = check_forms(browser, expected, checks, options.screenshots)
