@@ -23,9 +23,9 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 87_100),
+    (Measure::ShippedLines, 88_000),
     (Measure::Files, 450),
-    (Measure::SmallFiles, 108),
+    (Measure::SmallFiles, 105),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
     (Measure::RepeatedTypeNames, 0),
