@@ -23,6 +23,7 @@ use crate::plan::{Condition, Kind};
 use crate::platform::ownership::quoted;
 use crate::platform::parallel_map;
 use crate::recording::Recording;
+use crate::report::comparison::names_of_groups;
 use crate::report::figure::{Figure, png, svg, table};
 use crate::report::html;
 use crate::report::page::{PageCondition, PageExperiment, PageInput, ReportedRun, page_view};
@@ -164,7 +165,7 @@ fn read_experiment(directory: &Path, console: &Console) -> Result<ReadExperiment
 }
 
 fn conditions_of(comparisons: &Comparisons) -> Vec<FoundCondition> {
-    let groups = comparisons.groups.groups.iter().zip(comparisons.groups.words_beside_each_other());
+    let groups = comparisons.groups.groups.iter().zip(names_of_groups(&comparisons.groups));
     let condition = |(group, name): (&RunGroup, String)| FoundCondition {
         name,
         levels: group.levels.clone(),

@@ -9,9 +9,7 @@ use crate::analysis::estimand::Estimand;
 use crate::diagnostics::{Explain, Failure};
 use crate::facts::ExcludedCondition;
 use crate::metric::Metric;
-use crate::plan::{
-    Condition, Factors as Levels, Kind, common_levels, conditions_in_words, distinct_names, level_order, levels_words,
-};
+use crate::plan::{Condition, Factors as Levels, Kind, conditions_in_words, distinct_names, level_order};
 use crate::stats::{MeanVariance, Outline};
 use crate::units::human;
 
@@ -448,19 +446,6 @@ impl RunGroups {
             return conditions_in_words(&levels, &self.groups.iter().map(|group| &group.levels).collect::<Vec<_>>());
         }
         chosen.iter().map(|group| group.words()).collect()
-    }
-
-    /// The names of all groups beside each other: of conditions without the levels that all those with runs have in common.
-    pub fn words_beside_each_other(&self) -> Vec<String> {
-        let with_runs = self.groups.iter().filter(|group| !group.runs.is_empty()).map(|group| &group.levels);
-        let common = common_levels(&with_runs.collect::<Vec<_>>());
-        let by_factors = self.groups.iter().all(RunGroup::has_factors);
-        let words = |group: &RunGroup| {
-            let mut own = group.levels.clone();
-            own.retain(|factor, level| common.get(factor) != Some(level));
-            if own.is_empty() || !by_factors { group.words() } else { levels_words(&own) }
-        };
-        self.groups.iter().map(words).collect()
     }
 
     /// The same groups, which have the ids of recordings as names, with labels that say what differs between their runs.

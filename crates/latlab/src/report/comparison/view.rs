@@ -9,7 +9,7 @@ use crate::analysis::comparison::{
 };
 use crate::analysis::{ChangeGateResult, GateReason};
 use crate::diagnostics::Caveat;
-use crate::plan::{Factors, common_levels, level_words};
+use crate::plan::{Factors, common_levels, level_words, levels_words};
 use crate::report::summary_view::caveat_views;
 use crate::report::view::CaveatView;
 use crate::units::human::{self, ABSENT, counted};
@@ -308,6 +308,19 @@ pub(in crate::report) fn row_label(row: &Comparison, with_metric: bool) -> Strin
         true => format!("{} {}", row.quantity.metric_name(), row.quantity.label()),
         false => row.quantity.label(),
     }
+}
+
+/// The names of all `groups` beside each other: of conditions without the levels that all those with runs have in common.
+pub fn names_of_groups(groups: &RunGroups) -> Vec<String> {
+    let with_runs = groups.groups.iter().filter(|group| !group.runs.is_empty()).map(|group| &group.levels);
+    let common = common_levels(&with_runs.collect::<Vec<_>>());
+    let by_factors = groups.groups.iter().all(RunGroup::has_factors);
+    let words = |group: &RunGroup| {
+        let mut own = group.levels.clone();
+        own.retain(|factor, level| common.get(factor) != Some(level));
+        if own.is_empty() || !by_factors { group.words() } else { levels_words(&own) }
+    };
+    groups.groups.iter().map(words).collect()
 }
 
 /// Names of pairs of groups, without the levels that all compared groups have in common: `none → cpu=80%, 64 B`.

@@ -268,7 +268,7 @@ impl<'a> AxisScale<'a> {
     fn tick(&self, count: f64, step: Round) -> Option<Tick> {
         let figure = count * step.value();
         let position = self.position(figure * self.shown.factor)?;
-        // Half a probe is no count.
+        // Half a probe is not a count.
         let is_round = self.axis.unit != AxisUnit::Count || (figure - figure.round()).abs() < TOLERANCE;
         let inside = is_round && (-TOLERANCE..=1.0 + TOLERANCE).contains(&position);
         let label = match self.axis.unit {

@@ -47,7 +47,7 @@ pub struct PageView {
     pub comparisons: Vec<ComparisonView>,
     /// Plots in order of display.
     pub figures: Vec<Figure>,
-    /// Why there is no plot of delays; empty if there is one.
+    /// The reason why plots of delays are missing; empty if there are some.
     pub without_plots: String,
     /// Caveats, those that spoil the figures most first.
     pub caveats: Vec<CaveatView>,
