@@ -116,7 +116,8 @@ pub fn lines(state: &LiveState<'_>, size: ScreenSize, ascii: bool) -> Vec<String
     let rest = size.rows - closing.len();
     if let Some(delay) = state.delay.filter(|_| rest > all.len() + HISTOGRAM_ROWS) {
         all.push(String::new());
-        all.extend(histogram(delay, &state.delays.whole, style).lines().map(str::to_owned));
+        let title = format!("{delay} of all {} {} so far", grouped(state.delays.whole.n()), state.rows);
+        all.extend(histogram(title, &state.delays.whole, style).lines().map(str::to_owned));
     }
     all.truncate(rest);
     all.resize(rest, String::new());
@@ -181,21 +182,14 @@ fn cost(state: &LiveState<'_>) -> String {
     )
 }
 
-/// All delays so far as a histogram.
-fn histogram(delay: &str, whole: &LogHistogram, style: Style) -> String {
+/// `whole` as a histogram.
+fn histogram(title: String, whole: &LogHistogram, style: Style) -> String {
     let middle = |low: i64, high: i64| (low as f64 + (high - 1) as f64) / 2.0;
     let value = whole
         .buckets()
         .map(|bucket| CountedValue { value: middle(bucket.low_ns, bucket.high_ns), count: bucket.count });
     let row = HistogramRow { values: value.collect(), ..HistogramRow::default() };
-    histograms(
-        &Histograms {
-            title: format!("{delay}, all {} so far", grouped(whole.n())),
-            unit: PlotUnit::Nanos,
-            rows: vec![row],
-        },
-        style,
-    )
+    histograms(&Histograms { title, unit: PlotUnit::Nanos, rows: vec![row] }, style)
 }
 
 /// Bars from the smallest to the largest value.
@@ -295,7 +289,7 @@ mod tests {
             "max",
             "cpu=80% · their processes on this host use 79 %",
             "0 ▇ 87 % · 1 ▁ 3 %",
-            "round trip delay, all 186 so far",
+            "round trip delay of all 186 probes so far",
             "bars and axis are logarithmic",
             "this view: 41 µs of CPU time a redraw, 0.008 % of one CPU",
         ] {
