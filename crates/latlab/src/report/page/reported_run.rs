@@ -1,5 +1,5 @@
 //! Facts of the runs of a page: their hosts before and after, the command line, the specification, the software and the time.
-//! Of many runs each fact is shown once, with the values that differ.
+//! Of many runs each fact is shown once, with the texts that differ, or with the range of its numbers.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use crate::plan::Kind;
 use crate::recording::manifest::{EndFacts, Manifest};
 use crate::report::html::HostFactsView;
 use crate::report::view::RemarkView;
-use crate::units::human::{few, percent, significant};
+use crate::units::human::{few_parts, percent, significant};
 
 /// What a page says of a run apart from its figures, in words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReportedRun {
     run: String,
     /// UTC start, RFC 3339.
@@ -20,7 +20,7 @@ pub struct ReportedRun {
     /// `None` if it is not known.
     command: Option<String>,
     specification: String,
-    hosts: Vec<HostFactsView>,
+    hosts: Vec<ReportedHost>,
 }
 
 impl ReportedRun {
@@ -57,7 +57,7 @@ impl ReportedRun {
 }
 
 /// The facts of each end that are known; of both at once if they are those of one host.
-fn ends(manifest: &Manifest) -> Vec<HostFactsView> {
+fn ends(manifest: &Manifest) -> Vec<ReportedHost> {
     let target = &manifest.condition.target;
     let named = match manifest.kind {
         Kind::Wakeup => vec![("Host".to_owned(), &manifest.here)],
@@ -67,15 +67,15 @@ fn ends(manifest: &Manifest) -> Vec<HostFactsView> {
             (format!("Host of the reflector, {target}"), &manifest.peer),
         ],
     };
-    let view = |(name, end): (String, &EndFacts)| HostFactsView { name, rows: rows(end) };
-    named.into_iter().map(view).filter(|host| !host.rows.is_empty()).collect()
+    let host = |(name, end): (String, &EndFacts)| ReportedHost { name, facts: facts(end) };
+    named.into_iter().map(host).filter(|host| !host.facts.is_empty()).collect()
 }
 
 /// A fact in words; `None` if it is unknown.
 type Fact = fn(&HostFacts) -> Option<String>;
 
-/// The facts that a page shows, in their order.
-const FACTS: [(&str, Fact); 17] = [
+/// The facts that a page shows in words, in their order.
+const FACTS: [(&str, Fact); 16] = [
     ("kernel", kernel),
     ("CPU", |host| host.cpu_model.clone()),
     ("CPUs online", |host| host.cpus_online.clone()),
@@ -91,7 +91,6 @@ const FACTS: [(&str, Fact); 17] = [
     ("real-time pause", |host| host.real_time_pause().map(|pause| pause.in_words())),
     ("memory", |host| host.memory_bytes.map(|bytes| format!("{} GiB", significant(bytes as f64 / f64::from(1 << 30))))),
     ("interface", |host| host.network.interface.as_ref().map(interface)),
-    ("load average", |host| host.load_average.map(|[minute, ..]| format!("{minute} over 1 minute"))),
     ("kernel command line", |host| host.kernel_settings.command_line.as_ref().map(|line| format!("`{line}`"))),
 ];
 
@@ -137,66 +136,127 @@ fn interface(facts: &InterfaceFacts) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// The known facts of an end before the run, and after it if they differ; then how its CPUs spent the time between.
-fn rows(end: &EndFacts) -> Vec<RemarkView> {
+/// The known facts of an end before the run, and after it if they differ; then its load before and after, and how its CPUs
+/// spent the time between.
+fn facts(end: &EndFacts) -> Vec<ReportedFact> {
     let of = |host: &Option<HostFacts>, fact: Fact| host.as_ref().and_then(fact);
-    let row = |(label, fact): (&str, Fact)| {
+    let in_words = |(label, fact): (&'static str, Fact)| {
         let text = match (of(&end.before, fact), of(&end.after, fact)) {
             (Some(before), Some(after)) if before != after => format!("{before} before, {after} after"),
             (before, after) => before.or(after)?,
         };
-        Some(RemarkView { label: label.into(), text })
+        Some(ReportedFact { label, values: FactValues::Texts([text].into()) })
     };
+    let minutes = end.before.iter().chain(&end.after).filter_map(|host| Some(host.load_average?[0]));
+    let load = minutes.map(ValueRange::of).reduce(ValueRange::joined).map(FactValues::LoadAverage);
     let activity = end.before.as_ref().zip(end.after.as_ref()).and_then(|(before, after)| after.activity_since(before));
-    let activity = activity.map(|all| RemarkView {
-        label: "CPU time meanwhile".into(),
-        text: format!("{} busy, {} stolen", percent(all.all.busy), percent(all.all.steal)),
+    let time = activity.map(|activity| FactValues::CpuTime {
+        busy: ValueRange::of(activity.all.busy),
+        stolen: ValueRange::of(activity.all.steal),
     });
-    FACTS.into_iter().filter_map(row).chain(activity).collect()
+    let load = load.map(|values| ReportedFact { label: "load average", values });
+    let time = time.map(|values| ReportedFact { label: "CPU time meanwhile", values });
+    FACTS.into_iter().filter_map(in_words).chain(load).chain(time).collect()
 }
 
 /// The hosts of all runs, each once; a fact with the values that it had.
 pub(super) fn hosts(runs: &[ReportedRun]) -> Vec<HostFactsView> {
-    let mut merged: Vec<MergedHost> = Vec::new();
+    let mut merged: Vec<ReportedHost> = Vec::new();
     for host in runs.iter().flat_map(|run| &run.hosts) {
-        let known = merged.iter().position(|known| known.name == host.name).unwrap_or_else(|| {
-            merged.push(MergedHost { name: host.name.clone(), facts: Vec::new() });
-            merged.len() - 1
-        });
-        host.rows.iter().for_each(|row| merged[known].take(row));
+        match merged.iter_mut().find(|known| known.name == host.name) {
+            Some(known) => host.facts.iter().for_each(|fact| known.take(fact)),
+            None => merged.push(host.clone()),
+        }
     }
-    merged.into_iter().map(MergedHost::view).collect()
+    merged.iter().map(ReportedHost::view).collect()
 }
 
-/// A host with the values of each fact over all runs.
-struct MergedHost {
+/// A host with its facts in one run or several.
+#[derive(Clone, Debug, PartialEq)]
+struct ReportedHost {
     name: String,
-    facts: Vec<MergedFact>,
+    facts: Vec<ReportedFact>,
 }
 
-struct MergedFact {
-    label: String,
-    values: BTreeSet<String>,
+#[derive(Clone, Debug, PartialEq)]
+struct ReportedFact {
+    label: &'static str,
+    values: FactValues,
 }
 
-impl MergedHost {
-    fn take(&mut self, row: &RemarkView) {
-        match self.facts.iter_mut().find(|fact| fact.label == row.label) {
-            Some(fact) => _ = fact.values.insert(row.text.clone()),
-            None => self.facts.push(MergedFact { label: row.label.clone(), values: [row.text.clone()].into() }),
+/// The values of a fact over the runs.
+#[derive(Clone, Debug, PartialEq)]
+enum FactValues {
+    Texts(BTreeSet<String>),
+    /// Over a minute, before and after each run.
+    LoadAverage(ValueRange),
+    /// Shares of the time of all CPUs during a run.
+    CpuTime {
+        busy: ValueRange,
+        stolen: ValueRange,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ValueRange {
+    least: f64,
+    most: f64,
+}
+
+impl ReportedHost {
+    fn take(&mut self, fact: &ReportedFact) {
+        match self.facts.iter_mut().find(|known| known.label == fact.label) {
+            Some(known) => known.values.take(&fact.values),
+            None => self.facts.push(fact.clone()),
         }
     }
 
-    fn view(self) -> HostFactsView {
-        let row = |fact: MergedFact| {
-            let values: Vec<String> = fact.values.into_iter().collect();
-            let text = match values.as_slice() {
-                [one] => one.clone(),
-                several => format!("differs between runs: {}", few(several)),
-            };
-            RemarkView { label: fact.label, text }
-        };
-        HostFactsView { name: self.name, rows: self.facts.into_iter().map(row).collect() }
+    fn view(&self) -> HostFactsView {
+        let row = |fact: &ReportedFact| RemarkView { label: fact.label.into(), text: fact.values.words() };
+        HostFactsView { name: self.name.clone(), rows: self.facts.iter().map(row).collect() }
+    }
+}
+
+impl FactValues {
+    /// Takes the values of the same fact of another run.
+    fn take(&mut self, other: &FactValues) {
+        match (self, other) {
+            (FactValues::Texts(known), FactValues::Texts(texts)) => known.extend(texts.iter().cloned()),
+            (FactValues::LoadAverage(known), FactValues::LoadAverage(range)) => *known = known.joined(*range),
+            (FactValues::CpuTime { busy, stolen }, FactValues::CpuTime { busy: more_busy, stolen: more_stolen }) => {
+                (*busy, *stolen) = (busy.joined(*more_busy), stolen.joined(*more_stolen));
+            }
+            _ => {}
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            FactValues::Texts(texts) if texts.len() > 1 => {
+                format!("differs between runs: {}", few_parts(&texts.iter().cloned().collect::<Vec<_>>()))
+            }
+            FactValues::Texts(texts) => texts.iter().cloned().collect(),
+            FactValues::LoadAverage(range) => format!("{} over 1 minute", range.words(significant)),
+            FactValues::CpuTime { busy, stolen } => {
+                format!("{} busy, {} stolen", busy.words(percent), stolen.words(percent))
+            }
+        }
+    }
+}
+
+impl ValueRange {
+    fn of(value: f64) -> ValueRange {
+        ValueRange { least: value, most: value }
+    }
+
+    fn joined(self, other: ValueRange) -> ValueRange {
+        ValueRange { least: self.least.min(other.least), most: self.most.max(other.most) }
+    }
+
+    /// `0 % to 12 %`, or `12 %`.
+    fn words(self, shown: fn(f64) -> String) -> String {
+        let (least, most) = (shown(self.least), shown(self.most));
+        if least == most { least } else { format!("{least} to {most}") }
     }
 }
 

@@ -233,8 +233,8 @@ fn a_verdict_gives_a_reason_only_if_all_comparisons_share_it() {
 #[test]
 fn facts_of_hosts_say_what_changed_and_what_differs_between_runs() {
     let host = |governor: &str| {
-        let governors = Some(vec![governor.to_owned()]);
-        Some(HostFacts { kernel: Some("Linux 6.1".into()), governors, ..HostFacts::default() })
+        let (governors, load_average) = (Some(vec![governor.to_owned()]), Some([governor.len() as f64, 0.0, 0.0]));
+        Some(HostFacts { kernel: Some("Linux 6.1".into()), governors, load_average, ..HostFacts::default() })
     };
     let facts = |before: &str, after: &str| {
         let mut source = source([40]);
@@ -248,9 +248,11 @@ fn facts_of_hosts_say_what_changed_and_what_differs_between_runs() {
         hosts[0].rows.iter().map(|row| format!("{}: {}", row.label, row.text)).collect::<Vec<_>>()
     };
     let changed = facts("ondemand", "performance");
-    assert_eq!(texts(&[changed]), ["kernel: Linux 6.1", "governor: ondemand before, performance after"]);
+    let load = "load average: 8.00 to 11.0 over 1 minute";
+    assert_eq!(texts(&[changed]), ["kernel: Linux 6.1", "governor: ondemand before, performance after", load]);
     let runs = [facts("ondemand", "ondemand"), facts("performance", "performance")];
-    assert_eq!(texts(&runs), ["kernel: Linux 6.1", "governor: differs between runs: ondemand, performance"]);
+    assert_eq!(texts(&runs), ["kernel: Linux 6.1", "governor: differs between runs: ondemand; performance", load]);
+    assert_eq!(texts(&runs[..1])[2], "load average: 8.00 over 1 minute");
 }
 
 #[test]
