@@ -5,6 +5,7 @@
 mod tables;
 mod words;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -227,12 +228,14 @@ fn plots(view: &PageView) -> Markup {
     }
 }
 
-/// The caveats of the page and those of its comparisons, each once.
+/// The caveats of the page and those of its comparisons, each once, most severe first.
 fn caveats(view: &PageView) -> Vec<&CaveatView> {
     let mut known = HashSet::new();
     let of_comparisons = view.comparisons.iter().flat_map(|comparison| &comparison.caveats);
     let all = view.caveats.iter().chain(of_comparisons);
-    all.filter(|caveat| known.insert([&caveat.message, &caveat.effect, &caveat.hint])).collect()
+    let mut all: Vec<_> = all.filter(|caveat| known.insert([&caveat.message, &caveat.effect, &caveat.hint])).collect();
+    all.sort_by_key(|caveat| Reverse(caveat.severity));
+    all
 }
 
 fn footnotes(caveats: &[&CaveatView]) -> Markup {

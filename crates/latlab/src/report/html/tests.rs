@@ -131,6 +131,18 @@ fn a_caveat_of_page_and_comparison_is_one_footnote_and_is_linked_from_the_verdic
 }
 
 #[test]
+fn caveats_of_page_and_comparison_are_together_most_severe_first() {
+    let caveats = vec![caveat("a note", Severity::Note), caveat("damage", Severity::Fatal)];
+    let page = page(&PageView { caveats, ..full("slow") });
+    let places =
+        ["damage", "slow", "a note"].map(|text| page.find(&format!("{text}<div><span class=\"label\">effect")));
+    assert!(places[0].is_some() && places.is_sorted(), "{places:?}");
+    for (severity, number) in [("fatal", 1), ("warning", 2), ("note", 3)] {
+        assert!(page.contains(&format!("<li id=\"caveat-{number}\" class=\"{severity}\">")), "{number}");
+    }
+}
+
+#[test]
 fn decimal_points_and_parentheses_are_aligned() {
     let cells = column("p50", &["48.71", "±0.2", "(5)", "none", "1210"]);
     let rows = [("a", false), ("", true), ("b", false), ("c", false), ("d", false)];
