@@ -83,8 +83,18 @@ pub(super) fn loads_table(loads: &[LoadReport]) -> Option<TableView> {
             group("", vec![column("offered", |load| load.offered), column("achieved", |load| load.achieved)]),
             group("over 100 ms", vec![column("min", |load| load.min), column("max", |load| load.max)]),
         ],
-        legend: String::new(),
+        legend: if loads.iter().any(is_too_short) { TOO_SHORT.into() } else { String::new() },
     })
+}
+
+/// Below a table with such a load.
+const TOO_SHORT: &str = "– too short to be measured: a load is read every 100 ms";
+
+/// Whether the load has no achieved figure because it was measured for less than a window. One that ended early, or without
+/// a report, has a caveat.
+fn is_too_short(load: &LoadReport) -> bool {
+    let is_counted = load.measured_ns.is_some() || load.stream.is_some();
+    load.achieved.is_none() && load.ended_early.is_none() && is_counted
 }
 
 fn worded_figure(load: &LoadReport, figure: Option<f64>) -> String {
@@ -149,6 +159,17 @@ mod tests {
             assert!(text.contains(part), "{part}:\n{text}");
         }
         assert!(text.lines().all(|line| super::super::text::width(line) <= 80), "{text}");
+        assert!(!text.contains("too short"), "{text}");
+    }
+
+    #[test]
+    fn the_table_says_why_a_load_has_no_achieved_figure() {
+        let of = |measured_ns| {
+            let load = LoadReport { achieved: None, min: None, max: None, measured_ns, ..reports()[0].clone() };
+            LoadsView::of(&[load]).text(Style::PLAIN)
+        };
+        assert!(of(Some(Nanos::from_millis(20))).contains(TOO_SHORT));
+        assert!(!of(None).contains("too short"));
     }
 
     #[test]
