@@ -111,24 +111,27 @@ impl CellAlignment {
 
 /// A comparison: one table with a part for each contrast, one of the differences along the distribution, and notes.
 pub(super) fn comparison(view: &ComparisonView) -> Markup {
+    // Which mean the figures are stands in the captions of their tables.
+    let (means, notes): (Vec<&String>, Vec<_>) = view.footnotes.iter().partition(|note| note.starts_with("figures: "));
+    let means = means.first().map_or("", |note| note.as_str());
     html! {
         section.comparison {
             h3 { (words(&view.heading)) }
             @if let Some(common) = &view.common { p { (words(common)) } }
-            (changes("Changes with intervals and verdicts", &view.contrasts))
+            (changes("Changes with intervals and verdicts", means, &view.contrasts))
             @if !view.shifts.is_empty() {
                 details {
                     summary { "Differences along the distribution" }
-                    (changes("Along the distribution: intervals, no verdicts", &view.shifts))
+                    (changes("Along the distribution: intervals, no verdicts", means, &view.shifts))
                 }
             }
             @if !view.gates.is_empty() { ul.gates { @for gate in &view.gates { li { (words(gate)) } } } }
-            @for note in &view.footnotes { p.note { (words(note)) } }
+            @for note in notes { p.note { (words(note)) } }
         }
     }
 }
 
-fn changes(title: &str, contrasts: &[ContrastView]) -> Markup {
+fn changes(title: &str, note: &str, contrasts: &[ContrastView]) -> Markup {
     let rows = || contrasts.iter().flat_map(|contrast| &contrast.rows);
     if rows().next().is_none() {
         return Markup::default();
@@ -147,7 +150,7 @@ fn changes(title: &str, contrasts: &[ContrastView]) -> Markup {
         title,
         html! {
             table.changes {
-                caption { strong { (title) } }
+                caption { strong { (title) } " " span.note { (words(note)) } }
                 thead { tr {
                     th scope="col" colspan=(labels) { span.unseen { "statistic" } }
                     th scope="col" { "baseline" } th scope="col" { "candidate" } th scope="col" { "change" }
