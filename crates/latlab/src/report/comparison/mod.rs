@@ -13,10 +13,10 @@ pub(in crate::report) use markdown::quoted;
 pub use markdown::render as markdown;
 pub use plots::plots;
 pub use text::render as text;
-pub(in crate::report) use view::shared_reason;
 pub use view::{ChangeView, ComparisonShowing, ComparisonView, ContrastView, names_of_groups};
-pub(in crate::report) use view::{common_sentence, pair_name, row_label, several_metrics};
-pub(in crate::report) use words::{figure as quantity_figure, figure_beside};
+pub(in crate::report) use view::{common_sentence, compared_factors, lacks_runs, pair_name};
+pub(in crate::report) use view::{row_label, several_metrics, shared_reason};
+pub(in crate::report) use words::{change as quantity_change, figure as quantity_figure, figure_beside};
 
 #[cfg(test)]
 mod tests;

@@ -259,7 +259,7 @@ impl<'a> GroupNames<'a> {
 }
 
 /// Whether a group of `row` has no run that can be judged.
-fn lacks_runs(row: &Comparison) -> bool {
+pub(in crate::report) fn lacks_runs(row: &Comparison) -> bool {
     matches!(row.undecided, Some(UndecidedReason::NoRun { .. }))
 }
 
@@ -330,6 +330,11 @@ pub(in crate::report) fn pair_name(comparisons: &Comparisons) -> impl Fn(&Compar
         let PairNames { contrast, shared } = names.pair(row);
         if shared.is_empty() { contrast } else { format!("{contrast}, {}", names.words(&shared)) }
     }
+}
+
+/// The factors in which compared groups differ, as words; `None` if the groups were named.
+pub(in crate::report) fn compared_factors(comparisons: &Comparisons) -> Option<String> {
+    GroupNames::of(comparisons).factors(&comparisons.rows).or_else(|| comparisons.groups.factor.clone())
 }
 
 /// The levels that all compared groups have in common, as a sentence after others; empty without any.

@@ -76,7 +76,7 @@ pub(super) fn judged_change(row: &Comparison) -> String {
 }
 
 /// Formats the change with its interval: in per cent if it is a ratio, else in the figures' unit.
-pub(super) fn change(row: &Comparison) -> String {
+pub(in crate::report) fn change(row: &Comparison) -> String {
     let typical = row.centres.map_or(0.0, |(baseline, _)| baseline);
     match (row.relative.filter(|_| row.scale == FigureScale::Logarithmic), row.difference) {
         (Some(relative), _) => effect(relative, 100.0, "%"),

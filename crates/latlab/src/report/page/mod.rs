@@ -33,7 +33,7 @@ const TEXT_COLUMNS: usize = 100;
 pub fn page_view(input: PageInput<'_>) -> PageView {
     let view = |comparisons| ComparisonView::of(comparisons, &[], ComparisonShowing { explain: false });
     let comparisons: Vec<ComparisonView> = input.comparisons.into_iter().map(view).collect();
-    let (question, verdict) = (sentences::question(&input), sentences::verdict(&input, comparisons.first()));
+    let (question, verdict) = (sentences::question(&input), sentences::verdict(&input));
     let ReportView { heading, tables: of_runs, gates, remarks, mut caveats, recordings, .. } =
         report_view(input.summaries, input.showing);
     let mut tables = input.experiment.map(|it| published_tables(it.report)).unwrap_or_default();

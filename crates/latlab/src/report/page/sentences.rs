@@ -1,39 +1,88 @@
 //! The question and the verdict of a page, one sentence each. A verdict says what the comparisons decide, and of a single run
 //! what was measured; it never compares runs by itself.
 
+use std::collections::BTreeMap;
+
 use super::input::{PageExperiment, PageInput, as_code};
-use crate::analysis::comparison::{Comparisons, Quantity};
+use crate::analysis::comparison::{Comparison, ComparisonMethod, Comparisons, Evidence, Quantity, Verdict};
 use crate::analysis::experiment::{ConditionRow, ExperimentReport};
 use crate::analysis::{Kind, Summary};
 use crate::metric::Metric;
 use crate::recipe;
-use crate::report::comparison::{ChangeView, ComparisonView, ContrastView, quantity_figure, shared_reason};
+use crate::report::comparison::{
+    compared_factors, lacks_runs, pair_name, quantity_change, quantity_figure, several_metrics, shared_reason,
+};
 use crate::report::heading::{Headline, heading, names};
 use crate::stats::{Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, bit_rate, counted, grouped, percent, quantile, span};
 
-/// What was asked.
+/// What was asked, and the recipe that asks it.
 pub(super) fn question(input: &PageInput<'_>) -> String {
+    let asked = match input.comparisons {
+        Some(comparisons) => question_of_groups(comparisons),
+        None => question_of_runs(input.summaries),
+    };
     let recipe = input.experiment.and_then(|it| it.report.recipe.as_ref());
-    match (recipe.and_then(|facts| recipe::find(&facts.name)), input.comparisons) {
-        (Some(recipe), _) => format!("Recipe `{}`: {}.", recipe.name, recipe.title),
-        (None, Some(comparisons)) => question_of_groups(comparisons),
-        (None, None) => question_of_runs(input.summaries),
+    match recipe.and_then(|facts| recipe::find(&facts.name)) {
+        Some(recipe) => format!("{asked} (Recipe `{}`: {}.)", recipe.name, recipe.title),
+        None => asked,
     }
 }
 
+/// `How do the p50 and p99 of the round trip delay change with load?`
 fn question_of_groups(comparisons: &Comparisons) -> String {
-    let metric = comparisons.quantities.iter().find(|quantity| !quantity.is_share());
-    let metric = metric.or(comparisons.quantities.first()).map_or("figures", Quantity::metric_title);
-    let groups = &comparisons.groups;
-    match (&groups.factor, groups.groups.split_first()) {
-        (Some(factor), _) => format!("How does the {metric} change with {factor}?"),
+    let asked = asked_quantities(comparisons);
+    let (how, that) = if asked.len() == 1 { ("How does", "that") } else { ("How do", "those") };
+    let figures = in_words(&asked);
+    match (compared_factors(comparisons), comparisons.groups.groups.split_first()) {
+        (Some(factors), _) => format!("{how} the {figures} change with {factors}?"),
         (None, Some((baseline, candidates))) => {
             let candidates: Vec<String> = candidates.iter().map(|group| group.words()).collect();
-            format!("How does the {metric} of {} differ from that of `{}`?", as_code(&candidates), baseline.words())
+            format!("{how} the {figures} of {} differ from {that} of `{}`?", as_code(&candidates), baseline.words())
         }
         (None, None) => String::new(),
+    }
+}
+
+/// What the rows are about, without the losses that latlab added; what was to be compared if there is no row.
+fn asked_quantities(comparisons: &Comparisons) -> Vec<Quantity> {
+    let mut asked: Vec<Quantity> = Vec::new();
+    for row in comparisons.rows.iter().filter(|row| !row.added) {
+        if !asked.contains(&row.quantity) {
+            asked.push(row.quantity);
+        }
+    }
+    if asked.is_empty() { comparisons.quantities.clone() } else { asked }
+}
+
+/// `p50 and p99 of the round trip delay and loss ratio`
+fn in_words(quantities: &[Quantity]) -> String {
+    let mut by_metric: Vec<(&str, Vec<String>)> = Vec::new();
+    for quantity in quantities {
+        let metric = if quantity.is_share() { "" } else { quantity.metric_title() };
+        match by_metric.iter_mut().find(|known| known.0 == metric) {
+            Some((_, statistics)) => statistics.push(statistic(*quantity)),
+            None => by_metric.push((metric, vec![statistic(*quantity)])),
+        }
+    }
+    let words = |(metric, statistics): (&str, Vec<String>)| match metric {
+        "" => joined(&statistics),
+        metric => format!("{} of the {metric}", joined(&statistics)),
+    };
+    joined(&by_metric.into_iter().map(words).collect::<Vec<_>>())
+}
+
+/// `p99`, `loss ratio`.
+fn statistic(quantity: Quantity) -> String {
+    quantity.label().replace('_', " ")
+}
+
+/// `a, b and c`
+fn joined(words: &[String]) -> String {
+    match words {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        words => words.concat(),
     }
 }
 
@@ -51,10 +100,10 @@ fn question_of_runs(summaries: &[Summary]) -> String {
 }
 
 /// What was found.
-pub(super) fn verdict(input: &PageInput<'_>, comparison: Option<&ComparisonView>) -> String {
+pub(super) fn verdict(input: &PageInput<'_>) -> String {
     let single = |it: PageExperiment<'_>| verdict_of_condition(it.report);
-    let found = match (comparison.zip(input.comparisons), input.summaries) {
-        (Some((view, comparisons)), _) => verdict_of_comparison(view, comparisons),
+    let found = match (input.comparisons, input.summaries) {
+        (Some(comparisons), _) => verdict_of_comparison(comparisons),
         (None, [one]) => verdict_of_run(one),
         (None, several) => input.experiment.and_then(single).unwrap_or_else(|| verdict_of_runs(several)),
     };
@@ -67,31 +116,22 @@ pub(super) fn verdict(input: &PageInput<'_>, comparison: Option<&ComparisonView>
 /// Most changes in a verdict.
 const CHANGES: usize = 3;
 
-/// `none → cpu=80%: p50 lower, −15.4 % [−17.1, −13.6], p99 higher, +527 % [+460, +611]; 2 comparisons are undecided.`
-fn verdict_of_comparison(view: &ComparisonView, comparisons: &Comparisons) -> String {
-    let quantity = comparisons.rows.first().map(|row| row.quantity);
-    let single = quantity.filter(|quantity| comparisons.rows.iter().all(|row| row.quantity == *quantity));
-    let single = single.map(|quantity| quantity.label());
-    let rows = compared_changes(&view.contrasts, single.as_deref());
-    let (losses, others): (Vec<_>, Vec<_>) =
-        rows.iter().filter(|it| it.is_decided()).partition(|it| it.statistic().ends_with("_ratio"));
-    // Losses were added to what was asked.
-    let decided = [others, losses].concat();
-    let undecided = rows.iter().filter(|it| it.row.verdict == "undecided").count();
-    match decided.as_slice() {
-        [] if rows.is_empty() => "Nothing could be compared.".into(),
-        [] if undecided == 0 => "Neither group has what was compared: all ratios are 0.".into(),
-        [] => {
+/// `none → cpu=80%: p99 higher, infinite in 5 of 5 runs, p50 higher, +527 % [+460, +611]; 2 comparisons are undecided.`
+fn verdict_of_comparison(comparisons: &Comparisons) -> String {
+    let rows: Vec<&Comparison> = comparisons.rows.iter().filter(|row| !lacks_runs(row)).collect();
+    let undecided = rows.iter().filter(|row| row.verdict == Verdict::Undecided).count();
+    let mut parts = decided_parts(&rows, comparisons);
+    match parts.is_empty() {
+        true if rows.is_empty() => "Nothing could be compared.".into(),
+        true if undecided == 0 => "Neither group has what was compared: all ratios are 0.".into(),
+        true => {
             let reason = shared_reason(&comparisons.rows).unwrap_or_default();
             // What stands behind a semicolon is advice.
             let reason = reason.split(';').next().filter(|it| !it.is_empty());
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
             format!("Undecided in all {}{reason}.", counted(rows.len(), "comparison"))
         }
-        decided => {
-            let mut parts = changes(&decided[..decided.len().min(CHANGES)]);
-            let more = decided.len().saturating_sub(CHANGES);
-            parts.extend((more > 0).then(|| format!("{} more in the table", grouped(more as u64))));
+        false => {
             let is_are = if undecided == 1 { "is" } else { "are" };
             parts.extend((undecided > 0).then(|| format!("{} {is_are} undecided", counted(undecided, "comparison"))));
             format!("{}.", parts.join("; "))
@@ -99,66 +139,74 @@ fn verdict_of_comparison(view: &ComparisonView, comparisons: &Comparisons) -> St
     }
 }
 
-/// The changes of each contrast, with those of one contrast behind its name.
-fn changes(decided: &[&ComparedChange<'_>]) -> Vec<String> {
-    let mut parts: Vec<String> = Vec::new();
-    let mut last = None;
-    for change in decided {
-        let place = change.place();
-        match parts.last_mut().filter(|_| last.as_ref() == Some(&place)) {
-            Some(part) => *part += &format!(", {}", change.words()),
-            None => parts.push(format!("{place}: {}", change.words())),
+/// The first changes that are decided, with those of one pair of groups behind its name, and how many more there are.
+fn decided_parts(rows: &[&Comparison], comparisons: &Comparisons) -> Vec<String> {
+    let (name, with_metric) = (pair_name(comparisons), several_metrics(&comparisons.rows));
+    let (mut parts, mut left, mut more) = (Vec::new(), CHANGES, 0);
+    for pair in decided_pairs(rows) {
+        let changes = changes(&pair, with_metric);
+        let shown = changes.len().min(left);
+        if shown > 0 {
+            parts.push(format!("{}: {}", name(pair[0]), changes[..shown].join(", ")));
         }
-        last = Some(place);
+        left -= shown;
+        more += changes.len() - shown;
     }
+    parts.extend((more > 0).then(|| format!("{} more in the table", grouped(more as u64))));
     parts
 }
 
-fn compared_changes<'a>(contrasts: &'a [ContrastView], single: Option<&'a str>) -> Vec<ComparedChange<'a>> {
-    let of_contrast = |contrast: &'a ContrastView| {
-        contrast.rows.iter().map(move |row| ComparedChange { contrast: &contrast.title, row, single })
+/// The decided rows of each pair of groups, most urgent pairs and rows first.
+fn decided_pairs<'a>(rows: &[&'a Comparison]) -> Vec<Vec<&'a Comparison>> {
+    let mut pairs: BTreeMap<(usize, usize), Vec<&Comparison>> = BTreeMap::new();
+    let mut order = Vec::new();
+    for row in rows.iter().filter(|row| !matches!(row.verdict, Verdict::Undecided | Verdict::None)) {
+        let pair = (row.baseline, row.candidate);
+        let of_pair = pairs.entry(pair).or_default();
+        order.extend(of_pair.is_empty().then_some(pair));
+        of_pair.push(row);
+    }
+    let mut pairs: Vec<Vec<&Comparison>> = order.iter().filter_map(|pair| pairs.remove(pair)).collect();
+    pairs.iter_mut().for_each(|pair| pair.sort_by_key(|row| urgency(row)));
+    pairs.sort_by_key(|pair| urgency(pair[0]));
+    pairs
+}
+
+/// Infinite figures come first, then ratios such as losses that differ, then all others.
+fn urgency(row: &Comparison) -> u8 {
+    match row.method {
+        ComparisonMethod::Separated | ComparisonMethod::Placements => 0,
+        _ if row.quantity.is_share() && row.verdict != Verdict::Equivalent => 1,
+        _ => 2,
+    }
+}
+
+/// What is decided of a pair of groups. Without any answer all its rows say the same.
+fn changes(pair: &[&Comparison], with_metric: bool) -> Vec<String> {
+    let Evidence { runs, unanswered, .. } = pair[0].evidence;
+    if pair[0].method == ComparisonMethod::Separated && unanswered.1 == runs.1 {
+        return vec!["no probe was answered".into()];
+    }
+    if pair[0].method == ComparisonMethod::Separated && unanswered.0 == runs.0 {
+        return vec!["no probe of the baseline was answered".into()];
+    }
+    pair.iter().map(|row| change(row, with_metric)).collect()
+}
+
+fn change(row: &Comparison, with_metric: bool) -> String {
+    let name = match with_metric && !row.quantity.is_share() {
+        true => in_words(&[row.quantity]),
+        false => statistic(row.quantity),
     };
-    contrasts.iter().flat_map(of_contrast).collect()
-}
-
-/// A row of a comparison with the title of its contrast.
-struct ComparedChange<'a> {
-    contrast: &'a str,
-    row: &'a ChangeView,
-    /// The only statistic of the comparison, which labels leave out where they have levels.
-    single: Option<&'a str>,
-}
-
-impl ComparedChange<'_> {
-    fn is_decided(&self) -> bool {
-        ["lower", "higher", "equivalent"].contains(&self.row.verdict.as_str())
-    }
-
-    fn statistic(&self) -> &str {
-        self.single.or(self.row.label.last().map(String::as_str)).unwrap_or_default()
-    }
-
-    /// The groups, and the levels that they have in common.
-    fn place(&self) -> String {
-        let levels = self.row.label.iter().map(String::as_str).filter(|label| *label != self.statistic());
-        std::iter::once(self.contrast).chain(levels).collect::<Vec<_>>().join(", ")
-    }
-
-    fn words(&self) -> String {
-        let ChangeView { verdict, change, .. } = self.row;
-        format!("{} {verdict}, {change}", self.statistic())
-    }
-}
-
-fn capitalised(text: &str) -> String {
-    // `p99` is a name.
-    match text.split_once(' ') {
-        Some((word, _)) if word.chars().all(char::is_alphabetic) => {
-            let mut chars = text.chars();
-            chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect()
+    let Evidence { runs, infinite, .. } = row.evidence;
+    let found = match infinite {
+        (0, 0) => quantity_change(row),
+        (0, candidate) => format!("infinite in {candidate} of {}", counted(runs.1, "run")),
+        (baseline, candidate) => {
+            format!("infinite in {candidate} of {} instead of {baseline} of {}", counted(runs.1, "run"), runs.0)
         }
-        _ => text.to_owned(),
-    }
+    };
+    format!("{name} {}, {found}", row.verdict.word())
 }
 
 /// The statistics of an experiment with one condition over its runs.
@@ -221,44 +269,55 @@ pub(super) fn without_plots(summaries: &[Summary]) -> String {
     }
 }
 
-/// Median, p99 and losses of a single run.
+/// Median, p99 and losses of a single run, and how many probes were due and not sent.
 fn verdict_of_run(summary: &Summary) -> String {
-    let metric = summary.kind.metric();
-    let Some(described) = summary.metrics.get(&metric).filter(|described| described.n > 0) else {
-        return "Nothing was measured.".into();
+    let (metric, kind) = (summary.kind.metric(), summary.kind);
+    let noun = kind.rows().trim_end_matches('s');
+    let unsent = if metric.is_rate() { 0 } else { summary.counts.send_failed + summary.counts.not_sent };
+    let sent = if unsent > 0 { format!("sent {noun}") } else { noun.into() };
+    let found = match summary.metrics.get(&metric).filter(|described| described.n > 0) {
+        None => "Nothing was measured".into(),
+        Some(rate) if metric.is_rate() => rate_words(rate, summary),
+        Some(delay) if delay.lost == delay.n => {
+            format!("No answer came in time, of {}", counted(delay.n as usize, &sent))
+        }
+        Some(delay) => {
+            let figures = [0.5, 0.99].into_iter().filter_map(|q| quantile_words(metric, delay, q)).collect::<Vec<_>>();
+            let losses = match delay.lost {
+                0 if kind.has_target() => Some("none was lost or late".into()),
+                0 => None,
+                lost => Some(format!("{} were lost or late", grouped(lost))),
+            };
+            let figures = Some(figures.join(", ")).filter(|words| !words.is_empty());
+            let words: Vec<String> = figures.into_iter().chain(losses).collect();
+            format!("Of {} {}", counted(delay.n as usize, &sent), words.join("; "))
+        }
     };
-    let rows = counted(described.n as usize, summary.kind.rows().trim_end_matches('s'));
-    if described.lost == described.n {
-        return format!("No answer came in time, of {rows}.");
-    }
-    let mut parts: Vec<String> = Vec::new();
-    if metric.is_rate() {
-        let mean = described.mean.map(|mean| figure(metric, mean)).unwrap_or_else(|| ABSENT.into());
-        parts.push(format!("the mean delivered rate is {mean}{}", interval(metric, described.mean_interval)));
-        parts.extend(summary.ratios.loss.map(|loss| format!("the loss ratio is {}", percent(loss))));
-    } else {
-        parts.extend([0.5, 0.99].into_iter().filter_map(|q| quantile_words(metric, described, q)));
-        let lost = if described.lost > 0 {
-            format!(", {} of them lost or late", grouped(described.lost))
-        } else {
-            String::new()
-        };
-        let lost = if summary.kind.has_target() && described.lost == 0 { ", without a loss".into() } else { lost };
-        parts.push(format!("of {rows}{lost}"));
-    }
-    format!("{}.", capitalised(&parts.join(", ")))
+    let due = || counted(summary.counts.due() as usize, &format!("due {noun}"));
+    let unsent = (unsent > 0).then(|| format!("; {} of {} were not sent", grouped(unsent), due()));
+    format!("{found}{}.", unsent.unwrap_or_default())
+}
+
+fn rate_words(rate: &Description, summary: &Summary) -> String {
+    let metric = summary.kind.metric();
+    let mean = rate.mean.map_or_else(|| ABSENT.into(), |mean| figure(metric, mean));
+    let loss = summary.ratios.loss.map(|loss| format!(", the loss ratio is {}", percent(loss)));
+    format!("The mean delivered rate is {mean}{}{}", interval(metric, rate.mean_interval), loss.unwrap_or_default())
 }
 
 /// `p99 is 61.9 µs (61.3 µs to 62.5 µs)`; `None` if the summary has no such quantile.
 fn quantile_words(metric: Metric, described: &Description, q: f64) -> Option<String> {
     let estimate = at(described, q)?;
     let name = if q == 0.5 { "the median".into() } else { quantile(q) };
+    let bound = estimate.lower_bound.filter(|_| !estimate.supported);
+    let bound = bound.map(|bound| format!(" (at least {} with 95 % confidence)", figure(metric, bound)));
     Some(match estimate.value {
-        _ if estimate.is_surely_lost() => format!("{name} lies among the lost probes"),
+        None if estimate.is_surely_lost() => format!("{name} lies among the lost probes"),
+        None => format!("{name} may lie among the lost probes{}", bound?),
         Some(value) if estimate.supported => {
             format!("{name} is {}{}", figure(metric, value), interval(metric, estimate.interval))
         }
-        _ => format!("{name} is at least {}", figure(metric, estimate.lower_bound?)),
+        Some(value) => format!("{name} is {}{}", figure(metric, value), bound.unwrap_or_default()),
     })
 }
 

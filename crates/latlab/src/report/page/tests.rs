@@ -61,13 +61,36 @@ fn verdict_of(delays_us: impl IntoIterator<Item = i64>) -> String {
 fn the_verdict_of_one_run_has_its_quantiles_and_losses() {
     let many = (0..20_000).map(|index| 40 + index % 7);
     let verdict = verdict_of(many);
-    assert!(verdict.starts_with("The median is 43 µs (43 µs to 43 µs), p99 is 46 µs ("), "{verdict}");
-    assert!(verdict.ends_with("), of 20,000 probes, without a loss."), "{verdict}");
+    let begin = "Of 20,000 probes the median is 43 µs (43 µs to 43 µs), p99 is 46 µs (";
+    assert!(verdict.starts_with(begin) && verdict.ends_with("); none was lost or late."), "{verdict}");
     let lossy = (0..1_000).map(|index| if index % 50 == 0 { 0 } else { 40 });
-    assert!(verdict_of(lossy).ends_with("of 1,000 probes, 20 of them lost or late."));
+    assert!(verdict_of(lossy).ends_with("; 20 were lost or late."));
     assert_eq!(verdict_of([0, 0, 0]), "No answer came in time, of 3 probes.");
     assert_eq!(verdict_of([]), "Nothing was measured.");
-    assert!(verdict_of([40]).ends_with("of 1 probe, without a loss."), "{}", verdict_of([40]));
+    assert!(
+        verdict_of([40]).starts_with("Of 1 probe the median is 40 µs, p99 is 40 µs (at least "),
+        "{}",
+        verdict_of([40])
+    );
+}
+
+#[test]
+fn the_verdict_has_the_value_of_an_unsupported_quantile_beside_its_bound() {
+    let verdict = verdict_of((0..200).map(|index| 40 + index * 37 % 100));
+    let (median, p99) = verdict.split_once(", p99 is ").expect("both");
+    assert!(median.starts_with("Of 200 probes the median is ") && !median.contains("at least"), "{verdict}");
+    assert!(p99.starts_with("138 µs (at least ") && p99.contains(" with 95 % confidence); none was"), "{verdict}");
+}
+
+#[test]
+fn the_verdict_says_how_many_due_probes_were_not_sent() {
+    let mut source = source((0..20).map(|_| 40));
+    for row in &mut source.rows[15..] {
+        *row = but(row.clone(), Fate::NotSent);
+    }
+    let verdict = page_of(&[summary(&source)], &[], None).verdict;
+    assert!(verdict.starts_with("Of 15 sent probes the median is "), "{verdict}");
+    assert!(verdict.contains("; none was lost or late; 5 of 20 due probes were not sent."), "{verdict}");
 }
 
 #[test]
@@ -195,39 +218,56 @@ fn compared(names: [&str; 2], medians_us: [i64; 2]) -> Comparisons {
 fn a_verdict_names_what_is_decided_and_counts_the_rest() {
     let comparisons = compared(["old", "new"], [100, 200]);
     let view = page_of(&[summary(&source([40]))], &[], Some(&comparisons));
-    assert_eq!(view.question, "How does the round trip delay of `new` differ from that of `old`?");
+    assert_eq!(
+        view.question,
+        "How do the mean, p50 and p99 of the round trip delay of `new` differ from those of `old`?"
+    );
     assert!(view.verdict.starts_with("old → new: mean higher, +"), "{}", view.verdict);
     assert!(view.verdict.contains("], p50 higher, +") && !view.verdict.contains("undecided"), "{}", view.verdict);
     let comparisons = compared(["old", "new"], [100, 100]);
     let view = page_of(&[], &[], Some(&comparisons));
     assert!(view.verdict.starts_with("Undecided in all 3 comparisons"), "{}", view.verdict);
     assert!(view.methods.iter().any(|text| text.contains("runs as its observations")));
+    let medians = "conditions have medians of the runs: the ratio of two medians may differ from the change.";
+    assert!(view.methods.iter().any(|text| text.contains("geometric means") && text.contains(medians)));
 }
 
 /// Runs of two groups with these medians in µs and so many lost probes of 100, compared.
-fn verdict_of_lossy(medians_us: [i64; 2], lost: usize, runs: usize) -> String {
+fn verdict_of_lossy(medians_us: [i64; 2], lost: [usize; 2], runs: usize) -> String {
     let mut request = ComparisonRequest::default();
     default_estimands(Metric::RoundTripDelay).into_iter().for_each(|estimand| request.ask(estimand, None, None));
-    let run = |median: i64| {
+    let run = |median: i64, lost: usize| {
         let source = source((0..100).map(|index| if index < lost { 0 } else { median + index as i64 % 5 }));
         ObservedRun::of(&source, &request.estimands()).expect("rows in memory")
     };
-    let group = |median: i64| (format!("{median} µs"), (0..runs).map(|more| run(median + more as i64)).collect());
-    let groups = RunGroups::named(medians_us.map(group).to_vec()).expect("two groups");
+    let group = |index: usize| {
+        let (median, lost) = (medians_us[index], lost[index]);
+        (format!("{median} µs"), (0..runs).map(|more| run(median + more as i64, lost)).collect())
+    };
+    let groups = RunGroups::named([0, 1].map(group).to_vec()).expect("two groups");
     let comparisons = compare(groups, &request, &ComparisonOptions::at(0.95)).expect("comparable");
     page_of(&[], &[], Some(&comparisons)).verdict
 }
 
 #[test]
 fn a_verdict_gives_a_reason_only_if_all_comparisons_share_it() {
-    let alike = verdict_of_lossy([100, 120], 0, 1);
+    let alike = verdict_of_lossy([100, 120], [0, 0], 1);
     assert_eq!(
         alike,
         "Undecided in all 3 comparisons: one run against one run: what differs between runs anyway is unknown."
     );
     // With 2 of 100 probes lost, p99 is infinite in every run, and the other rows vary too much.
-    let differing = verdict_of_lossy([100, 101], 2, 5);
+    let differing = verdict_of_lossy([100, 101], [2, 2], 5);
     assert!(differing.starts_with("Undecided in all ") && differing.ends_with(" comparisons."), "{differing}");
+}
+
+#[test]
+fn a_verdict_begins_with_infinite_figures_and_losses_in_words() {
+    assert_eq!(verdict_of_lossy([100, 200], [0, 100], 5), "100 µs → 200 µs: no probe was answered.");
+    assert_eq!(verdict_of_lossy([100, 200], [100, 0], 5), "100 µs → 200 µs: no probe of the baseline was answered.");
+    let verdict = verdict_of_lossy([100, 200], [0, 2], 5);
+    let begin = "100 µs → 200 µs: p99 higher, infinite in 5 of 5 runs, loss ratio higher, +2";
+    assert!(verdict.starts_with(begin) && verdict.ends_with("; 1 more in the table."), "{verdict}");
 }
 
 #[test]
