@@ -179,7 +179,7 @@ fn single_condition(report: &ExperimentReport) -> FoundCondition {
     let directory = runs_directory(Path::new(&report.directory));
     let judged = report.runs.iter().filter_map(|run| run.judged()).filter(|name| !report.missing.contains(*name));
     let levels = report.runs.first().map(|run| run.key.factors.clone()).unwrap_or_default();
-    FoundCondition { name: report.name.clone(), levels, runs: judged.map(|name| directory.join(name)).collect() }
+    FoundCondition { name: "all runs".into(), levels, runs: judged.map(|name| directory.join(name)).collect() }
 }
 
 /// Refuses runs that have no metric in common.

@@ -95,9 +95,10 @@ fn the_same_recordings_make_the_same_page() {
 fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
     let page = written(lab_with("experiments/finished/factors", "x"), "report x", "x.html");
     for part in [
-        "How does the round trip delay change with load and size?",
+        "How do the mean of the response time and p50 of the round trip delay change with load and size?",
         ">Comparison</h2>",
-        "response_time mean higher, +14.4 %",
+        "size=64 → size=512, load=none: mean of the response time higher, +14.4 %",
+        "figures: geometric means of the runs",
         "latlab run experiment.toml",
         "[[compare]]",
         "Loads, offered and achieved",
@@ -110,9 +111,18 @@ fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
         assert!(found.contains(&figure), "{figure}: {found:?}");
     }
     let recipe = written(lab_with("experiments/finished/pi-udp-load", "x"), "report x", "x.html");
-    for part in ["Recipe <code>pi-udp-load</code>", "latlab run pi-udp-load local --quick"] {
+    for part in [
+        "How do the p50 and p99 of the round trip delay without reflector dwell change with load?",
+        "(Recipe <code>pi-udp-load</code>: UDP under CPU load, ",
+        "none → cpu=50%: p99 higher, infinite in 5 of 5 runs, loss ratio higher, +1.667 points",
+        "latlab run pi-udp-load local --quick",
+    ] {
         assert!(recipe.contains(part), "{part}");
     }
+    let unnamed = written(lab_with("experiments/finished/alone", "x"), "report x", "x.html");
+    assert!(unnamed.contains("<title>Experiment ping local: x</title>"));
+    let lost = written(lab_with("experiments/finished/lost", "x"), "report x", "x.html");
+    assert!(lost.contains(": no probe was answered; ") && !lost.contains("higher, –"));
 }
 
 /// Heads of the rows of the tables on `page` that end in `end`.
@@ -151,7 +161,7 @@ fn groups_are_compared_and_single_recordings_are_not() {
     let lab = lab_with("experiments/finished/factors", "x");
     let ran = lab.line("report x --by load -o by-load.html").success();
     let page = fs::read_to_string(ran.directory().join("by-load.html")).expect("the page");
-    assert!(page.contains("How does the round trip delay change with load?"));
+    assert!(page.contains("How do the mean, p50 and p99 of the round trip delay change with load?"));
     let lab = lab_with("recordings/good/closed", "a");
     copy_directory(&testdata("recordings/good/scheduled"), &lab.path("b"));
     let page = written(lab, "report a b", "latlab-report.html");

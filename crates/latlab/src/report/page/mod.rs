@@ -44,9 +44,14 @@ pub fn page_view(input: PageInput<'_>) -> PageView {
         caveats.splice(0..0, report.warnings().into_iter().map(warning));
     }
     let title = match input.experiment {
-        Some(PageExperiment { report, .. }) => format!("Experiment {}", report.name),
-        None if heading.is_empty() => input.name.to_owned(),
-        None => format!("{}: {}", heading.split(" · ").next().unwrap_or_default(), input.name),
+        Some(PageExperiment { report, .. }) if format!("{}.toml", report.name) != FILE => {
+            format!("Experiment {}", report.name)
+        }
+        _ if heading.is_empty() => input.name.to_owned(),
+        of => {
+            let what = if of.is_some() { "Experiment " } else { "" };
+            format!("{what}{}: {}", heading.split(" · ").next().unwrap_or_default(), input.name)
+        }
     };
     PageView {
         title,
@@ -112,7 +117,7 @@ fn reached_loads(summaries: &[Summary]) -> Vec<LoadReport> {
     loads.into_values().map(merged).collect()
 }
 
-/// The name of an experiment's file in the commands of a page.
+/// The name of an experiment's file in the commands of a page. Its stem is the name of an experiment whose file has none.
 const FILE: &str = "experiment.toml";
 /// Most command lines, or specifications, of runs.
 const MOST_RUNS: usize = 12;
