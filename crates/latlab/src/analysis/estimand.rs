@@ -289,7 +289,9 @@ pub fn parse_estimand(metric: Option<&str>, text: &str) -> Result<Estimand, Esti
             Err(malformed(text, format!("`{statistic}` belongs to the whole run, not to a metric"), FORM_HINT))
         }
         (None, metric) => {
-            let metric = metric.map_or(Ok(Metric::RoundTripDelay), |name| metric_named(text, name))?;
+            // A metric that was typed apart from the statistic is named alone.
+            let typed = |name| if words.len() == 1 { name } else { text };
+            let metric = metric.map_or(Ok(Metric::RoundTripDelay), |name| metric_named(typed(name), name))?;
             Ok(Estimand::Statistic(metric, statistic_named(text, statistic)?))
         }
     }

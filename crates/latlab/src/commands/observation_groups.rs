@@ -123,7 +123,7 @@ fn glob_groups(globs: &[NamedGlob]) -> Result<Vec<PathGroup>, Failure> {
 /// Removes what is in one of `groups` more than once, and notes it.
 ///
 /// # Errors
-/// If something is in two groups: it would be compared with itself.
+/// If something is in two groups: it would be beside itself in a report, or compared with itself.
 pub(super) fn once_each<T: AsRef<Path>>(groups: &mut [UnreadGroup<T>], console: &Console) -> Result<(), Failure> {
     let (mut owners, mut repeated) = (BTreeMap::<PathBuf, String>::new(), BTreeMap::new());
     for UnreadGroup { name, members } in groups {
@@ -157,12 +157,10 @@ pub(super) fn once_each<T: AsRef<Path>>(groups: &mut [UnreadGroup<T>], console: 
 
 fn in_two_groups(path: &Path, one: &str, other: &str) -> Failure {
     let cause = match one == other {
-        true => "it is named twice".to_owned(),
+        true => "two of the paths lead to it".to_owned(),
         false => format!("it is in the group `{one}` and in the group `{other}`"),
     };
-    Failure::request(format!("cannot compare `{}` with itself", path_name(path)))
-        .because(cause)
-        .hint("name each run or file in one group only")
+    Failure::request(format!("`{}` is named twice", path_name(path))).because(cause).hint("name each run or file once")
 }
 
 /// The numbers in the files of each of `groups`. There is memory to compare them.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::observation_groups::settle_directory;
 use super::observation_groups::{self, FoundRecordings, PathGroup};
 use super::{Outcome, compare, measure_and_report};
-use crate::analysis::comparison::{Comparisons, RunGroup};
+use crate::analysis::comparison::{Comparisons, RunGroup, parse_estimand};
 use crate::analysis::distribution::{RunDistribution, distribution};
 use crate::analysis::experiment::ExperimentReport;
 use crate::analysis::{Summary, SummaryOptions, summarise};
@@ -99,10 +99,12 @@ impl FoundCondition {
 
 fn found(job: &ReportJob, console: &Console) -> Result<FoundReport, Failure> {
     let paths = observation_groups::path_groups(&job.sources)?;
-    if observation_groups::are_numbers(&paths)? {
-        return Err(Failure::request("cannot report files of numbers")
-            .because("a report is of recordings, which have conditions and hosts")
-            .hint("`latlab compare FILE…` compares numbers"));
+    let file = paths.iter().flat_map(|group| &group.members).find(|path| path.is_file());
+    if file.is_some() || observation_groups::are_numbers(&paths)? {
+        let what = file.map_or("numbers".into(), |file| format!("the file `{}`", file.display()));
+        return Err(Failure::request(format!("cannot report {what}"))
+            .because("a report is of recordings, which are directories")
+            .hint("name recordings alone; `latlab compare FILE…` compares files of numbers"));
     }
     let name = name_of(&paths);
     let is_plain = job.sources.grouping == Grouping::Paths && job.metric.is_none() && job.sources.kind.is_none();
@@ -130,8 +132,18 @@ fn found(job: &ReportJob, console: &Console) -> Result<FoundReport, Failure> {
         let conditions = conditions_of(&comparisons);
         return Ok(FoundReport { name, experiment: None, comparisons: Some(comparisons), conditions });
     }
+    expect_no_metric(job.metric.as_deref())?;
     let conditions = conditions_by_label(&recordings, console)?;
     Ok(FoundReport { name, experiment: None, comparisons: None, conditions })
+}
+
+/// Refuses `--metric` for runs that are not compared.
+fn expect_no_metric(metric: Option<&str>) -> Result<(), Failure> {
+    let Some(metric) = metric else { return Ok(()) };
+    parse_estimand(Some(metric), "mean")?;
+    Err(Failure::request("`--metric` needs a comparison")
+        .because("it chooses what is compared, and these runs are not compared")
+        .hint("leave it out, or say what a group is: `--by FACTOR` or `--group NAME=GLOB`"))
 }
 
 /// The directory of the only path, else that there are several.

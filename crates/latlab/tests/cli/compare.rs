@@ -388,10 +388,10 @@ fn the_same_run_counts_once_and_is_not_compared_with_itself() {
     symlink(shared.join("runs"), shared.join("link")).expect("linked");
     for args in ["runs runs", "runs link", "--group a=runs/* --group b=runs/*7T*"] {
         let refused = Latlab::at(shared).arg("compare").line(args).stdout(empty());
-        refused.stderr(contains("with itself")).stderr(contains("hint: ")).failure(2);
+        refused.stderr(contains("is named twice")).stderr(contains("hint: ")).failure(2);
     }
     Latlab::at(shared).line("compare --by tag:build runs link -q").success();
-    files("before ./before").stdout(empty()).stderr(contains("cannot compare `./before` with itself")).failure(2);
+    files("before ./before").stdout(empty()).stderr(contains("`./before` is named twice")).failure(2);
     let twice = Latlab::new().file("n", "1\n2\n3\n").stdin("n").line("compare - -").stdout(empty());
     twice.stderr(contains("standard input can be read once")).failure(2);
 }

@@ -312,7 +312,7 @@ fn patterns_select_the_files_of_a_group() {
     assert_eq!(more.stdout.matches("before").count(), 1, "one name is one group: {}", more.stdout);
     let twice = lab().line("--group before=a-1").stderr(contains("a-1` is named more than once"));
     twice.stdout(contains("\nx   3             1             3 ")).success();
-    let shared = lab().line("--group c=b-1").stdout(empty()).stderr(contains("cannot compare `b-1` with itself"));
+    let shared = lab().line("--group c=b-1").stdout(empty()).stderr(contains("`b-1` is named twice"));
     shared.stderr(contains("in the group `after` and in the group `c`")).failure(2);
     lab().line("--group c=c-*").stdout(empty()).stderr(contains("`c-*`")).stderr(contains("\n  hint: ")).failure(2);
     lab().line("--group c=c-[").stdout(empty()).stderr(contains("`c-[`")).stderr(contains("\n  hint: ")).failure(2);

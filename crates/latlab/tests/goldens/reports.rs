@@ -41,15 +41,20 @@ const REFUSALS: &str = "
 report
 report nowhere
 report before
+report closed before
+report closed closed
 report closed 1.3-wakeup
 report closed --figure forest
 report closed --figure tial
 report closed -o tail.svg
 report closed --figure tail -o tail.pdf
+report closed --figure tail -o tail.svg --format csv
 report closed --format svg
 report closed --group a=b
 report x --by nothing
 report x --metric wakeup_latency
+report closed --metric rond_trip_delay
+report closed --figure tail --metric response_time
 tty report closed --figure tail --format png -o -
 write closed.html mine
 report closed

@@ -96,6 +96,9 @@ fn figure(typed: &WritingArgs) -> Result<Option<FigureRequest>, RequestError> {
         (Some(_), None, Some(_)) if typed.format.is_none() => {
             Err(unusable("it is not the form of a figure", "svg, png or csv; `--format` for a file with another name"))
         }
+        (Some(_), Some(of_end), _) if typed.format.is_some_and(|format| format != of_end) => {
+            Err(unusable("its end is another form than `--format`", "leave `--format` out, or name another file"))
+        }
         (Some(name), ..) => {
             let format = typed.format.or(of_end).unwrap_or_default();
             Ok(Some(FigureRequest::One { name: name.into(), format }))
@@ -125,7 +128,7 @@ mod tests {
             ("a --figure list", Some(FigureRequest::Names)),
             ("a --figure tail", figure(FigureFormat::Svg)),
             ("a --figure tail -o x.PNG", figure(FigureFormat::Png)),
-            ("a --figure tail -o x.csv --format png", figure(FigureFormat::Png)),
+            ("a --figure tail -o x.csv --format csv", figure(FigureFormat::Csv)),
             ("a --figure tail -o x.pdf --format svg", figure(FigureFormat::Svg)),
             ("a --figure tail -o x", figure(FigureFormat::Svg)),
             ("a --figure tail -o -", figure(FigureFormat::Svg)),
@@ -154,6 +157,7 @@ mod tests {
             "a --deadline soon",
             "a -o page.svg",
             "a --figure tail -o tail.pdf",
+            "a --figure tail -o x.csv --format png",
         ] {
             let error = resolve(line).expect_err(line);
             assert!(error.explain().hint.is_some() && error.explain().exit_code == 2, "{line}: {error:?}");
