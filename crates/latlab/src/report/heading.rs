@@ -2,7 +2,7 @@
 
 use crate::analysis::{Condition, Family, Kind, StopWhen, Summary};
 use crate::facts::ExperimentFacts;
-use crate::plan::{RunSpec, WakeupCpus, condition_words, distinct_names};
+use crate::plan::{RunSpec, WakeupCpus, distinct_names, levels_words};
 use crate::units::Nanos;
 use crate::units::human::{grouped, span};
 
@@ -188,7 +188,7 @@ fn conditions(runs: &[&ExperimentFacts]) -> Vec<String> {
     let label = |run: &&ExperimentFacts| {
         let mut own = run.factors.clone();
         own.retain(|factor, level| common.get(factor) != Some(level));
-        let words = (!own.is_empty()).then(|| condition_words(&own));
+        let words = (!own.is_empty()).then(|| levels_words(&own));
         words.into_iter().chain(run.warmup.then(|| "warm-up".into())).collect::<Vec<_>>().join(" · ")
     };
     runs.iter().map(label).collect()
@@ -273,13 +273,16 @@ mod tests {
     #[test]
     fn runs_of_an_experiment_are_named_by_their_conditions() {
         let runs = [run("7f3a", "none", true), run("81aa", "none", false), run("0d2e", "cpu=80%", false)];
-        assert_eq!(names(&runs), ["load=none · warm-up", "load=none", "load=cpu=80%"]);
+        assert_eq!(names(&runs), ["load=none · warm-up", "load=none", "cpu=80%"]);
         assert_eq!(
             names(&[&runs[1..], &runs[1..2]].concat())[..2],
-            ["load=none · 20261121T021500Z-ping-81aa", "load=cpu=80%"]
+            ["load=none · 20261121T021500Z-ping-81aa", "cpu=80%"]
         );
         let repeated = [run("7f3a", "none", false), run("81aa", "none", false), run("0d2e", "cpu=80%", false)];
-        assert_eq!(names(&repeated), ["load=none · 7f3a", "load=none · 81aa", "load=cpu=80%"]);
+        assert_eq!(names(&repeated), ["load=none · 7f3a", "load=none · 81aa", "cpu=80%"]);
+        let mut larger = runs[2].clone();
+        larger.experiment.as_mut().and_then(|it| it.factors.insert("size".into(), "512".into()));
+        assert_eq!(names(&[runs[1].clone(), larger]), ["load=none, size=24", "cpu=80%, size=512"]);
         assert_eq!(names(&repeated[..1]), [""]);
         assert_eq!(names(&repeated[..2]), ["20261121T021500Z-ping-7f3a", "20261121T021500Z-ping-81aa"]);
     }
