@@ -148,7 +148,7 @@ fn published_figures_are_the_first_table_of_a_recipe() {
     let page = written(lab_with("experiments/finished/pi-udp-load", "x"), "report x", "x.html");
     let (_, results) = page.split_once("id=\"results\"").expect("results");
     let first = results.split("</table>").next().expect("a table");
-    for end in [": published", ": raw data", ": here"] {
+    for end in [": published", ": raw data", ": here, median of 5 runs"] {
         assert!(row_heads(first, end) > 0, "{end}: {first}");
     }
     assert!(first.contains(">runs</th>") && first.contains(" probes each, "), "{first}");

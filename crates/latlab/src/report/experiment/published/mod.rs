@@ -233,18 +233,23 @@ impl Columns {
     }
 }
 
+/// `median of 9 runs`; `1 run`; `30 runs` if the figures are those over runs.
+fn basis_in_runs(runs: usize, published: &Published) -> String {
+    match published.figures_of {
+        _ if runs == 1 => "1 run".into(),
+        FiguresOf::Runs => format!("{runs} runs"),
+        FiguresOf::Singletons => format!("median of {runs} runs"),
+    }
+}
+
 /// `median of 9 runs, 10,000 probes each, 3 lost in all`
 fn basis(measured: &MeasuredRow, published: &Published) -> String {
     let MeasuredRow { runs, singletons: n, lost, .. } = *measured;
     let (noun, lost) = (published.kind().rows(), grouped(lost));
-    let one_run = (runs == 1).then(|| "1 run".to_owned());
+    let runs = basis_in_runs(runs, published);
     match published.figures_of {
-        FiguresOf::Runs => {
-            let runs = one_run.unwrap_or_else(|| format!("{runs} runs"));
-            format!("{runs}, at most {} {noun} each, {lost} lost in all", grouped(n))
-        }
+        FiguresOf::Runs => format!("{runs}, at most {} {noun} each, {lost} lost in all", grouped(n)),
         FiguresOf::Singletons => {
-            let runs = one_run.unwrap_or_else(|| format!("median of {runs} runs"));
             let one = noun.strip_suffix('s').filter(|_| n == 1);
             // Wake-ups have no target, so none can be lost.
             let can_lose = published.kind().has_target();

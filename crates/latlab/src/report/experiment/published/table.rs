@@ -1,10 +1,11 @@
 //! Published figures and measured ones as tables, which need no width.
 
 use super::{
-    FigureLine, HERE, Reasons, ShownRow, basis, bounds, figure_lines, headings, legend_of_bounds, shown_rows,
-    whole_figures,
+    FigureLine, HERE, Reasons, ShownRow, basis, basis_in_runs, bounds, figure_lines, headings, legend_of_bounds,
+    shown_rows, whole_figures,
 };
 use crate::analysis::experiment::{MeasuredRow, PublishedResults};
+use crate::recipe::{FiguresOf, Published};
 use crate::report::remarks::past_the_stack;
 use crate::report::view::{ColumnView, GroupView, RowView, TableView};
 use crate::units::human::ABSENT;
@@ -23,7 +24,10 @@ pub(in crate::report::experiment) fn tables(results: &PublishedResults) -> Vec<T
         }
         let basis = shown.figures().map(|measured| basis(measured, published)).unwrap_or_default();
         for FigureLine { source, cells } in figure_lines(shown, published) {
-            lines.push(&label(shown, source), cells, if source == HERE { &basis } else { "" });
+            match shown.figures().filter(|_| source == HERE) {
+                Some(measured) => lines.push(&label_here(shown, measured, published), cells, &basis),
+                None => lines.push(&label(shown, source), cells, ""),
+            }
         }
         match shown.measured {
             Some(Err(reason)) => {
@@ -40,7 +44,8 @@ pub(in crate::report::experiment) fn tables(results: &PublishedResults) -> Vec<T
     let whole = published.whole.map(|heading| {
         let mut lines = Lines { columns: headings(published), rows: Vec::new() };
         for (shown, measured) in rows.iter().filter_map(|shown| Some((shown, shown.figures()?))) {
-            lines.push(&label(shown, HERE), whole_figures(measured, published.decimals), &basis(measured, published));
+            let figures = whole_figures(measured, published.decimals);
+            lines.push(&label_here(shown, measured, published), figures, &basis(measured, published));
         }
         lines.table(title(heading))
     });
@@ -49,6 +54,14 @@ pub(in crate::report::experiment) fn tables(results: &PublishedResults) -> Vec<T
 
 fn label(shown: &ShownRow<'_>, source: &str) -> String {
     format!("{}: {source}", shown.row.label)
+}
+
+/// The label of measured figures, which says that each of them, `min` and `max` too, is the median of its runs.
+fn label_here(shown: &ShownRow<'_>, measured: &MeasuredRow, published: &Published) -> String {
+    match published.figures_of {
+        FiguresOf::Singletons => format!("{}, {}", label(shown, HERE), basis_in_runs(measured.runs, published)),
+        FiguresOf::Runs => label(shown, HERE),
+    }
 }
 
 /// The ways in which the runs passed the network stack by; empty if they did not.

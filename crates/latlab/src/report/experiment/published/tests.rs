@@ -134,7 +134,7 @@ fn expect_tables_of_halves(tables: &[TableView]) {
     let expected = [
         "no load: published | 1.821 | – | 14.723 | ".to_owned(),
         "no load: raw data | 3.636 | 7.162 | 14.723 | ".into(),
-        format!("no load: here | 0.021 | (0.150) | lost | {basis}"),
+        format!("no load: here, median of 9 runs | 0.021 | (0.150) | lost | {basis}"),
         "   |  | ≥ 0.100 |  | sender: AF_XDP, generic, queue 1 of a0 · reflector: XDP_TX, native, at b0".into(),
         "CPU load: published | 1.821 | – | 14.723 | ".into(),
         "CPU load: raw data | 3.636 | 7.162 | 14.723 | ".into(),
@@ -143,7 +143,7 @@ fn expect_tables_of_halves(tables: &[TableView]) {
     assert_eq!(rows_of(halves), expected);
     assert_eq!(halves.legend, "( ) too few effective observations beyond it · ≥ lower bound (95 %)");
     assert_eq!(whole.title, "round trip, ms");
-    assert_eq!(rows_of(whole), [format!("no load: here | 0.042 | (0.300) | lost | {basis}")]);
+    assert_eq!(rows_of(whole), [format!("no load: here, median of 9 runs | 0.042 | (0.300) | lost | {basis}")]);
 }
 
 #[test]
