@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::heading::names;
-use super::over_runs::{DescribedRuns, TableRow, columns_over_runs};
+use super::over_runs::{DescribedRuns, TableRow, columns_over_runs, runs_of};
 use super::quantiles::{Cells, ShownQuantile, column_above, column_of_two, rows_of_two};
 use super::view::{BarView, ColumnView, GroupView, HistogramView, RowView, Showing, TableView};
 use crate::analysis::{Kind, Summary};
@@ -208,7 +208,7 @@ pub(super) fn rows_of_conditions(conditions: &[TableRow<'_>], showing: Showing) 
         columns_over_runs(rows, &columns, &|ns| scale.figure(Some(ns)))
     };
     let mut tables = tables_of_rows(conditions, showing, columns);
-    let runs = column_above("runs", conditions.iter().map(|row| grouped(row.runs.len() as u64)));
+    let runs = runs_of(conditions.iter().map(|row| row.runs.len()));
     if let Some(counts) = tables.first_mut().and_then(|table| table.groups.first_mut()) {
         counts.columns.insert(0, runs);
     }
@@ -269,7 +269,7 @@ fn total(row: &DescribedRuns<'_>, of: fn(&Description) -> u64) -> Option<u64> {
     row.iter().flatten().copied().map(of).reduce(|one, other| one + other)
 }
 
-fn count_of(rows: &[DescribedRuns<'_>], heading: &str, of: fn(&Description) -> u64) -> ColumnView {
+pub(super) fn count_of(rows: &[DescribedRuns<'_>], heading: &str, of: fn(&Description) -> u64) -> ColumnView {
     column_above(heading, rows.iter().map(|row| total(row, of).map_or_else(|| ABSENT.into(), grouped)))
 }
 

@@ -1,7 +1,7 @@
 //! Figures of a condition over its runs, as cells of tables: the median of the figures of the runs, and below it how far
 //! that median is known. A run is one observation; its own interval says nothing about other runs.
 
-use super::quantiles::{Cells, ShownQuantile, column_above, column_of_two};
+use super::quantiles::{Cells, LOST, ShownQuantile, column_above, column_of_two};
 use super::view::{ColumnView, RowView, TableView};
 use crate::analysis::Summary;
 use crate::analysis::experiment::ColumnFigure;
@@ -9,7 +9,7 @@ use crate::metric::Metric;
 use crate::plan::defaults::CONFIDENCE;
 use crate::recipe::Column;
 use crate::stats::{Description, median_interval};
-use crate::units::human::{ABSENT, counted, percent};
+use crate::units::human::{ABSENT, counted, grouped, percent};
 
 /// A row of a table: one run, or the runs of a condition.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ impl MedianBounds {
         }
     }
 
-    /// `48.1–49.9`; infinite ends are `∞`. Empty if there are no bounds, or if even the lower one is infinite.
+    /// `48.1–49.9`; infinite ends are `∞`, and `∞` alone are both. Empty if there are no bounds.
     fn cell(self, figures: &[ColumnFigure], shown: impl Fn(f64) -> String) -> String {
         let mut values = ColumnFigure::values(figures);
         let [low, high] = match self {
@@ -104,10 +104,11 @@ impl MedianBounds {
             MedianBounds::Range if values.len() < 2 => [None; 2],
             MedianBounds::Range => [f64::min, f64::max].map(|of| values.iter().copied().reduce(of)),
         };
-        let Some(low) = low.filter(|low| low.is_finite()) else { return String::new() };
-        match high.filter(|high| high.is_finite()) {
-            Some(high) => joined(&shown(low), &shown(high)),
-            None => format!("{}–{INFINITE}", shown(low)),
+        match (low, high.filter(|high| high.is_finite())) {
+            (None, _) => String::new(),
+            (Some(f64::INFINITY), _) => INFINITE.into(),
+            (Some(low), Some(high)) => joined(&shown(low), &shown(high)),
+            (Some(low), None) => format!("{}–{INFINITE}", shown(low)),
         }
     }
 }
@@ -127,9 +128,19 @@ fn joined(low: &str, high: &str) -> String {
 
 /// The median of the `figures` of the runs of a row, and its bounds.
 pub(super) fn median_cells(figures: &[ColumnFigure], shown: impl Fn(f64) -> String) -> Cells {
-    let [median, _] = ShownQuantile::of_column(ColumnFigure::median(figures)).cells(&shown);
+    // A median among the lost probes is `lost` with or without support: there is no figure to doubt.
+    let median = match ColumnFigure::median(figures) {
+        ColumnFigure::Unsupported { value: None, .. } => ColumnFigure::Lost,
+        median => median,
+    };
+    let [median, _] = ShownQuantile::of_column(median).cells(&shown);
     let bounds = MedianBounds::of(figures.len());
     [median, bounds.map(|bounds| bounds.cell(figures, &shown)).unwrap_or_default()]
+}
+
+/// The column of the numbers of runs.
+pub(super) fn runs_of(counts: impl Iterator<Item = usize>) -> ColumnView {
+    column_above("runs", counts.map(|runs| grouped(runs as u64)))
 }
 
 /// A column for each of `columns` with a row for each condition: the extremes of all runs in `min` and `max`, else medians of
@@ -164,26 +175,33 @@ fn heading(column: Column) -> String {
     if column == Column::Stddev { "stddev".into() } else { column.heading() }
 }
 
-/// Explains the cells of `tables`, whose rows are conditions, below the first of them.
-pub(super) fn explain_medians(tables: &mut [TableView], rows: &[TableRow<'_>]) {
-    let has = |is: &dyn Fn(&String) -> bool| {
-        let groups = tables.iter().flat_map(|table| &table.groups);
-        groups.flat_map(|group| &group.columns).any(|column| column.cells.iter().any(is))
+/// Explains the cells of `tables`, whose rows are conditions, each below the first table that has such cells.
+pub(super) fn explain_medians(tables: &mut [TableView]) {
+    let [interval, range] = [MedianBounds::Interval, MedianBounds::Range];
+    let has_row = |table: &TableView, bounds: MedianBounds| table.rows.iter().any(|row| row.label == bounds.words());
+    let has_extremes = |table: &TableView| columns_of(table).any(|column| column.heading == Column::Min.heading());
+    let has_cell = |table: &TableView, is: fn(&String) -> bool| columns_of(table).flat_map(|it| &it.cells).any(is);
+    let mut explain = |has: &dyn Fn(&TableView) -> bool, line: &str| {
+        if let Some(TableView { legend, .. }) = tables.iter_mut().find(|table| has(table)) {
+            let end = if legend.is_empty() { "" } else { "\n" };
+            *legend += &format!("{end}{line}");
+        }
     };
-    let has_bounds = |bounds: MedianBounds| rows.iter().any(|row| MedianBounds::of(row.runs.len()) == Some(bounds));
-    let mut lines =
-        vec!["min and max: extremes of all runs; other figures: median of the figures of the runs".to_owned()];
-    let bounds = [MedianBounds::Interval, MedianBounds::Range].into_iter().filter(|bounds| has_bounds(*bounds));
-    lines.extend(bounds.map(MedianBounds::legend));
-    if has(&|cell| cell.starts_with('(')) {
-        lines.push("( ) in one run or more too few effective observations beyond it".into());
-    }
-    if has(&|cell| cell.ends_with(INFINITE)) {
-        lines.push(format!("{INFINITE} the figure of a run lies among its lost probes"));
-    }
-    if let Some(first) = tables.first_mut() {
-        first.legend = lines.join("\n");
-    }
+    explain(&|table| !has_extremes(table), "each figure: median of the figures of the runs");
+    explain(&has_extremes, "min and max: extremes of all runs; other figures: median of the figures of the runs");
+    [interval, range].into_iter().for_each(|bounds| explain(&|table| has_row(table, bounds), &bounds.legend()));
+    explain(&|table| has_cell(table, |cell| cell.starts_with('(')), UNSUPPORTED);
+    explain(&|table| has_cell(table, |cell| cell == LOST), MEDIAN_IS_LOST);
+    explain(&|table| has_cell(table, |cell| cell.ends_with(INFINITE)), FIGURE_IS_INFINITE);
+}
+
+const UNSUPPORTED: &str = "( ) in one run or more too few effective observations beyond it";
+const MEDIAN_IS_LOST: &str =
+    "lost: infinite, since the figures of half of the runs or more lie among their lost probes";
+const FIGURE_IS_INFINITE: &str = "∞ the figure of a run lies among its lost probes; alone: at both ends";
+
+fn columns_of(table: &TableView) -> impl Iterator<Item = &ColumnView> {
+    table.groups.iter().flat_map(|group| &group.columns)
 }
 
 #[cfg(test)]
@@ -212,7 +230,9 @@ mod tests {
             (known(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]), ["5.5", "2.0–9.0"]),
             (vec![Known(4.0), Lost, Known(2.0)], ["4.0", "2.0–∞"]),
             (vec![Known(4.0), Lost, Lost], ["lost", "4.0–∞"]),
-            (vec![Lost; 7], ["lost", ""]),
+            (vec![Lost; 7], ["lost", "∞"]),
+            (vec![Lost; 2], ["lost", "∞"]),
+            (vec![weak(None), Lost, Known(2.0)], ["lost", "2.0–∞"]),
             ([five.clone(), vec![Lost]].concat(), ["3.5", "1.0–∞"]),
             (vec![Known(4.0), weak(Some(7.0)), Known(2.0)], ["(4.0)", "2.0–7.0"]),
             (vec![Known(4.0), weak(None), Known(2.0)], ["(4.0)", "2.0–∞"]),

@@ -7,7 +7,7 @@ use crate::stats::{Description, QuantileEstimate};
 use crate::units::human::ABSENT;
 
 /// Text in place of a quantile that lies among the lost probes.
-const LOST: &str = "lost";
+pub(super) const LOST: &str = "lost";
 /// Text in place of a lower bound that does not exist.
 const NO_BOUND: &str = "n/a";
 /// Mark of a lower bound.

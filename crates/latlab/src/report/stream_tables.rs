@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use super::figures::count_of;
 use super::heading::names;
-use super::over_runs::{DescribedRuns, TableRow, columns_over_runs, median_cells};
+use super::over_runs::{DescribedRuns, TableRow, columns_over_runs, median_cells, runs_of};
 use super::quantiles::{ShownQuantile, column_above, column_of_two, rows_of_two};
 use super::view::{ColumnView, GroupView, RowView, TableView};
 use crate::analysis::experiment::ColumnFigure;
@@ -113,14 +114,16 @@ pub(super) fn rows_of_conditions(conditions: &[TableRow<'_>]) -> Vec<TableView> 
         let cells = |row| median_cells(&figures(row), |value| (column.shown)(message, value));
         column_of_two(column.heading, conditions.iter().map(cells))
     };
-    let runs = column_above("runs", conditions.iter().map(|row| grouped(row.runs.len() as u64)));
+    let runs = runs_of(conditions.iter().map(|row| row.runs.len()));
     let rates = TableView {
         title: title_of_rates(message),
         rows: conditions.iter().flat_map(TableRow::views).collect(),
         groups: plain(std::iter::once(runs).chain(RATE_COLUMNS.iter().map(of_column)).collect()),
         ..TableView::default()
     };
-    std::iter::once(rates).chain(evenness(conditions, evenness_over_runs)).collect()
+    // The conditions have different `n`, which are a column.
+    let evenness = evenness(conditions, evenness_over_runs).map(|table| TableView { note: String::new(), ..table });
+    std::iter::once(rates).chain(evenness).collect()
 }
 
 /// A figure of a stream in the tables of several runs and of conditions.
@@ -142,7 +145,7 @@ const RATE_COLUMNS: [RateColumn; 6] = [
         figure: |run| run.stream.as_ref()?.rates.delivered_bps,
         shown: |_, bps| bit_rate(bps),
     },
-    RateColumn { heading: "", figure: |run| run.stream.as_ref()?.rates.delivered_pps, shown: message_rate },
+    RateColumn { heading: "delivered", figure: |run| run.stream.as_ref()?.rates.delivered_pps, shown: message_rate },
     RateColumn { heading: "lost", figure: |run| run.ratios.loss, shown: |_, share| percent(share) },
     RateColumn {
         heading: "sending",
@@ -214,7 +217,8 @@ fn evenness_of_runs(rows: &[DescribedRuns<'_>], quantiles: &[f64], unit: BitRate
 fn evenness_over_runs(rows: &[DescribedRuns<'_>], quantiles: &[f64], unit: BitRateUnit) -> Vec<ColumnView> {
     let quantiles = quantiles.iter().copied().map(Column::Quantile);
     let columns: Vec<Column> = std::iter::once(Column::Min).chain(quantiles).chain([Column::Max]).collect();
-    columns_over_runs(rows, &columns, &|bps| unit.figure(bps))
+    let counts = [runs_of(rows.iter().map(Vec::len)), count_of(rows, "n", |described| described.n)];
+    counts.into_iter().chain(columns_over_runs(rows, &columns, &|bps| unit.figure(bps))).collect()
 }
 
 /// Returns the unit that suits the median over the runs, so that no single one determines the unit.

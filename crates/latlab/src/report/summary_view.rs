@@ -78,7 +78,7 @@ pub(super) fn condition_tables(conditions: &[TableRow<'_>], showing: Showing) ->
         true => stream_tables::rows_of_conditions(conditions),
         false => rows_of_conditions(conditions, showing),
     };
-    explain_medians(&mut tables, conditions);
+    explain_medians(&mut tables);
     if let (Some(kind), Some(first)) = (kind, tables.first_mut().filter(|table| table.title.is_empty())) {
         first.title = format!("{} by condition", kind.metric().title());
     }

@@ -153,8 +153,13 @@ fn conditions_with_several_runs_have_a_row_each_and_every_run_is_apart() {
             labels.iter().zip(cells).map(|(label, cell)| [*label, cell].map(str::to_owned)).collect();
         assert_eq!(rows_of(table, heading), expected, "{heading}");
     }
-    for part in ["extremes of all runs", "95 % interval: of that median", "range of runs: ", "∞ the figure of a run"]
-    {
+    for part in [
+        "extremes of all runs",
+        "95 % interval: of that median",
+        "range of runs: ",
+        "lost: infinite",
+        "∞ the figure of a run",
+    ] {
         assert!(table.legend.contains(part), "{part}: {}", table.legend);
     }
     let [every_run] = view.every_run.as_slice() else { panic!("one table: {:?}", view.every_run) };
@@ -196,8 +201,17 @@ fn conditions_of_streams_have_medians_of_rates_and_losses() {
     ] {
         assert_eq!(rows_of(rates, heading), labelled(cells), "{heading}");
     }
+    for heading in ["runs", "n"] {
+        assert_eq!(rows_of(intervals, heading), labelled(["3", ""]), "{heading}");
+    }
     assert_eq!(rows_of(intervals, "min"), labelled(["7.00", ""]));
     assert_eq!(rows_of(intervals, "p50"), labelled(["9.00", "7.00–10.0"]));
+    let headings = |table: &TableView| table.groups[0].columns.iter().all(|column| !column.heading.is_empty());
+    assert!(headings(rates) && headings(intervals), "{:?}", view.tables);
+    // Each line is below the table that has what it explains.
+    let explained = ["each figure: median", "range of runs: ", "min and max: ", "( ) in one run"];
+    let of = |table: &TableView| explained.map(|line| table.legend.contains(line));
+    assert_eq!((of(rates), of(intervals)), ([true, true, false, false], [false, false, true, true]));
     assert!(view.every_run.len() >= 2, "{:?}", view.every_run);
 }
 
