@@ -100,9 +100,15 @@ fn n_and_lost(summary: &Summary, described: &Description) -> String {
     }
 }
 
-/// Heads the number of infinite delays: answers after the time-out are not lost.
+/// Heads the number of infinite delays of probes that were sent: answers after the time-out are not lost.
 fn lost_heading<'a>(mut summaries: impl Iterator<Item = &'a Summary>) -> &'static str {
     if summaries.any(|summary| summary.counts.late > 0) { "lost+late" } else { "lost" }
+}
+
+/// The same of response times, which are infinite for due probes that were never sent, too.
+fn unanswered_heading<'a>(summaries: impl Iterator<Item = &'a Summary> + Clone) -> &'static str {
+    let all_sent = summaries.clone().all(|summary| summary.counts.not_sent + summary.counts.send_failed == 0);
+    if all_sent { lost_heading(summaries) } else { "not in time" }
 }
 
 /// Says of how many singletons the moments are, in contrast to the quantiles of the `shown` metrics; empty without losses.
@@ -170,7 +176,7 @@ pub(super) fn down(summary: &Summary, showing: Showing) -> TableView {
         }
     }
     let names = shown.first().map(|(_, described)| Scale { unit, divisor: 1.0 }.all(described)).unwrap_or_default();
-    let lost = lost_heading(std::iter::once(summary));
+    let lost = unanswered_heading(std::iter::once(summary));
     let labels = ["n".into(), lost.into()].into_iter().chain(names.into_iter().map(|(name, _)| name));
     let legend = of_answered(summary, &shown.iter().map(|(metric, _)| *metric).collect::<Vec<_>>());
     TableView {
@@ -246,7 +252,8 @@ fn tables_of_rows(rows: &[TableRow<'_>], showing: Showing, columns: ColumnsOfRow
     if !responses.is_empty() {
         let mut response = group(Metric::ResponseTime.title(), &responses, 1.0);
         // Response time covers all due probes, of which more may be lost than of those sent.
-        response.columns.insert(0, count_of(&responses, lost_heading(runs()), |described| described.lost));
+        let due = || scheduled.iter().flat_map(|row| row.runs);
+        response.columns.insert(0, count_of(&responses, unanswered_heading(due()), |described| described.lost));
         let n = |all: &[DescribedRuns<'_>]| all.iter().map(|row| total(row, |one| one.n)).collect::<Vec<_>>();
         if n(&responses) != n(&round_trips) {
             response.columns.insert(0, count_of(&responses, "n", |described| described.n));
