@@ -413,19 +413,26 @@ fn unsupported_quantiles(groups: &RunGroups, quantities: &[Quantity]) -> Option<
     let is_unsupported =
         |figure: Option<&RunFigure>| matches!(figure, Some(RunFigure::Finite { supported: false, .. }));
     let count = |index: usize| runs(groups).filter(|run| is_unsupported(run.figures.get(index))).count();
-    let unsupported: Vec<_> = quantities
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| count(*index) > 0)
-        .map(|(index, quantity)| format!("{} in {}", quantity.statistic_name(), counted(count(index), "run")))
-        .collect();
-    (!unsupported.is_empty()).then(|| {
+    let mut unsupported: Vec<_> = quantities.iter().zip((0..).map(count)).filter(|(_, runs)| *runs > 0).collect();
+    let q = |quantity: &Quantity| quantity.quantile().unwrap_or(0.5);
+    unsupported.sort_by(|(one, _), (other, _)| q(one).total_cmp(&q(other)));
+    let words =
+        |(quantity, runs): &(&Quantity, usize)| format!("{} in {}", quantity.statistic_name(), counted(*runs, "run"));
+    let named: Vec<String> = unsupported.iter().map(words).collect();
+    let is_any = |is_it: fn(f64) -> bool| unsupported.iter().any(|(quantity, _)| is_it(q(quantity)));
+    let hint = match (is_any(|q| q < 0.5), is_any(|q| q > 0.5)) {
+        (true, true) => "longer runs, or compare quantiles nearer to the median",
+        (true, false) => "longer runs, or compare a higher quantile",
+        (false, true) => "longer runs, or compare a lower quantile",
+        (false, false) => "longer runs",
+    };
+    (!named.is_empty()).then(|| {
         Caveat::new(
             Severity::Warning,
             "unsupported-comparison",
-            format!("fewer than 10 effective observations lay beyond a quantile: {}", unsupported.join(", ")),
+            format!("fewer than 10 effective observations lay beyond a quantile: {}", named.join(", ")),
             "its value in each run was compared: it varies more, and verdicts need more runs",
-            "longer runs, or compare a lower quantile",
+            hint,
         )
     })
 }

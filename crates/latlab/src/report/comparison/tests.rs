@@ -295,3 +295,33 @@ fn numbers_of_unknown_unit_are_shown_without_one() {
     let mut every = lines.lines();
     assert_eq!(every.next().map(columns), Some(25));
 }
+
+#[test]
+fn unsupported_quantiles_are_named_in_their_order_with_a_hint_that_suits_them() {
+    let agenda = agenda(true);
+    let caveat = |is_unsupported: fn(f64) -> bool| {
+        let mut all = runs("none", 1.0, &agenda);
+        for (figure, quantity) in all[0].figures.iter_mut().zip(agenda.quantities()) {
+            if let RunFigure::Finite { supported, .. } = figure {
+                *supported = !quantity.quantile().is_some_and(is_unsupported);
+            }
+        }
+        all.extend(runs("cpu=80%", 0.85, &agenda));
+        let groups = RunGroups::by("load", all).expect("two loads");
+        let found = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
+        let caveat = found.caveats.iter().find(|caveat| caveat.code == "unsupported-comparison").expect("a caveat");
+        format!("{} / {}", caveat.message.split(": ").nth(1).unwrap_or_default(), caveat.hint)
+    };
+    let cases: [(fn(f64) -> bool, &str); 4] = [
+        (
+            |q| !(0.15..0.95).contains(&q),
+            "p10 in 1 run, p99 in 1 run, p99.9 in 1 run / longer runs, or compare quantiles nearer to the median",
+        ),
+        (|q| q < 0.15, "p10 in 1 run / longer runs, or compare a higher quantile"),
+        (|q| q > 0.995, "p99.9 in 1 run / longer runs, or compare a lower quantile"),
+        (|q| q == 0.5, "p50 in 1 run / longer runs"),
+    ];
+    for (is_unsupported, expected) in cases {
+        assert_eq!(caveat(is_unsupported), expected);
+    }
+}
