@@ -36,10 +36,10 @@ check recording '{"tail": {"line": 1, "dot": 100}, "percentiles": {"line": 1}, "
 check stream '{"rates": {"line": 3}, "tail": {"line": 1, "dot": 100}, "over-time": {"cell": 279, "dot": 6},
     "host-busy": {"line": 2}, "host-frequency": {"line": 2}}' "$recordings/old/1.5-search"
 # Six runs of each of four conditions, in one of which p99 is infinite. Four pairs have the baselines of the file: 11 quantiles
-# each, but for two pairs with that condition p99 and p99.9; the fifth line is that of no change. The infinite runs of a
+# each, but for two pairs with that condition p99 and p99.9; the rule is that of no change. The infinite runs of a
 # condition are one mark at the end of its row, and a cell `lost`.
-check experiment '{"forest": {"interval": 4}, "tail": {"line": 4, "band": 4}, "percentiles": {"line": 4, "band": 4},
-    "shift": {"line": 5, "dot": 40, "band": 4}, "box-plots": {"box": 4, "dot": 24},
+check experiment '{"forest": {"interval": 4, "rule": 1}, "tail": {"line": 4, "band": 4}, "percentiles": {"line": 4, "band": 4},
+    "shift": {"line": 4, "rule": 1, "dot": 40, "band": 4}, "box-plots": {"box": 4, "dot": 24},
     "box-plots-p99": {"box": 3, "dot": 19}, "heat-map": {"cell": 4}, "heat-map-p99": {"cell": 4}}' "$experiments/factors"
 # Four runs of the one target that answers; those of each of the other two are one mark of infinite runs.
 check lost '{"tail": {"line": 1, "band": 1}, "percentiles": {"line": 1, "band": 1}, "box-plots": {"dot": 6, "box": 0},
@@ -62,7 +62,8 @@ check silent '{"page": {"figures": 1, "text": "There is no plot of delays: all o
 check equal '{"tail": {"line": 1, "dot": 1}, "percentiles": {"line": 1}, "histogram": {"bar": 1},
     "over-time": {"cell": 240}}' "$work/equal-0"
 check equals '{"forest": {"interval": 3}, "tail": {"line": 2, "band": 2}, "percentiles": {"line": 2, "band": 2},
-    "shift": {"line": 2, "dot": 11, "band": 1}, "box-plots": {"box": 2, "dot": 10}, "box-plots-p99": {"box": 2, "dot": 10}}' \
+    "shift": {"line": 1, "rule": 1, "dot": 11, "band": 1}, "box-plots": {"box": 2, "dot": 10},
+    "box-plots-p99": {"box": 2, "dot": 10}}' \
     --group "before=$work/equal-[0-4]" --group "after=$work/equal-[5-9]"
 # 10,000 recordings: two rows each in the table, of which 400 are shown, and the first conditions, sizes and tags in figures.
 check conditions '{"page": {"figures": 5, "text": "The first 400 of 20,000 rows."}, "tail": {"line": 8, "dot": 800},

@@ -1,6 +1,6 @@
 //! Tests of every output format of comparisons with synthetic runs.
 
-use super::{Companions, ComparisonShowing, ComparisonView, csv, json, markdown, text};
+use super::{Companions, ComparisonShowing, ComparisonView, csv, json, markdown, pair_name, text};
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, ObservedRun, Quantity, RunFigure, RunGroups, RunOrigin, compare,
     parse_estimand,
@@ -181,7 +181,8 @@ fn without_a_baseline() -> Comparisons {
 
 #[test]
 fn a_common_baseline_and_several_factors_that_differ_are_named() {
-    let view = ComparisonView::of(&without_a_baseline(), &[], ComparisonShowing::default());
+    let comparisons = without_a_baseline();
+    let view = ComparisonView::of(&comparisons, &[], ComparisonShowing::default());
     assert_eq!(view.common.as_deref(), Some("each compared with `load=none, size=64`"));
     let titles: Vec<&str> = view.contrasts.iter().map(|contrast| contrast.title.as_str()).collect();
     let expected = [
@@ -190,6 +191,9 @@ fn a_common_baseline_and_several_factors_that_differ_are_named() {
         "load=none, size=64 → cpu=50%, size=1024 (2 factors differ)",
     ];
     assert_eq!(titles, expected);
+    // Figures have no space for the number of factors.
+    let last = comparisons.rows.last().map(pair_name(&comparisons));
+    assert_eq!(last.as_deref(), Some("load=none, size=64 → cpu=50%, size=1024"));
     let too_few: Vec<&String> = view.footnotes.iter().filter(|line| line.contains("can never decide")).collect();
     assert_eq!(too_few, ["2 against 2 runs can never decide: undecided whatever the values"]);
     assert!(view.contrasts.iter().flat_map(|contrast| &contrast.rows).all(|row| row.reason.is_none()), "{view:?}");

@@ -107,6 +107,8 @@ struct GroupNames<'a> {
 struct PairNames {
     /// What distinguishes its groups: `select → poll`.
     contrast: String,
+    /// ` (2 factors differ)`; empty if one does.
+    several: String,
     /// The levels that its groups have in common, but other groups do not.
     shared: Factors,
 }
@@ -175,7 +177,7 @@ impl<'a> GroupNames<'a> {
         let [baseline, candidate] = [row.baseline, row.candidate].map(|index| &self.groups.groups[index]);
         if !self.by_factors {
             let contrast = format!("{} → {}", baseline.words(), candidate.words());
-            return PairNames { contrast, shared: Factors::new() };
+            return PairNames { contrast, several: String::new(), shared: Factors::new() };
         }
         let differs = |factor: &str| baseline.levels.get(factor) != candidate.levels.get(factor);
         let own = |group: &RunGroup| {
@@ -188,7 +190,8 @@ impl<'a> GroupNames<'a> {
             factors => format!(" ({factors} factors differ)"),
         };
         PairNames {
-            contrast: format!("{} → {}{several}", own(baseline), own(candidate)),
+            contrast: format!("{} → {}", own(baseline), own(candidate)),
+            several,
             shared: baseline.levels.clone().into_iter().filter(|(factor, _)| is_shared(factor)).collect(),
         }
     }
@@ -198,7 +201,8 @@ impl<'a> GroupNames<'a> {
         let mut contrasts: Vec<(String, Vec<Factors>, Vec<ChangeView>)> = Vec::new();
         let (mut known, mut given) = (BTreeMap::new(), BTreeSet::new());
         for row in rows.iter().filter(|row| !lacks_runs(row)) {
-            let PairNames { contrast, shared } = self.pair(row);
+            let PairNames { contrast, several, shared } = self.pair(row);
+            let contrast = contrast + &several;
             let mut change = change(row);
             change.reason = change.reason.filter(|reason| row.undecided.is_none() || given.insert(reason.clone()));
             change.runs_needed =
@@ -327,7 +331,7 @@ pub fn names_of_groups(groups: &RunGroups) -> Vec<String> {
 pub(in crate::report) fn pair_name(comparisons: &Comparisons) -> impl Fn(&Comparison) -> String + '_ {
     let names = GroupNames::of(comparisons);
     move |row| {
-        let PairNames { contrast, shared } = names.pair(row);
+        let PairNames { contrast, shared, .. } = names.pair(row);
         if shared.is_empty() { contrast } else { format!("{contrast}, {}", names.words(&shared)) }
     }
 }
@@ -403,9 +407,7 @@ fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, showing: Compari
     notes.extend(groups_without_runs(comparisons));
     notes.extend(too_few_runs(comparisons));
     notes.extend(reached_loads(comparisons, names));
-    // The mean of one run is its figure.
-    let has_means = |row: &Comparison| row.centres.is_some() && row.evidence.runs.0.max(row.evidence.runs.1) > 1;
-    notes.extend(figures(comparisons).filter(|_| comparisons.rows.iter().any(has_means)));
+    notes.extend(figures(comparisons));
     let tested = |row: &&Comparison| row.p_value.is_some();
     if !comparisons.rows.iter().any(|row| tested(&row)) {
         return notes;
@@ -480,16 +482,22 @@ fn reached_loads(comparisons: &Comparisons, names: &GroupNames<'_>) -> Option<St
     (!reached.is_empty()).then(|| format!("loads reached: {}", reached.join("; ")))
 }
 
-/// Names the kind of mean, which may differ from the arithmetic mean of publications.
-fn figures(comparisons: &Comparisons) -> Option<String> {
-    let scales: BTreeSet<bool> = comparisons.rows.iter().map(|row| row.scale == FigureScale::Logarithmic).collect();
+/// Names the kind of mean that `rows` compare, which may differ from the arithmetic mean of publications; `None` without a mean.
+pub(in crate::report) fn compared_means(comparisons: &Comparisons, rows: &[&Comparison]) -> Option<String> {
+    // The mean of one run is its figure.
+    let has_mean = |row: &Comparison| row.centres.is_some() && row.evidence.runs.0.max(row.evidence.runs.1) > 1;
+    let has_scale = |scale: FigureScale| rows.iter().any(|row| row.scale == scale);
     let of = if comparisons.quantities.contains(&Quantity::Value) { "the values" } else { "the runs" };
-    let means = match (scales.contains(&true), scales.contains(&false)) {
+    let means = match (has_scale(FigureScale::Logarithmic), has_scale(FigureScale::Linear)) {
         (true, false) => format!("geometric means of {of}"),
-        (false, true) => format!("means of {of}"),
         (true, true) => format!("geometric means of {of}; of shares, and where one is not above 0, means"),
-        (false, false) => return None,
+        (false, _) => format!("means of {of}"),
     };
+    rows.iter().any(|row| has_mean(row)).then_some(means)
+}
+
+fn figures(comparisons: &Comparisons) -> Option<String> {
+    let means = compared_means(comparisons, &comparisons.rows.iter().collect::<Vec<_>>())?;
     let reads_losses =
         comparisons.rows.iter().any(|row| row.evidence.reads_losses && row.method == ComparisonMethod::Shift);
     let losses = if reads_losses { "; intervals also count each lost probe as its time-out" } else { "" };

@@ -1,20 +1,18 @@
 //! Where everything of a figure lies, in pixels: the same for SVG and PNG, which only write it.
 
 use super::marks::{data, in_words};
-use super::scale::{AxisScale, AxisSide, NAMES_WIDTH, TALL_ROW, TICK_SIZE, Tick, cut, text_width};
+use super::scale::{AxisScale, AxisSide, NAME_LINE, NAMES_WIDTH, TICK_SIZE, Tick, cut, row_height, text_width};
 use super::style::{LOOKS, is_hollow, level};
-use super::{BoxMark, Cell, Figure, InfiniteMark, IntervalMark, Marks, Point, Scale, Series};
+use super::{BoxMark, Cell, Figure, InfiniteMark, IntervalMark, Marks, Point, Range, Scale, Series};
 
 /// Width of a figure.
 pub(super) const WIDTH: f64 = 560.0;
 /// Height of the area of a figure without named rows.
 const HEIGHT: f64 = 264.0;
-/// Height of a named row.
+/// Least height of a named row.
 const ROW: f64 = 24.0;
-/// Distance of the lines of a name.
-const NAME_LINE: f64 = 12.0;
 /// Limits of the height of an area with named rows; with more rows, not each has its name.
-const ROWS_HEIGHT: (f64, f64) = (96.0, 1_600.0);
+const ROWS_HEIGHT: (f64, f64) = (96.0, 1_860.0);
 /// Space above the area for the label of the vertical axis.
 const TOP: f64 = 26.0;
 /// Space to the right of the area.
@@ -29,6 +27,8 @@ const LEGEND_ENTRIES: usize = 40;
 const SAMPLE: f64 = 22.0;
 /// Most marks of a figure of which each has a text of its own, and most cells that show their value.
 const MARKS_WITH_TEXT: usize = 400;
+/// From so many bands on they are faint: they cover each other.
+const FAINT_BANDS: usize = 5;
 /// Distance of the points of what is infinite from the end of their axis.
 const INFINITE_INSET: f64 = 5.0;
 /// Width of the bar of what is infinite.
@@ -147,8 +147,7 @@ pub(super) fn sheet(figure: &Figure) -> Sheet {
     let (x, y) = (AxisScale::new(&figure.x, AxisSide::Bottom), AxisScale::new(&figure.y, AxisSide::Left));
     let height = match &figure.y.scale {
         Scale::Categories(names) => {
-            let is_long = names.iter().any(|name| text_width(name, TICK_SIZE) > NAMES_WIDTH);
-            (names.len() as f64 * if is_long { TALL_ROW } else { ROW }).clamp(ROWS_HEIGHT.0, ROWS_HEIGHT.1)
+            (names.len() as f64 * row_height(names).max(ROW)).clamp(ROWS_HEIGHT.0, ROWS_HEIGHT.1)
         }
         _ => HEIGHT,
     };
@@ -160,7 +159,9 @@ pub(super) fn sheet(figure: &Figure) -> Sheet {
     let corner = |x: f64, y: f64| Place { x: area.left + x, y: area.top + y };
     let edge = vec![corner(0.0, 0.0), corner(0.0, area.height), corner(area.width, area.height)];
     let discrete: usize = figure.series.iter().map(|series| discrete_marks(&series.marks)).sum();
-    let canvas = Canvas { figure, area, has_texts: discrete <= MARKS_WITH_TEXT };
+    let is_band = |series: &&Series| matches!(series.marks, Marks::Band(_) | Marks::StepBand(_));
+    let band = if figure.series.iter().filter(is_band).count() < FAINT_BANDS { "band" } else { "faint" };
+    let canvas = Canvas { figure, area, has_texts: discrete <= MARKS_WITH_TEXT, band };
     let legend = legend(figure, area.bottom() + BOTTOM);
     let last = legend.iter().map(|entry| entry.name.place.y + 6.0).fold(area.bottom() + BOTTOM, f64::max);
     Sheet {
@@ -219,7 +220,7 @@ fn drawn_axis(
 /// The number of marks that can have a text of their own.
 fn discrete_marks(marks: &Marks) -> usize {
     match marks {
-        Marks::Steps(_) | Marks::Line(_) | Marks::Band(_) | Marks::Rule(_) => 1,
+        Marks::Steps(_) | Marks::Line(_) | Marks::Band(_) | Marks::StepBand(_) | Marks::Rule(_) | Marks::Level(_) => 1,
         Marks::Points(marks) => marks.len(),
         Marks::Infinite(marks) => marks.len(),
         Marks::Bars(marks) => marks.len(),
@@ -234,6 +235,8 @@ struct Canvas<'a> {
     figure: &'a Figure,
     area: PlotArea,
     has_texts: bool,
+    /// The class of bands.
+    band: &'static str,
 }
 
 /// Both axes.
@@ -262,7 +265,7 @@ impl Canvas<'_> {
     fn titles(&self, series: &Series, count: usize) -> Vec<Option<String>> {
         let named = (!series.name.is_empty()).then(|| series.name.clone());
         match &series.marks {
-            Marks::Steps(_) | Marks::Line(_) | Marks::Band(_) => vec![named; count],
+            Marks::Steps(_) | Marks::Line(_) | Marks::Band(_) | Marks::StepBand(_) => vec![named; count],
             _ if self.has_texts => {
                 data(self.figure, series).iter().map(|datum| Some(in_words(self.figure, series, datum))).collect()
             }
@@ -273,20 +276,19 @@ impl Canvas<'_> {
     fn paths(&self, marks: &Marks, axes: Axes) -> Vec<DrawnMark> {
         let one = |class, outline| vec![simple(class, outline)];
         match marks {
-            Marks::Steps(points) if !points.is_empty() => one("line", PathShape::Lines(vec![self.steps(points, axes)])),
+            Marks::Steps(points) if !points.is_empty() => {
+                one("line", PathShape::Lines(vec![steps(points.iter().map(|point| self.place(point, axes)))]))
+            }
             Marks::Line(points) if !points.is_empty() => {
                 let parts = points.split(|point| point.y.is_infinite()).filter(|part| !part.is_empty());
                 let line = |part: &[Point]| part.iter().map(|point| self.place(point, axes)).collect();
                 let lines: Vec<Vec<Place>> = parts.map(line).collect();
                 if lines.is_empty() { Vec::new() } else { one("line", PathShape::Lines(lines)) }
             }
-            Marks::Band(ranges) if !ranges.is_empty() => {
-                let x = |value: f64| self.x(place_of(axes.x, value));
-                let low = ranges.iter().map(|it| Place { x: x(it.x), y: self.y(axes.y.edge(it.low)) });
-                let high = ranges.iter().rev().map(|it| Place { x: x(it.x), y: self.y(axes.y.edge(it.high)) });
-                one("band", PathShape::Polygon(low.chain(high).collect()))
+            Marks::Band(ranges) | Marks::StepBand(ranges) if !ranges.is_empty() => {
+                one(self.band, self.outline(ranges, matches!(marks, Marks::StepBand(_)), axes))
             }
-            Marks::Steps(_) | Marks::Line(_) | Marks::Band(_) => Vec::new(),
+            Marks::Steps(_) | Marks::Line(_) | Marks::Band(_) | Marks::StepBand(_) => Vec::new(),
             Marks::Points(points) => {
                 points.iter().map(|point| simple("dot", PathShape::Dot(self.place(point, axes)))).collect()
             }
@@ -320,8 +322,11 @@ impl Canvas<'_> {
             Marks::Intervals(intervals) => intervals.iter().map(|mark| self.interval(mark, axes)).collect(),
             Marks::Rule(value) => {
                 let x = self.x(axes.x.position(*value).unwrap_or(0.0));
-                let ends = vec![Place { x, y: 0.0 }, Place { x, y: self.area.height }];
-                one("rule", PathShape::Lines(vec![ends]))
+                one("rule", straight(Place { x, y: 0.0 }, Place { x, y: self.area.height }))
+            }
+            Marks::Level(value) => {
+                let y = self.y(axes.y.position(*value).unwrap_or(0.0));
+                one("rule", straight(Place { x: 0.0, y }, Place { x: self.area.width, y }))
             }
         }
     }
@@ -338,6 +343,17 @@ impl Canvas<'_> {
         Place { x: self.x(place_of(axes.x, point.x)), y: self.y(place_of(axes.y, point.y)) }
     }
 
+    /// The outline of a band: its lower edge, then the upper one backwards.
+    fn outline(&self, ranges: &[Range], is_stepped: bool, axes: Axes) -> PathShape {
+        let edge = |end: fn(&Range) -> f64| -> Vec<Place> {
+            let x = |range: &Range| self.x(place_of(axes.x, range.x));
+            let places = ranges.iter().map(|it| Place { x: x(it), y: self.y(axes.y.edge(end(it))) });
+            if is_stepped { steps(places) } else { places.collect() }
+        };
+        let high = edge(|range| range.high).into_iter().rev();
+        PathShape::Polygon(edge(|range| range.low).into_iter().chain(high).collect())
+    }
+
     /// A point along the end of the axis whose value is infinite, within the area.
     fn infinite(&self, mark: &InfiniteMark, axes: Axes) -> DrawnMark {
         let place = self.place(&Point { x: mark.x, y: mark.y }, axes);
@@ -345,16 +361,6 @@ impl Canvas<'_> {
         let x = if mark.x.is_infinite() { within(place.x, self.area.width) } else { place.x };
         let y = if mark.y.is_infinite() { within(place.y, self.area.height) } else { place.y };
         simple("dot", PathShape::Dot(Place { x, y }))
-    }
-
-    /// A line that keeps the height of each point until the next.
-    fn steps(&self, points: &[Point], axes: Axes) -> Vec<Place> {
-        let mut line: Vec<Place> = Vec::with_capacity(2 * points.len());
-        for place in points.iter().map(|point| self.place(point, axes)) {
-            line.extend(line.last().map(|last| Place { x: place.x, y: last.y }));
-            line.push(place);
-        }
-        line
     }
 
     fn cell(&self, cell: &Cell, axes: Axes) -> PathShape {
@@ -421,6 +427,20 @@ impl Canvas<'_> {
     }
 }
 
+fn straight(from: Place, to: Place) -> PathShape {
+    PathShape::Lines(vec![vec![from, to]])
+}
+
+/// A line that keeps the height of each place until the next.
+fn steps(places: impl Iterator<Item = Place>) -> Vec<Place> {
+    let mut line: Vec<Place> = Vec::new();
+    for place in places {
+        line.extend(line.last().map(|last| Place { x: place.x, y: last.y }));
+        line.push(place);
+    }
+    line
+}
+
 /// The position of a value; that of an infinite one is the end of the axis.
 fn place_of(axis: &AxisScale, value: f64) -> f64 {
     axis.position(value).unwrap_or_else(|| axis.edge(value))
@@ -480,16 +500,15 @@ fn legend(figure: &Figure, top: f64) -> Vec<LegendEntry> {
 /// What the marks of a series look like, on the line of text at `place`.
 fn sample(marks: &Marks, look: usize, place: Place) -> Vec<DrawnPath> {
     let (from, to) = (Place { x: place.x, y: place.y - 4.0 }, Place { x: place.x + SAMPLE, y: place.y - 4.0 });
-    let line = PathShape::Lines(vec![vec![from, to]]);
     let rectangle = rectangle(Place { y: from.y - 5.0, ..from }, Place { y: to.y + 5.0, ..to });
     let mut paths = vec![match marks {
-        Marks::Steps(_) | Marks::Line(_) => path("line", line),
+        Marks::Steps(_) | Marks::Line(_) => path("line", straight(from, to)),
         Marks::Points(_) | Marks::Infinite(_) => {
             path("dot", PathShape::Dot(Place { x: place.x + SAMPLE / 2.0, y: from.y }))
         }
-        Marks::Intervals(_) => path("whisker", line),
-        Marks::Rule(_) => path("rule", line),
-        Marks::Band(_) => path("band", rectangle),
+        Marks::Intervals(_) => path("whisker", straight(from, to)),
+        Marks::Rule(_) | Marks::Level(_) => path("rule", straight(from, to)),
+        Marks::Band(_) | Marks::StepBand(_) => path("band", rectangle),
         Marks::Boxes(_) => path("quartiles", rectangle),
         Marks::Bars(_) => path("bar", rectangle),
         Marks::Cells(_) => DrawnPath { level: Some(super::style::LEVELS / 2), ..path("cell", rectangle) },

@@ -59,7 +59,7 @@ pub(super) fn data(figure: &Figure, series: &Series) -> Vec<Datum> {
         Marks::Steps(points) | Marks::Line(points) | Marks::Points(points) => {
             points.iter().map(|point| fields(vec![x("", point.x), y("", point.y)])).collect()
         }
-        Marks::Band(ranges) => {
+        Marks::Band(ranges) | Marks::StepBand(ranges) => {
             ranges.iter().map(|it| fields(vec![x("", it.x), y("from", it.low), y("to", it.high)])).collect()
         }
         Marks::Bars(bars) => {
@@ -103,6 +103,7 @@ pub(super) fn data(figure: &Figure, series: &Series) -> Vec<Datum> {
             marks.iter().map(datum).collect()
         }
         Marks::Rule(value) => vec![fields(vec![x("", *value)])],
+        Marks::Level(value) => vec![fields(vec![y("", *value)])],
     }
 }
 
@@ -143,7 +144,7 @@ pub(super) fn drawable(figure: &Figure) -> Figure {
             }
             Marks::Line(points) => points.retain(|point| on(&x, point.x) && up_to_infinity(&y, point.y)),
             Marks::Points(points) => points.retain(|point| on(&x, point.x) && on(&y, point.y)),
-            Marks::Band(ranges) => ranges.retain(|range| {
+            Marks::Band(ranges) | Marks::StepBand(ranges) => ranges.retain(|range| {
                 let is_area = !range.low.is_nan() && range.low < f64::INFINITY;
                 is_area && up_to_infinity(&x, range.x) && up_to_infinity(&y, range.high)
             }),
@@ -172,7 +173,8 @@ pub(super) fn drawable(figure: &Figure) -> Figure {
                 intervals.retain(|mark| is_known(mark) && inside(&y, mark.row));
             }
             Marks::Rule(value) if !on(&x, *value) => series.marks = Marks::Points(Vec::new()),
-            Marks::Rule(_) => {}
+            Marks::Level(value) if !on(&y, *value) => series.marks = Marks::Points(Vec::new()),
+            Marks::Rule(_) | Marks::Level(_) => {}
         }
     }
     figure

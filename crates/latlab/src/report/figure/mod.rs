@@ -93,7 +93,7 @@ pub struct Series {
     pub marks: Marks,
 }
 
-/// Marks of one kind, in ascending order of x where they form a line.
+/// Marks of one kind, in ascending or descending order of x where they form a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Marks {
     /// A line that keeps the value of each point until the next. An infinite x is the end of the axis, and a y of 0 on a
@@ -103,8 +103,10 @@ pub enum Marks {
     Line(Vec<Point>),
     /// Points alone.
     Points(Vec<Point>),
-    /// Areas between a low and a high value.
+    /// An area between low and high values, with straight edges from range to range.
     Band(Vec<Range>),
+    /// An area that keeps the low and the high value of each range until the next, as [`Marks::Steps`] does.
+    StepBand(Vec<Range>),
     /// Bars from the lower limit of the vertical axis.
     Bars(Vec<Bar>),
     /// Rectangles whose darkness shows a count.
@@ -117,6 +119,8 @@ pub enum Marks {
     Infinite(Vec<InfiniteMark>),
     /// A vertical line across the figure.
     Rule(f64),
+    /// A horizontal line across the figure.
+    Level(f64),
 }
 
 /// A point.

@@ -37,7 +37,7 @@ enum Kind {
 pub(super) struct Tick {
     /// Position from 0 (left, bottom) to 1.
     pub(super) position: f64,
-    /// Value in the unit of the axis' label, or a name of at most two lines; empty if the tick is minor.
+    /// Value in the unit of the axis' label, or a name of at most [`MOST_LINES`] lines; empty if the tick is minor.
     pub(super) label: String,
     /// The whole name of a place, if the label had to be cut.
     pub(super) whole: Option<String>,
@@ -209,7 +209,7 @@ impl<'a> AxisScale<'a> {
         let space = if self.side == AxisSide::Left { NAMES_WIDTH } else { place * stride as f64 - GAP };
         let tick = |index: usize| {
             let name = &names[index];
-            let label = if place >= TALL_ROW { in_two_lines(name, space) } else { cut(name, space) };
+            let label = in_lines(name, space, if self.side == AxisSide::Left { lines_within(place) } else { 1 });
             let whole = (label.replace('\n', " ") != *name).then(|| name.clone());
             Some(Tick { position: self.position(index as f64)?, label, whole, is_minor: false })
         };
@@ -324,8 +324,23 @@ fn rounded_to(figure: f64, step: Round) -> String {
 
 /// The width that names beside the left axis may have, in pixels.
 pub(super) const NAMES_WIDTH: f64 = 200.0;
-/// The height of a row with a name of two lines.
-pub(super) const TALL_ROW: f64 = 31.0;
+/// Most lines of a name beside the left axis.
+const MOST_LINES: usize = 3;
+/// Distance of the lines of a name.
+pub(super) const NAME_LINE: f64 = 12.0;
+/// Distance of names, without that of their lines.
+const NAME_GAP: f64 = 7.0;
+
+/// The height of a row that holds each of `names` beside the left axis.
+pub(super) fn row_height(names: &[String]) -> f64 {
+    let lines = names.iter().map(|name| in_lines(name, NAMES_WIDTH, MOST_LINES).lines().count()).max();
+    NAME_GAP + NAME_LINE * lines.unwrap_or(1) as f64
+}
+
+/// The number of lines of a name in a row of `height` pixels.
+fn lines_within(height: f64) -> usize {
+    (((height - NAME_GAP) / NAME_LINE) as usize).clamp(1, MOST_LINES)
+}
 
 /// The estimated width of `text` in pixels, written with characters of `size` pixels.
 pub(super) fn text_width(text: &str, size: f64) -> f64 {
@@ -349,14 +364,13 @@ pub(super) fn cut(name: &str, width: f64) -> String {
     kept + "…"
 }
 
-/// `name` in one line of about `width` pixels, or in two, the second of which is cut. A name without a space stays in one.
-fn in_two_lines(name: &str, width: f64) -> String {
+/// `name` in at most `most` lines of about `width` pixels, which end at spaces; the last one is cut.
+fn in_lines(name: &str, width: f64, most: usize) -> String {
     let fits = |text: &str| text_width(text, TICK_SIZE) <= width;
-    let spaces = name.rmatch_indices(' ').map(|(at, _)| at);
-    let end = spaces.into_iter().find(|at| fits(name[..*at].trim_end())).filter(|_| !fits(name));
-    match end {
-        Some(at) if at > 0 => format!("{}\n{}", name[..at].trim_end(), cut(&name[at + 1..], width)),
-        _ => cut(name, width),
+    let mut ends = name.rmatch_indices(' ').map(|(at, _)| at).filter(|_| most > 1 && !fits(name));
+    match ends.find(|at| *at > 0 && fits(name[..*at].trim_end())) {
+        Some(at) => format!("{}\n{}", name[..at].trim_end(), in_lines(&name[at + 1..], width, most - 1)),
+        None => cut(name, width),
     }
 }
 

@@ -66,11 +66,12 @@ const fn line(class: &'static str, line: PaintColour, width: f32, stroke: Stroke
 }
 
 /// All classes of paths. Of two classes of one path, the later row counts.
-const PAINTS: [Paint; 14] = [
+const PAINTS: [Paint; 15] = [
     line("grid", PaintColour::Grid, 1.0, Stroke::Whole),
     line("minor", PaintColour::Grid, 0.5, Stroke::Whole),
     line("edge", PaintColour::Quiet, 1.0, Stroke::Whole),
     area("band", 0.2),
+    area("faint", 0.07),
     area("bar", 0.85),
     area("cell", 1.0),
     line("line", PaintColour::Own, 1.6, Stroke::Dashed),

@@ -4,13 +4,14 @@
 //! KIND is `linear`, `log` or `categories`; FROM is at the left or at the bottom; a label is value / FACTOR, and the symbol `-`
 //! means without a unit. Its children are `g.axis.x` and `g.axis.y`, each with `g.ticks` (`path.grid`, `text.tick`) and
 //! `text.label`; `svg.area`, whose `viewBox` is in pixels of the area; and `g.legend`. The area has one `g.series` for each
-//! series; `data-series` is its index, and `data-owner` that of the series whose name in the legend it has. Behind the figure, `script.data` has the values as JSON:
+//! series; `data-series` is its index, and `data-owner` that of the series whose name in the legend it has. Behind the figure,
+//! `script.data` has the values as JSON:
 //! `{"x":{"label":…,"names":[…]},"y":{…},"series":[{"name":…,"kind":…,"marks":[…]}]}`. The n-th entry of `marks` belongs to the
 //! n-th element with the class of its kind: `[x,y]` of `points` (`dot`), `steps` and `line` (one `line` for all),
 //! `[x,y,text]` of `infinite` (`dot`), `[x,low,high]` of `band`, `[from,to,y]` of `bars` (`bar`), `[row,first quartile,median,
 //! third quartile,lower and upper whisker]` of `boxes` (`box`), `[row,estimate,low,high]` of `intervals` (`interval`), `[x]` of
-//! `rule`, and the index into `texts` of `cells` (`cell`), whose place is that of the element: `M h v h z`. `null` is a value
-//! that is unknown, infinite or open.
+//! `rule`, `[y]` of `level` (`rule`), and the index into `texts` of `cells` (`cell`), whose place is that of the element:
+//! `M h v h z`. `null` is a value that is unknown, infinite or open.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -152,8 +153,12 @@ fn text(text: &DrawnText) -> Markup {
 /// A path, as short as it can be: a figure may have 23,000 cells. Class and shape need no escapes.
 fn drawn_path(path: &DrawnPath, title: Option<&str>) -> Markup {
     let level = path.level.map(|level| format!(" d{level}")).unwrap_or_default();
-    // A line of the grid that is minor has both classes, so that one rule has its colour.
-    let class = if path.class == "minor" { "grid minor" } else { path.class };
+    // A minor line of the grid and a faint band have the classes of their kind too: one rule has their colour.
+    let class = match path.class {
+        "minor" => "grid minor",
+        "faint" => "band faint",
+        class => class,
+    };
     let start = format!("<path class=\"{class}{level}\" d=\"{}\"", shape(&path.outline));
     match title {
         None => PreEscaped(format!("{start}/>")),
@@ -238,13 +243,14 @@ fn kind(marks: &Marks) -> &'static str {
         Marks::Steps(_) => "steps",
         Marks::Line(_) => "line",
         Marks::Points(_) => "points",
-        Marks::Band(_) => "band",
+        Marks::Band(_) | Marks::StepBand(_) => "band",
         Marks::Bars(_) => "bars",
         Marks::Cells(_) => "cells",
         Marks::Boxes(_) => "boxes",
         Marks::Intervals(_) => "intervals",
         Marks::Infinite(_) => "infinite",
         Marks::Rule(_) => "rule",
+        Marks::Level(_) => "level",
     }
 }
 

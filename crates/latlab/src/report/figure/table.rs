@@ -2,7 +2,7 @@
 
 use super::marks::{Datum, MarkValue, axis, data, drawable};
 use super::scale::words;
-use super::{AxisUnit, Figure, Scale, Series};
+use super::{AxisUnit, Figure, Scale};
 use crate::report::comparison::quoted;
 use crate::units::human::{ABSENT, general};
 
@@ -51,19 +51,15 @@ fn is_same(a: &MarkValue, b: &MarkValue) -> bool {
 }
 
 /// The marks of all series. One that the legend leaves out has the name of the series whose colour it has, such as the band
-/// of a line; points that only repeat the values of a line are left out.
+/// of a line; its points that only repeat values of the line are left out.
 fn rows(figure: &Figure) -> Vec<Row<'_>> {
     let named = |colour: usize| figure.series.iter().find(|series| series.colour == colour && !series.name.is_empty());
     let of_series = figure.series.iter().flat_map(|series| {
         let owner = if series.name.is_empty() { named(series.colour) } else { None };
-        let values = data(figure, series);
-        // A line also has the places at which it is infinite.
-        let is_known = |datum: &Datum| datum.fields.iter().all(|field| field.value.is_some());
-        let known = |series: &Series| data(figure, series).into_iter().filter(is_known).collect::<Vec<_>>();
-        let is_repeated = owner.is_some_and(|owner| known(owner) == values);
+        let line = owner.map(|owner| data(figure, owner)).unwrap_or_default();
         let name = owner.map_or(series.name.as_str(), |owner| &owner.name);
-        let shown = if is_repeated { Vec::new() } else { values };
-        shown.into_iter().map(move |datum| Row { series: name, datum })
+        let own = data(figure, series).into_iter().filter(move |datum| !line.contains(datum));
+        own.map(move |datum| Row { series: name, datum })
     });
     of_series.collect()
 }

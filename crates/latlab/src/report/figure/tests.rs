@@ -135,7 +135,7 @@ fn ten_thousand_names_have_a_few_labels() {
     let text =
         inline(&figure(times(), many, vec![Marks::Intervals((0..10_000).map(intervals).collect())])).into_string();
     assert_eq!(count(&text, "interval"), 10_000);
-    assert!(count(&text, "tick") < 140, "{}", count(&text, "tick"));
+    assert!(count(&text, "tick") < 160, "{}", count(&text, "tick"));
     assert!(text.len() < 4_000_000, "{}", text.len());
 }
 
@@ -151,10 +151,12 @@ fn every_kind_of_mark_is_drawn() {
             Marks::Points(line()),
             Marks::Band(vec![Range { x: 2e3, low: 0.5, high: 0.1 }, Range { x: 3e3, low: 0.2, high: 0.0 }]),
             Marks::Rule(5e3),
+            Marks::Level(0.1),
         ],
     ))
     .into_string();
-    assert_eq!(["dot\"", "rule\""].map(|class| count(&tail, class)), [3 + 1, 1 + 1], "{tail}");
+    assert_eq!(["dot\"", "rule\""].map(|class| count(&tail, class)), [3 + 1, 2 + 2], "{tail}");
+    assert!(tail.contains("\"kind\":\"level\",\"marks\":[[0.1]]"), "{tail}");
     assert_eq!(["line\"", "band\""].map(|class| count(&tail, class)), [2 + 2, 1 + 1], "with the legend: {tail}");
     assert!(tail.contains(">series 2: round trip delay 2.00 µs, probes p50<"), "{tail}");
 
@@ -198,7 +200,9 @@ fn marks_without_a_place_are_neither_drawn_nor_listed() {
             Marks::Steps(line.clone()),
             Marks::Line(line),
             Marks::Rule(f64::NAN),
+            Marks::Level(0.0),
             Marks::Band(hostile.iter().map(range).collect()),
+            Marks::StepBand(hostile.iter().map(range).collect()),
             Marks::Bars(hostile.iter().map(bar).collect()),
             Marks::Boxes(hostile.iter().map(plot).collect()),
             Marks::Intervals(hostile.iter().map(interval).collect()),
@@ -214,7 +218,7 @@ fn marks_without_a_place_are_neither_drawn_nor_listed() {
     }
     let text = inline(&figure(times(), tails(), marks())).into_string();
     assert!(text.contains("\"kind\":\"points\",\"marks\":[[2000,0.1]]"), "{text}");
-    assert_eq!(count(&text, "dot\""), 1 + 2, "the legend has the rule too: {text}");
+    assert_eq!(count(&text, "dot\""), 1 + 3, "the legend has the rule and the level too: {text}");
 }
 
 #[test]
@@ -250,6 +254,41 @@ fn what_is_infinite_is_drawn_at_the_end_of_its_axis_without_a_number() {
     let text = text.into_string();
     assert_eq!(["quartiles\"", "median\""].map(|class| count(&text, class)), [1, 0], "{text}");
     assert!(text.contains("\"marks\":[[0,2000,null,null,1000,null]]"), "{text}");
+}
+
+/// The commands of the first path of `class`.
+fn path_of<'a>(svg: &'a str, class: &str) -> &'a str {
+    let path = svg.split(&format!("class=\"{class}\" d=\"")).nth(1);
+    path.and_then(|rest| rest.split('"').next()).unwrap_or_default()
+}
+
+#[test]
+fn a_band_of_steps_has_no_slopes() {
+    let ranges = [(4e3, 0.01, 0.02), (3e3, 0.1, 0.2), (2e3, 0.5, 0.6)];
+    let ranges = ranges.map(|(x, low, high)| Range { x, low, high }).to_vec();
+    let drawn = |marks: Marks| inline(&figure(times(), tails(), vec![marks])).into_string();
+    let [steps, slopes] = [Marks::StepBand(ranges.clone()), Marks::Band(ranges)].map(drawn);
+    let [steps, slopes] = [&steps, &slopes].map(|svg| path_of(svg, "band"));
+    assert!(!steps.contains('L') && slopes.matches('L').count() == 4, "{steps} {slopes}");
+}
+
+#[test]
+fn many_bands_are_faint() {
+    let band = Marks::Band(vec![Range { x: 2e3, low: 0.5, high: 0.1 }, Range { x: 3e3, low: 0.2, high: 0.1 }]);
+    let classes = |bands: usize| {
+        let svg = standalone(&figure(times(), tails(), vec![band.clone(); bands]));
+        ["band\" d", "band faint\" d"].map(|class| count(&svg, class))
+    };
+    // The legend has a sample of each.
+    assert_eq!([classes(4), classes(5)], [[4 + 4, 0], [5, 5]]);
+}
+
+#[test]
+fn points_that_repeat_values_of_their_line_are_listed_once() {
+    let line = points(&[(4e3, 0.25), (3e3, 0.5), (2e3, 1.0)]);
+    let mut figure = figure(times(), tails(), vec![Marks::Steps(line.clone()), Marks::Points(line[..2].to_vec())]);
+    (figure.series[1].name, figure.series[1].colour) = (String::new(), 0);
+    assert_eq!((table(&figure).rows.len(), csv(&figure).lines().count()), (3, 1 + 3), "{}", csv(&figure));
 }
 
 #[test]
@@ -341,13 +380,16 @@ fn values_on_a_narrow_axis_are_distinguished() {
 }
 
 #[test]
-fn a_long_name_beside_an_axis_has_two_lines_and_is_whole_in_its_title() {
+fn a_long_name_beside_an_axis_has_lines_and_is_whole_in_its_title() {
     let long = "p99  cpu=20%@peer, 1,472 B → cpu=80%@peer, 1,472 B";
+    let longer = "p99  1ms, size 64, clock_nanosleep → 10ms, size 64, select";
     let endless = "x".repeat(90);
     let marks = Marks::Points(points(&[(2e3, 0.0)]));
-    let svg =
-        inline(&figure(times(), axis(names(&["p50", long, &endless]), AxisUnit::Plain), vec![marks])).into_string();
-    for part in [">p99  cpu=20%@peer, 1,472 B →<", ">cpu=80%@peer, 1,472 B<", ">p50<", "xxx…<"] {
+    let svg = inline(&figure(times(), axis(names(&["p50", long, longer, &endless]), AxisUnit::Plain), vec![marks]))
+        .into_string();
+    let of_longer = [">p99  1ms, size 64,<", ">clock_nanosleep → 10ms, size<", ">64, select<"];
+    let others = [">p99  cpu=20%@peer, 1,472 B →<", ">cpu=80%@peer, 1,472 B<", ">p50<", "xxx…<"];
+    for part in of_longer.iter().chain(&others) {
         assert!(svg.contains(part), "`{part}` is not in {svg}");
     }
     assert!(svg.contains(&format!("<title>{endless}</title>")), "{svg}");

@@ -9,7 +9,7 @@
   const DEEPEST_ZOOM = 1000;
   /** Distance of the base line of a label from its line on the vertical axis, and from the middle of a name's lines. */
   const BASELINE = 4;
-  const NAME_LINES = 7;
+  const NAME_LINES = 12.5;
 
   const make = (name, attributes = {}, ...children) => {
     const isSvg = ["path", "text", "g", "rect"].includes(name);
@@ -115,10 +115,11 @@
     boxes: ([row, , , , low, high]) => ({ x: [low, high], y: [row, row] }),
     intervals: ([row, estimate, low, high]) => ({ x: [low ?? estimate ?? high, high ?? estimate ?? low], y: [row, row] }),
     rule: ([x]) => ({ x: [x, x], y: [], isColumn: true }),
+    level: ([y]) => ({ x: [-Infinity, Infinity], y: [y, y] }),
   };
   MARKS.line = MARKS.points = MARKS.steps;
   const ELEMENTS = {
-    bars: ".bar", points: ".dot", infinite: ".dot", boxes: ".box", intervals: ".interval", cells: ".cell", rule: ".rule",
+    bars: ".bar", points: ".dot", infinite: ".dot", boxes: ".box", intervals: ".interval", cells: ".cell", rule: ".rule", level: ".rule",
   };
 
   class Plot {
@@ -244,7 +245,7 @@
     }
 
     mark(series, index, values, element) {
-      const base = { series: index, isBehind: ["band", "rule"].includes(series.kind) };
+      const base = { series: index, isBehind: ["band", "rule", "level"].includes(series.kind) };
       if (series.kind === "cells") {
         const [x, y, w, h] = element.getAttribute("d").match(/-?[\d.]+/g).map(Number);
         return { ...base, left: x, top: y, right: x + w, bottom: y + h, words: () => this.cellWords(series, values, [x, y, w, h]) };

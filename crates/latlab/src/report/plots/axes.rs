@@ -91,12 +91,12 @@ pub(super) fn names_axis(label: &str, names: Vec<String>) -> Axis {
 pub(super) fn has_marks(series: &Series) -> bool {
     match &series.marks {
         Marks::Steps(marks) | Marks::Line(marks) | Marks::Points(marks) => !marks.is_empty(),
-        Marks::Band(marks) => !marks.is_empty(),
+        Marks::Band(marks) | Marks::StepBand(marks) => !marks.is_empty(),
         Marks::Bars(marks) => !marks.is_empty(),
         Marks::Cells(marks) => !marks.is_empty(),
         Marks::Boxes(marks) => !marks.is_empty(),
         Marks::Intervals(marks) => !marks.is_empty(),
         Marks::Infinite(marks) => !marks.is_empty(),
-        Marks::Rule(_) => true,
+        Marks::Rule(_) | Marks::Level(_) => true,
     }
 }

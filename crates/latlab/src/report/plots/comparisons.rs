@@ -3,7 +3,7 @@
 use super::axes::{ValueLimits, has_marks, names_axis};
 use super::input::{PlotInput, left_out};
 use crate::analysis::comparison::{Comparison, Comparisons, Effect, Verdict};
-use crate::report::comparison::{common_sentence, pair_name, row_label, several_metrics};
+use crate::report::comparison::{common_sentence, compared_means, pair_name, row_label, several_metrics};
 use crate::report::figure::{Axis, AxisUnit, Figure, IntervalMark, Marks, Point, Range, Scale, Series};
 use crate::units::human::percent;
 
@@ -15,6 +15,9 @@ const PAIRS: usize = 7;
 /// Verdicts in the order of the legend, whose colours they have.
 const VERDICTS: [Verdict; 5] =
     [Verdict::Lower, Verdict::Higher, Verdict::Equivalent, Verdict::Undecided, Verdict::None];
+
+/// The name of the line at a change of 0.
+const NO_CHANGE: &str = "no change";
 
 /// The ends of the interval of `effect` and its value, as far as they are known.
 fn values(effect: &Effect) -> impl Iterator<Item = f64> {
@@ -39,7 +42,7 @@ pub(super) fn forest(input: &PlotInput) -> Vec<Figure> {
         let series = Series { name: verdict.word().into(), colour, marks: Marks::Intervals(marks) };
         has_marks(&series).then_some(series)
     };
-    let zero = Series { name: String::new(), colour: VERDICTS.len(), marks: Marks::Rule(0.0) };
+    let zero = Series { name: NO_CHANGE.into(), colour: VERDICTS.len(), marks: Marks::Rule(0.0) };
     let series = std::iter::once(zero).chain(VERDICTS.into_iter().enumerate().filter_map(of_verdict)).collect();
     let with_metric = several_metrics(&comparisons.rows);
     let pair = pair_name(comparisons);
@@ -50,8 +53,9 @@ pub(super) fn forest(input: &PlotInput) -> Vec<Figure> {
         name: "forest",
         title: "Changes with their intervals".into(),
         caption: format!(
-            "{} confidence intervals of changes, as shares of the baseline; an interval without an end is open.{}{}{}",
+            "{} confidence intervals of changes, as shares of the baseline; an interval without an end is open.{}{}{}{}",
             percent(comparisons.options.confidence),
+            compared_sentence(comparisons, &shown.iter().map(|it| it.row).collect::<Vec<_>>()),
             common_sentence(comparisons),
             match without {
                 0 => String::new(),
@@ -66,6 +70,11 @@ pub(super) fn forest(input: &PlotInput) -> Vec<Figure> {
         y: names_axis("comparison", names.collect()),
         series,
     }]
+}
+
+/// What was compared, as a sentence after others; empty if each group has one run.
+fn compared_sentence(comparisons: &Comparisons, rows: &[&Comparison]) -> String {
+    compared_means(comparisons, rows).map(|means| format!(" Compared figures: {means}.")).unwrap_or_default()
 }
 
 /// A row with its change.
@@ -106,7 +115,8 @@ pub(super) fn shift(input: &PlotInput) -> Vec<Figure> {
         let of_pair: Vec<&Comparison> = rows().filter(|row| pair_of(row) == *pair).collect();
         curve(colour, comparisons, &of_pair, &effect)
     });
-    let series = std::iter::once(no_change(1.0 - least)).chain(curves).collect();
+    let zero = Series { name: NO_CHANGE.into(), colour: PAIRS, marks: Marks::Level(0.0) };
+    let series = std::iter::once(zero).chain(curves).collect();
     let unit = match (is_relative, first.quantity.is_rate()) {
         (true, _) => AxisUnit::Change,
         (false, true) => AxisUnit::BitRate,
@@ -117,8 +127,9 @@ pub(super) fn shift(input: &PlotInput) -> Vec<Figure> {
         title: format!("Change of {} along the distribution", first.quantity.metric_title()),
         caption: format!(
             "Difference of each quantile from that of the baseline; bands are {} confidence intervals of single \
-             quantiles, without verdicts.{}{}",
+             quantiles, without verdicts.{}{}{}",
             percent(comparisons.options.confidence),
+            compared_sentence(comparisons, &rows().collect::<Vec<_>>()),
             common_sentence(comparisons),
             left_out(pairs.len() - shown.len(), "pair"),
         ),
@@ -126,12 +137,6 @@ pub(super) fn shift(input: &PlotInput) -> Vec<Figure> {
         y: Axis { label: "change".into(), scale, unit },
         series,
     }]
-}
-
-/// The line of no change.
-fn no_change(least: f64) -> Series {
-    let marks = Marks::Line([1.0, least].map(|x| Point { x, y: 0.0 }).to_vec());
-    Series { name: "no change".into(), colour: PAIRS, marks }
 }
 
 /// The curve of one pair of groups. An open end of an interval reaches to the end of the axis.

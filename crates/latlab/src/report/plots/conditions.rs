@@ -179,7 +179,7 @@ fn of_statistic(input: &PlotInput, statistic: &PlottedStatistic) -> Option<Figur
         title: format!("{} of each run", statistic.word),
         caption: format!(
             "{}, each of which is one point. Conditions with at least {BOXED_RUNS} runs have a box from the first to the \
-             third quartile; whiskers end at the last run within 1.5 interquartile ranges.{of_infinite}{without}{inside}{}",
+             third quartile with a line at the median; whiskers end at the last run within 1.5 interquartile ranges.{of_infinite}{without}{inside}{}",
             counted(runs, "run"),
             left_out(input.conditions.len() - shown.len(), "condition"),
         ),

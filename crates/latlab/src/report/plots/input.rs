@@ -68,13 +68,17 @@ pub(super) fn convention(metric: Metric) -> &'static str {
 pub(super) fn probes<'a>(runs: impl Iterator<Item = &'a RunDistribution>, metric: Metric) -> String {
     let (mut n, mut lost) = (0_u64, 0_u64);
     runs.for_each(|run| (n, lost) = (n.saturating_add(run.n), lost.saturating_add(run.lost)));
-    let thing = if metric == Metric::WakeupLatency { "wake-up" } else { "probe" };
     let lost = match (lost, metric) {
         (0, Metric::WakeupLatency) => String::new(),
         (0, _) => ", without a loss".into(),
         (lost, _) => format!(", {} of them lost or late", grouped(lost)),
     };
-    format!("{}{lost}.", counted(n as usize, thing))
+    format!("{}{lost}.", counted(n as usize, thing(metric)))
+}
+
+/// What has a delay of `metric`.
+pub(super) fn thing(metric: Metric) -> &'static str {
+    if metric == Metric::WakeupLatency { "wake-up" } else { "probe" }
 }
 
 /// The caption of one run.

@@ -6,6 +6,7 @@ use super::input::{self, PlotInput};
 use crate::analysis::distribution::{
     ColumnLosses, DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRatePoint,
 };
+use crate::metric::Metric;
 use crate::plan::Side;
 use crate::report::figure::{Axis, AxisUnit, Bar, Cell, Figure, InfiniteMark, Marks, Point, Scale, Series};
 use crate::units::Nanos;
@@ -39,7 +40,7 @@ pub(super) fn histogram(input: &PlotInput) -> Vec<Figure> {
         title: "How often each delay occurred".into(),
         caption: format!("{} Bars have logarithmic heights.{rest}", input::of_run(run)),
         x: metric_axis(run.metric, scale),
-        y: count_axis("probes", most),
+        y: count_axis(&format!("{}s", input::thing(run.metric)), most),
         series: series.into_iter().filter(has_marks).collect(),
     }]
 }
@@ -50,12 +51,14 @@ pub(super) fn delays_and_rates(input: &PlotInput) -> Vec<Figure> {
     delays(run).into_iter().chain(rates(run)).collect()
 }
 
-/// The axis of all figures of `run` over time.
+/// The axis of all figures of `run` over time, but that of its rates has an origin of its own.
 fn time_axis(run: &RunDistribution) -> Axis {
     let of_grid = run.over_time.as_ref().map(|grid| grid.column_ns.0 as f64 * grid.columns as f64);
     let end = of_grid.unwrap_or(run.duration_ns.0 as f64).max(run.duration_ns.0 as f64).max(1.0);
-    let label = if run.n > 0 { "time since the first measured probe" } else { "time since the first interval" };
-    Axis { label: label.into(), scale: Scale::Linear(0.0, end), unit: AxisUnit::Time }
+    // A stream without concurrent probes has intervals alone.
+    let first = if run.over_time.is_some() { input::thing(run.metric) } else { "interval" };
+    let label = format!("time since the first measured {first}");
+    Axis { label, scale: Scale::Linear(0.0, end), unit: AxisUnit::Time }
 }
 
 /// Delays over time; a line of marks above them for lost probes. Without a delay, the losses alone.
@@ -71,15 +74,15 @@ fn delays(run: &RunDistribution) -> Option<Figure> {
     let lost = grid.lost.iter().map(mark).collect();
     let count: u64 = grid.lost.iter().map(|column| column.count).sum();
     let series = [
-        Series { name: run.metric.title().into(), colour: 0, marks: Marks::Cells(cells(grid)) },
+        Series { name: run.metric.title().into(), colour: 0, marks: Marks::Cells(cells(grid, run.metric)) },
         Series { name: "lost or late".into(), colour: 1, marks: Marks::Infinite(lost) },
     ];
     let above = match count {
         0 => String::new(),
         _ => format!(" Marks along the upper edge: times with lost or late probes, {} in all.", grouped(count)),
     };
-    let caption =
-        format!("{} Each cell counts its probes, and one probe is enough to be seen.{above}", input::of_run(run));
+    let (words, thing) = (input::of_run(run), input::thing(run.metric));
+    let caption = format!("{words} Each cell counts its {thing}s, and one {thing} is enough to be seen.{above}");
     Some(Figure {
         name: "over-time",
         title: "Delay over time".into(),
@@ -113,7 +116,7 @@ fn centre(grid: &DelayGrid, column: usize) -> f64 {
     (column as f64 + 0.5) * grid.column_ns.0 as f64
 }
 
-fn cells(grid: &DelayGrid) -> Vec<Cell> {
+fn cells(grid: &DelayGrid, metric: Metric) -> Vec<Cell> {
     let most = grid.cells.iter().map(|cell| cell.count).max().unwrap_or(1).max(2) as f64;
     let cell = |cell: &GridCell| Cell {
         x: cell.column as f64 * grid.column_ns.0 as f64,
@@ -121,7 +124,7 @@ fn cells(grid: &DelayGrid) -> Vec<Cell> {
         y: grid.edges_ns[cell.row] as f64,
         y_to: grid.edges_ns[cell.row + 1] as f64,
         darkness: LEAST_DARKNESS + (1.0 - LEAST_DARKNESS) * (cell.count as f64).ln() / most.ln(),
-        text: counted(cell.count as usize, "probe"),
+        text: counted(cell.count as usize, input::thing(metric)),
     };
     grid.cells.iter().map(cell).collect()
 }
@@ -141,11 +144,15 @@ fn rates(run: &RunDistribution) -> Option<Figure> {
         step(1, "delivered", |rate| rate.delivered_bps),
         step(2, "lost", |rate| rate.lost_bps),
     ];
+    let others = match run.over_time {
+        Some(_) => " The other plots over time count from the first measured probe.",
+        None => "",
+    };
     Some(Figure {
         name: "rates",
         title: "Rates of the stream over time".into(),
-        caption: "Payload of all flows. Each end counts from its own first measured interval.".into(),
-        x: time_axis(run),
+        caption: format!("Payload of all flows. Sender and receiver each count from their own first interval.{others}"),
+        x: Axis { label: "time since the first measured interval".into(), ..time_axis(run) },
         y: Axis { label: "rate".into(), scale: Scale::Linear(0.0, max.max(1.0) * 1.05), unit: AxisUnit::BitRate },
         series,
     })

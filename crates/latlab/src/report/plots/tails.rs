@@ -4,6 +4,7 @@
 use super::axes::{ValueLimits, has_marks, metric_axis, quantile_axis};
 use super::input::{self, PlotCondition, PlotInput, names};
 use crate::analysis::distribution::RunDistribution;
+use crate::metric::Metric;
 use crate::report::figure::{Axis, AxisUnit, Figure, Marks, Point, Range, Scale, Series};
 use crate::stats::FiveNumberSummary;
 
@@ -46,23 +47,36 @@ fn figure(input: &PlotInput, name: &'static str, build: &Building) -> Vec<Figure
         [] => String::new(),
         lost => format!(" Without a line, since the delays of most of their runs are infinite: {}.", names(lost)),
     };
-    let (x, y) = (build.axes)(metric_axis(metric, delays), least);
-    let band = match shown.iter().any(|condition| condition.runs.len() > 1) {
+    let (x, y) = (build.axes)(metric_axis(metric, delays), metric, least);
+    let facts = CurveFacts {
+        has_losses: runs().any(|run| run.lost > 0),
+        has_several_runs: shown.iter().any(|condition| condition.runs.len() > 1),
+    };
+    let band = match facts.has_several_runs {
         true => " Lines are medians of the runs of a condition, bands their whole range.",
         false => "",
     };
-    let caption = format!("{}{band}{}{without}", input::of_conditions(input, &shown, metric), build.note);
+    let caption = format!("{}{band}{}{without}", input::of_conditions(input, &shown, metric), (build.note)(facts));
     vec![Figure { name, title: build.title.into(), caption, x, y, series }]
 }
 
 /// How a figure of curves is made.
 struct Building {
     title: &'static str,
-    note: &'static str,
-    /// Both axes from that of the delays and the least share.
-    axes: fn(Axis, f64) -> (Axis, Axis),
+    /// How the curves are to be read.
+    note: fn(CurveFacts) -> String,
+    /// Both axes from that of the delays, their metric and the least share.
+    axes: fn(Axis, Metric, f64) -> (Axis, Axis),
     /// The series of a condition, from its runs and the least share.
     curve: fn(&[RunDistribution], Curve, f64) -> Vec<Series>,
+}
+
+/// What the reading of curves depends on.
+#[derive(Clone, Copy)]
+struct CurveFacts {
+    has_losses: bool,
+    /// Whether a condition has several runs.
+    has_several_runs: bool,
 }
 
 /// The look of a curve.
@@ -87,9 +101,15 @@ impl Curve<'_> {
 pub(super) fn tail(input: &PlotInput) -> Vec<Figure> {
     let building = Building {
         title: "Complementary distribution: the tail",
-        note: " The line ends at the share of probes without an answer in time.",
-        axes: |delays, least| {
-            let label = "share of probes at least as large".into();
+        note: |facts| {
+            let median = if facts.has_several_runs { ", of several runs the median" } else { "" };
+            match facts.has_losses {
+                true => format!(" Beyond the largest delay a line shows the share of lost or late probes{median}."),
+                false => " Beyond the largest delay a line runs along the lower edge.".into(),
+            }
+        },
+        axes: |delays, metric, least| {
+            let label = format!("share of {}s at least as large", input::thing(metric));
             (delays, Axis { label, scale: Scale::Log(least, 1.0), unit: AxisUnit::Share })
         },
         curve: |runs, curve, least| match runs {
@@ -110,7 +130,7 @@ fn tail_of_run(run: &RunDistribution, curve: Curve) -> Vec<Series> {
     vec![curve.series(Marks::Steps(steps)), curve.unnamed(Marks::Points(largest))]
 }
 
-/// The median and the range of the shares of several runs at delays along their tails.
+/// The median and the range of the shares of several runs at delays along their tails, as steps like those of one run.
 fn tail_of_runs(runs: &[RunDistribution], curve: Curve, least: f64) -> Vec<Series> {
     let mut delays: Vec<f64> = runs.iter().flat_map(|run| run.tail.iter().map(|point| point.value_ns)).collect();
     delays.sort_unstable_by(f64::total_cmp);
@@ -127,7 +147,8 @@ fn tail_of_runs(runs: &[RunDistribution], curve: Curve, least: f64) -> Vec<Serie
         line.push(Point { x, y: shares.median });
     }
     line.reverse();
-    vec![curve.unnamed(Marks::Band(band)), curve.series(Marks::Steps(line))]
+    band.reverse();
+    vec![curve.unnamed(Marks::StepBand(band)), curve.series(Marks::Steps(line))]
 }
 
 fn lost_share(run: &RunDistribution) -> f64 {
@@ -153,16 +174,30 @@ fn delay_at(run: &RunDistribution, tail: f64) -> f64 {
 pub(super) fn percentiles(input: &PlotInput) -> Vec<Figure> {
     let building = Building {
         title: "Quantiles",
-        note: " Each point is a measured delay (an order statistic), so that quantiles of tables, which are interpolated, may \
-               lie between two points. Lines end where a quantile (of several runs their median) lies among the lost probes, or beyond the largest \
-               one; a band without an upper edge reaches infinite delays.",
-        axes: |delays, least| (quantile_axis(least), delays),
+        note: percentiles_note,
+        axes: |delays, _, least| (quantile_axis(least), delays),
         curve: |runs, curve, _| match runs {
             [run] => vec![curve.series(Marks::Steps(percentiles_of_run(run)))],
             runs => percentiles_of_runs(runs, curve),
         },
     };
     figure(input, "percentiles", &building)
+}
+
+/// How quantiles are to be read.
+fn percentiles_note(facts: CurveFacts) -> String {
+    let (what, end) = match facts.has_several_runs {
+        true => ("join medians of measured delays", "the rarest quantile that every run has"),
+        false => ("show measured delays", "the largest delay"),
+    };
+    let lost = match facts {
+        CurveFacts { has_losses: false, .. } => "",
+        CurveFacts { has_several_runs: false, .. } => "; lost and late probes have none",
+        _ => ", or where the median is infinite; a band without an upper edge reaches infinite delays",
+    };
+    format!(
+        " Lines {what} (order statistics): interpolated quantiles of tables may lie between two of them. They end with {end}{lost}."
+    )
 }
 
 /// The quantiles of one run. The largest delay is that of all rarer quantiles too, up to those of the lost probes: so a run

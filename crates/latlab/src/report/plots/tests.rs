@@ -11,7 +11,7 @@ use crate::analysis::distribution::{RunDistribution, distribution};
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed, stream_interval};
 use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts};
 use crate::metric::Metric;
-use crate::plan::Side;
+use crate::plan::{Kind, Side};
 use crate::probe::Fate;
 use crate::report::figure::table::csv;
 use crate::report::figure::{Marks, Scale};
@@ -54,7 +54,7 @@ fn numbers(marks: &Marks) -> Vec<Vec<f64>> {
         Marks::Steps(points) | Marks::Line(points) | Marks::Points(points) => {
             points.iter().map(|point| vec![point.x, point.y]).collect()
         }
-        Marks::Band(ranges) => ranges.iter().map(|it| vec![it.x, it.low, it.high]).collect(),
+        Marks::Band(ranges) | Marks::StepBand(ranges) => ranges.iter().map(|it| vec![it.x, it.low, it.high]).collect(),
         Marks::Bars(bars) => bars.iter().map(|it| vec![it.from, it.to, it.y]).collect(),
         Marks::Cells(cells) => cells.iter().map(|it| vec![it.x, it.x + it.width, it.y, it.y_to, it.darkness]).collect(),
         Marks::Boxes(boxes) => boxes.iter().map(|it| [&[it.row], &it.quartiles[..], &it.whiskers].concat()).collect(),
@@ -63,7 +63,7 @@ fn numbers(marks: &Marks) -> Vec<Vec<f64>> {
             .map(|it| [Some(it.row), it.estimate, it.low, it.high].into_iter().flatten().collect())
             .collect(),
         Marks::Infinite(marks) => marks.iter().map(|it| vec![it.x, it.y]).collect(),
-        Marks::Rule(x) => vec![vec![*x]],
+        Marks::Rule(value) | Marks::Level(value) => vec![vec![*value]],
     }
 }
 
@@ -132,6 +132,42 @@ fn several_runs_are_a_median_with_their_range_and_points() {
     let range =
         numbers(&tail.series[0].marks).into_iter().find(|range| range[0] == 22_000.0).expect("a delay of a run");
     assert_eq!(range, [22_000.0, 0.5, 0.75]);
+    let [band, line] = tail.series.as_slice() else { panic!("a band and a line") };
+    // Both keep their shares from the largest delay downwards.
+    assert!(matches!((&band.marks, &line.marks), (Marks::StepBand(_), Marks::Steps(_))), "{tail:?}");
+    let (band, line) = (numbers(&band.marks), numbers(&line.marks));
+    assert!(band.iter().map(|range| range[0]).eq(line[1..].iter().map(|point| point[0])), "{band:?} {line:?}");
+}
+
+#[test]
+fn captions_of_curves_depend_on_losses_and_on_the_number_of_runs() {
+    let captions = |runs: Vec<RunDistribution>| {
+        let figures = plots(vec![condition("a", &[], runs)]);
+        ["tail", "percentiles"].map(|name| named(&figures, name).caption.clone())
+    };
+    for (runs, tail, percentiles) in [
+        (vec![run([10, 20])], "a line runs along the lower edge.", "They end with the largest delay."),
+        (vec![run([10, 0])], "a line shows the share of lost or late probes.", "lost and late probes have none."),
+        (vec![run([10]), run([20])], "a line runs along the lower edge.", "the rarest quantile that every run has."),
+        (vec![run([10, 20]), run([20, 0])], "late probes, of several runs the median.", "reaches infinite delays."),
+    ] {
+        let [of_tail, of_percentiles] = captions(runs);
+        assert!(of_tail.ends_with(tail) && of_percentiles.ends_with(percentiles), "{of_tail} {of_percentiles}");
+    }
+}
+
+#[test]
+fn figures_of_wake_ups_do_not_name_probes() {
+    let mut source = source(60..69);
+    source.manifest.kind = Kind::Wakeup;
+    source.rows.iter_mut().for_each(|row| row.due = row.sent);
+    let figures = plots(vec![condition("a", &[], vec![distribution(&source).expect("rows in memory")])]);
+    assert_eq!(names(&figures), ["tail", "percentiles", "histogram", "over-time"]);
+    for figure in &figures {
+        let words = [&figure.caption, &figure.x.label, &figure.y.label];
+        assert!(words.iter().all(|words| !words.contains("probe")) && !csv(figure).contains("probe"), "{figure:?}");
+    }
+    assert_eq!(named(&figures, "over-time").x.label, "time since the first measured wake-up");
 }
 
 #[test]
@@ -183,7 +219,7 @@ fn a_comparison_has_its_forest_and_its_shift_function() {
     figures.iter().for_each(expect_drawable);
     assert_eq!(names(&figures), ["forest", "shift"]);
     let forest = named(&figures, "forest");
-    assert_eq!(forest.series.iter().map(|series| series.name.as_str()).collect::<Vec<_>>(), ["", "higher"]);
+    assert_eq!(forest.series.iter().map(|series| series.name.as_str()).collect::<Vec<_>>(), ["no change", "higher"]);
     let marks = numbers(&forest.series[1].marks);
     assert_eq!(marks.len(), comparisons.rows.len());
     let change = comparisons.rows[0].relative.expect("a change");
@@ -194,6 +230,10 @@ fn a_comparison_has_its_forest_and_its_shift_function() {
     assert!(matches!(&forest.y.scale, Scale::Categories(names) if names[0].ends_with("old → new")), "{:?}", forest.y);
     let shift = named(&figures, "shift");
     assert_eq!(shift.series.len(), 4, "no change, band, line, points");
+    assert_eq!((shift.series[0].name.as_str(), &shift.series[0].marks), ("no change", &Marks::Level(0.0)));
+    for figure in [forest, shift] {
+        assert!(figure.caption.ends_with(" Compared figures: geometric means of the runs."), "{}", figure.caption);
+    }
     let line = numbers(&shift.series[2].marks);
     assert_eq!((line.len(), line[0][0]), (11, 0.9));
     assert!(line.iter().all(|point| (0.1..0.25).contains(&point[1])), "{line:?}");
@@ -391,7 +431,7 @@ fn ten_thousand_conditions_are_bounded() {
         ["tail", "percentiles", "box-plots", "box-plots-p99", "sweep", "sweep-p99", "heat-map", "heat-map-p99"]
     );
     let tail = named(&figures, "tail");
-    assert!(tail.series.len() <= 16 && tail.caption.ends_with("share of probes without an answer in time."));
+    assert!(tail.series.len() <= 16 && tail.caption.ends_with("runs along the lower edge."), "{}", tail.caption);
     assert!(tail.caption.contains("9,992 conditions are not shown."), "{}", tail.caption);
 }
 
@@ -414,6 +454,7 @@ fn a_stream_and_its_host_share_a_time_axis() {
     assert_eq!(names(&figures), ["rates", "host-busy"]);
     let rates = named(&figures, "rates");
     assert_eq!(numbers(&rates.series[0].marks)[..2], [vec![0.0, 2e6], vec![1e8, 1e6]]);
+    assert_eq!(rates.x.label, "time since the first measured interval");
     let busy = named(&figures, "host-busy");
     assert_eq!((busy.series[0].name.as_str(), &busy.x.scale), ("CPU 0", &rates.x.scale));
     assert!(numbers(&busy.series[0].marks).iter().all(|point| (point[1] - 0.25).abs() < 1e-12));
