@@ -97,10 +97,10 @@ impl MedianBounds {
     fn cell(self, figures: &[ColumnFigure], shown: impl Fn(f64) -> String) -> String {
         let mut values = ColumnFigure::values(figures);
         let [low, high] = match self {
-            MedianBounds::Interval => {
-                let interval = median_interval(&mut values, CONFIDENCE);
-                interval.map_or([None; 2], |ends| [ends.low, ends.high])
-            }
+            MedianBounds::Interval if values.len() < INTERVAL_RUNS_MIN => [None; 2],
+            // So many values have no interval only if both of its ends are infinite.
+            MedianBounds::Interval => median_interval(&mut values, CONFIDENCE)
+                .map_or([Some(f64::INFINITY), None], |ends| [ends.low, ends.high]),
             MedianBounds::Range if values.len() < 2 => [None; 2],
             MedianBounds::Range => [f64::min, f64::max].map(|of| values.iter().copied().reduce(of)),
         };

@@ -8,7 +8,7 @@ use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, ObservedRun, Quantity, RunGroups, compare, default_estimands,
 };
 use crate::analysis::distribution::{RunDistribution, distribution};
-use crate::analysis::in_memory::{CLOSED, InMemory, but, closed, stream_interval};
+use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled, stream_interval};
 use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts};
 use crate::metric::Metric;
 use crate::plan::{Kind, Side};
@@ -158,9 +158,9 @@ fn captions_of_curves_depend_on_losses_and_on_the_number_of_runs() {
 
 #[test]
 fn figures_of_wake_ups_do_not_name_probes() {
-    let mut source = source(60..69);
+    let rows = (0..9).map(|seq| scheduled(seq, seq as i64 * 1_000, 0, 60 + seq as i64)).collect();
+    let mut source = InMemory::of(EVERY_MS, rows);
     source.manifest.kind = Kind::Wakeup;
-    source.rows.iter_mut().for_each(|row| row.due = row.sent);
     let figures = plots(vec![condition("a", &[], vec![distribution(&source).expect("rows in memory")])]);
     assert_eq!(names(&figures), ["tail", "percentiles", "histogram", "over-time"]);
     for figure in &figures {
