@@ -128,7 +128,7 @@ fn joined(low: &str, high: &str) -> String {
 
 /// The median of the `figures` of the runs of a row, and its bounds.
 pub(super) fn median_cells(figures: &[ColumnFigure], shown: impl Fn(f64) -> String) -> Cells {
-    // A median among the lost probes is `lost` with or without support: there is no figure to doubt.
+    // A median among the lost probes is `lost` with or without support: it has no figure to doubt.
     let median = match ColumnFigure::median(figures) {
         ColumnFigure::Unsupported { value: None, .. } => ColumnFigure::Lost,
         median => median,

@@ -45,7 +45,7 @@ fn question_of_groups(comparisons: &Comparisons) -> String {
     }
 }
 
-/// What the rows are about, without the losses that latlab added; what was to be compared if there is no row.
+/// What the rows are about, without the losses that latlab added; what was to be compared without a row.
 fn asked_quantities(comparisons: &Comparisons) -> Vec<Quantity> {
     let mut asked: Vec<Quantity> = Vec::new();
     for row in comparisons.rows.iter().filter(|row| !row.added) {
