@@ -72,7 +72,7 @@ fn a_page_of_a_recording_has_its_parts_in_order_and_asks_for_nothing() {
     assert!(places.is_sorted(), "{places:?}");
     assert_eq!(figures(&page), ["tail", "percentiles", "histogram", "over-time"]);
     for part in
-        ["The median is", "of 1,997 probes, 5 of them lost or late.", "latlab report closed", "n 1,997 · lost 5</span>"]
+        ["Of 1,997 probes the median is", "; 5 were lost or late.", "latlab report closed", "n 1,997 · lost 5</span>"]
     {
         assert!(page.contains(part), "{part}");
     }
@@ -95,9 +95,9 @@ fn the_same_recordings_make_the_same_page() {
 fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
     let page = written(lab_with("experiments/finished/factors", "x"), "report x", "x.html");
     for part in [
-        "How do the mean of the response time and p50 of the round trip delay change with load and size?",
+        "How do the mean of the response time, the loss ratio and the p50 of the round trip delay change with load and size?",
         ">Comparison</h2>",
-        "size=64 → size=512, load=none: mean of the response time higher, +14.4 %",
+        "load=none → cpu=20%, size=64: loss ratio higher, +1.667 points [+1.667, +1.667], the p50 of the round trip delay",
         "figures: geometric means of the runs",
         "latlab run experiment.toml",
         "[[compare]]",
@@ -324,7 +324,7 @@ fn one_probe_and_only_lost_probes_have_a_page() {
     assert!(figures(&one).contains(&"tail"), "{:?}", figures(&one));
     // Nothing listens there.
     let lost = page_of_measured("127.0.0.1:9 --protocol echo -n 3 -i 10ms --timeout 10ms");
-    assert!(lost.contains("No answer came in time"), "{lost}");
+    assert!(lost.contains("Answered in time: 0 of "), "{lost}");
     assert!(!figures(&lost).contains(&"tail"));
     assert!(lost.contains("There is no plot of delays: all of 3 probes were lost or late."), "{lost}");
 }

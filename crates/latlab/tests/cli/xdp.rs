@@ -194,7 +194,7 @@ impl Ends {
         let latlab = Latlab::at(self.home.path()).args(["ping", &self.agent.target()]);
         let line = format!("--peer-addr {} --warmup 10 --transport xdp {options}", self.lab.reflector_ipv4());
         let mut running = latlab.line(&line).start();
-        running.wait_until("the run was under way", || spool_bytes(self.home.path()) > 1_000);
+        running.wait_until("the run was under way", || spool_bytes(self.home.path()) > 5_000);
         running
     }
 

@@ -36,10 +36,10 @@ fn question_of_groups(comparisons: &Comparisons) -> String {
     let (how, that) = if asked.len() == 1 { ("How does", "that") } else { ("How do", "those") };
     let figures = in_words(&asked);
     match (compared_factors(comparisons), comparisons.groups.groups.split_first()) {
-        (Some(factors), _) => format!("{how} the {figures} change with {factors}?"),
+        (Some(factors), _) => format!("{how} {figures} change with {factors}?"),
         (None, Some((baseline, candidates))) => {
             let candidates: Vec<String> = candidates.iter().map(|group| group.words()).collect();
-            format!("{how} the {figures} of {} differ from {that} of `{}`?", as_code(&candidates), baseline.words())
+            format!("{how} {figures} of {} differ from {that} of `{}`?", as_code(&candidates), baseline.words())
         }
         (None, None) => String::new(),
     }
@@ -56,7 +56,7 @@ fn asked_quantities(comparisons: &Comparisons) -> Vec<Quantity> {
     if asked.is_empty() { comparisons.quantities.clone() } else { asked }
 }
 
-/// `p50 and p99 of the round trip delay and loss ratio`
+/// `the p50 and p99 of the round trip delay and the loss ratio`
 fn in_words(quantities: &[Quantity]) -> String {
     let mut by_metric: Vec<(&str, Vec<String>)> = Vec::new();
     for quantity in quantities {
@@ -67,8 +67,8 @@ fn in_words(quantities: &[Quantity]) -> String {
         }
     }
     let words = |(metric, statistics): (&str, Vec<String>)| match metric {
-        "" => joined(&statistics),
-        metric => format!("{} of the {metric}", joined(&statistics)),
+        "" => format!("the {}", joined(&statistics)),
+        metric => format!("the {} of the {metric}", joined(&statistics)),
     };
     joined(&by_metric.into_iter().map(words).collect::<Vec<_>>())
 }
@@ -279,7 +279,7 @@ fn verdict_of_run(summary: &Summary) -> String {
         None => "Nothing was measured".into(),
         Some(rate) if metric.is_rate() => rate_words(rate, summary),
         Some(delay) if delay.lost == delay.n => {
-            format!("No answer came in time, of {}", counted(delay.n as usize, &sent))
+            format!("Answered in time: 0 of {}", counted(delay.n as usize, &sent))
         }
         Some(delay) => {
             let figures = [0.5, 0.99].into_iter().filter_map(|q| quantile_words(metric, delay, q)).collect::<Vec<_>>();

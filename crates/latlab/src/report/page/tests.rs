@@ -65,7 +65,7 @@ fn the_verdict_of_one_run_has_its_quantiles_and_losses() {
     assert!(verdict.starts_with(begin) && verdict.ends_with("); none was lost or late."), "{verdict}");
     let lossy = (0..1_000).map(|index| if index % 50 == 0 { 0 } else { 40 });
     assert!(verdict_of(lossy).ends_with("; 20 were lost or late."));
-    assert_eq!(verdict_of([0, 0, 0]), "No answer came in time, of 3 probes.");
+    assert_eq!(verdict_of([0, 0, 0]), "Answered in time: 0 of 3 probes.");
     assert_eq!(verdict_of([]), "Nothing was measured.");
     assert!(
         verdict_of([40]).starts_with("Of 1 probe the median is 40 µs, p99 is 40 µs (at least "),
