@@ -31,6 +31,8 @@ const MARKS_WITH_TEXT: usize = 400;
 const FAINT_BANDS: usize = 5;
 /// Distance of the points of what is infinite from the end of their axis.
 const INFINITE_INSET: f64 = 5.0;
+/// Half the width of a range that has gaps on both sides, that of a point.
+const LONE_RANGE: f64 = 3.0;
 /// Width of the bar of what is infinite.
 const INFINITE_WIDTH: f64 = 18.0;
 /// Bounds of pixels, far outside of any figure: more would overflow in some readers.
@@ -50,8 +52,8 @@ pub(super) enum PathShape {
     Rectangle(Place, Place),
     /// Open lines.
     Lines(Vec<Vec<Place>>),
-    /// A closed line.
-    Polygon(Vec<Place>),
+    /// Closed lines.
+    Polygons(Vec<Vec<Place>>),
     /// A point.
     Dot(Place),
 }
@@ -285,10 +287,13 @@ impl Canvas<'_> {
                 let lines: Vec<Vec<Place>> = parts.map(line).collect();
                 if lines.is_empty() { Vec::new() } else { one("line", PathShape::Lines(lines)) }
             }
-            Marks::Band(ranges) | Marks::StepBand(ranges) if !ranges.is_empty() => {
-                one(self.band, self.outline(ranges, matches!(marks, Marks::StepBand(_)), axes))
+            Marks::Band(ranges) | Marks::StepBand(ranges) => {
+                let parts = ranges.split(|range| range.low == f64::INFINITY).filter(|part| !part.is_empty());
+                let is_stepped = matches!(marks, Marks::StepBand(_));
+                let polygons: Vec<_> = parts.map(|part| self.outline(part, is_stepped, axes)).collect();
+                if polygons.is_empty() { Vec::new() } else { one(self.band, PathShape::Polygons(polygons)) }
             }
-            Marks::Steps(_) | Marks::Line(_) | Marks::Band(_) | Marks::StepBand(_) => Vec::new(),
+            Marks::Steps(_) | Marks::Line(_) => Vec::new(),
             Marks::Points(points) => {
                 points.iter().map(|point| simple("dot", PathShape::Dot(self.place(point, axes)))).collect()
             }
@@ -343,15 +348,19 @@ impl Canvas<'_> {
         Place { x: self.x(place_of(axes.x, point.x)), y: self.y(place_of(axes.y, point.y)) }
     }
 
-    /// The outline of a band: its lower edge, then the upper one backwards.
-    fn outline(&self, ranges: &[Range], is_stepped: bool, axes: Axes) -> PathShape {
+    /// The outline of a part of a band: its lower edge, then the upper one backwards.
+    fn outline(&self, ranges: &[Range], is_stepped: bool, axes: Axes) -> Vec<Place> {
         let edge = |end: fn(&Range) -> f64| -> Vec<Place> {
             let x = |range: &Range| self.x(place_of(axes.x, range.x));
-            let places = ranges.iter().map(|it| Place { x: x(it), y: self.y(axes.y.edge(end(it))) });
-            if is_stepped { steps(places) } else { places.collect() }
+            let place = |range: &Range| Place { x: x(range), y: self.y(axes.y.edge(end(range))) };
+            match ranges {
+                [only] => [-LONE_RANGE, LONE_RANGE].map(|by| Place { x: x(only) + by, ..place(only) }).to_vec(),
+                _ if is_stepped => steps(ranges.iter().map(place)),
+                _ => ranges.iter().map(place).collect(),
+            }
         };
         let high = edge(|range| range.high).into_iter().rev();
-        PathShape::Polygon(edge(|range| range.low).into_iter().chain(high).collect())
+        edge(|range| range.low).into_iter().chain(high).collect()
     }
 
     /// A point along the end of the axis whose value is infinite, within the area.

@@ -145,8 +145,8 @@ pub(super) fn drawable(figure: &Figure) -> Figure {
             Marks::Line(points) => points.retain(|point| on(&x, point.x) && up_to_infinity(&y, point.y)),
             Marks::Points(points) => points.retain(|point| on(&x, point.x) && on(&y, point.y)),
             Marks::Band(ranges) | Marks::StepBand(ranges) => ranges.retain(|range| {
-                let is_area = !range.low.is_nan() && range.low < f64::INFINITY;
-                is_area && up_to_infinity(&x, range.x) && up_to_infinity(&y, range.high)
+                let is_range = range.low < f64::INFINITY || range.low == range.high;
+                is_range && up_to_infinity(&x, range.x) && up_to_infinity(&y, range.high)
             }),
             Marks::Bars(bars) => {
                 bars.retain(|bar| !bar.from.is_nan() && up_to_infinity(&x, bar.to) && on(&y, bar.y));

@@ -103,7 +103,7 @@ pub enum Marks {
     Line(Vec<Point>),
     /// Points alone.
     Points(Vec<Point>),
-    /// An area between low and high values, with straight edges from range to range.
+    /// An area between low and high values, with straight edges from range to range, and a gap where both are +∞.
     Band(Vec<Range>),
     /// An area that keeps the low and the high value of each range until the next, as [`Marks::Steps`] does.
     StepBand(Vec<Range>),
@@ -137,7 +137,7 @@ pub struct Point {
 pub struct Range {
     /// Horizontal value.
     pub x: f64,
-    /// Its lower end; −∞ if it is open.
+    /// Its lower end; −∞ if it is open, +∞ if the whole range is infinite.
     pub low: f64,
     /// Its upper end; +∞ if it is open.
     pub high: f64,

@@ -178,7 +178,7 @@ fn point(place: &Place, width: f32, is_square: bool) -> Option<Path> {
 
 fn outline(outline: &PathShape) -> Option<Path> {
     let mut builder = PathBuilder::new();
-    let mut line = |places: &[Place]| {
+    let line = |builder: &mut PathBuilder, places: &[Place]| {
         for (index, place) in places.iter().enumerate() {
             let (x, y) = (place.x as f32, place.y as f32);
             if index == 0 { builder.move_to(x, y) } else { builder.line_to(x, y) }
@@ -189,11 +189,11 @@ fn outline(outline: &PathShape) -> Option<Path> {
             let rectangle = Rect::from_ltrb(from.x as f32, from.y as f32, to.x as f32, to.y as f32)?;
             return Some(PathBuilder::from_rect(rectangle));
         }
-        PathShape::Lines(lines) => lines.iter().for_each(|places| line(places)),
-        PathShape::Polygon(places) => {
-            line(places);
+        PathShape::Lines(lines) => lines.iter().for_each(|places| line(&mut builder, places)),
+        PathShape::Polygons(lines) => lines.iter().for_each(|places| {
+            line(&mut builder, places);
             builder.close();
-        }
+        }),
         PathShape::Dot(_) => return None,
     }
     builder.finish()

@@ -175,7 +175,7 @@ fn shape(outline: &PathShape) -> String {
             format!("M{} {}h{width}v{height}h-{width}z", number(left), number(top))
         }
         PathShape::Lines(lines) => lines.iter().map(|line| polyline(line)).collect(),
-        PathShape::Polygon(line) => polyline(line) + "z",
+        PathShape::Polygons(lines) => lines.iter().map(|line| polyline(line) + "z").collect(),
         PathShape::Dot(place) => format!("M{} {}h0", number(place.x), number(place.y)),
     }
 }

@@ -273,6 +273,27 @@ fn a_band_of_steps_has_no_slopes() {
 }
 
 #[test]
+fn a_band_has_a_gap_where_its_whole_range_is_infinite() {
+    let lost = f64::INFINITY;
+    let of = |values: &[(f64, f64, f64)]| {
+        let ranges = values.iter().map(|(x, low, high)| Range { x: *x, low: *low, high: *high }).collect();
+        figure(times(), axis(Scale::Log(1e3, 1e6), AxisUnit::Time), vec![Marks::Band(ranges)])
+    };
+    let gap = of(&[(1e3, 2e3, 3e3), (1e4, 2e3, lost), (2e4, lost, lost), (1e5, 2e3, 3e3)]);
+    let svg = inline(&gap).into_string();
+    let band = path_of(&svg, "band");
+    assert_eq!(["M", "z"].map(|command| band.matches(command).count()), [2, 2], "{band}");
+    // The range at the end has no neighbour: it is as wide as a point.
+    let lone = band.rsplit('M').next().unwrap_or_default();
+    let begin = lone.split(' ').next().and_then(|x| x.parse::<f64>().ok()).expect("a number");
+    let end = lone.split(['H', 'V']).nth(1).and_then(|x| x.parse::<f64>().ok()).expect("a number");
+    assert!((end - begin - 6.0).abs() < 0.2, "{lone}");
+    assert!(svg.contains("[20000,null,null],[100000,2000,3000]") && png(&gap).is_some(), "{svg}");
+    let svg = inline(&of(&[(1e3, lost, lost)])).into_string();
+    assert_eq!(count(&svg, "band"), 0, "{svg}");
+}
+
+#[test]
 fn many_bands_are_faint() {
     let band = Marks::Band(vec![Range { x: 2e3, low: 0.5, high: 0.1 }, Range { x: 3e3, low: 0.2, high: 0.1 }]);
     let classes = |bands: usize| {

@@ -186,9 +186,10 @@ fn of_sweep(statistic: &PlottedStatistic, swept: &SweptFactor, lines: &[SweptLin
     let metric = lines.iter().flat_map(|line| line.conditions).find_map(|it| it.runs.first())?.statistics.metric;
     let infinite = match statistic.infinite_words(values()) {
         words if words.is_empty() => words,
-        words => {
-            format!("{words} An infinite median has no point, and a band that reaches infinite figures is open above.")
-        }
+        words => format!(
+            "{words} An infinite median has no point. A band is open above where some runs are infinite, and has a gap \
+             where all are."
+        ),
     };
     let hidden: usize = all.iter().map(|places| places.len() - spread(places).len()).sum();
     Some(Figure {
@@ -243,7 +244,7 @@ impl SweptLine<'_> {
             return vec![series(self.name, points)];
         }
         let range = |place: &&SweptPlace| Range { x: place.x, low: place.runs.min, high: place.runs.max };
-        let ranges = places.iter().filter(|place| place.runs.min.is_finite()).map(range).collect();
+        let ranges = places.iter().map(range).collect();
         let line = Marks::Line(places.iter().map(median).collect());
         vec![series("", Marks::Band(ranges)), series(self.name, line), series("", points)]
     }

@@ -323,7 +323,8 @@ fn infinite_figures_are_the_largest_of_their_condition() {
     assert_eq!((numbers(&points.marks).len(), numbers(&infinite.marks).len()), (10, 3));
     assert!(rows.caption.contains(" Of 10 of 20 runs the p50 is infinite"), "{}", rows.caption);
     let sweep = named(&figures, "sweep");
-    let [band, line, points, lost_line] = sweep.series.as_slice() else { panic!("{sweep:?}") };
+    let [band, line, points, lost_band, lost_line] = sweep.series.as_slice() else { panic!("{sweep:?}") };
+    assert_eq!(numbers(&lost_band.marks), [[64.0, lost, lost]].map(Vec::from));
     assert_eq!(numbers(&lost_line.marks), [[64.0, lost]].map(Vec::from));
     assert_eq!(numbers(&band.marks)[1], [128.0, 10_000.0, lost]);
     assert_eq!(numbers(&line.marks), [[64.0, 30_000.0], [128.0, lost], [256.0, 30_000.0]].map(Vec::from));
