@@ -2,7 +2,7 @@
 
 use super::marks::{Datum, MarkValue, axis, data, drawable};
 use super::scale::words;
-use super::{AxisUnit, Figure, Scale};
+use super::{AxisUnit, Figure, Marks, Scale, Series};
 use crate::report::comparison::quoted;
 use crate::units::human::{ABSENT, general};
 
@@ -50,15 +50,24 @@ fn is_same(a: &MarkValue, b: &MarkValue) -> bool {
     a.dimension == b.dimension && a.role == b.role
 }
 
+/// The known and finite values of a mark.
+fn known(datum: &Datum) -> impl Iterator<Item = &MarkValue> {
+    datum.fields.iter().filter(|field| field.value.is_some())
+}
+
 /// The marks of all series. One that the legend leaves out has the name of the series whose colour it has, such as the band
-/// of a line; its points that only repeat values of the line are left out.
+/// of a line. Its marks that only repeat values of the line of its colour, which may lack a name too, are left out.
 fn rows(figure: &Figure) -> Vec<Row<'_>> {
+    let is_line = |series: &Series| matches!(series.marks, Marks::Steps(_) | Marks::Line(_));
+    let line_of = |colour: usize| figure.series.iter().find(|series| series.colour == colour && is_line(series));
     let named = |colour: usize| figure.series.iter().find(|series| series.colour == colour && !series.name.is_empty());
     let of_series = figure.series.iter().flat_map(|series| {
         let owner = if series.name.is_empty() { named(series.colour) } else { None };
-        let line = owner.map(|owner| data(figure, owner)).unwrap_or_default();
         let name = owner.map_or(series.name.as_str(), |owner| &owner.name);
-        let own = data(figure, series).into_iter().filter(move |datum| !line.contains(datum));
+        let line = if series.name.is_empty() && !is_line(series) { line_of(series.colour) } else { None };
+        let line = line.map(|line| data(figure, line)).unwrap_or_default();
+        let repeats = move |datum: &Datum| datum.text.is_none() && line.iter().any(|it| known(it).eq(known(datum)));
+        let own = data(figure, series).into_iter().filter(move |datum| !repeats(datum));
         own.map(move |datum| Row { series: name, datum })
     });
     of_series.collect()

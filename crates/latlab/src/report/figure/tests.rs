@@ -308,8 +308,23 @@ fn many_bands_are_faint() {
 fn points_that_repeat_values_of_their_line_are_listed_once() {
     let line = points(&[(4e3, 0.25), (3e3, 0.5), (2e3, 1.0)]);
     let mut figure = figure(times(), tails(), vec![Marks::Steps(line.clone()), Marks::Points(line[..2].to_vec())]);
+    let counts = |figure: &Figure| [table(figure).rows.len(), csv(figure).lines().count()];
+    assert_eq!(counts(&figure), [5, 1 + 5], "series of their own: {}", csv(&figure));
     (figure.series[1].name, figure.series[1].colour) = (String::new(), 0);
-    assert_eq!((table(&figure).rows.len(), csv(&figure).lines().count()), (3, 1 + 3), "{}", csv(&figure));
+    assert_eq!(counts(&figure), [3, 1 + 3], "{}", csv(&figure));
+    // The line of a single run has no name.
+    figure.series[0].name = String::new();
+    assert_eq!(counts(&figure), [3, 1 + 3], "{}", csv(&figure));
+    // A range that is infinite as a whole says no more than the infinite point of the line.
+    let lost = f64::INFINITY;
+    figure.y = axis(Scale::Log(1e3, 1e6), AxisUnit::Time);
+    figure.series[0].marks = Marks::Line(points(&[(2e3, 2e3), (3e3, lost)]));
+    figure.series[1].marks =
+        Marks::Band(vec![Range { x: 2e3, low: 2e3, high: lost }, Range { x: 3e3, low: lost, high: lost }]);
+    assert_eq!(counts(&figure), [3, 1 + 3], "{}", csv(&figure));
+    // Another line of the same colour is not a repetition.
+    figure.series[1].marks = figure.series[0].marks.clone();
+    assert_eq!(counts(&figure), [4, 1 + 4], "{}", csv(&figure));
 }
 
 #[test]
