@@ -51,14 +51,23 @@ pub(super) fn delays_and_rates(input: &PlotInput) -> Vec<Figure> {
     delays(run).into_iter().chain(rates(run)).collect()
 }
 
+/// What times count from, but those of the rates of a stream.
+fn origin(run: &RunDistribution) -> String {
+    let thing = input::thing(run.metric);
+    match run.over_time {
+        // A stream without concurrent probes has intervals alone.
+        None => "the first measured interval".into(),
+        // All were refused or skipped: none was measured.
+        Some(_) if run.n == 0 => format!("the first {thing} of the measured phase"),
+        Some(_) => format!("the first measured {thing}"),
+    }
+}
+
 /// The axis of all figures of `run` over time, but that of its rates has an origin of its own.
 fn time_axis(run: &RunDistribution) -> Axis {
     let of_grid = run.over_time.as_ref().map(|grid| grid.column_ns.0 as f64 * grid.columns as f64);
     let end = of_grid.unwrap_or(run.duration_ns.0 as f64).max(run.duration_ns.0 as f64).max(1.0);
-    // A stream without concurrent probes has intervals alone.
-    let first = if run.over_time.is_some() { input::thing(run.metric) } else { "interval" };
-    let label = format!("time since the first measured {first}");
-    Axis { label, scale: Scale::Linear(0.0, end), unit: AxisUnit::Time }
+    Axis { label: format!("time since {}", origin(run)), scale: Scale::Linear(0.0, end), unit: AxisUnit::Time }
 }
 
 /// Delays over time; a line of marks above them for lost probes. Without a delay, the losses alone.
@@ -145,8 +154,8 @@ fn rates(run: &RunDistribution) -> Option<Figure> {
         step(2, "lost", |rate| rate.lost_bps),
     ];
     let others = match run.over_time {
-        Some(_) => " The other plots over time count from the first measured probe.",
-        None => "",
+        Some(_) => format!(" The other plots over time count from {}.", origin(run)),
+        None => String::new(),
     };
     Some(Figure {
         name: "rates",

@@ -12,7 +12,7 @@ use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, schedu
 use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts};
 use crate::metric::Metric;
 use crate::plan::{Kind, Side};
-use crate::probe::Fate;
+use crate::probe::{Fate, ProbeRecord};
 use crate::report::figure::table::csv;
 use crate::report::figure::{Marks, Scale};
 
@@ -436,11 +436,8 @@ fn ten_thousand_conditions_are_bounded() {
     assert!(tail.caption.contains("9,992 conditions are not shown."), "{}", tail.caption);
 }
 
-#[test]
-fn a_stream_and_its_host_share_a_time_axis() {
-    let offered =
-        |start_ms, packets| stream_interval(start_ms, IntervalCounts::Offered { packets, refused: 0, skipped: 0 });
-    let mut source = InMemory::of_stream(1, vec![offered(0, 200), offered(100, 100), offered(200, 100)]);
+/// Samples of the host each 100 ms, in which CPU 0 is busy for a quarter of the time.
+fn host_samples() -> Vec<(Side, HostSample)> {
     let cpu = |seq: i64| CpuReadings { busy_ns: Some(seq * 25_000_000), ..CpuReadings::default() };
     let sample = |seq: i64| HostSample {
         seq: seq as u64,
@@ -450,7 +447,28 @@ fn a_stream_and_its_host_share_a_time_axis() {
         host: HostReadings::default(),
         cpus: vec![(0, cpu(seq))],
     };
-    source.hosts = (0..4).map(|seq| (Side::Local, sample(seq))).collect();
+    (0..4).map(|seq| (Side::Local, sample(seq))).collect()
+}
+
+#[test]
+fn the_time_axis_of_refused_probes_does_not_name_a_measured_one() {
+    let row = |seq: i64| scheduled(seq as u64, seq * 100_000, 0, 60);
+    let host_axis = |rows: Vec<ProbeRecord>| {
+        let source = InMemory { hosts: host_samples(), ..InMemory::of(EVERY_MS, rows) };
+        let figures = plots(vec![condition("a", &[], vec![distribution(&source).expect("rows in memory")])]);
+        named(&figures, "host-busy").x.label.clone()
+    };
+    assert_eq!(host_axis((0..4).map(row).collect()), "time since the first measured probe");
+    let refused = (0..4).map(|seq| but(row(seq), Fate::SendFailed)).collect();
+    assert_eq!(host_axis(refused), "time since the first probe of the measured phase");
+}
+
+#[test]
+fn a_stream_and_its_host_share_a_time_axis() {
+    let offered =
+        |start_ms, packets| stream_interval(start_ms, IntervalCounts::Offered { packets, refused: 0, skipped: 0 });
+    let mut source = InMemory::of_stream(1, vec![offered(0, 200), offered(100, 100), offered(200, 100)]);
+    source.hosts = host_samples();
     let figures = plots(vec![condition("a", &[], vec![distribution(&source).expect("rows in memory")])]);
     assert_eq!(names(&figures), ["rates", "host-busy"]);
     let rates = named(&figures, "rates");
