@@ -86,14 +86,13 @@ pub(super) fn of_run(run: &RunDistribution) -> String {
     format!("{} {}", probes(std::iter::once(run), run.metric), convention(run.metric))
 }
 
-/// The caption of several runs: what was measured, and how many conditions are left out of `shown`.
+/// The caption of several runs: what was measured in the conditions that are shown or named, and how many others with
+/// measured probes there are.
 pub(super) fn of_conditions(input: &PlotInput, shown: &[&PlotCondition], metric: Metric) -> String {
-    let runs: usize = shown.iter().map(|condition| condition.runs.len()).sum();
-    let of_shown = probes(shown.iter().flat_map(|condition| &condition.runs), metric);
-    let mut words = format!("{}: {of_shown} {}", counted(runs, "run"), convention(metric));
-    let has_delay = |condition: &&PlotCondition| condition.runs.iter().any(|run| !run.tail.is_empty());
-    words += &left_out(input.conditions.iter().filter(has_delay).count() - shown.len(), "condition");
-    words
+    let runs = || shown.iter().flat_map(|condition| &condition.runs);
+    let is_measured = |condition: &&PlotCondition| condition.runs.iter().any(|run| run.n > 0);
+    let rest = left_out(input.conditions.iter().filter(is_measured).count() - shown.len(), "condition");
+    format!("{}: {} {}{rest}", counted(runs().count(), "run"), probes(runs(), metric), convention(metric))
 }
 
 /// `a, b and 3 others`.

@@ -42,7 +42,8 @@ fn figure(input: &PlotInput, name: &'static str, build: &Building) -> Vec<Figure
     }
     let is_lost =
         |it: &&PlotCondition| it.runs.iter().any(|run| run.n > 0) && it.runs.iter().all(|run| run.tail.is_empty());
-    without.extend(input.conditions.iter().filter(is_lost).map(|condition| condition.name.as_str()));
+    let lost: Vec<&PlotCondition> = input.conditions.iter().filter(is_lost).collect();
+    without.extend(lost.iter().map(|condition| condition.name.as_str()));
     let without = match without.as_slice() {
         [] => String::new(),
         lost => format!(" Without a line, since the delays of most of their runs are infinite: {}.", names(lost)),
@@ -56,7 +57,8 @@ fn figure(input: &PlotInput, name: &'static str, build: &Building) -> Vec<Figure
         true => " Lines are medians of the runs of a condition, bands their whole range.",
         false => "",
     };
-    let caption = format!("{}{band}{}{without}", input::of_conditions(input, &shown, metric), (build.note)(facts));
+    let measured = input::of_conditions(input, &[&shown[..], &lost[..]].concat(), metric);
+    let caption = format!("{measured}{band}{}{without}", (build.note)(facts));
     vec![Figure { name, title: build.title.into(), caption, x, y, series }]
 }
 
@@ -187,8 +189,8 @@ pub(super) fn percentiles(input: &PlotInput) -> Vec<Figure> {
 /// How quantiles are to be read.
 fn percentiles_note(facts: CurveFacts) -> String {
     let (what, end) = match facts.has_several_runs {
-        true => ("join medians of measured delays", "the rarest quantile that every run has"),
-        false => ("show measured delays", "the largest delay"),
+        true => ("The quantiles of each run are", "the rarest quantile that every run has"),
+        false => ("Lines show", "the largest delay"),
     };
     let lost = match facts {
         CurveFacts { has_losses: false, .. } => "",
@@ -196,7 +198,8 @@ fn percentiles_note(facts: CurveFacts) -> String {
         _ => ", or where the median is infinite; a band without an upper edge reaches infinite delays",
     };
     format!(
-        " Lines {what} (order statistics): interpolated quantiles of tables may lie between two of them. They end with {end}{lost}."
+        " {what} measured delays (order statistics): interpolated quantiles of tables may lie between two of them. Lines end \
+         with {end}{lost}."
     )
 }
 

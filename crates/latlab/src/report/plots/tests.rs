@@ -146,13 +146,14 @@ fn captions_of_curves_depend_on_losses_and_on_the_number_of_runs() {
         ["tail", "percentiles"].map(|name| named(&figures, name).caption.clone())
     };
     for (runs, tail, percentiles) in [
-        (vec![run([10, 20])], "a line runs along the lower edge.", "They end with the largest delay."),
+        (vec![run([10, 20])], "a line runs along the lower edge.", "Lines end with the largest delay."),
         (vec![run([10, 0])], "a line shows the share of lost or late probes.", "lost and late probes have none."),
         (vec![run([10]), run([20])], "a line runs along the lower edge.", "the rarest quantile that every run has."),
         (vec![run([10, 20]), run([20, 0])], "late probes, of several runs the median.", "reaches infinite delays."),
     ] {
         let [of_tail, of_percentiles] = captions(runs);
         assert!(of_tail.ends_with(tail) && of_percentiles.ends_with(percentiles), "{of_tail} {of_percentiles}");
+        assert!(of_percentiles.matches("medians").count() <= 1, "{of_percentiles}");
     }
 }
 
@@ -288,6 +289,8 @@ fn extreme_runs_are_drawn_on_axes_that_hold_them() {
     assert!(caption.contains("Of 1 of 2 runs the p50 is infinite"), "{caption}");
     let caption = &named(&both, "tail").caption;
     assert!(caption.ends_with("Without a line, since the delays of most of their runs are infinite: a."), "{caption}");
+    // The probes of the condition without a line count too.
+    assert!(caption.starts_with("2 runs: 5 probes, 3 of them lost or late. "), "{caption}");
 }
 
 #[test]
