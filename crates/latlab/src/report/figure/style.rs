@@ -71,7 +71,7 @@ const PAINTS: [Paint; 15] = [
     line("minor", PaintColour::Grid, 0.5, Stroke::Whole),
     line("edge", PaintColour::Quiet, 1.0, Stroke::Whole),
     area("band", 0.2),
-    area("faint", 0.07),
+    area("faint", 0.12),
     area("bar", 0.85),
     area("cell", 1.0),
     line("line", PaintColour::Own, 1.6, Stroke::Dashed),
