@@ -109,7 +109,10 @@
   /** The rectangle in the area and the values of each mark of a kind, in the order of the JSON. */
   const MARKS = {
     steps: ([x, y]) => ({ x: [x, x], y: [y, y], text: x === null || y === null ? "infinite" : "" }),
-    band: ([x, low, high]) => ({ x: [x, x], y: [low ?? -Infinity, high] }),
+    band: ([x, low, high]) => {
+      const isInfinite = low === null && high === null;
+      return { x: [x, x], y: isInfinite ? [null, null] : [low ?? -Infinity, high], text: isInfinite ? "infinite" : "" };
+    },
     infinite: ([x, y, text]) => ({ x: [x, x], y: [y, y], text }),
     bars: ([from, to, y]) => ({ x: [from, to], y: [y, y], isColumn: true }),
     boxes: ([row, , , , low, high]) => ({ x: [low, high], y: [row, row] }),
