@@ -29,7 +29,7 @@ use crate::report::html;
 use crate::report::page::{PageCondition, PageExperiment, PageInput, ReportedRun, page_view};
 use crate::report::plots::{PlotCondition, PlotInput, figures};
 use crate::report::view::Showing;
-use crate::units::human::nearest;
+use crate::units::human::{counted, nearest};
 
 /// Reads what `job` names, and writes the report, which is made by `command_line`.
 pub(super) fn run(job: &ReportJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
@@ -42,9 +42,10 @@ pub(super) fn run(job: &ReportJob, command_line: &CommandLine, console: &Console
     let found = found(job, console)?;
     let runs = read_runs(&found.conditions, job, console)?;
     let figures = figures_of(&found, runs.distributions);
+    let several = counted(runs.facts.len(), "recording");
     let document = match &job.figure {
         None => Document::Page(html::page(&page_view(PageInput {
-            name: &found.name,
+            name: found.name.as_deref().unwrap_or(&several),
             summaries: &runs.summaries,
             showing: Showing { half: runs.half, wide: true, kept: true, ..Showing::default() },
             runs: &runs.facts,
@@ -61,7 +62,8 @@ pub(super) fn run(job: &ReportJob, command_line: &CommandLine, console: &Console
         }
         Some(FigureRequest::One { name, format }) => Document::of_figure(named(&figures, name)?, *format)?,
     };
-    let usual = || PathBuf::from(format!("{}.{}", document.stem(&found.name), document.extension()));
+    let stem = document.stem(found.name.as_deref().unwrap_or("latlab-report"));
+    let usual = || PathBuf::from(format!("{stem}.{}", document.extension()));
     match &job.destination {
         ReportDestination::Stdout => document.print(console)?,
         ReportDestination::Usual => document.save(&usual(), job.force, console)?,
@@ -72,8 +74,8 @@ pub(super) fn run(job: &ReportJob, command_line: &CommandLine, console: &Console
 
 /// What is reported, before its runs are read.
 struct FoundReport {
-    /// The name of what was given, without a path.
-    name: String,
+    /// The name of what was given, without a path; `None` if there are several.
+    name: Option<String>,
     experiment: Option<ReadExperiment>,
     comparisons: Option<Comparisons>,
     conditions: Vec<FoundCondition>,
@@ -107,14 +109,15 @@ fn found(job: &ReportJob, console: &Console) -> Result<FoundReport, Failure> {
             .hint("name recordings alone; `latlab compare FILE…` compares files of numbers"));
     }
     let name = name_of(&paths);
-    let is_plain = job.sources.grouping == Grouping::Paths && job.metric.is_none() && job.sources.kind.is_none();
+    let is_plain = job.sources.grouping == Grouping::Paths && job.metric.is_none();
+    let is_asked = |it: &ReadExperiment| is_plain && job.sources.kind.is_none_or(|kind| kind == it.report.kind);
     let experiment = match paths.as_slice() {
         [PathGroup { members, .. }] if members.len() == 1 && is_experiment(&members[0]) => {
             Some(read_experiment(&members[0], console)?)
         }
         _ => None,
     };
-    if let Some(experiment) = experiment.filter(|_| is_plain) {
+    if let Some(experiment) = experiment.filter(is_asked) {
         let comparisons = experiment.report.comparisons.clone();
         let conditions = match &comparisons {
             Some(comparisons) => conditions_of(comparisons),
@@ -125,7 +128,8 @@ fn found(job: &ReportJob, console: &Console) -> Result<FoundReport, Failure> {
     let recordings = observation_groups::find(&paths, job.sources.kind, console)?;
     expect_one_kind(&recordings)?;
     let is_grouped = job.sources.grouping != Grouping::Paths;
-    let is_of_experiment = paths.len() == 1 && !recordings.experiments.is_empty() && recordings.runs().nth(1).is_some();
+    let is_of_experiment =
+        paths.len() == 1 && !recordings.experiments.is_empty() && have_several_conditions(&recordings);
     if is_grouped || is_of_experiment || recordings.has_groups_of_runs() {
         let asked = VerdictJob::usual(job.sources.clone(), job.metric.clone(), job.verbosity);
         let comparisons = compare::of_recordings(&asked, recordings, console)?;
@@ -137,6 +141,16 @@ fn found(job: &ReportJob, console: &Console) -> Result<FoundReport, Failure> {
     Ok(FoundReport { name, experiment: None, comparisons: None, conditions })
 }
 
+/// Whether the runs are of several conditions of an experiment. One that cannot be opened is an error of its reader.
+fn have_several_conditions(recordings: &FoundRecordings) -> bool {
+    let mut conditions = recordings.runs().map(|run| {
+        let recording = Recording::open(run.as_ref()).ok()?;
+        Some(recording.manifest().experiment.as_ref()?.factors.clone())
+    });
+    let first = conditions.next();
+    conditions.any(|condition| first.as_ref() != Some(&condition))
+}
+
 /// Refuses `--metric` for runs that are not compared.
 fn expect_no_metric(metric: Option<&str>) -> Result<(), Failure> {
     let Some(metric) = metric else { return Ok(()) };
@@ -146,14 +160,13 @@ fn expect_no_metric(metric: Option<&str>) -> Result<(), Failure> {
         .hint("leave it out, or say what a group is: `--by FACTOR` or `--group NAME=GLOB`"))
 }
 
-/// The directory of the only path, else that there are several.
-fn name_of(paths: &[PathGroup]) -> String {
+/// The directory of the only path.
+fn name_of(paths: &[PathGroup]) -> Option<String> {
     let only = match paths {
         [PathGroup { members, .. }] if members.len() == 1 => members[0].canonicalize().ok(),
         _ => None,
     };
-    let name = only.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-    name.unwrap_or_else(|| "latlab-report".into())
+    only.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned())
 }
 
 fn read_experiment(directory: &Path, console: &Console) -> Result<ReadExperiment, Failure> {

@@ -97,7 +97,7 @@ fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
     for part in [
         "How do the mean of the response time, the loss ratio and the p50 of the round trip delay change with load and size?",
         ">Comparison</h2>",
-        "load=none → cpu=20%, size=64: loss ratio higher, +1.667 points [+1.667, +1.667], the p50 of the round trip delay",
+        "load=none → cpu=20%, size=64: loss ratio higher, +1.667 points [+1.667, +1.667], p50 of the round trip delay",
         "figures: geometric means of the runs",
         "latlab run experiment.toml",
         "[[compare]]",
@@ -116,11 +116,19 @@ fn a_page_of_an_experiment_has_its_verdicts_and_its_file() {
         "(Recipe <code>pi-udp-load</code>: UDP under CPU load, ",
         "none → cpu=50%: p99 higher, infinite in 5 of 5 runs, loss ratio higher, +1.667 points",
         "latlab run pi-udp-load local --quick",
+        "The comparison is of the round trip delay without reflector dwell; the tables of conditions and runs are of the round trip delay.",
+        "Plots of changes are of the round trip delay without reflector dwell; all other plots are of the round trip delay.",
     ] {
         assert!(recipe.contains(part), "{part}");
     }
     let unnamed = written(lab_with("experiments/finished/alone", "x"), "report x", "x.html");
-    assert!(unnamed.contains("<title>Experiment ping local: x</title>"));
+    for part in [
+        "<title>Experiment ping local: x</title>",
+        "Over 10 runs of one condition: geometric means p50 45.0 µs [44.6 µs, 45.4 µs], p99 59.0 µs",
+        "geometric means of the figures of its runs",
+    ] {
+        assert!(unnamed.contains(part), "{part}");
+    }
     let lost = written(lab_with("experiments/finished/lost", "x"), "report x", "x.html");
     assert!(lost.contains(": no probe was answered; ") && !lost.contains("higher, –"));
 }
@@ -166,6 +174,15 @@ fn groups_are_compared_and_single_recordings_are_not() {
     copy_directory(&testdata("recordings/good/scheduled"), &lab.path("b"));
     let page = written(lab, "report a b", "latlab-report.html");
     assert!(page.contains("whether conditions differ was not tested") && !page.contains(">Comparison</h2>"));
+    assert!(page.contains(": 2 recordings</title>"));
+}
+
+#[test]
+fn the_kind_of_an_experiment_of_one_condition_changes_nothing() {
+    let of = |line: &str| lab_with("experiments/finished/alone", "x").line(line).success().stdout.replace(line, "");
+    assert!(of("report x --kind ping -o -") == of("report x -o -"));
+    let runs = lab_with("experiments/finished/until", "x").line("report x/runs --kind ping -o -").success().stdout;
+    assert!(runs.contains("whether conditions differ was not tested") && !runs.contains(">Comparison</h2>"));
 }
 
 #[test]
@@ -259,6 +276,7 @@ fn what_cannot_be_reported_is_refused() {
         (&["recordings/bad/no-recording"], "report no-recording", "no-recording", 2),
         (&["recordings/good/closed", "recordings/old/1.3-wakeup"], "report closed 1.3-wakeup", "--kind ping", 2),
         (&["inputs/before"], "report before", "latlab compare", 2),
+        (&["experiments/finished/alone"], "report alone --metric round_trip_delay", "`--metric` needs a comparison", 2),
         (&["experiments/finished/factors"], "report factors --by nothing", "cannot group the runs", 2),
     ] {
         let lab = Latlab::new();
