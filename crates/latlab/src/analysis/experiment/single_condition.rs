@@ -16,8 +16,10 @@ pub struct ConditionRow {
     pub lost: usize,
     /// Blocks of the runs with a finite figure.
     pub blocks: usize,
-    /// The mean over runs: geometric if all figures are above 0 and none is a share; `None` if a figure is infinite.
+    /// The mean over runs; `None` if a figure is infinite.
     pub mean: Option<f64>,
+    /// Whether the mean is geometric: all figures are above 0, and they are not shares.
+    pub is_geometric: bool,
     /// The interval of the mean; `None` if no block has two runs.
     pub interval: Option<Interval>,
 }
@@ -34,11 +36,11 @@ pub fn single_condition(runs: &[ObservedRun], quantities: &[Quantity], confidenc
         }
         let lost = runs.iter().filter(|run| figure(run) == RunFigure::Infinite).count();
         let mut values: Vec<Vec<f64>> = blocks.into_values().collect();
-        let as_logs = !quantity.is_share() && values.iter().flatten().all(|value| *value > 0.0);
-        if as_logs {
+        let is_geometric = !quantity.is_share() && values.iter().flatten().all(|value| *value > 0.0);
+        if is_geometric {
             values.iter_mut().flatten().for_each(|value| *value = value.ln());
         }
-        let back = |value: f64| if as_logs { value.exp() } else { value };
+        let back = |value: f64| if is_geometric { value.exp() } else { value };
         let count = values.iter().map(Vec::len).sum::<usize>();
         let sum = values.iter().flatten().sum::<f64>();
         let is_whole = count > 0 && lost == 0;
@@ -49,6 +51,7 @@ pub fn single_condition(runs: &[ObservedRun], quantities: &[Quantity], confidenc
             lost,
             blocks: values.len(),
             mean: is_whole.then(|| back(sum / count as f64)),
+            is_geometric,
             interval: interval.map(|ends| Interval { low: ends.low.map(back), high: ends.high.map(back), ..ends }),
         }
     };
@@ -74,12 +77,20 @@ mod tests {
     fn a_mean_has_an_interval() {
         let runs = [run(1, finite(1.0)), run(1, finite(4.0)), run(2, finite(2.0)), run(2, finite(2.0))];
         let [row] = &single_condition(&runs, &[Quantity::Value], 0.95)[..] else { panic!("one") };
-        assert_eq!((row.runs, row.blocks, row.lost), (4, 2, 0));
+        assert_eq!((row.runs, row.blocks, row.lost, row.is_geometric), (4, 2, 0, true));
         assert!((row.mean.expect("a mean") - 2.0).abs() < 1e-12, "the geometric mean of 1, 4, 2, 2: {row:?}");
         // ln: deviations ±ln 2 in one block, 0 in the other; 2 degrees of freedom, t 4.3027, s² = ln² 2, s/√4
         let reach = 4.302_65 * 2_f64.ln() / 2.0;
         let ends = row.interval.expect("two runs a block");
         assert!((ends.high.expect("an end") / (2.0 * reach.exp()) - 1.0).abs() < 1e-4, "{ends:?}");
+    }
+
+    #[test]
+    fn the_mean_of_figures_with_a_zero_is_arithmetic() {
+        let [row] = &single_condition(&[run(1, finite(0.0)), run(1, finite(4.0))], &[Quantity::Value], 0.95)[..] else {
+            panic!("one")
+        };
+        assert_eq!((row.mean, row.is_geometric), (Some(2.0), false));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::units::human::{ABSENT, grouped};
 
 /// As text.
 pub(super) fn text(rows: &[ConditionRow], style: Style) -> String {
-    let heading = "one condition, compared with none: means over runs, 95 % intervals, for these blocks";
+    let heading = "one condition, compared with none: geometric means over runs, 95 % intervals, for these blocks";
     let labels: Vec<String> = rows.iter().map(label).collect();
     let widest = labels.iter().map(|label| width(label)).max().unwrap_or_default();
     let fit = |row: &ConditionRow| widest + 3 + width(&words(row)) <= style.width;
@@ -37,6 +37,7 @@ fn words(row: &ConditionRow) -> String {
     let lost = if row.lost > 0 { format!(", lost in {}", plural(row.lost, "more run")) } else { String::new() };
     let runs = format!("{} in {}{lost}", plural(row.runs, "run"), plural(row.blocks, "block"));
     let Some(mean) = row.mean else { return format!("{ABSENT}  {runs}") };
+    let runs = if row.is_geometric { runs } else { format!("arithmetic mean, {runs}") };
     let figure = |value: f64| quantity_figure(row.quantity, value, mean);
     let interval = row.interval.and_then(|ends| Some(format!("[{}, {}]", figure(ends.low?), figure(ends.high?))));
     format!("{} {}  {runs}", figure(mean), interval.unwrap_or_else(|| "[no block has two runs]".into()))
@@ -77,16 +78,20 @@ mod tests {
             lost: 0,
             blocks: 7,
             mean: Some(48_700.0),
+            is_geometric: true,
             interval: Some(interval),
         };
         let other =
             ConditionRow { quantity: quantity("p99"), runs: 13, lost: 1, mean: None, interval: None, ..row.clone() };
         let single = ConditionRow { runs: 1, blocks: 1, interval: None, ..row.clone() };
-        let shown = text(&[row.clone(), other, single], Style::PLAIN);
+        let plain = ConditionRow { is_geometric: false, ..single.clone() };
+        let shown = text(&[row.clone(), other, single, plain], Style::PLAIN);
+        assert!(shown.starts_with("one condition, compared with none: geometric means over runs"), "{shown}");
         for line in [
             " round_trip_delay p50  48.7 µs [47.9 µs, 49.6 µs]  14 runs in 7 blocks\n",
             " round_trip_delay p99  –  13 runs in 7 blocks, lost in 1 more run\n",
             " round_trip_delay p50  48.7 µs [no block has two runs]  1 run in 1 block\n",
+            " round_trip_delay p50  48.7 µs [no block has two runs]  arithmetic mean, 1 run in 1 block\n",
         ] {
             assert!(shown.contains(line), "{line}\n{shown}");
         }
