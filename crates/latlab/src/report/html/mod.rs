@@ -46,6 +46,10 @@ pub struct PageView {
     pub texts: Vec<TextBlock>,
     /// Comparisons of conditions. Their caveats are shown with [`PageView::caveats`], each once.
     pub comparisons: Vec<ComparisonView>,
+    /// The metric of the tables, if the comparisons are of another one; else empty.
+    pub metric_of_tables: String,
+    /// The same of plots.
+    pub metric_of_plots: String,
     /// Plots in order of display.
     pub figures: Vec<Figure>,
     /// The reason why plots of delays are missing; empty if there are some.
@@ -167,6 +171,7 @@ fn head(view: &PageView) -> Markup {
 /// The parts that have content, in their order.
 fn sections(view: &PageView) -> Vec<PageSection> {
     let results = html! {
+        @if !view.metric_of_tables.is_empty() { p.note { (words(&view.metric_of_tables)) } }
         (tables::several(&view.tables))
         @if !view.every_run.is_empty() {
             details { summary { "Every run" } (tables::several(&view.every_run)) }
@@ -215,6 +220,7 @@ fn plots(view: &PageView) -> Markup {
         if *count == 1 { format!("figure-{name}") } else { format!("figure-{name}-{count}") }
     };
     html! {
+        @if !view.metric_of_plots.is_empty() && !figures.is_empty() { p.note { (words(&view.metric_of_plots)) } }
         @if !view.without_plots.is_empty() { p { (words(&view.without_plots)) } }
         @for figure in figures.iter().take(MOST_PARTS) {
             figure.plot id=(id(figure.name)) data-figure=(figure.name) {

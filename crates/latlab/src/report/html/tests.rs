@@ -75,6 +75,8 @@ fn full(text: &str) -> PageView {
         every_run: table(),
         texts: block(),
         comparisons: vec![comparison(text)],
+        metric_of_tables: text.into(),
+        metric_of_plots: text.into(),
         figures: vec![figure(text), figure(text)],
         without_plots: text.into(),
         caveats: vec![caveat(text, Severity::Warning), caveat("a note", Severity::Note)],

@@ -17,6 +17,7 @@ struct Paragraph {
 pub(super) fn methods(input: &PageInput<'_>) -> Vec<String> {
     let is_of = |kind: Kind| input.summaries.iter().any(|summary| summary.kind == kind);
     let several = input.summaries.len() > 1;
+    let is_of_one_condition = several && input.experiment.is_some_and(|it| it.report.single_condition.is_some());
     let paragraph = |applies: bool, text: &str| Paragraph { applies, text: text.into() };
     let mut all: Vec<Paragraph> = recipe_paragraphs(input);
     all.extend([
@@ -26,6 +27,7 @@ pub(super) fn methods(input: &PageInput<'_>) -> Vec<String> {
         paragraph(!input.summaries.is_empty(), FIGURES),
         paragraph(!input.summaries.is_empty(), INTERVALS),
         Paragraph { applies: input.comparisons.is_some(), text: comparison(input) },
+        paragraph(is_of_one_condition, SINGLE_CONDITION),
         paragraph(several, RUNS),
         paragraph(!input.figures.is_empty(), PLOTS),
         paragraph(input.summaries.iter().any(|summary| !summary.loads.is_empty()), LOADS),
@@ -65,6 +67,11 @@ const RUNS: &str = "Where a figure shows several runs of a condition, each run h
     the runs at each quantile, and its band is their range. Probes of several runs are never pooled. Where a table has a row for \
     each condition, its figures are medians of the figures of the runs, and minimum and maximum are those of all runs. From six \
     runs on such a median has a 95 % interval between two of the runs (order statistics), which assumes no distribution.";
+
+const SINGLE_CONDITION: &str = "The means of the condition are geometric means of the figures of its runs; of ratios such as \
+    losses, and where a figure of a run is not above 0, they are arithmetic. Their 95 % intervals are t intervals from the spread \
+    of the runs within their blocks, and hold for these blocks. A statistic that is infinite in one run has no mean. Tables and \
+    plots have medians of the runs, with intervals of their own: a mean and a median may differ.";
 
 const PLOTS: &str = "No curve is smoothed. Tails, percentiles and histograms end at the extreme values. Points of the tail and of \
     the quantiles of a run are its measured delays (order statistics); the tables interpolate between two of them. Delay over time shows counts \

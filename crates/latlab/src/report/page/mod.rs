@@ -70,6 +70,8 @@ pub fn page_view(input: PageInput<'_>) -> PageView {
         reproduce: reproduce(&input),
         recordings,
         made: reported_run::made(input.runs),
+        metric_of_tables: sentences::other_metric(&input, "The comparison is", "the tables of conditions and runs are"),
+        metric_of_plots: sentences::other_metric(&input, "Plots of changes are", "all other plots are"),
         without_plots: sentences::without_plots(input.summaries),
         figures: input.figures,
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::input::{PageExperiment, PageInput, as_code};
 use crate::analysis::comparison::{Comparison, ComparisonMethod, Comparisons, Evidence, Quantity, Verdict};
-use crate::analysis::experiment::{ConditionRow, ExperimentReport};
+use crate::analysis::experiment::ConditionRow;
 use crate::analysis::{Kind, Summary};
 use crate::metric::Metric;
 use crate::recipe;
@@ -36,7 +36,10 @@ fn question_of_groups(comparisons: &Comparisons) -> String {
     let (how, that) = if asked.len() == 1 { ("How does", "that") } else { ("How do", "those") };
     let figures = in_words(&asked);
     match (compared_factors(comparisons), comparisons.groups.groups.split_first()) {
-        (Some(factors), _) => format!("{how} {figures} change with {factors}?"),
+        (Some(factors), _) => {
+            let factors: Vec<String> = factors.split(" and ").map(str::to_owned).collect();
+            format!("{how} {figures} change with {}?", joined(&factors))
+        }
         (None, Some((baseline, candidates))) => {
             let candidates: Vec<String> = candidates.iter().map(|group| group.words()).collect();
             format!("{how} {figures} of {} differ from {that} of `{}`?", as_code(&candidates), baseline.words())
@@ -101,7 +104,7 @@ fn question_of_runs(summaries: &[Summary]) -> String {
 
 /// What was found.
 pub(super) fn verdict(input: &PageInput<'_>) -> String {
-    let single = |it: PageExperiment<'_>| verdict_of_condition(it.report);
+    let single = |it: PageExperiment<'_>| verdict_of_condition(it.report.single_condition.as_ref()?);
     let found = match (input.comparisons, input.summaries) {
         (Some(comparisons), _) => verdict_of_comparison(comparisons),
         (None, [one]) => verdict_of_run(one),
@@ -129,13 +132,21 @@ fn verdict_of_comparison(comparisons: &Comparisons) -> String {
             // What stands behind a semicolon is advice.
             let reason = reason.split(';').next().filter(|it| !it.is_empty());
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-            format!("Undecided in all {}{reason}.", counted(rows.len(), "comparison"))
+            format!("Undecided in {}{reason}.", all_comparisons(rows.len()))
         }
         false => {
             let is_are = if undecided == 1 { "is" } else { "are" };
             parts.extend((undecided > 0).then(|| format!("{} {is_are} undecided", counted(undecided, "comparison"))));
             format!("{}.", parts.join("; "))
         }
+    }
+}
+
+fn all_comparisons(count: usize) -> String {
+    match count {
+        1 => "the only comparison".into(),
+        2 => "both comparisons".into(),
+        _ => format!("all {}", counted(count, "comparison")),
     }
 }
 
@@ -195,7 +206,7 @@ fn changes(pair: &[&Comparison], with_metric: bool) -> Vec<String> {
 
 fn change(row: &Comparison, with_metric: bool) -> String {
     let name = match with_metric && !row.quantity.is_share() {
-        true => in_words(&[row.quantity]),
+        true => format!("{} of the {}", statistic(row.quantity), row.quantity.metric_title()),
         false => statistic(row.quantity),
     };
     let Evidence { runs, infinite, .. } = row.evidence;
@@ -209,46 +220,86 @@ fn change(row: &Comparison, with_metric: bool) -> String {
     format!("{name} {}, {found}", row.verdict.word())
 }
 
-/// The statistics of an experiment with one condition over its runs.
-fn verdict_of_condition(report: &ExperimentReport) -> Option<String> {
-    let rows = report.single_condition.as_ref()?;
-    let words = |row: &ConditionRow| {
-        let mean = row.mean?;
-        let figure = |value: f64| quantity_figure(row.quantity, value, mean);
-        let interval = row.interval.and_then(|ends| Some(format!(" [{}, {}]", figure(ends.low?), figure(ends.high?))));
-        Some(format!("{} {}{}", row.quantity.label(), figure(mean), interval.unwrap_or_default()))
-    };
-    let figures: Vec<String> = rows.iter().filter_map(words).collect();
-    let runs = rows.iter().map(|row| row.runs).max()?;
-    (!figures.is_empty())
-        .then(|| format!("Over {} of one condition the means are: {}.", counted(runs, "run"), figures.join(", ")))
+/// The statistics of an experiment with one condition over its runs, infinite ones first:
+/// `Over 10 runs of one condition: p99 infinite in 2 of 10 runs; geometric mean p50 45.0 µs [44.6 µs, 45.4 µs].`
+pub(super) fn verdict_of_condition(rows: &[ConditionRow]) -> Option<String> {
+    let infinite = rows.iter().filter(|row| row.lost > 0).map(|row| {
+        format!("{} infinite in {} of {}", statistic(row.quantity), row.lost, counted(row.runs + row.lost, "run"))
+    });
+    let means = [(true, "geometric mean"), (false, "mean")].into_iter().filter_map(|(is_geometric, name)| {
+        let rows = rows.iter().filter(|row| row.is_geometric == is_geometric);
+        let figures: Vec<String> = rows.filter_map(mean_words).collect();
+        let plural = if figures.len() == 1 { "" } else { "s" };
+        (!figures.is_empty()).then(|| format!("{name}{plural} {}", figures.join(", ")))
+    });
+    let found: Vec<String> = infinite.chain(means).collect();
+    let runs = rows.iter().map(|row| row.runs + row.lost).max()?;
+    (!found.is_empty()).then(|| format!("Over {} of one condition: {}.", counted(runs, "run"), found.join("; ")))
+}
+
+/// `p50 45.0 µs [44.6 µs, 45.4 µs]`; `None` without a finite mean.
+fn mean_words(row: &ConditionRow) -> Option<String> {
+    let mean = row.mean?;
+    let figure = |value: f64| quantity_figure(row.quantity, value, mean);
+    let interval = row.interval.and_then(|ends| Some(format!(" [{}, {}]", figure(ends.low?), figure(ends.high?))));
+    Some(format!("{} {}{}", statistic(row.quantity), figure(mean), interval.unwrap_or_default()))
 }
 
 /// Runs that are not compared: what their medians are, without a claim that they differ.
 fn verdict_of_runs(summaries: &[Summary]) -> String {
     let Some(first) = summaries.first() else { return "No run can be used.".into() };
     let metric = first.kind.metric();
-    let names = names(summaries);
-    let middle = |summary: &Summary| {
-        let described = summary.metrics.get(&metric)?;
-        if metric.is_rate() { described.mean } else { at(described, 0.5)?.value }
+    let (mut finite, mut infinite, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+    for (summary, name) in summaries.iter().zip(names(summaries)) {
+        match middle(summary, metric) {
+            Some(value) if value.is_finite() => finite.push((value, name)),
+            Some(_) => infinite.push(name),
+            None => unknown.push(name),
+        }
+    }
+    finite.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let of_all = |what: &str, names: &[String]| {
+        let count = format!("{} of {}", names.len(), counted(summaries.len(), "run"));
+        (!names.is_empty()).then(|| format!("{what} in {count} ({})", as_code(names)))
     };
-    let known = summaries.iter().zip(&names).filter_map(|(summary, name)| Some((middle(summary)?, name)));
-    let known: Vec<(f64, &String)> = known.collect();
-    let (Some(least), Some(most)) = (
-        known.iter().min_by(|one, other| one.0.total_cmp(&other.0)),
-        known.iter().max_by(|one, other| one.0.total_cmp(&other.0)),
-    ) else {
-        return "No run has a finite median.".into();
-    };
+    let parts = [of_all("infinite", &infinite), of_all("unknown", &unknown), finite_range(metric, &finite)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     let what = if metric.is_rate() { "Means" } else { "Medians" };
-    format!(
-        "{what} of single runs lie between {} (`{}`) and {} (`{}`); whether conditions differ was not tested.",
-        figure(metric, least.0),
-        least.1,
-        figure(metric, most.0),
-        most.1
-    )
+    format!("{what} of single runs are {}; whether conditions differ was not tested.", joined(&parts))
+}
+
+/// The median of a delay, which is infinite among the lost probes, or the mean of a rate; `None` if it is not known.
+fn middle(summary: &Summary, metric: Metric) -> Option<f64> {
+    let described = summary.metrics.get(&metric).filter(|described| described.n > 0)?;
+    if metric.is_rate() { described.mean } else { Some(at(described, 0.5)?.value.unwrap_or(f64::INFINITY)) }
+}
+
+/// The ends of `sorted` figures with the names of their runs; equal ends once.
+fn finite_range(metric: Metric, sorted: &[(f64, String)]) -> Option<String> {
+    let (least, most) = (sorted.first()?, sorted.last()?);
+    let (low, high) = (figure(metric, least.0), figure(metric, most.0));
+    let names: Vec<String> = sorted.iter().map(|run| run.1.clone()).collect();
+    Some(match low == high {
+        true => format!("{low} ({})", as_code(&names)),
+        false => format!("between {low} (`{}`) and {high} (`{}`)", least.1, most.1),
+    })
+}
+
+/// What the comparison is of and what `others` are of, if these differ; else empty.
+pub(super) fn other_metric(input: &PageInput<'_>, compared: &str, others: &str) -> String {
+    let (Some(comparisons), Some(first)) = (input.comparisons, input.summaries.first()) else { return String::new() };
+    let main = first.kind.metric().title();
+    let mut titles: Vec<String> = Vec::new();
+    for quantity in asked_quantities(comparisons).iter().filter(|quantity| !quantity.is_share()) {
+        let title = quantity.metric_title();
+        if !titles.iter().any(|known| known == title) {
+            titles.push(title.into());
+        }
+    }
+    match titles.is_empty() || titles.iter().any(|title| title == main) {
+        true => String::new(),
+        false => format!("{compared} of the {}; {others} of the {main}.", joined(&titles)),
+    }
 }
 
 /// Why no plot shows a delay, or a rate: no run has one. Empty if a run has one, or without runs.
@@ -259,7 +310,8 @@ pub(super) fn without_plots(summaries: &[Summary]) -> String {
     let Some(first) = summaries.first().filter(|_| n == sum(|all| all.lost)) else { return String::new() };
     let in_runs = if summaries.len() > 1 { format!(" in {}", counted(summaries.len(), "run")) } else { String::new() };
     match n {
-        0 => format!("There is no plot: nothing was measured{in_runs}."),
+        0 if first.kind.metric().is_rate() => format!("There is no plot of rates: nothing was measured{in_runs}."),
+        0 => format!("There is no plot of delays: nothing was measured{in_runs}."),
         1 => format!("There is no plot of delays: the only probe{in_runs} was lost or late."),
         _ => format!(
             "There is no plot of delays: all of {} {}{in_runs} were lost or late.",
@@ -286,7 +338,7 @@ fn verdict_of_run(summary: &Summary) -> String {
             let losses = match delay.lost {
                 0 if kind.has_target() => Some("none was lost or late".into()),
                 0 => None,
-                lost => Some(format!("{} were lost or late", grouped(lost))),
+                lost => Some(format!("{} {} lost or late", grouped(lost), were(lost))),
             };
             let figures = Some(figures.join(", ")).filter(|words| !words.is_empty());
             let words: Vec<String> = figures.into_iter().chain(losses).collect();
@@ -294,8 +346,12 @@ fn verdict_of_run(summary: &Summary) -> String {
         }
     };
     let due = || counted(summary.counts.due() as usize, &format!("due {noun}"));
-    let unsent = (unsent > 0).then(|| format!("; {} of {} were not sent", grouped(unsent), due()));
+    let unsent = (unsent > 0).then(|| format!("; {} of {} {} not sent", grouped(unsent), due(), were(unsent)));
     format!("{found}{}.", unsent.unwrap_or_default())
+}
+
+const fn were(count: u64) -> &'static str {
+    if count == 1 { "was" } else { "were" }
 }
 
 fn rate_words(rate: &Description, summary: &Summary) -> String {
@@ -328,7 +384,7 @@ fn at(described: &Description, q: f64) -> Option<&QuantileEstimate> {
 fn interval(metric: Metric, interval: Option<Interval>) -> String {
     let words = interval.and_then(|it| {
         let (low, high) = (figure(metric, it.low?), figure(metric, it.high?));
-        Some(format!(" ({low} to {high})"))
+        Some(if low == high { format!(" ({low} at both ends)") } else { format!(" ({low} to {high})") })
     });
     words.unwrap_or_default()
 }

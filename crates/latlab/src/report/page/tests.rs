@@ -2,12 +2,14 @@
 
 use super::*;
 use crate::analysis::comparison::{
-    ComparisonOptions, ComparisonRequest, Comparisons, ObservedRun, RunGroups, compare, default_estimands,
+    ComparisonOptions, ComparisonRequest, Comparisons, ObservedRun, Quantity, RunGroups, compare, default_estimands,
+    parse_estimand,
 };
 use crate::analysis::distribution::{
     ColumnLosses, DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRatePoint, TailPoint,
     TimedValue, distribution,
 };
+use crate::analysis::experiment::ConditionRow;
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed, stream_interval};
 use crate::analysis::{SummaryOptions, summarise};
 use crate::facts::{CommandLine, HostFacts, IntervalCounts};
@@ -18,7 +20,7 @@ use crate::recording::manifest::EndFacts;
 use crate::report::html;
 use crate::report::plots::{PlotCondition, PlotInput, figures};
 use crate::report::view::Showing;
-use crate::stats::Bucket;
+use crate::stats::{Bucket, Interval};
 use crate::units::Nanos;
 
 /// A closed loop with a probe each ms of these delays in µs; 0 is a lost probe.
@@ -61,10 +63,12 @@ fn verdict_of(delays_us: impl IntoIterator<Item = i64>) -> String {
 fn the_verdict_of_one_run_has_its_quantiles_and_losses() {
     let many = (0..20_000).map(|index| 40 + index % 7);
     let verdict = verdict_of(many);
-    let begin = "Of 20,000 probes the median is 43 µs (43 µs to 43 µs), p99 is 46 µs (";
+    let begin = "Of 20,000 probes the median is 43 µs (43 µs at both ends), p99 is 46 µs (";
     assert!(verdict.starts_with(begin) && verdict.ends_with("); none was lost or late."), "{verdict}");
     let lossy = (0..1_000).map(|index| if index % 50 == 0 { 0 } else { 40 });
     assert!(verdict_of(lossy).ends_with("; 20 were lost or late."));
+    let one_lost = verdict_of((0..1_000).map(|index| if index == 500 { 0 } else { 40 }));
+    assert!(one_lost.ends_with("; 1 was lost or late."), "{one_lost}");
     assert_eq!(verdict_of([0, 0, 0]), "Answered in time: 0 of 3 probes.");
     assert_eq!(verdict_of([]), "Nothing was measured.");
     assert!(
@@ -102,7 +106,7 @@ fn a_page_without_a_delay_says_why_it_has_no_plot() {
     assert_eq!(reason(&[&[0; 1_200]]), "There is no plot of delays: all of 1,200 probes were lost or late.");
     assert_eq!(reason(&[&[0, 0], &[0]]), "There is no plot of delays: all of 3 probes in 2 runs were lost or late.");
     assert_eq!(reason(&[&[0]]), "There is no plot of delays: the only probe was lost or late.");
-    assert_eq!(reason(&[&[]]), "There is no plot: nothing was measured.");
+    assert_eq!(reason(&[&[]]), "There is no plot of delays: nothing was measured.");
     assert_eq!(reason(&[&[0, 0], &[40]]), "");
     assert_eq!(reason(&[]), "");
 }
@@ -114,12 +118,57 @@ fn runs_that_are_not_compared_get_no_claim_that_they_differ() {
     let view = page_of(&runs, &[], None);
     assert_eq!(
         view.verdict,
-        "Medians of single runs lie between 41 µs (`64 B`) and 81 µs (`1,024 B`); whether conditions differ was not tested."
+        "Medians of single runs are between 41 µs (`64 B`) and 81 µs (`1,024 B`); whether conditions differ was not tested."
     );
     assert!(view.question.starts_with("How long does a round trip take, in 2 runs (ping"), "{}", view.question);
     let headings: Vec<&str> =
         view.tables[0].groups[1].columns.iter().map(|column| column.heading.as_str()).take(3).collect();
     assert_eq!(headings, ["min", "mean", "stddev"]);
+}
+
+#[test]
+fn the_verdict_of_runs_counts_infinite_and_unknown_medians() {
+    let sizes_and_delays: [(u32, &[i64]); 4] = [(64, &[40; 3]), (128, &[40; 3]), (256, &[0; 3]), (512, &[])];
+    let mut runs: Vec<Summary> = Vec::new();
+    for (size, delays) in sizes_and_delays {
+        let mut run = summary(&source(delays.iter().copied()));
+        run.condition.size_bytes = Some(size);
+        runs.push(run);
+    }
+    let begin = "Medians of single runs are infinite in 1 of 4 runs (`256 B`), unknown in 1 of 4 runs (`512 B`)";
+    let verdict = page_of(&runs, &[], None).verdict;
+    assert!(verdict.starts_with(&format!("{begin} and 40 µs (`64 B`, `128 B`); whether")), "{verdict}");
+    let verdict = page_of(&runs[1..3], &[], None).verdict;
+    let one = "Medians of single runs are infinite in 1 of 2 runs (`256 B`) and 40 µs (`128 B`); whether";
+    assert!(verdict.starts_with(one), "{verdict}");
+}
+
+#[test]
+fn the_verdict_of_one_condition_has_infinite_figures_first_and_the_kind_of_its_means() {
+    let row = |text: &str, lost: usize, is_geometric: bool, mean: Option<f64>| ConditionRow {
+        quantity: Quantity::Of(parse_estimand(Some("round_trip_delay"), text).expect("known")),
+        runs: 10 - lost,
+        lost,
+        blocks: 2,
+        mean,
+        is_geometric,
+        interval: mean.map(|mean| Interval { low: Some(mean * 0.8), high: Some(mean * 1.2), confidence: 0.95 }),
+    };
+    let rows = [
+        row("p50", 0, true, Some(48_700.0)),
+        row("p99", 2, true, None),
+        row("mean", 0, true, Some(50_000.0)),
+        row("loss_ratio", 0, false, Some(0.01)),
+    ];
+    let verdict = |rows: &[ConditionRow]| sentences::verdict_of_condition(rows).expect("figures");
+    assert_eq!(
+        verdict(&rows),
+        "Over 10 runs of one condition: p99 infinite in 2 of 10 runs; geometric means p50 48.7 µs [39.0 µs, 58.4 µs], \
+         mean 50.0 µs [40.0 µs, 60.0 µs]; mean loss ratio 1 % [0.8 %, 1.2 %]."
+    );
+    assert!(verdict(&rows[..1]).contains("condition: geometric mean p50 48.7"), "{}", verdict(&rows[..1]));
+    assert_eq!(verdict(&rows[1..2]), "Over 10 runs of one condition: p99 infinite in 2 of 10 runs.");
+    assert_eq!(sentences::verdict_of_condition(&[]), None);
 }
 
 /// Label and cell of each row of `table` in the column below `heading`, without parentheses.
@@ -242,8 +291,41 @@ fn a_verdict_names_what_is_decided_and_counts_the_rest() {
     let view = page_of(&[], &[], Some(&comparisons));
     assert!(view.verdict.starts_with("Undecided in all 3 comparisons"), "{}", view.verdict);
     assert!(view.methods.iter().any(|text| text.contains("runs as its observations")));
+    let mut named = compared(["old", "new"], [100, 200]);
+    named.groups.factor = Some("checksum and ipv6 and set".into());
+    let question = page_of(&[], &[], Some(&named)).question;
+    assert!(question.ends_with(" change with checksum, ipv6 and set?"), "{question}");
     let medians = "conditions have medians of the runs: the ratio of two medians may differ from the change.";
     assert!(view.methods.iter().any(|text| text.contains("geometric means") && text.contains(medians)));
+}
+
+#[test]
+fn tables_of_another_metric_than_that_of_the_comparison_are_named() {
+    let mut comparisons = compared(["old", "new"], [100, 200]);
+    let runs = [summary(&source([40]))];
+    assert_eq!(page_of(&runs, &[], Some(&comparisons)).metric_of_tables, "");
+    for row in &mut comparisons.rows {
+        row.quantity = Quantity::Of(parse_estimand(Some("send_slip"), "p50").expect("known"));
+    }
+    let view = page_of(&runs, &[], Some(&comparisons));
+    assert_eq!(
+        view.metric_of_tables,
+        "The comparison is of the send slip; the tables of conditions and runs are of the round trip delay."
+    );
+    assert_eq!(
+        view.metric_of_plots,
+        "Plots of changes are of the send slip; all other plots are of the round trip delay."
+    );
+}
+
+#[test]
+fn one_comparison_and_two_are_words() {
+    let mut comparisons = compared(["old", "new"], [100, 100]);
+    for (count, begin) in [(2, "Undecided in both comparisons"), (1, "Undecided in the only comparison")] {
+        comparisons.rows.truncate(count);
+        let verdict = page_of(&[], &[], Some(&comparisons)).verdict;
+        assert!(verdict.starts_with(begin), "{verdict}");
+    }
 }
 
 /// Runs of two groups with these medians in µs and so many lost probes of 100, compared.
