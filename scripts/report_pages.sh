@@ -65,8 +65,8 @@ check equals '{"forest": {"interval": 3}, "tail": {"line": 2, "band": 2}, "perce
     "shift": {"line": 1, "rule": 1, "dot": 11, "band": 1}, "box-plots": {"box": 2, "dot": 10},
     "box-plots-p99": {"box": 2, "dot": 10}}' \
     --group "before=$work/equal-[0-4]" --group "after=$work/equal-[5-9]"
-# 10,000 recordings: two rows each in the table, of which 400 are shown, and the first conditions, sizes and tags in figures.
-check conditions '{"page": {"figures": 5, "text": "The first 400 of 20,000 rows."}, "tail": {"line": 8, "dot": 800},
+# 10,000 recordings: a row each in the table, of which 400 are shown, and the first conditions, sizes and tags in figures.
+check conditions '{"page": {"figures": 5, "text": "The first 400 of 10,000 rows."}, "tail": {"line": 8, "dot": 800},
     "percentiles": {"line": 8}, "box-plots": {"box": 0, "dot": 40}, "sweep": {"line": 8, "dot": 800, "band": 8},
     "heat-map": {"cell": 576, "text": "<b>0</b>"}}' "$work/conditions"
 exit "$failed"

@@ -78,6 +78,8 @@ several metrics by load: 10 runs × 3 blocks each, interleaved, 95 % intervals
     ] {
         assert!(text.lines().any(|other| other.starts_with(line)), "{line}\n{text}");
     }
+    let means = view.means.as_ref().expect("means of ten runs");
+    assert!(means.starts_with("figures: ") && view.footnotes.contains(means), "{means}");
     let row = text.lines().find(|line| line.starts_with(" p50")).expect("a row");
     assert!(row.contains("−15.0 % [") && row.ends_with("lower        0.001"), "{row}");
     assert!(text.contains("gate `p99 <= +5%` met for `cpu=80%`: −27.7 % ["), "{text}");

@@ -34,6 +34,8 @@ pub struct ComparisonView {
     pub shifts: Vec<ContrastView>,
     /// Gates with their results.
     pub gates: Vec<String>,
+    /// That of the footnotes which says what kind of mean the figures are; `None` without a mean.
+    pub means: Option<String>,
     /// Notes on what was compared and on the methods.
     pub footnotes: Vec<String>,
     /// Caveats numbered from 1, most severe first.
@@ -88,6 +90,7 @@ impl ComparisonView {
             contrasts: contrasts(&comparisons.rows, true),
             shifts: contrasts(&comparisons.shifts, false),
             gates: gates.iter().map(|gated| gate(gated, comparisons)).collect(),
+            means: figures(comparisons),
             footnotes: footnotes(comparisons, &names, showing),
             caveats: caveat_views(&caveats),
         }

@@ -29,10 +29,13 @@ fn bounded(table: &TableView, most_rows: usize) -> Markup {
     let has_labels = !table.corner.is_empty() || table.rows.iter().any(|row| !row.label.is_empty());
     let has_cells =
         |row: usize| columns.iter().any(|column| column.cells.get(row).is_some_and(|cell| !cell.is_empty()));
-    let aligned: Vec<CellAlignment> =
-        columns.iter().map(|column| CellAlignment::of(&column.cells[..column.cells.len().min(most_rows)])).collect();
     // An annotation without content is left out.
-    let rows = table.rows.iter().enumerate().filter(|(number, row)| !row.quiet || has_cells(*number));
+    let rows: Vec<_> = table.rows.iter().enumerate().filter(|(number, row)| !row.quiet || has_cells(*number)).collect();
+    let shown = &rows[..rows.len().min(most_rows)];
+    let aligned: Vec<CellAlignment> = columns
+        .iter()
+        .map(|column| CellAlignment::of(shown.iter().filter_map(|(number, _)| column.cells.get(*number))))
+        .collect();
     boxed(
         &table.title,
         html! {
@@ -44,16 +47,16 @@ fn bounded(table: &TableView, most_rows: usize) -> Markup {
                     @if has_labels { th scope="col" { (words(&table.corner)) } }
                     @for column in &columns { th scope="col" { (words(&column.heading)) } }
                 } }
-                tbody { @for (number, row) in rows.take(most_rows) {
+                tbody { @for (number, row) in shown {
                     tr.quiet[row.quiet] {
                         @if has_labels { th scope="row" { (words(&row.label)) } }
                         @for (column, aligned) in columns.iter().zip(&aligned) {
-                            (aligned.cell(column.cells.get(number).map_or("", String::as_str)))
+                            (aligned.cell(column.cells.get(*number).map_or("", String::as_str)))
                         }
                     }
                 } }
             }
-            (omitted(table.rows.len(), most_rows, "rows"))
+            (omitted(rows.len(), most_rows, "rows"))
             (omitted(table.groups.iter().map(|group| group.columns.len()).sum(), MOST_COLUMNS, "columns"))
             @for line in table.legend.lines() { p.note { (words(line)) } }
         },
@@ -90,11 +93,9 @@ struct CellAlignment {
 }
 
 impl CellAlignment {
-    fn of(cells: &[String]) -> CellAlignment {
-        CellAlignment {
-            fraction: cells.iter().filter_map(|cell| behind_point(cell)).max().unwrap_or(0),
-            has_parentheses: cells.iter().any(|cell| is_parenthesised(cell)),
-        }
+    fn of<'a>(mut cells: impl Iterator<Item = &'a String> + Clone) -> CellAlignment {
+        let fraction = cells.clone().filter_map(|cell| behind_point(cell)).max().unwrap_or(0);
+        CellAlignment { fraction, has_parentheses: cells.any(|cell| is_parenthesised(cell)) }
     }
 
     /// A cell with the padding that the style sheet writes invisibly behind it, which is neither read nor copied.
@@ -112,8 +113,8 @@ impl CellAlignment {
 /// A comparison: one table with a part for each contrast, one of the differences along the distribution, and notes.
 pub(super) fn comparison(view: &ComparisonView) -> Markup {
     // Which mean the figures are stands in the captions of their tables.
-    let (means, notes): (Vec<&String>, Vec<_>) = view.footnotes.iter().partition(|note| note.starts_with("figures: "));
-    let means = means.first().map_or("", |note| note.as_str());
+    let means = view.means.as_deref().unwrap_or_default();
+    let notes = view.footnotes.iter().filter(|note| Some(*note) != view.means.as_ref());
     html! {
         section.comparison {
             h3 { (words(&view.heading)) }

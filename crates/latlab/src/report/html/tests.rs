@@ -56,6 +56,7 @@ fn comparison(text: &str) -> ComparisonView {
         contrasts: vec![ContrastView { title: text.into(), rows: vec![change] }],
         shifts: Vec::new(),
         gates: vec![text.into()],
+        means: None,
         footnotes: vec![text.into()],
         caveats: vec![caveat(text, Severity::Warning)],
     }
@@ -199,6 +200,35 @@ fn ten_thousand_conditions_are_bounded_and_the_omission_is_said() {
     assert!(page.contains("The first 400 of 10,000 rows.") && page.contains("The first 200 of 10,000 recordings."));
     assert!(page.contains("The first 200 of 10,000 caveats."));
     assert!(page.len() < 300_000, "{}", page.len());
+}
+
+#[test]
+fn rows_that_are_left_out_as_empty_are_not_counted() {
+    let rows = [("a", false), ("", true)].repeat(300);
+    let mut cells = ["4", ""].repeat(300);
+    let of = |cells: &[&str]| {
+        page(&PageView { tables: vec![table("t", &rows, vec![column("p50", cells)])], ..PageView::default() })
+    };
+    let whole = of(&cells);
+    assert!(!whole.contains("The first ") && whole.matches("<th scope=\"row\">a</th>").count() == 300);
+    // The alignment is that of the rows that are shown, of which this is the last one.
+    cells[598] = "4.25";
+    assert!(of(&cells).contains("<td data-pad=\".00\">4</td>"));
+    cells[1..].fill("±0.2");
+    assert!(of(&cells).contains("The first 400 of 600 rows."));
+}
+
+#[test]
+fn the_note_about_means_stands_in_the_caption_alone() {
+    let comparisons = vec![ComparisonView {
+        means: Some("figures: means".into()),
+        footnotes: vec!["figures: other".into(), "figures: means".into()],
+        ..comparison("text")
+    }];
+    let page = page(&PageView { comparisons, ..PageView::default() });
+    assert_eq!(page.matches("figures: means").count(), 1);
+    assert!(page.contains("<span class=\"note\">figures: means</span>"));
+    assert!(page.contains("<p class=\"note\">figures: other</p>"));
 }
 
 #[test]
