@@ -1,5 +1,7 @@
 //! How a quantile of one run is shown: a figure, and below it an interval or a lower bound. The marks of a quantile that
-//! the data do not support are explained once, below the first table in which they occur.
+//! the data do not support are explained once, below the first table that has any; on a page below the first that has them.
+
+use std::collections::BTreeSet;
 
 use super::view::{ColumnView, RowView, TableView};
 use crate::analysis::experiment::ColumnFigure;
@@ -48,12 +50,13 @@ impl ShownQuantile {
         estimate.zip(described).map_or(ShownQuantile::Absent, |(estimate, all)| ShownQuantile::of(estimate, all))
     }
 
-    /// Of a column: the figure of a run, or the median of several.
+    /// Of a column: a figure over runs. A median among the lost probes is lost with or without support: it has no figure to
+    /// doubt.
     pub(super) fn of_column(figure: ColumnFigure) -> ShownQuantile {
         match figure {
             ColumnFigure::Known(value) => ShownQuantile::Supported(value),
+            ColumnFigure::Lost | ColumnFigure::Unsupported { value: None, .. } => ShownQuantile::Lost,
             ColumnFigure::Unsupported { value, bound } => ShownQuantile::Unsupported { value, bound },
-            ColumnFigure::Lost => ShownQuantile::Lost,
             ColumnFigure::Nothing => ShownQuantile::Absent,
         }
     }
@@ -105,9 +108,24 @@ pub(super) fn column_above(heading: &str, figures: impl IntoIterator<Item = Stri
 pub(super) fn explain_marks(tables: &mut [TableView]) {
     let Some(explanation) = legend(tables.iter().flat_map(cells_of)) else { return };
     if let Some(first) = tables.iter_mut().find(|table| legend(cells_of(table)).is_some()) {
-        let others = std::mem::take(&mut first.legend);
-        first.legend = [explanation, others].into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
+        explain_first(first, explanation);
     }
+}
+
+/// Explains the marks of each table below it, unless the same line stands below a table before it.
+pub(super) fn explain_marks_of_each(tables: &mut [TableView]) {
+    let mut known = BTreeSet::new();
+    for table in tables {
+        let lines = legend(cells_of(table)).unwrap_or_default();
+        let new: Vec<&str> = lines.lines().filter(|line| known.insert((*line).to_owned())).collect();
+        explain_first(table, new.join("\n"));
+    }
+}
+
+/// Puts an `explanation`, which may be empty, before the other lines of the legend.
+fn explain_first(table: &mut TableView, explanation: String) {
+    let others = std::mem::take(&mut table.legend);
+    table.legend = [explanation, others].into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
 }
 
 fn cells_of(table: &TableView) -> impl Iterator<Item = &String> {
@@ -158,14 +176,44 @@ mod tests {
     }
 
     #[test]
+    fn a_figure_over_runs_among_the_lost_has_no_bound() {
+        for (figure, shown) in [
+            (ColumnFigure::Unsupported { value: None, bound: Some(3.1) }, ShownQuantile::Lost),
+            (ColumnFigure::Unsupported { value: None, bound: None }, ShownQuantile::Lost),
+            (ColumnFigure::Lost, ShownQuantile::Lost),
+            (
+                ColumnFigure::Unsupported { value: Some(4.18), bound: None },
+                ShownQuantile::Unsupported { value: Some(4.18), bound: None },
+            ),
+        ] {
+            assert_eq!(ShownQuantile::of_column(figure), shown);
+        }
+    }
+
+    fn table(cells: [&str; 2]) -> TableView {
+        let columns = vec![column_of_two("p99", [cells.map(str::to_owned)])];
+        TableView { groups: vec![GroupView { heading: String::new(), columns }], ..TableView::default() }
+    }
+
+    #[test]
+    fn marks_of_each_table_are_explained_below_the_first_that_has_them() {
+        let cells = [["(4.18)", "≥ 3.10"], ["4.18", "≤ 9.01"], ["(4.18)", "n/a"], ["(4.18)", "n/a"], ["4.18", ""]];
+        let mut tables = cells.map(table);
+        tables[1].legend = "other".into();
+        explain_marks_of_each(&mut tables);
+        let begin = "( ) too few effective observations beyond it · ";
+        let expected = [
+            format!("{begin}≥ lower bound (95 %)"),
+            "≤ upper end of an interval without a useful lower end\nother".into(),
+            format!("{begin}n/a: no bound exists"),
+            String::new(),
+            String::new(),
+        ];
+        assert_eq!(tables.map(|table| table.legend), expected);
+    }
+
+    #[test]
     fn marks_are_explained_in_one_line_below_the_first_table_that_has_them() {
-        let table = |cells: [&str; 2]| TableView {
-            groups: vec![GroupView {
-                heading: String::new(),
-                columns: vec![column_of_two("p99", [cells.map(str::to_owned)])],
-            }],
-            ..TableView::default()
-        };
         let (supported, bound, no_bound) = (["4.18", "±0.2"], ["(4.18)", "≥ 3.10"], ["(4.18)", "n/a"]);
         for (tables, expected) in [
             (vec![supported, ["lost", ""], ["–", ""]], vec!["", "", ""]),

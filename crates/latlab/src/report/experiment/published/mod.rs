@@ -244,17 +244,21 @@ fn basis_in_runs(runs: usize, published: &Published) -> String {
 
 /// `median of 9 runs, 10,000 probes each, 3 lost in all`
 fn basis(measured: &MeasuredRow, published: &Published) -> String {
-    let MeasuredRow { runs, singletons: n, lost, .. } = *measured;
+    format!("{}, {}", basis_in_runs(measured.runs, published), basis_in_singletons(measured, published))
+}
+
+/// `10,000 probes each, 3 lost in all`
+fn basis_in_singletons(measured: &MeasuredRow, published: &Published) -> String {
+    let MeasuredRow { singletons: n, lost, .. } = *measured;
     let (noun, lost) = (published.kind().rows(), grouped(lost));
-    let runs = basis_in_runs(runs, published);
     match published.figures_of {
-        FiguresOf::Runs => format!("{runs}, at most {} {noun} each, {lost} lost in all", grouped(n)),
+        FiguresOf::Runs => format!("at most {} {noun} each, {lost} lost in all", grouped(n)),
         FiguresOf::Singletons => {
             let one = noun.strip_suffix('s').filter(|_| n == 1);
             // Wake-ups have no target, so none can be lost.
             let can_lose = published.kind().has_target();
             let lost = if can_lose { format!(", {lost} lost in all") } else { String::new() };
-            format!("{runs}, {} {} each{lost}", grouped(n), one.unwrap_or(noun))
+            format!("{} {} each{lost}", grouped(n), one.unwrap_or(noun))
         }
     }
 }
@@ -330,7 +334,8 @@ fn against_first(difference: MeanDifference) -> String {
     }
 }
 
-/// `12.345`; `(12.345)` if it is an unsupported quantile; `lost` if lost probes make it infinite; `–` if unknown.
+/// `12.345`; `(12.345)` if it is an unsupported quantile; `lost` if lost probes make it infinite, without a bound below it; `–`
+/// if unknown.
 fn cells(figure: ColumnFigure, decimals: usize) -> Cells {
     ShownQuantile::of_column(figure).cells(|value| format!("{value:.decimals$}"))
 }

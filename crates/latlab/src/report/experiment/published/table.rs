@@ -1,8 +1,8 @@
 //! Published figures and measured ones as tables, which need no width.
 
 use super::{
-    FigureLine, HERE, Reasons, ShownRow, basis, basis_in_runs, bounds, figure_lines, headings, legend_of_bounds,
-    shown_rows, whole_figures,
+    FigureLine, HERE, Reasons, ShownRow, basis, basis_in_runs, basis_in_singletons, bounds, figure_lines, headings,
+    legend_of_bounds, shown_rows, whole_figures,
 };
 use crate::analysis::experiment::{MeasuredRow, PublishedResults};
 use crate::recipe::{FiguresOf, Published};
@@ -22,7 +22,7 @@ pub(in crate::report::experiment) fn tables(results: &PublishedResults) -> Vec<T
             reasons.leave_out(shown.row, reason);
             continue;
         }
-        let basis = shown.figures().map(|measured| basis(measured, published)).unwrap_or_default();
+        let basis = shown.figures().map(|measured| basis_beside(measured, published)).unwrap_or_default();
         for FigureLine { source, cells } in figure_lines(shown, published) {
             match shown.figures().filter(|_| source == HERE) {
                 Some(measured) => lines.push(&label_here(shown, measured, published), cells, &basis),
@@ -45,7 +45,7 @@ pub(in crate::report::experiment) fn tables(results: &PublishedResults) -> Vec<T
         let mut lines = Lines { columns: headings(published), rows: Vec::new() };
         for (shown, measured) in rows.iter().filter_map(|shown| Some((shown, shown.figures()?))) {
             let figures = whole_figures(measured, published.decimals);
-            lines.push(&label_here(shown, measured, published), figures, &basis(measured, published));
+            lines.push(&label_here(shown, measured, published), figures, &basis_beside(measured, published));
         }
         lines.table(title(heading))
     });
@@ -61,6 +61,14 @@ fn label_here(shown: &ShownRow<'_>, measured: &MeasuredRow, published: &Publishe
     match published.figures_of {
         FiguresOf::Singletons => format!("{}, {}", label(shown, HERE), basis_in_runs(measured.runs, published)),
         FiguresOf::Runs => label(shown, HERE),
+    }
+}
+
+/// What the figures are based on, beside [`label_here`], which may have the number of runs.
+fn basis_beside(measured: &MeasuredRow, published: &Published) -> String {
+    match published.figures_of {
+        FiguresOf::Singletons => basis_in_singletons(measured, published),
+        FiguresOf::Runs => basis(measured, published),
     }
 }
 

@@ -115,6 +115,28 @@ no load
     }
 }
 
+#[test]
+fn a_figure_among_the_lost_has_no_bound_and_needs_no_legend() {
+    const ROWS: &[PublishedRow] = &[row("CPU load", &[Some(1.8), None, Some(14.7)], &[], None)];
+    static PI: Published = Published { rows: ROWS, ..PUBLICATION };
+    let figures = vec![
+        ColumnFigure::Known(0.06),
+        ColumnFigure::Unsupported { value: None, bound: Some(0.07) },
+        ColumnFigure::Lost,
+    ];
+    let here = MeasuredRow { figures, against_first: None, runs: 5, singletons: 60, lost: 5, xdp: [].into() };
+    let results = PublishedResults { published: &PI, rows: vec![Ok(here)] };
+    let shown = tables(&results);
+    let [table] = shown.as_slice() else { panic!("one table: {shown:?}") };
+    assert_eq!(
+        rows_of(table)[1],
+        "CPU load: here, median of 5 runs | 0.060 | lost | lost | 60 probes each, 5 lost in all"
+    );
+    assert!(table.legend.is_empty() && table.rows.len() == 2, "{table:?}");
+    let text = text(&results, Style::PLAIN);
+    assert!(!text.contains('≥') && !text.contains("( )"), "{text}");
+}
+
 /// Label and cells of each row, the quiet ones indented.
 fn rows_of(table: &TableView) -> Vec<String> {
     let columns = || table.groups.iter().flat_map(|group| &group.columns);
@@ -130,7 +152,7 @@ fn expect_tables_of_halves(tables: &[TableView]) {
     assert_eq!(halves.title, "round trip without reflector dwell, halved, ms");
     let headings: Vec<&str> = halves.groups[0].columns.iter().map(|column| column.heading.as_str()).collect();
     assert_eq!(headings, ["mean", "p99", "max", "runs"]);
-    let basis = "median of 9 runs, 10,000 probes each, 3 lost in all";
+    let basis = "10,000 probes each, 3 lost in all";
     let expected = [
         "no load: published | 1.821 | – | 14.723 | ".to_owned(),
         "no load: raw data | 3.636 | 7.162 | 14.723 | ".into(),
