@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::heading::names;
 use super::over_runs::{DescribedRuns, TableRow, columns_over_runs, runs_of};
 use super::quantiles::{Cells, ShownQuantile, column_above, column_of_two, rows_of_two};
 use super::view::{BarView, ColumnView, GroupView, HistogramView, RowView, Showing, TableView};
@@ -199,8 +198,9 @@ fn figures_down(heading: &str, described: &Description, scale: &Scale) -> GroupV
 
 /// Table of several runs of one kind, a row each: n and loss, then quantiles and maximum of the round trip and, on a
 /// schedule, of the response time. If only some runs are on a schedule, their response times have a table of their own.
-pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> Vec<TableView> {
-    let named = names(summaries).into_iter().zip(summaries);
+/// `names` are those of the runs.
+pub(super) fn rows_of_runs(summaries: &[Summary], names: &[String], showing: Showing) -> Vec<TableView> {
+    let named = names.iter().cloned().zip(summaries);
     let rows: Vec<TableRow<'_>> = named.map(|(name, run)| TableRow::of_run(name, run)).collect();
     tables_of_rows(&rows, showing, if showing.wide { wide_columns_of_runs } else { columns_of_runs })
 }
@@ -231,7 +231,7 @@ fn tables_of_rows(rows: &[TableRow<'_>], showing: Showing, columns: ColumnsOfRow
     let kind = runs().next().map_or(Kind::Ping, |summary| summary.kind);
     let main = kind.metric();
     let round_trips: Vec<DescribedRuns<'_>> = described(main).collect();
-    let unit = unit_of(round_trips.iter().flatten().flatten().copied());
+    let unit = unit_of(round_trips.iter().flat_map(|row| &row.runs).flatten().copied());
     let mut counts = vec![count_of(&round_trips, "n", |described| described.n)];
     if kind == Kind::Ping {
         counts.push(count_of(&round_trips, lost_heading(runs()), |described| described.lost));
@@ -246,7 +246,7 @@ fn tables_of_rows(rows: &[TableRow<'_>], showing: Showing, columns: ColumnsOfRow
         groups.push(group(HALF, &round_trips, 2.0));
     }
     let responses = rows.iter().zip(described(Metric::ResponseTime));
-    let on_schedule = responses.filter(|(_, response)| response.iter().any(Option::is_some));
+    let on_schedule = responses.filter(|(_, response)| response.runs.iter().any(Option::is_some));
     let (scheduled, responses): (Vec<&TableRow<'_>>, Vec<DescribedRuns<'_>>) = on_schedule.unzip();
     let mut apart = None;
     if !responses.is_empty() {
@@ -273,7 +273,7 @@ fn table_of<'a>(rows: impl IntoIterator<Item = &'a TableRow<'a>>, groups: Vec<Gr
 
 /// The sum over the runs of a row that have the metric; `None` if there are none.
 fn total(row: &DescribedRuns<'_>, of: fn(&Description) -> u64) -> Option<u64> {
-    row.iter().flatten().copied().map(of).reduce(|one, other| one + other)
+    row.runs.iter().flatten().copied().map(of).reduce(|one, other| one + other)
 }
 
 pub(super) fn count_of(rows: &[DescribedRuns<'_>], heading: &str, of: fn(&Description) -> u64) -> ColumnView {
@@ -282,7 +282,7 @@ pub(super) fn count_of(rows: &[DescribedRuns<'_>], heading: &str, of: fn(&Descri
 
 /// Returns the quantiles of any run in ascending order.
 fn quantiles_of(rows: &[DescribedRuns<'_>]) -> Vec<f64> {
-    let described = rows.iter().flatten().flatten();
+    let described = rows.iter().flat_map(|row| &row.runs).flatten();
     let mut quantiles: Vec<f64> = described.flat_map(|one| one.quantiles.iter().map(|q| q.q)).collect();
     quantiles.sort_by(f64::total_cmp);
     quantiles.dedup();
@@ -291,7 +291,7 @@ fn quantiles_of(rows: &[DescribedRuns<'_>]) -> Vec<f64> {
 
 /// The description of the only run of a row.
 fn only<'a>(row: &DescribedRuns<'a>) -> Option<&'a Description> {
-    row.first().copied().flatten()
+    row.runs.first().copied().flatten()
 }
 
 /// Returns a column for each of `quantiles` with lower bounds but without intervals, then the maximum. A row is one run.
@@ -339,7 +339,8 @@ fn wide_columns_of_runs(rows: &[DescribedRuns<'_>], quantiles: &[f64], scale: &S
 /// Table with a row for each CPU with sleeping threads; `None` for a single CPU. `name` identifies the run.
 pub(super) fn by_cpu(summary: &Summary, name: &str) -> Option<TableView> {
     let by_cpu = summary.wakeups.as_ref().map(|wakeups| &wakeups.by_cpu).filter(|by_cpu| !by_cpu.is_empty())?;
-    let described: Vec<DescribedRuns<'_>> = by_cpu.iter().map(|(_, described)| vec![Some(described)]).collect();
+    let described: Vec<DescribedRuns<'_>> =
+        by_cpu.iter().map(|(_, described)| DescribedRuns::of_one(described)).collect();
     let unit = unit_of(by_cpu.iter().map(|(_, described)| described));
     let mut columns = vec![count_of(&described, "n", |described| described.n)];
     columns.extend(columns_of_runs(&described, &quantiles_of(&described), &Scale { unit, divisor: 1.0 }));
@@ -357,7 +358,7 @@ pub(super) fn by_cpu(summary: &Summary, name: &str) -> Option<TableView> {
 pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
     let length = summary.window_ns.filter(|_| !summary.windows.is_empty())?;
     let windows = || summary.windows.iter().map(|window| &window.round_trip_delay);
-    let described: Vec<DescribedRuns<'_>> = windows().map(|window| vec![Some(window)]).collect();
+    let described: Vec<DescribedRuns<'_>> = windows().map(DescribedRuns::of_one).collect();
     let unit = unit_of(windows());
     let scale = Scale { unit, divisor: 1.0 };
     let min = |window: &Description| scale.figure(window.min.map(|ns| ns as f64));

@@ -171,6 +171,17 @@ fn names_in_kind(summaries: &[&Summary]) -> Vec<String> {
     distinct_names(labels(summaries), &summaries.iter().map(|summary| directory(summary)).collect::<Vec<_>>())
 }
 
+/// The name of each run of a page: that of its condition in `labels`, with the short id of the recording where several runs
+/// have the same; as [`names`] if the conditions have no names.
+pub(super) fn names_by_condition(summaries: &[Summary], labels: Vec<String>) -> Vec<String> {
+    match summaries {
+        several if several.len() > 1 && labels.len() == several.len() && !labels.iter().all(String::is_empty) => {
+            distinct_names(labels, &several.iter().map(directory).collect::<Vec<_>>())
+        }
+        _ => names(summaries),
+    }
+}
+
 /// The conditions of the runs of one experiment, else the factors in which the runs differ.
 fn labels(summaries: &[&Summary]) -> Vec<String> {
     let of_experiment: Option<Vec<_>> = summaries.iter().map(|summary| summary.experiment.as_ref()).collect();
@@ -285,6 +296,17 @@ mod tests {
         assert_eq!(names(&[runs[1].clone(), larger]), ["load=none, size=24", "cpu=80%, size=512"]);
         assert_eq!(names(&repeated[..1]), [""]);
         assert_eq!(names(&repeated[..2]), ["20261121T021500Z-ping-7f3a", "20261121T021500Z-ping-81aa"]);
+    }
+
+    #[test]
+    fn runs_of_named_conditions_have_these_names_and_others_their_own() {
+        let runs = [run("7f3a", "none", false), run("81aa", "none", false), run("0d2e", "cpu=80%", false)];
+        let of = |labels: &[&str]| names_by_condition(&runs, labels.iter().map(|label| (*label).to_owned()).collect());
+        assert_eq!(of(&["idle", "idle", "busy"]), ["idle · 7f3a", "idle · 81aa", "busy"]);
+        for labels in [&[""; 3][..], &["idle"], &[]] {
+            assert_eq!(of(labels), names(&runs));
+        }
+        assert_eq!(names_by_condition(&runs[..1], vec!["idle".into()]), [""]);
     }
 
     #[test]

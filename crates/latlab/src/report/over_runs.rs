@@ -1,6 +1,8 @@
 //! Figures of a condition over its runs, as cells of tables: the median of the figures of the runs, and below it how far
 //! that median is known. A run is one observation; its own interval says nothing about other runs.
 
+use std::collections::BTreeSet;
+
 use super::quantiles::{Cells, LOST, ShownQuantile, column_above, column_of_two};
 use super::view::{ColumnView, RowView, TableView};
 use crate::analysis::Summary;
@@ -9,63 +11,87 @@ use crate::metric::Metric;
 use crate::plan::defaults::CONFIDENCE;
 use crate::recipe::Column;
 use crate::stats::{Description, median_interval};
-use crate::units::human::{ABSENT, counted, grouped, percent};
+use crate::units::human::{ABSENT, counted, few, grouped, percent};
 
 /// A row of a table: one run, or the runs of a condition.
 #[derive(Clone, Debug)]
 pub(super) struct TableRow<'a> {
     /// Name of the run or of the condition.
     pub(super) label: String,
-    /// Label of the quiet row below it, which may be empty.
-    pub(super) below: String,
     /// Its runs.
     pub(super) runs: &'a [Summary],
+    /// What stands below its medians; `None` for a single run.
+    pub(super) bounds: Option<MedianBounds>,
 }
 
 impl<'a> TableRow<'a> {
     /// The row of one run.
     pub(super) fn of_run(name: String, run: &'a Summary) -> TableRow<'a> {
-        TableRow { label: name, below: String::new(), runs: std::slice::from_ref(run) }
+        TableRow { label: name, runs: std::slice::from_ref(run), bounds: None }
     }
 
     /// The row of a condition with these `runs`; a condition without a name has the same levels as every other one.
     pub(super) fn of_condition(name: &str, runs: &'a [Summary]) -> TableRow<'a> {
-        let below = MedianBounds::of(runs.len()).map(MedianBounds::words).unwrap_or_default();
-        TableRow { label: if name.is_empty() { "all runs".into() } else { name.into() }, below, runs }
+        let label = if name.is_empty() { ALL_RUNS } else { name };
+        TableRow { label: label.into(), runs, bounds: MedianBounds::of(runs) }
+    }
+
+    /// The name of its condition; empty if that has none.
+    pub(super) fn condition(&self) -> &str {
+        if self.label == ALL_RUNS { "" } else { &self.label }
     }
 
     /// The descriptions of `metric` in its runs.
     pub(super) fn described(&self, metric: Metric) -> DescribedRuns<'a> {
-        self.runs.iter().map(|run| run.metrics.get(&metric)).collect()
+        let runs = self.runs.iter().map(|run| run.metrics.get(&metric)).collect();
+        DescribedRuns { runs, bounds: self.bounds }
     }
 
     /// The row and the quiet one below it.
     pub(super) fn views(&self) -> [RowView; 2] {
-        let view = |label: &str, quiet| RowView { label: label.into(), quiet };
-        [view(&self.label, false), view(&self.below, true)]
+        let below = self.bounds.map(MedianBounds::words).unwrap_or_default();
+        [(self.label.clone(), false), (below, true)].map(|(label, quiet)| RowView { label, quiet })
     }
 }
 
-/// The descriptions of one metric in the runs of a row, `None` for a run without it.
-pub(super) type DescribedRuns<'a> = Vec<Option<&'a Description>>;
+/// The name of the runs of a page whose conditions have none.
+const ALL_RUNS: &str = "all runs";
+
+/// The descriptions of one metric in the runs of a row.
+#[derive(Clone, Debug)]
+pub(super) struct DescribedRuns<'a> {
+    /// One for each run; `None` without the metric.
+    pub(super) runs: Vec<Option<&'a Description>>,
+    bounds: Option<MedianBounds>,
+}
+
+impl<'a> DescribedRuns<'a> {
+    /// A part of one run.
+    pub(super) fn of_one(described: &'a Description) -> DescribedRuns<'a> {
+        DescribedRuns { runs: vec![Some(described)], bounds: None }
+    }
+}
 
 /// What stands below a median over runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MedianBounds {
+pub(super) enum MedianBounds {
     /// Its distribution-free interval, between two of the runs.
     Interval,
     /// The smallest and the largest figure of fewer than [`INTERVAL_RUNS_MIN`] runs.
     Range,
+    /// The same of any number of runs that differ in another factor: they are no sample of one condition.
+    RangeOfMixed,
 }
 
 /// The fewest runs whose median has a distribution-free interval at 95 %: the extremes of five miss it with a probability of 1/16.
 const INTERVAL_RUNS_MIN: usize = 6;
 
 impl MedianBounds {
-    /// Those of a condition with so many runs; `None` of a single run.
-    fn of(runs: usize) -> Option<MedianBounds> {
-        match runs {
+    /// Those of a condition with these `runs`; `None` of a single run.
+    fn of(runs: &[Summary]) -> Option<MedianBounds> {
+        match runs.len() {
             0 | 1 => None,
+            _ if !differing_factors(runs).is_empty() => Some(MedianBounds::RangeOfMixed),
             INTERVAL_RUNS_MIN.. => Some(MedianBounds::Interval),
             _ => Some(MedianBounds::Range),
         }
@@ -74,12 +100,12 @@ impl MedianBounds {
     fn words(self) -> String {
         match self {
             MedianBounds::Interval => format!("{} interval", percent(CONFIDENCE)),
-            MedianBounds::Range => "range of runs".into(),
+            MedianBounds::Range | MedianBounds::RangeOfMixed => "range of runs".into(),
         }
     }
 
-    /// The meaning of [`MedianBounds::words`].
-    fn legend(self) -> String {
+    /// The meaning of [`MedianBounds::words`] below the medians of `conditions`.
+    fn legend(self, conditions: &[TableRow<'_>]) -> String {
         let (words, interval) = (self.words(), MedianBounds::Interval.words());
         match self {
             MedianBounds::Interval => format!(
@@ -90,10 +116,18 @@ impl MedianBounds {
                 "{words}: smallest and largest figure; the median of fewer than {} has no {interval}",
                 counted(INTERVAL_RUNS_MIN, "run")
             ),
+            MedianBounds::RangeOfMixed => {
+                let factors: BTreeSet<String> = conditions.iter().flat_map(|row| differing_factors(row.runs)).collect();
+                let factors = few(&factors.into_iter().collect::<Vec<_>>());
+                format!(
+                    "{words}: smallest and largest figure of runs that differ in {factors}; they have no {interval}"
+                )
+            }
         }
     }
 
-    /// `48.1–49.9`; infinite ends are `∞`, and `∞` alone are both. Empty if there are no bounds.
+    /// `48.1–49.9`, once if both ends are shown alike; infinite ends are `∞`, and `∞` alone are both. Empty if there are no
+    /// bounds.
     fn cell(self, figures: &[ColumnFigure], shown: impl Fn(f64) -> String) -> String {
         let mut values = ColumnFigure::values(figures);
         let [low, high] = match self {
@@ -101,8 +135,8 @@ impl MedianBounds {
             // So many values have no interval only if both of its ends are infinite.
             MedianBounds::Interval => median_interval(&mut values, CONFIDENCE)
                 .map_or([Some(f64::INFINITY), None], |ends| [ends.low, ends.high]),
-            MedianBounds::Range if values.len() < 2 => [None; 2],
-            MedianBounds::Range => [f64::min, f64::max].map(|of| values.iter().copied().reduce(of)),
+            _ if values.len() < 2 => [None; 2],
+            _ => [f64::min, f64::max].map(|of| values.iter().copied().reduce(of)),
         };
         match (low, high.filter(|high| high.is_finite())) {
             (None, _) => String::new(),
@@ -113,11 +147,39 @@ impl MedianBounds {
     }
 }
 
+/// The factors in which `runs` differ.
+fn differing_factors(runs: &[Summary]) -> BTreeSet<String> {
+    let levels: Vec<_> = runs.iter().map(|run| run.condition.levels()).collect();
+    let mut factors = BTreeSet::new();
+    for pair in levels.windows(2) {
+        let [one, other] = [&pair[0], &pair[1]];
+        let names = one.keys().chain(other.keys());
+        factors.extend(names.filter(|factor| one.get(*factor) != other.get(*factor)).cloned());
+    }
+    factors
+}
+
+/// The factor whose levels the labels of `conditions` are; `None` if they say more than levels, or if there is one condition.
+pub(super) fn factor_of_labels(conditions: &[TableRow<'_>]) -> Option<String> {
+    let is_level = |factor: &str, label: &str, run: &Summary| {
+        let own = run.experiment.as_ref().and_then(|facts| facts.factors.get(factor));
+        own.is_some_and(|level| level == label)
+            || run.condition.levels().get(factor).is_some_and(|level| level == label)
+    };
+    let first = conditions.iter().find_map(|row| row.runs.first()).filter(|_| conditions.len() > 1)?;
+    let of_experiment = first.experiment.iter().flat_map(|facts| facts.factors.keys().cloned());
+    let mut factors = of_experiment.chain(first.condition.levels().into_keys());
+    factors.find(|factor| conditions.iter().all(|row| row.runs.iter().all(|run| is_level(factor, &row.label, run))))
+}
+
 /// An end of an interval among the lost.
 const INFINITE: &str = "∞";
 
-/// Both ends of an interval; a unit that they share stands once: `41.2–42.0 Gbit/s`.
+/// Both ends of an interval, once if they are alike; a unit that they share stands once: `41.2–42.0 Gbit/s`.
 fn joined(low: &str, high: &str) -> String {
+    if low == high {
+        return low.into();
+    }
     let unit = |end: &str| end.split_once(' ').map(|(_, unit)| unit.to_owned());
     let low = match low.split_once(' ') {
         Some((number, _)) if unit(low) == unit(high) => number,
@@ -126,15 +188,13 @@ fn joined(low: &str, high: &str) -> String {
     format!("{low}–{high}")
 }
 
-/// The median of the `figures` of the runs of a row, and its bounds.
-pub(super) fn median_cells(figures: &[ColumnFigure], shown: impl Fn(f64) -> String) -> Cells {
-    // A median among the lost probes is `lost` with or without support: it has no figure to doubt.
-    let median = match ColumnFigure::median(figures) {
-        ColumnFigure::Unsupported { value: None, .. } => ColumnFigure::Lost,
-        median => median,
-    };
-    let [median, _] = ShownQuantile::of_column(median).cells(&shown);
-    let bounds = MedianBounds::of(figures.len());
+/// The median of the `figures` of the runs of a row, and its `bounds`.
+pub(super) fn median_cells(
+    bounds: Option<MedianBounds>,
+    figures: &[ColumnFigure],
+    shown: impl Fn(f64) -> String,
+) -> Cells {
+    let [median, _] = ShownQuantile::of_column(ColumnFigure::median(figures)).cells(&shown);
     [median, bounds.map(|bounds| bounds.cell(figures, &shown)).unwrap_or_default()]
 }
 
@@ -155,17 +215,18 @@ pub(super) fn columns_over_runs(
             Some(described) if described.n > 0 => ColumnFigure::of(column, described),
             _ => ColumnFigure::Nothing,
         };
-        row.iter().map(of_run).collect()
+        row.runs.iter().map(of_run).collect()
     };
     let extremes = |column: Column, of: fn(f64, f64) -> f64| {
         let extreme = |row: &DescribedRuns<'_>| ColumnFigure::values(&figures(row, column)).into_iter().reduce(of);
         let cells = rows.iter().map(|row| extreme(row).map_or_else(|| ABSENT.into(), shown));
         column_above(&heading(column), cells)
     };
+    let cells = |row: &DescribedRuns<'_>, column: Column| median_cells(row.bounds, &figures(row, column), shown);
     let view = |column: &Column| match column {
         Column::Min => extremes(*column, f64::min),
         Column::Max => extremes(*column, f64::max),
-        _ => column_of_two(&heading(*column), rows.iter().map(|row| median_cells(&figures(row, *column), shown))),
+        _ => column_of_two(&heading(*column), rows.iter().map(|row| cells(row, *column))),
     };
     columns.iter().map(view).collect()
 }
@@ -175,11 +236,11 @@ fn heading(column: Column) -> String {
     if column == Column::Stddev { "stddev".into() } else { column.heading() }
 }
 
-/// Explains the cells of `tables`, whose rows are conditions, each below the first table that has such cells.
-pub(super) fn explain_medians(tables: &mut [TableView]) {
-    let [interval, range] = [MedianBounds::Interval, MedianBounds::Range];
+/// Explains the cells of `tables`, whose rows are `conditions`, each below the first table that has such cells.
+pub(super) fn explain_medians(tables: &mut [TableView], conditions: &[TableRow<'_>]) {
+    let all_bounds = [MedianBounds::Interval, MedianBounds::Range, MedianBounds::RangeOfMixed];
+    let counts = counts_of(tables);
     let has_row = |table: &TableView, bounds: MedianBounds| table.rows.iter().any(|row| row.label == bounds.words());
-    let has_extremes = |table: &TableView| columns_of(table).any(|column| column.heading == Column::Min.heading());
     let has_cell = |table: &TableView, is: fn(&String) -> bool| columns_of(table).flat_map(|it| &it.cells).any(is);
     let mut explain = |has: &dyn Fn(&TableView) -> bool, line: &str| {
         if let Some(TableView { legend, .. }) = tables.iter_mut().find(|table| has(table)) {
@@ -188,11 +249,30 @@ pub(super) fn explain_medians(tables: &mut [TableView]) {
         }
     };
     explain(&|table| !has_extremes(table), "each figure: median of the figures of the runs");
-    explain(&has_extremes, "min and max: extremes of all runs; other figures: median of the figures of the runs");
-    [interval, range].into_iter().for_each(|bounds| explain(&|table| has_row(table, bounds), &bounds.legend()));
+    let others = "min and max: extremes of all runs; other figures: median of the figures of the runs";
+    explain(&has_extremes, &format!("{counts}{others}"));
+    for bounds in all_bounds.into_iter().filter(|bounds| conditions.iter().any(|row| row.bounds == Some(*bounds))) {
+        explain(&|table| has_row(table, bounds), &bounds.legend(conditions));
+    }
     explain(&|table| has_cell(table, |cell| cell.starts_with('(')), UNSUPPORTED);
     explain(&|table| has_cell(table, |cell| cell == LOST), MEDIAN_IS_LOST);
     explain(&|table| has_cell(table, |cell| cell.ends_with(INFINITE)), FIGURE_IS_INFINITE);
+}
+
+/// Headings of counts of probes.
+const COUNTS: [&str; 4] = ["n", "lost", "lost+late", "not in time"];
+
+/// What the counts beside the extremes in `tables` are: `n and lost: sums over the runs; `. Shares of lost packets, which are
+/// beside rates, are no counts.
+fn counts_of(tables: &[TableView]) -> String {
+    let columns = || tables.iter().filter(|table| has_extremes(table)).flat_map(columns_of);
+    let found = COUNTS.into_iter().filter(|count| columns().any(|column| column.heading == *count));
+    let found = found.collect::<Vec<_>>().join(" and ");
+    if found.is_empty() { found } else { format!("{found}: sums over the runs; ") }
+}
+
+fn has_extremes(table: &TableView) -> bool {
+    columns_of(table).any(|column| column.heading == Column::Min.heading())
 }
 
 const UNSUPPORTED: &str = "( ) in one run or more too few effective observations beyond it";
@@ -208,9 +288,46 @@ fn columns_of(table: &TableView) -> impl Iterator<Item = &ColumnView> {
 mod tests {
     use super::ColumnFigure::{Known, Lost, Nothing};
     use super::*;
+    use crate::analysis::in_memory::{CLOSED, InMemory, closed};
+    use crate::analysis::{SummaryOptions, summarise};
+    use crate::report::view::GroupView;
 
     fn cells(figures: &[ColumnFigure]) -> Cells {
-        median_cells(figures, |value| format!("{value:.1}"))
+        let runs = vec![run(None); figures.len()];
+        median_cells(MedianBounds::of(&runs), figures, |value| format!("{value:.1}"))
+    }
+
+    /// A run with or without a load.
+    fn run(load: Option<&str>) -> Summary {
+        let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
+        let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
+        summary.condition.loads = load.map(str::to_owned).into_iter().collect();
+        summary
+    }
+
+    #[test]
+    fn runs_that_differ_in_a_factor_have_a_range_and_its_legend_names_the_factor() {
+        let alike = vec![run(None); 6];
+        let mixed = [vec![run(None); 6], vec![run(Some("cpu=20%")); 6]].concat();
+        let rows = [TableRow::of_condition("a", &alike), TableRow::of_condition("b", &mixed)];
+        assert_eq!(rows[0].bounds, Some(MedianBounds::Interval));
+        assert_eq!(rows[1].views().map(|view| view.label), ["b", "range of runs"]);
+        let figures: Vec<ColumnFigure> = (1..=12).map(|value| Known(f64::from(value))).collect();
+        let cells = median_cells(rows[1].bounds, &figures, |value| format!("{value:.1}"));
+        assert_eq!(cells, ["6.5", "1.0–12.0"].map(str::to_owned));
+        let described: Vec<DescribedRuns<'_>> = rows.iter().map(|row| row.described(Metric::RoundTripDelay)).collect();
+        let mut columns = vec![column_above("n", ["6", "12"].map(str::to_owned))];
+        columns.extend(columns_over_runs(&described, &[Column::Min], &|ns| format!("{ns}")));
+        let mut tables = [TableView {
+            rows: rows.iter().flat_map(TableRow::views).collect(),
+            groups: vec![GroupView { heading: String::new(), columns }],
+            ..TableView::default()
+        }];
+        explain_medians(&mut tables, &rows);
+        let legend: Vec<&str> = tables[0].legend.lines().collect();
+        assert!(legend[0].starts_with("n: sums over the runs; min and max: extremes of all runs; "), "{legend:?}");
+        assert!(legend[1].starts_with("95 % interval: ") && legend.len() == 3, "{legend:?}");
+        assert!(legend[2].starts_with("range of runs: ") && legend[2].contains(" differ in load;"), "{legend:?}");
     }
 
     #[test]
@@ -230,6 +347,8 @@ mod tests {
             (known(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]), ["5.5", "2.0–9.0"]),
             (vec![Known(4.0), Lost, Known(2.0)], ["4.0", "2.0–∞"]),
             (vec![Known(4.0), Lost, Lost], ["lost", "4.0–∞"]),
+            (vec![Known(4.0); 2], ["4.0", "4.0"]),
+            (vec![Known(4.0); 7], ["4.0", "4.0"]),
             (vec![Lost; 7], ["lost", "∞"]),
             (vec![Lost; 2], ["lost", "∞"]),
             (vec![weak(None), Lost, Known(2.0)], ["lost", "2.0–∞"]),
@@ -245,6 +364,19 @@ mod tests {
     }
 
     #[test]
+    fn labels_that_are_levels_have_a_factor() {
+        let (idle, busy) = (vec![run(None); 2], vec![run(Some("cpu=20%"))]);
+        let factor = |labels: [&str; 2]| {
+            let [one, other] = labels;
+            factor_of_labels(&[TableRow::of_condition(one, &idle), TableRow::of_condition(other, &busy)])
+        };
+        assert_eq!(factor(["none", "cpu=20%"]).as_deref(), Some("load"));
+        assert_eq!(factor(["load=none", "cpu=20%"]), None);
+        assert_eq!(factor(["cpu=20%", "none"]), None);
+        assert_eq!(factor_of_labels(&[TableRow::of_condition("none", &idle)]), None);
+    }
+
+    #[test]
     fn six_runs_are_the_fewest_with_an_interval() {
         let has_interval = |runs: usize| median_interval(&mut vec![1.0; runs], CONFIDENCE).is_some();
         assert!(has_interval(INTERVAL_RUNS_MIN) && !has_interval(INTERVAL_RUNS_MIN - 1));
@@ -257,6 +389,8 @@ mod tests {
             ("980 Mbit/s", "1.02 Gbit/s", "980 Mbit/s–1.02 Gbit/s"),
             ("< 0.001 %", "0.2 %", "< 0.001 %–0.2 %"),
             ("41.2", "42.0", "41.2–42.0"),
+            ("42.0 Gbit/s", "42.0 Gbit/s", "42.0 Gbit/s"),
+            ("0 %", "0 %", "0 %"),
         ] {
             assert_eq!(joined(low, high), expected);
         }

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use super::figures::count_of;
-use super::heading::names;
 use super::over_runs::{DescribedRuns, TableRow, columns_over_runs, median_cells, runs_of};
 use super::quantiles::{ShownQuantile, column_above, column_of_two, rows_of_two};
 use super::view::{ColumnView, GroupView, RowView, TableView};
@@ -20,17 +19,17 @@ use crate::stats::Description;
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, BitRateUnit, TimeUnit, bit_rate, grouped, percent, quantile, significant, span};
 
-/// Builds the tables of stream runs: rate searches, rates and costs, distribution of the rate over intervals, flows.
-pub(super) fn tables(summaries: &[Summary]) -> Vec<TableView> {
-    let names = names(summaries);
-    let mut tables = search_tables(summaries, &names);
+/// Builds the tables of stream runs with these `names`: rate searches, rates and costs, distribution of the rate over
+/// intervals, flows.
+pub(super) fn tables(summaries: &[Summary], names: &[String]) -> Vec<TableView> {
+    let mut tables = search_tables(summaries, names);
     tables.extend(match summaries {
         [one] => one.stream.iter().map(|stream| both_ends(stream, one)).collect(),
-        several => vec![rows_of_runs(several, &names)],
+        several => vec![rows_of_runs(several, names)],
     });
     let runs = names.iter().zip(summaries).map(|(name, run)| TableRow::of_run(name.clone(), run));
     tables.extend(evenness(&runs.collect::<Vec<_>>(), evenness_of_runs));
-    tables.extend(summaries.iter().zip(&names).filter_map(|(summary, name)| by_flow(summary, name)));
+    tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| by_flow(summary, name)));
     tables
 }
 
@@ -111,7 +110,8 @@ pub(super) fn rows_of_conditions(conditions: &[TableRow<'_>]) -> Vec<TableView> 
     let of_column = |column: &RateColumn| {
         let figure = |run: &Summary| (column.figure)(run).map_or(ColumnFigure::Nothing, ColumnFigure::Known);
         let figures = |row: &TableRow<'_>| row.runs.iter().map(figure).collect::<Vec<_>>();
-        let cells = |row| median_cells(&figures(row), |value| (column.shown)(message, value));
+        let cells =
+            |row: &TableRow<'_>| median_cells(row.bounds, &figures(row), |value| (column.shown)(message, value));
         column_of_two(column.heading, conditions.iter().map(cells))
     };
     let runs = runs_of(conditions.iter().map(|row| row.runs.len()));
@@ -184,10 +184,11 @@ type EvennessColumns = fn(&[DescribedRuns<'_>], &[f64], BitRateUnit) -> Vec<Colu
 /// Table of the distribution of the delivered rate over intervals.
 fn evenness(rows: &[TableRow<'_>], columns: EvennessColumns) -> Option<TableView> {
     let lengths = lengths(rows.iter().flat_map(|row| row.runs));
-    let measured = |row: &&TableRow<'_>| row.described(Metric::DeliveredRate).iter().flatten().any(|one| one.n > 0);
+    let measured =
+        |row: &&TableRow<'_>| row.described(Metric::DeliveredRate).runs.iter().flatten().any(|one| one.n > 0);
     let rows: Vec<&TableRow<'_>> = rows.iter().filter(measured).collect();
     let described: Vec<DescribedRuns<'_>> = rows.iter().map(|row| row.described(Metric::DeliveredRate)).collect();
-    let all = || described.iter().flatten().flatten().copied().filter(|one| one.n > 0);
+    let all = || described.iter().flat_map(|row| &row.runs).flatten().copied().filter(|one| one.n > 0);
     let unit = rate_unit(all());
     let quantiles: Vec<f64> = all().next()?.quantiles.iter().map(|estimate| estimate.q).collect();
     let (least, most) = (all().map(|one| one.n).min()?, all().map(|one| one.n).max()?);
@@ -202,7 +203,7 @@ fn evenness(rows: &[TableRow<'_>], columns: EvennessColumns) -> Option<TableView
 }
 
 fn evenness_of_runs(rows: &[DescribedRuns<'_>], quantiles: &[f64], unit: BitRateUnit) -> Vec<ColumnView> {
-    let runs = || rows.iter().flatten().flatten();
+    let runs = || rows.iter().flat_map(|row| &row.runs).flatten();
     let extreme = |heading: &str, of: fn(&Description) -> Option<i64>| {
         column_above(heading, runs().map(|run| or_absent(of(run).map(|bps| unit.figure(bps as f64)))))
     };
@@ -217,7 +218,7 @@ fn evenness_of_runs(rows: &[DescribedRuns<'_>], quantiles: &[f64], unit: BitRate
 fn evenness_over_runs(rows: &[DescribedRuns<'_>], quantiles: &[f64], unit: BitRateUnit) -> Vec<ColumnView> {
     let quantiles = quantiles.iter().copied().map(Column::Quantile);
     let columns: Vec<Column> = std::iter::once(Column::Min).chain(quantiles).chain([Column::Max]).collect();
-    let counts = [runs_of(rows.iter().map(Vec::len)), count_of(rows, "n", |described| described.n)];
+    let counts = [runs_of(rows.iter().map(|row| row.runs.len())), count_of(rows, "n", |described| described.n)];
     counts.into_iter().chain(columns_over_runs(rows, &columns, &|bps| unit.figure(bps))).collect()
 }
 

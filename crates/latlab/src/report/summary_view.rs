@@ -1,9 +1,11 @@
 //! Selects the tables, remarks and caveats of a report of runs. Merges the caveats of several runs.
 
+use std::collections::BTreeSet;
+
 use super::figures::{across, by_cpu, down, histogram, rows_of_conditions, rows_of_runs, windows};
-use super::heading::{Headline, are_of_one_kind, heading, names};
-use super::over_runs::{TableRow, explain_medians};
-use super::quantiles::explain_marks;
+use super::heading::{Headline, are_of_one_kind, heading, names, names_by_condition};
+use super::over_runs::{TableRow, explain_medians, factor_of_labels};
+use super::quantiles::{explain_marks, explain_marks_of_each};
 use super::view::{CaveatView, ReportView, Showing, TableView};
 use super::{gates, remarks, stream_tables};
 use crate::analysis::{CompatOutput, Kind, Summary, effect_order, is_routine};
@@ -12,11 +14,27 @@ use crate::units::human::{few, shell_word};
 
 /// Builds the view of the runs of one command.
 pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
-    let (heading, mut tables) = match are_of_one_kind(summaries) {
-        true => (heading_of(summaries), tables(summaries, showing)),
+    let mut report = named_view(summaries, &names(summaries), showing);
+    explain_marks(&mut report.tables);
+    report
+}
+
+/// The same for a page, whose runs are named by their `conditions`.
+pub(super) fn page_report(summaries: &[Summary], conditions: &[TableRow<'_>], showing: Showing) -> ReportView {
+    let labels = conditions.iter().flat_map(|row| vec![row.condition().to_owned(); row.runs.len()]);
+    let names = names_by_condition(summaries, labels.collect());
+    let mut report = named_view(summaries, &names, showing);
+    explain_marks_of_each(&mut report.tables);
+    head_labels(&mut report.tables, &names, conditions);
+    report
+}
+
+/// The view of runs with these `names`, without explanations of marks.
+fn named_view(summaries: &[Summary], names: &[String], showing: Showing) -> ReportView {
+    let (heading, tables) = match are_of_one_kind(summaries) {
+        true => (heading_of(summaries), tables(summaries, names, showing)),
         false => (String::new(), tables_by_kind(summaries, showing)),
     };
-    explain_marks(&mut tables);
     ReportView {
         heading,
         tables,
@@ -27,7 +45,7 @@ pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
         histogram: if let [one] = summaries { histogram(&one.histogram) } else { None },
         gates: gates::lines(summaries),
         remarks: remarks::remarks(summaries),
-        caveats: caveats(summaries),
+        caveats: caveats(summaries, names),
         recordings: match showing.kept {
             true => summaries.iter().map(|summary| shell_word(&summary.recording)).collect(),
             false => vec!["not kept (`--no-record`)".into()],
@@ -46,23 +64,23 @@ fn tables_by_kind(summaries: &[Summary], showing: Showing) -> Vec<TableView> {
     let kinds = Kind::ALL.into_iter().map(of_kind).filter(|runs| !runs.is_empty());
     let headed = |runs: Vec<Summary>| {
         let title = TableView { title: heading_of(&runs), ..TableView::default() };
-        std::iter::once(title).chain(tables(&runs, showing)).collect::<Vec<_>>()
+        std::iter::once(title).chain(tables(&runs, &names(&runs), showing)).collect::<Vec<_>>()
     };
     kinds.flat_map(headed).collect()
 }
 
-/// The tables of runs of one kind.
-fn tables(summaries: &[Summary], showing: Showing) -> Vec<TableView> {
+/// The tables of runs of one kind with these `names`.
+fn tables(summaries: &[Summary], names: &[String], showing: Showing) -> Vec<TableView> {
     let mut tables = match summaries {
         [] => Vec::new(),
-        several if several.iter().all(|one| one.stream.is_some()) => stream_tables::tables(several),
+        several if several.iter().all(|one| one.stream.is_some()) => stream_tables::tables(several, names),
         [one] if one.kind == Kind::Wakeup => across(one, showing),
         [one] if one.condition.interval_ns.is_some() || showing.every_metric => vec![down(one, showing)],
         [one] => across(one, showing),
-        several => rows_of_runs(several, showing),
+        several => rows_of_runs(several, names, showing),
     };
-    tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| by_cpu(summary, &name)));
-    tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| windows(summary, &name)));
+    tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| by_cpu(summary, name)));
+    tables.extend(summaries.iter().zip(names).filter_map(|(summary, name)| windows(summary, name)));
     tables
 }
 
@@ -78,11 +96,23 @@ pub(super) fn condition_tables(conditions: &[TableRow<'_>], showing: Showing) ->
         true => stream_tables::rows_of_conditions(conditions),
         false => rows_of_conditions(conditions, showing),
     };
-    explain_medians(&mut tables);
+    explain_medians(&mut tables, conditions);
+    head_labels(&mut tables, &conditions.iter().map(|row| row.label.clone()).collect::<Vec<_>>(), conditions);
     if let (Some(kind), Some(first)) = (kind, tables.first_mut().filter(|table| table.title.is_empty())) {
         first.title = format!("{} by condition", kind.metric().title());
     }
     tables
+}
+
+/// Heads the rows of `conditions`, or of their runs, with the factor whose levels name them. `names` are those of the rows.
+fn head_labels(tables: &mut [TableView], names: &[String], conditions: &[TableRow<'_>]) {
+    let Some(factor) = factor_of_labels(conditions).filter(|_| names.len() > 1) else { return };
+    let names: BTreeSet<&String> = names.iter().collect();
+    for table in tables.iter_mut().filter(|table| table.corner.is_empty()) {
+        if table.rows.iter().all(|row| row.quiet || names.contains(&row.label)) {
+            table.corner.clone_from(&factor);
+        }
+    }
 }
 
 /// A caveat common to several runs, possibly with different numbers.
@@ -109,10 +139,9 @@ impl<'a> Concern<'a> {
 
 /// Merges the caveats of all runs, those that spoil the figures most first, and names the runs concerned unless all are. If
 /// runs differ in numbers, those of one run are shown; the JSON documents have all of them.
-pub(super) fn caveats(summaries: &[Summary]) -> Vec<CaveatView> {
-    let names = names(summaries);
+fn caveats(summaries: &[Summary], names: &[String]) -> Vec<CaveatView> {
     let mut concerns: Vec<Concern> = Vec::new();
-    for (summary, name) in summaries.iter().zip(&names) {
+    for (summary, name) in summaries.iter().zip(names) {
         for (number, caveat) in summary.caveats.iter().enumerate() {
             let place = summary.caveats[..number].iter().filter(|other| other.code == caveat.code).count();
             match concerns.iter_mut().find(|known| known.same(caveat, place)) {
@@ -190,6 +219,32 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_a_page_are_named_by_their_conditions_below_the_factor() {
+        let late = [(Severity::Note, "late", "1 late")];
+        let of_level = |load: &str, id: &str, caveats: &[(Severity, &str, &str)]| {
+            let mut run = run(64, caveats);
+            run.recording = format!("x/20261121T021500Z-ping-{id}");
+            run.condition.loads = vec![load.to_owned()];
+            run
+        };
+        let runs = [of_level("net=5", "7f3a", &late), of_level("net=5", "81aa", &[]), of_level("cpu=80%", "0d2e", &[])];
+        let conditions = |names: [&'static str; 2]| {
+            [TableRow::of_condition(names[0], &runs[..2]), TableRow::of_condition(names[1], &runs[2..])]
+        };
+        let rows = |table: &TableView| {
+            let rows = table.rows.iter().filter(|row| !row.quiet).map(|row| row.label.clone());
+            std::iter::once(table.corner.clone()).chain(rows).collect::<Vec<_>>()
+        };
+        let levels = conditions(["net=5", "cpu=80%"]);
+        assert_eq!(rows(&condition_tables(&levels, Showing::default())[0]), ["load", "net=5", "cpu=80%"]);
+        let report = page_report(&runs, &levels, Showing::default());
+        assert_eq!(rows(&report.tables[0]), ["load", "net=5 · 7f3a", "net=5 · 81aa", "cpu=80%"]);
+        assert_eq!(report.caveats[0].message, "net=5 · 7f3a: 1 late");
+        let report = page_report(&runs, &conditions(["old", "new"]), Showing::default());
+        assert_eq!(rows(&report.tables[0]), ["", "old · 7f3a", "old · 81aa", "new"]);
+    }
+
+    #[test]
     fn a_caveat_of_several_runs_is_shown_once() {
         use Severity::{Note, Warning};
         let runs = [
@@ -205,7 +260,8 @@ mod tests {
             run(128, &[(Warning, "lost", "50 lost"), (Note, "idle", "asleep"), (Note, "late", "1 late")]),
             run(256, &[(Note, "lost", "4 lost"), (Note, "idle", "asleep"), (Note, "late", "2 late")]),
         ];
-        let shown: Vec<_> = caveats(&runs).into_iter().map(|caveat| (caveat.severity, caveat.message)).collect();
+        let caveats = caveats(&runs, &names(&runs));
+        let shown: Vec<_> = caveats.iter().cloned().map(|caveat| (caveat.severity, caveat.message)).collect();
         let expected = [
             (Warning, "128 B: 50 lost (similar in the other runs)"),
             (Note, "128 B: 1 late (similar in 256 B)"),
@@ -214,6 +270,6 @@ mod tests {
             (Note, "64 B: there"),
         ];
         assert_eq!(shown, expected.map(|(severity, message)| (severity, message.to_owned())));
-        assert_eq!(caveats(&runs)[0].hint, "hint for 50 lost", "message and hint are of one run");
+        assert_eq!(caveats[0].hint, "hint for 50 lost", "message and hint are of one run");
     }
 }

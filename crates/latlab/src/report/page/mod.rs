@@ -15,8 +15,7 @@ use super::experiment::{published_tables, text_blocks};
 use super::html::{PageView, TextBlock};
 use super::loads::loads_table;
 use super::over_runs::TableRow;
-use super::report_view;
-use super::summary_view::condition_tables;
+use super::summary_view::{condition_tables, page_report};
 use super::view::{CaveatView, ReportView, TableView};
 use crate::analysis::Summary;
 use crate::diagnostics::Severity;
@@ -34,10 +33,11 @@ pub fn page_view(input: PageInput<'_>) -> PageView {
     let view = |comparisons| ComparisonView::of(comparisons, &[], ComparisonShowing { explain: false });
     let comparisons: Vec<ComparisonView> = input.comparisons.into_iter().map(view).collect();
     let (question, verdict) = (sentences::question(&input), sentences::verdict(&input));
+    let conditions = condition_rows(&input);
     let ReportView { heading, tables: of_runs, gates, remarks, mut caveats, recordings, .. } =
-        report_view(input.summaries, input.showing);
+        page_report(input.summaries, &conditions, input.showing);
     let mut tables = input.experiment.map(|it| published_tables(it.report)).unwrap_or_default();
-    let of_conditions = condition_tables(&condition_rows(&input), input.showing);
+    let of_conditions = condition_tables(&conditions, input.showing);
     let (shown, every_run) = if of_conditions.is_empty() { (of_runs, Vec::new()) } else { (of_conditions, of_runs) };
     tables.extend(shown);
     if let Some(PageExperiment { report, .. }) = input.experiment {
