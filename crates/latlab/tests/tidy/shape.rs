@@ -23,7 +23,7 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 88_200),
+    (Measure::ShippedLines, 88_500),
     (Measure::Files, 450),
     (Measure::SmallFiles, 105),
     (Measure::Circles, 0),

@@ -91,7 +91,7 @@ mod tests {
             " round_trip_delay p50  48.7 µs [47.9 µs, 49.6 µs]  14 runs in 7 blocks\n",
             " round_trip_delay p99  –  13 runs in 7 blocks, lost in 1 more run\n",
             " round_trip_delay p50  48.7 µs [no block has two runs]  1 run in 1 block\n",
-            " round_trip_delay p50  48.7 µs [no block has two runs]  arithmetic mean, 1 run in 1 block\n",
+            " arithmetic mean, 1 run in 1 block\n",
         ] {
             assert!(shown.contains(line), "{line}\n{shown}");
         }
