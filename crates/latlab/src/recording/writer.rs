@@ -85,7 +85,7 @@ impl RecordingWriter {
         }
     }
 
-    /// Keeps the delays of the last seconds for [`RecordingProgress::seconds`]. Call before the start. A recording without it
+    /// Keeps the delays of the last seconds for [`RecordingProgress::delays`]. Call before the start. A recording without it
     /// does no work for a display.
     pub fn keep_delays(&mut self) {
         self.keeps_delays = true;
