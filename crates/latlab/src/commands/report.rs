@@ -204,7 +204,7 @@ fn single_condition(report: &ExperimentReport) -> FoundCondition {
     let directory = runs_directory(Path::new(&report.directory));
     let judged = report.runs.iter().filter_map(|run| run.judged()).filter(|name| !report.missing.contains(*name));
     let levels = report.runs.first().map(|run| run.key.factors.clone()).unwrap_or_default();
-    FoundCondition { name: "all runs".into(), levels, runs: judged.map(|name| directory.join(name)).collect() }
+    FoundCondition { name: String::new(), levels, runs: judged.map(|name| directory.join(name)).collect() }
 }
 
 /// Refuses runs that have no metric in common.
@@ -319,7 +319,8 @@ fn read_run(path: &Path, count: usize, job: &ReportJob) -> Result<ReadRun, Failu
 fn figures_of(found: &FoundReport, runs: Vec<RunDistribution>) -> Vec<Figure> {
     let mut runs = runs.into_iter();
     let condition = |condition: &FoundCondition| PlotCondition {
-        name: condition.name.clone(),
+        // The runs of an experiment with one condition.
+        name: if condition.name.is_empty() { "all runs".into() } else { condition.name.clone() },
         levels: condition.levels.clone(),
         runs: runs.by_ref().take(condition.runs.len()).collect(),
     };

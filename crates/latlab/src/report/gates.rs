@@ -4,15 +4,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::comparison::figure_beside;
-use super::heading::names;
 use super::quantiles::ShownQuantile;
 use crate::analysis::comparison::{MISSING, Quantity};
 use crate::analysis::{ExperimentGateResult, GateReason, GateState, Kind, Summary, ValueGateResult, WorstRun};
 use crate::units::human::grouped;
 
-/// A line for each gate of each run; of several runs with the name of the run.
-pub(super) fn lines(summaries: &[Summary]) -> Vec<String> {
-    let names = names(summaries);
+/// A line for each gate of each run; of several runs with the name of the run, which is in `names`.
+pub(super) fn lines(summaries: &[Summary], names: &[String]) -> Vec<String> {
     let of = |(summary, name): (&Summary, &String)| {
         let by = if summaries.len() > 1 { format!(" for `{name}`") } else { String::new() };
         let line = |result: &ValueGateResult| {
@@ -20,7 +18,7 @@ pub(super) fn lines(summaries: &[Summary]) -> Vec<String> {
         };
         summary.gates.iter().map(line).collect::<Vec<_>>()
     };
-    summaries.iter().zip(&names).flat_map(of).collect()
+    summaries.iter().zip(names).flat_map(of).collect()
 }
 
 /// A line for each gate of an experiment, with its worst run.
@@ -185,7 +183,7 @@ mod tests {
                  observations lie beyond it",
             ),
         ] {
-            assert_eq!(lines(&[judged(delays, fate, gate)]), [line]);
+            assert_eq!(lines(&[judged(delays, fate, gate)], &[String::new()]), [line]);
         }
     }
 
@@ -199,7 +197,7 @@ mod tests {
             ("max < 1.042ms", "gate `max < 1.042ms` failed: 1.04 ms"),
             ("max <= 1.046ms", "gate `max <= 1.046ms` met: 1.04 ms"),
         ] {
-            assert_eq!(lines(&[judged(&hundred, Fate::Answered, gate)]), [line]);
+            assert_eq!(lines(&[judged(&hundred, Fate::Answered, gate)], &[String::new()]), [line]);
         }
     }
 

@@ -8,16 +8,19 @@ use super::view::{ColumnView, RowView, TableView};
 use crate::analysis::Summary;
 use crate::analysis::experiment::ColumnFigure;
 use crate::metric::Metric;
+use crate::plan::Factors;
 use crate::plan::defaults::CONFIDENCE;
 use crate::recipe::Column;
 use crate::stats::{Description, median_interval};
-use crate::units::human::{ABSENT, counted, few, grouped, percent};
+use crate::units::human::{ABSENT, bytes, counted, few, grouped, listed, percent};
 
 /// A row of a table: one run, or the runs of a condition.
 #[derive(Clone, Debug)]
 pub(super) struct TableRow<'a> {
     /// Name of the run or of the condition.
     pub(super) label: String,
+    /// The name of its condition; empty if that has none.
+    pub(super) condition: &'a str,
     /// Its runs.
     pub(super) runs: &'a [Summary],
     /// What stands below its medians; `None` for a single run.
@@ -27,18 +30,13 @@ pub(super) struct TableRow<'a> {
 impl<'a> TableRow<'a> {
     /// The row of one run.
     pub(super) fn of_run(name: String, run: &'a Summary) -> TableRow<'a> {
-        TableRow { label: name, runs: std::slice::from_ref(run), bounds: None }
+        TableRow { label: name, condition: "", runs: std::slice::from_ref(run), bounds: None }
     }
 
     /// The row of a condition with these `runs`; a condition without a name has the same levels as every other one.
-    pub(super) fn of_condition(name: &str, runs: &'a [Summary]) -> TableRow<'a> {
-        let label = if name.is_empty() { ALL_RUNS } else { name };
-        TableRow { label: label.into(), runs, bounds: MedianBounds::of(runs) }
-    }
-
-    /// The name of its condition; empty if that has none.
-    pub(super) fn condition(&self) -> &str {
-        if self.label == ALL_RUNS { "" } else { &self.label }
+    pub(super) fn of_condition(name: &'a str, runs: &'a [Summary]) -> TableRow<'a> {
+        let label = if name.is_empty() { "all runs" } else { name };
+        TableRow { label: label.into(), condition: name, runs, bounds: MedianBounds::of(runs) }
     }
 
     /// The descriptions of `metric` in its runs.
@@ -53,9 +51,6 @@ impl<'a> TableRow<'a> {
         [(self.label.clone(), false), (below, true)].map(|(label, quiet)| RowView { label, quiet })
     }
 }
-
-/// The name of the runs of a page whose conditions have none.
-const ALL_RUNS: &str = "all runs";
 
 /// The descriptions of one metric in the runs of a row.
 #[derive(Clone, Debug)]
@@ -100,7 +95,8 @@ impl MedianBounds {
     fn words(self) -> String {
         match self {
             MedianBounds::Interval => format!("{} interval", percent(CONFIDENCE)),
-            MedianBounds::Range | MedianBounds::RangeOfMixed => "range of runs".into(),
+            MedianBounds::Range => "range of runs".into(),
+            MedianBounds::RangeOfMixed => "range of mixed runs".into(),
         }
     }
 
@@ -149,27 +145,40 @@ impl MedianBounds {
 
 /// The factors in which `runs` differ.
 fn differing_factors(runs: &[Summary]) -> BTreeSet<String> {
-    let levels: Vec<_> = runs.iter().map(|run| run.condition.levels()).collect();
+    let levels: Vec<_> = runs.iter().map(levels_of).collect();
     let mut factors = BTreeSet::new();
     for pair in levels.windows(2) {
         let [one, other] = [&pair[0], &pair[1]];
         let names = one.keys().chain(other.keys());
         factors.extend(names.filter(|factor| one.get(*factor) != other.get(*factor)).cloned());
     }
+    // In the file of an experiment settings are the levels of one factor.
+    if factors.contains("set") {
+        factors.retain(|factor| !factor.starts_with("setting:"));
+    }
     factors
+}
+
+/// The levels of the factors of `run`: those of its condition, replaced by those of its experiment.
+fn levels_of(run: &Summary) -> Factors {
+    let mut levels = run.condition.levels();
+    levels.extend(run.experiment.iter().flat_map(|facts| facts.factors.clone()));
+    levels
 }
 
 /// The factor whose levels the labels of `conditions` are; `None` if they say more than levels, or if there is one condition.
 pub(super) fn factor_of_labels(conditions: &[TableRow<'_>]) -> Option<String> {
     let is_level = |factor: &str, label: &str, run: &Summary| {
-        let own = run.experiment.as_ref().and_then(|facts| facts.factors.get(factor));
-        own.is_some_and(|level| level == label)
-            || run.condition.levels().get(factor).is_some_and(|level| level == label)
+        let shown = |level: &String| match level.parse() {
+            Ok(size) if factor == "size" => bytes(size) == label,
+            _ => level == label,
+        };
+        levels_of(run).get(factor).is_some_and(shown)
     };
     let first = conditions.iter().find_map(|row| row.runs.first()).filter(|_| conditions.len() > 1)?;
-    let of_experiment = first.experiment.iter().flat_map(|facts| facts.factors.keys().cloned());
-    let mut factors = of_experiment.chain(first.condition.levels().into_keys());
-    factors.find(|factor| conditions.iter().all(|row| row.runs.iter().all(|run| is_level(factor, &row.label, run))))
+    levels_of(first)
+        .into_keys()
+        .find(|factor| conditions.iter().all(|row| row.runs.iter().all(|run| is_level(factor, &row.label, run))))
 }
 
 /// An end of an interval among the lost.
@@ -267,7 +276,7 @@ const COUNTS: [&str; 4] = ["n", "lost", "lost+late", "not in time"];
 fn counts_of(tables: &[TableView]) -> String {
     let columns = || tables.iter().filter(|table| has_extremes(table)).flat_map(columns_of);
     let found = COUNTS.into_iter().filter(|count| columns().any(|column| column.heading == *count));
-    let found = found.collect::<Vec<_>>().join(" and ");
+    let found = listed(&found.map(str::to_owned).collect::<Vec<_>>());
     if found.is_empty() { found } else { format!("{found}: sums over the runs; ") }
 }
 
@@ -276,7 +285,7 @@ fn has_extremes(table: &TableView) -> bool {
 }
 
 const UNSUPPORTED: &str = "( ) in one run or more too few effective observations beyond it";
-const MEDIAN_IS_LOST: &str =
+pub(super) const MEDIAN_IS_LOST: &str =
     "lost: infinite, since the figures of half of the runs or more lie among their lost probes";
 const FIGURE_IS_INFINITE: &str = "∞ the figure of a run lies among its lost probes; alone: at both ends";
 

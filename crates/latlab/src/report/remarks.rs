@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 
 use super::figures::sure;
-use super::heading::names;
 use super::stream_tables::properties;
 use super::view::RemarkView;
 use super::wakeup_remarks::{coincidence_remarks, cpu_activity};
@@ -22,7 +21,7 @@ type Line = fn(&Summary) -> Option<String>;
 const OF_EACH: [&str; 1] = ["lateness"];
 
 /// Returns the labelled lines; for several runs, lines common to all of them and the range of instrument costs.
-pub(super) fn remarks(summaries: &[Summary]) -> Vec<RemarkView> {
+pub(super) fn remarks(summaries: &[Summary], names: &[String]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
     let packets_or_samples = format!("{}s", properties(summaries).message);
     let lines: [(&str, Line); 11] = [
@@ -38,7 +37,6 @@ pub(super) fn remarks(summaries: &[Summary]) -> Vec<RemarkView> {
         ("time-outs", time_outs),
         ("pauses", pauses),
     ];
-    let names = names(summaries);
     let common = lines.into_iter().flat_map(|(label, line)| {
         let texts: Vec<_> = summaries.iter().map(line).collect();
         let remark = |text: String| RemarkView { label: label.into(), text };
@@ -51,7 +49,7 @@ pub(super) fn remarks(summaries: &[Summary]) -> Vec<RemarkView> {
             false => Vec::new(),
         }
     });
-    let coincidences = summaries.iter().zip(&names).flat_map(|(summary, name)| coincidence_remarks(summary, name));
+    let coincidences = summaries.iter().zip(names).flat_map(|(summary, name)| coincidence_remarks(summary, name));
     let alike = summaries.iter().all(|summary| summary.loads == first.loads);
     let loads = if alike { load_remarks(&first.loads) } else { Vec::new() };
     let discovery = discovery(summaries).map(|text| RemarkView { label: "discovery".into(), text });

@@ -19,14 +19,23 @@ pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
     report
 }
 
-/// The same for a page, whose runs are named by their `conditions`.
-pub(super) fn page_report(summaries: &[Summary], conditions: &[TableRow<'_>], showing: Showing) -> ReportView {
-    let labels = conditions.iter().flat_map(|row| vec![row.condition().to_owned(); row.runs.len()]);
-    let names = names_by_condition(summaries, labels.collect());
-    let mut report = named_view(summaries, &names, showing);
+/// The same for a page, whose runs have `names` of their `conditions`.
+pub(super) fn page_report(
+    summaries: &[Summary],
+    names: &[String],
+    conditions: &[TableRow<'_>],
+    showing: Showing,
+) -> ReportView {
+    let mut report = named_view(summaries, names, showing);
     explain_marks_of_each(&mut report.tables);
-    head_labels(&mut report.tables, &names, conditions);
+    head_labels(&mut report.tables, names, conditions);
     report
+}
+
+/// The names of runs on a page: those of their `conditions`, with the short id of the run where it needs one.
+pub(super) fn names_on_page(summaries: &[Summary], conditions: &[TableRow<'_>]) -> Vec<String> {
+    let labels = conditions.iter().flat_map(|row| vec![row.condition.to_owned(); row.runs.len()]);
+    names_by_condition(summaries, labels.collect())
 }
 
 /// The view of runs with these `names`, without explanations of marks.
@@ -43,8 +52,8 @@ fn named_view(summaries: &[Summary], names: &[String], showing: Showing) -> Repo
             None => Vec::new(),
         },
         histogram: if let [one] = summaries { histogram(&one.histogram) } else { None },
-        gates: gates::lines(summaries),
-        remarks: remarks::remarks(summaries),
+        gates: gates::lines(summaries, names),
+        remarks: remarks::remarks(summaries, names),
         caveats: caveats(summaries, names),
         recordings: match showing.kept {
             true => summaries.iter().map(|summary| shell_word(&summary.recording)).collect(),
@@ -237,10 +246,12 @@ mod tests {
         };
         let levels = conditions(["net=5", "cpu=80%"]);
         assert_eq!(rows(&condition_tables(&levels, Showing::default())[0]), ["load", "net=5", "cpu=80%"]);
-        let report = page_report(&runs, &levels, Showing::default());
+        let names = |conditions: &[TableRow<'_>]| names_on_page(&runs, conditions);
+        let report = page_report(&runs, &names(&levels), &levels, Showing::default());
         assert_eq!(rows(&report.tables[0]), ["load", "net=5 · 7f3a", "net=5 · 81aa", "cpu=80%"]);
         assert_eq!(report.caveats[0].message, "net=5 · 7f3a: 1 late");
-        let report = page_report(&runs, &conditions(["old", "new"]), Showing::default());
+        let named = conditions(["old", "new"]);
+        let report = page_report(&runs, &names(&named), &named, Showing::default());
         assert_eq!(rows(&report.tables[0]), ["", "old · 7f3a", "old · 81aa", "new"]);
     }
 

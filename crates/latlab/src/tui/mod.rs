@@ -117,7 +117,7 @@ pub fn lines(state: &LiveState<'_>, size: ScreenSize, ascii: bool) -> Vec<String
     if let Some(delay) = state.delay.filter(|_| rest > all.len() + HISTOGRAM_ROWS) {
         all.push(String::new());
         let rows = if state.counts.probes.sent > 0 { "answered probes" } else { state.rows };
-        let title = format!("{delay} of {} {rows} so far", grouped(state.delays.whole.n()));
+        let title = format!("{delay} of {} {rows}, up to the last whole second", grouped(state.delays.whole.n()));
         all.extend(histogram(title, &state.delays.whole, style).lines().map(str::to_owned));
     }
     all.truncate(rest);
@@ -290,7 +290,7 @@ mod tests {
             "max",
             "cpu=80% · their processes on this host use 79 %",
             "0 ▇ 87 % · 1 ▁ 3 %",
-            "round trip delay of 186 answered probes so far",
+            "round trip delay of 186 answered probes, up to the last whole second",
             "bars and axis are logarithmic",
             "this view: 41 µs of CPU time a redraw, 0.008 % of one CPU",
         ] {

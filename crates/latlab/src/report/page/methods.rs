@@ -66,7 +66,8 @@ const INTERVALS: &str = "An interval of a single run is a 95 % confidence interv
 const RUNS: &str = "Where a figure shows several runs of a condition, each run has one curve or one point: a curve is the median of \
     the runs at each quantile, and its band is their range. Probes of several runs are never pooled. Where a table has a row for \
     each condition, its figures are medians of the figures of the runs, and minimum and maximum are those of all runs. From six \
-    runs on such a median has a 95 % interval between two of the runs (order statistics), which assumes no distribution.";
+    runs of one condition on such a median has a 95 % interval between two of the runs (order statistics), which assumes no \
+    distribution; runs that differ in another factor have their range instead.";
 
 const SINGLE_CONDITION: &str = "The means of the condition are geometric means of the figures of its runs; of ratios such as \
     losses, and where a figure of a run is not above 0, they are arithmetic. Their 95 % intervals are t intervals from the spread \

@@ -15,11 +15,12 @@ use super::experiment::{published_tables, text_blocks};
 use super::html::{PageView, TextBlock};
 use super::loads::loads_table;
 use super::over_runs::TableRow;
-use super::summary_view::{condition_tables, page_report};
+use super::summary_view::{condition_tables, names_on_page, page_report};
 use super::view::{CaveatView, ReportView, TableView};
 use crate::analysis::Summary;
 use crate::diagnostics::Severity;
 use crate::facts::LoadReport;
+use crate::metric::Metric;
 use crate::units::human::shell_word;
 
 pub use input::{PageCondition, PageExperiment, PageInput};
@@ -32,10 +33,11 @@ const TEXT_COLUMNS: usize = 100;
 pub fn page_view(input: PageInput<'_>) -> PageView {
     let view = |comparisons| ComparisonView::of(comparisons, &[], ComparisonShowing { explain: false });
     let comparisons: Vec<ComparisonView> = input.comparisons.into_iter().map(view).collect();
-    let (question, verdict) = (sentences::question(&input), sentences::verdict(&input));
     let conditions = condition_rows(&input);
+    let names = names_on_page(input.summaries, &conditions);
+    let (question, verdict) = (sentences::question(&input), sentences::verdict(&input, &names));
     let ReportView { heading, tables: of_runs, gates, remarks, mut caveats, recordings, .. } =
-        page_report(input.summaries, &conditions, input.showing);
+        page_report(input.summaries, &names, &conditions, input.showing);
     let mut tables = input.experiment.map(|it| published_tables(it.report)).unwrap_or_default();
     let of_conditions = condition_tables(&conditions, input.showing);
     let (shown, every_run) = if of_conditions.is_empty() { (of_runs, Vec::new()) } else { (of_conditions, of_runs) };
@@ -70,8 +72,14 @@ pub fn page_view(input: PageInput<'_>) -> PageView {
         reproduce: reproduce(&input),
         recordings,
         made: reported_run::made(input.runs),
-        metric_of_tables: sentences::other_metric(&input, "The comparison is", "the tables of conditions and runs are"),
-        metric_of_plots: sentences::other_metric(&input, "Plots of changes are", "all other plots are"),
+        metric_of_tables: sentences::other_metric(
+            &input,
+            "The comparison is",
+            "the tables of conditions and runs are",
+            // Of runs on a schedule, and of streams.
+            &[Metric::ResponseTime, Metric::OfferedRate],
+        ),
+        metric_of_plots: sentences::other_metric(&input, "Plots of changes are", "all other plots are", &[]),
         without_plots: sentences::without_plots(input.summaries),
         figures: input.figures,
     }

@@ -12,10 +12,10 @@ use crate::recipe;
 use crate::report::comparison::{
     compared_factors, lacks_runs, pair_name, quantity_change, quantity_figure, several_metrics, shared_reason,
 };
-use crate::report::heading::{Headline, heading, names};
+use crate::report::heading::{Headline, heading};
 use crate::stats::{Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
-use crate::units::human::{ABSENT, bit_rate, counted, grouped, percent, quantile, span};
+use crate::units::human::{ABSENT, bit_rate, counted, grouped, listed, percent, quantile, span};
 
 /// What was asked, and the recipe that asks it.
 pub(super) fn question(input: &PageInput<'_>) -> String {
@@ -38,7 +38,7 @@ fn question_of_groups(comparisons: &Comparisons) -> String {
     match (compared_factors(comparisons), comparisons.groups.groups.split_first()) {
         (Some(factors), _) => {
             let factors: Vec<String> = factors.split(" and ").map(str::to_owned).collect();
-            format!("{how} {figures} change with {}?", joined(&factors))
+            format!("{how} {figures} change with {}?", listed(&factors))
         }
         (None, Some((baseline, candidates))) => {
             let candidates: Vec<String> = candidates.iter().map(|group| group.words()).collect();
@@ -70,23 +70,15 @@ fn in_words(quantities: &[Quantity]) -> String {
         }
     }
     let words = |(metric, statistics): (&str, Vec<String>)| match metric {
-        "" => format!("the {}", joined(&statistics)),
-        metric => format!("the {} of the {metric}", joined(&statistics)),
+        "" => format!("the {}", listed(&statistics)),
+        metric => format!("the {} of the {metric}", listed(&statistics)),
     };
-    joined(&by_metric.into_iter().map(words).collect::<Vec<_>>())
+    listed(&by_metric.into_iter().map(words).collect::<Vec<_>>())
 }
 
 /// `p99`, `loss ratio`.
 fn statistic(quantity: Quantity) -> String {
     quantity.label().replace('_', " ")
-}
-
-/// `a, b and c`
-fn joined(words: &[String]) -> String {
-    match words {
-        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        words => words.concat(),
-    }
 }
 
 fn question_of_runs(summaries: &[Summary]) -> String {
@@ -103,12 +95,12 @@ fn question_of_runs(summaries: &[Summary]) -> String {
 }
 
 /// What was found.
-pub(super) fn verdict(input: &PageInput<'_>) -> String {
+pub(super) fn verdict(input: &PageInput<'_>, names: &[String]) -> String {
     let single = |it: PageExperiment<'_>| verdict_of_condition(it.report.single_condition.as_ref()?);
     let found = match (input.comparisons, input.summaries) {
         (Some(comparisons), _) => verdict_of_comparison(comparisons),
         (None, [one]) => verdict_of_run(one),
-        (None, several) => input.experiment.and_then(single).unwrap_or_else(|| verdict_of_runs(several)),
+        (None, several) => input.experiment.and_then(single).unwrap_or_else(|| verdict_of_runs(several, names)),
     };
     match input.summaries.iter().all(Summary::is_trustworthy) {
         true => found,
@@ -246,11 +238,11 @@ fn mean_words(row: &ConditionRow) -> Option<String> {
 }
 
 /// Runs that are not compared: what their medians are, without a claim that they differ.
-fn verdict_of_runs(summaries: &[Summary]) -> String {
+fn verdict_of_runs(summaries: &[Summary], names: &[String]) -> String {
     let Some(first) = summaries.first() else { return "No run can be used.".into() };
     let metric = first.kind.metric();
     let (mut finite, mut infinite, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
-    for (summary, name) in summaries.iter().zip(names(summaries)) {
+    for (summary, name) in summaries.iter().zip(names.iter().cloned()) {
         match middle(summary, metric) {
             Some(value) if value.is_finite() => finite.push((value, name)),
             Some(_) => infinite.push(name),
@@ -265,7 +257,7 @@ fn verdict_of_runs(summaries: &[Summary]) -> String {
     let parts = [of_all("infinite", &infinite), of_all("unknown", &unknown), finite_range(metric, &finite)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let what = if metric.is_rate() { "Means" } else { "Medians" };
-    format!("{what} of single runs are {}; whether conditions differ was not tested.", joined(&parts))
+    format!("{what} of single runs are {}; whether conditions differ was not tested.", listed(&parts))
 }
 
 /// The median of a delay, which is infinite among the lost probes, or the mean of a rate; `None` if it is not known.
@@ -285,8 +277,9 @@ fn finite_range(metric: Metric, sorted: &[(f64, String)]) -> Option<String> {
     })
 }
 
-/// What the comparison is of and what `others` are of, if these differ; else empty.
-pub(super) fn other_metric(input: &PageInput<'_>, compared: &str, others: &str) -> String {
+/// What the comparison is of and what `others` are of, if these do not show it; else empty. Beside the main metric they show
+/// `further` ones.
+pub(super) fn other_metric(input: &PageInput<'_>, compared: &str, others: &str, further: &[Metric]) -> String {
     let (Some(comparisons), Some(first)) = (input.comparisons, input.summaries.first()) else { return String::new() };
     let main = first.kind.metric().title();
     let mut titles: Vec<String> = Vec::new();
@@ -296,9 +289,10 @@ pub(super) fn other_metric(input: &PageInput<'_>, compared: &str, others: &str) 
             titles.push(title.into());
         }
     }
-    match titles.is_empty() || titles.iter().any(|title| title == main) {
+    let is_shown = |title: &String| title == main || further.iter().any(|metric| metric.title() == title);
+    match titles.is_empty() || titles.iter().any(is_shown) {
         true => String::new(),
-        false => format!("{compared} of the {}; {others} of the {main}.", joined(&titles)),
+        false => format!("{compared} of the {}; {others} of the {main}.", listed(&titles)),
     }
 }
 

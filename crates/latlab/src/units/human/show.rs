@@ -190,6 +190,14 @@ pub fn bytes(size: u64) -> String {
 /// The most names in a list of [`few`].
 const NAMED: usize = 3;
 
+/// `words` as a list: `a, b and c`.
+pub fn listed(words: &[String]) -> String {
+    match words {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        words => words.concat(),
+    }
+}
+
 /// The first of `names`, and how many more there are: `a, b, c and 4 more`.
 pub fn few(names: &[String]) -> String {
     few_joined(names, ", ")

@@ -6,6 +6,8 @@ use super::{
 };
 use crate::analysis::experiment::{MeasuredRow, PublishedResults};
 use crate::recipe::{FiguresOf, Published};
+use crate::report::over_runs::MEDIAN_IS_LOST;
+use crate::report::quantiles::LOST;
 use crate::report::remarks::past_the_stack;
 use crate::report::view::{ColumnView, GroupView, RowView, TableView};
 use crate::units::human::ABSENT;
@@ -38,7 +40,10 @@ pub(in crate::report::experiment) fn tables(results: &PublishedResults) -> Vec<T
             None => {}
         }
     }
-    let legend: Vec<String> = reasons.lines().into_iter().chain(legend_of_bounds(published, &rows)).collect();
+    let is_lost = lines.rows.iter().flat_map(|line| &line.cells).any(|cell| cell == LOST);
+    let lost = is_lost.then(|| MEDIAN_IS_LOST.to_owned());
+    let legend: Vec<String> =
+        reasons.lines().into_iter().chain(legend_of_bounds(published, &rows)).chain(lost).collect();
     let title = |heading: &str| format!("{heading}, {}", published.unit);
     let table = TableView { legend: legend.join("\n"), ..lines.table(title(published.heading)) };
     let whole = published.whole.map(|heading| {
@@ -111,7 +116,8 @@ impl Lines {
         let cells = |column: usize| rows.iter().map(move |line| line.cells.get(column).cloned().unwrap_or_default());
         let figures = columns.into_iter().enumerate();
         let figures = figures.map(|(column, heading)| ColumnView { heading, cells: cells(column).collect() });
-        let basis = ColumnView { heading: "runs".into(), cells: rows.iter().map(|line| line.basis.clone()).collect() };
+        let basis =
+            ColumnView { heading: "sample".into(), cells: rows.iter().map(|line| line.basis.clone()).collect() };
         let columns = figures.chain([basis]).collect();
         let groups = vec![GroupView { heading: String::new(), columns }];
         TableView { title, groups, rows: rows.into_iter().map(|line| line.row).collect(), ..TableView::default() }

@@ -151,7 +151,7 @@ fn expect_tables_of_halves(tables: &[TableView]) {
     let [halves, whole] = tables else { panic!("two tables: {tables:?}") };
     assert_eq!(halves.title, "round trip without reflector dwell, halved, ms");
     let headings: Vec<&str> = halves.groups[0].columns.iter().map(|column| column.heading.as_str()).collect();
-    assert_eq!(headings, ["mean", "p99", "max", "runs"]);
+    assert_eq!(headings, ["mean", "p99", "max", "sample"]);
     let basis = "10,000 probes each, 3 lost in all";
     let expected = [
         "no load: published | 1.821 | – | 14.723 | ".to_owned(),
