@@ -320,7 +320,7 @@ mod tests {
         let mixed = [vec![run(None); 6], vec![run(Some("cpu=20%")); 6]].concat();
         let rows = [TableRow::of_condition("a", &alike), TableRow::of_condition("b", &mixed)];
         assert_eq!(rows[0].bounds, Some(MedianBounds::Interval));
-        assert_eq!(rows[1].views().map(|view| view.label), ["b", "range of runs"]);
+        assert_eq!(rows[1].views().map(|view| view.label), ["b", "range of mixed runs"]);
         let figures: Vec<ColumnFigure> = (1..=12).map(|value| Known(f64::from(value))).collect();
         let cells = median_cells(rows[1].bounds, &figures, |value| format!("{value:.1}"));
         assert_eq!(cells, ["6.5", "1.0–12.0"].map(str::to_owned));
@@ -336,7 +336,7 @@ mod tests {
         let legend: Vec<&str> = tables[0].legend.lines().collect();
         assert!(legend[0].starts_with("n: sums over the runs; min and max: extremes of all runs; "), "{legend:?}");
         assert!(legend[1].starts_with("95 % interval: ") && legend.len() == 3, "{legend:?}");
-        assert!(legend[2].starts_with("range of runs: ") && legend[2].contains(" differ in load;"), "{legend:?}");
+        assert!(legend[2].starts_with("range of mixed runs: ") && legend[2].contains(" differ in load;"), "{legend:?}");
     }
 
     #[test]

@@ -159,7 +159,7 @@ fn published_figures_are_the_first_table_of_a_recipe() {
     for end in [": published", ": raw data", ": here, median of 5 runs"] {
         assert!(row_heads(first, end) > 0, "{end}: {first}");
     }
-    assert!(first.contains(">runs</th>") && first.contains(" probes each, "), "{first}");
+    assert!(first.contains(">sample</th>") && first.contains(" probes each, "), "{first}");
     let text = page.split("<pre>").skip(1).filter_map(|rest| rest.split("</pre>").next());
     assert!(!text.collect::<String>().contains("  here  "));
 }
