@@ -56,7 +56,7 @@ check hostile '{"tail": {"line": 1, "dot": 100}, "percentiles": {"line": 1}, "ov
 check one '{"page": {"figures": 4, "text": "Of 1 probe the median is"}, "tail": {"line": 1, "dot": 1},
     "percentiles": {"line": 1}, "histogram": {"bar": 1}, "over-time": {"cell": 1}}' "$work/one"
 # Five lost probes, and no delay.
-check silent '{"page": {"figures": 1, "text": "There is no plot of delays: all of 5 probes were lost or late."},
+check silent '{"page": {"figures": 1, "text": "Plots of delays are missing: all of 5 probes were lost or late."},
     "over-time": {"bar": 5}}' "$work/silent"
 # Equal delays, of one run and of five runs each.
 check equal '{"tail": {"line": 1, "dot": 1}, "percentiles": {"line": 1}, "histogram": {"bar": 1},

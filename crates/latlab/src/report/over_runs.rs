@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::quantiles::{Cells, LOST, ShownQuantile, column_above, column_of_two};
 use super::view::{ColumnView, RowView, TableView};
 use crate::analysis::Summary;
+use crate::analysis::comparison::levels_of_run;
 use crate::analysis::experiment::ColumnFigure;
 use crate::metric::Metric;
 use crate::plan::Factors;
@@ -159,11 +160,9 @@ fn differing_factors(runs: &[Summary]) -> BTreeSet<String> {
     factors
 }
 
-/// The levels of the factors of `run`: those of its condition, replaced by those of its experiment.
+/// The levels of the factors of `run`.
 fn levels_of(run: &Summary) -> Factors {
-    let mut levels = run.condition.levels();
-    levels.extend(run.experiment.iter().flat_map(|facts| facts.factors.clone()));
-    levels
+    levels_of_run(&run.condition, run.experiment.as_ref())
 }
 
 /// The factor whose levels the labels of `conditions` are; `None` if they say more than levels, or if there is one condition.

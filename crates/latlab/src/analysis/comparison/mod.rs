@@ -17,7 +17,7 @@ pub use caveats::{NOT_POSSIBLE, impossible_words, missing_runs};
 pub use compare::{Comparisons, compare, is_precise};
 pub use groups::{GroupingError, MISSING, NumberFacts, RESTORE, RunGroup, RunGroups, RunsOfKind, expect_one_kind};
 pub use numbers::{NumberFiles, independence_caveat};
-pub use observed_run::{ExclusionReason, ObservedRun, RunLosses, RunOrigin};
+pub use observed_run::{ExclusionReason, ObservedRun, RunLosses, RunOrigin, levels_of_run};
 pub use request::{ComparisonOptions, ComparisonRequest, Quantity, QuestionScope};
 pub use row::boots_needed;
 pub use verdict::{Comparison, ComparisonMethod, Effect, Evidence, FigureScale, UndecidedReason, Verdict};

@@ -15,7 +15,7 @@ use crate::analysis::wakeup::WakeupAccumulator;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{ExperimentFacts, LoadReport};
 use crate::metric::Metric;
-use crate::plan::{Condition, Kind};
+use crate::plan::{Condition, Factors, Kind};
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::sample::Sample;
 use crate::stats::{Description, plain};
@@ -160,7 +160,7 @@ impl ObservedRun {
             kind: Some(manifest.kind),
             available: Some(AvailableFigures::of(&manifest.spec, manifest.spec.judging.deadline_ns)),
             origin: origin(manifest),
-            levels: levels(manifest),
+            levels: levels_of_run(&manifest.condition, manifest.experiment.as_ref()),
             recorded_condition: Some(manifest.condition.clone()),
             factors: experiment.map(|experiment| experiment.factors.clone()),
             condition: experiment.map_or(0, |experiment| experiment.condition),
@@ -202,10 +202,10 @@ fn origin(manifest: &Manifest) -> RunOrigin {
     }
 }
 
-/// Every factor with its level: those of the condition, replaced by those of the experiment as typed.
-fn levels(manifest: &Manifest) -> BTreeMap<String, String> {
-    let mut levels = manifest.condition.levels();
-    levels.extend(manifest.experiment.iter().flat_map(|experiment| experiment.factors.clone()));
+/// Every factor with its level: those of the `condition`, replaced by those of the `experiment` as typed.
+pub fn levels_of_run(condition: &Condition, experiment: Option<&ExperimentFacts>) -> Factors {
+    let mut levels = condition.levels();
+    levels.extend(experiment.iter().flat_map(|experiment| experiment.factors.clone()));
     levels
 }
 

@@ -12,7 +12,7 @@ use crate::diagnostics::Caveat;
 use crate::plan::{Factors, common_levels, level_words, levels_words};
 use crate::report::summary_view::caveat_views;
 use crate::report::view::CaveatView;
-use crate::units::human::{self, ABSENT, counted};
+use crate::units::human::{self, ABSENT, counted, listed};
 
 /// Options of a comparison report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -249,9 +249,8 @@ impl<'a> GroupNames<'a> {
             baseline.keys().filter(|factor| baseline.get(*factor) != candidate.get(*factor)).collect::<Vec<_>>()
         };
         let factors: BTreeSet<&String> = rows.iter().flat_map(of_row).collect();
-        let mut factors: Vec<&str> = factors.into_iter().map(String::as_str).collect();
-        let last = factors.pop()?;
-        Some(if factors.is_empty() { last.into() } else { format!("{} and {last}", factors.join(", ")) })
+        let factors: Vec<String> = factors.into_iter().cloned().collect();
+        (!factors.is_empty()).then(|| listed(&factors))
     }
 
     /// The levels of `group` that distinguish it, without that of the load `name`.

@@ -304,11 +304,11 @@ pub(super) fn without_plots(summaries: &[Summary]) -> String {
     let Some(first) = summaries.first().filter(|_| n == sum(|all| all.lost)) else { return String::new() };
     let in_runs = if summaries.len() > 1 { format!(" in {}", counted(summaries.len(), "run")) } else { String::new() };
     match n {
-        0 if first.kind.metric().is_rate() => format!("There is no plot of rates: nothing was measured{in_runs}."),
-        0 => format!("There is no plot of delays: nothing was measured{in_runs}."),
-        1 => format!("There is no plot of delays: the only probe{in_runs} was lost or late."),
+        0 if first.kind.metric().is_rate() => format!("Plots of rates are missing: nothing was measured{in_runs}."),
+        0 => format!("Plots of delays are missing: nothing was measured{in_runs}."),
+        1 => format!("Plots of delays are missing: the only probe{in_runs} was lost or late."),
         _ => format!(
-            "There is no plot of delays: all of {} {}{in_runs} were lost or late.",
+            "Plots of delays are missing: all of {} {}{in_runs} were lost or late.",
             grouped(n),
             first.kind.rows()
         ),

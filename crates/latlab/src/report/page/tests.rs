@@ -103,10 +103,10 @@ fn a_page_without_a_delay_says_why_it_has_no_plot() {
         let summaries: Vec<Summary> = runs.iter().map(|delays| summary(&source(delays.iter().copied()))).collect();
         page_of(&summaries, &[], None).without_plots
     };
-    assert_eq!(reason(&[&[0; 1_200]]), "There is no plot of delays: all of 1,200 probes were lost or late.");
-    assert_eq!(reason(&[&[0, 0], &[0]]), "There is no plot of delays: all of 3 probes in 2 runs were lost or late.");
-    assert_eq!(reason(&[&[0]]), "There is no plot of delays: the only probe was lost or late.");
-    assert_eq!(reason(&[&[]]), "There is no plot of delays: nothing was measured.");
+    assert_eq!(reason(&[&[0; 1_200]]), "Plots of delays are missing: all of 1,200 probes were lost or late.");
+    assert_eq!(reason(&[&[0, 0], &[0]]), "Plots of delays are missing: all of 3 probes in 2 runs were lost or late.");
+    assert_eq!(reason(&[&[0]]), "Plots of delays are missing: the only probe was lost or late.");
+    assert_eq!(reason(&[&[]]), "Plots of delays are missing: nothing was measured.");
     assert_eq!(reason(&[&[0, 0], &[40]]), "");
     assert_eq!(reason(&[]), "");
 }
