@@ -45,13 +45,16 @@ const RATES: [PlottedStatistic; 1] = [PlottedStatistic {
 /// The figure that `build` makes of each plotted statistic. The caption of one says so if another has none since it is infinite
 /// in every run.
 pub(super) fn of_each_statistic(input: &PlotInput, build: impl Fn(&PlottedStatistic) -> Option<Figure>) -> Vec<Figure> {
-    let is_infinite = |statistic: &&PlottedStatistic| {
-        let values = input.conditions.iter().flat_map(|condition| statistic.values(&condition.runs));
-        build(statistic).is_none() && values.clone().next().is_some() && values.into_iter().all(f64::is_infinite)
+    let is_infinite = |statistic: &PlottedStatistic| {
+        let mut values = input.conditions.iter().flat_map(|condition| statistic.values(&condition.runs)).peekable();
+        values.peek().is_some() && values.all(f64::is_infinite)
     };
-    let mut figures: Vec<Figure> = plotted(input).iter().filter_map(&build).collect();
-    if let (Some(figure), Some(other)) = (figures.first_mut(), plotted(input).iter().find(is_infinite)) {
-        figure.caption += &format!(" The {} has no figure: it is infinite in every run.", other.word);
+    let built: Vec<Option<Figure>> = plotted(input).iter().map(build).collect();
+    let mut absent = plotted(input).iter().zip(&built).filter(|(_, figure)| figure.is_none());
+    let infinite = absent.find(|(statistic, _)| is_infinite(statistic)).map(|(statistic, _)| statistic.word);
+    let mut figures: Vec<Figure> = built.into_iter().flatten().collect();
+    if let (Some(figure), Some(word)) = (figures.first_mut(), infinite) {
+        figure.caption += &format!(" The {word} has no figure: it is infinite in every run.");
     }
     figures
 }
