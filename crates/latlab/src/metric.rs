@@ -26,6 +26,8 @@ pub enum Metric {
     DeliveredRate,
     /// Inter-packet delay variation: difference of the round trip delays of two consecutive probes (RFC 3393).
     Ipdv,
+    /// A delay of a log that does not state between which two instants it is.
+    Delay,
 }
 
 /// A row of the table of metrics.
@@ -63,6 +65,7 @@ impl Metric {
             Metric::OfferedRate => ("offered_rate", "offered rate", Rate),
             Metric::DeliveredRate => ("delivered_rate", "delivered rate", Rate),
             Metric::Ipdv => ("ipdv", "inter-packet delay variation (ipdv)", SignedTime),
+            Metric::Delay => ("delay", "delay", SignedTime),
         };
         Definition { name, title, unit }
     }
@@ -84,8 +87,16 @@ impl Metric {
     /// The metrics of a recording of a stream.
     pub const STREAM: [Metric; 2] = [Metric::OfferedRate, Metric::DeliveredRate];
 
+    /// The metrics that values of a log can be of.
+    pub const VALUES: [Metric; 3] = [Metric::Delay, Metric::RoundTripDelay, Metric::WakeupLatency];
+
     /// The metrics that a summary of probes shows by default: the delay, and whether the schedule was kept.
     pub const USUAL: [Metric; 3] = [Metric::RoundTripDelay, Metric::ResponseTime, Metric::SendSlip];
+
+    /// Every metric once.
+    fn every() -> impl Iterator<Item = Metric> {
+        Metric::PING.into_iter().chain(Metric::WAKEUP).chain(Metric::STREAM).chain([Metric::Delay])
+    }
 
     /// The name in JSON, in `--gate` and in `compare`.
     pub const fn name(self) -> &'static str {
@@ -115,7 +126,7 @@ impl Metric {
     /// The metric of that name, in which `_`, `-` and spaces are equal.
     pub fn from_name(name: &str) -> Option<Metric> {
         let wanted = name.trim().to_ascii_lowercase().replace(['-', ' '], "_");
-        Metric::PING.into_iter().chain(Metric::WAKEUP).chain(Metric::STREAM).find(|metric| metric.name() == wanted)
+        Metric::every().find(|metric| metric.name() == wanted)
     }
 }
 
@@ -125,7 +136,7 @@ mod tests {
 
     #[test]
     fn metrics_are_restored_from_their_names() {
-        for metric in Metric::PING.into_iter().chain(Metric::WAKEUP).chain(Metric::STREAM) {
+        for metric in Metric::every() {
             assert_eq!(Metric::from_name(metric.name()), Some(metric));
             assert_eq!(Metric::from_name(&metric.name().replace('_', "-")), Some(metric));
         }

@@ -14,7 +14,7 @@ use latlab::facts::{IntervalCounts, StreamInterval};
 use latlab::plan::Kind;
 use latlab::probe::{Fate, Phase};
 use latlab::recording::manifest::Manifest;
-use latlab::recording::{ProbeColumn, Recording, RecordingError};
+use latlab::recording::{ProbeColumn, Recording, RecordingError, ValueBatch};
 use serde_json::{Value, json};
 
 mod runs;
@@ -51,7 +51,7 @@ fn expected(recording: &Path, extension: &str, actual: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Over DDS since format 1.7, past the network stack since 1.8, with the command line since 1.10.
+/// Over DDS since format 1.7, past the network stack since 1.8, with the command line since 1.10, imported since 1.11.
 fn add_later_facts(manifest: &Manifest, facts: &mut Value) {
     let (run, path) = (&manifest.run, manifest.spec.path());
     if run.dds.is_some() {
@@ -62,6 +62,9 @@ fn add_later_facts(manifest: &Manifest, facts: &mut Value) {
     }
     if let Some(command) = &manifest.command {
         facts["command"] = json!(command);
+    }
+    if let Some(import) = &manifest.run.import {
+        facts["import"] = json!([import, manifest.spec.import(), manifest.software]);
     }
 }
 
@@ -119,6 +122,7 @@ fn facts(recording: &Recording) -> Value {
             _ => 0,
         }));
     }
+    facts_of_values(recording, &mut facts);
     add_later_facts(manifest, &mut facts);
     // Since format 1.5.
     if let (Some(facts_of_search), Some(stream)) = (&manifest.run.search, manifest.spec.stream()) {
@@ -134,6 +138,17 @@ fn facts(recording: &Recording) -> Value {
     }
     facts_of_host(recording, &mut facts);
     facts
+}
+
+/// Adds facts of the values of an imported log, since format 1.11.
+fn facts_of_values(recording: &Recording, facts: &mut Value) {
+    if recording.manifest().kind == Kind::Values {
+        let rows = values(recording);
+        facts["sum_of_seq"] = json!(wrapping_sum(&mut rows.iter().filter_map(|row| row[0])));
+        facts["sum_of_value_ns"] = json!(wrapping_sum(&mut rows.iter().filter_map(|row| row[1])));
+        facts["sum_of_count"] = json!(wrapping_sum(&mut rows.iter().filter_map(|row| row[2])));
+        facts["without_answer"] = json!(rows.iter().filter(|row| row[1].is_none()).count());
+    }
 }
 
 /// Adds facts of the host samples, which format 1.0 does not have, and those of the hosts, if the recording has any.
@@ -162,6 +177,13 @@ fn intervals(recording: &Recording) -> Vec<StreamInterval> {
     recording.intervals().expect("open").flat_map(|batch| batch.expect("reads")).collect()
 }
 
+/// Number, value and count of every row, in file order.
+fn values(recording: &Recording) -> Vec<[Option<i64>; 3]> {
+    let batches = recording.values().expect("open").map(|batch| batch.expect("reads"));
+    let row = |batch: &ValueBatch, row| [batch.seq.get(row), batch.value_ns.get(row), batch.count.get(row)];
+    batches.flat_map(|batch| (0..batch.rows).map(|at| row(&batch, at)).collect::<Vec<_>>()).collect()
+}
+
 /// Due time and wake-up time of every row in ns, in file order.
 fn wakeups(recording: &Recording) -> Vec<(i64, i64)> {
     let batches = recording.wakeups().expect("open").map(|batch| batch.expect("reads"));
@@ -176,6 +198,11 @@ fn check(folder: &str) {
             let rows = wakeups(&opened);
             assert_eq!(opened.manifest().rows, Some(rows.len() as u64), "{}", recording.display());
             assert!(rows.is_sorted_by_key(|row| row.0), "{}", recording.display());
+            expect_the_same_facts(&opened, &recording);
+            continue;
+        }
+        if opened.manifest().kind == Kind::Values {
+            assert_eq!(opened.manifest().rows, Some(values(&opened).len() as u64), "{}", recording.display());
             expect_the_same_facts(&opened, &recording);
             continue;
         }

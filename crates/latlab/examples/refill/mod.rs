@@ -95,6 +95,7 @@ impl Fill {
                     self.probes(log, true);
                 }
             }
+            Work::Import(_) => {}
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) fn command_line(target: &Target, family: Option<Family>) -> Option<Ve
     match target {
         Target::Ssh { host } => Some(ssh_command_line(host, family)),
         Target::Command { words } => Some(words.clone()),
-        Target::Local | Target::Lab | Target::Host { .. } => None,
+        Target::Local | Target::Lab | Target::Host { .. } | Target::Log { .. } => None,
     }
 }
 

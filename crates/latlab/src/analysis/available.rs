@@ -11,6 +11,9 @@ use crate::units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AvailableFigures {
     kind: Kind,
+    main: Metric,
+    is_imported: bool,
+    knows_losses: bool,
     is_scheduled: bool,
     has_stamps: bool,
     has_deadline: bool,
@@ -31,6 +34,8 @@ pub enum FigureAbsence {
     Schedule,
     /// A plain echo returns no stamps.
     Stamps,
+    /// The log of another tool does not have it.
+    Log,
 }
 
 impl AvailableFigures {
@@ -38,6 +43,9 @@ impl AvailableFigures {
     pub fn of(spec: &RunSpec, deadline_ns: Option<Nanos>) -> AvailableFigures {
         AvailableFigures {
             kind: spec.kind(),
+            main: spec.metric(),
+            is_imported: spec.import().is_some(),
+            knows_losses: spec.knows_losses(),
             is_scheduled: spec.schedule().interval().is_some(),
             has_stamps: !matches!(&spec.work, Work::Ping(ping) if ping.protocol == Protocol::Echo),
             has_deadline: deadline_ns.is_some(),
@@ -47,6 +55,11 @@ impl AvailableFigures {
     /// The kind of the run.
     pub const fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// The main metric of the run.
+    pub const fn main(&self) -> Metric {
+        self.main
     }
 
     /// The metrics that it can have.
@@ -59,16 +72,24 @@ impl AvailableFigures {
         match estimand {
             Estimand::Ratio(Ratio::DeadlineMiss) if self.kind == Kind::Stream => Some(FigureAbsence::DeadlineOfStream),
             Estimand::Ratio(Ratio::DeadlineMiss) => (!self.has_deadline).then_some(FigureAbsence::Deadline),
+            Estimand::Ratio(Ratio::Loss) if self.knows_losses && self.main != Metric::WakeupLatency => None,
+            Estimand::Ratio(_) if self.is_imported => Some(FigureAbsence::Log),
             Estimand::Ratio(_) => (self.kind == Kind::Wakeup).then_some(FigureAbsence::Packets),
             Estimand::Statistic(metric, _) => self.absence_of(metric),
         }
     }
 
+    /// Whether it is the metric of the values of an imported log, which has neither due times nor stamps.
+    fn is_imported_value(&self, metric: Metric) -> bool {
+        self.kind == Kind::Values && metric == self.main
+    }
+
     fn absence_of(&self, metric: Metric) -> Option<FigureAbsence> {
         let needs_stamps = matches!(metric, Metric::ReflectorDwell | Metric::RoundTripDelayLessDwell);
-        if !self.kind.metrics().contains(&metric) {
+        let is_other_value = self.kind == Kind::Values && metric != self.main;
+        if is_other_value || !self.kind.metrics().contains(&metric) {
             Some(FigureAbsence::Metric)
-        } else if is_on_schedule(metric) && !self.is_scheduled {
+        } else if is_on_schedule(metric) && !self.is_scheduled && !self.is_imported_value(metric) {
             Some(FigureAbsence::Schedule)
         } else {
             (needs_stamps && !self.has_stamps).then_some(FigureAbsence::Stamps)

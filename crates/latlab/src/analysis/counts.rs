@@ -217,6 +217,15 @@ impl RunCounts {
         RunCounts { counts, first_ns: Some(0), last_ns: Some(duration.0), ..RunCounts::default() }
     }
 
+    /// Adds probes that were lost and have no row.
+    pub(super) fn add_lost(&mut self, probes: u64) {
+        self.counts.sent = self.counts.sent.saturating_add(probes);
+        self.counts.lost = self.counts.lost.saturating_add(probes);
+        if self.deadline.is_some() {
+            self.missed = self.missed.saturating_add(probes);
+        }
+    }
+
     /// From the first measured probe (due, or sent in a closed loop) to the last answer or send.
     pub(super) fn duration(&self) -> Nanos {
         match (self.first_ns, self.last_ns) {

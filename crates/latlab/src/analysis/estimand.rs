@@ -7,7 +7,6 @@ use thiserror::Error;
 
 use crate::diagnostics::{Explain, Failure};
 use crate::metric::Metric;
-use crate::plan::Kind;
 use crate::stats::Description;
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate, ParseError};
@@ -204,13 +203,13 @@ impl Estimand {
         }
     }
 
-    /// The same for runs of `kind`. Without a metric an estimand is about the round trip, as it is parsed before any
-    /// recording is read; here it becomes the main metric of the kind. A stream has no delays: an estimand with a unit
+    /// The same for runs whose main metric is `main`. Without a metric an estimand is about the round trip, as it is parsed
+    /// before any recording is read; here it becomes that metric. A stream has no delays: an estimand with a unit
     /// of time stays, and is absent from its summary.
-    pub(super) fn in_runs_of(self, kind: Kind) -> Estimand {
+    pub(super) fn in_runs_of(self, main: Metric) -> Estimand {
         match self {
-            Estimand::Statistic(Metric::RoundTripDelay, statistic) if !kind.metric().is_rate() => {
-                Estimand::Statistic(kind.metric(), statistic)
+            Estimand::Statistic(Metric::RoundTripDelay, statistic) if !main.is_rate() => {
+                Estimand::Statistic(main, statistic)
             }
             estimand => estimand,
         }

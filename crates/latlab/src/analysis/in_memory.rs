@@ -1,15 +1,20 @@
 //! Rows in memory, for the tests of analysis and reports.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use super::source::ProbeSource;
 use crate::facts::{
-    BareConditions, BareLoop, ClockAnchor, HostFacts, HostSample, Instrument, IntervalCounts, StreamInterval,
+    BareConditions, BareLoop, ClockAnchor, HostFacts, HostSample, Instrument, IntervalCounts, LoggedValue,
+    StreamInterval,
 };
-use crate::plan::{EndSpec, Pace, PacketSize, PingSpec, RunSpec, Schedule, Side, StreamRunSpec, Via, Work};
+use crate::metric::Metric;
+use crate::plan::{
+    EndSpec, ImportSpec, Kind, Pace, PacketSize, PingSpec, RunSpec, Schedule, Side, StreamRunSpec, Via, Work,
+};
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::recording::manifest::{EndFacts, Manifest, RunEnding};
-use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn, WakeupBatch, WordColumn};
+use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn, ValueBatch, WakeupBatch, WordColumn};
 use crate::units::{Nanos, Stamp};
 
 pub(crate) const CLOSED: Schedule = Schedule::Closed;
@@ -27,13 +32,15 @@ pub(crate) struct InMemory {
     pub(crate) hosts: Vec<(Side, HostSample)>,
     /// Those of a stream.
     pub(crate) intervals: Vec<StreamInterval>,
+    /// Those of an imported log.
+    pub(crate) values: Vec<LoggedValue>,
 }
 
 impl InMemory {
     /// Rows with a plausible manifest.
     pub(crate) fn of(schedule: Schedule, rows: Vec<ProbeRecord>) -> InMemory {
-        let (wakeups, hosts, intervals) = (Vec::new(), Vec::new(), Vec::new());
-        InMemory { manifest: manifest(schedule), rows, batch: 3, wakeups, hosts, intervals }
+        let (wakeups, hosts, intervals, values) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        InMemory { manifest: manifest(schedule), rows, batch: 3, wakeups, hosts, intervals, values }
     }
 
     /// A stream of packets of 125 bytes, which are 1,000 bits, with these intervals.
@@ -70,6 +77,19 @@ impl ProbeSource for InMemory {
 
     fn visit_intervals(&self, visit: &mut dyn FnMut(&StreamInterval)) -> Result<(), Infallible> {
         self.intervals.iter().for_each(visit);
+        Ok(())
+    }
+
+    fn visit_values(&self, visit: &mut dyn FnMut(&ValueBatch)) -> Result<(), Infallible> {
+        for rows in self.values.chunks(self.batch) {
+            visit(&ValueBatch {
+                rows: rows.len(),
+                seq: rows.iter().map(|row| row.seq.map(|seq| seq as i64)).collect(),
+                metric: WordColumn::All(Metric::Delay),
+                value_ns: rows.iter().map(|row| row.value_ns).collect(),
+                count: rows.iter().map(|row| Some(row.count as i64)).collect(),
+            });
+        }
         Ok(())
     }
 
@@ -217,6 +237,30 @@ fn instrument() -> Instrument {
         tag_ns: None,
         bare_loop: Some(bare_loop),
     }
+}
+
+/// An imported log of one number a line with these values.
+pub(crate) fn logged(values: Vec<LoggedValue>, ordered: bool) -> InMemory {
+    let import = ImportSpec {
+        format: "numbers".into(),
+        file: "delays.txt".into(),
+        rows: Kind::Values,
+        metric: Some(Metric::Delay),
+        unit: Some("ns".into()),
+        column: None,
+        direction: None,
+        ordered,
+        states_losses: false,
+        unit_assumed: false,
+        halves_doubled: false,
+        size_bytes: None,
+        interval_ns: None,
+        resolution_ns: None,
+    };
+    let spec = RunSpec::imported(import, "numbers", BTreeMap::new());
+    let mut manifest = Manifest::new(spec, "7f3a00112233aabb".into(), "2026-11-21T02:15:00Z".into());
+    (manifest.ending, manifest.software.name) = (RunEnding::Completed, "numbers".into());
+    InMemory { manifest, values, ..InMemory::of(CLOSED, Vec::new()) }
 }
 
 /// The default specification with this schedule.

@@ -13,9 +13,11 @@ mod host_samples;
 #[cfg(test)]
 pub(crate) mod in_memory;
 mod limits;
-mod metric_histogram;
+mod logged;
+mod metric_sample;
 mod outcome;
 mod ping;
+pub mod published;
 mod singletons;
 mod source;
 mod stream;
@@ -32,7 +34,8 @@ pub use gate::{
     ValueGateResult, ValueGates, WorstRun, change_gates_outcome, expect_few_gates, undecided_gates,
 };
 pub use host_samples::ClockRates;
-pub use metric_histogram::MetricHistogram;
+pub use logged::caveats as import_caveats;
+pub use metric_sample::{MetricHistogram, MetricSample};
 pub use outcome::{comparison_outcome, ended_run_outcome, run_outcome, summary_outcome, with_gates};
 pub use ping::{Coincidence, LateBeyond, RunPlacement, Threshold, Window};
 pub use singletons::sample;

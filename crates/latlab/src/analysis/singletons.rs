@@ -92,7 +92,7 @@ const fn definition(metric: Metric) -> Option<Definition> {
         Metric::ReflectorDwell => {
             Definition { span: DWELL, finite: &[Fate::Answered, Fate::Late], infinite: &[], ..ROUND_TRIP }
         }
-        Metric::OfferedRate | Metric::DeliveredRate => return None,
+        Metric::OfferedRate | Metric::DeliveredRate | Metric::Delay => return None,
     })
 }
 

@@ -6,7 +6,7 @@ use crate::plan::{Kind, Side};
 use crate::probe::{Fate, Phase};
 use crate::recording::manifest::Manifest;
 use crate::recording::reader::{
-    IntColumn, ProbeBatch, ProbeColumn, Recording, RecordingError, WakeupBatch, WordColumn,
+    IntColumn, ProbeBatch, ProbeColumn, Recording, RecordingError, ValueBatch, WakeupBatch, WordColumn,
 };
 
 /// Rows and their manifest.
@@ -26,6 +26,11 @@ pub trait ProbeSource {
 
     /// Passes every interval of a stream to `visit`, those of one flow and end in order of time.
     fn visit_intervals(&self, _visit: &mut dyn FnMut(&StreamInterval)) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// Passes every value of an imported log to `visit`, in the order of the log.
+    fn visit_values(&self, _visit: &mut dyn FnMut(&ValueBatch)) -> Result<(), Self::Error> {
         Ok(())
     }
 
@@ -49,6 +54,7 @@ impl ProbeSource for Recording {
 
     fn visit_probes(&self, columns: &[ProbeColumn], visit: &mut dyn FnMut(&ProbeBatch)) -> Result<(), RecordingError> {
         match Recording::manifest(self).kind {
+            Kind::Values => {}
             // A stream has probes only if they were sent concurrently.
             Kind::Stream if Recording::manifest(self).spec.concurrent_probes().is_none() => {}
             Kind::Ping | Kind::Stream => {
@@ -68,6 +74,13 @@ impl ProbeSource for Recording {
     fn visit_intervals(&self, visit: &mut dyn FnMut(&StreamInterval)) -> Result<(), RecordingError> {
         for batch in self.intervals()? {
             batch?.iter().for_each(&mut *visit);
+        }
+        Ok(())
+    }
+
+    fn visit_values(&self, visit: &mut dyn FnMut(&ValueBatch)) -> Result<(), RecordingError> {
+        for batch in self.values()? {
+            visit(&batch?);
         }
         Ok(())
     }

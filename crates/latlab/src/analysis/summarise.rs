@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::caveats;
 use super::counts::{Ratios, RunCounts, SendErrors, ShareIntervals};
 use super::host_samples::HostAccumulators;
+use super::metric_sample::{MetricSample, lost_without_row};
 use super::ping::{self, PlacementFindings, Placements, RunPlacement, SpinStalls, Windows, coincidence};
 use super::singletons::{Singletons, is_on_schedule, sample};
 use super::source::{ProbeSource, RowVisitor, visit_rows};
@@ -16,13 +17,15 @@ use crate::facts::{Instrument, XdpEnds};
 use crate::metric::Metric;
 use crate::plan::{Kind, Side, defaults};
 use crate::recording::manifest::Manifest;
-use crate::stats::{DescribeOptions, Description, describe, histogram};
+use crate::stats::{DescribeOptions, Description, describe};
+use crate::units::Nanos;
 
 /// Summarises a recording.
 pub fn summarise<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Summary, AnalysisError<S::Error>> {
     expect_quantiles(&options.judging.quantiles)?;
     match source.manifest().kind {
         Kind::Stream => Ok(of_stream(source, options)?),
+        Kind::Values => Ok(of_values(source, options)?),
         Kind::Ping | Kind::Wakeup => of_probes(source, options),
     }
 }
@@ -41,7 +44,7 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     let manifest = source.manifest();
     let describing = describe_options(options);
     let mut counts = RunCounts::new(options.judging.deadline_ns, manifest.spec.schedule().interval());
-    let mut main = Singletons::of(manifest.kind.metric(), manifest.rows);
+    let mut main = Singletons::of(manifest.metric(), manifest.rows);
     let mut windows = options.judging.window_ns.map(|length| Windows::of(length, &describing));
     let mut wakeups = manifest.spec.wakeup().map(WakeupAccumulator::of);
     let mut visitors: Vec<&mut dyn RowVisitor> = vec![&mut counts, &mut main];
@@ -49,10 +52,12 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     visitors.extend(windows.as_mut().map(|windows| windows as &mut dyn RowVisitor));
     visit_rows(source, &mut visitors)?;
 
+    counts.add_lost(lost_without_row(manifest));
+    let main = MetricSample::of_main(main.sample(), manifest);
     let mut summary = Summary { window_ns: options.judging.window_ns, ..of_manifest(source, &counts) };
     let mut intervals = share_intervals(manifest, options);
     // One sample at a time: each takes 80 MB at ten million probes.
-    describe_main(main, options, &describing, &mut intervals, &mut summary);
+    describe_main(&main, options, &describing, &mut intervals, &mut summary);
     describe_others(source, options, &describing, &mut intervals, &mut summary.metrics)?;
     summary.coincidence = coincidence(source, options.judging.deadline_ns, &describing)?;
     summary.windows = match windows.map(Windows::finish) {
@@ -63,10 +68,10 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
         windows => windows.flatten().unwrap_or_default(),
     };
     summary.deadline = counts.deadline(options.judging.deadline_ns);
-    summary.ratios = Ratios::of(&counts.counts, summary.deadline, &intervals);
+    summary.ratios = known_ratios(manifest, Ratios::of(&counts.counts, summary.deadline, &intervals));
 
     let hosts = host_samples(source)?;
-    let described = summary.metrics.get(&manifest.kind.metric());
+    let described = summary.metrics.get(&manifest.metric());
     summary.wakeups = wakeups
         .zip(manifest.spec.wakeup())
         .map(|(wakeups, spec)| wakeups.finish(manifest, spec, hosts.get(&Side::Local), described, &describing));
@@ -94,6 +99,9 @@ fn findings_of_rows<S: ProbeSource>(
     hosts: &HostAccumulators,
 ) -> Result<RowFindings, S::Error> {
     let manifest = source.manifest();
+    if manifest.spec.import().is_some() {
+        return Ok(RowFindings { caveats: Vec::new(), placement: None });
+    }
     let mut errors = (counts.counts.send_failed > 0).then(SendErrors::default);
     let (mut placements, mut stalls) = (Placements::of(manifest), SpinStalls::of(manifest));
     let mut visitors: Vec<&mut dyn RowVisitor> = Vec::new();
@@ -158,14 +166,53 @@ fn of_stream<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     let metrics: BTreeMap<Metric, Description> = Metric::STREAM.into_iter().map(described).collect();
     let hosts = host_samples(source)?;
     let delivered = metrics.get(&Metric::DeliveredRate);
-    let mut own = stream::caveats(manifest, &figures, delivered);
+    // The caveats of a measured stream name options of latlab.
+    let mut own = match manifest.spec.import() {
+        Some(_) => Vec::new(),
+        None => stream::caveats(manifest, &figures, delivered),
+    };
     own.extend(caveats::of_one_run(manifest.kind, delivered, None));
     Ok(Summary {
         // Windows and deadlines of answers are refused when a stream is requested; here they are ignored.
-        ratios: Ratios::of(&counts.counts, None, &ShareIntervals::default()),
+        ratios: known_ratios(manifest, Ratios::of(&counts.counts, None, &ShareIntervals::default())),
         metrics,
         stream: Some(figures),
         caveats: caveats::of_run(manifest, &hosts, own),
+        ..of_manifest(source, &counts)
+    })
+}
+
+/// `ratios` without those that a log of another tool does not have.
+fn known_ratios(manifest: &Manifest, ratios: Ratios) -> Ratios {
+    match manifest.spec.import() {
+        Some(import) => Ratios {
+            loss: ratios.loss.filter(|_| import.states_losses),
+            loss_interval: ratios.loss_interval.filter(|_| import.states_losses),
+            late: None,
+            reordered: None,
+            duplicate: None,
+            ..ratios
+        },
+        None => ratios,
+    }
+}
+
+/// The summary of values of an imported log.
+fn of_values<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Summary, S::Error> {
+    let manifest = source.manifest();
+    let sample = MetricSample::of_values(source)?;
+    let counts = RunCounts::of_counts(sample.counts(), Nanos::ZERO);
+    let described = sample.describe(&describe_options(options));
+    let deadline = sample.deadline(options.judging.deadline_ns);
+    let mut intervals = share_intervals(manifest, options);
+    sample.ordered().into_iter().for_each(|sample| intervals.take(sample));
+    let own = caveats::of_one_run(manifest.kind, Some(&described), intervals.lost());
+    Ok(Summary {
+        ratios: known_ratios(manifest, Ratios::of(&counts.counts, deadline, &intervals)),
+        histogram: sample.histogram(),
+        metrics: BTreeMap::from([(manifest.metric(), described)]),
+        deadline,
+        caveats: caveats::of_run(manifest, &HostAccumulators::new(), own),
         ..of_manifest(source, &counts)
     })
 }
@@ -177,6 +224,9 @@ fn of_manifest<S: ProbeSource>(source: &S, counts: &RunCounts) -> Summary {
         run: manifest.run_id.clone(),
         recording: source.location(),
         kind: manifest.kind,
+        metric: manifest.metric(),
+        is_imported: manifest.spec.import().is_some(),
+        knows_losses: manifest.spec.knows_losses(),
         started_at: manifest.started_at.clone(),
         condition: manifest.condition.clone(),
         experiment: manifest.experiment.clone(),
@@ -231,7 +281,7 @@ fn share_intervals(manifest: &Manifest, options: &SummaryOptions) -> ShareInterv
     if !options.intervals {
         return ShareIntervals::default();
     }
-    let main = manifest.kind.metric();
+    let main = manifest.metric();
     let waited = match (manifest.kind, manifest.spec.schedule().interval()) {
         (Kind::Ping, Some(_)) => Metric::ResponseTime,
         _ => main,
@@ -241,20 +291,19 @@ fn share_intervals(manifest: &Manifest, options: &SummaryOptions) -> ShareInterv
 
 /// Describes the main metric, and from it delay variation.
 fn describe_main(
-    main: Singletons,
+    sample: &MetricSample,
     options: &SummaryOptions,
     describing: &DescribeOptions,
     intervals: &mut ShareIntervals,
     summary: &mut Summary,
 ) {
-    let sample = main.sample();
-    summary.histogram = histogram(&sample);
-    let described = describe(&sample, describing);
-    intervals.take(&sample);
+    summary.histogram = sample.histogram();
+    let described = sample.describe(describing);
+    sample.ordered().into_iter().for_each(|sample| intervals.take(sample));
     if options.metrics.contains(&Metric::Pdv) && described.n > 0 {
         summary.metrics.insert(Metric::Pdv, less_minimum(&described));
     }
-    summary.metrics.insert(sample.metric, described);
+    summary.metrics.insert(summary.metric, described);
 }
 
 /// Describes the metrics that need a pass of their own, one after the other. On a schedule, those that need a due time

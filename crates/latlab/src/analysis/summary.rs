@@ -57,6 +57,12 @@ pub struct Summary {
     pub recording: String,
     /// The kind of the run.
     pub kind: Kind,
+    /// Its main metric.
+    pub metric: Metric,
+    /// Whether another tool measured it: answers that were late, reordered or duplicate are unknown.
+    pub is_imported: bool,
+    /// Whether it is known what was lost: of some logs nothing is.
+    pub knows_losses: bool,
     /// UTC start, RFC 3339.
     pub started_at: String,
     /// The level of each factor.

@@ -10,7 +10,7 @@ use crate::diagnostics::Failure;
 use crate::units::human::{meant, nearest};
 
 /// Names reserved for later versions, so that they are not reported as misspelled.
-const LATER: [&str; 6] = ["--stamps", "--offload", "explain", "report", "import", "export"];
+const LATER: [&str; 3] = ["--stamps", "--offload", "explain"];
 
 /// Options of ping(8) and iperf3(1) by command, and what has their meaning here.
 const OF_OTHER_TOOLS: [(&str, &str, &str); 9] = [

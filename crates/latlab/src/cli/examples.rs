@@ -20,7 +20,7 @@ pub const OVERVIEW: [Example; 2] = [
 ];
 
 /// Examples of each command, by the command's name.
-pub const COMMANDS: [(&str, [Example; 2]); 17] = [
+pub const COMMANDS: [(&str, [Example; 2]); 20] = [
     (
         "ping",
         [
@@ -78,6 +78,36 @@ pub const COMMANDS: [(&str, [Example; 2]); 17] = [
         [
             example("latlab report latlab-runs/EXPERIMENT", "one HTML page: verdicts, tables, plots, caveats"),
             example("latlab report RECORDING --figure tail -o tail.svg", "one plot for a paper"),
+        ],
+    ),
+    (
+        "import",
+        [
+            example("latlab import rtt.csv --unit us", "a recording of a log, whose format is found by its content"),
+            example("latlab import - --from ping --tag path=wifi < ping.log", "from standard input, with a tag"),
+        ],
+    ),
+    (
+        "export",
+        [
+            example(
+                "latlab export latlab-runs -o runs.parquet",
+                "the rows of all runs with their conditions, in one file",
+            ),
+            example("latlab export RECORDING -o latlab.prom", "histogram and counters for node_exporter"),
+        ],
+    ),
+    (
+        "check-published",
+        [
+            example(
+                "latlab check-published RECORDING --claims 'mean=296us max=3256us n=50000'",
+                "exit code 1 unless the recording has these figures",
+            ),
+            example(
+                "latlab check-published log.txt --unit ms --claims-file table.txt",
+                "figures of a file of numbers; mistakes that explain them",
+            ),
         ],
     ),
     (
@@ -181,6 +211,8 @@ mod tests {
                 Command::Summary(args) => resolve::summary(&args).map(drop),
                 Command::Compare(args) => resolve::compare(&args).map(drop),
                 Command::Report(args) => resolve::report(&args).map(drop),
+                Command::Export(args) => resolve::export(&args).map(drop),
+                Command::CheckPublished(args) => resolve::check_published(&args).map(drop),
                 Command::Load(args) => resolve::hold(&args).map(drop),
                 Command::Doctor(args) => resolve::doctor(&args).map(drop),
                 Command::Run(args) => resolve::run(&args, &resolve::Environment::default()).map(drop),

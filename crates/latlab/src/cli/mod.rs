@@ -13,9 +13,10 @@ use args::Cli;
 
 /// The groups of options in their order on every help page and man page: what is done, where, under which conditions, what
 /// is judged, kept and printed.
-const HEADINGS: [&str; 29] = [
+const HEADINGS: [&str; 32] = [
     "Of a recipe",
     "How it goes on",
+    "What the log is",
     "What is looked at",
     "What is listed",
     "What is removed",
@@ -36,6 +37,7 @@ const HEADINGS: [&str; 29] = [
     "Past the network stack",
     "What a group is",
     "What is compared",
+    "What is exported",
     "What the summary says",
     "What must hold",
     "What is kept",
@@ -43,6 +45,7 @@ const HEADINGS: [&str; 29] = [
     "The ministat form",
     "How it speaks",
     "What is written",
+    "Where it is written",
 ];
 /// Characters in a line of a help page that is not printed to a terminal.
 const HELP_WIDTH: usize = 80;

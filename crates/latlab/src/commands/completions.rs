@@ -65,7 +65,9 @@ fn candidates(command: &str, argument: &str) -> Option<Candidates> {
     match (command, argument) {
         ("recipes", "name" | "name_after_show") => Some(recipes),
         ("run", "what") => Some(experiments),
-        ("summary", "recordings") | ("compare" | "report", "paths") => Some(recordings),
+        ("summary" | "export", "recordings") | ("compare" | "report", "paths") | ("check-published", "path") => {
+            Some(recordings)
+        }
         ("help" | "man", "command") => Some(|typed| starting(typed, examples::COMMANDS.map(|(name, _)| name))),
         (_, "set") => Some(|typed| starting(typed, KNOBS.map(|knob| format!("{knob}=")))),
         (_, "load") => Some(|typed| starting(typed, LOAD_KINDS.map(load))),

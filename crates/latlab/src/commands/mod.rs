@@ -1,11 +1,16 @@
 //! The commands and the functions that several of them share. `measure_and_report` holds ping, stream and wakeup.
 
 mod agent;
+mod check_published;
 mod child_processes;
 mod compare;
 mod completions;
 mod doctor;
 mod experiment_executor;
+mod export;
+mod export_figures;
+mod exported_runs;
+mod import;
 mod keys;
 mod list;
 mod live_view;
@@ -13,6 +18,7 @@ mod load;
 mod manual;
 mod measure_and_report;
 mod observation_groups;
+mod output_file;
 mod recovery;
 mod remedies;
 mod report;
@@ -27,7 +33,7 @@ use jiff::Timestamp;
 
 use crate::diagnostics::Outcome;
 
-use crate::cli::args::Command;
+use crate::cli::args::{CheckPublishedArgs, Command, ExportArgs, ImportArgs};
 use crate::cli::resolve::{self, Environment};
 use crate::cli::{self, error};
 use crate::console::{Console, Verbosity};
@@ -102,6 +108,8 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
             let job = resolve::report(&args)?;
             report::run(&job, line, &console_after_recovery(console, job.verbosity))
         }
+        Command::Export(args) => exported(&args, console),
+        Command::CheckPublished(args) => checked_publication(&args, console),
         Command::Bare(args) => child_processes::bare_round_trips(&resolve::bare(&args)?, &console),
         Command::BareStream(args) => child_processes::bare_streams(&resolve::bare_stream(&args)?, &console),
         Command::BareWakeup(args) => child_processes::bare_wakeups(&resolve::bare_wakeup(&args)?, &console),
@@ -109,6 +117,7 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
             let spec = resolve::list(&args, &Environment::of_this_process()?, Timestamp::now())?;
             list::run(&spec, &console_after_recovery(console, Verbosity::Usual))
         }
+        Command::Import(args) => imported(&args, line, console),
         Command::Load(args) => {
             let job = resolve::hold(&args)?;
             load::run(&job, &console_after_recovery(console, job.verbosity))
@@ -123,11 +132,18 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
         Command::Stressor => child_processes::stressor(&console),
         Command::NetLoad => child_processes::net_load(&console),
         Command::Watchdog { agent } => child_processes::watchdog(agent),
-        Command::Agent(args) => {
-            resolve::agent(args)?;
-            agent::run(&console)
-        }
+        Command::Agent(args) => resolve::agent(args).map_err(Failure::from).and_then(|()| agent::run(&console)),
     }
+}
+
+fn imported(args: &ImportArgs, line: &CommandLine, console: Console) -> Result<Outcome, Failure> {
+    let job = resolve::import(args, &Environment::of_this_process()?)?;
+    import::run(&job, line, &console_after_recovery(console, job.verbosity))
+}
+
+fn exported(typed: &ExportArgs, console: Console) -> Result<Outcome, Failure> {
+    let job = resolve::export(typed)?;
+    export::run(&job, &console_after_recovery(console, job.verbosity))
 }
 
 /// The console of a command, after settings that dead processes left on this host were restored: every command that a
@@ -137,6 +153,11 @@ fn console_after_recovery(console: Console, verbosity: Verbosity) -> Console {
     let console = console.with_verbosity(verbosity);
     recovery::recover(&console);
     console
+}
+
+fn checked_publication(args: &CheckPublishedArgs, console: Console) -> Result<Outcome, Failure> {
+    let job = resolve::check_published(args)?;
+    check_published::run(&job, &console_after_recovery(console, job.verbosity))
 }
 
 /// Prints help and version as data; any other answer of clap to `typed` is a failure.

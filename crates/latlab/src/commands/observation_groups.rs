@@ -21,6 +21,7 @@ use crate::experiment::{
 };
 use crate::facts::ExcludedCondition;
 use crate::formats::numbers::{self, NumbersError, TextColumn};
+use crate::metric::Metric;
 use crate::plan::{Factors, Kind};
 use crate::platform::ownership::quoted;
 use crate::recording::{ListingState, Recording, Store, start_in_name};
@@ -368,8 +369,13 @@ fn experiments_of(path: &Path, runs: &[FoundRun]) -> BTreeSet<PathBuf> {
 
 /// The metric to compare if none is named; `None` for round trips.
 pub(super) fn usual_metric(found: &FoundRecordings) -> Option<&'static str> {
-    let kind = found.runs().next()?.kind()?;
-    (kind != Kind::Ping).then(|| kind.metric().name())
+    let first = found.runs().next()?;
+    let metric = match first.kind()? {
+        // The log says what its values are.
+        Kind::Values => Recording::open(&first.path).ok()?.manifest().metric(),
+        kind => kind.metric(),
+    };
+    (metric != Metric::RoundTripDelay).then(|| metric.name())
 }
 
 /// Groups in which each run is an observation with the figures of `estimands`.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::observation_groups::settle_directory;
 use super::observation_groups::{self, FoundRecordings, PathGroup};
+use super::output_file::OutputFile;
 use super::{Outcome, compare, measure_and_report};
 use crate::analysis::comparison::{Comparisons, RunGroup, parse_estimand};
 use crate::analysis::distribution::{RunDistribution, distribution};
@@ -452,17 +453,7 @@ const START_BYTES: u64 = 4_096;
 /// Replaces the file at `path`, or that at the end of its links, by one with `bytes`: other processes see either of them as a
 /// whole.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-    let mut next = std::ffi::OsString::from(".");
-    next.push(name);
-    next.push(format!(".{}", std::process::id()));
-    let next = path.with_file_name(next);
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&next)?;
-    let written = file.write_all(bytes).and_then(|()| fs::rename(&next, &path));
-    if written.is_err() {
-        // What was wrong is in the error already.
-        let _ = fs::remove_file(&next);
-    }
-    written
+    let mut file = OutputFile::create(path)?;
+    file.write_all(bytes)?;
+    file.commit()
 }

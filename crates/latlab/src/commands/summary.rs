@@ -46,7 +46,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         };
         gates.include(&mut options);
         if spec.plots.plot {
-            distributions.push(MetricHistogram::of(&recording, recording.manifest().kind.metric())?);
+            distributions.push(MetricHistogram::of(&recording, recording.manifest().metric())?);
         }
         let mut summary = summarise(&recording, &options)?;
         let is_warmup = recording.manifest().experiment.as_ref().is_some_and(|experiment| experiment.warmup);
@@ -96,8 +96,8 @@ fn without_finished_run(directory: &Path, console: &Console) -> Outcome {
 }
 
 /// What `summary` was asked for.
-struct Recordings {
-    paths: Vec<PathBuf>,
+pub(super) struct Recordings {
+    pub(super) paths: Vec<PathBuf>,
     /// Those that the directory of an experiment stands for, with this directory: its warm-up runs are shown and not judged.
     of_experiments: BTreeMap<PathBuf, PathBuf>,
     /// Finished runs of an experiment, or recordings of a store, that are gone or damaged.
@@ -129,7 +129,7 @@ fn in_order<T>(order: &[usize], items: Vec<T>) -> Vec<T> {
 }
 
 /// The recordings that `paths` name: a store or the directory of an experiment stands for those in it.
-fn recordings(paths: &[PathBuf], with_gates: bool, console: &Console) -> Result<Recordings, Failure> {
+pub(super) fn recordings(paths: &[PathBuf], with_gates: bool, console: &Console) -> Result<Recordings, Failure> {
     let mut found =
         Recordings { paths: Vec::new(), of_experiments: BTreeMap::new(), missing: BTreeSet::new(), are_named: false };
     for path in paths {

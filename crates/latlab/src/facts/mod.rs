@@ -7,6 +7,7 @@ mod host;
 mod host_sample;
 mod kernel;
 pub mod load;
+mod log;
 mod network;
 mod processor;
 mod rate_search;
@@ -23,6 +24,7 @@ pub use kernel::{
     Capability, CounterFacts, InterruptSource, InterruptUse, KernelFacts, MemoryFacts, RealTimePause, Rights,
 };
 pub use load::{LoadReport, StreamReport, WindowedRate};
+pub use log::{ImportFacts, LogFacts, LoggedProbe, LoggedValue, RowNumbers};
 pub use network::{
     Channels, Coalescing, ConnectionFacts, DdsFacts, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping,
     XdpAbilities, XdpEnds, XdpFacts,

@@ -1,3 +1,5 @@
-//! File formats of other tools.
+//! Formats of files that other tools read and write.
 
+pub mod export;
+pub mod import;
 pub mod numbers;

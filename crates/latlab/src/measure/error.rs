@@ -42,6 +42,9 @@ pub enum MeasureError {
         /// The time without an answer.
         span: Nanos,
     },
+    /// The run is of another tool, whose log was imported.
+    #[error("cannot measure a run whose log was imported")]
+    Imported,
     /// No rate without loss was found.
     #[error("cannot find a rate that reaches `{peer}` without loss")]
     NoCleanRate {
@@ -140,6 +143,7 @@ impl Explain for MeasureError {
                     "over IPv6 its socket must have asked for them (UDP_NO_CHECK6_RX), and it says that it has not",
                 )
                 .hint("run the same version of latlab on both hosts, or leave out `--checksum off`"),
+            MeasureError::Imported => failure.hint("measure that target with `latlab ping`, `stream` or `wakeup`"),
             MeasureError::NoCleanRate { .. } => {
                 failure.because("something was lost in every trial").hint("`net=RATE` needs no such rate")
             }

@@ -58,6 +58,7 @@ pub fn measure_plan(
         Work::Ping(ping) => transport::visit(ping.transport, lifecycle),
         Work::Stream(_) => lifecycle.measure::<StreamRun>(),
         Work::Wakeup(_) => lifecycle.measure::<WakeupRun>(),
+        Work::Import(_) => Err(MeasureError::Imported),
     }
 }
 

@@ -87,7 +87,7 @@ fn peer_facts(target: &Target, here: &EndFacts, from_agent: Option<&EndFacts>) -
             }
             there
         }
-        Target::Host { .. } => EndFacts::default(),
+        Target::Host { .. } | Target::Log { .. } => EndFacts::default(),
         Target::Ssh { .. } | Target::Command { .. } => from_agent.cloned().unwrap_or_default(),
     }
 }

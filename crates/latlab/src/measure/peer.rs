@@ -74,6 +74,7 @@ impl Peer {
                 Ok(Peer { guard, ..Peer::at(address) })
             }
             Target::Ssh { .. } | Target::Command { .. } => Peer::through_agent(spec, request, stop),
+            Target::Log { .. } => Err(MeasureError::Imported),
         }
     }
 

@@ -7,7 +7,8 @@ use rand::Rng;
 use rand_pcg::Pcg32;
 
 use super::defaults;
-use super::run::{Kind, Plan};
+use super::kind::Kind;
+use super::run::Plan;
 use crate::metric::Metric;
 use crate::units::{Nanos, human};
 

@@ -80,7 +80,7 @@ pub struct Condition {
     /// Interval of the probes during a stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_ns: Option<Nanos>,
-    /// `closed`, `periodic` or `poisson`; of a stream `paced`, `max` or `search`.
+    /// `closed`, `periodic` or `poisson`; of a stream `paced`, `max` or `search`; of an imported log `unknown`.
     pub schedule: String,
     /// The (mean) interval of a schedule.
     pub interval_ns: Option<Nanos>,
@@ -130,9 +130,10 @@ impl Condition {
                 Some(StreamRunSpec { search: Some(_), .. }) => "search".into(),
                 Some(stream) if stream.pace == Pace::Max => "max".into(),
                 Some(_) => "paced".into(),
+                None if spec.import().is_some() => UNKNOWN.into(),
                 None => spec.schedule().word().into(),
             },
-            interval_ns: spec.schedule().interval(),
+            interval_ns: spec.import().map_or_else(|| spec.schedule().interval(), |import| import.interval_ns),
             with_wakeup_ns: spec.concurrent_wakeups().map(|wakeups| wakeups.interval_ns),
             source_port: spec.path().and_then(|path| path.source_port),
             loads: spec.loads.iter().map(ToString::to_string).collect(),
@@ -266,6 +267,9 @@ fn factors() -> impl Iterator<Item = &'static Factor> {
 pub fn heading_order(name: &str) -> usize {
     factors().position(|factor| factor.name == name).unwrap_or(usize::MAX)
 }
+
+/// The schedule of a log, which may state an interval.
+const UNKNOWN: &str = "unknown";
 
 /// The factor that is shown with the family of the path.
 const TRANSPORT: &str = "transport";
@@ -416,6 +420,7 @@ fn schedule(run: &Condition) -> Option<String> {
         return None;
     }
     Some(match (run.schedule.as_str(), run.interval_ns) {
+        (UNKNOWN, None) => return None,
         (_, None) => "closed loop".into(),
         ("poisson", Some(mean)) => format!("poisson, {} on average", span(mean)),
         (_, Some(interval)) => format!("every {}", span(interval)),

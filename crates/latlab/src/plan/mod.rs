@@ -5,6 +5,8 @@ mod dds;
 pub mod defaults;
 mod experiment;
 mod factors;
+mod import;
+mod kind;
 mod load;
 mod path;
 mod ping;
@@ -23,14 +25,14 @@ pub use experiment::{
     common_levels, condition_words, conditions_in_words, level_order, level_words, levels_words,
 };
 pub use factors::{Condition, distinct_names, heading_order};
+pub use import::ImportSpec;
+pub use kind::Kind;
 pub use load::{LoadKind, LoadSpec};
 pub use path::{Family, PathSpec, Target};
 pub use ping::{DueTimes, PingSpec, Protocol, Schedule};
 pub use rate_search::{RateSearchSpec, loss_words};
 pub use remedy::Remedy;
-pub use run::{
-    CompatOutput, EndSpec, Kind, NoBareLoop, Plan, RunSpec, StopWhen, SummaryDefaults, WaitMode, Warmup, Work,
-};
+pub use run::{CompatOutput, EndSpec, NoBareLoop, Plan, RunSpec, StopWhen, SummaryDefaults, WaitMode, Warmup, Work};
 pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec, Side};
 pub use stream::{
     BareReceiver, Direction, Pace, PaceError, PacketSize, ReceiveMode, SendMode, SenderSocketOptions, StreamRunSpec,

@@ -33,6 +33,11 @@ pub enum Target {
         /// The program and its arguments; at least one.
         words: Vec<String>,
     },
+    /// Unknown: another tool measured, and its log was imported.
+    Log {
+        /// That tool.
+        tool: String,
+    },
 }
 
 impl Target {
@@ -55,6 +60,7 @@ impl fmt::Display for Target {
             Target::Host { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
             Target::Host { host, port } => write!(f, "{host}:{port}"),
             Target::Ssh { host } => write!(f, "ssh:{host}"),
+            Target::Log { tool } => write!(f, "log of {tool}"),
             // Only words with a NUL cannot be joined, and no command has any.
             Target::Command { words } => {
                 write!(f, "cmd:{}", shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default())

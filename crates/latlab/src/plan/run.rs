@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde::{Deserialize, Serialize};
 
 use super::defaults;
+use super::import::ImportSpec;
+use super::kind::Kind;
 use super::load::{LoadKind, LoadSpec};
 use super::path::{Family, PathSpec, Target};
 use super::ping::{PingSpec, Schedule};
@@ -45,81 +47,6 @@ impl Plan {
     }
 }
 
-/// The kind of a run, which determines the rows and metrics of its recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Round trips.
-    Ping,
-    /// Wake-ups.
-    Wakeup,
-    /// Rates of a stream.
-    Stream,
-}
-
-impl Kind {
-    /// Every kind, in the order of the documents.
-    pub const ALL: [Kind; 3] = [Kind::Ping, Kind::Stream, Kind::Wakeup];
-
-    /// The word of its command, in directory names and in JSON.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Kind::Ping => "ping",
-            Kind::Wakeup => "wakeup",
-            Kind::Stream => "stream",
-        }
-    }
-
-    /// The word for its rows, in the plural.
-    pub const fn rows(self) -> &'static str {
-        match self {
-            Kind::Ping => "probes",
-            Kind::Wakeup => "wake-ups",
-            Kind::Stream => "packets",
-        }
-    }
-
-    /// Whether it sends packets to a target, which may be lost.
-    pub const fn has_target(self) -> bool {
-        match self {
-            Kind::Ping | Kind::Stream => true,
-            Kind::Wakeup => false,
-        }
-    }
-
-    /// The main metric of its recordings.
-    pub const fn metric(self) -> Metric {
-        match self {
-            Kind::Ping => Metric::RoundTripDelay,
-            Kind::Wakeup => Metric::WakeupLatency,
-            Kind::Stream => Metric::DeliveredRate,
-        }
-    }
-
-    /// The statistics that a comparison of its runs shows by default.
-    pub const fn compared_statistics(self) -> [&'static str; 2] {
-        match self {
-            Kind::Ping | Kind::Wakeup => ["p50", "p99"],
-            // A low quantile of a rate matters no more than its mean, and losses are half of the answer.
-            Kind::Stream => ["mean", "loss_ratio"],
-        }
-    }
-
-    /// Every metric of its recordings.
-    pub const fn metrics(self) -> &'static [Metric] {
-        match self {
-            Kind::Ping => &Metric::PING,
-            Kind::Wakeup => &Metric::WAKEUP,
-            Kind::Stream => &Metric::STREAM,
-        }
-    }
-
-    /// The kind whose recordings have `metric`.
-    pub fn of_metric(metric: Metric) -> Kind {
-        Kind::ALL.into_iter().find(|kind| kind.metrics().contains(&metric)).unwrap_or(Kind::Ping)
-    }
-}
-
 /// The kind of a run with its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -130,6 +57,8 @@ pub enum Work {
     Wakeup(WakeupSpec),
     /// One-way rates: offered, delivered, lost.
     Stream(StreamRunSpec),
+    /// Another tool measured, and its log was imported.
+    Import(ImportSpec),
 }
 
 /// How an end waits for a datagram.
@@ -291,13 +220,41 @@ impl RunSpec {
         }
     }
 
+    /// A run of `tool`, whose log was imported: nothing is known of it but what `import` says.
+    pub fn imported(import: ImportSpec, tool: &str, tags: BTreeMap<String, String>) -> RunSpec {
+        let nothing = RunSpec::here(Work::Import(import));
+        RunSpec {
+            target: Target::Log { tool: tool.to_owned() },
+            stop: StopWhen { count: None, duration_ns: None },
+            warmup: Warmup { count: None, duration_ns: None },
+            tags,
+            ..nothing
+        }
+    }
+
     /// The kind of recording this run makes.
     pub const fn kind(&self) -> Kind {
-        match self.work {
+        match &self.work {
             Work::Ping(_) => Kind::Ping,
             Work::Wakeup(_) => Kind::Wakeup,
             Work::Stream(_) => Kind::Stream,
+            Work::Import(import) => import.rows,
         }
+    }
+
+    /// The main metric of its recording.
+    pub fn metric(&self) -> Metric {
+        self.import().and_then(|import| import.metric).unwrap_or_else(|| self.kind().metric())
+    }
+
+    /// What is known of a run whose log was imported.
+    pub const fn import(&self) -> Option<&ImportSpec> {
+        if let Work::Import(import) = &self.work { Some(import) } else { None }
+    }
+
+    /// Whether it is known what it lost: a log of another tool may state answers only.
+    pub fn knows_losses(&self) -> bool {
+        self.import().is_none_or(|import| import.states_losses)
     }
 
     /// The parameters of a run of probes.
@@ -378,7 +335,7 @@ impl RunSpec {
         match &self.work {
             Work::Ping(ping) => Some(ping.transport),
             Work::Stream(stream) => Some(stream.transport),
-            Work::Wakeup(_) => None,
+            Work::Wakeup(_) | Work::Import(_) => None,
         }
     }
 
@@ -387,7 +344,7 @@ impl RunSpec {
         match &self.work {
             Work::Ping(ping) => Some(&ping.path),
             Work::Stream(stream) => Some(&stream.path),
-            Work::Wakeup(_) => None,
+            Work::Wakeup(_) | Work::Import(_) => None,
         }
     }
 
@@ -405,15 +362,17 @@ impl RunSpec {
             Work::Ping(ping) => Some(ping.size_bytes),
             Work::Stream(stream) => stream.size.known(),
             Work::Wakeup(_) => None,
+            Work::Import(import) => import.size_bytes,
         }
     }
 
-    /// When its probes leave, or its threads are to be woken. A stream has a pace instead, and counts as closed.
+    /// When its probes leave, or its threads are to be woken. A stream has a pace instead, and counts as closed, as does a run
+    /// whose log was imported: logs have no due times.
     pub const fn schedule(&self) -> Schedule {
         match &self.work {
             Work::Ping(ping) => ping.schedule,
             Work::Wakeup(wakeup) => Schedule::Periodic { interval_ns: wakeup.interval_ns },
-            Work::Stream(_) => Schedule::Closed,
+            Work::Stream(_) | Work::Import(_) => Schedule::Closed,
         }
     }
 
@@ -429,6 +388,7 @@ impl RunSpec {
                 let of = |peer: IpAddr| if peer.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 };
                 asked.or_else(|| path.peer_address.map(of))
             }
+            Target::Log { .. } => None,
         }
     }
 
@@ -473,7 +433,7 @@ impl RunSpec {
             bounded(self.warmup.duration_ns, self.warmup.count)? + bounded(self.stop.duration_ns, self.stop.count)?;
         let slices = i64::from(rounds) + 1;
         Some(match &self.work {
-            Work::Wakeup(_) => due,
+            Work::Wakeup(_) | Work::Import(_) => due,
             Work::Ping(ping) => {
                 due + ping.timeout_ns.saturating_mul(slices) + ping.max_backlog_ns.saturating_mul(slices).min(due)
             }

@@ -91,6 +91,18 @@ pub(crate) fn open_own(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Opens the regular file, FIFO or pipe at `path` for reading; a FIFO waits for its writer.
+///
+/// # Errors
+/// That of the system, or [`UnfitInput`].
+pub(crate) fn open_stream(path: &Path) -> io::Result<File> {
+    match expect_regular(statat(rustix::fs::CWD, path, AtFlags::empty())?.st_mode) {
+        Err(error) if unfit(&error) == Some(&UnfitInput::Type(FIFO)) => File::open(path),
+        Err(error) => Err(error),
+        Ok(()) => open(path),
+    }
+}
+
 /// Opens the regular file at `path` for reading and appending; links are followed.
 ///
 /// # Errors
@@ -131,11 +143,13 @@ fn open_at(directory: impl AsFd, path: &Path, flags: OFlags) -> io::Result<File>
     Ok(File::from(file))
 }
 
+const FIFO: &str = "a FIFO";
+
 fn expect_regular(mode: u32) -> io::Result<()> {
     let found = match FileType::from_raw_mode(mode) {
         FileType::RegularFile => return Ok(()),
         FileType::Directory => "a directory",
-        FileType::Fifo => "a FIFO",
+        FileType::Fifo => FIFO,
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
         FileType::Socket => "a socket",
         FileType::Symlink => return Err(UnfitInput::Link.into()),

@@ -17,6 +17,7 @@ use super::tables::file::TableFile;
 use super::tables::host::{self, HOST};
 use super::tables::intervals::{self, INTERVALS};
 use super::tables::probes::{self, PROBES};
+use super::tables::values::VALUES;
 use super::tables::wakeups::{self, WAKEUPS};
 use crate::diagnostics::{Caveat, Severity};
 use crate::plan::{Kind, RunSpec};
@@ -98,7 +99,8 @@ pub(crate) fn tables_of(manifest: &Manifest) -> Vec<(&'static str, Option<u64>)>
     tables
 }
 
-fn enter_checksums(directory: &Directory, manifest: &mut Manifest) -> Result<(), RecordingError> {
+/// Enters the checksums of the tables in `directory`.
+pub(super) fn enter_checksums(directory: &Directory, manifest: &mut Manifest) -> Result<(), RecordingError> {
     let of_table = |(name, _): (&'static str, _)| -> Result<(String, TableChecksums), RecordingError> {
         Ok((name.into(), TableFile::open(directory, name, None)?.checksums_on_disk()?))
     };
@@ -155,6 +157,7 @@ pub(crate) const fn rows_file(kind: Kind) -> &'static str {
         Kind::Ping => PROBES,
         Kind::Wakeup => WAKEUPS,
         Kind::Stream => INTERVALS,
+        Kind::Values => VALUES,
     }
 }
 
@@ -172,7 +175,8 @@ pub(crate) fn count_rows(spool: &Arc<Spool>, kind: Kind, rules: JoinRules) -> Re
                 rows.try_for_each(|batch| batch.map(drop))?;
                 Ok(rows.counts())
             }
-            Kind::Ping => {
+            // Values are not measured, so that no spool has any.
+            Kind::Ping | Kind::Values => {
                 let mut join = ProbeJoin::new(Arc::clone(spool), rules)?;
                 while join.next_block()?.is_some() {}
                 Ok(join.counts())
@@ -258,7 +262,7 @@ impl TableTarget<'_> {
     }
 }
 
-fn io_error(error: ParquetError) -> io::Error {
+pub(super) fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
             Ok(error) => *error,

@@ -9,9 +9,11 @@ use serde_json::Value;
 use super::checksums::TableChecksums;
 use crate::diagnostics::{Caveat, names_full_disk};
 use crate::facts::{
-    ClockAnchor, ClockRelation, CommandLine, ConnectionFacts, DdsFacts, ExperimentFacts, HostFacts, Instrument,
-    LoadReport, RateSearchFacts, ReflectorReport, SettingFacts, StageFacts, StreamFacts, WakeupFacts, XdpFacts,
+    ClockAnchor, ClockRelation, CommandLine, ConnectionFacts, DdsFacts, ExperimentFacts, HostFacts, ImportFacts,
+    Instrument, LoadReport, RateSearchFacts, ReflectorReport, SettingFacts, StageFacts, StreamFacts, WakeupFacts,
+    XdpFacts,
 };
+use crate::metric::Metric;
 use crate::plan::{Condition, Kind, RunSpec};
 use crate::units::Nanos;
 
@@ -26,7 +28,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// The version that this latlab writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 10 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 11 };
 
     /// The last version without checksums.
     pub(super) const WITHOUT_CHECKSUMS: FormatVersion = FormatVersion { major: 1, minor: 5 };
@@ -215,6 +217,9 @@ pub struct RunFacts {
     /// The search for a rate; null without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<RateSearchFacts>,
+    /// What importing its log found; null unless another tool measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub import: Option<ImportFacts>,
     /// The stages of a stream with concurrent probes, or whose rate was searched for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageFacts>,
@@ -325,6 +330,11 @@ impl Manifest {
             host_rows: None,
             checksums: BTreeMap::new(),
         }
+    }
+
+    /// The main metric of its rows.
+    pub fn metric(&self) -> Metric {
+        self.spec.import().and_then(|import| import.metric).unwrap_or_else(|| self.kind.metric())
     }
 
     /// Whether damage to its rows may have gone unnoticed, because its format has no checksums. Rows that were recovered from

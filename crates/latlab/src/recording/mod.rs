@@ -10,6 +10,7 @@ mod drain;
 mod error;
 mod event;
 mod host_spool;
+mod import;
 mod join;
 #[cfg(test)]
 mod join_tests;
@@ -28,8 +29,13 @@ pub use drain::{ProbeCounts, RecordingProgress};
 pub use error::RecordingError;
 pub use event::SpoolEvent;
 pub use host_spool::HostLog;
+pub use import::ImportWriter;
 pub use live_delays::{LiveDelays, LiveSecond, SECONDS_KEPT};
-pub use reader::{IntColumn, ProbeBatch, ProbeColumn, RecordedRows, Recording, WakeupBatch, WordColumn};
+pub(crate) use reader::ColumnType;
+pub use reader::{
+    IntColumn, ProbeBatch, ProbeColumn, RecordedRows, RecordedTable, Recording, UniformBatch, UniformColumn,
+    ValueBatch, WakeupBatch, WordColumn,
+};
 pub use ring::EventLog;
 pub(crate) use store::entry_names;
 pub use store::{Listing, ListingState, Store, fresh_run_id, start_in_name, started_at};

@@ -22,6 +22,8 @@ use super::tables::file::TableFile;
 use super::tables::host::{self, HOST, SampleJoin};
 use super::tables::intervals::{self, INTERVALS};
 use super::tables::probes::{self, PROBES};
+use super::tables::uniform;
+use super::tables::values::{self, VALUES};
 use super::tables::wakeups::{self, WAKEUPS};
 use crate::diagnostics::Explain;
 use crate::facts::{HostSample, StreamInterval};
@@ -30,8 +32,11 @@ use crate::platform::Directory;
 
 // The types that `analysis` may use besides `Recording`.
 pub use super::error::RecordingError;
+pub(crate) use super::tables::column::ColumnType;
 pub use super::tables::column::{IntColumn, WordColumn};
 pub use super::tables::probes::{ProbeBatch, ProbeColumn};
+pub use super::tables::uniform::{RecordedTable, UniformBatch, UniformColumn};
+pub use super::tables::values::ValueBatch;
 pub use super::tables::wakeups::WakeupBatch;
 
 /// Number of attempts to open a recording that another command is finishing, after the first, and the pause before
@@ -173,6 +178,17 @@ impl Recording {
         Ok(self.checked(INTERVALS, batches, Vec::len, check))
     }
 
+    /// The values of an imported log in its order, in batches; none if it has instants.
+    ///
+    /// # Errors
+    /// As for [`Recording::probes`].
+    pub fn values(&self) -> Result<RecordedRows<ValueBatch>, RecordingError> {
+        Ok(match self.manifest.kind {
+            Kind::Values => RecordedRows::new(values::batches(values::open(self.table(VALUES)?)?)),
+            _ => RecordedRows::new(std::iter::empty()),
+        })
+    }
+
     /// The samples of the hosts in the order in which they were taken, those of this host first; none if none were taken
     /// (format 1.0 had none).
     ///
@@ -192,6 +208,46 @@ impl Recording {
                 Ok(None) | Err(RecordingError::Damaged { .. }) => RecordedRows::new(std::iter::empty()),
                 Err(error) => return Err(error),
             },
+        })
+    }
+}
+
+/// The rows of any table in one form.
+impl Recording {
+    /// Whether runs like this one have rows in `table`. Host samples are never certain.
+    pub fn can_have(&self, table: RecordedTable) -> bool {
+        let spec = &self.manifest.spec;
+        match table {
+            RecordedTable::Probes => self.manifest.kind == Kind::Ping || spec.concurrent_probes().is_some(),
+            RecordedTable::Wakeups => has_wakeups(spec),
+            RecordedTable::Intervals => self.manifest.kind == Kind::Stream,
+            RecordedTable::Values => self.manifest.kind == Kind::Values,
+            RecordedTable::Host => spec.import().is_none(),
+        }
+    }
+
+    /// The rows of `table` in its order, in batches of at most 131,072; none if the run has no such rows.
+    ///
+    /// # Errors
+    /// As for [`Recording::probes`].
+    pub fn rows_of(&self, table: RecordedTable) -> Result<RecordedRows<UniformBatch>, RecordingError> {
+        if !self.can_have(table) {
+            return Ok(RecordedRows::new(std::iter::empty()));
+        }
+        Ok(match table {
+            RecordedTable::Probes => {
+                let batches = self.probes(&ProbeColumn::ALL)?;
+                RecordedRows::new(batches.map(|batch| batch.map(uniform::of_probes)))
+            }
+            RecordedTable::Wakeups => RecordedRows::new(self.wakeups()?.map(|batch| batch.map(uniform::of_wakeups))),
+            RecordedTable::Intervals => {
+                let (spec, is_imported) = (&self.manifest.spec, self.manifest.spec.import().is_some());
+                let size_bytes = spec.size_bytes().unwrap_or(0);
+                let of_rows = move |rows: Vec<StreamInterval>| uniform::of_intervals(&rows, size_bytes, is_imported);
+                RecordedRows::new(self.intervals()?.map(move |batch| batch.map(of_rows)))
+            }
+            RecordedTable::Values => RecordedRows::new(self.values()?.map(|batch| batch.map(uniform::of_values))),
+            RecordedTable::Host => RecordedRows::new(uniform::of_host_samples(self.host_samples()?)),
         })
     }
 }
@@ -296,6 +352,7 @@ fn open_any(file: TableFile, name: &str) -> Result<TableReader, RecordingError> 
     match name {
         WAKEUPS => wakeups::open(file),
         INTERVALS => intervals::open(file),
+        VALUES => values::open(file),
         HOST => host::open(file),
         _ => probes::open(file),
     }

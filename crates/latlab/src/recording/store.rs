@@ -18,12 +18,13 @@ use super::spool::{self, SPOOL};
 use super::tables::host::HOST;
 use super::tables::intervals::INTERVALS;
 use super::tables::probes::PROBES;
+use super::tables::values::VALUES;
 use super::tables::wakeups::WAKEUPS;
 use crate::plan::Kind;
 use crate::platform::Directory;
 
 /// Files of a recording besides its manifest. A directory that has one and no manifest is a damaged recording.
-const DATA_FILES: [&str; 6] = [PROBES, WAKEUPS, INTERVALS, HOST, SPOOL, HOST_SPOOL];
+const DATA_FILES: [&str; 7] = [PROBES, WAKEUPS, INTERVALS, VALUES, HOST, SPOOL, HOST_SPOOL];
 
 /// The trace of a run.
 pub(super) const TRACE: &str = "trace.txt";

@@ -93,7 +93,9 @@ fn unit_of<'a>(described: impl Iterator<Item = &'a Description>) -> TimeUnit {
 fn n_and_lost(summary: &Summary, described: &Description) -> String {
     let n = grouped(described.n);
     match (summary.kind, summary.counts.late) {
+        (Kind::Ping, _) if !summary.knows_losses => format!("n {n}"),
         (Kind::Ping, 0) => format!("n {n} · lost {}", grouped(described.lost)),
+        (Kind::Values, _) if summary.knows_losses => format!("n {n} · lost {}", grouped(described.lost)),
         (Kind::Ping, late) => format!("n {n} · lost {} · late {}", grouped(summary.counts.lost), grouped(late)),
         _ => format!("n {n}"),
     }
@@ -132,7 +134,7 @@ fn of_answered(summary: &Summary, shown: &[Metric]) -> String {
 
 /// Tables of one closed-loop or wake-up run, statistics in columns: the main metric, then optionally half round trips.
 pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
-    let metric = summary.kind.metric();
+    let metric = summary.metric;
     let Some(described) = summary.metrics.get(&metric) else { return Vec::new() };
     let unit = unit_of(std::iter::once(described));
     let table = |title: &str, divisor: f64| {
@@ -169,9 +171,9 @@ pub(super) fn down(summary: &Summary, showing: Showing) -> TableView {
     let unit = unit_of(round_trip.map(|(_, described)| *described));
     let mut groups = Vec::new();
     for (metric, described) in &shown {
-        groups.push(figures_down(metric.title(), described, &Scale { unit, divisor: 1.0 }));
+        groups.push(figures_down(summary, metric.title(), described, &Scale { unit, divisor: 1.0 }));
         if showing.half && *metric == Metric::RoundTripDelay {
-            groups.push(figures_down(HALF, described, &Scale { unit, divisor: 2.0 }));
+            groups.push(figures_down(summary, HALF, described, &Scale { unit, divisor: 2.0 }));
         }
     }
     let names = shown.first().map(|(_, described)| Scale { unit, divisor: 1.0 }.all(described)).unwrap_or_default();
@@ -188,8 +190,9 @@ pub(super) fn down(summary: &Summary, showing: Showing) -> TableView {
     }
 }
 
-fn figures_down(heading: &str, described: &Description, scale: &Scale) -> GroupView {
-    let counts = [described.n, described.lost].map(|count| [grouped(count), String::new()]);
+fn figures_down(summary: &Summary, heading: &str, described: &Description, scale: &Scale) -> GroupView {
+    let lost = if summary.knows_losses { grouped(described.lost) } else { ABSENT.into() };
+    let counts = [grouped(described.n), lost].map(|count| [count, String::new()]);
     let (figures, intervals) =
         counts.into_iter().chain(scale.all(described).into_iter().map(|(_, cells)| cells)).map(<(_, _)>::from).unzip();
     let column = |cells| ColumnView { heading: String::new(), cells };
@@ -229,12 +232,17 @@ fn tables_of_rows(rows: &[TableRow<'_>], showing: Showing, columns: ColumnsOfRow
     let described = |metric| rows.iter().map(move |row| row.described(metric));
     let runs = || rows.iter().flat_map(|row| row.runs);
     let kind = runs().next().map_or(Kind::Ping, |summary| summary.kind);
-    let main = kind.metric();
+    let main = runs().next().map_or(kind.metric(), |summary| summary.metric);
     let round_trips: Vec<DescribedRuns<'_>> = described(main).collect();
     let unit = unit_of(round_trips.iter().flat_map(|row| &row.runs).flatten().copied());
     let mut counts = vec![count_of(&round_trips, "n", |described| described.n)];
-    if kind == Kind::Ping {
-        counts.push(count_of(&round_trips, lost_heading(runs()), |described| described.lost));
+    let has_losses = matches!(kind, Kind::Ping | Kind::Values) && main != Metric::WakeupLatency;
+    if has_losses && runs().any(|run| run.knows_losses) {
+        let lost = |row: &TableRow<'_>| match row.runs.iter().all(|run| run.knows_losses) {
+            true => total(&row.described(main), |described| described.lost).map_or_else(|| ABSENT.into(), grouped),
+            false => ABSENT.into(),
+        };
+        counts.push(column_above(lost_heading(runs()), rows.iter().map(lost)));
     }
     let mut groups = vec![GroupView { heading: String::new(), columns: counts }];
     let group = |title: &str, all: &[DescribedRuns<'_>], divisor: f64| GroupView {
@@ -361,10 +369,14 @@ pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
     let described: Vec<DescribedRuns<'_>> = windows().map(DescribedRuns::of_one).collect();
     let unit = unit_of(windows());
     let scale = Scale { unit, divisor: 1.0 };
+    // Losses that a log states in its totals alone are in no window.
+    let in_windows: u64 = windows().map(|window| window.lost).sum();
+    let is_known = summary.knows_losses && (!summary.is_imported || in_windows == summary.counts.lost);
+    let lost = |window: &Description| if is_known { grouped(window.lost) } else { ABSENT.into() };
     let min = |window: &Description| scale.figure(window.min.map(|ns| ns as f64));
     let mut columns = vec![
         count_of(&described, "n", |window| window.n),
-        count_of(&described, lost_heading(std::iter::once(summary)), |window| window.lost),
+        column_above(lost_heading(std::iter::once(summary)), windows().map(lost)),
         column_above("min", windows().map(min)),
     ];
     // High quantiles that no window supports are omitted to keep the table narrow.
@@ -377,7 +389,7 @@ pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
     let of_run = if name.is_empty() { String::new() } else { format!("{name} · ") };
     let labels = summary.windows.iter().map(|window| format!("{} {}", time.exactly(window.start_ns), time.symbol()));
     Some(TableView {
-        title: format!("{of_run}{} by window of {}, {}", summary.kind.metric().title(), span(length), unit.symbol()),
+        title: format!("{of_run}{} by window of {}, {}", summary.metric.title(), span(length), unit.symbol()),
         corner: "from".into(),
         rows: rows_of_two(labels),
         groups: vec![GroupView { heading: String::new(), columns }],

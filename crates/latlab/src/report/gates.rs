@@ -82,6 +82,7 @@ const fn nothing_answered(kind: Kind) -> &'static str {
         Kind::Ping => "no probe was answered",
         Kind::Wakeup => "no wake-up was measured",
         Kind::Stream => "no packet arrived",
+        Kind::Values => "no value is finite",
     }
 }
 

@@ -139,9 +139,9 @@ pub(super) fn heading(runs: &[Headline]) -> String {
     common.filter_map(|(_, part)| part.clone()).collect::<Vec<_>>().join(" · ")
 }
 
-/// Whether all runs are pings, streams or wake-ups.
+/// Whether all runs are of one kind and have the same main metric.
 pub(super) fn are_of_one_kind(summaries: &[Summary]) -> bool {
-    summaries.windows(2).all(|pair| pair[0].kind == pair[1].kind)
+    summaries.windows(2).all(|pair| (pair[0].kind, pair[0].metric) == (pair[1].kind, pair[1].metric))
 }
 
 /// Returns the name of each run among the others of its kind, behind the word of the kind if there are several.

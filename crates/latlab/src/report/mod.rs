@@ -1,6 +1,7 @@
 //! Rendering of summaries, comparisons and experiments. All functions are pure and return strings. Text of summaries comes
 //! from [`view`], whose figures are already rounded and formatted; JSON comes from the analysis.
 
+pub mod check_published;
 pub mod comparison;
 pub mod doctor;
 pub mod experiment;
@@ -9,6 +10,7 @@ mod figures;
 mod gates;
 mod heading;
 pub mod html;
+pub mod import;
 pub mod json;
 pub mod list;
 pub mod loads;

@@ -53,8 +53,10 @@ pub(super) fn remarks(summaries: &[Summary], names: &[String]) -> Vec<RemarkView
     let alike = summaries.iter().all(|summary| summary.loads == first.loads);
     let loads = if alike { load_remarks(&first.loads) } else { Vec::new() };
     let discovery = discovery(summaries).map(|text| RemarkView { label: "discovery".into(), text });
-    let instrument = RemarkView { label: "instrument".into(), text: instrument(summaries) };
-    loads.into_iter().chain(common).chain(coincidences).chain(discovery).chain([instrument]).collect()
+    // The cost of another tool is not known.
+    let is_measured = summaries.iter().any(|summary| !summary.is_imported);
+    let instrument = is_measured.then(|| RemarkView { label: "instrument".into(), text: instrument(summaries) });
+    loads.into_iter().chain(common).chain(coincidences).chain(discovery).chain(instrument).collect()
 }
 
 /// Formats the time in which DDS ends found each other: of one run, or the range over several.
@@ -235,7 +237,8 @@ fn instrument(summaries: &[Summary]) -> String {
     let tag = match tag {
         Some(cost) => Some(format!("authentication {cost}")),
         None if summaries.iter().any(|summary| summary.authenticated) => Some("authentication cost unknown".into()),
-        None => (!summaries.iter().all(is_on_loopback)).then(|| "not authenticated".into()),
+        None => (!summaries.iter().all(|summary| summary.is_imported || is_on_loopback(summary)))
+            .then(|| "not authenticated".into()),
     };
     let bare = all(|instrument| instrument.bare_loop.as_ref().map(|bare| bare.p50_ns));
     let bare = match bare.words(TimeUnit::suiting(bare.0.iter().flatten().copied().fold(0.0, f64::max)), "not for all")

@@ -67,10 +67,13 @@ fn heading_of(summaries: &[Summary]) -> String {
     heading(&summaries.iter().map(Headline::of).collect::<Vec<_>>())
 }
 
-/// The tables of each kind of run, below the heading of its runs: kinds have no column in common.
+/// The tables of each kind and main metric of runs, below the heading of these runs: they have no column in common.
 fn tables_by_kind(summaries: &[Summary], showing: Showing) -> Vec<TableView> {
-    let of_kind = |kind: Kind| summaries.iter().filter(|one| one.kind == kind).cloned().collect::<Vec<_>>();
-    let kinds = Kind::ALL.into_iter().map(of_kind).filter(|runs| !runs.is_empty());
+    let subject = |one: &Summary| (Kind::ALL.iter().position(|kind| *kind == one.kind), one.metric);
+    let subjects: BTreeSet<_> = summaries.iter().map(subject).collect();
+    let kinds = subjects
+        .into_iter()
+        .map(|wanted| summaries.iter().filter(|one| subject(one) == wanted).cloned().collect::<Vec<_>>());
     let headed = |runs: Vec<Summary>| {
         let title = TableView { title: heading_of(&runs), ..TableView::default() };
         std::iter::once(title).chain(tables(&runs, &names(&runs), showing)).collect::<Vec<_>>()
@@ -84,7 +87,9 @@ fn tables(summaries: &[Summary], names: &[String], showing: Showing) -> Vec<Tabl
         [] => Vec::new(),
         several if several.iter().all(|one| one.stream.is_some()) => stream_tables::tables(several, names),
         [one] if one.kind == Kind::Wakeup => across(one, showing),
-        [one] if one.condition.interval_ns.is_some() || showing.every_metric => vec![down(one, showing)],
+        [one] if one.kind == Kind::Ping && (one.condition.interval_ns.is_some() || showing.every_metric) => {
+            vec![down(one, showing)]
+        }
         [one] => across(one, showing),
         several => rows_of_runs(several, names, showing),
     };
@@ -107,8 +112,9 @@ pub(super) fn condition_tables(conditions: &[TableRow<'_>], showing: Showing) ->
     };
     explain_medians(&mut tables, conditions);
     head_labels(&mut tables, &conditions.iter().map(|row| row.label.clone()).collect::<Vec<_>>(), conditions);
-    if let (Some(kind), Some(first)) = (kind, tables.first_mut().filter(|table| table.title.is_empty())) {
-        first.title = format!("{} by condition", kind.metric().title());
+    let main = runs().next().map(|run| run.metric);
+    if let (Some(main), Some(first)) = (main, tables.first_mut().filter(|table| table.title.is_empty())) {
+        first.title = format!("{} by condition", main.title());
     }
     tables
 }
@@ -211,7 +217,7 @@ mod tests {
     fn each_kind_has_tables_of_its_own_and_so_have_response_times_of_some_runs() {
         let source = InMemory::of(EVERY_MS, vec![scheduled(0, 0, 1, 50)]);
         let on_schedule = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
-        let wakeup = Summary { kind: Kind::Wakeup, ..run(64, &[]) };
+        let wakeup = Summary { kind: Kind::Wakeup, metric: Kind::Wakeup.metric(), ..run(64, &[]) };
         let mut elsewhere = run(64, &[]);
         elsewhere.condition.target = "10.0.0.7:9862".into();
         let view = report_view(&[wakeup, elsewhere, on_schedule], Showing::default());

@@ -27,10 +27,8 @@ pub fn histogram(sample: &Sample) -> Vec<Bucket> {
     let Some(extent) = Extent::of(&sample.singletons) else { return Vec::new() };
     let stride = sample.singletons.len().div_ceil(EXCERPT);
     let finite = |value: &i64| *value != INFINITE;
-    let mut excerpt: Vec<i64> = sample.singletons.iter().copied().step_by(stride).filter(finite).collect();
-    excerpt.extend([extent.min, extent.max]);
-    excerpt.sort_unstable();
-    let edges = edges(&excerpt, extent.min, extent.max);
+    let excerpt: Vec<i64> = sample.singletons.iter().copied().step_by(stride).filter(finite).collect();
+    let edges = edges_of(excerpt, extent.min, extent.max);
     let mut counts = vec![0; edges.len() - 1];
     let inner = &edges[1..edges.len() - 1];
     for value in sample.singletons.iter().filter(|value| finite(value)) {
@@ -40,6 +38,13 @@ pub fn histogram(sample: &Sample) -> Vec<Bucket> {
     }
     let bounds = edges.windows(2);
     bounds.zip(counts).map(|(bound, count)| Bucket { low_ns: bound[0], high_ns: bound[1], count }).collect()
+}
+
+/// Edges for values between `min` and `max`, of which `excerpt` are some.
+pub(super) fn edges_of(mut excerpt: Vec<i64>, min: i64, max: i64) -> Vec<i64> {
+    excerpt.extend([min, max]);
+    excerpt.sort_unstable();
+    edges(&excerpt, min, max)
 }
 
 /// The most edges above the 1 % quantile in a one-sided histogram, or on both sides of the median in a two-sided one.

@@ -27,15 +27,21 @@ impl LogHistogram {
 
     /// Counts `value`.
     pub fn record(&mut self, value: i64) {
+        self.record_n(value, 1);
+    }
+
+    /// Counts `value` so many times, at least once.
+    #[inline]
+    pub fn record_n(&mut self, value: i64, times: u64) {
         let value = value.max(0);
         let index = index_of(value);
         if index >= self.counts.len() {
             self.counts.resize(index + 1, 0);
         }
-        self.counts[index] += 1;
+        self.counts[index] += times;
         self.min = if self.n == 0 { value } else { self.min.min(value) };
         self.max = self.max.max(value);
-        self.n += 1;
+        self.n += times;
     }
 
     /// Counts the values of `other` too.

@@ -1,6 +1,7 @@
 //! Statistics of one sample and of compared runs: pure functions, whose randomness comes from seeds in their arguments.
 //! Methods and references: docs/statistics.md.
 
+mod counted;
 mod describe;
 mod histogram;
 mod interval;
@@ -19,6 +20,7 @@ mod sequential;
 mod shift_test;
 mod two_samples;
 
+pub use counted::CountedSample;
 pub use describe::{DescribeOptions, DescribedFigure, Description, QuantileEstimate, describe, plain};
 pub use histogram::{Bucket, histogram};
 pub use interval::{Interval, Share, ratio, share};
@@ -31,7 +33,7 @@ pub use permutation::{
     BlockRuns, Claims, DRAWS, PermutationTest, holm, is_significant, weighted_baseline, weighted_difference,
 };
 pub use precision::{GroupBlocks, OWN_RUNS_MIN, PrecisionGoal, RUNS_MIN, own_interval, reached};
-pub use quantile::{median_interval, observations_needed};
+pub use quantile::{QuantilePosition, median_interval, observations_needed};
 pub use sample_size::{POWER, RUNS_MAX, SampleSizeGoal, runs_needed};
 pub use sequential::{LOOKS_MAX, Look};
 pub use shift_test::{ShiftTest, placement_difference, spread_ratio};

@@ -12,16 +12,16 @@ const BOUND_RISK: f64 = 0.05;
 
 /// Between which two order statistics a quantile lies: type 7 of Hyndman and Fan (1996).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct QuantilePosition {
+pub struct QuantilePosition {
     /// Rank of the lower one, from 0.
-    pub(super) rank: u64,
+    pub rank: u64,
     /// Weight of the next one; 0 if the quantile equals the lower one.
-    pub(super) weight: f64,
+    pub weight: f64,
 }
 
 impl QuantilePosition {
     /// The position of quantile `q` among `n` singletons, at least one.
-    pub(super) fn of(q: f64, n: u64) -> QuantilePosition {
+    pub fn of(q: f64, n: u64) -> QuantilePosition {
         let last = n.saturating_sub(1) as f64;
         let place = last * q.clamp(0.0, 1.0);
         // q is seldom a binary fraction: a position that misses a rank by rounding alone is that rank. Otherwise a

@@ -107,6 +107,10 @@ fn every_text_of_a_manifest_is_printed_without_escapes() {
         for line in [format!("summary {twice}"), format!("summary latlab-runs/R{number} --gate p50<=1ns")] {
             run(home.path(), &line);
         }
+        // CSV has no escapes: to a pipe it goes as it is.
+        for format in ["jsonl", "hlog", "prometheus", "benchstat"] {
+            run(home.path(), &format!("export latlab-runs/R{number} --format {format}"));
+        }
     }
     assert!(shown > 5, "{shown}");
     for line in ["list", "list --json", "compare latlab-runs --by tag:build", "compare latlab-runs/R0 latlab-runs/R1"] {

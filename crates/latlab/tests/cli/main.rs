@@ -2,6 +2,7 @@
 
 mod agent;
 mod arguments;
+mod check_published;
 #[path = "../commands/mod.rs"]
 mod commands;
 mod compare;
@@ -15,6 +16,7 @@ mod escapes;
 mod experiment;
 mod experiment_failures;
 mod experiment_targets;
+mod export;
 #[path = "../fake_host/mod.rs"]
 mod fake_host;
 mod far_end;
@@ -22,6 +24,7 @@ mod harness;
 mod host;
 mod hostile;
 mod hostile_recordings;
+mod import;
 mod lab;
 mod list;
 mod live;

@@ -1,7 +1,7 @@
 //! The commands of the binary.
 
 /// The commands that `--help` lists.
-pub(crate) const LISTED: [&str; 17] = [
+pub(crate) const LISTED: [&str; 20] = [
     "ping",
     "stream",
     "wakeup",
@@ -10,6 +10,9 @@ pub(crate) const LISTED: [&str; 17] = [
     "summary",
     "compare",
     "report",
+    "import",
+    "export",
+    "check-published",
     "load",
     "run",
     "recipes",

@@ -7,16 +7,22 @@ use std::path::PathBuf;
 
 /// Programs that not every system has, and the package of Debian that brings each.
 #[allow(dead_code, reason = "not every test binary starts one of them")]
-const PACKAGES: [(&str, &str); 14] = [
+const PACKAGES: [(&str, &str); 20] = [
     ("bash", "bash"),
     ("chrt", "util-linux"),
+    ("cyclictest", "rt-tests"),
+    ("fio", "fio"),
     ("groff", "groff-base"),
     ("ip", "iproute2"),
+    ("iperf3", "iperf3"),
+    ("irtt", "irtt"),
     ("ministat", "ministat"),
     ("nsenter", "util-linux"),
+    ("ping", "iputils-ping"),
     ("python3", "python3"),
     ("script", "bsdutils"),
     ("setpriv", "util-linux"),
+    ("sockperf", "sockperf"),
     ("ssh", "openssh-client"),
     ("sshd", "openssh-server"),
     ("strace", "strace"),

@@ -161,7 +161,9 @@ pub(in crate::analysis) fn spin_on_one_cpu_caveat(manifest: &Manifest, message: 
         message,
         match manifest.kind {
             Kind::Stream => "each end waits until the other's time slice ends, which takes milliseconds",
-            Kind::Ping | Kind::Wakeup => "round trips contain time slices of the scheduler, which last milliseconds",
+            Kind::Ping | Kind::Wakeup | Kind::Values => {
+                "round trips contain time slices of the scheduler, which last milliseconds"
+            }
         },
         any_of([Some("`--wait block`"), cpu_for_each_end(manifest)]),
     )
@@ -188,7 +190,9 @@ fn idle_states(manifest: &Manifest, is_contended: bool) -> Option<Caveat> {
         "an idle host answers later than a busy one",
         match manifest.kind {
             Kind::Wakeup => "`--set cpu-dma-latency=0` prevents that for the time of the run".into(),
-            Kind::Ping | Kind::Stream => any_of([spin(manifest, is_contended), Some("`--set cpu-dma-latency=0`")]),
+            Kind::Ping | Kind::Stream | Kind::Values => {
+                any_of([spin(manifest, is_contended), Some("`--set cpu-dma-latency=0`")])
+            }
         },
     ))
 }

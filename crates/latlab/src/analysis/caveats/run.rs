@@ -8,6 +8,7 @@ use super::wording::{Wording, effect_order};
 use super::{clocks, host_samples, hosts, loads};
 use crate::analysis::counts::{EndOfAnswers, RunCounts};
 use crate::analysis::host_samples::HostAccumulators;
+use crate::analysis::logged;
 use crate::diagnostics::{Caveat, Severity, names_full_disk};
 use crate::plan::{Kind, Side};
 use crate::recording::manifest::{FormatVersion, Manifest, RunEnding};
@@ -25,6 +26,11 @@ pub(in crate::analysis) fn of_run(
     let mut caveats = manifest.caveats.clone();
     caveats.extend(of_recording(manifest));
     caveats.extend(of_kind);
+    if manifest.spec.import().is_some() {
+        caveats.extend(logged::caveats(manifest));
+        caveats.sort_by_key(effect_order);
+        return caveats;
+    }
     caveats.extend(clocks::caveats(manifest));
     caveats.extend(hosts::caveats(manifest, is_contended(manifest, samples, Side::Local)));
     let is_far_host_known = manifest.spec.target.has_agent() && !same_machine(manifest);
@@ -278,7 +284,10 @@ fn wide_mean(kind: Kind, described: &Description) -> Option<Caveat> {
                 kind.metric().title()
             ),
             "no mean is so low; the upper end may be too low as well",
-            format!("more {} (`-n`); p50 depends less on the largest values", kind.rows()),
+            match kind {
+                Kind::Values => "p50 depends less on the largest values".to_owned(),
+                _ => format!("more {} (`-n`); p50 depends less on the largest values", kind.rows()),
+            },
         )
     })
 }
@@ -300,7 +309,7 @@ fn slow_changes(kind: Kind, described: &Description) -> Option<Caveat> {
         format!("the {metric} changed slowly: long parts of the run differ more than short ones do ({seen})"),
         "a quantile then needs 100 effective observations beyond it; the intervals hold for this run, not for the next one",
         match kind {
-            Kind::Stream => SEVERAL_RUNS.to_owned(),
+            Kind::Stream | Kind::Values => SEVERAL_RUNS.to_owned(),
             Kind::Ping | Kind::Wakeup => format!("{SEVERAL_RUNS}; `--window` shows the change within this one"),
         },
     ))

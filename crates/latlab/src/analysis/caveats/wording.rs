@@ -14,16 +14,18 @@ const BY_EFFECT: &str = "confounded reflector-died answers-ended suspended clock
     load-unreached rate-unreached stage-unreached setting-changed spin-on-one-cpu spin-contended \
     slow-receiver undecided-packets not-sent not-slept send-failed socket-errors overrun-slots foreign-load \
     unequal-placement unpinned-placement frequency-drift rt-throttling fair-server steal send-slip \
+    unit-assumed skipped-lines lost-without-row missing-ids irregular-ids negative-delays \
     late lost coarse-clock slow-clock fragmentation probes-load unsent-probes stages-left-out \
     found-rate-lossy search-undecided not-interleaved dependent-lines broke-runs not-possible lost-quantile \
     unsupported-comparison unsupported-gate \
     slow-changes rare-bursts tcp-retransmits setting-not-restored host-samples-lost \
     runs-left-out broke cut-short trace-missing search-ceiling looked-before \
     unequal-spread few-observations wide-mean few-lines files-as-runs undecided-probes reordered duplicates strays send-refused \
-    small-buffers software-checksums no-checksum governor idle-states order-unknown unchecked-events no-checksums";
+    small-buffers software-checksums no-checksum governor idle-states order-unknown values-unordered halves-doubled imported \
+    unchecked-events no-checksums";
 
 /// Codes of notes that nearly every run or comparison carries: they are no news, and are listed only on demand.
-const ROUTINE: [&str; 4] = ["idle-states", "order-unknown", "steal", "unpinned-placement"];
+const ROUTINE: [&str; 5] = ["idle-states", "imported", "order-unknown", "steal", "unpinned-placement"];
 
 /// Codes of what the failure of a command whose probes were not answered says, with what was tried and what to do.
 const SILENCE: [&str; 3] = ["none-answered", "no-answer", "socket-errors"];
@@ -65,7 +67,7 @@ pub(super) struct Wording {
 impl Wording {
     pub(super) const fn of(kind: Kind) -> &'static Wording {
         match kind {
-            Kind::Ping => &PING,
+            Kind::Ping | Kind::Values => &PING,
             Kind::Wakeup => &WAKEUP,
             Kind::Stream => &STREAM,
         }

@@ -138,7 +138,7 @@ fn lost_by_pairs(groups: &RunGroups, quantities: &[Quantity], rows: &[Comparison
         let runs = || groups.pair(pair).into_iter().flat_map(|group| &group.runs);
         let is_lossy = |subject: &Subject| match subject {
             Subject::Late => runs().any(|run| run.losses.late > 0),
-            _ => runs().any(|run| run.losses.unanswered > 0),
+            _ => runs().any(|run| run.losses.unanswered > 0) && !runs().any(|run| run.losses.unknown),
         };
         let is_asked = |subject: Subject| asked.contains(&subject.quantity(quantities));
         let subjects = [Subject::Loss, Subject::Late].into_iter().filter(is_lossy).filter(|it| !is_asked(*it));

@@ -552,6 +552,11 @@ pub fn expect_one_kind(runs: &[ObservedRun], estimands: &[Estimand]) -> Result<(
     }
     let foreign = estimands.iter().find_map(|estimand| match estimand {
         Estimand::Statistic(metric, _) if !kind.metrics().contains(metric) => Some(*metric),
+        // A log has values of one metric.
+        Estimand::Statistic(metric, _) if kind == Kind::Values => {
+            let is_other = |run: &ObservedRun| run.available.as_ref().is_some_and(|figures| figures.main() != *metric);
+            runs.iter().any(is_other).then_some(*metric)
+        }
         _ => None,
     });
     foreign.map_or(Ok(()), |metric| Err(GroupingError::NoMetric { metric, kind }))

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::analysis::available::AvailableFigures;
-use crate::analysis::caveats::timeout_of;
+use crate::analysis::caveats::{self, timeout_of};
 use crate::analysis::counts::{Counts, RunCounts, ratio_of};
 use crate::analysis::estimand::{Estimand, Ratio, RunFigure, Statistic};
+use crate::analysis::host_samples::HostAccumulators;
+use crate::analysis::metric_sample::{MetricSample, lost_without_row};
 use crate::analysis::ping::RunPlacement;
 use crate::analysis::singletons::Singletons;
 use crate::analysis::source::{ProbeSource, RowVisitor, visit_rows};
@@ -15,10 +17,10 @@ use crate::analysis::wakeup::WakeupAccumulator;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{ExperimentFacts, LoadReport};
 use crate::metric::Metric;
-use crate::plan::{Condition, Factors, Kind};
+use crate::plan::{Condition, Factors, Kind, RunSpec, defaults};
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::sample::Sample;
-use crate::stats::{Description, plain};
+use crate::stats::{DescribeOptions, Description, plain};
 
 /// Why a run is excluded from comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,12 +64,15 @@ pub struct RunLosses {
     pub unanswered: u64,
     /// Of these, probes that were answered too late.
     pub late: u64,
+    /// Whether they are unknown: a log of another tool may state answers only.
+    pub unknown: bool,
 }
 
 impl RunLosses {
-    /// Those of `counts`.
-    pub(super) fn of(counts: &Counts) -> RunLosses {
-        RunLosses { sent: counts.sent, unanswered: counts.unanswered(), late: counts.late }
+    /// Those of `counts` in a run of `spec`.
+    pub(super) fn of(counts: &Counts, spec: &RunSpec) -> RunLosses {
+        let unknown = !spec.knows_losses();
+        RunLosses { sent: counts.sent, unanswered: counts.unanswered(), late: counts.late, unknown }
     }
 
     /// Whether something was sent, and nothing was answered.
@@ -75,9 +80,9 @@ impl RunLosses {
         self.sent > 0 && self.unanswered == self.sent
     }
 
-    /// The share of `count` in what was sent; `None` if nothing was.
+    /// The share of `count` in what was sent; nothing if it is unknown, or nothing was sent.
     pub(super) fn share(&self, count: u64) -> RunFigure {
-        RunFigure::of((self.sent > 0).then(|| count as f64 / self.sent as f64))
+        RunFigure::of((self.sent > 0 && !self.unknown).then(|| count as f64 / self.sent as f64))
     }
 }
 
@@ -152,6 +157,7 @@ impl ObservedRun {
         let Observation { figures, figures_with_losses, losses, caveats, placement } = match (excluded, manifest.kind) {
             (Some(_), _) => Observation::none(manifest, estimands),
             (None, Kind::Stream) => Observation::of_stream(source, estimands)?,
+            (None, Kind::Values) => Observation::of_values(source, estimands)?,
             (None, Kind::Ping | Kind::Wakeup) => Observation::of_probes(source, estimands)?,
         };
         let experiment = manifest.experiment.as_ref();
@@ -251,10 +257,13 @@ impl Observation {
         let mut wakeups = spec.wakeup().map(WakeupAccumulator::of);
         visitors.extend(wakeups.as_mut().map(|wakeups| wakeups as &mut dyn RowVisitor));
         visit_rows(source, &mut visitors)?;
-        let described: Vec<Description> =
-            samples.into_iter().map(|sample| described(&sample.sample(), estimands)).collect();
+        counts.add_lost(lost_without_row(source.manifest()));
+        let of_sample =
+            |sample: Sample| described_of(sample.metric, &MetricSample::of_main(sample, source.manifest()), estimands);
+        let described: Vec<Description> = samples.into_iter().map(|one| of_sample(one.sample())).collect();
         let deadline = counts.deadline(spec.judging.deadline_ns);
         let figure = |estimand: &Estimand, of: &dyn Fn(Statistic, &Description) -> RunFigure| match estimand {
+            Estimand::Ratio(Ratio::Loss) if !spec.knows_losses() => RunFigure::Nothing,
             // A timer loses nothing: the only ratio of wake-ups is that of the deadline.
             Estimand::Ratio(ratio) if kind == Kind::Wakeup && *ratio != Ratio::DeadlineMiss => RunFigure::Nothing,
             Estimand::Ratio(ratio) => RunFigure::of(ratio_of(*ratio, &counts.counts, deadline)),
@@ -267,7 +276,7 @@ impl Observation {
         let plain = |estimand| figure(estimand, &|statistic, described| statistic.figure(described));
         let with_losses =
             |estimand| figure(estimand, &|statistic, described| statistic.figure_with_losses(described, timeout));
-        let losses = if kind == Kind::Wakeup { RunLosses::default() } else { RunLosses::of(&counts.counts) };
+        let losses = if kind == Kind::Wakeup { RunLosses::default() } else { RunLosses::of(&counts.counts, spec) };
         let figures: Vec<RunFigure> = estimands.iter().map(plain).collect();
         let figures_with_losses: Vec<RunFigure> = estimands.iter().map(with_losses).collect();
         let RowFindings { caveats, placement } = findings_of_probes(source, &counts, wakeups)?;
@@ -277,6 +286,28 @@ impl Observation {
             losses,
             caveats,
             placement,
+        })
+    }
+
+    /// That of values of an imported log.
+    fn of_values<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<Observation, S::Error> {
+        let manifest = source.manifest();
+        let sample = MetricSample::of_values(source)?;
+        let (counts, deadline) = (sample.counts(), sample.deadline(manifest.spec.judging.deadline_ns));
+        let main = manifest.metric();
+        let described = described_of(main, &sample, estimands);
+        let figure = |estimand: &Estimand| match estimand {
+            Estimand::Ratio(Ratio::Loss) if !manifest.spec.knows_losses() => RunFigure::Nothing,
+            Estimand::Ratio(ratio) => RunFigure::of(ratio_of(*ratio, &counts, deadline)),
+            Estimand::Statistic(metric, statistic) if *metric == main => statistic.figure(&described),
+            Estimand::Statistic(..) => RunFigure::Nothing,
+        };
+        Ok(Observation {
+            figures: estimands.iter().map(figure).collect(),
+            figures_with_losses: None,
+            losses: RunLosses::of(&counts, &manifest.spec),
+            caveats: caveats::of_run(manifest, &HostAccumulators::new(), []),
+            placement: None,
         })
     }
 
@@ -295,21 +326,36 @@ impl Observation {
         Ok(Observation {
             figures: estimands.iter().map(figure).collect(),
             figures_with_losses: None,
-            losses: RunLosses::of(&counts),
+            losses: RunLosses::of(&counts, &source.manifest().spec),
             caveats: caveats_of_stream(source, &intervals)?,
             placement: None,
         })
     }
 }
 
+/// The statistics of `sample` of `metric` that `estimands` need.
+fn described_of(metric: Metric, sample: &MetricSample, estimands: &[Estimand]) -> Description {
+    match sample.ordered() {
+        Some(ordered) => described(ordered, estimands),
+        None => sample.describe(&DescribeOptions {
+            quantiles: statistics_of(metric, estimands).filter_map(Statistic::quantile).collect(),
+            confidence: defaults::CONFIDENCE,
+            intervals: false,
+        }),
+    }
+}
+
 /// The statistics of `sample` that `estimands` need.
 fn described(sample: &Sample, estimands: &[Estimand]) -> Description {
-    let own = || {
-        estimands.iter().filter_map(|estimand| match estimand {
-            Estimand::Statistic(metric, statistic) if *metric == sample.metric => Some(*statistic),
-            _ => None,
-        })
-    };
+    let own = || statistics_of(sample.metric, estimands);
     let quantiles: Vec<f64> = own().filter_map(Statistic::quantile).collect();
     plain(sample, &quantiles, own().any(|statistic| statistic == Statistic::Stddev))
+}
+
+/// The statistics of `metric` among `estimands`.
+fn statistics_of(metric: Metric, estimands: &[Estimand]) -> impl Iterator<Item = Statistic> + '_ {
+    estimands.iter().filter_map(move |estimand| match estimand {
+        Estimand::Statistic(of, statistic) if *of == metric => Some(*statistic),
+        _ => None,
+    })
 }

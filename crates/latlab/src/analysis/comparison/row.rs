@@ -22,9 +22,9 @@ use crate::stats::{
 pub(super) enum Subject {
     /// The quantity of this index, which is that of the figure in each run.
     Asked(usize),
-    /// The loss ratio, which every run knows.
+    /// The loss ratio.
     Loss,
-    /// The ratio of late answers, which every run knows.
+    /// The ratio of late answers.
     Late,
 }
 

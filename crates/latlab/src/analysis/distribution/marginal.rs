@@ -1,11 +1,11 @@
 //! The distribution of delays without their times: its tail and its histogram, from sorted delays, and the edges of bins.
 
-use crate::stats::Bucket;
+use crate::stats::{Bucket, CountedSample};
 
 /// Most points of a tail.
-const POINTS: usize = 512;
+const POINTS: u64 = 512;
 /// So many of the largest delays are points of their own.
-const EXACT: usize = 100;
+const EXACT: u64 = 100;
 /// Most bins of a histogram.
 const BINS: usize = 160;
 /// From this ratio of the largest to the smallest value on, bins and axes are logarithmic: over less, a logarithmic axis
@@ -21,36 +21,81 @@ pub struct TailPoint {
     pub value_ns: f64,
 }
 
-/// The complementary distribution of ascending `finite` delays, of `n` probes in all: ranks at equal distances on a
+/// Finite delays by their rank.
+pub(super) trait RankedDelays {
+    /// How many they are.
+    fn count(&self) -> u64;
+    /// The delay of `rank`, from 0 to one less than their number.
+    fn at(&self, rank: u64) -> i64;
+    /// How many are below `bound`.
+    fn below(&self, bound: i64) -> u64;
+
+    /// The smallest and the largest.
+    fn extremes(&self) -> Option<(i64, i64)> {
+        let last = self.count().checked_sub(1)?;
+        Some((self.at(0), self.at(last)))
+    }
+}
+
+/// Ascending delays.
+impl RankedDelays for [i64] {
+    fn count(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn at(&self, rank: u64) -> i64 {
+        self[rank as usize]
+    }
+
+    fn below(&self, bound: i64) -> u64 {
+        self.partition_point(|value| *value < bound) as u64
+    }
+}
+
+impl RankedDelays for CountedSample {
+    fn count(&self) -> u64 {
+        self.finite()
+    }
+
+    fn at(&self, rank: u64) -> i64 {
+        CountedSample::at(self, rank)
+    }
+
+    fn below(&self, bound: i64) -> u64 {
+        CountedSample::below(self, bound)
+    }
+}
+
+/// The complementary distribution of `finite` delays, of `n` probes in all: ranks at equal distances on a
 /// logarithmic axis of shares, then every one of the largest. Equal delays are one point.
-pub(super) fn tail(finite: &[i64], n: u64) -> Vec<TailPoint> {
-    let exact_from = finite.len().saturating_sub(EXACT);
+pub(super) fn tail(finite: &(impl RankedDelays + ?Sized), n: u64) -> Vec<TailPoint> {
+    let exact_from = finite.count().saturating_sub(EXACT);
     let spaced = (POINTS - EXACT).min(exact_from);
     let (most, least) = ((n as f64).ln(), (n as f64 - exact_from as f64).ln());
-    let rank = |step: usize| {
+    let rank = |step: u64| {
         let larger = (most + (least - most) * step as f64 / spaced as f64).exp();
-        ((n as f64 - larger).round() as usize).min(exact_from)
+        ((n as f64 - larger).round() as u64).min(exact_from)
     };
     let mut points: Vec<TailPoint> = Vec::new();
-    for value in (0..spaced).map(rank).chain(exact_from..finite.len()).map(|rank| finite[rank]) {
+    for value in (0..spaced).map(rank).chain(exact_from..finite.count()).map(|rank| finite.at(rank)) {
         if points.last().is_none_or(|last| last.value_ns < value as f64) {
-            let smaller = finite.partition_point(|other| *other < value) as u64;
+            let smaller = finite.below(value);
             points.push(TailPoint { tail: (n - smaller) as f64 / n as f64, value_ns: value as f64 });
         }
     }
     points
 }
 
-/// The histogram of ascending `finite` delays.
-pub(super) fn histogram(finite: &[i64]) -> Vec<Bucket> {
-    let (Some(min), Some(max)) = (finite.first(), finite.last()) else { return Vec::new() };
+/// The histogram of `finite` delays.
+pub(super) fn histogram(finite: &(impl RankedDelays + ?Sized)) -> Vec<Bucket> {
+    let Some((min, max)) = finite.extremes() else { return Vec::new() };
     let mut before = 0;
     let bucket = |pair: [i64; 2]| {
-        let until = finite.partition_point(|value| *value < pair[1]);
-        let count = (until - std::mem::replace(&mut before, until)) as u64;
+        let until = finite.below(pair[1]);
+        let count = until - std::mem::replace(&mut before, until);
         Bucket { low_ns: pair[0], high_ns: pair[1], count }
     };
-    edges(*min, *max, BINS).windows(2).map(|pair| [pair[0], pair[1]]).map(bucket).collect()
+    edges(min, max, BINS).windows(2).map(|pair| [pair[0], pair[1]]).map(bucket).collect()
 }
 
 /// Whether values between these limits are better shown on a logarithmic axis. Never if one of them is 0 or negative.

@@ -9,12 +9,13 @@ mod rates;
 mod tests;
 
 use crate::metric::Metric;
-use crate::plan::{Condition, Kind, RunSpec, Side};
+use crate::plan::{Condition, Kind, RunSpec, Side, defaults};
 use crate::recording::manifest::Manifest;
 use crate::sample::Sample;
-use crate::stats::{Bucket, Description, plain};
+use crate::stats::{Bucket, DescribeOptions, Description, plain};
 use crate::units::Nanos;
 
+use super::metric_sample::{MetricSample, lost_without_row};
 use super::singletons::Singletons;
 use super::source::{ProbeSource, visit_rows};
 use super::stream::StreamAccumulator;
@@ -39,6 +40,8 @@ pub struct RunDistribution {
     /// The delay that `tail`, `histogram` and `over_time` are of: the wake-up latency of wake-ups, else the round trip
     /// delay; of a stream that of its concurrent probes.
     pub metric: Metric,
+    /// Whether it is known what was lost.
+    pub knows_losses: bool,
     /// Its singletons, finite or not; 0 of a stream without concurrent probes.
     pub n: u64,
     /// Infinite singletons: lost and late probes.
@@ -92,14 +95,18 @@ const QUANTILES: [f64; 2] = [0.5, 0.99];
 /// If the rows cannot be read.
 pub fn distribution<S: ProbeSource>(source: &S) -> Result<RunDistribution, S::Error> {
     let manifest = source.manifest();
-    let metric = if manifest.kind == Kind::Stream { Metric::RoundTripDelay } else { manifest.kind.metric() };
+    if manifest.kind == Kind::Values {
+        return of_values(source);
+    }
+    let metric = if manifest.kind == Kind::Stream { Metric::RoundTripDelay } else { manifest.metric() };
     let (mut singletons, mut measured) = (Singletons::of(metric, manifest.rows), MeasuredSpan::default());
     visit_rows(source, &mut [&mut singletons, &mut measured])?;
     let mut sample = singletons.sample();
     // The only sort: every figure below reads ranks.
     sample.singletons.sort_unstable();
-    let (n, lost) = (sample.n(), sample.infinite);
-    let finite = &sample.singletons[..(n - lost) as usize];
+    let finite = &sample.singletons[..(sample.n() - sample.infinite) as usize];
+    let unseen = lost_without_row(manifest);
+    let (n, lost) = (sample.n() + unseen, sample.infinite + unseen);
     let over_time = over_time(source, metric, finite, measured)?;
     let series = rates::rates(source)?;
     let spans = [measured.span(), series.span];
@@ -111,6 +118,7 @@ pub fn distribution<S: ProbeSource>(source: &S) -> Result<RunDistribution, S::Er
         condition: manifest.condition.clone(),
         kind: manifest.kind,
         metric,
+        knows_losses: manifest.spec.knows_losses(),
         n,
         lost,
         tail: marginal::tail(finite, n),
@@ -123,6 +131,34 @@ pub fn distribution<S: ProbeSource>(source: &S) -> Result<RunDistribution, S::Er
     })
 }
 
+/// The quantiles of [`RunStatistics`] without intervals.
+fn quantiles_only() -> DescribeOptions {
+    DescribeOptions { quantiles: QUANTILES.to_vec(), confidence: defaults::CONFIDENCE, intervals: false }
+}
+
+/// That of values of an imported log, which have no times.
+fn of_values<S: ProbeSource>(source: &S) -> Result<RunDistribution, S::Error> {
+    let (manifest, counted) = (source.manifest(), MetricSample::of_values(source)?.counted());
+    let metric = manifest.metric();
+    let described = counted.describe(&quantiles_only());
+    Ok(RunDistribution {
+        run: manifest.run_id.clone(),
+        condition: manifest.condition.clone(),
+        kind: manifest.kind,
+        metric,
+        knows_losses: manifest.spec.knows_losses(),
+        n: counted.n(),
+        lost: counted.infinite(),
+        statistics: RunStatistics::of(metric, &described),
+        tail: marginal::tail(&counted, counted.n()),
+        histogram: marginal::histogram(&counted),
+        over_time: None,
+        rates: Vec::new(),
+        host: Vec::new(),
+        duration_ns: Nanos::ZERO,
+    })
+}
+
 /// The statistics of the main metric, given the sample of the delays.
 fn statistics<S: ProbeSource>(source: &S, manifest: &Manifest, delays: &Sample) -> Result<RunStatistics, S::Error> {
     let described = match manifest.kind {
@@ -130,9 +166,12 @@ fn statistics<S: ProbeSource>(source: &S, manifest: &Manifest, delays: &Sample) 
             let describe = |sample: &Sample| plain(sample, &QUANTILES, false);
             StreamAccumulator::of(source)?.described(Metric::DeliveredRate, manifest, &describe)
         }
-        Kind::Ping | Kind::Wakeup => plain(delays, &QUANTILES, false),
+        _ if lost_without_row(manifest) > 0 => {
+            MetricSample::of_main(delays.clone(), manifest).describe(&quantiles_only())
+        }
+        Kind::Ping | Kind::Wakeup | Kind::Values => plain(delays, &QUANTILES, false),
     };
-    Ok(RunStatistics::of(manifest.kind.metric(), &described))
+    Ok(RunStatistics::of(manifest.metric(), &described))
 }
 
 fn over_time<S: ProbeSource>(

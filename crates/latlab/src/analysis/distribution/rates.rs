@@ -4,7 +4,7 @@
 use super::over_time::TimeSpan;
 use crate::analysis::source::ProbeSource;
 use crate::facts::{IntervalCounts, StreamEnd, StreamInterval};
-use crate::plan::{Direction, defaults};
+use crate::plan::{Direction, Kind, defaults};
 use crate::probe::Phase;
 use crate::units::Nanos;
 
@@ -34,8 +34,11 @@ pub(super) struct StreamRateSeries {
 
 /// The rates of `source`; nothing unless it is a stream. Both ends begin at 0: their clocks may differ.
 pub(super) fn rates<S: ProbeSource>(source: &S) -> Result<StreamRateSeries, S::Error> {
-    let Some(spec) = source.manifest().spec.stream() else { return Ok(StreamRateSeries::default()) };
-    let packet_bits = f64::from(spec.size.known().unwrap_or(0)) * 8.0;
+    let spec = &source.manifest().spec;
+    if spec.kind() != Kind::Stream {
+        return Ok(StreamRateSeries::default());
+    }
+    let packet_bits = f64::from(spec.size_bytes().unwrap_or(0)) * 8.0;
     let mut ends: [Option<[i64; 2]>; 2] = [None; 2];
     visit_measured(source, &mut |interval| {
         let [start, end] = ends[index_of(interval)].get_or_insert([interval.start_ns, interval.end_ns]);
@@ -53,7 +56,8 @@ pub(super) fn rates<S: ProbeSource>(source: &S) -> Result<StreamRateSeries, S::E
         }
     })?;
     // The end at this host, on whose clock host samples are.
-    let here = if spec.direction == Direction::Down { StreamEnd::Receiver } else { StreamEnd::Sender };
+    let is_down = spec.stream().is_some_and(|stream| stream.direction == Direction::Down);
+    let here = if is_down { StreamEnd::Receiver } else { StreamEnd::Sender };
     let span = ends[here as usize].or(ends[StreamEnd::Sender as usize]);
     let span = span.map(|[start_ns, _]| TimeSpan { start_ns, length: Nanos(length) });
     Ok(StreamRateSeries { points: bins.finish(length, packet_bits), span })

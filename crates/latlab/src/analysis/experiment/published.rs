@@ -427,7 +427,7 @@ mod tests {
         run.factors = Some(factors(&matrix().rows[row]));
         run.origin.block = Some(("e".into(), block));
         run.origin.boot = Some("boot".into());
-        run.losses = RunLosses { sent: 100 + u64::from(block), unanswered: 1, late: 0 };
+        run.losses = RunLosses { sent: 100 + u64::from(block), unanswered: 1, late: 0, unknown: false };
         run
     }
 

@@ -252,6 +252,7 @@ fn absent(
         FigureAbsence::Packets => format!("wake-ups are not lost: they have no `{name}`"),
         FigureAbsence::Metric => format!("such a run has no `{name}`"),
         FigureAbsence::Schedule => format!("a closed loop has no `{name}`"),
+        FigureAbsence::Log => format!("the imported log does not have what `{name}` is computed from"),
         FigureAbsence::Stamps => format!("a plain echo sends no stamps, from which `{name}` is computed"),
     };
     let metrics = || available.metrics().map(Metric::name).collect::<Vec<_>>().join(", ");
@@ -263,7 +264,7 @@ fn absent(
         (FigureAbsence::DeadlineOfStream, _) => "gate on `loss_ratio` or `delivered_rate`".into(),
         (FigureAbsence::Packets, _) => "gate on `wakeup_latency` or `deadline_miss_ratio`".into(),
         (FigureAbsence::Schedule, GatedRuns::Planned) => "add `--interval T`, such as `-i 1ms`".into(),
-        (FigureAbsence::Metric | FigureAbsence::Schedule | FigureAbsence::Stamps, _) => {
+        (FigureAbsence::Metric | FigureAbsence::Schedule | FigureAbsence::Stamps | FigureAbsence::Log, _) => {
             format!("gate on one of {}", metrics())
         }
     };

@@ -14,6 +14,7 @@ use crate::analysis::available::AvailableFigures;
 use crate::analysis::estimand::{Estimand, FORM_HINT, RunFigure, parse_estimand};
 use crate::analysis::summary::{Summary, SummaryOptions};
 use crate::diagnostics::{Caveat, Explain, Outcome, Severity};
+use crate::metric::Metric;
 use crate::plan::{Kind, RunSpec};
 use crate::stats::QuantileEstimate;
 use crate::units::human::ParseError;
@@ -100,7 +101,7 @@ impl ValueGates {
         let results = |place: usize| summaries.iter().filter_map(move |summary| summary.gates.get(place));
         let of = |(place, gate): (usize, &ValueGate)| ExperimentGateResult {
             gate: gate.text.clone(),
-            estimand: gate.estimand_of(kind),
+            estimand: gate.estimand_of(kind.metric()),
             runs: summaries.len(),
             missing,
             gone: 0,
@@ -181,7 +182,7 @@ impl ValueGateResult {
             return None;
         }
         let (more, level) = match kind {
-            Kind::Ping => (format!("measure more {}", kind.rows()), "delay"),
+            Kind::Ping | Kind::Values => (format!("measure more {}", kind.rows()), "delay"),
             Kind::Wakeup => (format!("measure more {}", kind.rows()), "latency"),
             Kind::Stream => ("measure for longer".into(), "rate"),
         };
@@ -218,13 +219,13 @@ impl ValueGate {
         Ok(ValueGate { text: text.trim().into(), estimand, is_metric_typed, operator, limit })
     }
 
-    /// What it is about in runs of `kind`.
-    fn estimand_of(&self, kind: Kind) -> Estimand {
-        if self.is_metric_typed { self.estimand } else { self.estimand.in_runs_of(kind) }
+    /// What it is about in runs whose main metric is `main`.
+    fn estimand_of(&self, main: Metric) -> Estimand {
+        if self.is_metric_typed { self.estimand } else { self.estimand.in_runs_of(main) }
     }
 
     fn expect_judgeable(&self, run: &str, available: &AvailableFigures, runs: GatedRuns) -> Result<(), GateError> {
-        let estimand = self.estimand_of(available.kind());
+        let estimand = self.estimand_of(available.main());
         match available.absence(estimand) {
             None => Ok(()),
             Some(absence) => Err(absent(&self.text, run.into(), estimand, absence, available, runs)),
@@ -232,7 +233,7 @@ impl ValueGate {
     }
 
     fn judge(&self, summary: &Summary) -> ValueGateResult {
-        let estimand = self.estimand_of(summary.kind);
+        let estimand = self.estimand_of(summary.metric);
         let result = |figure: RunFigure, lower_bound, (state, reason)| ValueGateResult {
             gate: self.text.clone(),
             estimand,

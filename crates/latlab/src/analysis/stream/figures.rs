@@ -290,7 +290,7 @@ fn drops(row: &StreamInterval) -> Option<u64> {
 }
 
 fn size_bytes(manifest: &Manifest) -> u32 {
-    manifest.spec.stream().and_then(|stream| stream.size.known()).unwrap_or(0)
+    manifest.spec.size_bytes().unwrap_or(0)
 }
 
 fn cost(used: Nanos, span: Nanos, packets: u64, size_bytes: u32) -> CpuCost {

@@ -80,7 +80,7 @@ pub struct ColumnArgs {
     pub delimiters: Option<String>,
 }
 
-fn kind_words() -> impl TypedValueParser<Value = Kind> {
+pub(super) fn kind_words() -> impl TypedValueParser<Value = Kind> {
     let kind = |word: String| Kind::ALL.into_iter().find(|kind| kind.word() == word).ok_or("not a kind");
     PossibleValuesParser::new(Kind::ALL.map(Kind::word)).try_map(kind)
 }

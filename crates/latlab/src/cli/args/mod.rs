@@ -6,11 +6,14 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub use check_published::{CheckPublishedArgs, ClaimArgs, RawDataArgs, UnitWord};
 pub use compare::{
     ColumnArgs, CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord, PlotArgs,
     SummaryArgs,
 };
 pub use doctor::{BareArgs, DoctorArgs};
+pub use export::{ExportArgs, ExportContentArgs, ExportFormat, ExportTable, ExportUnit, ExportWritingArgs};
+pub use import::{ImportArgs, LogArgs};
 pub use measuring::{
     AddressArgs, CompatOutputArgs, DdsArgs, DdsDomainArgs, EndArgs, GateArgs, HoldArgs, JsonArgs, JudgingArgs,
     KeyFileArgs, LiveArgs, LoadArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs, StopArgs,
@@ -23,8 +26,11 @@ pub use serve::{CapArgs, ServeArgs};
 pub use stream::{BareStreamArgs, PacketArgs, SearchArgs, StreamArgs, StreamStopArgs};
 pub use wakeup::{BareWakeupArgs, SleepArgs, ThreadArgs, WakeupArgs, in_its_words as wakeup_in_its_words};
 
+mod check_published;
 mod compare;
 mod doctor;
+mod export;
+mod import;
 mod measuring;
 mod ping;
 mod report;
@@ -61,6 +67,12 @@ pub enum Command {
     Compare(Box<CompareArgs>),
     /// Write one HTML page with tables and plots, or one plot alone
     Report(Box<ReportArgs>),
+    /// Make a recording of a log of another tool
+    Import(ImportArgs),
+    /// Give recordings to other tools: CSV, JSON lines, Parquet, histograms, figures of runs
+    Export(Box<ExportArgs>),
+    /// Say which published figures the raw data bear out, and which mistake explains the others
+    CheckPublished(Box<CheckPublishedArgs>),
     /// Make loads, hold them, and say what was reached
     Load(HoldArgs),
     /// Conduct an experiment: factors, runs in random order, blocks; resumable
@@ -185,6 +197,8 @@ pub enum ListedKind {
     Stream,
     /// Wake-ups.
     Wakeup,
+    /// Values of imported logs.
+    Values,
     /// An experiment.
     Experiment,
 }

@@ -61,6 +61,7 @@ impl ListFilter {
             Kind::Ping => ListedKind::Ping,
             Kind::Stream => ListedKind::Stream,
             Kind::Wakeup => ListedKind::Wakeup,
+            Kind::Values => ListedKind::Values,
         });
         self.kinds.is_empty() || listed.is_some_and(|kind| self.kinds.contains(&kind))
     }

@@ -59,7 +59,7 @@ fn at(place: Side, target: &Target) -> Result<Side, RequestError> {
             cause: "a load at the peer is made by latlab there, and `latlab serve` changes nothing on its host",
             hint: "run `latlab load` on that host, or load this end with `@local`",
         }),
-        Target::Host { .. } | Target::Ssh { .. } | Target::Command { .. } => Ok(place),
+        Target::Host { .. } | Target::Ssh { .. } | Target::Command { .. } | Target::Log { .. } => Ok(place),
     }
 }
 

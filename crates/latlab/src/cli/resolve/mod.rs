@@ -3,11 +3,14 @@
 //! Resolution depends on the request alone. It accesses no file, name server or CPU: errors of the system arise when
 //! the plan is executed.
 
+mod check_published;
 mod compare;
 mod dds;
 mod doctor;
 mod environment;
 mod experiment;
+mod export;
+mod import;
 mod list;
 mod load;
 mod path;
@@ -24,11 +27,14 @@ mod value;
 mod wakeup;
 mod xdp;
 
+pub use check_published::{CheckPublishedJob, CheckedSubject, RawSample, check_published};
 pub use compare::{CompareJob, Confidence, Grouping, MinistatJob, NamedGlob, Sources, VerdictJob, compare};
 pub use dds::interface_needed;
 pub use doctor::{DoctorSpec, doctor};
 pub use environment::{Environment, KeySource, OutputSpec, store};
 pub use experiment::{ConditionSelection, ExperimentJob, FileError, experiment, experiment_from};
+pub use export::{ExportContent, ExportJob, RowFormat, export};
+pub use import::{ImportJob, import};
 pub use list::{ListFilter, ListSpec, Pruning, list};
 pub use load::{LOAD_KINDS, LoadJob, hold};
 pub use path::key_needed;

@@ -242,7 +242,7 @@ pub(super) fn peer_end_of(target: &Target, typed: &PeerArgs, here: EndSpec) -> R
             cause: "latlab does not start the reflector on that host",
             hint: "`latlab serve --cpu N` pins it there",
         }),
-        Target::Host { .. } => Ok(None),
+        Target::Host { .. } | Target::Log { .. } => Ok(None),
     }
 }
 

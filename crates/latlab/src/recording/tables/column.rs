@@ -52,15 +52,27 @@ pub(crate) struct ColumnSpec {
     pub(crate) name: &'static str,
     pub(crate) column_type: ColumnType,
     pub(crate) nullable: bool,
+    /// Whether a log of another tool may lack it, so that it is nullable in an imported table.
+    pub(crate) null_in_imports: bool,
 }
 
 impl ColumnSpec {
     pub(super) const fn required(name: &'static str, column_type: ColumnType) -> ColumnSpec {
-        ColumnSpec { name, column_type, nullable: false }
+        ColumnSpec { name, column_type, nullable: false, null_in_imports: false }
     }
 
     pub(super) const fn nullable(name: &'static str, column_type: ColumnType) -> ColumnSpec {
-        ColumnSpec { name, column_type, nullable: true }
+        ColumnSpec { name, column_type, nullable: true, null_in_imports: false }
+    }
+
+    /// A column that is required in a table that latlab measured, and nullable in an imported one.
+    pub(super) const fn measured(name: &'static str, column_type: ColumnType) -> ColumnSpec {
+        ColumnSpec { name, column_type, nullable: false, null_in_imports: true }
+    }
+
+    /// The column in an imported table.
+    pub(super) const fn imported(self) -> ColumnSpec {
+        ColumnSpec { nullable: self.nullable || self.null_in_imports, ..self }
     }
 
     fn field(&self) -> Result<Type> {

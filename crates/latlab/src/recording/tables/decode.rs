@@ -60,7 +60,7 @@ fn index_of(file: &TableFile, column: ColumnSpec) -> Result<Option<usize>, Strin
     let found = schema.column(index);
     let fits = found.physical_type() == column.column_type.physical()
         && found.max_rep_level() == 0
-        && found.max_def_level() == i16::from(column.nullable);
+        && (i16::from(column.nullable)..=i16::from(column.imported().nullable)).contains(&found.max_def_level());
     if fits { Ok(Some(index)) } else { Err(format!("its column `{}` has another type", column.name)) }
 }
 
@@ -308,6 +308,14 @@ fn varint(bytes: &[u8]) -> Option<(u32, &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use parquet::basic::{Compression, Repetition, Type as PhysicalType};
+    use parquet::data_type::{ByteArray, ByteArrayType};
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::types::Type;
+
     use super::super::encode::TableWriter;
     use super::*;
     use crate::diagnostics::Explain;
@@ -384,6 +392,25 @@ mod tests {
         let error = opened(&without_data, |group| group.ints(0)).expect_err("no data");
         let cause = error.explain().cause.expect("a cause");
         assert!(cause.contains("column `i64`, row group 0: a column chunk of "), "{cause}");
+    }
+
+    #[test]
+    fn a_small_file_that_inflates_beyond_the_limit_is_refused() {
+        let field =
+            Type::primitive_type_builder("word", PhysicalType::BYTE_ARRAY).with_repetition(Repetition::REQUIRED);
+        let fields = vec![Arc::new(field.build().expect("a column"))];
+        let schema = Arc::new(Type::group_type_builder("row").with_fields(fields).build().expect("a schema"));
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).set_dictionary_enabled(false);
+        let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties.build())).expect("a file");
+        let mut group = writer.next_row_group().expect("a row group");
+        let mut column = group.next_column().expect("a column").expect("one");
+        let words = vec![ByteArray::from(vec![b'x'; 1_000]); 100_000];
+        column.typed::<ByteArrayType>().write_batch(&words, None, None).expect("values");
+        column.close().and_then(|()| group.close()).expect("ends");
+        let bytes = writer.into_inner().expect("a footer");
+        assert!(bytes.len() < 16 << 20, "{} bytes", bytes.len());
+        let cause = opened(&bytes, |group| group.ints(0)).expect_err("a bomb").explain().cause.expect("a cause");
+        assert!(cause.contains("without compression, and 16777216 is the maximum"), "{cause}");
     }
 
     #[test]

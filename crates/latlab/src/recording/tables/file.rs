@@ -224,6 +224,13 @@ fn decode_footer(footer: &[u8]) -> Result<ParquetMetaData, String> {
     }
     let is_own = file.created_by().is_some_and(|writer| writer.starts_with(OWN_WRITER));
     let mut chunks = metadata.row_groups().iter().flat_map(|group| group.columns());
+    let inflated =
+        chunks.clone().map(ColumnChunkMetaData::uncompressed_size).find(|bytes| *bytes > CHUNK_MAX_BYTES as i64);
+    if let Some(bytes) = inflated {
+        return Err(format!(
+            "a column chunk of {bytes} bytes without compression, and {CHUNK_MAX_BYTES} is the maximum"
+        ));
+    }
     if is_own && chunks.any(|chunk| chunk.compression() != Compression::UNCOMPRESSED) {
         return Err("a compressed column, and latlab compresses none".into());
     }

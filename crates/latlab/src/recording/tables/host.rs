@@ -34,7 +34,7 @@ const NUMBERS: usize = 1;
 /// The numbers of a row from `seq` on.
 type Numbers = [Option<i64>; HEAD.len() - NUMBERS + CpuReadings::WIDTH + HostReadings::WIDTH];
 
-fn columns() -> Vec<ColumnSpec> {
+pub(super) fn columns() -> Vec<ColumnSpec> {
     let readings = CpuReadings::COLUMNS.into_iter().chain(HostReadings::COLUMNS);
     HEAD.into_iter().chain(readings.map(|name| ColumnSpec::nullable(name, I64))).collect()
 }
@@ -66,7 +66,7 @@ impl HostRow {
         readings.map(move |readings| HostRow { side, seq, start_ns, end_ns, sampler_cpu, readings })
     }
 
-    fn numbers(&self) -> Numbers {
+    pub(super) fn numbers(&self) -> Numbers {
         let (cpu, cpu_readings, host_readings) = match self.readings {
             Readings::Host(host) => (None, CpuReadings::default(), host),
             Readings::Cpu(cpu, readings) => (Some(cpu), readings, HostReadings::default()),

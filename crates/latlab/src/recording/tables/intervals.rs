@@ -20,7 +20,7 @@ use crate::units::Nanos;
 /// The file's name in a recording's directory.
 pub(crate) const INTERVALS: &str = "intervals.parquet";
 
-const COLUMNS: [ColumnSpec; 17] = [
+pub(super) const COLUMNS: [ColumnSpec; 17] = [
     ColumnSpec::required("flow", U16),
     ColumnSpec::required("side", Word),
     ColumnSpec::required("phase", Word),
@@ -45,10 +45,13 @@ const PHASE: usize = 2;
 /// The first of the columns in [`Numbers`].
 const NUMBERS: usize = 3;
 
+/// Columns that no log has.
+const NOT_IN_LOGS: [&str; 5] = ["refused_packets", "skipped_packets", "reordered", "duplicates", "outside_window"];
+
 /// The numbers of a row from `start_ns` to `cpu_ns`.
 type Numbers = [Option<i64>; COLUMNS.len() - NUMBERS];
 
-fn numbers(row: &StreamInterval, size_bytes: u32) -> Numbers {
+pub(super) fn numbers(row: &StreamInterval, size_bytes: u32) -> Numbers {
     let count = |count: u64| Some(count as i64);
     let bytes = |packets: u64| count(packets.saturating_mul(size_bytes.into()));
     let (start, end, cpu) = (Some(row.start_ns), Some(row.end_ns), row.cpu.map(|cpu| cpu.0));
@@ -117,17 +120,57 @@ pub(crate) fn write<W: Write + Send>(
     size_bytes: u32,
     batches: impl Iterator<Item = io::Result<Vec<StreamInterval>>>,
 ) -> ParquetResult<W> {
-    let mut table = TableWriter::new(target, run_id, "interval", &COLUMNS)?;
+    let mut table = create(target, run_id)?;
     for rows in batches {
-        let rows = rows?;
-        let mut group = table.group(rows.len())?;
-        group.ints(&rows.iter().map(|row| Some(row.flow.into())).collect::<IntColumn>())?;
-        group.words(&rows.iter().map(StreamInterval::end).collect::<WordColumn<_>>(), StreamEnd::word)?;
-        group.words(&rows.iter().map(|row| row.phase).collect::<WordColumn<_>>(), Phase::word)?;
-        group.int_rows(rows.iter().map(|row| numbers(row, size_bytes)))?;
-        group.close()?;
+        write_group(&mut table, size_bytes, &rows?)?;
     }
     table.finish()
+}
+
+/// Begins the table of the run `run_id` in `target`.
+pub(crate) fn create<W: Write + Send>(target: W, run_id: &str) -> ParquetResult<TableWriter<W>> {
+    TableWriter::new(target, run_id, "interval", &COLUMNS)
+}
+
+/// Writes `rows` of packets of `size_bytes` as a row group.
+pub(crate) fn write_group<W: Write + Send>(
+    table: &mut TableWriter<W>,
+    size_bytes: u32,
+    rows: &[StreamInterval],
+) -> ParquetResult<()> {
+    write_rows(table, rows, |row| numbers(row, size_bytes))
+}
+
+fn write_rows<W: Write + Send>(
+    table: &mut TableWriter<W>,
+    rows: &[StreamInterval],
+    numbers: impl Fn(&StreamInterval) -> Numbers,
+) -> ParquetResult<()> {
+    let mut group = table.group(rows.len())?;
+    group.ints(&rows.iter().map(|row| Some(row.flow.into())).collect::<IntColumn>())?;
+    group.words(&rows.iter().map(StreamInterval::end).collect::<WordColumn<_>>(), StreamEnd::word)?;
+    group.words(&rows.iter().map(|row| row.phase).collect::<WordColumn<_>>(), Phase::word)?;
+    group.int_rows(rows.iter().map(numbers))?;
+    group.close()
+}
+
+/// Writes `rows` of packets of `size_bytes` from a log, which has neither refused nor skipped sends, nor what the receiver
+/// counted besides packets.
+pub(crate) fn write_logged<W: Write + Send>(
+    table: &mut TableWriter<W>,
+    size_bytes: u32,
+    rows: &[StreamInterval],
+) -> ParquetResult<()> {
+    write_rows(table, rows, |row| logged_numbers(row, size_bytes))
+}
+
+/// The numbers of a row of a log.
+pub(super) fn logged_numbers(row: &StreamInterval, size_bytes: u32) -> Numbers {
+    let mut numbers = numbers(row, size_bytes);
+    let unknown =
+        COLUMNS.iter().skip(NUMBERS).zip(&mut numbers).filter(|(column, _)| NOT_IN_LOGS.contains(&column.name));
+    unknown.for_each(|(_, number)| *number = None);
+    numbers
 }
 
 /// The table in `file`.

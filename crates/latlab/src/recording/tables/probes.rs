@@ -9,6 +9,7 @@ use super::column::{ColumnSpec, IntColumn, WordColumn};
 use super::decode::{GroupReader, TableReader};
 use super::encode::TableWriter;
 use super::file::{TableFault, TableFile};
+use crate::facts::LoggedProbe;
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::recording::error::RecordingError;
 use crate::units::Stamp;
@@ -67,7 +68,7 @@ pub enum ProbeColumn {
 
 use ProbeColumn as C;
 
-const COLUMNS: [ColumnSpec; 22] = [
+pub(super) const COLUMNS: [ColumnSpec; 22] = [
     ColumnSpec::required("seq", U64),
     ColumnSpec::required("phase", Word),
     ColumnSpec::nullable("due_ns", I64),
@@ -82,14 +83,14 @@ const COLUMNS: [ColumnSpec; 22] = [
     ColumnSpec::nullable("rx_hardware_ns", I64),
     ColumnSpec::nullable("reflector_rx_software_ns", I64),
     ColumnSpec::nullable("reflector_tx_software_ns", I64),
-    ColumnSpec::required("size_bytes", U32),
+    ColumnSpec::measured("size_bytes", U32),
     ColumnSpec::nullable("sent_cpu", U16),
     ColumnSpec::nullable("received_cpu", U16),
     ColumnSpec::nullable("reflector_cpu", U16),
     ColumnSpec::required("fate", Word),
     ColumnSpec::nullable("error", I32),
-    ColumnSpec::required("duplicates", U16),
-    ColumnSpec::required("reordered", Flag),
+    ColumnSpec::measured("duplicates", U16),
+    ColumnSpec::measured("reordered", Flag),
 ];
 
 impl ProbeColumn {
@@ -216,6 +217,37 @@ impl ProbeBatch {
 /// Begins the table of the run `run_id` in `target`.
 pub(crate) fn create<W: Write + Send>(target: W, run_id: &str) -> ParquetResult<TableWriter<W>> {
     TableWriter::new(target, run_id, "probe", &COLUMNS)
+}
+
+/// Begins the table of the imported run `run_id` in `target`: columns that a log may lack are nullable.
+pub(crate) fn create_for_import<W: Write + Send>(target: W, run_id: &str) -> ParquetResult<TableWriter<W>> {
+    TableWriter::new(target, run_id, "probe", &COLUMNS.map(ColumnSpec::imported))
+}
+
+/// Writes `probes` of a log, whose sequence numbers are `numbers`, as a row group. A probe without an answer is lost.
+pub(crate) fn write_logged<W: Write + Send>(
+    table: &mut TableWriter<W>,
+    probes: &[LoggedProbe],
+    numbers: &[u64],
+) -> ParquetResult<()> {
+    let stamps = |stamp: fn(&LoggedProbe) -> Option<i64>| probes.iter().map(stamp).collect::<IntColumn>();
+    let fate = |probe: &LoggedProbe| if probe.received_ns.is_some() { Fate::Answered } else { Fate::Lost };
+    let mut group = table.group(probes.len())?;
+    for column in ProbeColumn::ALL {
+        match column {
+            C::Phase => group.words(&WordColumn::All(Phase::Measure), Phase::word)?,
+            C::Fate => group.words(&probes.iter().map(fate).collect(), Fate::word)?,
+            C::Seq => group.ints(&numbers.iter().map(|number| Some(*number as i64)).collect())?,
+            C::DueNs => group.ints(&stamps(|probe| probe.due_ns))?,
+            C::SentNs => group.ints(&stamps(|probe| probe.sent_ns))?,
+            C::ReceivedNs => group.ints(&stamps(|probe| probe.received_ns))?,
+            C::ReflectorReceivedNs => group.ints(&stamps(|probe| probe.reflector_received_ns))?,
+            C::ReflectorSentNs => group.ints(&stamps(|probe| probe.reflector_sent_ns))?,
+            C::SizeBytes => group.ints(&stamps(|probe| probe.size_bytes.map(i64::from)))?,
+            _ => group.ints(&IntColumn::nulls(probes.len()))?,
+        }
+    }
+    group.close()
 }
 
 /// The table in `file`.

@@ -18,7 +18,7 @@ use crate::recording::error::RecordingError;
 /// The file's name in a recording's directory.
 pub(crate) const WAKEUPS: &str = "wakeups.parquet";
 
-const COLUMNS: [ColumnSpec; 6] = [
+pub(super) const COLUMNS: [ColumnSpec; 6] = [
     ColumnSpec::required("seq", U64),
     ColumnSpec::required("phase", Word),
     ColumnSpec::required("due_ns", I64),

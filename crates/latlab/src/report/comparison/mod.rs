@@ -16,7 +16,9 @@ pub use text::render as text;
 pub use view::{ChangeView, ComparisonShowing, ComparisonView, ContrastView, names_of_groups};
 pub(in crate::report) use view::{common_sentence, compared_factors, compared_means, lacks_runs, pair_name};
 pub(in crate::report) use view::{row_label, several_metrics, shared_reason};
-pub(in crate::report) use words::{change as quantity_change, figure as quantity_figure, figure_beside};
+pub(in crate::report) use words::{
+    change as quantity_change, figure as quantity_figure, figure_beside, reason as undecided_reason,
+};
 
 #[cfg(test)]
 mod tests;

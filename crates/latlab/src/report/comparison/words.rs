@@ -191,7 +191,7 @@ pub(super) fn runs_needed(row: &Comparison) -> Option<String> {
 }
 
 /// Formats why a row is undecided, or what the verdict of infinite figures rests on; `None` if nothing needs to be said.
-pub(super) fn reason(row: &Comparison) -> Option<String> {
+pub(in crate::report) fn reason(row: &Comparison) -> Option<String> {
     let infinite = match row.method {
         ComparisonMethod::Separated | ComparisonMethod::Placements => Some(without_answers(row)),
         _ => None,

@@ -16,7 +16,7 @@ pub(in crate::report) fn pretty(document: &impl Serialize) -> String {
 pub(super) struct MetricDocument {
     unit: &'static str,
     n: u64,
-    lost: u64,
+    lost: Option<u64>,
     min: Option<Whole>,
     mean: Option<f64>,
     stddev: Option<f64>,
@@ -24,6 +24,13 @@ pub(super) struct MetricDocument {
     effective_n: Option<f64>,
     mean_interval: Option<IntervalDocument>,
     quantiles: Vec<QuantileDocument>,
+}
+
+impl MetricDocument {
+    /// The same of a run of which it is not known what it lost.
+    pub(super) fn without_losses(self) -> MetricDocument {
+        MetricDocument { lost: None, ..self }
+    }
 }
 
 /// An integer number of nanoseconds, or an integer and a half.
@@ -88,7 +95,7 @@ fn metric(described: &Description, divisor: f64, extreme: fn(i64) -> Whole) -> M
     MetricDocument {
         unit: "ns",
         n: described.n,
-        lost: described.lost,
+        lost: Some(described.lost),
         min: described.min.map(extreme),
         mean: scaled(described.mean),
         stddev: scaled(described.stddev),

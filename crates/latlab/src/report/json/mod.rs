@@ -49,15 +49,15 @@ struct SummaryDocument<'a> {
     condition: &'a Condition,
     sent: u64,
     answered: u64,
-    late: u64,
-    lost: u64,
-    send_failed: u64,
-    not_sent: u64,
-    duplicates: u64,
-    reordered: u64,
-    duration_ns: Nanos,
-    timed_out_ns: Nanos,
-    refused_pause_ns: Nanos,
+    late: Option<u64>,
+    lost: Option<u64>,
+    send_failed: Option<u64>,
+    not_sent: Option<u64>,
+    duplicates: Option<u64>,
+    reordered: Option<u64>,
+    duration_ns: Option<Nanos>,
+    timed_out_ns: Option<Nanos>,
+    refused_pause_ns: Option<Nanos>,
     #[serde(skip_serializing_if = "Option::is_none")]
     discovery_ns: Option<Nanos>,
     #[serde(skip_serializing_if = "XdpEnds::is_empty")]
@@ -122,6 +122,8 @@ struct WindowDocument {
 
 fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
     let counts = &summary.counts;
+    // Of an imported log these are unknown.
+    let counted = !summary.is_imported;
     let round_trip = summary.metrics.get(&Metric::RoundTripDelay);
     SummaryDocument {
         schema: "latlab.summary/1",
@@ -133,15 +135,15 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
         condition: &summary.condition,
         sent: counts.sent,
         answered: counts.answered,
-        late: counts.late,
-        lost: counts.lost,
-        send_failed: counts.send_failed,
-        not_sent: counts.not_sent,
-        duplicates: counts.duplicates,
-        reordered: counts.reordered,
-        duration_ns: summary.duration_ns,
-        timed_out_ns: summary.timed_out_ns,
-        refused_pause_ns: summary.refused_pause_ns,
+        late: counted.then_some(counts.late),
+        lost: summary.knows_losses.then_some(counts.lost),
+        send_failed: counted.then_some(counts.send_failed),
+        not_sent: counted.then_some(counts.not_sent),
+        duplicates: counted.then_some(counts.duplicates),
+        reordered: counted.then_some(counts.reordered),
+        duration_ns: (summary.kind != Kind::Values).then_some(summary.duration_ns),
+        timed_out_ns: counted.then_some(summary.timed_out_ns),
+        refused_pause_ns: counted.then_some(summary.refused_pause_ns),
         discovery_ns: summary.discovery_ns,
         xdp: &summary.xdp,
         ratios: ratios(&summary.ratios),
@@ -149,6 +151,7 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
             .metrics
             .iter()
             .map(|(metric, described)| (metric.name(), of_metric(*metric, described)))
+            .map(|(name, document)| (name, if summary.knows_losses { document } else { document.without_losses() }))
             .collect(),
         half: round_trip.filter(|_| showing.half).map(halved),
         deadline: summary.deadline.map(|Deadline { deadline_ns, missed, due }| DeadlineDocument {

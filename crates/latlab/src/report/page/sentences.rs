@@ -87,6 +87,7 @@ fn question_of_runs(summaries: &[Summary]) -> String {
         Kind::Ping => "How long does a round trip take",
         Kind::Wakeup => "How late does a timer wake a thread",
         Kind::Stream => "How much of a stream arrives",
+        Kind::Values => "How long are the delays of a log",
     };
     let conditions = heading(&summaries.iter().map(Headline::of).collect::<Vec<_>>());
     let of_runs =
@@ -240,7 +241,7 @@ fn mean_words(row: &ConditionRow) -> Option<String> {
 /// Runs that are not compared: what their medians are, without a claim that they differ.
 fn verdict_of_runs(summaries: &[Summary], names: &[String]) -> String {
     let Some(first) = summaries.first() else { return "No run can be used.".into() };
-    let metric = first.kind.metric();
+    let metric = first.metric;
     let (mut finite, mut infinite, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     for (summary, name) in summaries.iter().zip(names.iter().cloned()) {
         match middle(summary, metric) {
@@ -281,7 +282,7 @@ fn finite_range(metric: Metric, sorted: &[(f64, String)]) -> Option<String> {
 /// `further` ones.
 pub(super) fn other_metric(input: &PageInput<'_>, compared: &str, others: &str, further: &[Metric]) -> String {
     let (Some(comparisons), Some(first)) = (input.comparisons, input.summaries.first()) else { return String::new() };
-    let main = first.kind.metric().title();
+    let main = first.metric.title();
     let mut titles: Vec<String> = Vec::new();
     for quantity in asked_quantities(comparisons).iter().filter(|quantity| !quantity.is_share()) {
         let title = quantity.metric_title();
@@ -298,13 +299,13 @@ pub(super) fn other_metric(input: &PageInput<'_>, compared: &str, others: &str, 
 
 /// Why no plot shows a delay, or a rate: no run has one. Empty if a run has one, or without runs.
 pub(super) fn without_plots(summaries: &[Summary]) -> String {
-    let described = || summaries.iter().filter_map(|summary| summary.metrics.get(&summary.kind.metric()));
+    let described = || summaries.iter().filter_map(|summary| summary.metrics.get(&summary.metric));
     let sum = |of: fn(&Description) -> u64| described().map(of).sum::<u64>();
     let n = sum(|all| all.n);
     let Some(first) = summaries.first().filter(|_| n == sum(|all| all.lost)) else { return String::new() };
     let in_runs = if summaries.len() > 1 { format!(" in {}", counted(summaries.len(), "run")) } else { String::new() };
     match n {
-        0 if first.kind.metric().is_rate() => format!("Plots of rates are missing: nothing was measured{in_runs}."),
+        0 if first.metric.is_rate() => format!("Plots of rates are missing: nothing was measured{in_runs}."),
         0 => format!("Plots of delays are missing: nothing was measured{in_runs}."),
         1 => format!("Plots of delays are missing: the only probe{in_runs} was lost or late."),
         _ => format!(
@@ -317,7 +318,7 @@ pub(super) fn without_plots(summaries: &[Summary]) -> String {
 
 /// Median, p99 and losses of a single run, and how many probes were due and not sent.
 fn verdict_of_run(summary: &Summary) -> String {
-    let (metric, kind) = (summary.kind.metric(), summary.kind);
+    let (metric, kind) = (summary.metric, summary.kind);
     let noun = kind.rows().trim_end_matches('s');
     let unsent = if metric.is_rate() { 0 } else { summary.counts.send_failed + summary.counts.not_sent };
     let sent = if unsent > 0 { format!("sent {noun}") } else { noun.into() };
@@ -330,7 +331,7 @@ fn verdict_of_run(summary: &Summary) -> String {
         Some(delay) => {
             let figures = [0.5, 0.99].into_iter().filter_map(|q| quantile_words(metric, delay, q)).collect::<Vec<_>>();
             let losses = match delay.lost {
-                0 if kind.has_target() => Some("none was lost or late".into()),
+                0 if kind.has_target() && summary.knows_losses => Some("none was lost or late".into()),
                 0 => None,
                 lost => Some(format!("{} {} lost or late", grouped(lost), were(lost))),
             };
@@ -349,7 +350,7 @@ const fn were(count: u64) -> &'static str {
 }
 
 fn rate_words(rate: &Description, summary: &Summary) -> String {
-    let metric = summary.kind.metric();
+    let metric = summary.metric;
     let mean = rate.mean.map_or_else(|| ABSENT.into(), |mean| figure(metric, mean));
     let loss = summary.ratios.loss.map(|loss| format!(", the loss ratio is {}", percent(loss)));
     format!("The mean delivered rate is {mean}{}{}", interval(metric, rate.mean_interval), loss.unwrap_or_default())

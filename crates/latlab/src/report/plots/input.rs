@@ -67,9 +67,14 @@ pub(super) fn convention(metric: Metric) -> &'static str {
 /// `50,000 probes, 12 of them lost.`
 pub(super) fn probes<'a>(runs: impl Iterator<Item = &'a RunDistribution>, metric: Metric) -> String {
     let (mut n, mut lost) = (0_u64, 0_u64);
-    runs.for_each(|run| (n, lost) = (n.saturating_add(run.n), lost.saturating_add(run.lost)));
+    let mut known = true;
+    runs.for_each(|run| {
+        (n, lost) = (n.saturating_add(run.n), lost.saturating_add(run.lost));
+        known &= run.knows_losses;
+    });
     let lost = match (lost, metric) {
         (0, Metric::WakeupLatency) => String::new(),
+        (0, _) if !known => String::new(),
         (0, _) => ", without a loss".into(),
         (lost, _) => format!(", {} of them lost or late", grouped(lost)),
     };

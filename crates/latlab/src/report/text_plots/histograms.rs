@@ -2,7 +2,7 @@
 
 use super::axis::{PlotAxis, PlotUnit};
 use super::{ROWS_MAX, left_out};
-use crate::analysis::{Kind, MetricHistogram, Summary};
+use crate::analysis::{MetricHistogram, Summary};
 use crate::metric::Metric;
 use crate::report::heading::names;
 use crate::report::text::{Style, flush_left, width, wrap};
@@ -138,14 +138,16 @@ impl HistogramRow {
 /// Draws the `distributions` of the main metric of `summaries`, in their order: those of one kind on one axis.
 pub fn of_runs(summaries: &[Summary], distributions: &[MetricHistogram], style: Style) -> String {
     let runs = || summaries.iter().zip(names(summaries)).zip(distributions);
-    let plot = |kind: Kind| {
-        let of_kind = runs().filter(|((summary, _), _)| summary.kind == kind);
-        let rows = of_kind.map(|((_, name), distribution)| HistogramRow::of(name, distribution));
-        let metric = kind.metric();
+    let plot = |metric: Metric| {
+        let of_metric = runs().filter(|((summary, _), _)| summary.metric == metric);
+        let rows = of_metric.map(|((_, name), distribution)| HistogramRow::of(name, distribution));
         let plot = Histograms { title: metric.title().into(), unit: PlotUnit::of(metric), rows: rows.collect() };
         histograms(&plot, style)
     };
-    Kind::ALL.into_iter().map(plot).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+    let mut metrics: Vec<Metric> = summaries.iter().map(|summary| summary.metric).collect();
+    metrics.sort_unstable();
+    metrics.dedup();
+    metrics.into_iter().map(plot).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

@@ -44,6 +44,22 @@ impl TimeUnit {
         }
     }
 
+    /// The word by which it is typed.
+    pub const fn word(self) -> &'static str {
+        match self {
+            TimeUnit::Micros => "us",
+            unit => unit.symbol(),
+        }
+    }
+
+    /// The unit of that word or symbol.
+    pub fn from_word(word: &str) -> Option<TimeUnit> {
+        let all = [TimeUnit::Nanos, TimeUnit::Micros, TimeUnit::Millis, TimeUnit::Seconds];
+        // U+00B5 and U+03BC look alike.
+        let word = word.replace('\u{3bc}', "\u{b5}");
+        all.into_iter().find(|unit| unit.word() == word || unit.symbol() == word)
+    }
+
     /// The length of this unit in nanoseconds.
     pub const fn nanos(self) -> f64 {
         match self {

@@ -197,6 +197,7 @@ const fn multiplying(kind: Kind) -> &'static [&'static str] {
         Kind::Ping => &["size", "source-port"],
         Kind::Stream => &["size"],
         Kind::Wakeup => &["interval", "via"],
+        Kind::Values => &[],
     }
 }
 

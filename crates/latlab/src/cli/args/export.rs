@@ -1,0 +1,150 @@
+//! Options of `latlab export`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::VerbosityArgs;
+use super::compare::kind_words;
+use crate::plan::Kind;
+
+/// `latlab export`.
+#[derive(Clone, Debug, Args)]
+pub struct ExportArgs {
+    /// Recordings, stores or experiments: directories, or names or short ids in the store
+    #[arg(value_name = "REC", required = true)]
+    pub recordings: Vec<PathBuf>,
+    /// What is exported.
+    #[command(flatten)]
+    pub content: ExportContentArgs,
+    /// Where it is written.
+    #[command(flatten)]
+    pub writing: ExportWritingArgs,
+    /// How much is said.
+    #[command(flatten)]
+    pub verbosity: VerbosityArgs,
+}
+
+/// What is exported.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What is exported")]
+pub struct ExportContentArgs {
+    /// Format [default: that of the end of FILE, else csv]
+    ///
+    /// Every row: csv, jsonl or parquet, with the conditions of its run. Histograms: hlog for HdrHistogram, prometheus for
+    /// the textfile collector of node_exporter. Figures of runs: values for ministat, benchstat for benchstat.
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<ExportFormat>,
+    /// Table of csv, jsonl and parquet [default: the main one of the kind]
+    #[arg(long, value_name = "TABLE")]
+    pub table: Option<ExportTable>,
+    /// Metric of other formats and of --histogram, such as response_time [default: the main one of the kind]
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Option<String>,
+    /// Print the bins of the histogram of a summary instead of rows, as csv or jsonl
+    #[arg(long, conflicts_with = "table")]
+    pub histogram: bool,
+    /// Statistic of each run for values, such as p99 or mean [default: p50]
+    #[arg(long, value_name = "STATISTIC")]
+    pub statistic: Option<String>,
+    /// Each probe for values, instead of a statistic of each run; lost ones are left out
+    #[arg(long, conflicts_with = "statistic")]
+    pub singletons: bool,
+    /// Unit of values [default: ns]
+    #[arg(long, value_name = "UNIT")]
+    pub unit: Option<ExportUnit>,
+    /// Only recordings of this kind [default: all, which must be of one kind]
+    #[arg(long, value_name = "KIND", value_parser = kind_words())]
+    pub kind: Option<Kind>,
+}
+
+/// Where it is written.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Where it is written")]
+pub struct ExportWritingArgs {
+    /// Write to FILE, or - for standard output [default: standard output]
+    ///
+    /// The file appears as a whole, when all of it is written. A file that exists is replaced if it is such an export; one
+    /// of values has no mark, and needs --force.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace any file
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// A format of `latlab export`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Rows as comma-separated values.
+    #[default]
+    Csv,
+    /// Rows as JSON objects, one on each line.
+    Jsonl,
+    /// Rows as one Parquet file.
+    Parquet,
+    /// An interval log of HdrHistogram.
+    Hlog,
+    /// Numbers, one on each line, for ministat.
+    Values,
+    /// Results of Go benchmarks, for benchstat.
+    Benchstat,
+    /// Metrics for node_exporter.
+    Prometheus,
+}
+
+impl ExportFormat {
+    /// Its word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            ExportFormat::Csv => "csv",
+            ExportFormat::Jsonl => "jsonl",
+            ExportFormat::Parquet => "parquet",
+            ExportFormat::Hlog => "hlog",
+            ExportFormat::Values => "values",
+            ExportFormat::Benchstat => "benchstat",
+            ExportFormat::Prometheus => "prometheus",
+        }
+    }
+}
+
+/// A table of `latlab export`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportTable {
+    /// Probes.
+    Probes,
+    /// Wake-ups.
+    Wakeups,
+    /// Intervals of a stream.
+    Intervals,
+    /// Values of an imported log.
+    Values,
+    /// Samples of the hosts.
+    Host,
+}
+
+/// A unit of times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ExportUnit {
+    /// Nanoseconds.
+    #[default]
+    Ns,
+    /// Microseconds.
+    Us,
+    /// Milliseconds.
+    Ms,
+    /// Seconds.
+    S,
+}
+
+impl ExportUnit {
+    /// Decimal places between it and the nanosecond.
+    pub const fn decimals(self) -> u32 {
+        match self {
+            ExportUnit::Ns => 0,
+            ExportUnit::Us => 3,
+            ExportUnit::Ms => 6,
+            ExportUnit::S => 9,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Options of `latlab import`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{JsonArgs, StoreArgs, VerbosityArgs};
+
+/// `latlab import`.
+#[derive(Clone, Debug, Args)]
+pub struct ImportArgs {
+    /// Log of another tool, or - for standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// What the log is.
+    #[command(flatten)]
+    pub log: LogArgs,
+    /// Where the recording is kept.
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Write the recording to this new directory instead [default: a new one in the store]
+    #[arg(short, long, value_name = "DIR", conflicts_with = "store", help_heading = "What is kept")]
+    pub output: Option<PathBuf>,
+    /// Note KEY=VALUE with the run; repeatable [default: none]
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "What is kept")]
+    pub tag: Vec<String>,
+    /// In which form.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// How much is said.
+    #[command(flatten)]
+    pub verbosity: VerbosityArgs,
+}
+
+/// What a log is, as far as it does not say so itself.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What the log is")]
+pub struct LogArgs {
+    /// Format of the log [default: found by its content]
+    ///
+    /// docs/import.md describes each of them.
+    #[arg(long, value_name = "FORMAT")]
+    pub from: Option<String>,
+    /// Unit of its values: ns, us, ms or s [default: the one that the log states]
+    #[arg(long, value_name = "UNIT")]
+    pub unit: Option<String>,
+    /// Column of a CSV file that has the values: its name, or its number from 1 [default: the only one]
+    #[arg(long, value_name = "COLUMN")]
+    pub column: Option<String>,
+    /// Metric of the values: delay, round_trip_delay or wakeup_latency [default: what the format says, else delay]
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Option<String>,
+    /// Direction of an fio log: read, write or trim [default: the only one]
+    #[arg(long, value_name = "DIRECTION")]
+    pub direction: Option<String>,
+    /// Skip malformed lines, and count them [default: a malformed line is an error]
+    #[arg(long)]
+    pub skip_bad: bool,
+}

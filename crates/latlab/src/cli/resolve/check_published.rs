@@ -1,0 +1,192 @@
+//! Resolution of `latlab check-published`.
+
+use std::path::PathBuf;
+
+use super::compare::sources;
+use super::environment::verbosity;
+use super::{RequestError, Sources, value};
+use crate::cli::args::{CheckPublishedArgs, GroupingArgs};
+use crate::console::Verbosity;
+use crate::formats::import::LogFormat;
+use crate::formats::numbers::TextColumn;
+use crate::plan::defaults;
+use crate::units::Nanos;
+use crate::units::human::TimeUnit;
+
+/// The resolved `latlab check-published`. Claims are kept as typed; the analysis parses them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckPublishedJob {
+    /// What the claims are checked against.
+    pub subject: CheckedSubject,
+    /// The texts of `--claims`.
+    pub claims: Vec<String>,
+    /// The file of further claims.
+    pub claims_file: Option<PathBuf>,
+    /// Metric of recordings as typed; `None` selects the main metric of their kind.
+    pub metric: Option<String>,
+    /// True for one JSON document instead of text.
+    pub json: bool,
+    /// Verbosity of stderr.
+    pub verbosity: Verbosity,
+}
+
+/// What claims are checked against.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CheckedSubject {
+    /// One sample.
+    Sample(RawSample),
+    /// Groups of runs or numbers.
+    Groups(Sources),
+}
+
+/// One sample.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RawSample {
+    /// A recording or a file of numbers; `-` is standard input.
+    pub path: PathBuf,
+    /// Unit of numbers and logs that do not state it, and of claims without a unit.
+    pub unit: Option<TimeUnit>,
+    /// Column of the numbers of a file.
+    pub column: TextColumn,
+    /// The format of a log; `None` to find it by the content.
+    pub from: Option<&'static LogFormat>,
+    /// The column of a CSV file.
+    pub csv_column: Option<String>,
+    /// The direction of an fio log.
+    pub direction: Option<String>,
+    /// Whether the columns of a file of numbers are stated, so that it is not read as a log.
+    pub is_table: bool,
+    /// Column of the packet ids in a file of numbers.
+    pub id_column: Option<TextColumn>,
+    /// The interval of sleeps whose lateness a file of numbers has.
+    pub sleep: Option<Nanos>,
+    /// True if the published figures are of half round trips.
+    pub half: bool,
+}
+
+/// The longest sleep whose lateness is checked.
+const SLEEP_MAX: Nanos = Nanos::from_secs(86_400);
+
+/// Resolves the arguments and checks them against each other.
+pub fn check_published(typed: &CheckPublishedArgs) -> Result<CheckPublishedJob, RequestError> {
+    if typed.claims.claims.is_empty() && typed.claims.claims_file.is_none() {
+        return Err(RequestError::Alone {
+            option: "latlab check-published",
+            needed: "--claims",
+            cause: "there is nothing to check",
+            hint: "give the published figures: `--claims 'mean=296us max=3256us n=50000'`",
+        });
+    }
+    let paths: Vec<PathBuf> = typed.path.iter().cloned().collect();
+    let grouping = GroupingArgs { group: typed.group.clone(), ..GroupingArgs::default() };
+    let sources = sources(&grouping, &typed.column, &paths)?;
+    let subject = match &typed.path {
+        None => {
+            of_sample_only(typed)?;
+            CheckedSubject::Groups(sources)
+        }
+        Some(path) => CheckedSubject::Sample(RawSample {
+            path: path.clone(),
+            unit: typed.sample.unit.map(|word| word.unit()),
+            from: typed.sample.from.as_deref().map(super::import::format).transpose()?,
+            csv_column: typed.sample.csv_column.clone(),
+            direction: typed.sample.direction.as_deref().map(super::import::direction).transpose()?,
+            is_table: typed.column.column.is_some()
+                || typed.column.delimiters.is_some()
+                || typed.sample.id_column.is_some(),
+            id_column: id_column(typed, &sources.column)?,
+            column: sources.column,
+            sleep: typed.sample.sleep.as_deref().map(|text| value::span("--sleep", text, SLEEP_MAX)).transpose()?,
+            half: typed.sample.half,
+        }),
+    };
+    Ok(CheckPublishedJob {
+        subject,
+        claims: typed.claims.claims.clone(),
+        claims_file: typed.claims.claims_file.clone(),
+        metric: typed.sample.metric.clone(),
+        json: typed.json.json,
+        verbosity: verbosity(&typed.verbosity),
+    })
+}
+
+fn id_column(typed: &CheckPublishedArgs, column: &TextColumn) -> Result<Option<TextColumn>, RequestError> {
+    let Some(text) = typed.sample.id_column.as_deref() else { return Ok(None) };
+    let number = value::whole("--id-column", text, 1..=defaults::TEXT_COLUMN_MAX)? as usize;
+    if typed.path.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+        let cause = "standard input can be read once, and the ids would need a second reading";
+        return Err(value::unusable("--id-column", text, cause, "name the file"));
+    }
+    Ok(Some(TextColumn { number, ..column.clone() }))
+}
+
+/// Refuses options about one sample where groups are compared.
+fn of_sample_only(typed: &CheckPublishedArgs) -> Result<(), RequestError> {
+    let sample = &typed.sample;
+    let given = [
+        ("--unit", sample.unit.is_some()),
+        ("--direction", sample.direction.is_some()),
+        ("--id-column", sample.id_column.is_some()),
+        ("--sleep", sample.sleep.is_some()),
+        ("--half", sample.half),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((option, _)) => Err(RequestError::OutOfPlace {
+            option,
+            with: "--group".into(),
+            cause: "it is of one sample",
+            hint: "leave it out, or give one PATH and its figures",
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::Command;
+    use crate::diagnostics::Explain;
+
+    fn resolve(line: &str) -> Result<CheckPublishedJob, RequestError> {
+        let typed = ["latlab", "check-published"].into_iter().chain(line.split_whitespace()).map(Into::into);
+        match crate::cli::parse(typed).expect(line).command {
+            Command::CheckPublished(args) => check_published(&args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_sample_has_its_unit_its_columns_and_its_interval() {
+        let line = "log.csv --claims mean=1us --unit s -C 2 -d , --id-column 1 --sleep 100ms --half";
+        let CheckedSubject::Sample(sample) = resolve(line).expect(line).subject else { panic!("a sample") };
+        let column = |number| TextColumn { number, delimiters: b",".to_vec() };
+        assert_eq!((sample.column, sample.id_column), (column(2), Some(column(1))));
+        assert_eq!((sample.unit, sample.sleep), (Some(TimeUnit::Seconds), Some(Nanos::from_millis(100))));
+        assert!(sample.half);
+    }
+
+    #[test]
+    fn a_log_of_fio_has_its_direction() {
+        let line = "io_lat.1.log --claims mean=1us --direction write";
+        let CheckedSubject::Sample(sample) = resolve(line).expect(line).subject else { panic!("a sample") };
+        assert_eq!(sample.direction.as_deref(), Some("write"));
+    }
+
+    #[test]
+    fn contradictions_are_refused_with_a_hint() {
+        for line in [
+            "log.txt",
+            "log.txt --claims mean=1us --sleep soon",
+            "log.txt --claims mean=1us --id-column 0",
+            "- --claims mean=1us --id-column 2",
+            "--group a=x --group b=y --claims a<b --unit us",
+            "--group a=x --group b=y --claims a<b --half",
+            "--group a=x --group b=y --claims a<b --direction read",
+            "io_lat.1.log --claims mean=1us --direction reads",
+            "--group a --claims a<b",
+        ] {
+            let error = resolve(line).expect_err(line);
+            assert!(error.explain().hint.is_some() && error.explain().exit_code == 2, "{line}: {error:?}");
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Resolution of `latlab export`.
+
+use std::path::{Path, PathBuf};
+
+use super::RequestError;
+use super::environment::verbosity;
+use crate::cli::args::{ExportArgs, ExportContentArgs, ExportFormat, ExportTable, ExportUnit};
+use crate::console::Verbosity;
+use crate::plan::Kind;
+use crate::recording::RecordedTable;
+
+/// The resolved `latlab export`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportJob {
+    /// Recordings, stores and experiments as typed.
+    pub recordings: Vec<PathBuf>,
+    /// Only runs of this kind; `None`: all of them, which must be of one kind.
+    pub kind: Option<Kind>,
+    /// What is written.
+    pub content: ExportContent,
+    /// The file; `None` for standard output.
+    pub output: Option<PathBuf>,
+    /// True to replace any file.
+    pub force: bool,
+    /// Verbosity of stderr.
+    pub verbosity: Verbosity,
+}
+
+/// What is written. Metrics and statistics are as typed; `None` selects the main metric of the kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExportContent {
+    /// The rows of a table.
+    Rows {
+        /// How.
+        format: RowFormat,
+        /// `None` for the main table of the kind.
+        table: Option<RecordedTable>,
+    },
+    /// The bins of the histogram of each run, as CSV or JSON lines.
+    Bins {
+        /// How.
+        format: RowFormat,
+        /// Of this metric.
+        metric: Option<String>,
+    },
+    /// Histograms of HdrHistogram.
+    Hlog {
+        /// Of this metric.
+        metric: Option<String>,
+    },
+    /// A number for each run.
+    Values {
+        /// Of this metric.
+        metric: Option<String>,
+        /// The statistic.
+        statistic: String,
+        /// Its unit.
+        unit: ExportUnit,
+    },
+    /// A number for each probe.
+    Singletons {
+        /// Of this metric.
+        metric: Option<String>,
+        /// Its unit.
+        unit: ExportUnit,
+    },
+    /// A line of a Go benchmark for each run.
+    Benchstat {
+        /// Of this metric.
+        metric: Option<String>,
+    },
+    /// Metrics of each condition.
+    Prometheus {
+        /// Of this metric.
+        metric: Option<String>,
+    },
+}
+
+/// A format of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowFormat {
+    /// Comma-separated values.
+    Csv,
+    /// JSON lines.
+    Jsonl,
+    /// Parquet.
+    Parquet,
+}
+
+/// Resolves the arguments and checks them against each other.
+pub fn export(typed: &ExportArgs) -> Result<ExportJob, RequestError> {
+    let output = typed.writing.output.clone().filter(|path| path.as_os_str() != "-");
+    let format = typed.content.format.or_else(|| output.as_deref().and_then(format_of_end)).unwrap_or_default();
+    Ok(ExportJob {
+        recordings: typed.recordings.clone(),
+        kind: typed.content.kind,
+        content: content(&typed.content, format)?,
+        output,
+        force: typed.writing.force,
+        verbosity: verbosity(&typed.verbosity),
+    })
+}
+
+/// The format whose files usually have the end of this name.
+fn format_of_end(path: &Path) -> Option<ExportFormat> {
+    Some(match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        "csv" => ExportFormat::Csv,
+        "jsonl" | "ndjson" => ExportFormat::Jsonl,
+        "parquet" => ExportFormat::Parquet,
+        "hlog" => ExportFormat::Hlog,
+        "prom" => ExportFormat::Prometheus,
+        _ => return None,
+    })
+}
+
+fn content(typed: &ExportContentArgs, format: ExportFormat) -> Result<ExportContent, RequestError> {
+    let rows = match format {
+        ExportFormat::Csv => Some(RowFormat::Csv),
+        ExportFormat::Jsonl => Some(RowFormat::Jsonl),
+        ExportFormat::Parquet => Some(RowFormat::Parquet),
+        _ => None,
+    };
+    expect_in_place(typed, format, rows)?;
+    let metric = typed.metric.clone();
+    let unit = typed.unit.unwrap_or_default();
+    Ok(match (rows, format) {
+        (Some(format), _) if typed.histogram => ExportContent::Bins { format, metric },
+        (Some(format), _) => ExportContent::Rows { format, table: typed.table.map(table) },
+        (None, ExportFormat::Hlog) => ExportContent::Hlog { metric },
+        (None, ExportFormat::Benchstat) => ExportContent::Benchstat { metric },
+        (None, ExportFormat::Prometheus) => ExportContent::Prometheus { metric },
+        (None, _) if typed.singletons => ExportContent::Singletons { metric, unit },
+        (None, _) => {
+            ExportContent::Values { metric, statistic: typed.statistic.clone().unwrap_or_else(|| "p50".into()), unit }
+        }
+    })
+}
+
+fn table(typed: ExportTable) -> RecordedTable {
+    match typed {
+        ExportTable::Probes => RecordedTable::Probes,
+        ExportTable::Wakeups => RecordedTable::Wakeups,
+        ExportTable::Intervals => RecordedTable::Intervals,
+        ExportTable::Values => RecordedTable::Values,
+        ExportTable::Host => RecordedTable::Host,
+    }
+}
+
+/// Refuses options that have no meaning for the format.
+fn expect_in_place(
+    typed: &ExportContentArgs,
+    format: ExportFormat,
+    rows: Option<RowFormat>,
+) -> Result<(), RequestError> {
+    let refuse = |option, cause, hint| {
+        Err(RequestError::OutOfPlace { option, with: format!("--format {}", format.word()), cause, hint })
+    };
+    let is_values = format == ExportFormat::Values;
+    if typed.histogram && !matches!(rows, Some(RowFormat::Csv | RowFormat::Jsonl)) {
+        return refuse("--histogram", "bins are printed as text", "`--format csv` or `--format jsonl`");
+    }
+    if typed.metric.is_some() && rows.is_some() && !typed.histogram {
+        return refuse("--metric", "rows have instants, from which every metric follows", "leave it out");
+    }
+    if typed.table.is_some() && rows.is_none() {
+        return refuse("--table", "it has figures of a metric, not rows", "leave it out, or `--metric NAME`");
+    }
+    for (option, is_typed) in [
+        ("--statistic", typed.statistic.is_some()),
+        ("--singletons", typed.singletons),
+        ("--unit", typed.unit.is_some()),
+    ] {
+        if is_typed && !is_values {
+            return refuse(option, "only numbers without names have a choice of it", "`--format values`");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::Command;
+    use crate::diagnostics::Explain;
+
+    fn resolve(line: &str) -> Result<ExportJob, RequestError> {
+        let typed = ["latlab", "export"].into_iter().chain(line.split_whitespace()).map(Into::into);
+        match crate::cli::parse(typed).expect(line).command {
+            Command::Export(args) => export(&args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_format_is_typed_or_that_of_the_end_of_the_file() {
+        let rows = |format| ExportContent::Rows { format, table: None };
+        for (line, expected) in [
+            ("a", rows(RowFormat::Csv)),
+            ("a -o x.parquet", rows(RowFormat::Parquet)),
+            ("a -o x.NDJSON", rows(RowFormat::Jsonl)),
+            ("a -o x.parquet --format csv", rows(RowFormat::Csv)),
+            ("a -o x.txt", rows(RowFormat::Csv)),
+            ("a -o latlab.prom", ExportContent::Prometheus { metric: None }),
+            ("a -o x.hlog --metric send_slip", ExportContent::Hlog { metric: Some("send_slip".into()) }),
+            ("a --histogram", ExportContent::Bins { format: RowFormat::Csv, metric: None }),
+        ] {
+            assert_eq!(resolve(line).expect(line).content, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn values_are_medians_in_nanoseconds_unless_typed() {
+        let values = |statistic: &str, unit| ExportContent::Values { metric: None, statistic: statistic.into(), unit };
+        for (line, expected) in [
+            ("a --format values", values("p50", ExportUnit::Ns)),
+            ("a --format values --statistic p99 --unit us", values("p99", ExportUnit::Us)),
+            (
+                "a --format values --singletons --unit ms",
+                ExportContent::Singletons { metric: None, unit: ExportUnit::Ms },
+            ),
+        ] {
+            assert_eq!(resolve(line).expect(line).content, expected, "{line}");
+        }
+        assert_eq!(resolve("a -o -").expect("stdout").output, None);
+    }
+
+    #[test]
+    fn options_without_a_meaning_are_refused_with_a_hint() {
+        for line in [
+            "a --metric send_slip",
+            "a --format parquet --histogram",
+            "a --format hlog --table probes",
+            "a --unit us",
+            "a --format prometheus --statistic p99",
+            "a --format jsonl --singletons",
+        ] {
+            let error = resolve(line).expect_err(line);
+            assert!(error.explain().hint.is_some() && error.explain().exit_code == 2, "{line}: {error:?}");
+        }
+    }
+}

@@ -1,0 +1,468 @@
+//! `latlab export REC…`: gives recordings to other tools. This file finds the runs and writes their rows;
+//! `export_figures` writes what is computed from them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::exported_runs::{Export, ExportBreak, ExportedRun, TABLES, exported_runs};
+use super::output_file::OutputTarget;
+use super::{Outcome, export_figures};
+use crate::cli::resolve::{ExportContent, ExportJob, RowFormat};
+use crate::console::Console;
+use crate::diagnostics::{Failure, refused};
+use crate::formats::export::csv::CsvWriter;
+use crate::formats::export::jsonl::JsonLinesWriter;
+use crate::formats::export::parquet::{EXPORT_KEY, ParquetRowsWriter};
+use crate::formats::export::{
+    ExportBatch, ExportCell, ExportColumn, ExportSchema, ExportType, ExportValues, RowsWriter,
+};
+use crate::plan::Kind;
+use crate::platform::SignalWatch;
+use crate::recording::{ColumnType, IntColumn, RecordedTable, Recording, UniformBatch, UniformColumn, WordColumn};
+use crate::units::human::counted;
+
+/// Writes what `job` asks for.
+pub(super) fn run(job: &ExportJob, console: &Console) -> Result<Outcome, Failure> {
+    let is_binary = matches!(job.content, ExportContent::Rows { format: RowFormat::Parquet, .. });
+    if is_binary && job.output.is_none() && console.data_screen().terminal {
+        return Err(Failure::request("cannot write Parquet to a terminal")
+            .because("stdout is a terminal")
+            .hint("`-o FILE`, or redirect stdout"));
+    }
+    let runs = exported_runs(job, console)?;
+    // A stream has nothing that must be removed: a signal ends the process at once, also while a pipe is full.
+    if !job.output.as_deref().is_some_and(OutputTarget::is_whole) {
+        return written(job, &runs, &|| None, console);
+    }
+    let signals = SignalWatch::listen().map_err(refused("listen to signals"))?;
+    with_notice(&signals, || written(job, &runs, &|| signals.outcome(), console))
+}
+
+/// Calls `work` while a thread notices signals: to read a long run takes seconds, in which a second signal ends the process.
+fn with_notice<T>(signals: &SignalWatch, work: impl FnOnce() -> T) -> T {
+    let (end, ended) = mpsc::channel::<()>();
+    let notice = move || {
+        while ended.recv_timeout(NOTICE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            signals.notice();
+        }
+    };
+    thread::scope(move |scope| {
+        // Also a panic drops it, which ends the thread.
+        let _end = end;
+        // Without the thread the first signal still ends the export at the next run.
+        let _ = thread::Builder::new().name("signals".into()).spawn_scoped(scope, notice);
+        work()
+    })
+}
+
+const NOTICE_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Writes `runs`, at least one, until `stop` has an outcome.
+fn written(
+    job: &ExportJob,
+    runs: &[ExportedRun],
+    stop: &dyn Fn() -> Option<Outcome>,
+    console: &Console,
+) -> Result<Outcome, Failure> {
+    let export = Export { runs, kind: runs[0].kind, console, stop };
+    let may_replace = |path: &Path| Ok(job.force || is_own(path, &job.content)?);
+    let mut target = OutputTarget::open(job.output.as_deref(), may_replace, console)?;
+    match export.write(&job.content, &mut target) {
+        Ok(()) => target.conclude().map(|()| Outcome::Done),
+        Err(ExportBreak::Refused(error)) => target.judge(Err(error)).map(|()| Outcome::Done),
+        Err(ExportBreak::Failed(failure)) => Err(failure),
+        Err(ExportBreak::Signal(outcome)) => Ok(outcome),
+    }
+}
+
+/// Whether the file at `path` begins, or in Parquet ends, like an export of this format.
+fn is_own(path: &Path, content: &ExportContent) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mark = match content {
+        ExportContent::Rows { format, .. } | ExportContent::Bins { format, .. } => match format {
+            RowFormat::Csv => "run,recording,",
+            RowFormat::Jsonl => "{\"run\":\"",
+            RowFormat::Parquet => {
+                let length = file.metadata()?.len();
+                file.seek(SeekFrom::Start(length.saturating_sub(FOOTER_BYTES)))?;
+                let mut end = Vec::new();
+                file.read_to_end(&mut end)?;
+                return Ok(end.windows(EXPORT_KEY.len()).any(|part| part == EXPORT_KEY.as_bytes()));
+            }
+        },
+        ExportContent::Hlog { .. } => "#[Logged with latlab ",
+        ExportContent::Benchstat { .. } => "pkg: latlab/",
+        ExportContent::Prometheus { .. } => "# HELP latlab_",
+        ExportContent::Values { .. } | ExportContent::Singletons { .. } => return Ok(false),
+    };
+    let mut start = Vec::new();
+    file.take(mark.len() as u64).read_to_end(&mut start)?;
+    Ok(start == mark.as_bytes())
+}
+
+/// How much of the end of a Parquet file shows who wrote it: the metadata come last.
+const FOOTER_BYTES: u64 = 1 << 20;
+
+impl Export<'_> {
+    fn write(&self, content: &ExportContent, target: &mut OutputTarget<'_>) -> Result<(), ExportBreak> {
+        match content {
+            ExportContent::Rows { format, table } => self.rows(*format, *table, target),
+            ExportContent::Bins { format, metric } => {
+                let metric = export_figures::metric(self, metric.as_deref())?;
+                let keys = Keys::of(self.runs, &[], |_| None);
+                let schema = ExportSchema { keys: keys.columns.clone(), columns: export_figures::bin_columns() };
+                let mut writer = rows_writer(*format, target, &schema)?;
+                for (run, cells) in self.runs.iter().zip(&keys.cells) {
+                    self.expect_no_signal()?;
+                    writer.begin_run(cells)?;
+                    writer.append(export_figures::bins(run, metric)?)?;
+                }
+                Ok(writer.finish()?)
+            }
+            ExportContent::Hlog { metric } => export_figures::hlog(self, metric.as_deref(), target),
+            ExportContent::Values { metric, statistic, unit } => {
+                export_figures::values(self, metric.as_deref(), statistic, *unit, target)
+            }
+            ExportContent::Singletons { metric, unit } => {
+                export_figures::singletons(self, metric.as_deref(), *unit, target)
+            }
+            ExportContent::Benchstat { metric } => export_figures::benchstat(self, metric.as_deref(), target),
+            ExportContent::Prometheus { metric } => export_figures::prometheus(self, metric.as_deref(), target),
+        }
+    }
+
+    fn rows(
+        &self,
+        format: RowFormat,
+        table: Option<RecordedTable>,
+        target: &mut OutputTarget<'_>,
+    ) -> Result<(), ExportBreak> {
+        let table = table.unwrap_or(main_table(self.kind));
+        self.expect_table(table)?;
+        let columns: Vec<ExportColumn> = table
+            .columns()
+            .into_iter()
+            .map(|column| ExportColumn {
+                name: column.name.into(),
+                column_type: export_type(column.column_type),
+                nullable: column.nullable,
+            })
+            .collect();
+        // The packets of a stream have a size of their own beside that of its probes.
+        let is_beside_stream = self.kind == Kind::Stream && table == RecordedTable::Probes;
+        let renamed = |name: &str| is_beside_stream.then(|| format!("stream_{name}"));
+        let keys = Keys::of(self.runs, &columns, renamed);
+        let mut writer = rows_writer(format, target, &ExportSchema { keys: keys.columns, columns })?;
+        let mut without_rows = 0;
+        for (run, cells) in self.runs.iter().zip(&keys.cells) {
+            self.expect_no_signal()?;
+            let recording = Recording::open(&run.path)?;
+            writer.begin_run(cells)?;
+            let mut rows = 0;
+            for batch in recording.rows_of(table)? {
+                self.expect_no_signal()?;
+                let batch = export_batch(batch?);
+                rows += batch.rows;
+                writer.append(batch)?;
+            }
+            without_rows += usize::from(rows == 0);
+        }
+        writer.finish()?;
+        if without_rows > 0 {
+            let of_all = counted(self.runs.len(), "run");
+            self.console.note(&format!("{without_rows} of {of_all} without a row in `{}`", table.word()));
+        }
+        Ok(())
+    }
+
+    fn expect_table(&self, table: RecordedTable) -> Result<(), Failure> {
+        if self.runs.iter().any(|run| run.tables.contains(&table)) {
+            return Ok(());
+        }
+        let known = TABLES.into_iter().filter(|table| self.runs.iter().any(|run| run.tables.contains(table)));
+        let known: Vec<String> = known.map(|table| format!("`--table {}`", table.word())).collect();
+        Err(Failure::request(format!("these runs have no table `{}`", table.word()))
+            .because(format!("they are of kind `{}`", self.kind.word()))
+            .hint(known.join(" or ")))
+    }
+}
+
+const fn main_table(kind: Kind) -> RecordedTable {
+    match kind {
+        Kind::Ping => RecordedTable::Probes,
+        Kind::Wakeup => RecordedTable::Wakeups,
+        Kind::Stream => RecordedTable::Intervals,
+        Kind::Values => RecordedTable::Values,
+    }
+}
+
+fn rows_writer<'a>(
+    format: RowFormat,
+    target: &'a mut OutputTarget<'_>,
+    schema: &ExportSchema,
+) -> Result<Box<dyn RowsWriter + 'a>, ExportBreak> {
+    Ok(match format {
+        RowFormat::Csv => Box::new(CsvWriter::new(target, schema)?),
+        RowFormat::Jsonl => Box::new(JsonLinesWriter::new(target, schema)),
+        RowFormat::Parquet => Box::new(ParquetRowsWriter::new(target, schema)?),
+    })
+}
+
+const fn export_type(column: ColumnType) -> ExportType {
+    match column {
+        ColumnType::I64 => ExportType::I64,
+        ColumnType::U64 => ExportType::U64,
+        ColumnType::I32 => ExportType::I32,
+        ColumnType::U32 => ExportType::U32,
+        ColumnType::U16 => ExportType::U16,
+        ColumnType::Flag => ExportType::Flag,
+        ColumnType::Word => ExportType::Text,
+    }
+}
+
+fn export_batch(batch: UniformBatch) -> ExportBatch {
+    let values = |column| match column {
+        UniformColumn::Ints(IntColumn { values, present }) => ExportValues::Ints { values, present },
+        UniformColumn::Words(WordColumn::All(word)) => ExportValues::Word(word),
+        UniformColumn::Words(WordColumn::Each(words)) => ExportValues::Words(words),
+    };
+    ExportBatch { rows: batch.rows, columns: batch.columns.into_iter().map(values).collect() }
+}
+
+/// The columns that are constant within a run, and their cells in each run.
+struct Keys {
+    columns: Vec<ExportColumn>,
+    cells: Vec<Vec<ExportCell>>,
+}
+
+/// Columns that every file has, in their order; further factors follow where a run has a level of them.
+const FIRST: [&str; 9] =
+    ["run", "recording", "target", "transport", "size_bytes", "schedule", "interval_ns", "wait", "loads"];
+
+impl Keys {
+    /// Those of `runs` beside the columns of a table. A key that the table has as a column is left out, or renamed.
+    fn of(runs: &[ExportedRun], table: &[ExportColumn], renamed: impl Fn(&str) -> Option<String>) -> Keys {
+        let mut named: Vec<BTreeMap<KeyName, ExportCell>> = runs.iter().map(key_cells).collect();
+        let is_taken = |name: &KeyName| table.iter().any(|column| column.name == name.name);
+        for cells in &mut named {
+            let taken: Vec<KeyName> = cells.keys().filter(|name| is_taken(name)).cloned().collect();
+            for key in taken {
+                let cell = cells.remove(&key);
+                if let (Some(cell), Some(name)) = (cell, renamed(&key.name)) {
+                    cells.insert(KeyName { name, ..key }, cell);
+                }
+            }
+        }
+        let has_value = |cell: &ExportCell| *cell != ExportCell::Null;
+        let all = named.iter().flat_map(|cells| cells.iter());
+        let names: BTreeSet<&KeyName> =
+            all.filter(|(name, cell)| name.place.0 < FURTHER || has_value(cell)).map(|(name, _)| name).collect();
+        let type_of = |name: &KeyName| {
+            let cell = named.iter().filter_map(|cells| cells.get(name)).find(|cell| has_value(cell));
+            match cell {
+                Some(ExportCell::Int(_)) => ExportType::I64,
+                Some(ExportCell::Flag(_)) => ExportType::Flag,
+                None if name.name.ends_with("_ns") || name.name.ends_with("_bytes") => ExportType::I64,
+                _ => ExportType::Text,
+            }
+        };
+        let column = |name: &&KeyName| ExportColumn {
+            name: name.name.clone(),
+            column_type: type_of(name),
+            nullable: !["run", "recording"].contains(&name.name.as_str()),
+        };
+        let cell = |cells: &BTreeMap<KeyName, ExportCell>, name: &KeyName| {
+            cells.get(name).cloned().unwrap_or(ExportCell::Null)
+        };
+        let columns = names.iter().map(column).collect();
+        let cells = named.iter().map(|cells| names.iter().map(|name| cell(cells, name)).collect()).collect();
+        Keys { columns, cells }
+    }
+}
+
+/// The name of a key column and its place: by this number, then by name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct KeyName {
+    place: (usize, usize),
+    name: String,
+}
+
+/// Places behind [`FIRST`]: further factors, settings, tags, the experiment, its factors.
+const FURTHER: usize = 1;
+const SETTING: usize = 2;
+const TAG: usize = 3;
+const EXPERIMENT: usize = 4;
+const EXPERIMENT_FACTOR: usize = 5;
+
+/// The keys of `run`: its names, its condition as the manifest has it, its place in an experiment.
+fn key_cells(run: &ExportedRun) -> BTreeMap<KeyName, ExportCell> {
+    let mut cells = BTreeMap::new();
+    let mut insert = |place: (usize, usize), name: String, cell: ExportCell| {
+        cells.insert(KeyName { place, name }, cell);
+    };
+    let text = |text: &str| ExportCell::Text(text.to_owned());
+    let Ok(Value::Object(factors)) = serde_json::to_value(&run.condition) else { return cells };
+    for (number, name) in FIRST.into_iter().enumerate() {
+        let cell = match name {
+            "run" => text(&run.id),
+            "recording" => text(&run.name),
+            "loads" if !run.condition.loads.is_empty() => text(&run.condition.loads.join(" + ")),
+            "loads" if run.is_imported => ExportCell::Null,
+            "loads" => text("none"),
+            factor => cell_of(factors.get(factor)),
+        };
+        insert((0, number), name.into(), cell);
+    }
+    let is_further = |name: &str| !FIRST.contains(&name) && name != "settings" && name != "tags";
+    for (name, value) in factors.iter().filter(|(name, _)| is_further(name)) {
+        insert((FURTHER, 0), name.clone(), cell_of(Some(value)));
+    }
+    for (knob, value) in &run.condition.settings {
+        insert((SETTING, 0), format!("setting:{knob}"), text(value));
+    }
+    for (tag, value) in &run.condition.tags {
+        insert((TAG, 0), format!("tag:{tag}"), text(value));
+    }
+    if let Some(experiment) = &run.experiment {
+        insert((EXPERIMENT, 0), "experiment".into(), text(&experiment.experiment));
+        insert((EXPERIMENT, 1), "block".into(), ExportCell::Int(experiment.block.into()));
+        insert((EXPERIMENT, 2), "warmup_run".into(), ExportCell::Flag(experiment.warmup));
+        for (factor, level) in &experiment.factors {
+            insert((EXPERIMENT_FACTOR, 0), format!("factor:{factor}"), text(level));
+        }
+    }
+    cells
+}
+
+fn cell_of(value: Option<&Value>) -> ExportCell {
+    match value {
+        None | Some(Value::Null) => ExportCell::Null,
+        Some(Value::Bool(flag)) => ExportCell::Flag(*flag),
+        Some(Value::String(text)) => ExportCell::Text(text.clone()),
+        Some(value) => value.as_i64().map_or_else(|| ExportCell::Text(value.to_string()), ExportCell::Int),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::analysis::AvailableFigures;
+    use crate::cli::args::ExportUnit;
+    use crate::console::Verbosity;
+    use crate::facts::ExperimentFacts;
+    use crate::plan::{Condition, PingSpec, RunSpec, Schedule, Work};
+
+    fn exported(change: impl FnOnce(&mut ExportedRun)) -> ExportedRun {
+        let spec = RunSpec::here(Work::Ping(PingSpec::on(Schedule::Closed)));
+        let mut run = ExportedRun {
+            path: "x".into(),
+            name: "x".into(),
+            id: "0123".into(),
+            kind: Kind::Ping,
+            condition: Condition::of(&spec),
+            experiment: None,
+            available: AvailableFigures::of(&spec, None),
+            is_imported: false,
+            states_losses: true,
+            started: Duration::ZERO,
+            is_start_known: true,
+            tables: vec![RecordedTable::Probes],
+        };
+        change(&mut run);
+        run
+    }
+
+    fn names(keys: &Keys) -> Vec<&str> {
+        keys.columns.iter().map(|column| column.name.as_str()).collect()
+    }
+
+    #[test]
+    fn keys_are_those_of_any_run_in_one_order() {
+        let tagged = exported(|run| {
+            run.condition.tags.insert("build".into(), "4f2a".into());
+            run.condition.fifo = Some(10);
+        });
+        let experiment = exported(|run| {
+            run.experiment = Some(ExperimentFacts {
+                experiment: "ab".into(),
+                condition: 1,
+                factors: BTreeMap::from([("load".into(), "none".into())]),
+                block: 2,
+                position: 1,
+                boot_id: None,
+                warmup: true,
+            });
+        });
+        let keys = Keys::of(&[tagged, experiment], &[], |_| None);
+        let expected =
+            [&FIRST[..], &["fifo", "protocol", "tag:build", "experiment", "block", "warmup_run", "factor:load"]];
+        assert_eq!(names(&keys), expected.concat());
+        let cell = |run: usize, name: &str| {
+            keys.cells[run][names(&keys).iter().position(|known| *known == name).expect("a column")].clone()
+        };
+        assert_eq!((cell(0, "fifo"), cell(1, "fifo")), (ExportCell::Int(10), ExportCell::Null));
+        assert_eq!((cell(0, "warmup_run"), cell(1, "warmup_run")), (ExportCell::Null, ExportCell::Flag(true)));
+        assert_eq!((cell(0, "loads"), cell(0, "interval_ns")), (ExportCell::Text("none".into()), ExportCell::Null));
+        let interval = keys.columns.iter().find(|column| column.name == "interval_ns").expect("a column");
+        assert_eq!(interval.column_type, ExportType::I64);
+    }
+
+    #[test]
+    fn the_loads_of_an_imported_log_are_not_known() {
+        let keys = Keys::of(&[exported(|run| run.is_imported = true)], &[], |_| None);
+        let place = names(&keys).iter().position(|name| *name == "loads").expect("a column");
+        assert_eq!((&keys.cells[0][place], keys.columns[place].nullable), (&ExportCell::Null, true));
+        assert_eq!(keys.columns[place].column_type, ExportType::Text);
+    }
+
+    #[test]
+    fn a_signal_ends_every_format_and_leaves_no_file() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let recording = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/recordings/good/closed"));
+        let run = exported(|run| run.path = recording);
+        let console = Console::of_this_process(Verbosity::Quiet);
+        let (metric, unit) = (None, ExportUnit::Ns);
+        let rows = [RowFormat::Csv, RowFormat::Jsonl, RowFormat::Parquet];
+        let contents = rows.map(|format| ExportContent::Rows { format, table: None }).into_iter().chain([
+            ExportContent::Bins { format: RowFormat::Csv, metric: metric.clone() },
+            ExportContent::Hlog { metric: metric.clone() },
+            ExportContent::Values { metric: metric.clone(), statistic: "p50".into(), unit },
+            ExportContent::Singletons { metric: metric.clone(), unit },
+            ExportContent::Benchstat { metric: metric.clone() },
+            ExportContent::Prometheus { metric },
+        ]);
+        for content in contents {
+            let output = Some(directory.path().join("x"));
+            let job = ExportJob {
+                recordings: Vec::new(),
+                kind: None,
+                content,
+                output,
+                force: false,
+                verbosity: Verbosity::Quiet,
+            };
+            let outcome = written(&job, std::slice::from_ref(&run), &|| Some(Outcome::Terminated), &console);
+            assert_eq!(outcome.ok(), Some(Outcome::Terminated), "{:?}", job.content);
+            assert_eq!(fs::read_dir(directory.path()).expect("readable").count(), 0, "{:?}", job.content);
+        }
+    }
+
+    #[test]
+    fn a_key_gives_way_to_the_column_of_its_name() {
+        let table = [ExportColumn::nullable("size_bytes", ExportType::U32)];
+        let run = || exported(|_| {});
+        assert!(!names(&Keys::of(&[run()], &table, |_| None)).contains(&"size_bytes"));
+        let renamed = Keys::of(&[run()], &table, |name| Some(format!("stream_{name}")));
+        assert_eq!(names(&renamed)[4], "stream_size_bytes");
+    }
+}

@@ -1,0 +1,323 @@
+//! Where documents for other programs go: a file that appears as a whole, or standard output.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+use crate::console::Console;
+use crate::diagnostics::{Failure, in_words};
+use crate::platform::ownership::quoted;
+
+/// A file that is written under another name, and replaces the one at its path when it is complete: other processes see
+/// either of them as a whole, also after a power failure. Without [`OutputFile::commit`] nothing is left.
+pub(super) struct OutputFile {
+    file: BufWriter<File>,
+    /// The name while it is written; `None` once it has its own.
+    next: Option<PathBuf>,
+    path: PathBuf,
+}
+
+impl OutputFile {
+    /// Begins the file at `path`, or at the end of its links, which may be missing. A file that replaces another one gets its
+    /// mode, and its owner if this process is root's.
+    pub(super) fn create(path: &Path) -> io::Result<OutputFile> {
+        let path = end_of_links(path)?;
+        let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let mut next = OsString::from(".");
+        next.push(name);
+        next.push(format!(".{}", std::process::id()));
+        let next = path.with_file_name(next);
+        let replaced = fs::metadata(&path).ok();
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        if replaced.is_some() {
+            // Until it has the mode of the other one, which may be narrower than that of a new file.
+            options.mode(0o600);
+        }
+        let file = options.open(&next)?;
+        let output = OutputFile { file: BufWriter::new(file), next: Some(next), path };
+        replaced.map_or(Ok(()), |replaced| keep_access(output.file.get_ref(), &replaced))?;
+        Ok(output)
+    }
+
+    /// Gives it its name.
+    pub(super) fn commit(mut self) -> io::Result<()> {
+        self.file.flush()?;
+        if let Some(next) = &self.next {
+            self.file.get_ref().sync_data()?;
+            fs::rename(next, &self.path)?;
+        }
+        self.next = None;
+        Ok(())
+    }
+}
+
+/// The path at the end of the links at `path`.
+fn end_of_links(path: &Path) -> io::Result<PathBuf> {
+    let mut end = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        match fs::read_link(&end) {
+            Ok(target) => end = end.parent().unwrap_or(Path::new("")).join(target),
+            Err(_) => return Ok(end),
+        }
+    }
+    Err(Errno::LOOP.into())
+}
+
+/// As many links as the kernel follows.
+const LINKS_MAX: usize = 40;
+
+/// Gives `file` the owner and the mode of the file that it replaces.
+fn keep_access(file: &File, replaced: &Metadata) -> io::Result<()> {
+    let (own, permissions) = (file.metadata()?, 0o777 & replaced.mode());
+    if geteuid().is_root() && [own.uid(), own.gid()] != [replaced.uid(), replaced.gid()] {
+        // A file system that knows no owners, or maps root to another user, refuses it: the file then has another owner.
+        let _ = fchown(file, Some(replaced.uid()), Some(replaced.gid()));
+    }
+    if 0o777 & own.mode() == permissions {
+        return Ok(());
+    }
+    file.set_permissions(Permissions::from_mode(permissions))
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        // Why it is not complete is in the error of the command already.
+        let _ = self.next.take().map(fs::remove_file);
+    }
+}
+
+/// Where a stream of bytes goes.
+pub(super) enum OutputTarget<'a> {
+    /// A file.
+    File(OutputFile, PathBuf),
+    /// A pipe, a device, or standard output.
+    Stream(BufWriter<File>, Option<PathBuf>),
+    /// Standard output that is a terminal.
+    Terminal(TerminalLines<'a>),
+}
+
+impl<'a> OutputTarget<'a> {
+    /// Whether `path` would be a file that appears as a whole, not a pipe or a device.
+    pub(super) fn is_whole(path: &Path) -> bool {
+        fs::metadata(path).map_or(true, |found| found.is_file())
+    }
+
+    /// The file at `path`, or standard output. A file that exists is replaced if `may_replace` says so of it.
+    ///
+    /// # Errors
+    /// If the path is a directory, or a file that may not be replaced, or cannot be written.
+    pub(super) fn open(
+        path: Option<&Path>,
+        may_replace: impl FnOnce(&Path) -> io::Result<bool>,
+        console: &'a Console,
+    ) -> Result<OutputTarget<'a>, Failure> {
+        let Some(path) = path else {
+            if console.data_screen().terminal {
+                return Ok(OutputTarget::Terminal(TerminalLines { console, waiting: Vec::new() }));
+            }
+            let stdout = console.bytes().map_err(|error| refused(None, &error))?;
+            return Ok(OutputTarget::Stream(buffered(stdout.into()), None));
+        };
+        let failed = |error: io::Error| refused(Some(path), &error);
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => Err(Failure::request(format!("cannot write `{}`", path.display()))
+                .because("it is a directory")
+                .hint(format!("name a file in it: `-o {}`", quoted(&path.join("export.csv"))))),
+            Ok(found) if !found.is_file() => {
+                let device = OpenOptions::new().write(true).open(path).map_err(failed)?;
+                Ok(OutputTarget::Stream(buffered(device), Some(path.to_owned())))
+            }
+            Ok(_) if !may_replace(path).map_err(failed)? => {
+                Err(Failure::request(format!("`{}` exists, and it is not an export of this format", path.display()))
+                    .hint("`--force` replaces it; `-o FILE` names another file"))
+            }
+            _ => Ok(OutputTarget::File(OutputFile::create(path).map_err(failed)?, path.to_owned())),
+        }
+    }
+
+    /// Completes it after all was written.
+    ///
+    /// # Errors
+    /// If it cannot be written. A pipe whose reader has gone is not an error.
+    pub(super) fn conclude(mut self) -> Result<(), Failure> {
+        let (written, path) = match self {
+            OutputTarget::File(file, path) => (file.commit(), Some(path)),
+            OutputTarget::Stream(ref mut stream, ref path) => (stream.flush(), path.clone()),
+            OutputTarget::Terminal(ref mut lines) => (lines.flush(), None),
+        };
+        OutputTarget::judged(written, path.as_deref())
+    }
+
+    /// The result of writing to this target.
+    pub(super) fn judge(&self, written: io::Result<()>) -> Result<(), Failure> {
+        let path = match self {
+            OutputTarget::File(_, path) => Some(path.as_path()),
+            OutputTarget::Stream(_, path) => path.as_deref(),
+            OutputTarget::Terminal(_) => None,
+        };
+        OutputTarget::judged(written, path)
+    }
+
+    fn judged(written: io::Result<()>, path: Option<&Path>) -> Result<(), Failure> {
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(refused(path, &error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Write for OutputTarget<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            OutputTarget::File(file, _) => file.write(bytes),
+            OutputTarget::Stream(stream, _) => stream.write(bytes),
+            OutputTarget::Terminal(lines) => lines.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            OutputTarget::File(file, _) => file.flush(),
+            OutputTarget::Stream(stream, _) => stream.flush(),
+            OutputTarget::Terminal(lines) => lines.flush(),
+        }
+    }
+}
+
+/// Text for a terminal, handed to the console line by line, which escapes what the terminal would obey.
+pub(super) struct TerminalLines<'a> {
+    console: &'a Console,
+    waiting: Vec<u8>,
+}
+
+impl Write for TerminalLines<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.waiting.extend_from_slice(bytes);
+        if let Some(end) = self.waiting.iter().rposition(|byte| *byte == b'\n') {
+            let lines: Vec<u8> = self.waiting.drain(..=end).collect();
+            self.console.values(&String::from_utf8_lossy(&lines)).map_err(as_io)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let rest = std::mem::take(&mut self.waiting);
+        if rest.is_empty() {
+            return Ok(());
+        }
+        self.console.values(&String::from_utf8_lossy(&rest)).map_err(as_io)
+    }
+}
+
+fn as_io(failure: Failure) -> io::Error {
+    io::Error::other(failure.cause.unwrap_or(failure.message))
+}
+
+fn buffered(file: File) -> BufWriter<File> {
+    BufWriter::with_capacity(1 << 16, file)
+}
+
+fn refused(path: Option<&Path>, error: &io::Error) -> Failure {
+    let hint = "write to another file system: `-o FILE`";
+    match path {
+        Some(path) => Failure::world(format!("cannot write `{}`", path.display())).because(in_words(error)).hint(hint),
+        None => Failure::world("cannot write the results to stdout")
+            .because(in_words(error))
+            .hint("redirect stdout to another file system"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_file_appears_when_it_is_complete_and_nothing_is_left_of_another() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("x.csv");
+        let names = || fs::read_dir(directory.path()).expect("readable").count();
+        let mut broken = OutputFile::create(&path).expect("created");
+        broken.write_all(b"half").expect("written");
+        assert!(!path.exists() && names() == 1);
+        drop(broken);
+        assert_eq!(names(), 0);
+        fs::write(&path, "old").expect("written");
+        let mut whole = OutputFile::create(&path).expect("created");
+        whole.write_all(b"new").expect("written");
+        whole.commit().expect("renamed");
+        assert_eq!((fs::read_to_string(&path).expect("readable").as_str(), names()), ("new", 1));
+    }
+
+    fn write(path: &Path, text: &str) -> io::Result<()> {
+        let mut file = OutputFile::create(path)?;
+        file.write_all(text.as_bytes())?;
+        file.commit()
+    }
+
+    #[test]
+    fn a_file_has_the_mode_of_the_one_that_it_replaces() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("x.csv");
+        for mode in [0o600, 0o640, 0o444, 0o666] {
+            fs::write(&path, "old").expect("written");
+            fs::set_permissions(&path, Permissions::from_mode(mode)).expect("own");
+            write(&path, "new").expect("replaced");
+            assert_eq!(fs::metadata(&path).expect("there").mode() & 0o777, mode);
+            assert_eq!(fs::read_to_string(&path).expect("readable"), "new");
+            fs::remove_file(&path).expect("own");
+        }
+    }
+
+    #[test]
+    fn a_file_has_the_owner_of_the_one_that_it_replaces_if_root_writes_it() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("x.csv");
+        fs::write(&path, "old").expect("written");
+        if std::os::unix::fs::chown(&path, Some(1), Some(2)).is_err() {
+            return;
+        }
+        write(&path, "new").expect("replaced");
+        let found = fs::metadata(&path).expect("there");
+        assert_eq!((found.uid(), found.gid()), (1, 2));
+    }
+
+    #[test]
+    fn a_link_stays_and_its_target_is_replaced_or_made() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = |name: &str| directory.path().join(name);
+        fs::create_dir(path("there")).expect("made");
+        symlink("there/x.csv", path("first")).expect("linked");
+        symlink("first", path("second")).expect("linked");
+        for text in ["made", "replaced"] {
+            write(&path("second"), text).expect("written");
+            assert_eq!(fs::read_to_string(path("there/x.csv")).expect("readable"), text);
+            assert!(path("first").is_symlink() && path("second").is_symlink());
+        }
+        symlink("loop", path("loop")).expect("linked");
+        assert_eq!(
+            write(&path("loop"), "x").map_err(|error| error.raw_os_error()),
+            Err(Some(Errno::LOOP.raw_os_error()))
+        );
+    }
+}

@@ -1,0 +1,723 @@
+//! CSV files with a column of values. The delimiter is a comma, a semicolon or a tab; a header is optional.
+//!
+//! The column is that which the user names, else the only one that is not an id or an instant by its name. Its unit is that of
+//! its heading (`rtt [s]`, `rtt (us)`, `rtt_ms`), else that which the user states. Rows have the numbers of a column of ids,
+//! else their numbers in the file.
+//!
+//! A column has round trips only if its whole name says so (`rtt`, `round_trip_time`), else delays. One that has averages or
+//! halves by its name is refused unless the user names it.
+
+use super::field::{LogField, cells, is_blank_or_comment, is_decimal_comma, unit_of};
+use super::log::are_rows;
+use super::{LineParser, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use crate::facts::{LogFacts, LoggedValue, RowNumbers};
+use crate::metric::Metric;
+use crate::plan::Kind;
+use crate::units::human::{TimeUnit, counted};
+
+/// `--from csv`.
+pub(super) const FORMAT: LogFormat = LogFormat {
+    name: "csv",
+    title: "CSV file with a column of values",
+    rows: Kind::Values,
+    is_generic: true,
+    options: &["--unit", "--column", "--metric"],
+    states_losses: false,
+    detects,
+    reader: LogReader::Lines(open),
+};
+
+/// Headings of numbers that count the rows.
+const IDS: [&str; 8] = ["id", "seq", "seqno", "icmp_seq", "packet", "n", "index", "cycle"];
+/// Headings of instants.
+const INSTANTS: [&str; 5] = ["timestamp", "time", "date", "datetime", "ts"];
+/// Headings of round trips, in lower case, with blanks between words and without unit.
+const ROUND_TRIPS: [&str; 10] = [
+    "rtt",
+    "rtts",
+    "round trip",
+    "roundtrip",
+    "round trip time",
+    "roundtrip time",
+    "round trip delay",
+    "roundtrip delay",
+    "round trip latency",
+    "roundtrip latency",
+];
+/// Words of headings of figures that are not samples, and what these figures are.
+const SUMMARIES: [(&str, &[&str]); 6] = [
+    ("halves", &["half", "halves", "halved"]),
+    ("averages", &["avg", "average", "averages", "mean", "means"]),
+    ("minima", &["min", "minimum", "minima"]),
+    ("maxima", &["max", "maximum", "maxima"]),
+    ("quantiles", &["median", "medians", "percentile", "percentiles", "quantile", "quantiles", "pctl"]),
+    ("deviations", &["std", "stddev", "stdev", "stdevs", "mdev", "sd", "sigma", "deviation", "variance", "var"]),
+];
+/// The most columns that a message names.
+const LISTED: usize = 20;
+/// The rows that must agree with the first line before a file is taken for CSV.
+const AGREEING: usize = 20;
+
+fn open(options: &LogOptions) -> Result<Box<dyn LineParser>, LogFault> {
+    let metric = options.metric.unwrap_or(Metric::Delay);
+    Ok(Box::new(CsvLog { options: options.clone(), column: None, metric }))
+}
+
+/// Whether the first lines have cells with numbers, or numbers below one heading.
+fn detects(head: &LogHead<'_>) -> bool {
+    let mut lines = head.lines().filter(|line| !line.starts_with(b"#"));
+    match lines.next() {
+        // A document of JSON has commas too.
+        None | Some([b'{' | b'[', ..]) => false,
+        Some(first) => match delimiter_of(first) {
+            Some(delimiter) => are_cells(first, delimiter, lines.take(AGREEING)),
+            None => is_lone_heading(first) && are_rows(lines.take(AGREEING), is_lone_number),
+        },
+    }
+}
+
+/// Whether `line` is the heading of the only column, and has a unit.
+fn is_lone_heading(line: &[u8]) -> bool {
+    let cells = cells_of(line, b',').unwrap_or_default();
+    is_header(line, &cells) && cells.iter().all(|cell| Heading::of(cell).unit.is_some())
+}
+
+/// Whether `line` is a number, which may have a decimal comma: that is a fault with a hint later.
+fn is_lone_number(line: &[u8]) -> bool {
+    let cells = cells_of(line, b';').unwrap_or_default();
+    cells.len() == 1 && cells.iter().all(|cell| is_number(cell) || is_decimal_comma(cell.text))
+}
+
+/// Whether `first` and the lines behind it have the same number of cells, with numbers in all of them or below a header.
+fn are_cells<'a>(first: &'a [u8], delimiter: u8, others: impl Iterator<Item = &'a [u8]>) -> bool {
+    let Ok(headings) = cells_of(first, delimiter) else { return false };
+    let has_header = is_header(first, &headings);
+    let agrees = |line: &[u8]| {
+        let cells = cells_of(line, delimiter).unwrap_or_default();
+        let are_numbers = if has_header { cells.iter().any(is_number) } else { cells.iter().all(is_number) };
+        cells.len() == headings.len() && are_numbers
+    };
+    // A damaged first row is a fault later.
+    let is_damaged = headings.iter().any(is_number) && !agrees(first);
+    let first_row = Some(first).filter(|_| !has_header && !is_damaged);
+    are_rows(first_row.into_iter().chain(others), agrees)
+}
+
+/// What separates the cells of the first line. A semicolon or a tab goes before a comma, which may be that of a decimal number;
+/// a tab behind a comma is white space.
+fn delimiter_of(line: &[u8]) -> Option<u8> {
+    let has = |delimiter: u8| memchr::memchr(delimiter, line).is_some();
+    let pads = memchr::memmem::find(line, b",\t").is_some();
+    [b';', b'\t', b','].into_iter().find(|delimiter| has(*delimiter) && !(*delimiter == b'\t' && pads))
+}
+
+/// The cells of `line`, which may be in quotes.
+fn cells_of(line: &[u8], delimiter: u8) -> Result<Vec<LogField<'_>>, LogFault> {
+    match memchr::memchr(b'"', line) {
+        Some(_) => quoted_cells(line, delimiter),
+        None => Ok(cells(line, delimiter).collect()),
+    }
+}
+
+/// The cells of a line that has quotes. Two quotes in a cell stand for one, and are kept.
+fn quoted_cells(line: &[u8], delimiter: u8) -> Result<Vec<LogField<'_>>, LogFault> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    loop {
+        let rest = &line[start..];
+        let blanks = rest.iter().take_while(|byte| byte.is_ascii_whitespace() && **byte != delimiter).count();
+        let quote = start + blanks;
+        if line.get(quote) != Some(&b'"') {
+            let length = memchr::memchr(delimiter, rest).unwrap_or(rest.len());
+            found
+                .extend(cells(&rest[..length], delimiter).map(|cell| LogField { column: start + cell.column, ..cell }));
+            start += length;
+        } else {
+            let end = closing_quote(line, quote + 1).ok_or_else(|| LogFault::at(quote + 1, "a quote is not closed"))?;
+            found.push(LogField { text: line[quote + 1..end].trim_ascii(), column: quote + 2 });
+            let behind = &line[end + 1..];
+            let length = memchr::memchr(delimiter, behind).unwrap_or(behind.len());
+            if !behind[..length].trim_ascii().is_empty() {
+                return Err(LogFault::at(end + 2, "text behind a closing quote"));
+            }
+            start = end + 1 + length;
+        }
+        if start == line.len() {
+            return Ok(found);
+        }
+        start += 1;
+    }
+}
+
+/// The next quote at or behind `from` that is not one of two.
+fn closing_quote(line: &[u8], mut from: usize) -> Option<usize> {
+    loop {
+        let quote = from + memchr::memchr(b'"', line.get(from..)?)?;
+        if line.get(quote + 1) != Some(&b'"') {
+            return Some(quote);
+        }
+        from = quote + 2;
+    }
+}
+
+fn is_number(cell: &LogField<'_>) -> bool {
+    cell.time(TimeUnit::Nanos).is_ok()
+}
+
+/// Whether `line` with these cells is a header: a cell has a letter and is not a number, and the others are not numbers,
+/// except in quotes. A line with a number beside a damaged one is a row.
+fn is_header(line: &[u8], cells: &[LogField<'_>]) -> bool {
+    let has_letter = |cell: &LogField<'_>| cell.text.iter().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii());
+    let is_quoted = |cell: &LogField<'_>| cell.column > 1 && line.get(cell.column - 2) == Some(&b'"');
+    // The only cell of a row may be damaged too.
+    let is_value = |cell: &LogField<'_>| {
+        is_number(cell) || (cells.len() == 1 && cell.text.first().is_some_and(u8::is_ascii_digit))
+    };
+    cells.iter().any(|cell| has_letter(cell) && !is_number(cell))
+        && !cells.iter().any(|cell| is_value(cell) && !is_quoted(cell))
+}
+
+/// A heading.
+struct Heading {
+    /// As in the file.
+    whole: String,
+    /// In lower case, without its unit.
+    name: String,
+    unit: Option<TimeUnit>,
+}
+
+impl Heading {
+    fn of(cell: &LogField<'_>) -> Heading {
+        let whole = String::from_utf8_lossy(cell.text).into_owned();
+        let lower = whole.to_lowercase();
+        let (name, unit) = name_and_unit(&lower);
+        Heading { name: name.to_owned(), unit, whole }
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        !name.is_empty() && (self.name == name || self.whole.to_lowercase() == name)
+    }
+
+    fn counts_rows(&self) -> bool {
+        IDS.contains(&&*self.name)
+    }
+
+    fn is_instant(&self) -> bool {
+        INSTANTS.contains(&&*self.name)
+    }
+
+    fn metric(&self) -> Metric {
+        let name = self.name.split([' ', '_', '-']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        if ROUND_TRIPS.contains(&&*name) { Metric::RoundTripDelay } else { Metric::Delay }
+    }
+
+    /// What its figures are if they are not samples: `averages`.
+    fn summary(&self) -> Option<&'static str> {
+        let words = words_of(&self.whole);
+        let has = |known: &[&str]| words.iter().any(|word| known.contains(&&**word));
+        let compact: String = self.whole.split_whitespace().collect();
+        let is_halved = compact.split("/2").skip(1).any(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()));
+        let found = SUMMARIES.iter().find(|(_, known)| has(known)).map(|(figures, _)| *figures);
+        let is_quantile = || words.iter().any(|word| is_quantile(word));
+        found.or(is_halved.then_some("halves")).or_else(|| is_quantile().then_some("quantiles"))
+    }
+
+    /// Refuses figures that are not samples.
+    fn expect_samples(&self) -> Result<(), LogFault> {
+        let Some(figures) = self.summary() else { return Ok(()) };
+        let shown = LogField { text: self.whole.as_bytes(), column: 1 }.shown();
+        let what = match figures {
+            "halves" => format!("the column `{shown}` has halves, not whole values"),
+            _ => format!("the column `{shown}` has {figures}, not samples"),
+        };
+        Err(LogFault::whole(what).hint(format!("`--column '{shown}'` imports its figures as delays, as they are")))
+    }
+}
+
+/// The words of a heading in lower case; `avgRtt` has two.
+fn words_of(heading: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_small = false;
+    for char in heading.chars() {
+        let is_part = char.is_alphanumeric() || char == '%';
+        if !is_part || (was_small && char.is_uppercase()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| is_part) {
+            word.extend(char.to_lowercase());
+        }
+        was_small = char.is_lowercase();
+    }
+    words
+}
+
+/// Whether a word is `p50`, `p999`, `99th` or `99%`.
+fn is_quantile(word: &str) -> bool {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    word.strip_prefix('p').is_some_and(|digits| digits.len() > 1 && is_digits(digits))
+        || [word.strip_suffix("th"), word.strip_suffix('%')].into_iter().flatten().any(is_digits)
+}
+
+/// The parts of a heading: `rtt [s]`, `rtt(us)`, `rtt_ms`, `rtt ns`.
+fn name_and_unit(heading: &str) -> (&str, Option<TimeUnit>) {
+    let bracketed = [('[', ']'), ('(', ')')].into_iter().find_map(|(open, close)| {
+        let (name, unit) = heading.strip_suffix(close)?.rsplit_once(open)?;
+        Some((name.trim_end(), unit_named(unit.trim())?))
+    });
+    let suffixed = || {
+        let (name, unit) = heading.rsplit_once([' ', '_', '-', '.'])?;
+        Some((name.trim_end(), unit_named(unit)?))
+    };
+    match bracketed.or_else(suffixed) {
+        Some((name, unit)) => (name, Some(unit)),
+        None => (heading, unit_named(heading)),
+    }
+}
+
+/// The unit of that name in lower case.
+fn unit_named(name: &str) -> Option<TimeUnit> {
+    match name {
+        "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" => Some(TimeUnit::Nanos),
+        // The micro sign and the Greek letter.
+        "us" | "\u{b5}s" | "\u{3bc}s" | "usec" | "usecs" | "microsecond" | "microseconds" => Some(TimeUnit::Micros),
+        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => Some(TimeUnit::Millis),
+        "s" | "sec" | "secs" | "second" | "seconds" => Some(TimeUnit::Seconds),
+        _ => None,
+    }
+}
+
+/// The index of the column of values among `columns`, which have `headings` if there is a header.
+fn value_column(headings: &[Heading], columns: usize, wanted: Option<&str>) -> Result<usize, LogFault> {
+    let Some(wanted) = wanted.map(str::trim) else { return only_column(headings, columns) };
+    let lower = wanted.to_lowercase();
+    let mut called = (0..headings.len()).filter(|at| headings[*at].is_called(&lower));
+    match (called.next(), called.next(), wanted.parse::<usize>()) {
+        (Some(column), None, _) => Ok(column),
+        (Some(_), Some(_), _) => {
+            Err(LogFault::whole(format!("several columns are called `{wanted}`"))
+                .hint("`--column NUMBER` counts from 1"))
+        }
+        (None, _, Ok(number)) if (1..=columns).contains(&number) => Ok(number - 1),
+        (None, ..) => {
+            let what = format!("a column `{wanted}` is missing; columns: {}", listed(headings, columns));
+            Err(LogFault::whole(what).hint("choose one by its heading or number: `--column`"))
+        }
+    }
+}
+
+/// The index of the only column that can be of values. A column `count` counts rows if it is the first one; elsewhere it may
+/// say how often a value occurred.
+fn only_column(headings: &[Heading], columns: usize) -> Result<usize, LogFault> {
+    let is_candidate = |at: &usize| {
+        let counts = |heading: &Heading| heading.counts_rows() || (*at == 0 && heading.name == "count");
+        !headings.get(*at).is_some_and(|heading| counts(heading) || heading.is_instant())
+    };
+    let mut candidates = (0..columns).filter(|at| columns == 1 || is_candidate(at));
+    match (candidates.next(), candidates.next()) {
+        (Some(column), None) => Ok(column),
+        _ => {
+            let what = format!("which column has the values is not clear; columns: {}", listed(headings, columns));
+            Err(LogFault::whole(what).hint("choose one by its heading or number: `--column`"))
+        }
+    }
+}
+
+/// The headings of the columns, or their numbers.
+fn listed(headings: &[Heading], columns: usize) -> String {
+    let shown = |at: usize| match headings.get(at) {
+        Some(heading) => format!("`{}`", LogField { text: heading.whole.as_bytes(), column: 1 }.shown()),
+        None => (at + 1).to_string(),
+    };
+    let more = if columns > LISTED { ", …" } else { "" };
+    (0..columns.min(LISTED)).map(shown).collect::<Vec<_>>().join(", ") + more
+}
+
+/// Where the values of a file are.
+struct CsvColumn {
+    delimiter: u8,
+    /// Number of cells of each line.
+    columns: usize,
+    /// Index of the column of values.
+    value: usize,
+    unit: TimeUnit,
+    /// Index of the column of ids.
+    id: Option<usize>,
+    numbers: RowNumbers,
+}
+
+/// What is of use in a line.
+#[derive(Default)]
+struct Picked<'a> {
+    value: Option<LogField<'a>>,
+    id: Option<LogField<'a>>,
+    /// Number of cells.
+    cells: usize,
+}
+
+impl CsvColumn {
+    #[inline]
+    fn pick<'a>(&self, cells: impl Iterator<Item = LogField<'a>>) -> Picked<'a> {
+        let mut picked = Picked::default();
+        for cell in cells {
+            if picked.cells == self.value {
+                picked.value = Some(cell);
+            } else if Some(picked.cells) == self.id {
+                picked.id = Some(cell);
+            }
+            picked.cells += 1;
+        }
+        picked
+    }
+
+    fn row(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
+        let picked = match memchr::memchr(b'"', line) {
+            Some(_) => self.pick(quoted_cells(line, self.delimiter)?.into_iter()),
+            None => self.pick(cells(line, self.delimiter)),
+        };
+        let Some(value) = picked.value.filter(|_| picked.cells == self.columns) else {
+            return Err(self.miscounted(line, picked.cells));
+        };
+        if value.text.is_empty() {
+            return Err(LogFault::at(value.column, "a cell without a value"));
+        }
+        let value_ns = value.time(self.unit)?;
+        let id = picked.id.map(|id| id.count()).transpose()?;
+        rows.value(LoggedValue { seq: Some(self.numbers.next(id)), value_ns: Some(value_ns), count: 1 });
+        Ok(())
+    }
+
+    /// The fault of a line that has `found` cells.
+    #[cold]
+    fn miscounted(&self, line: &[u8], found: usize) -> LogFault {
+        let surplus =
+            cells_of(line, self.delimiter).ok().and_then(|cells| cells.get(self.columns).map(|cell| cell.column));
+        let column = surplus.unwrap_or(line.trim_ascii_end().len() + 1);
+        let fault = LogFault::at(column, format!("{} instead of {}", counted(found, "cell"), self.columns));
+        match self.delimiter {
+            b',' if surplus.is_some() => fault.hint("decimals need a point, not a comma"),
+            _ => fault,
+        }
+    }
+}
+
+/// Reads a CSV file.
+struct CsvLog {
+    options: LogOptions,
+    /// `None` before the first line.
+    column: Option<CsvColumn>,
+    metric: Metric,
+}
+
+impl CsvLog {
+    /// The columns according to the first line, and whether that is a header.
+    fn first(&mut self, line: &[u8]) -> Result<(CsvColumn, bool), LogFault> {
+        let delimiter = delimiter_of(line).unwrap_or(b',');
+        let cells = cells_of(line, delimiter)?;
+        let has_header = is_header(line, &cells);
+        let headings: Vec<Heading> = if has_header { cells.iter().map(Heading::of).collect() } else { Vec::new() };
+        let value = value_column(&headings, cells.len(), self.options.column.as_deref())?;
+        let heading = headings.get(value);
+        if let (Some(heading), None) = (heading, &self.options.column) {
+            heading.expect_samples()?;
+        }
+        let unit = unit_of(heading.and_then(|heading| heading.unit), self.options.unit)?;
+        let stated = heading.map_or(Metric::Delay, Heading::metric);
+        self.metric = self.options.metric.unwrap_or(stated);
+        let id = (0..headings.len()).find(|at| *at != value && headings[*at].counts_rows());
+        let columns = cells.len();
+        let column = CsvColumn { delimiter, columns, value, unit, id, numbers: RowNumbers::default() };
+        Ok((column, has_header))
+    }
+}
+
+impl LineParser for CsvLog {
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
+        if is_blank_or_comment(line) {
+            return Ok(());
+        }
+        if let Some(column) = &mut self.column {
+            return column.row(line, rows);
+        }
+        let (column, has_header) = self.first(line)?;
+        rows.are_of(self.metric);
+        let column = self.column.insert(column);
+        if has_header { Ok(()) } else { column.row(line, rows) }
+    }
+
+    fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
+        let numbers = self.column.as_ref().filter(|column| column.id.is_some()).map(|column| column.numbers);
+        let RowNumbers { irregular: irregular_ids, missing: missing_ids, .. } = numbers.unwrap_or_default();
+        Ok(LogFacts { metric: Some(self.metric), irregular_ids, missing_ids, ..LogFacts::of("csv") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{is_detected, read};
+    use super::super::{LogBlock, LogEnd};
+    use super::*;
+
+    /// The log of a round trip experiment.
+    const LOG: &str = "id,roundtrip_time [s]\n   0, 0.000296000\n   1, 0.000283123\n   2, 0.001000000\n";
+
+    fn options(column: &str, unit: Option<TimeUnit>) -> LogOptions {
+        LogOptions { column: Some(column.to_owned()).filter(|name| !name.is_empty()), unit, ..LogOptions::default() }
+    }
+
+    fn read_csv(options: &LogOptions, text: &str) -> Result<(LogBlock, LogEnd), LogFault> {
+        read(&FORMAT, options, false, text.as_bytes())
+    }
+
+    /// Numbers and values of a log that needs no option.
+    fn rows_of(options: &LogOptions, text: &str) -> Vec<(u64, i64)> {
+        let (block, _) = read_csv(options, text).expect(text);
+        let row = |row: &LoggedValue| (row.seq.expect("a number"), row.value_ns.expect("a value"));
+        block.values.iter().map(row).collect()
+    }
+
+    #[test]
+    fn a_padded_log_with_ids_has_its_values_in_order() {
+        assert_eq!(rows_of(&LogOptions::default(), LOG), [(0, 296_000), (1, 283_123), (2, 1_000_000)]);
+        assert_eq!(rows_of(&LogOptions::default(), &LOG.replace('\n', "\r\n")).len(), 3);
+        let (block, end) = read_csv(&LogOptions::default(), LOG).expect("a log");
+        assert_eq!((&*end.facts.tool, end.facts.metric), ("csv", Some(Metric::RoundTripDelay)));
+        assert!(block.values.iter().all(|row| row.count == 1));
+    }
+
+    #[test]
+    fn ids_that_repeat_or_run_backwards_are_numbered_on() {
+        let text = "id,rtt_us\n7,1\n9,2\n9,3\n3,4\n5,5\n";
+        let numbers: Vec<u64> = rows_of(&LogOptions::default(), text).iter().map(|row| row.0).collect();
+        assert_eq!(numbers, [7, 9, 10, 11, 13]);
+        let (_, end) = read_csv(&LogOptions::default(), text).expect("a log");
+        assert_eq!((end.facts.irregular_ids, end.facts.missing_ids), (2, 2));
+        let text = "a,rtt_us\n7,1\n7,2\n";
+        assert_eq!(rows_of(&options("rtt", None), text), [(0, 1_000), (1, 2_000)]);
+        let (_, end) = read_csv(&options("rtt", None), text).expect("a log without ids");
+        assert_eq!((end.facts.irregular_ids, end.facts.missing_ids), (0, 0));
+    }
+
+    #[test]
+    fn a_unit_is_that_of_the_heading_or_of_the_user() {
+        for heading in ["x [ns]", "x(ns)", "x_ns", "x ns", "X-NS", "x [ nsec ]", "ns", "nanoseconds"] {
+            assert_eq!(rows_of(&LogOptions::default(), &format!("id;{heading}\n1;5\n")), [(1, 5)], "{heading}");
+        }
+        for heading in ["x [us]", "x (\u{b5}s)", "x [\u{3bc}s]", "x_us"] {
+            assert_eq!(rows_of(&LogOptions::default(), &format!("id\t{heading}\n1\t5\n")), [(1, 5_000)], "{heading}");
+        }
+        for heading in ["x", "x [class]", "packets/s", "class"] {
+            let text = format!("id,{heading}\n1,5\n");
+            let fault = read_csv(&LogOptions::default(), &text).expect_err(heading);
+            assert_eq!((fault.column, fault.hint.as_deref()), (None, Some("add `--unit ns|us|ms|s`")), "{heading}");
+            assert_eq!(rows_of(&options("", Some(TimeUnit::Millis)), &text), [(1, 5_000_000)]);
+        }
+        assert!(read_csv(&options("", Some(TimeUnit::Millis)), LOG).is_err(), "two units");
+        assert!(read_csv(&options("", Some(TimeUnit::Seconds)), LOG).is_ok());
+    }
+
+    #[test]
+    fn a_column_is_found_by_its_heading_or_number() {
+        let text = "time_s,Up [us],down_us,\"3\"\n1,2,3,4\n";
+        for (column, value) in [("up", 2_000), (" UP [us] ", 2_000), ("down_us", 3_000), ("down", 3_000), ("2", 2_000)]
+        {
+            assert_eq!(rows_of(&options(column, None), text), [(0, value)], "{column}");
+        }
+        assert_eq!(rows_of(&options("3", Some(TimeUnit::Nanos)), text), [(0, 4)], "a heading goes before a number");
+        for column in ["left", "0", "5", "-1"] {
+            let fault = read_csv(&options(column, None), text).expect_err(column);
+            assert!(fault.what.ends_with("columns: `time_s`, `Up [us]`, `down_us`, `3`"), "{}", fault.what);
+        }
+        assert!(read_csv(&options("a", None), "a_us,a_us\n1,2\n").is_err(), "two of that name");
+    }
+
+    #[test]
+    fn a_column_is_chosen_only_if_it_is_the_only_one() {
+        for text in
+            ["seq,timestamp,x_us\n4,99,5\n", "count,x_us\n4,5\n", "time [us]\n5\n", "x_us\n5\n", "time,x_us\n7,5\n"]
+        {
+            assert_eq!(rows_of(&LogOptions::default(), text)[0].1, 5_000, "{text}");
+        }
+        for text in ["a_us,b_us\n1,2\n", "x_us,count\n1,2\n", "id,time_us\n1,2\n", "id,seq\n1,2\n", "1;2\n3;4\n"] {
+            let fault = read_csv(&options("", Some(TimeUnit::Micros)), text).expect_err(text);
+            assert!(fault.column.is_none() && fault.hint.is_some_and(|hint| hint.contains("--column")), "{text}");
+        }
+        let fault = read_csv(&LogOptions::default(), "1;2\n").expect_err("two columns");
+        assert!(fault.what.ends_with("columns: 1, 2"), "{}", fault.what);
+        assert_eq!(rows_of(&options("2", Some(TimeUnit::Nanos)), "1;2\n3;4\n"), [(0, 2), (1, 4)]);
+    }
+
+    #[test]
+    fn the_metric_is_that_of_the_user_or_of_the_heading() {
+        for (heading, metric) in [
+            "rtt_us",
+            "RTT [us]",
+            "Round Trip [us]",
+            "round-trip_time (us)",
+            "roundtrip_delay_us",
+            "Round  Trip Latency us",
+        ]
+        .map(|heading| (heading, Metric::RoundTripDelay))
+        .into_iter()
+        .chain(["x_us", "rtts_lost_us", "round_us", "rtt_to_server_us"].map(|heading| (heading, Metric::Delay)))
+        {
+            let text = format!("id,{heading}\n1,5\n");
+            let given = LogOptions { metric: Some(Metric::WakeupLatency), ..LogOptions::default() };
+            for (options, metric) in [(LogOptions::default(), metric), (given, Metric::WakeupLatency)] {
+                let (block, end) = read_csv(&options, &text).expect("a log");
+                assert_eq!((block.metric, end.facts.metric), (Some(metric), Some(metric)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_column_of_averages_or_halves_is_refused_unless_it_is_named() {
+        for (heading, figures) in [
+            ("avg_rtt_us", "averages"),
+            ("rttAvg [us]", "averages"),
+            ("Mean RTT (us)", "averages"),
+            ("min_us", "minima"),
+            ("rtt max us", "maxima"),
+            ("median_us", "quantiles"),
+            ("p99_us", "quantiles"),
+            ("rtt p99.9 [us]", "quantiles"),
+            ("99% (us)", "quantiles"),
+            ("99th_us", "quantiles"),
+            ("rtt-stddev-us", "deviations"),
+        ] {
+            let text = format!("id,{heading}\n1,5\n");
+            let fault = read_csv(&LogOptions::default(), &text).expect_err(heading);
+            assert_eq!((fault.line, fault.column), (Some(1), None), "{heading}");
+            assert_eq!(fault.what, format!("the column `{heading}` has {figures}, not samples"));
+            let (block, _) = read_csv(&options(heading, None), &text).expect(heading);
+            assert_eq!((block.metric, block.values[0].value_ns), (Some(Metric::Delay), Some(5_000)), "{heading}");
+        }
+        for heading in ["half_rtt_us", "RTT/2 [us]", "rtt / 2 us"] {
+            let text = format!("id,{heading}\n1,5\n");
+            let fault = read_csv(&LogOptions::default(), &text).expect_err(heading);
+            assert_eq!(fault.what, format!("the column `{heading}` has halves, not whole values"));
+            assert_eq!(read_csv(&options("2", None), &text).expect(heading).0.metric, Some(Metric::Delay));
+            let whole = LogOptions { metric: Some(Metric::RoundTripDelay), ..options("2", None) };
+            assert_eq!(read_csv(&whole, &text).expect(heading).0.metric, Some(Metric::RoundTripDelay));
+        }
+        for heading in ["minute_us", "maximal_us", "p1_us", "x/20 us", "meaning_us", "stdout_us", "path_us"] {
+            assert!(read_csv(&LogOptions::default(), &format!("id,{heading}\n1,5\n")).is_ok(), "{heading}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_first_row_is_a_fault_and_not_a_header() {
+        let second = options("2", Some(TimeUnit::Nanos));
+        for text in ["1,1x\n2,13\n3,14\n", "1,nan\n2,13\n3,14\n", "1;\n2;13\n3;14\n"] {
+            let fault = read_csv(&second, text).expect_err(text);
+            assert_eq!((fault.line, fault.column), (Some(1), Some(3)), "{text}: {}", fault.what);
+            let (block, end) = read(&FORMAT, &second, true, text.as_bytes()).expect(text);
+            assert_eq!((block.values.len(), end.skipped), (2, 1), "{text}");
+            assert!(is_detected(&FORMAT, text.as_bytes()), "{text}");
+        }
+        let one = options("", Some(TimeUnit::Nanos));
+        assert_eq!(read_csv(&one, "1x\n13\n").expect_err("one column").line, Some(1));
+        assert_eq!(rows_of(&second, "\"2024\",\"x\"\n2,13\n"), [(0, 13)]);
+        assert_eq!(rows_of(&second, "size,\"64\"\n2,13\n"), [(0, 13)]);
+    }
+
+    #[test]
+    fn a_column_by_itself_is_detected_by_a_heading_with_a_unit() {
+        for text in ["rtt_us\n10\n20\n", "rtt [s]\n0,000296\n0,000301\n", "\"rtt (ms)\"\n\"10\"\nx\n", "# c\nus\n1"] {
+            assert!(is_detected(&FORMAT, text.as_bytes()), "{text}");
+        }
+        for text in ["rtt\n10\n", "rtt_us\n", "rtt_us\nx\n10\n20\n", "rtt us\n10 20\n", "5 ms\n10\n", "[us]\n10\n"] {
+            assert!(!is_detected(&FORMAT, text.as_bytes()), "{text}");
+        }
+        assert_eq!(rows_of(&LogOptions::default(), "rtt_us\n10\n20"), [(0, 10_000), (1, 20_000)]);
+        let fault = read_csv(&LogOptions::default(), "rtt [s]\n0,000296\n").expect_err("a decimal comma");
+        assert!(fault.hint.is_some_and(|hint| hint.contains("point")));
+    }
+
+    #[test]
+    fn cells_may_be_in_quotes() {
+        let text = "\"id\";\"x; the \"\"second\"\" [us]\"\n\"1\"; \"2.5\" \n2;\"3\"\n";
+        assert_eq!(rows_of(&LogOptions::default(), text), [(1, 2_500), (2, 3_000)]);
+        for (line, column) in [("\"1;2", 1), ("1;\"2", 3), ("\"1\"x;2", 4), ("\"1\";\"y\"", 6), ("\"1\";2;\"3\"", 8)] {
+            let fault = read_csv(&LogOptions::default(), &[text, line].concat()).expect_err(line);
+            assert_eq!((fault.line, fault.column), (Some(4), Some(column)), "{line}: {}", fault.what);
+        }
+    }
+
+    #[test]
+    fn a_bad_line_is_a_fault_with_its_column_or_skipped() {
+        for (line, column, what) in [
+            ("3", 2, "1 cell instead of 2"),
+            ("3,4,5", 5, "3 cells instead of 2"),
+            ("3,", 3, "a cell without a value"),
+            ("3, ", 4, "a cell without a value"),
+            ("3, x", 4, "`x` is not a number"),
+            ("x,1", 1, "`x` is not a whole number"),
+            (",1", 1, "`` is not a whole number"),
+            ("3,nan", 3, "`nan` is not a number"),
+            ("\u{1},\u{2}", 3, "`\\u{2}` is not a number"),
+        ] {
+            let text = [LOG, "# comment\n\n", line].concat();
+            let fault = read_csv(&LogOptions::default(), &text).expect_err(line);
+            assert_eq!((fault.line, fault.column, &*fault.what), (Some(7), Some(column), what), "{line}");
+            let (block, end) = read(&FORMAT, &LogOptions::default(), true, text.as_bytes()).expect(line);
+            assert_eq!((block.values.len(), end.skipped, end.first_skipped), (3, 1, Some(fault)));
+        }
+    }
+
+    #[test]
+    fn a_decimal_comma_is_a_fault_with_a_hint() {
+        for (text, column) in
+            [("id;x [s]\n1;0,5\n", 3), ("id\tx [s]\n1\t0,5\n", 3), ("id,x [s]\n1,0,5\n", 5), ("x [s]\n0,5\n", 3)]
+        {
+            let fault = read_csv(&LogOptions::default(), text).expect_err(text);
+            assert_eq!((fault.line, fault.column), (Some(2), Some(column)), "{text}");
+            assert!(fault.hint.is_some_and(|hint| hint.contains("point")), "{text}");
+        }
+    }
+
+    #[test]
+    fn text_in_utf_16_and_binary_junk_are_faults_and_an_empty_file_has_no_rows() {
+        let utf_16: Vec<u8> = LOG.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for text in [&utf_16[..], b"\x7fELF\0\0,\0\n", b"\xff\xfe,\xfd\n\x80,;\n"] {
+            assert!(read(&FORMAT, &LogOptions::default(), false, text).is_err() && !is_detected(&FORMAT, text));
+        }
+        for text in ["", "\n# x\n", "id,x_us\n"] {
+            assert!(read_csv(&LogOptions::default(), text).expect("no rows").0.is_empty());
+        }
+    }
+
+    #[test]
+    fn files_with_cells_are_detected_and_those_of_other_formats_are_not() {
+        for text in [
+            LOG,
+            "1;2\n3;4\n",
+            "# c\na\tb\n1\t2",
+            "\"a\",\"b\"\n\"1\",x\n",
+            "1,2,3,4\n5,6,7,8\n",
+            "1, 0.5",
+            "1,2\n3\n",
+            "1,2\n3,x\n",
+        ] {
+            assert!(is_detected(&FORMAT, text.as_bytes()), "{text}");
+        }
+        for text in [
+            "",
+            "a,b\n",
+            "x\n1\n",
+            "1\n2\n",
+            "1,2\n3\n4\n5\n",
+            "1, 2 3\n",
+            "a,b\nc,d\n",
+            "1, 22000, 0, 4096\n1, 25000, 1, 4096\n",
+            "0, 22000, 0, 4096, 8192, 0\n",
+            "packet, txTime(sec), rxTime(sec)\n1, 0.5, 0.6\n",
+            "#[StartTime: 1.5 (seconds since epoch)]\n1.5,1.0,2.5,HISTF\n",
+            "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n1,2,3,HIST\n",
+            "# Histogram\n000000 000001\t000000\n# Total: 000000001 000000000\n",
+            "{\"a\": 1, \"b\": 2}\n",
+            "PING 127.0.0.1 (127.0.0.1) 56(84) bytes of data.\n1 packets transmitted, 1 received\n",
+        ] {
+            assert!(!is_detected(&FORMAT, text.as_bytes()), "{text}");
+        }
+    }
+}

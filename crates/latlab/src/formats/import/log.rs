@@ -1,0 +1,269 @@
+//! What a format of logs is: how it is detected and read, the rows that it gives, and why a log is refused.
+
+use std::io::{self, BufRead};
+
+use crate::facts::{LogFacts, LoggedProbe, LoggedValue, StreamInterval};
+use crate::metric::Metric;
+use crate::plan::Kind;
+use crate::units::human::TimeUnit;
+
+/// What the user states about a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogOptions {
+    /// The unit of the values, for formats that do not state it.
+    pub unit: Option<TimeUnit>,
+    /// The column of a CSV file: its name, or its number from 1.
+    pub column: Option<String>,
+    /// The metric of the values, for formats that do not state it.
+    pub metric: Option<Metric>,
+    /// Which of the directions of an fio log: `read`, `write` or `trim`.
+    pub direction: Option<String>,
+}
+
+/// A format of logs.
+#[derive(Clone, Copy, Debug)]
+pub struct LogFormat {
+    /// The word of `--from`.
+    pub name: &'static str,
+    /// For people: `full log of sockperf`.
+    pub title: &'static str,
+    /// The kind of its rows: probes, values, or intervals of a stream.
+    pub rows: Kind,
+    /// Whether it stands for logs of no tool in particular: another format that agrees is preferred.
+    pub is_generic: bool,
+    /// The options that it uses: `--unit`, `--column`, `--metric`, `--direction`.
+    pub options: &'static [&'static str],
+    /// Whether its logs can say that a probe got no answer; otherwise a log without losses says nothing about them.
+    pub states_losses: bool,
+    /// Whether a log that begins with these bytes is of this format. `LogHead::lines` gives its complete lines.
+    pub detects: fn(&LogHead<'_>) -> bool,
+    /// How it is read.
+    pub reader: LogReader,
+}
+
+impl LogOptions {
+    /// The options that are given.
+    pub(super) fn given(&self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("--unit", self.unit.is_some()),
+            ("--column", self.column.is_some()),
+            ("--metric", self.metric.is_some()),
+            ("--direction", self.direction.is_some()),
+        ];
+        all.into_iter().filter_map(|(option, is_given)| is_given.then_some(option))
+    }
+}
+
+/// Formats differ by their names.
+impl PartialEq for LogFormat {
+    fn eq(&self, other: &LogFormat) -> bool {
+        self.name == other.name
+    }
+}
+
+/// How a format is read.
+#[derive(Clone, Copy, Debug)]
+pub enum LogReader {
+    /// Line by line.
+    Lines(fn(&LogOptions) -> Result<Box<dyn LineParser>, LogFault>),
+    /// As one document.
+    Document(fn(&mut dyn BufRead, &LogOptions, &mut LogRows<'_>) -> Result<LogFacts, LogFault>),
+}
+
+/// Reads a format of lines.
+pub trait LineParser {
+    /// Takes the next line, without its end.
+    ///
+    /// # Errors
+    /// [`LogFault::at`] if the line is malformed, which `--skip-bad` skips; [`LogFault::whole`] if the log cannot be imported
+    /// at all.
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault>;
+
+    /// Takes the end of the log, and returns what it states.
+    ///
+    /// # Errors
+    /// [`LogFault::whole`] if something is missing.
+    fn finish(&mut self, rows: &mut LogRows<'_>) -> Result<LogFacts, LogFault>;
+}
+
+/// The beginning of a log.
+#[derive(Clone, Copy, Debug)]
+pub struct LogHead<'a> {
+    /// At most 64 KiB, which may end within a line.
+    pub bytes: &'a [u8],
+    /// Whether the log has no further bytes.
+    pub is_whole: bool,
+}
+
+impl<'a> LogHead<'a> {
+    /// Its complete lines that are not blank, without their ends.
+    pub fn lines(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let end = match self.bytes.iter().rposition(|byte| *byte == b'\n') {
+            Some(last) if !self.is_whole => last + 1,
+            _ => self.bytes.len(),
+        };
+        self.bytes[..end].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty())
+    }
+}
+
+/// Whether the first of `lines` is a row, and at least half of them are: a few may be damaged.
+pub(super) fn are_rows<'a>(lines: impl Iterator<Item = &'a [u8]>, is_row: impl Fn(&'a [u8]) -> bool) -> bool {
+    let mut is_each = lines.map(is_row);
+    let is_first = is_each.next().unwrap_or(false);
+    let (mut rows, mut others) = (1, 0);
+    is_each.for_each(|is_row| *(if is_row { &mut rows } else { &mut others }) += 1);
+    is_first && rows >= others
+}
+
+/// Why a log is not imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFault {
+    /// Number of the line, from 1; the caller fills it in for a format of lines.
+    pub line: Option<u64>,
+    /// Byte of the line, from 1; `None` if the fault is of the whole log.
+    pub column: Option<u64>,
+    /// What is wrong: `` `abc` is not a number ``.
+    pub what: String,
+    /// What the user can do.
+    pub hint: Option<String>,
+}
+
+impl LogFault {
+    /// A malformed line.
+    pub fn at(column: usize, what: impl Into<String>) -> LogFault {
+        LogFault { line: None, column: Some(column as u64), what: what.into(), hint: None }
+    }
+
+    /// A log that cannot be imported at all.
+    pub fn whole(what: impl Into<String>) -> LogFault {
+        LogFault { line: None, column: None, what: what.into(), hint: None }
+    }
+
+    /// Where and what: ``line 3, column 7: `abc` is not a number``.
+    pub fn in_words(&self) -> String {
+        match (self.line, self.column) {
+            (Some(line), Some(column)) => format!("line {line}, column {column}: {}", self.what),
+            (Some(line), None) => format!("line {line}: {}", self.what),
+            (None, _) => self.what.clone(),
+        }
+    }
+
+    /// With a `hint`.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> LogFault {
+        LogFault { hint: Some(hint.into()), ..self }
+    }
+}
+
+/// Rows that were read and not yet taken away.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogBlock {
+    /// What its values are; `None` if the format does not say it.
+    pub metric: Option<Metric>,
+    /// Payload of the packets of its intervals.
+    pub size_bytes: Option<u32>,
+    /// Probes, in the order of the log.
+    pub probes: Vec<LoggedProbe>,
+    /// Values, in the order of the log.
+    pub values: Vec<LoggedValue>,
+    /// Intervals of a stream.
+    pub intervals: Vec<StreamInterval>,
+}
+
+impl LogBlock {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.probes.len() + self.values.len() + self.intervals.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Removes all rows, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.probes.clear();
+        self.values.clear();
+        self.intervals.clear();
+    }
+}
+
+/// Takes the rows of a log, and passes them on in blocks.
+pub struct LogRows<'a> {
+    block: LogBlock,
+    block_rows: usize,
+    pass: &'a mut dyn FnMut(&LogBlock) -> io::Result<()>,
+    failed: Option<io::Error>,
+    /// Whether a block was passed on.
+    has_passed: bool,
+}
+
+impl<'a> LogRows<'a> {
+    /// Rows that are passed to `pass` in blocks of `block_rows`.
+    pub fn new(block_rows: usize, pass: &'a mut dyn FnMut(&LogBlock) -> io::Result<()>) -> LogRows<'a> {
+        LogRows { block: LogBlock::default(), block_rows, pass, failed: None, has_passed: false }
+    }
+
+    /// Takes a probe.
+    #[inline]
+    pub fn probe(&mut self, probe: LoggedProbe) {
+        self.block.probes.push(probe);
+        self.pass_if_full();
+    }
+
+    /// Takes a value.
+    #[inline]
+    pub fn value(&mut self, value: LoggedValue) {
+        self.block.values.push(value);
+        self.pass_if_full();
+    }
+
+    /// States what the values are, before the first of them.
+    pub fn are_of(&mut self, metric: Metric) {
+        self.block.metric = Some(metric);
+    }
+
+    /// States the payload of the packets of intervals, before the first of them.
+    pub fn have_packets_of(&mut self, size_bytes: u32) {
+        self.block.size_bytes = Some(size_bytes);
+    }
+
+    /// Takes an interval of a stream.
+    pub fn interval(&mut self, interval: StreamInterval) {
+        self.block.intervals.push(interval);
+        self.pass_if_full();
+    }
+
+    #[inline]
+    fn pass_if_full(&mut self) {
+        if self.block.len() >= self.block_rows {
+            self.pass_on();
+        }
+    }
+
+    /// Passes on what is left.
+    fn pass_on(&mut self) {
+        if self.failed.is_none() && !self.block.is_empty() {
+            self.has_passed = true;
+            self.failed = (self.pass)(&self.block).err();
+        }
+        self.block.clear();
+    }
+
+    /// Passes on what is left; returns the error of the rows that could not be passed on.
+    pub(super) fn finish(mut self) -> Option<io::Error> {
+        self.pass_on();
+        self.failed
+    }
+
+    /// Whether rows were passed on, so that a statement about them comes too late.
+    pub(super) fn has_passed(&self) -> bool {
+        self.has_passed
+    }
+
+    /// Whether the rows could not be passed on: reading on has no use.
+    pub fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+}

@@ -1,0 +1,335 @@
+//! Logs of other tools: which format a log has, and its rows. A parser is pure: bytes in, rows or an error with line and
+//! column out. Where the rows go is decided by the caller.
+
+mod csv;
+mod cyclictest;
+mod field;
+mod fio;
+mod four_times;
+mod hdr_histogram;
+mod iperf3;
+mod irtt;
+mod json;
+mod log;
+mod perftest;
+mod ping;
+mod plain;
+mod sockperf;
+
+use std::io::{self, BufReader, ErrorKind, Read};
+
+use thiserror::Error;
+
+use crate::facts::LogFacts;
+
+pub use log::{LineParser, LogBlock, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+
+/// Every format, in the order of the documentation.
+pub const FORMATS: &[LogFormat] = &[
+    csv::FORMAT,
+    cyclictest::FORMAT,
+    cyclictest::HISTOGRAM_FORMAT,
+    fio::FORMAT,
+    four_times::FORMAT,
+    hdr_histogram::FORMAT,
+    iperf3::FORMAT,
+    irtt::FORMAT,
+    perftest::FORMAT,
+    ping::FORMAT,
+    plain::FORMAT,
+    sockperf::FORMAT,
+];
+
+/// The format that is called `name`.
+pub fn format_named(name: &str) -> Option<&'static LogFormat> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+/// The format of the log that begins with `head`: that of the word `typed`, else the only one that agrees.
+///
+/// # Errors
+/// If the log is not text, no format agrees, or several do.
+pub fn format_of(head: &LogHead<'_>, typed: Option<&'static LogFormat>) -> Result<&'static LogFormat, LogFault> {
+    expect_text(head)?;
+    if let Some(typed) = typed {
+        return Ok(typed);
+    }
+    let mut agreeing: Vec<&LogFormat> = FORMATS.iter().filter(|format| (format.detects)(head)).collect();
+    if agreeing.iter().any(|format| !format.is_generic) {
+        agreeing.retain(|format| !format.is_generic);
+    }
+    let names = |formats: &mut dyn Iterator<Item = &LogFormat>| {
+        formats.map(|format| format!("`--from {}`", format.name)).collect::<Vec<_>>()
+    };
+    match agreeing.as_slice() {
+        [one] => Ok(one),
+        [] => Err(LogFault::whole("its format is unknown")
+            .hint(format!("state it: {}", names(&mut FORMATS.iter()).join(", ")))),
+        several => Err(LogFault::whole("it may be of several formats")
+            .hint(format!("state it: {}", names(&mut several.iter().copied()).join(" or ")))),
+    }
+}
+
+/// The beginnings of files that are not text, and what to do with them.
+const NO_TEXT: [(&[u8], &str, &str); 7] = [
+    (b"\x1f\x8b", "it is compressed by gzip", "`gunzip -c FILE | latlab import -`"),
+    (b"\x28\xb5\x2f\xfd", "it is compressed by zstd", "`zstd -dc FILE | latlab import -`"),
+    (b"\xfd7zXZ", "it is compressed by xz", "`xz -dc FILE | latlab import -`"),
+    (b"BZh", "it is compressed by bzip2", "`bunzip2 -c FILE | latlab import -`"),
+    (b"\xff\xfe", "it is UTF-16", "`iconv -f UTF-16 -t UTF-8 FILE | latlab import -`"),
+    (b"\xfe\xff", "it is UTF-16", "`iconv -f UTF-16 -t UTF-8 FILE | latlab import -`"),
+    (b"PAR1", "it is a Parquet file", "logs are text; recordings of latlab need no import"),
+];
+
+/// Refuses a log that is empty or not text.
+///
+/// # Errors
+/// What it is instead.
+pub fn expect_text(head: &LogHead<'_>) -> Result<(), LogFault> {
+    if head.bytes.trim_ascii().is_empty() {
+        return Err(LogFault::whole("it is empty"));
+    }
+    match NO_TEXT.iter().find(|(start, ..)| head.bytes.starts_with(start)) {
+        Some((_, what, hint)) => Err(LogFault::whole(*what).hint(*hint)),
+        None if head.bytes.contains(&0) => Err(LogFault::whole("it is binary").hint("logs are text")),
+        None => Ok(()),
+    }
+}
+
+/// The most bytes of a line.
+const LINE_BYTES_MAX: usize = 1 << 20;
+/// The bytes that are read at a time.
+const BUFFER_BYTES: usize = 1 << 18;
+
+/// A log that was read to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEnd {
+    /// What it states.
+    pub facts: LogFacts,
+    /// Malformed lines that were skipped.
+    pub skipped: u64,
+    /// The first of them.
+    pub first_skipped: Option<LogFault>,
+}
+
+/// Why a log was not read to its end.
+#[derive(Debug, Error)]
+pub enum LogError {
+    /// It is malformed, or cannot be imported.
+    #[error("{}", .0.what)]
+    Fault(LogFault),
+    /// It cannot be read.
+    #[error("cannot read the log")]
+    Unreadable(#[source] io::Error),
+    /// Its rows cannot be written.
+    #[error("cannot write the rows")]
+    Unwritable(#[source] io::Error),
+}
+
+impl From<LogFault> for LogError {
+    fn from(fault: LogFault) -> LogError {
+        LogError::Fault(fault)
+    }
+}
+
+/// Refuses an option that logs of `format` have no use for.
+fn expect_used(format: &LogFormat, options: &LogOptions) -> Result<(), LogFault> {
+    let Some(unused) = options.given().find(|option| !format.options.contains(option)) else { return Ok(()) };
+    let using = FORMATS.iter().filter(|format| format.options.contains(&unused));
+    let names: Vec<_> = using.map(|format| format!("`{}`", format.name)).collect();
+    Err(LogFault::whole(format!("`{unused}` has no meaning for this format: {}", format.title))
+        .hint(format!("leave it out; formats that use it: {}", names.join(", "))))
+}
+
+/// Reads the log `input` of `format` to its end, into `rows`. Malformed lines are skipped and counted if `skip_bad`; a
+/// document is one value, of which no part is skipped.
+///
+/// # Errors
+/// The first fault, or that of the system. An option that the format has no use for is a fault before the log is read.
+pub fn read_log(
+    format: &LogFormat,
+    input: &mut dyn Read,
+    options: &LogOptions,
+    skip_bad: bool,
+    mut rows: LogRows<'_>,
+) -> Result<LogEnd, LogError> {
+    expect_used(format, options)?;
+    let end = match format.reader {
+        LogReader::Document(read) => {
+            let read = read(&mut BufReader::with_capacity(BUFFER_BYTES, input), options, &mut rows);
+            read.map(|facts| LogEnd { facts, skipped: 0, first_skipped: None }).map_err(LogError::Fault)
+        }
+        LogReader::Lines(parser) => {
+            let lines = LineReading { parser: parser(options)?, skip_bad, line: 0, skipped: 0, first_skipped: None };
+            lines.read(input, &mut rows)
+        }
+    };
+    match (rows.finish(), end) {
+        (Some(error), _) => Err(LogError::Unwritable(error)),
+        (None, end) => end,
+    }
+}
+
+/// The reading of a format of lines.
+struct LineReading {
+    parser: Box<dyn LineParser>,
+    skip_bad: bool,
+    /// Number of lines so far.
+    line: u64,
+    skipped: u64,
+    first_skipped: Option<LogFault>,
+}
+
+impl LineReading {
+    fn read(mut self, input: &mut dyn Read, rows: &mut LogRows<'_>) -> Result<LogEnd, LogError> {
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut kept = 0;
+        while !rows.has_failed() {
+            let read = match input.read(&mut buffer[kept..]) {
+                Ok(read) => read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(LogError::Unreadable(error)),
+            };
+            let filled = kept + read;
+            if read == 0 {
+                if kept > 0 {
+                    self.line(&buffer[..kept], rows)?;
+                }
+                break;
+            }
+            let whole = self.lines(&buffer[..filled], kept, rows)?;
+            buffer.copy_within(whole..filled, 0);
+            kept = filled - whole;
+            if kept > LINE_BYTES_MAX {
+                return Err(LogError::Fault(too_long(self.line + 1)));
+            }
+            if kept == buffer.len() {
+                buffer.resize(2 * kept, 0);
+            }
+        }
+        let facts = self.parser.finish(rows)?;
+        Ok(LogEnd { facts, skipped: self.skipped, first_skipped: self.first_skipped })
+    }
+
+    /// Takes the complete lines at the beginning of `text`, whose first `searched` bytes have no end of a line; returns their
+    /// bytes.
+    fn lines(&mut self, text: &[u8], searched: usize, rows: &mut LogRows<'_>) -> Result<usize, LogFault> {
+        let (mut start, mut search) = (0, searched);
+        while let Some(length) = memchr::memchr(b'\n', &text[search..]) {
+            self.line(&text[start..search + length], rows)?;
+            start = search + length + 1;
+            search = start;
+        }
+        Ok(start)
+    }
+
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
+        self.line += 1;
+        if line.len() > LINE_BYTES_MAX {
+            return Err(too_long(self.line));
+        }
+        let Err(fault) = self.parser.line(line.strip_suffix(b"\r").unwrap_or(line), rows) else { return Ok(()) };
+        let fault = LogFault { line: Some(self.line), ..fault };
+        if !self.skip_bad || fault.column.is_none() {
+            return Err(fault);
+        }
+        self.skipped += 1;
+        self.first_skipped.get_or_insert(fault);
+        Ok(())
+    }
+}
+
+/// The fault that line `line` is longer than any line of a log.
+#[cold]
+fn too_long(line: u64) -> LogFault {
+    LogFault { line: Some(line), ..LogFault::whole(format!("a line has more than {LINE_BYTES_MAX} bytes")) }
+}
+
+/// What the parsers are tested with.
+#[cfg(test)]
+mod testing {
+    use super::*;
+
+    /// The rows and the end of `text` as a log of `format`.
+    pub(super) fn read(
+        format: &LogFormat,
+        options: &LogOptions,
+        skip_bad: bool,
+        text: &[u8],
+    ) -> Result<(LogBlock, LogEnd), LogFault> {
+        let mut all = LogBlock::default();
+        let mut pass = |block: &LogBlock| {
+            all.metric = block.metric;
+            all.probes.extend(&block.probes);
+            all.values.extend(&block.values);
+            all.intervals.extend(&block.intervals);
+            Ok(())
+        };
+        let mut input = text;
+        match read_log(format, &mut input, options, skip_bad, LogRows::new(3, &mut pass)) {
+            Ok(end) => Ok((all, end)),
+            Err(LogError::Fault(fault)) => Err(fault),
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+
+    /// Whether `format` and no other detects `text`.
+    pub(super) fn is_detected(format: &LogFormat, text: &[u8]) -> bool {
+        let head = LogHead { bytes: text, is_whole: true };
+        format_of(&head, None).is_ok_and(|found| found.name == format.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::read;
+    use super::*;
+    use crate::units::human::TimeUnit;
+
+    fn micros() -> LogOptions {
+        LogOptions { unit: Some(TimeUnit::Micros), ..LogOptions::default() }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_a_fault_whether_or_not_it_ends() {
+        for end in ["", "\n", "\n1\n"] {
+            for (length, is_read) in [(LINE_BYTES_MAX, true), (LINE_BYTES_MAX + 1, false)] {
+                let text = ["7\n#", &"x".repeat(length - 1), end].concat();
+                match read(&plain::FORMAT, &micros(), true, text.as_bytes()) {
+                    Ok((block, _)) => assert!(is_read && block.values[0].value_ns == Some(7_000), "{length} {end:?}"),
+                    Err(fault) => {
+                        assert_eq!((is_read, fault.line, fault.column), (false, Some(2), None), "{length} {end:?}");
+                        assert_eq!(fault.what, "a line has more than 1048576 bytes");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_option_without_a_meaning_for_the_format_is_refused_before_the_log_is_read() {
+        let column = LogOptions { column: Some("2".into()), ..micros() };
+        let fault = read(&plain::FORMAT, &column, true, b"x").expect_err("an option of csv");
+        assert_eq!(fault.what, "`--column` has no meaning for this format: one number on each line");
+        assert_eq!(fault.hint.as_deref(), Some("leave it out; formats that use it: `csv`"));
+        let fault = read(&sockperf::FORMAT, &micros(), true, b"").expect_err("a unit");
+        assert!(fault.what.starts_with("`--unit` has no meaning for this format: full log of sockperf"), "{fault:?}");
+        let direction = LogOptions { direction: Some("read".into()), ..LogOptions::default() };
+        let fault = read(&csv::FORMAT, &direction, true, b"a_us\n1\n").expect_err("a direction");
+        assert!(fault.hint.expect("a hint").ends_with(": `fio`"));
+    }
+
+    #[test]
+    fn each_option_of_a_format_is_one_of_the_four() {
+        let all = LogOptions {
+            column: Some("1".into()),
+            metric: Some(crate::metric::Metric::Delay),
+            direction: Some("read".into()),
+            ..micros()
+        };
+        let all: Vec<_> = all.given().collect();
+        assert_eq!(all, ["--unit", "--column", "--metric", "--direction"]);
+        assert!(FORMATS.iter().all(|format| format.options.iter().all(|option| all.contains(option))));
+        assert!(LogOptions::default().given().next().is_none());
+    }
+}

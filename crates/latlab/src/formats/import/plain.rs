@@ -1,0 +1,118 @@
+//! Files of numbers: one value on each line. The unit is that which the user states.
+
+use super::field::{LogField, is_blank_or_comment, unit_of};
+use super::log::are_rows;
+use super::{LineParser, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
+use crate::facts::{LogFacts, LoggedValue};
+use crate::metric::Metric;
+use crate::plan::Kind;
+use crate::units::human::TimeUnit;
+
+/// `--from numbers`.
+pub(super) const FORMAT: LogFormat = LogFormat {
+    name: "numbers",
+    title: "one number on each line",
+    rows: Kind::Values,
+    is_generic: true,
+    options: &["--unit", "--metric"],
+    states_losses: false,
+    detects,
+    reader: LogReader::Lines(open),
+};
+
+fn open(options: &LogOptions) -> Result<Box<dyn LineParser>, LogFault> {
+    let unit = unit_of(None, options.unit)?;
+    Ok(Box::new(PlainNumbers { unit, metric: options.metric.unwrap_or(Metric::Delay), rows: 0 }))
+}
+
+/// Whether the lines are one number each.
+fn detects(head: &LogHead<'_>) -> bool {
+    let is_row = |line| number(line).time(TimeUnit::Nanos).is_ok();
+    are_rows(head.lines().filter(|line| !line.starts_with(b"#")), is_row)
+}
+
+/// The number of a line.
+#[inline]
+fn number(line: &[u8]) -> LogField<'_> {
+    let text = line.trim_ascii_start();
+    LogField { text: text.trim_ascii_end(), column: line.len() - text.len() + 1 }
+}
+
+/// Reads such a file.
+struct PlainNumbers {
+    unit: TimeUnit,
+    metric: Metric,
+    /// Rows so far, which is the number of the next one.
+    rows: u64,
+}
+
+impl LineParser for PlainNumbers {
+    fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
+        if is_blank_or_comment(line) {
+            return Ok(());
+        }
+        let value_ns = number(line).time(self.unit)?;
+        rows.are_of(self.metric);
+        rows.value(LoggedValue { seq: Some(self.rows), value_ns: Some(value_ns), count: 1 });
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
+        Ok(LogFacts { metric: Some(self.metric), ..LogFacts::of("numbers") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{is_detected, read};
+    use super::*;
+
+    fn micros() -> LogOptions {
+        LogOptions { unit: Some(TimeUnit::Micros), ..LogOptions::default() }
+    }
+
+    #[test]
+    fn each_line_is_a_value_in_the_unit_of_the_user() {
+        let text = "# one\r\n12\r\n\r\n  -0.5 \n1e3\n+7";
+        let (block, end) = read(&FORMAT, &micros(), false, text.as_bytes()).expect("numbers");
+        let values: Vec<_> = block.values.iter().map(|row| (row.seq, row.value_ns, row.count)).collect();
+        let row = |seq, value| (Some(seq), Some(value), 1);
+        assert_eq!(values, [row(0, 12_000), row(1, -500), row(2, 1_000_000), row(3, 7_000)]);
+        assert_eq!((&*end.facts.tool, end.facts.metric), ("numbers", Some(Metric::Delay)));
+        let options = LogOptions { metric: Some(Metric::WakeupLatency), ..micros() };
+        let (block, end) = read(&FORMAT, &options, false, text.as_bytes()).expect("numbers");
+        assert_eq!((block.metric, end.facts.metric), (Some(Metric::WakeupLatency), Some(Metric::WakeupLatency)));
+    }
+
+    #[test]
+    fn a_missing_unit_is_a_fault_with_a_hint() {
+        let fault = read(&FORMAT, &LogOptions::default(), true, b"1\n2\n").expect_err("no unit");
+        assert_eq!((fault.line, fault.hint.as_deref()), (None, Some("add `--unit ns|us|ms|s`")));
+    }
+
+    #[test]
+    fn a_bad_line_is_a_fault_with_its_column_or_skipped() {
+        for (line, column) in [("x", 1), (" 1 2", 2), ("1,5", 1), ("NaN", 1), ("5 # five", 1), ("\0\x01\u{80}", 1)] {
+            let text = ["1\n2\n", line, "\n3\n"].concat();
+            let fault = read(&FORMAT, &micros(), false, text.as_bytes()).expect_err(line);
+            assert_eq!((fault.line, fault.column), (Some(3), Some(column)), "{line}");
+            assert_eq!(fault.hint.is_some(), line == "1,5", "{line}");
+            let (block, end) = read(&FORMAT, &micros(), true, text.as_bytes()).expect(line);
+            assert_eq!((block.values.len(), block.values[2].seq, end.skipped), (3, Some(2), 1));
+        }
+        let utf_16: Vec<u8> = "\u{feff}12\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert!(read(&FORMAT, &micros(), false, &utf_16).is_err() && !is_detected(&FORMAT, &utf_16));
+        assert!(read(&FORMAT, &micros(), false, b"").expect("an empty log").0.is_empty());
+    }
+
+    #[test]
+    fn files_of_which_half_the_lines_are_numbers_are_detected() {
+        for text in [&b"# a\n1\n\n2.5\r\n"[..], b"-1e-5", b"1\nx\n", b"1\n2\n1,5\n"] {
+            assert!(is_detected(&FORMAT, text), "{}", String::from_utf8_lossy(text));
+        }
+        for text in ["", "# a\n", "x\n1\n2\n", "1\nx\ny\n", "1 2\n", "1,2\n", "rtt\n1\n", "0: 0: 5\n", "{}\n"] {
+            assert!(!is_detected(&FORMAT, text.as_bytes()), "{text:?}");
+        }
+    }
+}

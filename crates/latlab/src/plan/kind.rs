@@ -1,0 +1,89 @@
+//! The kinds of runs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::metric::Metric;
+
+/// The kind of a run, which determines the rows and metrics of its recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Round trips.
+    Ping,
+    /// Wake-ups.
+    Wakeup,
+    /// Rates of a stream.
+    Stream,
+    /// Values of an imported log that has no instants.
+    Values,
+}
+
+impl Kind {
+    /// Every kind, in the order of the documents.
+    pub const ALL: [Kind; 4] = [Kind::Ping, Kind::Stream, Kind::Wakeup, Kind::Values];
+
+    /// The kinds that latlab measures.
+    pub const MEASURED: [Kind; 3] = [Kind::Ping, Kind::Stream, Kind::Wakeup];
+
+    /// The word of its command, in directory names and in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Kind::Ping => "ping",
+            Kind::Wakeup => "wakeup",
+            Kind::Stream => "stream",
+            Kind::Values => "values",
+        }
+    }
+
+    /// The word for its rows, in the plural.
+    pub const fn rows(self) -> &'static str {
+        match self {
+            Kind::Ping => "probes",
+            Kind::Wakeup => "wake-ups",
+            Kind::Stream => "packets",
+            Kind::Values => "values",
+        }
+    }
+
+    /// Whether it sends packets to a target, which may be lost.
+    pub const fn has_target(self) -> bool {
+        match self {
+            Kind::Ping | Kind::Stream | Kind::Values => true,
+            Kind::Wakeup => false,
+        }
+    }
+
+    /// The main metric of its recordings, unless a log states another one for its values: see [`super::RunSpec::metric`].
+    pub const fn metric(self) -> Metric {
+        match self {
+            Kind::Ping => Metric::RoundTripDelay,
+            Kind::Wakeup => Metric::WakeupLatency,
+            Kind::Stream => Metric::DeliveredRate,
+            Kind::Values => Metric::Delay,
+        }
+    }
+
+    /// The statistics that a comparison of its runs shows by default.
+    pub const fn compared_statistics(self) -> [&'static str; 2] {
+        match self {
+            Kind::Ping | Kind::Wakeup | Kind::Values => ["p50", "p99"],
+            // A low quantile of a rate matters no more than its mean, and losses are half of the answer.
+            Kind::Stream => ["mean", "loss_ratio"],
+        }
+    }
+
+    /// Every metric of its recordings.
+    pub const fn metrics(self) -> &'static [Metric] {
+        match self {
+            Kind::Ping => &Metric::PING,
+            Kind::Wakeup => &Metric::WAKEUP,
+            Kind::Stream => &Metric::STREAM,
+            Kind::Values => &Metric::VALUES,
+        }
+    }
+
+    /// The kind whose recordings have `metric`.
+    pub fn of_metric(metric: Metric) -> Kind {
+        Kind::ALL.into_iter().find(|kind| kind.metrics().contains(&metric)).unwrap_or(Kind::Ping)
+    }
+}

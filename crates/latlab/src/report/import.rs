@@ -1,0 +1,77 @@
+//! The result of an import as text and as `latlab.import/1`.
+
+use serde::Serialize;
+
+use super::json::pretty;
+use crate::diagnostics::Caveat;
+use crate::recording::manifest::Manifest;
+use crate::units::human::grouped;
+
+/// An imported log.
+#[derive(Debug)]
+pub struct ImportView<'a> {
+    /// The manifest of its recording.
+    pub manifest: &'a Manifest,
+    /// The path of the recording.
+    pub recording: &'a str,
+    /// The log as typed.
+    pub log: &'a str,
+    /// The format of the log, for people.
+    pub title: &'a str,
+    /// The sum of the counts of its values; 0 of other rows.
+    pub values: u64,
+    /// What the log does not say, or says wrongly.
+    pub caveats: &'a [Caveat],
+}
+
+#[derive(Serialize)]
+struct ImportDocument<'a> {
+    schema: &'static str,
+    recording: &'a str,
+    format: &'a str,
+    rows: u64,
+    skipped: u64,
+    caveats: &'a [Caveat],
+}
+
+impl ImportView<'_> {
+    /// Renders the JSON document with a final newline.
+    pub fn json(&self) -> String {
+        let import = self.manifest.spec.import();
+        pretty(&ImportDocument {
+            schema: "latlab.import/1",
+            recording: self.recording,
+            format: import.map_or("", |import| &import.format),
+            rows: self.manifest.rows.unwrap_or(0),
+            skipped: self.manifest.run.import.as_ref().map_or(0, |facts| facts.skipped_lines),
+            caveats: self.caveats,
+        })
+    }
+
+    /// Renders as text.
+    pub fn text(&self) -> String {
+        let (rows, noun) = (self.manifest.rows.unwrap_or(0), self.noun());
+        let of_values = self.manifest.spec.import().and_then(|import| import.metric);
+        let metric = of_values.map(|metric| format!(" of {}", metric.title())).unwrap_or_default();
+        // The bins of a histogram have many values each.
+        let (count, bins) = match self.values {
+            0 => (rows, String::new()),
+            values if values == rows => (rows, String::new()),
+            values => (values, format!(" in {} rows", grouped(rows))),
+        };
+        format!(
+            "imported {} {noun}{metric}{bins} from `{}` ({})\nrecording {}\n",
+            grouped(count),
+            self.log,
+            self.title,
+            self.recording
+        )
+    }
+
+    fn noun(&self) -> &'static str {
+        match self.manifest.interval_rows {
+            Some(_) => "intervals",
+            None => self.manifest.kind.rows(),
+        }
+    }
+}

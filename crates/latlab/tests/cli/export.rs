@@ -1,0 +1,537 @@
+//! `latlab export`: every format read back, what is lost or null, where files go, and what is refused.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::harness::{BINARY, Finished, Latlab, contains, empty, lacks};
+use crate::hostile::{copy_directory, testdata};
+use crate::skip::program;
+use crate::store::open;
+
+/// A directory with copies of recordings, experiments or stores of testdata: place and name.
+fn lab_with(copies: &[(&str, &str)]) -> Latlab {
+    let lab = Latlab::new();
+    copies.iter().for_each(|(place, name)| copy_directory(&testdata(place), &lab.path(name)));
+    lab
+}
+
+/// Runs `line` on the recording `good/closed`, of whose 1,997 measured probes 5 were lost or late, named `closed`.
+#[track_caller]
+fn of_closed(line: &str) -> Finished {
+    lab_with(&[("recordings/good/closed", "closed")]).line(line).success()
+}
+
+/// The objects of JSON lines.
+fn objects(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+/// The records of CSV (RFC 4180) as name → field. Written for this test: it knows nothing of the writer.
+fn records(text: &str) -> Vec<BTreeMap<String, String>> {
+    let (mut lines, mut line, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        match char {
+            '"' if quoted && chars.peek() == Some(&'"') => field.extend(chars.next()),
+            '"' => quoted = !quoted,
+            ',' if !quoted => line.push(std::mem::take(&mut field)),
+            '\n' if !quoted => {
+                line.push(std::mem::take(&mut field));
+                lines.push(std::mem::take(&mut line));
+            }
+            char => field.push(char),
+        }
+    }
+    assert!(line.is_empty() && field.is_empty() && !quoted, "the last line has no end");
+    let names = lines.remove(0);
+    assert!(lines.iter().all(|line| line.len() == names.len()), "a line with more or fewer fields than the header");
+    lines.into_iter().map(|line| names.iter().cloned().zip(line).collect()).collect()
+}
+
+/// A JSON value as a field of CSV.
+fn as_field(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+#[test]
+fn every_row_of_a_recording_is_exported_with_its_nulls() {
+    let ran = of_closed("export closed --format jsonl");
+    let rows = objects(&ran.stdout);
+    let (manifest, probes) = open(&ran.directory().join("closed"));
+    assert_eq!(rows.len(), probes.len());
+    for (row, probe) in rows.iter().zip(&probes) {
+        let nanos = |stamp: Option<i64>| stamp.map_or(Value::Null, Value::from);
+        let expected = [
+            ("run", json!(manifest.run_id)),
+            ("recording", json!("closed")),
+            ("loads", json!("none")),
+            ("seq", json!(probe.seq.0)),
+            ("phase", json!(probe.phase.word())),
+            ("due_ns", Value::Null),
+            ("sent_ns", nanos(probe.sent.map(|stamp| stamp.as_nanos()))),
+            ("received_ns", nanos(probe.received.map(|stamp| stamp.as_nanos()))),
+            ("reflector_sent_ns", nanos(probe.reflector_sent.map(|stamp| stamp.as_nanos()))),
+            ("size_bytes", json!(probe.size_bytes)),
+            ("sent_cpu", json!(probe.sent_cpu)),
+            ("fate", json!(probe.fate.word())),
+            ("error", json!(probe.error)),
+            ("duplicates", json!(probe.duplicates)),
+            ("reordered", json!(probe.reordered)),
+        ];
+        for (name, value) in expected {
+            assert_eq!(row[name], value, "{name} of {row}");
+        }
+    }
+    assert!(rows.iter().any(|row| row["received_ns"].is_null() && row["fate"] == "lost"));
+}
+
+#[test]
+fn csv_json_lines_and_parquet_have_the_same_rows() {
+    let json = of_closed("export closed --format jsonl");
+    let rows = objects(&json.stdout);
+    let csv = records(&Latlab::at(json.directory()).line("export closed").success().stdout);
+    assert_eq!(csv.len(), rows.len());
+    for (record, row) in csv.iter().zip(&rows) {
+        let row = row.as_object().expect("an object");
+        let expected = row.iter().map(|(name, value)| (name.clone(), as_field(value))).collect();
+        assert_eq!(*record, expected);
+    }
+    Latlab::at(json.directory()).line("export closed -o closed.parquet").stdout(empty()).stderr(empty()).success();
+    let file = File::open(json.directory().join("closed.parquet")).expect("written");
+    let reader = SerializedFileReader::new(file).expect("a Parquet file");
+    let read = reader.get_row_iter(None).expect("rows").map(|row| row.expect("a row").to_json_value());
+    let mut rows = rows.into_iter();
+    for row in read {
+        assert_eq!(Some(row), rows.next());
+    }
+    assert_eq!(rows.next(), None);
+}
+
+/// Type of the JSON that the Parquet library makes of a row.
+trait AsJson {
+    fn to_json_value(&self) -> Value;
+}
+
+impl AsJson for parquet::record::Row {
+    fn to_json_value(&self) -> Value {
+        use parquet::record::Field;
+        let value = |field: &Field| match field {
+            Field::Null => Value::Null,
+            Field::Bool(flag) => json!(flag),
+            Field::Int(value) => json!(value),
+            Field::Long(value) => json!(value),
+            Field::UShort(value) => json!(value),
+            Field::UInt(value) => json!(value),
+            Field::ULong(value) => json!(value),
+            Field::Str(text) => json!(text),
+            other => panic!("{other:?}"),
+        };
+        self.get_column_iter().map(|(name, field)| (name.clone(), value(field))).collect()
+    }
+}
+
+#[test]
+fn counts_are_those_of_the_summary() {
+    let ran = lab_with(&[("recordings/good/scheduled", "x")]).line("export x").success();
+    let summary = Latlab::at(ran.directory()).line("summary x --json").start().exits_with_one_of(&[0, 4]).json();
+    let measured: Vec<_> = records(&ran.stdout).into_iter().filter(|row| row["phase"] == "measure").collect();
+    for fate in ["answered", "late", "lost", "send_failed", "not_sent"] {
+        let count = measured.iter().filter(|row| row["fate"] == fate).count();
+        assert_eq!(json!(count), summary[fate], "{fate}");
+    }
+    assert!(measured.iter().all(|row| !row["due_ns"].is_empty()));
+    let metrics = &summary["metrics"]["round_trip_delay"];
+    let values = Latlab::at(ran.directory()).line("export x --format values --singletons").success();
+    let values: Vec<i64> = values.stdout.lines().map(|line| line.parse().expect("a number")).collect();
+    let lost = metrics["lost"].as_u64().expect("a number");
+    assert_eq!(json!(values.len() as u64 + lost), metrics["n"]);
+    assert_eq!(
+        (json!(values.iter().min()), json!(values.iter().max())),
+        (metrics["min"].clone(), metrics["max"].clone())
+    );
+}
+
+#[test]
+fn rows_of_an_experiment_have_its_factors_block_and_warm_up_flag() {
+    let ran = lab_with(&[("experiments/finished/factors", "x")]).line("export x --format jsonl").success();
+    let rows = objects(&ran.stdout);
+    let conditions: BTreeSet<(String, String)> =
+        rows.iter().map(|row| (row["factor:load"].to_string(), row["factor:size"].to_string())).collect();
+    assert_eq!(conditions.len(), 4, "{conditions:?}");
+    let runs: BTreeSet<String> = rows.iter().map(|row| row["run"].to_string()).collect();
+    let recordings = fs::read_dir(ran.directory().join("x/runs")).expect("runs").count();
+    assert_eq!(runs.len(), recordings);
+    assert!(rows.iter().all(|row| row["block"].is_u64() && row["warmup_run"].is_boolean()));
+    assert!(
+        rows.iter()
+            .all(|row| row["size_bytes"].as_u64() == row["factor:size"].as_str().and_then(|size| size.parse().ok()))
+    );
+    // A statistic is over judged runs only.
+    let values = Latlab::at(ran.directory()).line("export x --format values").success();
+    let judged = rows.iter().filter(|row| row["warmup_run"] == false).map(|row| row["run"].to_string());
+    assert_eq!(values.stdout.lines().count(), judged.collect::<BTreeSet<_>>().len());
+}
+
+#[test]
+fn a_store_is_exported_with_tags_and_a_recording_that_is_named_twice_once() {
+    let lab = Latlab::new();
+    let directory = lab.path("");
+    for line in ["ping -n 20 --tag build=a,\"b", "ping -n 30 --tag build=c"] {
+        Latlab::at(&directory).line(line).measured();
+    }
+    let ran = lab.line("export latlab-runs").success();
+    let rows = records(&ran.stdout);
+    let of = |build: &str| rows.iter().filter(|row| row["tag:build"] == build && row["phase"] == "measure").count();
+    assert_eq!((of("a,\"b"), of("c")), (20, 30));
+    let twice =
+        Latlab::at(ran.directory()).line("export latlab-runs latlab-runs").stderr(contains("named more than once"));
+    assert_eq!(records(&twice.success().stdout).len(), rows.len());
+}
+
+#[test]
+fn runs_of_several_kinds_are_refused_unless_one_is_chosen() {
+    let lab = || lab_with(&[("recordings/good/closed", "s/ping"), ("recordings/old/1.3-wakeup", "s/wakeup")]);
+    let refused = lab().line("export s").stderr(contains("cannot export runs of `ping` and `wakeup` together"));
+    refused.stderr(contains("`--kind ping` or `--kind wakeup`")).stdout(empty()).failure(2);
+    let rows = records(&lab().line("export s --kind wakeup").success().stdout);
+    assert!(rows.iter().all(|row| !row["woke_ns"].is_empty() && !row["via"].is_empty()), "{:?}", rows[0]);
+    lab().line("export s --kind stream").stderr(contains("no run of `stream`")).failure(2);
+}
+
+#[test]
+fn each_table_has_its_columns() {
+    let stream = || lab_with(&[("recordings/forms/stream-probes", "x")]);
+    let intervals = records(&stream().line("export x").success().stdout);
+    assert!(intervals.iter().any(|row| row["side"] == "receiver" && row["offered_packets"].is_empty()));
+    let probes = records(&stream().line("export x --table probes").success().stdout);
+    assert_ne!(probes[0]["stream_size_bytes"], probes[0]["size_bytes"]);
+    let host = records(&stream().line("export x --table host").success().stdout);
+    assert!(host.iter().any(|row| row["cpu"].is_empty()) && host.iter().any(|row| row["cpu"] == "0"));
+    let refused = lab_with(&[("recordings/good/closed", "x")]).line("export x --table intervals");
+    refused.stderr(contains("these runs have no table `intervals`")).failure(2);
+}
+
+#[test]
+fn a_run_without_rows_adds_none_and_a_note_says_so() {
+    let ran = lab_with(&[("recordings/old/1.0-finished", "x")]).line("export x --table host");
+    let ran = ran.stderr(contains("1 of 1 run without a row in `host`")).success();
+    assert_eq!(records(&ran.stdout).len(), 0);
+}
+
+#[test]
+fn an_interrupted_recording_is_finished_and_exported() {
+    let ran = lab_with(&[("recordings/old/1.9-died", "x")]).line("export x");
+    let ran = ran.stderr(contains("finished an interrupted recording")).success();
+    let (manifest, _) = open(&ran.directory().join("x"));
+    assert_eq!(Some(records(&ran.stdout).len() as u64), manifest.rows);
+    // A comparison leaves it out, a histogram does not.
+    let values = Latlab::at(ran.directory()).line("export x --format values").stderr(contains("left out: 1 run"));
+    assert_eq!(values.success().stdout, "");
+    let hlog = Latlab::at(ran.directory()).line("export x --format hlog").success();
+    assert!(hlog.stdout.contains("Tag=x,0.000,"), "{}", hlog.stdout);
+}
+
+#[test]
+fn bins_are_those_of_the_summary_and_a_row_without_edges_counts_what_was_lost() {
+    let ran = of_closed("export closed --histogram --format jsonl");
+    let rows = objects(&ran.stdout);
+    let (bins, lost): (Vec<&Value>, Vec<&Value>) = rows.iter().partition(|row| row["low"].is_i64());
+    let sum = |rows: &[&Value]| rows.iter().map(|row| row["count"].as_u64().expect("a number")).sum::<u64>();
+    assert_eq!((sum(&bins), sum(&lost), lost.len()), (1_992, 5, 1));
+    assert!(bins.windows(2).all(|pair| pair[0]["high"] == pair[1]["low"]));
+    assert_eq!((&rows[0]["metric"], &rows[0]["unit"]), (&json!("round_trip_delay"), &json!("ns")));
+    let summary = Latlab::at(ran.directory()).line("summary closed").success().stdout;
+    let counts = bins.iter().map(|row| row["count"].to_string());
+    for count in counts {
+        assert!(summary.replace(',', "").contains(&count), "{count} in {summary}");
+    }
+}
+
+#[test]
+fn an_interval_log_has_a_line_for_each_run_and_comments_with_its_losses() {
+    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+    let lab = lab_with(&[("recordings/good/closed", "s/a"), ("recordings/good/scheduled", "s/b")]);
+    let ran = lab.line("export s -o x.hlog").stdout(empty()).success();
+    let text = fs::read_to_string(ran.directory().join("x.hlog")).expect("written");
+    assert!(text.contains("\n#[latlab: round_trip_delay in ns]\n") && text.contains("#[lost: 5]\n"), "{text}");
+    let legend = "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
+    let (_, lines) = text.split_once(legend).expect("a legend");
+    let entries: Vec<_> = IntervalLogIterator::new(lines.as_bytes()).map(|entry| entry.expect("parses")).collect();
+    let tags: Vec<_> = entries
+        .iter()
+        .filter_map(|entry| match entry {
+            LogEntry::Interval(interval) => interval.tag().map(|tag| tag.as_str().to_owned()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(tags.len(), 2, "{tags:?}");
+    let signed = Latlab::at(ran.directory()).line("export s/a --format hlog --metric ipdv");
+    signed.stderr(contains("HdrHistogram has no negative values")).failure(2);
+}
+
+#[test]
+fn a_metric_that_no_run_can_have_is_refused() {
+    let refused = |line: &str| lab_with(&[("recordings/good/closed", "closed")]).line(line).stdout(empty());
+    let closed = refused("export closed --format hlog --metric response_time");
+    closed.stderr(contains("`closed` has no response time")).failure(2);
+    refused("export closed --format values --metric rtt").stderr(contains("round_trip_delay")).failure(2);
+    refused("export closed --format values --statistic p999").stderr(contains("did you mean `p99.9`?")).failure(2);
+    refused("export closed --unit us").stderr(contains("--format values")).failure(2);
+}
+
+#[test]
+fn a_figure_that_is_infinite_is_left_out_with_a_warning() {
+    let lab = lab_with(&[("recordings/good/closed", "closed")]);
+    let ran = lab.line("export closed --format values --statistic p99.9").stderr(contains("infinite")).success();
+    assert_eq!(ran.stdout, "");
+    let [p50, mean] = ["p50", "mean"].map(|statistic| {
+        let line = format!("export closed --format values --unit us --statistic {statistic}");
+        Latlab::at(ran.directory()).line(&line).success().stdout.trim().parse::<f64>().expect("a number")
+    });
+    let summary = Latlab::at(ran.directory()).line("summary closed --json").success().json();
+    let metric = &summary["metrics"]["round_trip_delay"];
+    for (value, expected) in [(p50, &metric["quantiles"][0]["value"]), (mean, &metric["mean"])] {
+        assert!((value * 1e3 - expected.as_f64().expect("a number")).abs() < 1e-6 * value * 1e3, "{value} {expected}");
+    }
+}
+
+#[test]
+fn ministat_reads_one_value_for_each_run() {
+    if program("ministat").is_none() {
+        return;
+    }
+    let lab = lab_with(&[("experiments/finished/factors", "x")]);
+    let ran = lab.line("export x --format values --statistic p50 -o x.txt").success();
+    let path = ran.directory().join("x.txt");
+    let count = fs::read_to_string(&path).expect("written").lines().count();
+    let shown = Command::new("ministat").arg("-n").arg(&path).output().expect("it starts");
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.lines().any(|line| line.split_whitespace().nth(1) == Some(&count.to_string())), "{shown}");
+}
+
+#[test]
+fn results_of_benchmarks_have_a_name_a_count_and_pairs() {
+    let lab = lab_with(&[("experiments/finished/factors", "x")]);
+    let ran = lab.line("export x --format benchstat").success();
+    let results: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("Benchmark")).collect();
+    let names: BTreeSet<&str> = results.iter().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names.len(), 4, "{names:?}");
+    for line in &results {
+        let words: Vec<&str> = line.split(' ').collect();
+        assert!(words[0].starts_with("BenchmarkRoundTripDelay/target="), "{line}");
+        assert!(words[1].parse::<u64>().is_ok_and(|count| count > 0) && words.len().is_multiple_of(2), "{line}");
+        assert!(words[2..].iter().step_by(2).all(|value| value.parse::<f64>().is_ok_and(f64::is_finite)), "{line}");
+        assert!(words.contains(&"ns/op") && words.contains(&"loss-ratio"), "{line}");
+    }
+    // What is not a result is configuration (`key: value`) or a property of a unit.
+    let rest = ran.stdout.lines().filter(|line| !line.starts_with("Benchmark"));
+    assert!(
+        rest.clone().all(|line| line.starts_with("Unit ") || line.starts_with("pkg: ")),
+        "{:?}",
+        rest.collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn infinite_figures_of_a_benchmark_are_left_out_with_a_warning() {
+    let lab = lab_with(&[("recordings/good/closed", "closed")]);
+    let ran = lab.line("export closed --format benchstat").stderr(contains("left out: p99.9-ns of 1 run")).success();
+    assert!(ran.stdout.contains(" p99-ns ") && !ran.stdout.contains("p99.9-ns"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_level_that_is_the_word_none_stays_if_it_was_typed() {
+    let lab = Latlab::new().file("log", "1\n2\n").line("import log --unit us --store s --tag case=none").success();
+    let line = |line: &str| Latlab::at(lab.directory()).line(line);
+    line("export s --format benchstat").stdout(contains("/tag-case=none/")).success();
+    line("export s --format prometheus").stdout(contains("tag_case=\"none\"")).stdout(lacks("load=")).success();
+    let experiment = lab_with(&[("experiments/finished/factors", "x")]).line("export x --format benchstat");
+    experiment.stdout(contains("/load=none/")).success();
+}
+
+#[test]
+fn what_a_log_of_another_tool_does_not_state_is_not_exported() {
+    let round_trips = "id,roundtrip_time [s]\n0,0.000296\n1,0.000301\n2,0.000287\n";
+    let lab = Latlab::new().file("log", round_trips).line("import log --store s").success();
+    let line = |line: &str| Latlab::at(lab.directory()).line(line);
+    let rows = objects(&line("export s --format jsonl").success().stdout);
+    assert!(rows.len() == 3 && rows.iter().all(|row| row["loads"].is_null() && row["transport"].is_null()), "{rows:?}");
+    line("export s --format benchstat").stdout(contains(" 3 ")).stdout(lacks(" loss-ratio\n")).success();
+    line("export s --format hlog").stdout(lacks("#[lost")).success();
+    let metrics = line("export s --format prometheus").success().stdout;
+    exposition(&metrics);
+    assert!(metrics.contains("_count{") && metrics.contains("latlab_runs{"), "{metrics}");
+    for family in ["latlab_probes_total", "latlab_run_timestamp_seconds"] {
+        assert!(!metrics.contains(family), "{metrics}");
+    }
+}
+
+#[test]
+fn imported_probes_have_no_fate_that_their_log_cannot_state() {
+    let log = "0 1000 5000 5300 251000\n1 2001000 7005000 7005900 2241000\n4 3001000 9005000 9005500 3301000\n";
+    let lab = Latlab::new().file("log", log).line("import log --store s").success();
+    let metrics = Latlab::at(lab.directory()).line("export s --format prometheus").success().stdout;
+    for fate in ["late", "not_sent", "send_failed"] {
+        assert!(!metrics.contains(&format!("fate=\"{fate}\"")), "{metrics}");
+    }
+}
+
+/// Checks `text` against the rules of the exposition format; returns the samples by name with labels.
+#[track_caller]
+fn exposition(text: &str) -> BTreeMap<String, f64> {
+    let (mut samples, mut types, mut current) = (BTreeMap::new(), BTreeMap::new(), String::new());
+    for line in text.lines() {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            current = help.split(' ').next().expect("a name").to_owned();
+            continue;
+        }
+        if let Some(form) = line.strip_prefix("# TYPE ") {
+            let (name, form) = form.split_once(' ').expect("a type");
+            assert_eq!(name, current, "{line}");
+            assert!(types.insert(name.to_owned(), form.to_owned()).is_none(), "a family twice: {line}");
+            continue;
+        }
+        let (series, value) = line.rsplit_once(' ').expect("a value");
+        let name = series.split('{').next().expect("a name");
+        let base = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        let family = if types.get(base).is_some_and(|form| form == "histogram") { base } else { name };
+        assert_eq!(family, current, "a sample outside of its family: {line}");
+        assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'), "{line}");
+        let value = value.parse().unwrap_or_else(|_| panic!("{line}"));
+        assert!(samples.insert(series.to_owned(), value).is_none(), "a series twice: {line}");
+    }
+    assert!(
+        text.ends_with('\n') && types.values().all(|form| ["histogram", "counter", "gauge"].contains(&form.as_str()))
+    );
+    samples
+}
+
+#[test]
+fn metrics_keep_the_rules_of_the_exposition_format() {
+    let lab = lab_with(&[("recordings/good/closed", "s/a"), ("recordings/good/scheduled", "s/b")]);
+    let ran = lab.line("export s -o latlab.prom").stdout(empty()).success();
+    let text = fs::read_to_string(ran.directory().join("latlab.prom")).expect("written");
+    let samples = exposition(&text);
+    let of = |start: &str| samples.iter().filter(|(name, _)| name.starts_with(start)).collect::<Vec<_>>();
+    let counts = of("latlab_round_trip_delay_seconds_count");
+    assert_eq!(counts.len(), 2, "{counts:?}");
+    for (name, count) in counts {
+        let labels = name.strip_prefix("latlab_round_trip_delay_seconds_count{").expect("labels").trim_end_matches('}');
+        let buckets: Vec<f64> = text
+            .lines()
+            .filter(|line| line.starts_with(&format!("latlab_round_trip_delay_seconds_bucket{{{labels},le=")))
+            .map(|line| line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number"))
+            .collect();
+        assert!(buckets.is_sorted() && buckets.last() == Some(count), "{labels}: {buckets:?}");
+        let labels = format!("{labels},metric=\"round_trip_delay\"");
+        let fate = |fate: &str| samples[&format!("latlab_probes_total{{{labels},fate=\"{fate}\"}}")];
+        assert_eq!(fate("answered"), *count);
+        assert_eq!(samples[&format!("latlab_runs{{{labels}}}")], 1.0);
+        assert!(samples[&format!("latlab_run_timestamp_seconds{{{labels}}}")] > 1.7e9);
+    }
+    let lost: f64 =
+        of("latlab_probes_total").iter().filter(|(name, _)| name.contains("\"lost\"")).map(|(_, n)| **n).sum();
+    assert!(lost > 0.0);
+    // Runs of one condition are one series.
+    let twice = lab_with(&[("experiments/finished/factors", "x")]).line("export x --format prometheus").success();
+    let samples = exposition(&twice.stdout);
+    assert_eq!(samples.keys().filter(|name| name.starts_with("latlab_runs{")).count(), 4);
+}
+
+#[test]
+fn a_file_is_replaced_if_it_is_such_an_export() {
+    let ran = of_closed("export closed -o x.csv");
+    let line = |line: &str| Latlab::at(ran.directory()).line(line);
+    let first = fs::read(ran.directory().join("x.csv")).expect("written");
+    line("export closed -o x.csv").success();
+    assert_eq!(fs::read(ran.directory().join("x.csv")).expect("written"), first);
+    for format in ["jsonl", "parquet", "hlog", "values", "benchstat", "prometheus"] {
+        let refused = line(&format!("export closed -o x.csv --format {format}"));
+        refused.stderr(contains("it is not an export of this format")).stderr(contains("--force")).failure(2);
+        line(&format!("export closed -o x.{format} --format {format}")).success();
+        let again = line(&format!("export closed -o x.{format} --format {format}"));
+        again.failure(if format == "values" { 2 } else { 0 });
+    }
+    assert_eq!(fs::read(ran.directory().join("x.csv")).expect("kept"), first);
+    line("export closed -o x.csv --format jsonl --force").success();
+    line("export closed -o closed").stderr(contains("it is a directory")).failure(2);
+    let left = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with('.');
+    let hidden = fs::read_dir(ran.directory()).expect("readable").map(|entry| entry.expect("an entry"));
+    assert_eq!(hidden.filter(left).count(), 0);
+}
+
+/// A log of HdrHistogram with `count` times `value`.
+fn interval_log(value: u64, count: u64) -> Vec<u8> {
+    use hdrhistogram::serialization::V2DeflateSerializer;
+    use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
+    let mut histogram = hdrhistogram::Histogram::<u64>::new(3).expect("three digits");
+    histogram.record_n(value, count).expect("recorded");
+    let (mut log, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
+    let mut lines = IntervalLogWriterBuilder::new().begin_log_with(&mut log, &mut serializer).expect("begun");
+    lines.write_histogram(&histogram, Duration::ZERO, Duration::from_secs(1), None).expect("written");
+    log
+}
+
+#[test]
+fn a_signal_ends_the_export_of_figures_and_leaves_no_file() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    // As many lines as take several seconds.
+    fs::write(directory.path().join("log"), interval_log(12_000, 50_000_000)).expect("written");
+    Latlab::at(directory.path()).line("import log --unit ns -o logged").success();
+    fs::remove_file(directory.path().join("log")).expect("its own");
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let line = "export logged --format values --singletons --unit ms -o x.txt";
+        let mut running = Latlab::at(directory.path()).line(line).stdout(empty()).start();
+        let entries = || fs::read_dir(directory.path()).expect("readable").count();
+        running.wait_until("the file was begun", || entries() == 2);
+        running.signal(signal);
+        running.exits(code);
+        assert_eq!(entries(), 1, "{signal:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
+    let lab = lab_with(&[("recordings/good/closed", "closed")]);
+    let directory = lab.path("");
+    for line in ["export closed", "export closed --format parquet", "export closed --format prometheus"] {
+        let full = File::options().write(true).open("/dev/full").expect("every Linux has it");
+        let ran =
+            Command::new(BINARY).args(line.split(' ')).current_dir(&directory).stdout(full).output().expect("runs");
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(3), "{line}: {stderr}");
+        assert!(stderr.contains("(ENOSPC)"), "{stderr}");
+    }
+    lab.line("export closed -o /dev/full").stderr(contains("(ENOSPC)")).failure(3);
+    let mut running = Command::new(BINARY)
+        .args(["export", "closed", "--format", "jsonl"])
+        .current_dir(testdata("recordings/good"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    drop(running.stdout.take());
+    let ended = running.wait_with_output().expect("ends");
+    assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
+}
+
+#[test]
+fn a_damaged_recording_leaves_no_file() {
+    let lab = lab_with(&[("recordings/bad/truncated-rows", "x")]);
+    let ran = lab.line("export x -o x.csv").stdout(empty()).failure(2);
+    assert!(!ran.directory().join("x.csv").exists());
+    let names: Vec<_> =
+        fs::read_dir(ran.directory()).expect("readable").map(|it| it.expect("an entry").file_name()).collect();
+    assert_eq!(names, ["x"]);
+    Latlab::new().line("export nothing").stderr(contains("no recording at `nothing`")).failure(2);
+}

@@ -1,0 +1,394 @@
+//! `latlab import`: logs of other tools become recordings that every later command takes; what cannot be one is refused with
+//! its line, and nothing remains of it.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Finished, Latlab, check_schema, contains, empty, wait_until};
+use crate::skip;
+
+/// Numbers in a column, as latlab sees the log of the course project: ids padded with blanks, seconds with nine decimals.
+const ROUND_TRIPS: &str = "id,roundtrip_time [s]\n       0,0.000296000\n       1,0.000301500\n       2,0.000287250\n";
+
+/// Imports `text` as the file `log`, with the further arguments of `line`.
+fn importing(text: impl AsRef<[u8]>, line: &str) -> Latlab {
+    Latlab::new().file("log", text).line("import log --store s").line(line)
+}
+
+/// The summary of the only recording in the store `s`.
+#[track_caller]
+fn summary(of: &Finished) -> Value {
+    let document = Latlab::at(of.directory()).line("summary s --json").success().json();
+    check_schema(&document, "summary/1");
+    document
+}
+
+fn codes(summary: &Value) -> Vec<&str> {
+    let caveats = summary["caveats"].as_array().expect("a list");
+    caveats.iter().map(|caveat| caveat["code"].as_str().expect("a code")).collect()
+}
+
+fn quantile(metric: &Value, q: f64) -> &Value {
+    let quantiles = metric["quantiles"].as_array().expect("a list");
+    quantiles.iter().find(|one| one["q"] == q).expect("a quantile")
+}
+
+#[test]
+fn a_column_of_round_trips_becomes_a_recording_of_values() {
+    let ran = importing(ROUND_TRIPS, "--tag path=wifi --json").stderr(empty()).success();
+    let document = ran.json();
+    check_schema(&document, "import/1");
+    assert_eq!((&document["format"], &document["rows"], &document["skipped"]), (&"csv".into(), &3.into(), &0.into()));
+    let summary = summary(&ran);
+    assert_eq!((&summary["kind"], &summary["sent"], &summary["lost"]), (&"values".into(), &3.into(), &Value::Null));
+    assert_eq!((&summary["duration_ns"], &summary["duplicates"]), (&Value::Null, &Value::Null));
+    let metric = &summary["metrics"]["round_trip_delay"];
+    assert_eq!((&metric["min"], &metric["max"], &metric["n"]), (&287_250.into(), &301_500.into(), &3.into()));
+    assert_eq!(quantile(metric, 0.5)["value"], 296_000.0);
+    assert_eq!(summary["condition"]["tags"]["path"], "wifi");
+    assert!(summary["condition"].get("transport").is_none() && summary["condition"]["schedule"] == "unknown");
+    let text = importing(ROUND_TRIPS, "").success().stdout;
+    let expected = "imported 3 values of round trip delay from `log` (CSV file with a column of values)\nrecording s/";
+    assert!(text.starts_with(expected), "{text}");
+    let of_directory = Latlab::at(ran.directory()).line("summary s").success();
+    assert!(of_directory.stdout.starts_with("values log of csv\n"), "{}", of_directory.stdout);
+}
+
+#[test]
+fn four_times_become_probes_with_the_dwell_of_the_reflector() {
+    let log = "0 1000 5000 5300 251000\n1 2001000 7005000 7005900 2241000\n4 3001000 9005000 9005500 3301000\n";
+    let ran = importing(log, "").success();
+    let summary = summary(&ran);
+    assert_eq!((&summary["kind"], &summary["answered"]), (&"ping".into(), &3.into()));
+    let figures = |name: &str| {
+        let metric = &summary["metrics"][name];
+        ["min", "max"].map(|figure| metric[figure].as_i64().expect("a figure"))
+    };
+    assert_eq!(figures("round_trip_delay"), [240_000, 300_000]);
+    assert_eq!(figures("reflector_dwell"), [300, 900]);
+    assert_eq!(figures("round_trip_delay_less_dwell"), [239_100, 299_500]);
+    assert!(codes(&summary).contains(&"missing-ids"), "{:?}", codes(&summary));
+}
+
+#[test]
+fn later_commands_take_an_imported_recording() {
+    let numbers = |first: u32| (0..400).map(|row| format!("{}\n", first + row * 7 % 40)).collect::<String>();
+    let lab = importing(numbers(100), "--unit us --tag build=a").success();
+    let at = |line: &str| Latlab::at(lab.directory()).line(line);
+    for build in ["a", "a", "a", "a", "b", "b", "b", "b", "b"] {
+        let first = if build == "a" { 100 } else { 200 };
+        at("import again --store s --unit us")
+            .line(&format!("--tag build={build}"))
+            .file("again", numbers(first))
+            .success();
+    }
+    let compared = at("compare --by tag:build s --json").success().json();
+    let p50 = compared["comparisons"].as_array().expect("a list").iter().find(|row| row["statistic"] == "p50");
+    let p50 = p50.expect("a row of p50");
+    assert_eq!((&p50["metric"], &p50["verdict"]), (&"delay".into(), &"higher".into()), "{p50:#}");
+    let difference = p50["difference"]["value"].as_f64().expect("a difference");
+    assert!((difference - 100_000.0).abs() < 1e-6, "{difference}");
+    let listed = at("list --store s --kind values").success().stdout;
+    assert!(listed.contains("values") && listed.contains("log of numbers"), "{listed}");
+    at("report s -o page.html").success();
+    let page = fs::read_to_string(lab.directory().join("page.html")).expect("a page");
+    assert!(page.contains("data-figure=\"tail\"") && page.contains("log of numbers"));
+    at("summary s --plot").stdout(contains("delay")).success();
+    at("summary s --gate").arg("p50 <= 1ms").success();
+    at("compare --by tag:build s --gate").arg("p50 <= +5%").failure(1);
+}
+
+#[test]
+fn losses_counts_and_unknown_order_are_kept() {
+    let histogram = "# Histogram\n000010 000500\n000012 000499\n000400 000001\n# Total: 000001000\n# Min Latencies: 00010\n\
+                     # Avg Latencies: 00011\n# Max Latencies: 00400\n# Histogram Overflows: 00000\n";
+    let ran = importing(histogram, "").success();
+    let summary_of_histogram = summary(&ran);
+    let metric = &summary_of_histogram["metrics"]["wakeup_latency"];
+    assert_eq!((&metric["n"], &metric["max"], &metric["effective_n"]), (&1_000.into(), &400_000.into(), &Value::Null));
+    assert!(quantile(metric, 0.9)["low"].is_null() && quantile(metric, 0.9)["supported"] == true, "{metric:#}");
+    assert!(codes(&summary_of_histogram).contains(&"values-unordered"));
+
+    let ping = "PING 10.0.0.7 (10.0.0.7) 56(84) bytes of data.\n\
+                [1700000000.100000] 64 bytes from 10.0.0.7: icmp_seq=1 ttl=64 time=0.250 ms\n\
+                [1700000000.300000] 64 bytes from 10.0.0.7: icmp_seq=3 ttl=64 time=0.350 ms\n\n\
+                --- 10.0.0.7 ping statistics ---\n\
+                4 packets transmitted, 2 received, 50% packet loss, time 3003ms\n\
+                rtt min/avg/max/mdev = 0.250/0.300/0.350/0.050 ms\n";
+    let summary_of_ping = summary(&importing(ping, "").success());
+    assert_eq!((&summary_of_ping["sent"], &summary_of_ping["lost"]), (&4.into(), &2.into()));
+    assert_eq!(summary_of_ping["started_at"], "2023-11-14T22:13:20.100Z");
+    assert_eq!(quantile(&summary_of_ping["metrics"]["round_trip_delay"], 0.9)["reason"], "lost");
+}
+
+#[test]
+fn negative_delays_and_numbers_that_repeat_are_kept_and_named() {
+    let log = "5 1000 0 0 900\n5 2000 0 0 2500\n3 3000 0 0 3100\n4 4000 0 0 4900\n";
+    let summary = summary(&importing(log, "").success());
+    assert_eq!(summary["metrics"]["round_trip_delay"]["min"], -100);
+    let codes = codes(&summary);
+    assert!(codes.contains(&"negative-delays") && codes.contains(&"irregular-ids"), "{codes:?}");
+}
+
+#[test]
+fn what_a_log_does_not_state_is_null_and_gates_on_it_are_refused() {
+    let ran = importing("100\n110\n105\n", "--unit us").success();
+    let summary = summary(&ran);
+    for key in ["lost", "late", "send_failed", "not_sent", "duplicates", "reordered", "timed_out_ns", "duration_ns"] {
+        assert_eq!(summary[key], Value::Null, "{key}");
+    }
+    assert_eq!(summary["ratios"]["loss_ratio"], Value::Null);
+    let at = |line: &str| Latlab::at(ran.directory()).line(line);
+    at("summary s --gate").arg("loss_ratio <= 0").stderr(contains("the imported log does not have")).failure(2);
+    at("summary s --gate").arg("delay p50 <= 1ms").success();
+    at("report s -o page.html").success();
+    let page = fs::read_to_string(ran.directory().join("page.html")).expect("a page");
+    assert!(!page.contains("without a loss") && !page.contains("none was lost"), "losses are unknown");
+}
+
+#[test]
+fn links_and_directories_of_live_imports_are_left_alone() {
+    let lab = Latlab::new().file("log", ROUND_TRIPS);
+    let kept = Latlab::at(&lab.path("")).line("import log -o kept").success();
+    fs::create_dir(lab.path("s")).expect("made");
+    symlink("../kept", lab.path("s/.import-0123456789abcdef")).expect("linked");
+    let _lab = lab.line("import log --store s").success();
+    assert!(kept.directory().join("kept/manifest.json").exists(), "a recording behind a link was removed");
+}
+
+#[test]
+fn a_bad_line_imports_nothing_unless_it_may_be_skipped() {
+    let log = format!("{ROUND_TRIPS}       3,0.00x\n");
+    let ran = importing(&log, "")
+        .stderr(contains("cannot import `log`"))
+        .stderr(contains("line 5, column 10: `0.00x` is not a number"))
+        .stderr(contains("--skip-bad"))
+        .failure(2);
+    assert_eq!(fs::read_dir(ran.directory().join("s")).expect("a store").count(), 0, "something remains");
+    let ran = importing(&log, "--skip-bad --json").success();
+    assert_eq!((&ran.json()["rows"], &ran.json()["skipped"]), (&3.into(), &1.into()));
+    let summary = summary(&ran);
+    let skipped = &summary["caveats"].as_array().expect("a list")[0];
+    assert_eq!(skipped["code"], "skipped-lines");
+    assert!(skipped["message"].as_str().is_some_and(|text| text.contains("line 5, column 10")), "{skipped}");
+}
+
+#[test]
+fn what_is_not_a_log_is_refused_with_the_reason() {
+    let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain("1\n2\n".encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    let long = [b"1\n".as_slice(), &vec![b'7'; 3 << 20]].concat();
+    let head = [b"x,y\n1,2\n".as_slice(), b"\x00\x01\x02\xff\xfe\n"].concat();
+    for (text, line, cause) in [
+        (&b""[..], "", "it is empty"),
+        (b" \n\n", "", "it is empty"),
+        (b"\x7fELF\x02\x01\x01\0\0\0\0\0", "", "it is binary"),
+        (&head, "", "it is binary"),
+        (&utf16, "", "it is UTF-16"),
+        (b"\x1f\x8b\x08\0\0\0\0\0\0\x03", "", "compressed by gzip"),
+        (b"\x1f\x8b\x08\0\0\0\0\0\0\x03", "--from numbers --unit us", "compressed by gzip"),
+        (b"PAR1\x15\x04\x15\x10", "", "Parquet"),
+        (&long, "--unit us", "a line has more than 1048576 bytes"),
+        (b"1\n2\n", "", "unit"),
+        (b"0,000296\n0,000301\n", "--from numbers --unit s", "is not a number"),
+        (b"12.5\nhello\n", "--unit us --from numbers", "line 2, column 1: `hello` is not a number"),
+        (b"dear diary\nit was late\n", "", "its format is unknown"),
+        (b"# nothing\n", "--from numbers --unit us", "it has no rows"),
+        (b"1 2 3 4 5\n1,2,3\n", "", "line 2"),
+    ] {
+        let ran = importing(text, line).stdout(empty()).stderr(contains(cause)).failure(2);
+        assert!(
+            !ran.directory().join("s").exists()
+                || fs::read_dir(ran.directory().join("s")).expect("a store").count() == 0,
+            "{cause}"
+        );
+    }
+}
+
+#[test]
+fn wrong_requests_name_the_option() {
+    for (line, text) in [
+        ("import log --from sokperf", "did you mean `sockperf`"),
+        ("import log --unit minutes", "`--unit`"),
+        ("import log --metric loss", "`--metric`"),
+        ("import log --direction up", "`--direction`"),
+        ("import log --tag x", "`--tag`"),
+        ("import missing", "no such file"),
+        ("import .", "a directory"),
+        ("import log -o log", "it exists already"),
+    ] {
+        Latlab::new().file("log", "1\n").line(line).stderr(contains(text)).failure(2);
+    }
+}
+
+#[test]
+fn logs_come_from_pipes_links_and_with_a_byte_order_mark() {
+    let marked = format!("\u{feff}{ROUND_TRIPS}");
+    let ran = Latlab::new()
+        .file("log", marked.replace('\n', "\r\n"))
+        .stdin("log")
+        .line("import - --store s --json")
+        .success();
+    assert_eq!(ran.json()["rows"], 3);
+    let linked = Latlab::new().file("log", ROUND_TRIPS);
+    symlink("log", linked.path("link")).expect("linked");
+    linked.line("import link -o out").success();
+}
+
+#[test]
+fn an_interrupted_import_leaves_nothing_and_a_killed_one_is_removed_by_the_next() {
+    for (signal, remains) in [(Signal::INT, 0), (Signal::KILL, 1)] {
+        let lab = tempfile::tempdir().expect("a temporary directory");
+        let status = Command::new("mkfifo").arg(lab.path().join("fifo")).status().expect("mkfifo starts");
+        assert!(status.success());
+        let running = Latlab::at(lab.path()).line("import fifo --unit us --store s").start();
+        let mut writer = fs::OpenOptions::new().write(true).open(lab.path().join("fifo")).expect("opens");
+        // More than the head by which the format is found.
+        writer.write_all("12\n".repeat(200_000).as_bytes()).expect("written");
+        let store = lab.path().join("s");
+        let entries = || fs::read_dir(&store).map_or(0, Iterator::count);
+        wait_until("the import begins", || entries() == 1);
+        match signal {
+            Signal::INT => {
+                running.signal(signal);
+                let ran = running.exits(130);
+                assert!(ran.stderr.contains("nothing was imported") && ran.stdout.is_empty(), "{}", ran.stderr);
+            }
+            _ => {
+                running.signal(signal);
+                running.killed_by(signal);
+            }
+        }
+        drop(writer);
+        assert_eq!(entries(), remains, "{signal:?}");
+        assert!(
+            Latlab::at(lab.path()).line("list --store s --json").success().json()["recordings"]
+                .as_array()
+                .is_none_or(Vec::is_empty)
+        );
+        Latlab::at(lab.path()).file("log", "1\n2\n").line("import log --unit us --store s").success();
+        assert_eq!(entries(), 1, "the rest of the killed import remains");
+    }
+}
+
+/// A server for a client of the test. It is killed when the value is dropped.
+struct Server(Child);
+
+impl Server {
+    fn start(command: &mut Command) -> Server {
+        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let server = Server(quiet.spawn().expect("the server starts"));
+        std::thread::sleep(Duration::from_millis(500));
+        server
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+/// Runs `program` with the words of `line` in `directory`, and returns its standard output.
+#[track_caller]
+fn output_of(directory: &std::path::Path, program: &str, line: &str) -> Vec<u8> {
+    let ran = Command::new(program).args(line.split_whitespace()).current_dir(directory).output().expect("it starts");
+    assert!(ran.status.success(), "{program} {line}: {}", String::from_utf8_lossy(&ran.stderr));
+    ran.stdout
+}
+
+/// A free port of loopback; another program may take it before it is used.
+fn free_port() -> u16 {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    socket.local_addr().expect("an address").port()
+}
+
+#[test]
+fn logs_that_ping_and_cyclictest_write_here_are_imported() {
+    if !skip::programs(&["ping", "cyclictest"]) {
+        return;
+    }
+    let lab = Latlab::new();
+    let directory = lab.path("");
+    for (name, program, line, format, rows) in [
+        ("ping", "ping", "-D -c 20 -i 0.01 127.0.0.1", "ping", 20),
+        ("verbose", "cyclictest", "-v -q -l 100 -i 1000", "cyclictest", 100),
+        ("histogram", "cyclictest", "-q -l 200 -i 1000 -h 100000", "cyclictest-histogram", 0),
+    ] {
+        fs::write(lab.path(name), output_of(&directory, program, line)).expect("written");
+        let document = Latlab::at(&directory).line(&format!("import {name} -o {name}.rec --json")).success().json();
+        assert_eq!(document["format"], format, "{document:#}");
+        if rows > 0 {
+            assert_eq!(document["rows"], rows, "{document:#}");
+        }
+    }
+    let summary = Latlab::at(&directory).line("summary histogram.rec --json").success().json();
+    assert_eq!(summary["metrics"]["wakeup_latency"]["n"], 200, "{summary:#}");
+    // A log that states its interval has no due times.
+    let shown = Latlab::at(&directory).line("summary verbose.rec").success().stdout;
+    assert!(shown.contains("wake-up latency") && shown.contains("n 100"), "{shown}");
+    for format in ["csv", "jsonl", "hlog", "values", "benchstat", "prometheus"] {
+        Latlab::at(&directory).line(&format!("export histogram.rec --format {format} -o out.{format}")).success();
+    }
+}
+
+#[test]
+fn logs_that_sockperf_irtt_and_iperf3_write_here_are_imported() {
+    if !skip::programs(&["sockperf", "irtt", "iperf3"]) {
+        return;
+    }
+    let lab = Latlab::new();
+    let directory = lab.path("");
+    let import = |log: &str| Latlab::at(&directory).line(&format!("import {log} -o {log}.rec --json")).success().json();
+    let port = free_port();
+    let server = Server::start(Command::new("sockperf").args(["server", "-i", "127.0.0.1", "-p", &port.to_string()]));
+    output_of(&directory, "sockperf", &format!("ping-pong -i 127.0.0.1 -p {port} -t 1 --full-log sockperf.csv"));
+    drop(server);
+    let document = import("sockperf.csv");
+    assert_eq!(document["format"], "sockperf");
+    assert!(document["rows"].as_u64().is_some_and(|rows| rows > 100), "{document:#}");
+
+    let bind = format!("127.0.0.1:{}", free_port());
+    let server = Server::start(Command::new("irtt").args(["server", "-b", &bind]));
+    output_of(&directory, "irtt", &format!("client -i 10ms -d 500ms -o irtt.json -Q {bind}"));
+    drop(server);
+    let document = import("irtt.json");
+    assert_eq!(document["format"], "irtt");
+    let summary = Latlab::at(&directory).line("summary irtt.json.rec --json").success().json();
+    assert_eq!((&summary["kind"], summary["sent"].as_u64().is_some_and(|sent| sent >= 40)), (&"ping".into(), true));
+
+    let port = free_port().to_string();
+    let server = Server::start(Command::new("iperf3").args(["-s", "-1", "-p", &port]));
+    let log = output_of(&directory, "iperf3", &format!("-c 127.0.0.1 -p {port} -u -b 10M -l 1000 -t 2 -J"));
+    drop(server);
+    fs::write(lab.path("iperf3.json"), log).expect("written");
+    assert_eq!(import("iperf3.json")["format"], "iperf3");
+    let summary = Latlab::at(&directory).line("summary iperf3.json.rec --json").success().json();
+    assert_eq!(summary["kind"], "stream");
+    let offered = summary["rates"]["offered_bps"].as_f64().expect("a rate");
+    assert!((9e6..11e6).contains(&offered), "{summary:#}");
+    Latlab::at(&directory).line("report iperf3.json.rec -o page.html").success();
+}
+
+#[test]
+fn logs_that_fio_writes_here_are_imported() {
+    if !skip::programs(&["fio"]) {
+        return;
+    }
+    let lab = Latlab::new();
+    let directory = lab.path("");
+    let job =
+        "--name=job --ioengine=psync --rw=randrw --bs=4k --size=1m --filename=data --write_lat_log=io --log_avg_msec=0";
+    output_of(&directory, "fio", job);
+    Latlab::at(&directory).line("import io_lat.1.log -o mixed").stderr(contains("--direction")).failure(2);
+    let document = Latlab::at(&directory).line("import io_lat.1.log -o reads --direction read --json").success().json();
+    assert_eq!(document["format"], "fio");
+    let summary = Latlab::at(&directory).line("summary reads --json").success().json();
+    assert_eq!(summary["metrics"]["delay"]["n"], document["rows"]);
+}
