@@ -34,6 +34,12 @@ pages LATLAB="target/debug/latlab":
     target/browser/bin/pip install --quiet --requirement scripts/browser.txt
     scripts/report_pages.sh {{ LATLAB }} target/browser/bin/python target/pages
 
+# the Python package: wheel, types, tests, notebook; needs python3-venv
+python LATLAB="target/debug/latlab":
+    [ -x target/python/bin/python ] || python3 -m venv target/python
+    target/python/bin/pip install --quiet --requirement scripts/python_package.txt
+    scripts/python_package.sh {{ LATLAB }} target/python/bin/python target/python-package
+
 # everything that must hold before a change is merged; installs what it needs, wants root
 ci:
     .ci/run
@@ -56,6 +62,7 @@ bench *ARGUMENTS: bench-setup
     cargo bench --package latlab --bench endurance -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench stream -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench ministat -- {{ ARGUMENTS }}
+    cargo bench --package latlab --bench import -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench compare -- {{ ARGUMENTS }}
 
 # the tables of docs/statistics.md on one run: 2,000 simulated runs for each row; 10 minutes
