@@ -26,6 +26,17 @@ FINISHED += [
     f"forms/{name}" for name in ["sleepers", "stream-down", "stream-probes", "stream-tcp", "tcp", "with-wakeup"]
 ]
 
+# Logs made from those in `data`: their texts, and what stands in the place of each.
+CHANGED = {
+    "sockperf-dropped.csv": ("sockperf.csv", {"# dropped messages = 0": "# dropped messages = 40"}),
+    "sockperf-many-dropped.csv": ("sockperf.csv", {"# dropped messages = 0": "# dropped messages = 1099511627776"}),
+    # Without the first line, what the totals count and no line names has no row.
+    "ping-totals.txt": (
+        "ping.txt",
+        {"PING 127.0.0.1 (127.0.0.1) 56(84) bytes of data.\n": "", "24 packets transmitted": "34 packets transmitted"},
+    ),
+    "values-large.csv": ("values.csv", {"1,12.5\n": f"1,{(1 << 50) - 1}.097\n5,-{1 << 51}.003\n"}),
+}
 # A log of each tool, the options of its import, and the metrics that its recording has.
 PROBES = {"round_trip_delay", "pdv", "ipdv"}
 STAMPED = PROBES | {"reflector_dwell", "round_trip_delay_less_dwell"}
@@ -38,10 +49,28 @@ IMPORTS: list[tuple[str, list[str], set[str]]] = [
     ("sockperf.csv", [], PROBES),
     ("irtt.json", [], STAMPED),
     ("iperf3.json", [], {"delivered_rate", "offered_rate"}),
+    # Without changes of delay: which probes were sent one after the other is unknown.
+    ("sockperf-dropped.csv", [], {"round_trip_delay", "pdv"}),
+    ("sockperf-many-dropped.csv", [], {"round_trip_delay", "pdv"}),
+    ("ping-totals.txt", ["--from", "ping"], {"round_trip_delay"}),
+    ("values-large.csv", ["--unit", "us"], {"round_trip_delay"}),
 ]
 
 Summary = Callable[[Path], Any]
 Imported = Callable[..., Path]
+
+
+def log_of(name: str, directory: Path) -> Path:
+    """The log of that name in `data`, or the one made from it, in `directory`."""
+    if name not in CHANGED:
+        return LOGS / name
+    source, changes = CHANGED[name]
+    text = (LOGS / source).read_text()
+    for old, new in changes.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (directory / name).write_text(text)
+    return directory / name
 
 
 def compare(run: latlab.Recording, document: Any) -> int:
@@ -55,8 +84,8 @@ def compare(run: latlab.Recording, document: Any) -> int:
         sample = run.sample(name)
         for figure in ("n", "min", "max", "mean"):
             assert getattr(sample, figure) == figures[figure], f"{figure} of {name}"
-        # Null where the log does not state losses; the sample has none then.
-        assert sample.lost == (figures["lost"] or 0), f"lost of {name}"
+        # Null where the log does not state losses.
+        assert sample.lost == figures["lost"], f"lost of {name}"
         stddev = figures["stddev"]
         assert sample.stddev == (stddev and pytest.approx(stddev, rel=1e-12)), f"stddev of {name}"
         assert sample.unit == figures["unit"]
@@ -98,9 +127,10 @@ def test_lost_and_late_probes_are_infinite_and_the_warmup_is_left_out(testdata: 
     ]
     sample = run.sample("round_trip_delay")
     assert sample.values.tolist() == expected
+    assert sample.lost is not None
     assert sample.lost == expected.count(math.inf) > 0
     assert sample.n == len(sample) == len(expected)
-    assert len(sample.finite) == sample.n - sample.lost
+    assert len(sample.finite) + sample.lost == sample.n
 
 
 def test_a_finite_sample_has_the_quantiles_of_numpy() -> None:
@@ -146,9 +176,9 @@ def test_an_unknown_metric_is_refused_with_those_of_the_run(testdata: Path) -> N
 
 @pytest.mark.parametrize(("log", "options", "metrics"), IMPORTS, ids=[log for log, *_ in IMPORTS])
 def test_figures_of_an_imported_log_are_those_of_the_binary(
-    imported: Imported, summary: Summary, log: str, options: list[str], metrics: set[str]
+    imported: Imported, summary: Summary, tmp_path: Path, log: str, options: list[str], metrics: set[str]
 ) -> None:
-    run = latlab.recording(imported(log, *options))
+    run = latlab.recording(imported(log_of(log, tmp_path), *options))
     run.verify()
     document = summary(run.path)
     compare(run, document)
@@ -169,11 +199,56 @@ def test_a_plain_echo_has_no_dwell(testdata: Path) -> None:
             run.sample("reflector_dwell")
 
 
+def test_losses_that_a_log_does_not_state_are_not_known(imported: Imported) -> None:
+    run = latlab.recording(imported("cyclictest-v.txt"))
+    for metric in run.metrics:
+        sample = run.sample(metric)
+        assert (sample.lost, sample.quantile(0.5) is None) == (None, False)
+    assert "lost unknown" in repr(run.sample())
+    assert latlab.figures(run, engine="polars").select("lost").row(0) == (None,)
+    table = latlab.figures(run, engine="arrow")
+    assert table.schema.field("lost").type == pa.int64()
+
+
 def test_losses_of_imported_logs_are_infinite(imported: Imported) -> None:
     ping = latlab.recording(imported("ping.txt")).sample()
     assert (ping.n, ping.lost, ping.quantile(0.99)) == (24, 4, None)
     irtt = latlab.recording(imported("irtt.json")).sample()
     assert (irtt.n, irtt.lost) == (12, 1)
+
+
+def test_losses_in_the_totals_of_a_log_are_infinite_at_an_unknown_place(imported: Imported, tmp_path: Path) -> None:
+    run = latlab.recording(imported(log_of("sockperf-dropped.csv", tmp_path)))
+    whole = latlab.recording(imported("sockperf.csv"))
+    assert run.table().num_rows == whole.table().num_rows == 109, "none of them has a row"
+    for metric in ("round_trip_delay", "pdv"):
+        sample, of_rows = run.sample(metric), whole.sample(metric)
+        assert (sample.n, sample.lost) == (149, 40) == (of_rows.n + 40, 40)
+        assert (sample.min, sample.mean, sample.max) == (of_rows.min, of_rows.mean, of_rows.max)
+        assert sample.stddev == of_rows.stddev
+        # Of 149, the median has rank 74, and the last finite one rank 108.
+        ranked = np.sort(of_rows.finite)
+        assert (sample.quantile(0.5), sample.quantile(108 / 148)) == (ranked[74], ranked[108])
+        assert sample.quantiles([0.74, 0.9]) == [None, None]
+        assert sample.counts is not None
+        expanded = np.repeat(sample.values, sample.counts)
+        assert (len(expanded), np.isinf(expanded).sum()) == (149, 40)
+    with pytest.raises(ValueError, match="no metric `ipdv`; it has round_trip_delay, pdv"):
+        run.sample("ipdv")
+    table = latlab.figures(run, quantiles=[0.5, 0.9], engine="polars")
+    assert table.select("n", "lost", "p90").row(0) == (149, 40, None)
+
+
+def test_losses_that_cannot_be_a_count_are_damage(imported: Imported, tmp_path: Path) -> None:
+    from test_open import rewrite
+
+    recording = tmp_path / "recording"
+    for bad in ("-1", "true", "null", "0.5", f"{1 << 62}"):
+        shutil.copytree(imported("sockperf.csv"), recording)
+        rewrite(recording, lambda text: text.replace('"lost_without_row": 0', f'"lost_without_row": {bad}'))
+        with pytest.raises(latlab.DamagedError, match="manifest.json.*without a row"):
+            latlab.recording(recording, verify=False).sample()
+        shutil.rmtree(recording)
 
 
 def test_an_imported_stream_has_the_rate_that_its_tool_states(imported: Imported) -> None:
@@ -195,6 +270,35 @@ def test_a_stream_of_packets_of_unknown_size_has_no_rates(imported: Imported, tm
     assert run.metrics == ()
     with pytest.raises(ValueError, match="no metric `delivered_rate`: the size of its packets is unknown"):
         run.sample()
+
+
+def test_a_number_beyond_int64_is_a_row_and_damage_of_a_sample(recording: Path) -> None:
+    file = recording / "probes.parquet"
+    rows = pq.read_table(file)
+    numbers = rows["seq"].to_pylist()
+    numbers[-1] = 1 << 63
+    pq.write_table(rows.set_column(rows.column_names.index("seq"), "seq", pa.array(numbers, pa.uint64())), file)
+    run = latlab.recording(recording, verify=False)
+    assert run.rows().to_polars()["seq"][-1] == run.rows().to_pandas()["seq"].iloc[-1] == 1 << 63
+    assert run.sample().n > 0, "it needs no numbers"
+    with pytest.raises(latlab.DamagedError, match="probes.parquet"):
+        run.sample("ipdv")
+
+
+def test_a_run_without_values_has_no_metric_and_an_empty_frame(imported: Imported, tmp_path: Path) -> None:
+    from test_open import rewrite
+
+    recording = tmp_path / "recording"
+    shutil.copytree(imported("values.csv", "--unit", "us"), recording)
+    rewrite(recording, lambda text: re.sub(r'"rows": \d+', '"rows": 0', text))
+    file = recording / "values.parquet"
+    pq.write_table(pq.read_table(file).slice(0, 0), file)
+    run = latlab.recording(recording, verify=False)
+    assert (run.metrics, run.table().num_rows, latlab.frame(run, engine="polars").height) == ((), 0, 0)
+    with pytest.raises(latlab.LatlabError, match="has no metric"):
+        latlab.figures(run)
+    with pytest.raises(latlab.LatlabError, match="no run has the metric `delay`; what there is: none"):
+        latlab.figures(run, "delay")
 
 
 def test_values_of_an_imported_log_are_counted_and_null_is_infinite(recording: Path) -> None:

@@ -146,6 +146,22 @@ def test_a_changed_manifest_is_damage(recording: Path) -> None:
     assert unverified.ending == "interrupted"
 
 
+@pytest.mark.parametrize(
+    ("found", "changed", "what"),
+    [
+        ('"tags": {', '"tags": 5, "were": {', "condition.tags"),
+        ('"probes.parquet": {', '"probes.parquet": [], "was": {', "checksums.probes.parquet"),
+    ],
+)
+def test_a_member_of_the_manifest_that_is_not_an_object_is_damage(
+    recording: Path, found: str, changed: str, what: str
+) -> None:
+    rewrite(recording, lambda text: text.replace(found, changed))
+    assert changed in (recording / "manifest.json").read_text()
+    with pytest.raises(latlab.DamagedError, match=f"its `{what}` is not an object"):
+        latlab.open(recording)
+
+
 def change_byte(file: Path, place: int) -> None:
     data = bytearray(file.read_bytes())
     data[place] ^= 1

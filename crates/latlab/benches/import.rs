@@ -13,17 +13,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use judge::options::Options;
-use judge::paired::{Paired, median};
+use judge::run_times::{Contender, RunTimes};
 use judge::{programs, results};
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
 
 const LINES: u64 = 10_000_000;
-/// Rounds that are added at a time while the machine is not quiet.
-const ROUNDS_STEP: usize = 15;
-/// Permitted deviation of the median ratio of a program to itself from 1 (docs/design/0004-judging-our-own-cost.md).
-const TOLERANCE: f64 = 0.01;
 /// The most that latlab may take, as a multiple of DuckDB's time.
 const TARGET: f64 = 1.5;
 /// The most that the memory for ten million lines may be, as a multiple of that for one million.
@@ -62,21 +58,6 @@ enum Log {
     Numbers,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Contender {
-    Latlab,
-    DuckDb,
-    DuckDbAgain,
-}
-
-/// Run time in each round, in s.
-#[derive(Default)]
-struct Rounds {
-    latlab: Vec<f64>,
-    duckdb: Vec<f64>,
-    again: Vec<f64>,
-}
-
 fn main() {
     judge::begin(run);
 }
@@ -90,16 +71,14 @@ fn run(options: &Options) -> Result<(), String> {
         let path = log.write(home.path(), size, &mut rng)?;
         let row =
             Row { home: home.path(), log: &path, reading, cpu: options.cpus.0, is_bare: matches!(log, Log::Numbers) };
-        let rounds = measure(title, &row, options, &mut rng)?;
-        lines.push(judged(title, &rounds));
+        let times = RunTimes::measure(title, options, &mut rng, |contender| row.run(contender).map(|run| run.seconds))?;
+        lines.push(times.judged(title, TARGET));
         let part = log.write(home.path(), size / 10, &mut rng)?;
         let memory = |log: &Path| Row { log, ..row }.run(Contender::Latlab).map(|figures| figures.kib);
         let (whole, tenth) = (memory(&path)?, memory(&part)?);
         lines.push(judged_memory(title, whole, tenth));
-        raw.push(json!({
-            "row": title, "latlab_s": rounds.latlab, "duckdb_s": rounds.duckdb, "duckdb_again_s": rounds.again,
-            "kib": whole, "kib_of_a_tenth": tenth,
-        }));
+        let memory = [("kib".to_owned(), json!(whole)), ("kib_of_a_tenth".to_owned(), json!(tenth))];
+        raw.push(Value::Object(times.raw(title).into_iter().chain(memory).collect()));
     }
     let head = ["what", "target", "ratio", "95 % interval", "itself", "latlab", "other", "rounds", "verdict"];
     results::write("import", &head, &lines, Value::from(raw), options.quick)
@@ -166,9 +145,7 @@ impl Row<'_> {
                 command.args(if self.is_bare { &["--unit", "us"][..] } else { &[] });
                 command.arg("--store").arg(&store)
             }
-            Contender::DuckDb | Contender::DuckDbAgain => {
-                command.arg(DUCKDB).arg(self.log).arg(self.reading).arg(&table)
-            }
+            Contender::Peer | Contender::PeerAgain => command.arg(DUCKDB).arg(self.log).arg(self.reading).arg(&table),
         };
         let text = programs::output(&mut command)?;
         // What was written is not kept: the next run finds the same disk.
@@ -178,63 +155,6 @@ impl Row<'_> {
         let seconds = figures.next().ok_or_else(|| format!("`{text}` is not a time"))?;
         Ok(RunFigures { seconds, kib: figures.next().unwrap_or(0.0) })
     }
-}
-
-/// Runs rounds until the ratio of DuckDB to itself is within the tolerance, or their number is the maximum.
-fn measure(title: &str, row: &Row, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds, String> {
-    let mut rounds = Rounds::default();
-    let mut wanted = options.rounds;
-    for done in 0.. {
-        if done == wanted {
-            if wanted >= options.rounds_max || self_ratio(&rounds).is_quiet(TOLERANCE) {
-                break;
-            }
-            wanted = (wanted + ROUNDS_STEP).min(options.rounds_max);
-        }
-        for contender in shuffled(rng) {
-            let seconds = row.run(contender)?.seconds;
-            match contender {
-                Contender::Latlab => rounds.latlab.push(seconds),
-                Contender::DuckDb => rounds.duckdb.push(seconds),
-                Contender::DuckDbAgain => rounds.again.push(seconds),
-            }
-        }
-        eprint!("\r{title}: round {} of {wanted}   ", done + 1);
-    }
-    eprintln!();
-    Ok(rounds)
-}
-
-fn shuffled(rng: &mut Pcg64Mcg) -> [Contender; 3] {
-    let mut order = [Contender::Latlab, Contender::DuckDb, Contender::DuckDbAgain];
-    for last in (1..order.len()).rev() {
-        order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
-    }
-    order
-}
-
-fn self_ratio(rounds: &Rounds) -> Paired {
-    Paired::of(&rounds.again, &rounds.duckdb)
-}
-
-fn judged(title: &str, rounds: &Rounds) -> Vec<String> {
-    let (ours, self_ratio) = (Paired::of(&rounds.latlab, &rounds.duckdb), self_ratio(rounds));
-    let median_text = |seconds: &[f64]| {
-        let mut sorted = seconds.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        format!("{:.2} s", median(&sorted))
-    };
-    vec![
-        title.into(),
-        format!("≤ {TARGET:.2}"),
-        format!("{:.3}", ours.median),
-        ours.interval(),
-        format!("{:.3}", self_ratio.median),
-        median_text(&rounds.latlab),
-        median_text(&rounds.duckdb),
-        ours.rounds.to_string(),
-        ours.at_most(TARGET, self_ratio.is_quiet(TOLERANCE)).word().into(),
-    ]
 }
 
 fn judged_memory(title: &str, whole: f64, tenth: f64) -> Vec<String> {

@@ -12,40 +12,23 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use judge::options::Options;
-use judge::paired::{Paired, median};
+use judge::run_times::{Contender, RunTimes};
 use judge::{programs, results};
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Lines of one group. The number is odd, since the two programs compute the median of an even number of values
 /// differently (docs/comparing.md).
 const LINES: usize = 999_999;
+/// Largest ratio of the run time to that of ministat.
+const TARGET: f64 = 1.0;
 /// Title, options (after `--ministat` and after `ministat`), number of groups, lines of a group.
 const ROWS: [(&str, &str, usize, usize); 3] = [
     ("figures of one group", "-n", 1, LINES),
     ("plot and figures of one group", "", 1, LINES),
     ("plot, figures and test of two groups", "", 2, LINES / 2),
 ];
-/// Rounds that are added at a time while the machine is not quiet.
-const ROUNDS_STEP: usize = 15;
-/// Permitted deviation of the median ratio of a program to itself from 1 (docs/design/0004-judging-our-own-cost.md).
-const TOLERANCE: f64 = 0.01;
-
-#[derive(Clone, Copy, Debug)]
-enum Contender {
-    Latlab,
-    Ministat,
-    MinistatAgain,
-}
-
-/// Run time in each round, in s.
-#[derive(Default)]
-struct Rounds {
-    latlab: Vec<f64>,
-    ministat: Vec<f64>,
-    again: Vec<f64>,
-}
 
 fn main() {
     judge::begin(run);
@@ -61,13 +44,11 @@ fn run(options: &Options) -> Result<(), String> {
             (0..groups).map(|group| write(home.path(), group, size | 1, &mut rng)).collect::<Result<Vec<_>, _>>()?;
         let row = Row { home: home.path(), flags, files: &files, cpu: options.cpus.0 };
         check_agreement(&row)?;
-        let rounds = measure(title, &row, options, &mut rng)?;
-        lines.push(judged(title, &rounds));
-        raw.push(json!({
-            "row": title, "latlab_s": rounds.latlab, "ministat_s": rounds.ministat, "ministat_again_s": rounds.again,
-        }));
+        let times = RunTimes::measure(title, options, &mut rng, |contender| row.run_time(contender))?;
+        lines.push(times.judged(title, TARGET));
+        raw.push(Value::Object(times.raw(title)));
     }
-    let head = ["what", "target", "ratio", "95 % interval", "itself", "latlab, s", "ministat, s", "rounds", "verdict"];
+    let head = ["what", "target", "ratio", "95 % interval", "itself", "latlab", "ministat", "rounds", "verdict"];
     results::write("ministat", &head, &lines, Value::from(raw), options.quick)
 }
 
@@ -98,7 +79,7 @@ impl Row<'_> {
         command.args(["--cpu-list", &self.cpu.to_string()]);
         match contender {
             Contender::Latlab => command.arg(programs::latlab().get_program()).args(["compare", "--ministat"]),
-            Contender::Ministat | Contender::MinistatAgain => command.arg("ministat"),
+            Contender::Peer | Contender::PeerAgain => command.arg("ministat"),
         };
         command.args(self.flags.split_whitespace()).args(self.files).current_dir(self.home).stdin(Stdio::null());
         command
@@ -123,68 +104,11 @@ fn check_agreement(row: &Row) -> Result<(), String> {
         let lines = text.lines().filter(|line| ["x ", "+ "].iter().any(|start| line.starts_with(start)));
         Ok(lines.flat_map(|line| line.split_whitespace().filter_map(|word| word.parse().ok())).collect())
     };
-    let (ours, theirs) = (figures(Contender::Latlab)?, figures(Contender::Ministat)?);
+    let (ours, theirs) = (figures(Contender::Latlab)?, figures(Contender::Peer)?);
     // Sums of a million values differ in the eighth digit, by the order of adding
     let close = |(one, other): (&f64, &f64)| (one - other).abs() <= 1e-6 * other.abs();
     match ours.len() == theirs.len() && ours.len() >= 6 && ours.iter().zip(&theirs).all(close) {
         true => Ok(()),
         false => Err(format!("latlab says {ours:?}, ministat {theirs:?}")),
     }
-}
-
-/// Runs rounds until the ratio of ministat to itself is within the tolerance, or their number is the maximum.
-fn measure(title: &str, row: &Row, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds, String> {
-    let mut rounds = Rounds::default();
-    let mut wanted = options.rounds;
-    for done in 0.. {
-        if done == wanted {
-            if wanted >= options.rounds_max || self_ratio(&rounds).is_quiet(TOLERANCE) {
-                break;
-            }
-            wanted = (wanted + ROUNDS_STEP).min(options.rounds_max);
-        }
-        for contender in shuffled(rng) {
-            let seconds = row.run_time(contender)?;
-            match contender {
-                Contender::Latlab => rounds.latlab.push(seconds),
-                Contender::Ministat => rounds.ministat.push(seconds),
-                Contender::MinistatAgain => rounds.again.push(seconds),
-            }
-        }
-        eprint!("\r{title}: round {} of {wanted}   ", done + 1);
-    }
-    eprintln!();
-    Ok(rounds)
-}
-
-fn shuffled(rng: &mut Pcg64Mcg) -> [Contender; 3] {
-    let mut order = [Contender::Latlab, Contender::Ministat, Contender::MinistatAgain];
-    for last in (1..order.len()).rev() {
-        order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
-    }
-    order
-}
-
-fn self_ratio(rounds: &Rounds) -> Paired {
-    Paired::of(&rounds.again, &rounds.ministat)
-}
-
-fn judged(title: &str, rounds: &Rounds) -> Vec<String> {
-    let (ours, self_ratio) = (Paired::of(&rounds.latlab, &rounds.ministat), self_ratio(rounds));
-    let median_text = |seconds: &[f64]| {
-        let mut sorted = seconds.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        format!("{:.3}", median(&sorted))
-    };
-    vec![
-        title.into(),
-        "≤ 1.00".into(),
-        format!("{:.3}", ours.median),
-        ours.interval(),
-        format!("{:.3}", self_ratio.median),
-        median_text(&rounds.latlab),
-        median_text(&rounds.ministat),
-        ours.rounds.to_string(),
-        ours.at_most(1.0, self_ratio.is_quiet(TOLERANCE)).word().into(),
-    ]
 }

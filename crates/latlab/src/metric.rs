@@ -94,7 +94,7 @@ impl Metric {
     pub const USUAL: [Metric; 3] = [Metric::RoundTripDelay, Metric::ResponseTime, Metric::SendSlip];
 
     /// Every metric once.
-    fn every() -> impl Iterator<Item = Metric> {
+    pub fn every() -> impl Iterator<Item = Metric> {
         Metric::PING.into_iter().chain(Metric::WAKEUP).chain(Metric::STREAM).chain([Metric::Delay])
     }
 

@@ -137,7 +137,8 @@ def _place(run: Recording) -> Sequence[int]:
         position = run.manifest.get("experiment") or {}
     except LatlabError:
         return (0, 0)
-    return (int(position.get("block") or 0), int(position.get("position") or 0))
+    places = (position.get("block"), position.get("position"))
+    return tuple(place if isinstance(place, int) else 0 for place in places)
 
 
 def _event(file: Path, number: int, line: bytes) -> dict[str, Any]:

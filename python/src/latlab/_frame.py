@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, overload
 
@@ -12,7 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from ._experiment import Experiment, Store, is_experiment, is_recording
-from ._recording import Recording, to_pandas, to_polars
+from ._manifest import text_of
+from ._metrics import DEFINITIONS
+from ._parquet import named_columns, unit_of
+from ._recording import TABLES, Recording, to_pandas, to_polars
 from .errors import LatlabError, LeftOutWarning, NotARecordingError
 
 if TYPE_CHECKING:
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
 
 PathLike = Union[str, "os.PathLike[str]"]
 Source = Union[PathLike, Recording, Experiment, Store]
-Columns = dict[str, "pa.Array[Any]"]
 Frame = Union["pandas.DataFrame", "polars.DataFrame", pa.Table]
 
 
@@ -66,71 +69,122 @@ def _selected(source: Source, runs: str) -> list[Recording]:
         raise ValueError(f"runs are `judged` or `all`: {runs!r}")
     opened = open(source) if isinstance(source, (str, os.PathLike)) else source
     if isinstance(opened, Recording):
-        return [opened]
-    if opened.missing:
-        names = ", ".join(opened.missing[:3])
-        warnings.warn(f"recordings of completed runs are gone: {names}", LeftOutWarning, stacklevel=3)
-    found = list(opened.runs)
-    if runs == "all":
-        return found
+        chosen = [opened]
+    else:
+        gone = opened.missing
+        if gone:
+            message = f"{len(gone)} recordings of completed runs are gone: {_first(gone)}"
+            warnings.warn(message, LeftOutWarning, stacklevel=3)
+        chosen = list(opened.runs)
+        if runs == "judged":
+            chosen = _judged(chosen)
+    if not chosen:
+        raise LatlabError("no run to read")
+    # Of a run that is not finished it is not known what it has.
+    for run in chosen:
+        run.require_finished()
+    return chosen
+
+
+def _judged(found: Sequence[Recording]) -> list[Recording]:
     left_out = [run for run in found if not run.is_judged and not run.is_warmup]
     if left_out:
-        names = ", ".join(f"{run.path.name} ({run.ending})" for run in left_out[:3])
+        names = _first(f"{run.path.name} ({run.ending})" for run in left_out)
         message = f"{len(left_out)} of {len(found)} runs did not end by their own rule and are left out: {names}"
-        warnings.warn(message, LeftOutWarning, stacklevel=3)
+        warnings.warn(message, LeftOutWarning, stacklevel=4)
     return [run for run in found if run.is_judged]
 
 
 def _main_table(runs: Sequence[Recording]) -> str:
     kinds = {run.kind: run.main_table for run in runs}
-    if len(kinds) != 1:
-        what = f"runs of several kinds ({', '.join(sorted(kinds))}): name the table" if kinds else "no run to read"
-        raise LatlabError(what)
+    if len(kinds) > 1:
+        tables = ", ".join(f"`{table}`" for table in dict.fromkeys(kinds.values()))
+        raise LatlabError(f"runs of several kinds ({', '.join(sorted(kinds))}): name the table, such as {tables}")
     return next(iter(kinds.values()))
 
 
-def _constant(values: Sequence[Any]) -> tuple[pa.DataType, dict[Any, int]]:
-    """The type of a column with one value for each run, and the place of each text in its dictionary, which runs share."""
-    known = [value for value in values if value is not None]
-    if known and all(isinstance(value, bool) for value in known):
-        return pa.bool_(), {}
-    if known and all(isinstance(value, int) and not isinstance(value, bool) for value in known):
-        return pa.int64(), {}
-    texts = list(dict.fromkeys(str(value) for value in known))
-    index = pa.int8() if len(texts) < 128 else pa.int32()
-    return pa.dictionary(index, pa.string()), {text: place for place, text in enumerate(texts)}
+def _main_metric(runs: Sequence[Recording]) -> str:
+    metrics = Counter(run.main_metric for run in runs)
+    if len(metrics) > 1:
+        counts = ", ".join(f"{count} of `{name}`" for name, count in metrics.items())
+        raise LatlabError(f"runs of several main metrics ({counts}): name the metric")
+    return next(iter(metrics))
+
+
+def _with(runs: Sequence[Recording], has: Callable[[Recording], bool], what: str, known: Sequence[str]) -> list[Recording]:
+    """Those of `runs` that have `what`; the others are left out with a warning. An error names the `known` if none has it."""
+    found = [run for run in runs if has(run)]
+    if not found:
+        raise LatlabError(f"no run has the {what}; what there is: {', '.join(known) or 'none'}")
+    if len(found) < len(runs):
+        lacking = [run for run in runs if not has(run)]
+        names = _first(f"{run.path.name} ({run.kind})" for run in lacking)
+        message = f"{len(lacking)} of {len(runs)} runs have no {what} and are left out: {names}"
+        warnings.warn(message, LeftOutWarning, stacklevel=3)
+    return found
+
+
+def _first(names: Iterable[str]) -> str:
+    """The first three of `names`."""
+    known = list(names)
+    return ", ".join(known[:3]) + (", …" if len(known) > 3 else "")
+
+
+# The types of columns whose values may all be null; other columns are text then.
+_INTEGERS = ("block", "position", *(f"condition_{name}" for name in ("batch", "fifo", "flows", "source_port")))
+_FLAGS = ("warmup_run", *(f"condition_{name}" for name in ("checksum", "connect", "keyed", "relative")))
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+
+
+def _type_of(name: str, values: Sequence[Any]) -> pa.DataType:
+    """The type of a column with one value for each run. It is the same whether or not all values are null."""
+    kinds = {type(value) for value in values if value is not None}
+    if not kinds:
+        if name in _INTEGERS or unit_of(name) is not None:
+            return pa.int64()
+        return pa.bool_() if name in _FLAGS else _TEXT
+    if kinds == {bool}:
+        return pa.bool_()
+    is_integer = kinds == {int} and all(-(1 << 63) <= value < 1 << 63 for value in values if value is not None)
+    return pa.int64() if is_integer else _TEXT
 
 
 class _RunColumns:
     """The columns that say of each row from which run it is."""
 
-    def __init__(self, runs: Sequence[Recording]) -> None:
-        self._rows: list[dict[str, Any]] = [{"run": run.run_id, **run.conditions} for run in runs]
-        names = dict.fromkeys(name for row in self._rows for name in row)
+    def __init__(self, runs: Sequence[Recording], table: str | None) -> None:
+        rows: list[dict[str, Any]] = [{"run": run.run_id, **run._conditions_beside(table)} for run in runs]
+        names = dict.fromkeys(name for row in rows for name in row)
         # The run, the factors and the place in the experiment, then the rest, each in the order of appearance.
-        ordered = sorted(names, key=lambda name: 0 if name == "run" else 2 if name.startswith("condition_") else 1)
-        self._types = {name: _constant([row.get(name) for row in self._rows]) for name in ordered}
-        self._words = {name: pa.array(list(texts), pa.string()) for name, (_, texts) in self._types.items()}
+        ordered = sorted(names, key=_group)
+        self._columns = {name: _column(name, [row.get(name) for row in rows]) for name in ordered}
 
-    def of(self, number: int, length: int) -> Columns:
-        """The columns of run `number` for `length` rows."""
-        columns: Columns = {}
-        first: Any = pa.array(np.zeros(length, dtype=np.int64))
-        for name, (kind, texts) in self._types.items():
-            value = self._rows[number].get(name)
-            if pa.types.is_dictionary(kind):
-                places = pa.array([None if value is None else texts[str(value)]], kind.index_type)
-                one: Any = pa.DictionaryArray.from_arrays(places, self._words[name])
-            else:
-                one = pa.array([value], kind)
-            columns[name] = one.take(first)
-        return columns
+    def before(self, number: int, table: pa.Table) -> pa.Table:
+        """The rows of run `number`, with these columns before those of `table`."""
+        first: Any = pa.array(np.full(table.num_rows, number))
+        names = [name for name in self._columns if name not in table.column_names]
+        columns = [self._columns[name].take(first) for name in names]
+        fields = [_field(name, column.type, unit_of(name)) for name, column in zip(names, columns)]
+        return pa.table([*columns, *table.columns], schema=pa.schema([*fields, *table.schema]))
 
 
-def _with_run_columns(columns: Columns, table: pa.Table) -> pa.Table:
-    fields = [pa.field(name, column.type) for name, column in columns.items() if name not in table.column_names]
-    arrays = [column for name, column in columns.items() if name not in table.column_names]
-    return pa.table([*arrays, *table.columns], schema=pa.schema([*fields, *table.schema]))
+def _group(name: str) -> int:
+    if name.startswith("condition_"):
+        return 3
+    return 0 if name == "run" else 1 if name.startswith("factor_") else 2
+
+
+def _column(name: str, values: Sequence[Any]) -> pa.Array[Any]:
+    """One value for each run. Texts are dictionary encoded, with a dictionary that the runs share."""
+    kind = _type_of(name, values)
+    if kind != _TEXT:
+        return pa.array(values, kind)
+    texts = pa.array([None if value is None else text_of(value) for value in values], pa.string())
+    return texts.dictionary_encode()
+
+
+def _field(name: str, kind: pa.DataType, unit: str | None) -> pa.Field[Any]:
+    return pa.field(name, kind, metadata={"unit": unit} if unit else None)
 
 
 def _as(engine: str, table: pa.Table) -> Frame:
@@ -187,21 +241,42 @@ def frame(
     """The rows of all runs of a recording, an experiment or a store, with the run and its condition in columns.
 
     `run` is the run id, `factor_…`, `block` and `position` are those of an experiment, `condition_…` the condition; texts
-    are dictionary encoded. `runs` is `judged`, those that `latlab compare` judges, or `all`.
+    are dictionary encoded. `runs` is `judged`, those that `latlab compare` judges, or `all`. Without `table` it is the main
+    one, and all runs must be of one kind. A run without the table is left out with a warning; of `columns`, those that a run
+    does not have are null.
     """
+    if table is not None and table not in TABLES:
+        raise ValueError(f"a table is one of {', '.join(TABLES)}: {table!r}")
+    asked = None if columns is None else named_columns(columns)
     chosen = _selected(source, runs)
     name = table or _main_table(chosen)
     if table:
-        chosen = [run for run in chosen if name in run.tables]
-    if not chosen:
-        raise LatlabError(f"no run has a table `{name}`")
-    condition = _RunColumns(chosen)
+        known = [one for one in TABLES if any(one in run.tables for run in chosen)]
+        chosen = _with(chosen, lambda run: name in run.tables, f"table `{name}`", known)
+    condition = _RunColumns(chosen, name)
+    present = _present(chosen, name, asked)
     tables = []
-    for number, run in enumerate(chosen):
-        rows = run.table(name, columns=columns, phase=phase)
-        tables.append(_with_run_columns(condition.of(number, rows.num_rows), rows))
-    # A recording of an older minor may lack columns, which are null then.
-    return _as(engine, pa.concat_tables(tables, promote_options="default"))
+    for number, (run, names) in enumerate(zip(chosen, present)):
+        # Without any of them, another one gives the number of rows.
+        rows = run.table(name, columns=names or run.rows(name).columns[:1], phase=phase).select(names)
+        tables.append(condition.before(number, rows))
+    # A recording of an older minor, or of another host, may lack columns, which are null then.
+    whole = pa.concat_tables(tables, promote_options="default")
+    if asked is not None:
+        whole = whole.select([*(one for one in whole.column_names if one not in asked), *asked])
+    return _as(engine, whole)
+
+
+def _present(runs: Sequence[Recording], table: str, asked: list[str] | None) -> list[list[str]]:
+    """Of each run the columns of a table that are `asked` for; an error for one that none of them has."""
+    have = [run.rows(table).columns for run in runs]
+    if asked is None:
+        return have
+    known = dict.fromkeys(name for names in have for name in names)
+    missing = [name for name in asked if name not in known]
+    if missing:
+        raise ValueError(f"`{table}` has no column `{missing[0]}`; it has {', '.join(known)}")
+    return [[name for name in asked if name in names] for names in have]
 
 
 @overload
@@ -243,30 +318,26 @@ def figures(
 ) -> Frame:
     """One row for each run, which is the unit of a comparison: n, lost, min, mean, stddev, max and `quantiles` of a metric.
 
-    A figure is null where it is infinite or does not exist. `quantiles` have the names of latlab: `p99.9`.
+    A figure is null where it is infinite, not known or does not exist. `quantiles` have the names of latlab: `p99.9`.
+    Without `metric` it is the main one, which all runs must share. A run without the metric is left out with a warning.
     """
     chosen = _selected(source, runs)
-    if not chosen:
-        raise LatlabError("no run to read")
-    name = metric or chosen[0].main_metric
-    chosen = [run for run in chosen if name in run.metrics]
-    if not chosen:
-        raise LatlabError(f"no run has the metric `{name}`")
-    condition = _RunColumns(chosen)
-    tables = []
-    for number, run in enumerate(chosen):
-        tables.append(_with_run_columns(condition.of(number, 1), _figures_of(run, name, quantiles)))
+    name = metric or _main_metric(chosen)
+    known = list(dict.fromkeys(one for run in chosen for one in run.metrics))
+    chosen = _with(chosen, lambda run: name in run.metrics, f"metric `{name}`", known)
+    condition = _RunColumns(chosen, DEFINITIONS[name].table if name in DEFINITIONS else None)
+    tables = [condition.before(number, _figures_of(run, name, quantiles)) for number, run in enumerate(chosen)]
     return _as(engine, pa.concat_tables(tables))
 
 
 def _figures_of(run: Recording, metric: str, quantiles: Sequence[float]) -> pa.Table:
     sample = run.sample(metric)
-    unit = {"unit": sample.unit}
     counts = {"n": sample.n, "lost": sample.lost}
     values = {"min": sample.min, "mean": sample.mean, "stddev": sample.stddev, "max": sample.max}
     values.update({quantile_name(q): sample.quantile(q) for q in quantiles})
-    fields: list[pa.Field[Any]] = [pa.field(name, pa.int64()) for name in counts]
-    fields += [pa.field(name, pa.float64(), metadata=unit) for name in values]
+    fields = [_field(name, pa.int64(), None) for name in counts]
+    # Singletons are integers, which a float does not hold exactly beyond 2^53.
+    fields += [_field(name, pa.int64() if name in ("min", "max") else pa.float64(), sample.unit) for name in values]
     columns = [[value] for value in (*counts.values(), *values.values())]
     return pa.table([pa.array(column, field.type) for column, field in zip(columns, fields)], schema=pa.schema(fields))
 

@@ -27,8 +27,14 @@ _UNITS = {
 }
 
 
+# Columns of text as typed, with the unit in the text: `20ms`.
+_TYPED = ("factor_", "condition_setting_", "condition_tag_")
+
+
 def unit_of(column: str) -> str | None:
-    """The unit of a column of any table; None if it counts, names or numbers something."""
+    """The unit of a column of any table or of a condition; None if it counts, names or numbers something."""
+    if column.startswith(_TYPED):
+        return None
     return next((unit for ending, unit in _UNITS.items() if column.endswith(ending)), None)
 
 
@@ -65,9 +71,10 @@ class ParquetTable:
             raise DamagedError(file, "the file is missing")
         self._check_footer()
         try:
-            self._parquet = pq.ParquetFile(file)
-            found = self._parquet.metadata.num_rows
-            self.schema = annotated(name, self._parquet.schema_arrow)
+            with pq.ParquetFile(file) as parquet:
+                self._metadata = parquet.metadata
+                self.schema = annotated(name, parquet.schema_arrow)
+            found = self._metadata.num_rows
         except _UNREADABLE as error:
             raise DamagedError(file, str(error)) from error
         if rows is not None and rows != found:
@@ -99,10 +106,11 @@ class ParquetTable:
         names: list[str] = list(self.schema.names)
         if asked is None:
             return names
+        asked = named_columns(asked)
         missing = [name for name in asked if name not in names]
         if missing:
             raise ValueError(f"`{self.name}` has no column `{missing[0]}`; it has {', '.join(names)}")
-        return list(dict.fromkeys(asked))
+        return asked
 
     def require(self, columns: Sequence[str]) -> None:
         """DamagedError if the file lacks one of `columns`, which every table of its name has."""
@@ -112,10 +120,12 @@ class ParquetTable:
 
     def row_groups(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """The rows in the order of the file, one table for each row group; only the chunks of `columns` are read."""
-        for number in range(self._parquet.metadata.num_row_groups):
+        for number in range(self._metadata.num_row_groups):
             self._check_chunks(number, columns)
             try:
-                table = self._parquet.read_row_group(number, columns=list(columns))
+                # Opened anew: experiments may have more recordings than a process may have open files.
+                with pq.ParquetFile(self.file, metadata=self._metadata) as parquet:
+                    table = parquet.read_row_group(number, columns=list(columns))
                 schema = pa.schema([self.schema.field(name) for name in columns])
                 table = table.select(list(columns)).cast(schema)
                 table.validate(full=True)
@@ -125,13 +135,13 @@ class ParquetTable:
 
     def check(self) -> None:
         """Compares every checksum of the file."""
-        for number in range(self._parquet.metadata.num_row_groups):
+        for number in range(self._metadata.num_row_groups):
             self._check_chunks(number, self.schema.names)
 
     def _check_chunks(self, number: int, columns: Sequence[str]) -> None:
         if self._checksums is None:
             return
-        group = self._parquet.metadata.row_group(number)
+        group = self._metadata.row_group(number)
         try:
             expected = str(self._checksums["row_groups"][number]).split(" ")
         except (KeyError, IndexError, TypeError):
@@ -145,6 +155,13 @@ class ParquetTable:
                 opened.seek(chunk.dictionary_page_offset or chunk.data_page_offset)
                 found = crc32c(opened.read(chunk.total_compressed_size))
                 self._compare(found, expected[places[name]], f"column `{name}` in row group {number}")
+
+
+def named_columns(asked: Sequence[str]) -> list[str]:
+    """The columns `asked`, each once; an error for one text, whose letters are not meant, and for none: it has no rows."""
+    if isinstance(asked, str) or not asked:
+        raise ValueError(f"columns are a list of at least one name, or None for all: {asked!r}")
+    return list(dict.fromkeys(asked))
 
 
 def concatenated(tables: list[pa.Table], schema: pa.Schema) -> pa.Table:

@@ -64,6 +64,8 @@ def _flows(file: Path, intervals: Iterator[pa.Table], side: str, column: str) ->
     flows: Flows = {}
     for row in (row for table in intervals for row in table.to_pylist()):
         if row["side"] == side:
+            if any(row[name] is None for name in ("flow", "start_ns", "end_ns")):
+                raise DamagedError(file, "an interval has no flow, no begin or no end")
             interval = _Interval(row["start_ns"], row["end_ns"], row[column] or 0)
             if not 0 <= interval.end_ns - interval.start_ns <= _HOUR_NS or interval.packets >= _PACKETS_END:
                 raise DamagedError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ._manifest import Manifest, check_format, condition_columns, factors_of, read_manifest
+from ._manifest import Manifest, check_format, condition_columns, factors_of, is_import, read_manifest
 from ._metrics import DEFINITIONS, DWELL, PDV_OF, RATES, Definition, span_sample, value_sample
 from ._parquet import ParquetTable, concatenated, require
 from ._rates import RATE_COLUMNS, rate_sample
@@ -156,8 +156,18 @@ class Recording:
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """The columns that `latlab.frame` adds to the rows of this run."""
+        """The columns that `latlab.frame` adds to the rows of the main table of this run."""
         return condition_columns(self.manifest)
+
+    def _conditions_beside(self, table: str | None) -> dict[str, Any]:
+        """The columns added to rows of `table`, or to figures of them; None is the main one.
+
+        The probes of a stream have a size of their own: beside them that of its packets is `condition_stream_size_bytes`.
+        """
+        if self.kind != "stream" or table != "probes":
+            return self.conditions
+        renamed = {"condition_size_bytes": "condition_stream_size_bytes"}
+        return {renamed.get(name, name): value for name, value in self.conditions.items()}
 
     @property
     def tags(self) -> dict[str, str]:
@@ -251,7 +261,7 @@ class Recording:
         """The same rows as a table of pyarrow, whose fields have the metadata `unit`."""
         return self.rows(table, columns=columns, phase=phase).to_arrow()
 
-    @property
+    @cached_property
     def metrics(self) -> tuple[str, ...]:
         """The names of the metrics that the run can have, the main one first."""
         names: list[str] = []
@@ -268,6 +278,9 @@ class Recording:
         """Whether the run has the instants of a metric: its table, a schedule, and stamps of the reflector."""
         if definition.table not in self.tables or (definition.on_schedule and not self._is_scheduled):
             return False
+        # Which probes were sent one after the other is unknown if some have no row.
+        if definition.is_change and self._lost_without_row:
+            return False
         needs_stamps = DWELL in (definition.span, definition.less)
         return not needs_stamps or self._has_stamps
 
@@ -278,7 +291,21 @@ class Recording:
     @property
     def _is_import(self) -> bool:
         """Whether the rows are those of a log of another tool."""
-        return self._work.get("kind") == "import"
+        return is_import(self.manifest)
+
+    @property
+    def _knows_losses(self) -> bool:
+        """Whether it is known what was lost: some logs state answers only."""
+        return not self._is_import or self._work.get("states_losses") is not False
+
+    @property
+    def _lost_without_row(self) -> int:
+        """The lost probes that only the totals of a log state: they have no row."""
+        facts = (self.manifest.get("run") or {}).get("import") or {}
+        found = facts.get("lost_without_row", 0)
+        if type(found) is int and 0 <= found < 1 << 62:
+            return found
+        raise DamagedError(self.path / "manifest.json", f"its log lost {found!r} probes without a row")
 
     @property
     def _packet_bytes(self) -> int | None:
@@ -288,17 +315,22 @@ class Recording:
         else:
             size = self._work.get("size")
             found = size.get("bytes") if isinstance(size, dict) else None
-        return None if found is None else int(found)
+        if found is None or (isinstance(found, int) and 0 < found < 1 << 32):
+            return found
+        raise DamagedError(self.path / "manifest.json", f"its packets have {found!r} bytes")
 
     @property
     def _probes(self) -> dict[str, Any]:
         """The specification of the probes: that of the run, or that of the probes beside a stream."""
-        return self._work.get("probes") or self._work
+        probes = self._work.get("probes")
+        return probes if isinstance(probes, dict) else self._work
 
     @property
     def _is_scheduled(self) -> bool:
         """Whether probes have due times: a closed loop and a log of another tool have none."""
-        schedule = self._probes.get("schedule") or {}
+        schedule = self._probes.get("schedule")
+        if not isinstance(schedule, dict):
+            return False
         return not self._is_import and any(schedule.get(name) is not None for name in ("interval_ns", "mean_ns"))
 
     @cached_property
@@ -312,7 +344,10 @@ class Recording:
     @property
     def main_metric(self) -> str:
         """The metric that commands judge unless another one is named."""
-        return _MAIN_METRIC.get(self.kind) or next(iter(self.metrics))
+        name = _MAIN_METRIC.get(self.kind) or next(iter(self.metrics), None)
+        if name is None:
+            raise LatlabError(f"`{self.path}` has no metric")
+        return name
 
     def sample(self, metric: str | None = None) -> Sample:
         """All singletons of a metric over the measured phase: docs/metrics.md. By default of the main metric.
@@ -321,25 +356,34 @@ class Recording:
         """
         self.require_finished()
         name = metric or self.main_metric
-        size_bytes = self._packet_bytes
+        size_bytes = self._packet_bytes if self.kind == "stream" else None
         if name in RATES and self.kind == "stream" and size_bytes is None:
             raise ValueError(f"`{self.path.name}` has no metric `{name}`: the size of its packets is unknown")
         if name not in self.metrics:
             raise ValueError(f"`{self.path.name}` has no metric `{name}`; it has {', '.join(self.metrics) or 'none'}")
+        sample = self._sample(name, size_bytes)
+        sample.knows_losses = self._knows_losses
+        return sample
+
+    def _sample(self, name: str, size_bytes: int | None) -> Sample:
         if name in RATES and size_bytes is not None:
             intervals = self._measured("intervals", RATE_COLUMNS)
             return rate_sample(name, self._open("intervals").file, intervals, size_bytes)
+        if name == "pdv" and self.kind in PDV_OF:
+            return ShiftedSample(name, self._sample(PDV_OF[self.kind], None))
         if "values" in self.tables:
-            return value_sample(name, self._measured("values", ["metric", "value_ns", "count"]))
-        if name == "pdv":
-            return ShiftedSample(name, self.sample(PDV_OF[self.kind]))
-        return span_sample(name, DEFINITIONS[name], self._measured)
+            sample = value_sample(name, self._measured("values", ["metric", "value_ns", "count"]))
+        else:
+            sample = span_sample(name, DEFINITIONS[name], self._measured)
+        return sample._with_lost(self._lost_without_row) if name == self.main_metric else sample
 
     def _measured(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         source = self._open(table)
         source.require(columns)
-        is_own = (self.manifest.get("software") or {}).get("name") == "latlab"
+        software = self.manifest.get("software")
+        is_own = isinstance(software, dict) and software.get("name") == "latlab"
         for rows in self.rows(table, columns=columns)._groups():
+            rows = _with_integers(source.file, rows)
             if is_own and table == "probes":
                 _check_order(source.file, rows)
             yield rows
@@ -353,6 +397,18 @@ class Recording:
         read_manifest(self.path, verify=True)
         for name in self.tables:
             self._opening(name, verify=True).check()
+
+
+_TEXTS = ("fate", "metric", "side")
+
+
+def _with_integers(file: Path, rows: pa.Table) -> pa.Table:
+    """`rows` with signed integers of 64 bits in all columns but those of text; counts and numbers are unsigned in the file."""
+    fields = [field if field.name in _TEXTS else field.with_type(pa.int64()) for field in rows.schema]
+    try:
+        return rows.cast(pa.schema(fields))
+    except pa.ArrowException as error:
+        raise DamagedError(file, str(error)) from error
 
 
 def _check_order(file: Path, rows: pa.Table) -> None:

@@ -37,6 +37,9 @@ class Sample:
     the finite singletons, quantiles over all.
     """
 
+    knows_losses = True
+    """Whether it is known what was lost: a log of another tool may state answers only."""
+
     def __init__(self, metric: str, unit: str, values: Integers, counts: Integers | None = None) -> None:
         self.metric = metric
         self.unit = unit
@@ -45,14 +48,22 @@ class Sample:
         """How often each of `values` occurred; None if each is one singleton."""
 
     def __repr__(self) -> str:
-        return f"<latlab.Sample {self.metric} in {self.unit}, n {self.n}, lost {self.lost}>"
+        return f"<latlab.Sample {self.metric} in {self.unit}, n {self.n}, lost {'unknown' if self.lost is None else self.lost}>"
 
     def __len__(self) -> int:
         return self.n
 
+    def _with_lost(self, more: int) -> Sample:
+        """The sample with so many more infinite singletons, whose place among the others is unknown."""
+        if not more:
+            return self
+        counts = np.ones(len(self._values), dtype=np.int64) if self.counts is None else self.counts
+        values = np.append(self._values, np.int64(INFINITE))
+        return Sample(self.metric, self.unit, values, np.append(counts, np.int64(more)))
+
     @cached_property
     def values(self) -> Floats:
-        """Every singleton, the infinite ones as +inf."""
+        """Every singleton, the infinite ones as +inf. If there are `counts`, a value may stand for several of them."""
         return np.where(self._values == INFINITE, np.inf, self._values.astype(np.float64))
 
     @cached_property
@@ -66,9 +77,13 @@ class Sample:
         """The number of singletons."""
         return len(self._values) if self.counts is None else int(self.counts.sum())
 
+    @property
+    def lost(self) -> int | None:
+        """The number of infinite singletons; None of an import whose log states no losses."""
+        return self._infinite if self.knows_losses else None
+
     @cached_property
-    def lost(self) -> int:
-        """The number of infinite singletons. 0 of an import whose log states no losses: they are unknown then."""
+    def _infinite(self) -> int:
         infinite = self._values == INFINITE
         return int(np.count_nonzero(infinite)) if self.counts is None else int(self.counts[infinite].sum())
 
@@ -84,12 +99,14 @@ class Sample:
 
     @property
     def _weights(self) -> Integers | None:
-        return None if self.counts is None else self.counts[self._values != INFINITE]
+        """How often each finite value occurred; None if each occurred once."""
+        weights = None if self.counts is None else self.counts[self._values != INFINITE]
+        return None if weights is None or (weights == 1).all() else weights
 
     @cached_property
     def mean(self) -> float | None:
         """The mean of the finite singletons, whose sum is exact; None without one."""
-        finite = self.n - self.lost
+        finite = self.n - self._infinite
         if not finite:
             return None
         if self._weights is not None:
@@ -103,7 +120,7 @@ class Sample:
     @cached_property
     def stddev(self) -> float | None:
         """The standard deviation of the finite singletons, divisor n − 1; None with fewer than two."""
-        finite = self.n - self.lost
+        finite = self.n - self._infinite
         if finite < 2:
             return None
         offsets = (self.finite - self.finite.min()).astype(np.float64)

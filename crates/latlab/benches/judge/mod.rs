@@ -8,6 +8,7 @@ pub(crate) mod race;
 pub(crate) mod rates;
 pub(crate) mod readings;
 pub(crate) mod results;
+pub(crate) mod run_times;
 
 /// The main function of every bench: parses the options, then calls `run`; exit code 3 if it fails.
 pub(crate) fn begin(run: fn(&options::Options) -> Result<(), String>) {

@@ -114,7 +114,7 @@ impl<C: Copy + Ord + Debug> Rounds<C> {
     }
 }
 
-fn shuffled<C: Copy>(contenders: &[C], rng: &mut Pcg64Mcg) -> Vec<C> {
+pub(super) fn shuffled<C: Copy>(contenders: &[C], rng: &mut Pcg64Mcg) -> Vec<C> {
     let mut order = contenders.to_vec();
     for last in (1..order.len()).rev() {
         order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);

@@ -251,7 +251,7 @@ pub fn default_estimands(metric: Metric) -> Vec<Estimand> {
 
 /// Why an estimand cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("cannot compare `{text}`")]
+#[error("cannot compute `{text}`")]
 pub struct EstimandError {
     /// As typed.
     pub text: String,
@@ -306,7 +306,7 @@ fn ratio_named(word: &str) -> Option<Ratio> {
 
 fn metric_named(text: &str, name: &str) -> Result<Metric, EstimandError> {
     Metric::from_name(name).ok_or_else(|| {
-        let known: Vec<_> = Metric::PING.into_iter().chain(Metric::STREAM).map(Metric::name).collect();
+        let known: Vec<_> = Metric::every().map(Metric::name).collect();
         malformed(text, format!("there is no metric `{name}`"), suggestion(meant_by(name), &known))
     })
 }

@@ -138,7 +138,10 @@ fn foreign(manifest: &Manifest, facts: &ImportFacts) -> Caveat {
         Severity::Note,
         "imported",
         format!("{} measured, and its log was imported{when}", manifest.software.name),
-        "host, settings, loads and due times are unknown: no caveat is raised about them",
+        match manifest.spec.knows_losses() {
+            true => "host, settings, loads and due times are unknown: no caveat is raised about them",
+            false => "host, settings, loads, due times and losses are unknown: no caveat is raised about them",
+        },
         "measure with latlab to record them",
     )
 }

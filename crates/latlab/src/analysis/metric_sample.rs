@@ -59,14 +59,15 @@ impl MetricSample {
             }
         })?;
         let counted = CountedSample::of(counted, infinite);
-        Ok(MetricSample::Counted(counted.with_infinite(lost_without_row(source.manifest()))))
+        Ok(MetricSample::Counted(counted.with_infinite(source.manifest().lost_without_row())))
     }
 
-    /// `sample` of the run of `manifest`, with what its log counts as lost in the totals alone: the place of these among the
-    /// others is unknown, and so is the order then.
+    /// `sample` of the run of `manifest`, with what its log counts as lost in the totals alone, if it is of the main metric, or
+    /// of delay variation, which is derived from that: the place of these losses among the others is unknown, and so is the
+    /// order then.
     pub(super) fn of_main(sample: Sample, manifest: &Manifest) -> MetricSample {
-        let lost = lost_without_row(manifest);
-        match lost > 0 && sample.metric == manifest.metric() {
+        let lost = manifest.lost_without_row();
+        match lost > 0 && (sample.metric == manifest.metric() || sample.metric == Metric::Pdv) {
             true => MetricSample::Counted(CountedSample::of_singletons(&sample.singletons).with_infinite(lost)),
             false => MetricSample::Ordered(sample),
         }
@@ -91,6 +92,24 @@ impl MetricSample {
     /// The sample, if its order is known.
     pub const fn ordered(&self) -> Option<&Sample> {
         if let MetricSample::Ordered(sample) = self { Some(sample) } else { None }
+    }
+
+    /// Whether a lost probe is an infinite singleton of `metric`. Of other metrics it has a finite singleton or none, as a lost
+    /// packet of a stream has, so that their samples do not show what was lost.
+    pub const fn shows_losses(metric: Metric) -> bool {
+        match metric {
+            Metric::RoundTripDelay
+            | Metric::RoundTripDelayLessDwell
+            | Metric::ResponseTime
+            | Metric::Pdv
+            | Metric::Delay => true,
+            Metric::ReflectorDwell
+            | Metric::SendSlip
+            | Metric::WakeupLatency
+            | Metric::OfferedRate
+            | Metric::DeliveredRate
+            | Metric::Ipdv => false,
+        }
     }
 
     /// The values without their order.
@@ -120,13 +139,18 @@ impl MetricSample {
         }
     }
 
+    /// Number of finite singletons.
+    pub fn finite(&self) -> u64 {
+        match self {
+            MetricSample::Ordered(sample) => sample.n() - sample.infinite,
+            MetricSample::Counted(counted) => counted.n() - counted.infinite(),
+        }
+    }
+
     /// Each value as a probe: answered if it is finite, else lost.
     pub(super) fn counts(&self) -> Counts {
-        let (n, infinite) = match self {
-            MetricSample::Ordered(sample) => (sample.n(), sample.infinite),
-            MetricSample::Counted(counted) => (counted.n(), counted.infinite()),
-        };
-        Counts { sent: n, answered: n - infinite, lost: infinite, ..Counts::default() }
+        let (answered, lost) = (self.finite(), self.infinite());
+        Counts { sent: answered + lost, answered, lost, ..Counts::default() }
     }
 
     /// The values beyond `deadline_ns`.
@@ -142,11 +166,6 @@ impl MetricSample {
         };
         Some(Deadline { deadline_ns, missed, due })
     }
-}
-
-/// Probes of an imported log that are lost according to its totals, and have no row.
-pub(super) fn lost_without_row(manifest: &Manifest) -> u64 {
-    manifest.run.import.as_ref().map_or(0, |facts| facts.lost_without_row)
 }
 
 /// A row of values.
@@ -197,8 +216,10 @@ impl MetricHistogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{CLOSED, InMemory, closed, logged};
-    use crate::facts::LoggedValue;
+    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, logged, scheduled};
+    use crate::analysis::{SummaryOptions, summarise};
+    use crate::facts::{ImportFacts, LoggedValue};
+    use crate::probe::Fate;
 
     fn values(rows: &[(Option<i64>, u64)], ordered: bool) -> InMemory {
         let row = |(at, (value_ns, count)): (usize, &(Option<i64>, u64))| LoggedValue {
@@ -220,6 +241,35 @@ mod tests {
         assert_eq!((sent, answered, lost), ((1 << 40) + 4, (1 << 40) + 2, 2));
         assert_eq!(counted.deadline(Some(Nanos(5))).map(|deadline| deadline.missed), Some(3));
         assert_eq!(counted.counted().extremes(), Some((5, 9)));
+    }
+
+    #[test]
+    fn losses_without_a_row_are_infinite_in_the_delay_and_its_variation() {
+        let mut source = InMemory::of(CLOSED, vec![closed(0, 0, 50), closed(1, 100, 70)]);
+        source.manifest.run.import = Some(ImportFacts { lost_without_row: 3, ..ImportFacts::default() });
+        let sample = |metric| MetricSample::of(&source, metric).expect("rows in memory");
+        let counts = |metric| (sample(metric).finite(), sample(metric).infinite());
+        assert_eq!((counts(Metric::RoundTripDelay), counts(Metric::Pdv)), ((2, 3), (2, 3)));
+        assert_eq!((counts(Metric::ReflectorDwell), counts(Metric::Ipdv)), ((2, 0), (0, 0)));
+        let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
+        let options = DescribeOptions { quantiles: vec![0.25, 0.5], confidence: 0.95, intervals: false };
+        let (pdv, summarised) = (sample(Metric::Pdv).describe(&options), &summary.metrics[&Metric::Pdv]);
+        assert_eq!(
+            (pdv.n, pdv.lost, pdv.min, pdv.max),
+            (summarised.n, summarised.lost, summarised.min, summarised.max)
+        );
+        assert_eq!(pdv.quantiles.iter().map(|quantile| quantile.value).collect::<Vec<_>>(), [Some(20_000.0), None]);
+    }
+
+    #[test]
+    fn a_metric_shows_losses_if_a_lost_probe_is_infinite_in_it() {
+        let rows: Vec<_> = (0..4).map(|seq| scheduled(seq, seq as i64 * 1_000, 2, 50)).collect();
+        let rows = rows.into_iter().map(|row| if row.seq.0 == 2 { but(row, Fate::Lost) } else { row }).collect();
+        let source = InMemory::of(EVERY_MS, rows);
+        for metric in Metric::PING {
+            let sample = MetricSample::of(&source, metric).expect("rows in memory");
+            assert_eq!(sample.infinite() == 1, MetricSample::shows_losses(metric), "{metric:?}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::source::{ProbeSource, RowVisitor, for_each_measured, is_all_answered, value_at, values_of_all, visit_rows};
 use crate::metric::Metric;
 use crate::probe::Fate;
+use crate::recording::manifest::Manifest;
 use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn};
 use crate::sample::{INFINITE, Sample};
 
@@ -103,7 +104,7 @@ pub(super) fn is_on_schedule(metric: Metric) -> bool {
 
 /// The sample of `metric`: measured probes only, in the order of sending. May be empty.
 pub fn sample<S: ProbeSource>(source: &S, metric: Metric) -> Result<Sample, S::Error> {
-    let mut singletons = Singletons::of(metric, source.manifest().rows);
+    let mut singletons = Singletons::of(metric, source.manifest());
     visit_rows(source, &mut [&mut singletons])?;
     Ok(singletons.sample())
 }
@@ -118,14 +119,17 @@ pub(super) struct Singletons {
 }
 
 impl Singletons {
-    /// No singletons yet, with capacity for `rows`.
-    pub(super) fn of(metric: Metric, rows: Option<u64>) -> Singletons {
+    /// No singletons yet of the run of `manifest`, with capacity for its rows. It never has any of a change if probes without a row
+    /// were lost: which of the others were sent one after the other is unknown.
+    pub(super) fn of(metric: Metric, manifest: &Manifest) -> Singletons {
         // The manifest is only a hint: a damaged one must not make this allocate all memory.
-        let capacity = rows.unwrap_or(0).min(1 << 28) as usize;
+        let capacity = manifest.rows.unwrap_or(0).min(1 << 28) as usize;
         let mut values = Vec::new();
         // A damaged manifest may announce more rows than memory has: then the vector grows with the rows that there are.
         let _ = values.try_reserve_exact(capacity);
-        Singletons { metric, definition: definition(metric), values, last: None }
+        let has_pairs = manifest.lost_without_row() == 0;
+        let definition = definition(metric).filter(|definition| has_pairs || definition.derived != Derived::Change);
+        Singletons { metric, definition, values, last: None }
     }
 
     pub(super) fn sample(mut self) -> Sample {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::caveats;
 use super::counts::{Ratios, RunCounts, SendErrors, ShareIntervals};
 use super::host_samples::HostAccumulators;
-use super::metric_sample::{MetricSample, lost_without_row};
+use super::metric_sample::MetricSample;
 use super::ping::{self, PlacementFindings, Placements, RunPlacement, SpinStalls, Windows, coincidence};
 use super::singletons::{Singletons, is_on_schedule, sample};
 use super::source::{ProbeSource, RowVisitor, visit_rows};
@@ -44,7 +44,7 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     let manifest = source.manifest();
     let describing = describe_options(options);
     let mut counts = RunCounts::new(options.judging.deadline_ns, manifest.spec.schedule().interval());
-    let mut main = Singletons::of(manifest.metric(), manifest.rows);
+    let mut main = Singletons::of(manifest.metric(), manifest);
     let mut windows = options.judging.window_ns.map(|length| Windows::of(length, &describing));
     let mut wakeups = manifest.spec.wakeup().map(WakeupAccumulator::of);
     let mut visitors: Vec<&mut dyn RowVisitor> = vec![&mut counts, &mut main];
@@ -52,7 +52,7 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     visitors.extend(windows.as_mut().map(|windows| windows as &mut dyn RowVisitor));
     visit_rows(source, &mut visitors)?;
 
-    counts.add_lost(lost_without_row(manifest));
+    counts.add_lost(manifest.lost_without_row());
     let main = MetricSample::of_main(main.sample(), manifest);
     let mut summary = Summary { window_ns: options.judging.window_ns, ..of_manifest(source, &counts) };
     let mut intervals = share_intervals(manifest, options);
@@ -76,7 +76,7 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
         .zip(manifest.spec.wakeup())
         .map(|(wakeups, spec)| wakeups.finish(manifest, spec, hosts.get(&Side::Local), described, &describing));
     let mut own = findings_of_rows(source, &counts, described, &hosts)?.caveats;
-    own.extend(caveats::of_one_run(manifest.kind, described, intervals.lost()));
+    own.extend(caveats::of_one_run(&manifest.spec, described, intervals.lost()));
     own.extend(summary.wakeups.iter().flat_map(|wakeups| wakeup::caveats(wakeups, counts.counts.answered)));
     own.extend(summary.coincidence.as_ref().and_then(ping::overrun_caveat));
     own.extend(ping::socket_caveats(manifest, &counts.counts));
@@ -160,7 +160,7 @@ fn of_stream<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     let describing = describe_options(options);
     let intervals = StreamAccumulator::of(source)?;
     let figures = stream::figures(source, &intervals, &describing)?;
-    let counts = RunCounts::of_counts(intervals.counts(), figures.total.sending);
+    let counts = RunCounts::of_counts(intervals.counts(), figures.total.duration());
     let alike = |sample: &_| describe(sample, &describing);
     let described = |metric| (metric, intervals.described(metric, manifest, &alike));
     let metrics: BTreeMap<Metric, Description> = Metric::STREAM.into_iter().map(described).collect();
@@ -171,7 +171,7 @@ fn of_stream<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
         Some(_) => Vec::new(),
         None => stream::caveats(manifest, &figures, delivered),
     };
-    own.extend(caveats::of_one_run(manifest.kind, delivered, None));
+    own.extend(caveats::of_one_run(&manifest.spec, delivered, None));
     Ok(Summary {
         // Windows and deadlines of answers are refused when a stream is requested; here they are ignored.
         ratios: known_ratios(manifest, Ratios::of(&counts.counts, None, &ShareIntervals::default())),
@@ -206,7 +206,7 @@ fn of_values<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     let deadline = sample.deadline(options.judging.deadline_ns);
     let mut intervals = share_intervals(manifest, options);
     sample.ordered().into_iter().for_each(|sample| intervals.take(sample));
-    let own = caveats::of_one_run(manifest.kind, Some(&described), intervals.lost());
+    let own = caveats::of_one_run(&manifest.spec, Some(&described), intervals.lost());
     Ok(Summary {
         ratios: known_ratios(manifest, Ratios::of(&counts.counts, deadline, &intervals)),
         histogram: sample.histogram(),

@@ -1,6 +1,6 @@
 //! `latlab check-published`: recomputes published figures from the raw data, and judges published orders of groups.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,17 +9,18 @@ use super::import::{BYTE_ORDER_MARK, HEAD_BYTES, LogInput, expect_delays, unread
 use super::observation_groups::{self, located};
 use crate::analysis::comparison::{ComparisonRequest, RunGroups, parse_estimand};
 use crate::analysis::published::{
-    Halving, PublishedData, SampleRows, StatedClaims, StatedValues, check_figures, check_orders,
+    Halving, PublishedData, SampleError, SampleRows, StatedClaims, StatedValues, UnfitNumber, UnfitSample,
+    check_figures, check_orders,
 };
 use crate::cli::resolve::{CheckPublishedJob, CheckedSubject, RawSample, Sources};
 use crate::console::Console;
-use crate::diagnostics::{Failure, in_words};
+use crate::diagnostics::{Explain, Failure, in_words};
 use crate::facts::RowNumbers;
 use crate::formats::import::{
     LogBlock, LogError, LogFault, LogFormat, LogHead, LogOptions, LogRows, expect_text, format_named, format_of,
     read_log,
 };
-use crate::formats::numbers::{self, STDIN};
+use crate::formats::numbers::{self, STDIN, TextColumn};
 use crate::metric::Metric;
 use crate::plan::{Kind, defaults};
 use crate::platform::input_file;
@@ -136,8 +137,58 @@ fn read(sample: &RawSample, metric: Option<&str>, console: &Console) -> Result<(
     for id in ids.iter().flatten() {
         numbers.next(Some(*id));
     }
-    let data = PublishedData::of_numbers(&values, sample.unit);
-    Ok((PublishedData { ids, missing_ids: numbers.missing, halving, sleep: sample.sleep, ..data }, name))
+    let data = PublishedData::of_numbers(&values, sample.unit, ids).map_err(|unfit| too_large(sample, &name, unfit))?;
+    Ok((PublishedData { missing_ids: numbers.missing, halving, sleep: sample.sleep, ..data }, name))
+}
+
+/// The failure of a file of numbers, one of which is too large.
+fn too_large(sample: &RawSample, name: &str, unfit: UnfitNumber) -> Failure {
+    let UnfitNumber { index, number } = unfit;
+    let place = match line_of(&sample.path, &sample.column, index) {
+        Some(line) => format!("line {line}"),
+        None => format!("number {}", index + 1),
+    };
+    // As in the file, or nearly so.
+    let number = if number.abs() < 1e16 { format!("{number}") } else { format!("{number:e}") };
+    let (limit, hint) = match sample.unit {
+        Some(unit) => (
+            format!("{number} {} is not a time below 146 years", unit.symbol()),
+            "check the unit (`--unit ns|us|ms|s`) and the column (`-C N`)",
+        ),
+        None => (
+            format!("{number} is not a number below 2^62, about 4.6e18"),
+            "check the column (`-C N`), or divide numbers and claims by one power of ten",
+        ),
+    };
+    Failure::request(format!("cannot check figures of `{name}`")).because(format!("{place}: {limit}")).hint(hint)
+}
+
+/// Lines that are searched together.
+const SEARCHED_LINES: usize = 1 << 12;
+
+/// The line, from 1, of the number at `index` in `column`. `None` unless the file at `path` is one that can be read again.
+fn line_of(path: &Path, column: &TextColumn, index: usize) -> Option<u64> {
+    path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let mut input = BufReader::new(input_file::open(path).ok()?);
+    if input.fill_buf().ok()?.starts_with(BYTE_ORDER_MARK) {
+        input.consume(BYTE_ORDER_MARK.len());
+    }
+    let (mut line, mut seen) = (0, 0);
+    loop {
+        let (mut text, mut ends) = (Vec::new(), Vec::new());
+        while ends.len() < SEARCHED_LINES && input.read_until(b'\n', &mut text).ok()? > 0 {
+            ends.push(text.len());
+        }
+        let end = *ends.last()?;
+        let numbers_to = |end: usize| numbers::read_numbers("", &text[..end], column).map(|found| seen + found.len());
+        let after = numbers_to(end).ok()?;
+        if after > index {
+            let before = ends.partition_point(|end| numbers_to(*end).is_ok_and(|after| after <= index));
+            return Some(line + before as u64 + 1);
+        }
+        seen = after;
+        line += ends.len() as u64;
+    }
 }
 
 /// The format of the log that begins with `head`; `None` for a file of numbers.
@@ -205,7 +256,7 @@ fn logged(
         rows.expect_fit().map_err(io::Error::other)
     };
     let end = read_log(format, input, &options, false, LogRows::new(BLOCK_ROWS, &mut pass));
-    rows.expect_fit()?;
+    rows.expect_fit().map_err(|unfit| unfit_in(name, unfit))?;
     let facts = match end {
         Ok(end) => end.facts,
         Err(LogError::Fault(fault)) => return Err(refusal(name, fault)),
@@ -218,7 +269,13 @@ fn logged(
         }
         asked => StatedValues { metric: asked.unwrap_or(stated.metric), ..stated },
     };
-    Ok(rows.sample(&stated.with(sample.half, sample.sleep))?)
+    rows.sample(&stated.with(sample.half, sample.sleep)).map_err(|unfit| unfit_in(name, unfit))
+}
+
+/// The failure of `unfit` values of `name`.
+fn unfit_in(name: &str, unfit: UnfitSample) -> Failure {
+    let failure = unfit.explain();
+    Failure { message: format!("{} of `{name}`", failure.message), ..failure }
 }
 
 /// The packet ids of a file of `count` numbers, if it has a column of them.
@@ -256,7 +313,10 @@ fn recorded(
         return Err(unusable(metric.name()));
     }
     let stated = StatedValues::of_recording(manifest, metric).with(sample.half, sample.sleep);
-    Ok(PublishedData::of_source(&recording, &stated)?)
+    PublishedData::of_source(&recording, &stated).map_err(|error| match error {
+        SampleError::Unfit(unfit) => unfit_in(&path.display().to_string(), unfit),
+        SampleError::Unreadable(error) => error.into(),
+    })
 }
 
 /// The report on published orders of groups.

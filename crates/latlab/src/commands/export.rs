@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::export_figures::ValuelessRuns;
 use super::exported_runs::{Export, ExportBreak, ExportedRun, TABLES, exported_runs};
 use super::output_file::OutputTarget;
 use super::{Outcome, export_figures};
@@ -82,9 +83,12 @@ fn written(
     }
 }
 
-/// Whether the file at `path` begins, or in Parquet ends, like an export of this format.
+/// Whether the file at `path` is empty, or begins, or in Parquet ends, like an export of this format.
 fn is_own(path: &Path, content: &ExportContent) -> io::Result<bool> {
     let mut file = File::open(path)?;
+    if file.metadata()?.len() == 0 {
+        return Ok(true);
+    }
     let mark = match content {
         ExportContent::Rows { format, .. } | ExportContent::Bins { format, .. } => match format {
             RowFormat::Csv => "run,recording,",
@@ -119,12 +123,15 @@ impl Export<'_> {
                 let keys = Keys::of(self.runs, &[], |_| None);
                 let schema = ExportSchema { keys: keys.columns.clone(), columns: export_figures::bin_columns() };
                 let mut writer = rows_writer(*format, target, &schema)?;
+                let mut valueless = ValuelessRuns::default();
                 for (run, cells) in self.runs.iter().zip(&keys.cells) {
                     self.expect_no_signal()?;
                     writer.begin_run(cells)?;
-                    writer.append(export_figures::bins(run, metric)?)?;
+                    writer.append(export_figures::bins(run, metric, &mut valueless)?)?;
                 }
-                Ok(writer.finish()?)
+                writer.finish()?;
+                valueless.warn(self, "", metric);
+                Ok(())
             }
             ExportContent::Hlog { metric } => export_figures::hlog(self, metric.as_deref(), target),
             ExportContent::Values { metric, statistic, unit } => {
@@ -373,7 +380,9 @@ mod tests {
             experiment: None,
             available: AvailableFigures::of(&spec, None),
             is_imported: false,
+            takes_metric: false,
             states_losses: true,
+            is_excluded: false,
             started: Duration::ZERO,
             is_start_known: true,
             tables: vec![RecordedTable::Probes],

@@ -16,7 +16,7 @@ use crate::formats::export::hlog::{HlogError, HlogRun, HlogWriter};
 use crate::formats::export::prometheus::{self, PrometheusSeries};
 use crate::formats::export::{ExportBatch, ExportColumn, ExportType, ExportValues};
 use crate::metric::Metric;
-use crate::plan::{Condition, Kind, heading_order};
+use crate::plan::{Factors, Kind, heading_order};
 use crate::platform::parallel_map;
 use crate::probe::Fate;
 use crate::recording::Recording;
@@ -38,10 +38,69 @@ pub(super) fn metric(export: &Export<'_>, typed: Option<&str>) -> Result<Metric,
     };
     let has_it = |run: &ExportedRun| run.available.metrics().any(|known| known == metric);
     let Some(without) = export.runs.iter().find(|run| !has_it(run)) else { return Ok(metric) };
-    let known: Vec<String> = without.available.metrics().map(|metric| format!("`{}`", metric.name())).collect();
+    let quoted = |metrics: Vec<Metric>| {
+        metrics.into_iter().map(|metric| format!("`{}`", metric.name())).collect::<Vec<_>>().join(", ")
+    };
+    let is_common =
+        |metric: &Metric| export.runs.iter().all(|run| run.available.metrics().any(|known| known == *metric));
+    let common: Vec<Metric> = without.available.metrics().filter(is_common).collect();
+    let known = quoted(without.available.metrics().collect());
+    let is_choice = without.takes_metric && Metric::VALUES.contains(&metric);
+    let again = is_choice.then(|| format!("import the log again with `--metric {}`", metric.name()));
+    let other = match common.is_empty() {
+        true => "the runs have no metric in common: name recordings of one metric".to_owned(),
+        false => format!("`--metric` names one that all runs have: {}", quoted(common)),
+    };
     Err(Failure::request(format!("`{}` has no {}", without.path.display(), metric.title()))
-        .because(format!("a run of this kind, protocol and schedule has {}", known.join(", ")))
-        .hint("`--metric` names one of these"))
+        .because(absence(without, metric, &known))
+        .hint(again.into_iter().chain([other]).collect::<Vec<_>>().join("; ")))
+}
+
+/// Why `run` has no `metric` but those that are `known`.
+fn absence(run: &ExportedRun, metric: Metric, known: &str) -> String {
+    match (run.is_imported, run.kind) {
+        (false, _) => format!("a run of this kind, protocol and schedule has {known}"),
+        (true, Kind::Values) => format!("this log was imported as values of {known}"),
+        (true, Kind::Ping) if metric == Metric::Ipdv => format!(
+            "lost packets of this log have no row, so that which others were sent one after the other is unknown: it has {known}"
+        ),
+        (true, _) => format!("this log has {known}"),
+    }
+}
+
+/// Runs without a finite value of a metric, by the reason.
+#[derive(Default)]
+pub(super) struct ValuelessRuns {
+    /// Nothing was answered.
+    unanswered: usize,
+    /// The metric is not defined for any of what was.
+    undefined: usize,
+}
+
+impl ValuelessRuns {
+    fn add(&mut self, is_unanswered: bool) {
+        *(if is_unanswered { &mut self.unanswered } else { &mut self.undefined }) += 1;
+    }
+
+    /// Counts the run of `recording` if its `sample` has no finite value.
+    fn look_at(&mut self, recording: &Recording, sample: &MetricSample) -> Result<(), Failure> {
+        if sample.finite() == 0 {
+            let counts = counted_run(recording)?.counts;
+            self.add(counts.sent > 0 && counts.unanswered() == counts.sent);
+        }
+        Ok(())
+    }
+
+    /// Warns of them. `what` is what became of them: `left out: `.
+    pub(super) fn warn(&self, export: &Export<'_>, what: &str, metric: Metric) {
+        let unanswered = (self.unanswered, ": nothing was answered".to_owned());
+        for (runs, which) in [unanswered, (self.undefined, format!(" of {}", metric.title()))] {
+            if runs > 0 {
+                let text = format!("{what}{} without a finite value{which}", counted(runs, "run"));
+                export.console.warning(&text, None);
+            }
+        }
+    }
 }
 
 /// The runs that are not warm-up runs of an experiment, which are in no figure.
@@ -54,17 +113,35 @@ fn measured<'a>(export: &Export<'a>) -> Vec<&'a ExportedRun> {
     runs
 }
 
+/// The runs that a comparison would compare.
+fn compared<'a>(export: &Export<'a>) -> Vec<&'a ExportedRun> {
+    let runs: Vec<&ExportedRun> = export.runs.iter().filter(|run| !run.is_excluded).collect();
+    note_excluded(export, export.runs.len() - runs.len());
+    runs
+}
+
+fn note_excluded(export: &Export<'_>, runs: usize) {
+    if runs > 0 {
+        let why = "warm-up runs, and what did not end by itself, as in a comparison";
+        export.console.note(&format!("left out: {} ({why})", counted(runs, "run")));
+    }
+}
+
 /// Factor and level of the condition of `run`, in the order of headings; factors without a level are left out. `none` is a
 /// level where it was typed: in tags, settings and the factors of an experiment.
 fn levels(run: &ExportedRun) -> Vec<(String, String)> {
-    let is_of_experiment = |factor: &str| run.experiment.as_ref().is_some_and(|it| it.factors.contains_key(factor));
-    let is_typed = |factor: &str| ["tag:", "setting:"].iter().any(|start| factor.starts_with(start));
-    let has_level = |factor: &str, level: &str| level != "none" || is_typed(factor) || is_of_experiment(factor);
+    let has_level = |factor: &str, level: &str| level != "none" || is_typed(run, factor);
     let levels = levels_of_run(&run.condition, run.experiment.as_ref());
     let mut levels: Vec<(String, String)> =
         levels.into_iter().filter(|(factor, level)| has_level(factor, level)).collect();
     levels.sort_by_cached_key(|(factor, _)| (heading_order(factor), factor.clone()));
     levels
+}
+
+/// Whether the levels of `factor` are as they were typed.
+fn is_typed(run: &ExportedRun, factor: &str) -> bool {
+    let is_named = ["tag:", "setting:"].iter().any(|start| factor.starts_with(start));
+    is_named || run.experiment.as_ref().is_some_and(|it| it.factors.contains_key(factor))
 }
 
 /// The columns of bins.
@@ -76,8 +153,10 @@ pub(super) fn bin_columns() -> Vec<ExportColumn> {
 }
 
 /// The bins of a run, as its summary shows them, and a last row without edges for what is infinite.
-pub(super) fn bins(run: &ExportedRun, metric: Metric) -> Result<ExportBatch, Failure> {
-    let sample = MetricSample::of(&Recording::open(&run.path)?, metric)?;
+pub(super) fn bins(run: &ExportedRun, metric: Metric, valueless: &mut ValuelessRuns) -> Result<ExportBatch, Failure> {
+    let recording = Recording::open(&run.path)?;
+    let sample = MetricSample::of(&recording, metric)?;
+    valueless.look_at(&recording, &sample)?;
     let bins = sample.histogram();
     let mut low: Vec<i64> = bins.iter().map(|bin| bin.low_ns).collect();
     let mut high: Vec<i64> = bins.iter().map(|bin| bin.high_ns).collect();
@@ -107,6 +186,29 @@ fn counted_run(recording: &Recording) -> Result<Summary, Failure> {
     Ok(summarise(recording, &SummaryOptions { judging, intervals: false, metrics: Vec::new() })?)
 }
 
+/// The tag of each run: the levels in which the conditions differ, which runs of one condition share; the name of the run if all
+/// are of one condition. A factor without a level is `none`, or left out where a run may have `none` as a typed level.
+fn tags(runs: &[&ExportedRun]) -> Vec<String> {
+    let levels: Vec<Factors> = runs.iter().map(|run| levels(run).into_iter().collect()).collect();
+    let all: BTreeSet<&String> = levels.iter().flat_map(BTreeMap::keys).collect();
+    let differs = |factor: &&String| levels.windows(2).any(|pair| pair[0].get(*factor) != pair[1].get(*factor));
+    let mut factors: Vec<&String> = all.into_iter().filter(differs).collect();
+    factors.sort_by_key(|factor| heading_order(factor));
+    let tag = |(run, levels): (&&ExportedRun, &Factors)| match factors.is_empty() {
+        true => run.name.clone(),
+        false => {
+            let level = |factor: &&String| match levels.get(*factor) {
+                Some(level) => Some(format!("{factor}={level}")),
+                None if runs.iter().any(|run| is_typed(run, factor)) => None,
+                None => Some(format!("{factor}=none")),
+            };
+            let levels: Vec<String> = factors.iter().filter_map(level).collect();
+            if levels.is_empty() { "none".to_owned() } else { levels.join(",") }
+        }
+    };
+    runs.iter().zip(&levels).map(tag).collect()
+}
+
 /// A line of an interval log for each run, in the order of their begin.
 pub(super) fn hlog(
     export: &Export<'_>,
@@ -117,21 +219,25 @@ pub(super) fn hlog(
     let mut runs = measured(export);
     runs.sort_by_key(|run| run.started);
     let base = runs.first().map(|run| run.started).unwrap_or_default();
-    let labels = Condition::labels(&runs.iter().map(|run| &run.condition).collect::<Vec<_>>());
+    let tags = tags(&runs);
     let mut writer = HlogWriter::new(target, metric, base)?;
-    for (run, label) in runs.into_iter().zip(labels) {
+    let mut valueless = ValuelessRuns::default();
+    for (run, tag) in runs.into_iter().zip(&tags) {
         export.expect_no_signal()?;
         let recording = Recording::open(&run.path)?;
-        let length = counted_run(&recording)?.duration_ns;
+        let Summary { counts, duration_ns: length, .. } = counted_run(&recording)?;
+        let sample = MetricSample::of(&recording, metric)?;
+        valueless.look_at(&recording, &sample)?;
+        let is_whole = MetricSample::shows_losses(metric) && sample.finite() == counts.answered;
         let line = HlogRun {
-            tag: if label.is_empty() { &run.name } else { &label },
+            tag,
             run: &run.id,
             recording: &run.name,
             started: run.started,
             length: Duration::from_nanos(length.0.max(0) as u64),
-            states_losses: run.states_losses,
+            shows_losses: run.states_losses && is_whole,
         };
-        writer.append(&line, MetricSample::of(&recording, metric)?.values()).map_err(|error| match error {
+        writer.append(&line, sample.values()).map_err(|error| match error {
             HlogError::Refused(error) => ExportBreak::Refused(error),
             negative => Failure::request(&negative)
                 .because(format!("`{}` has it, and HdrHistogram has no negative values", run.path.display()))
@@ -139,7 +245,9 @@ pub(super) fn hlog(
                 .into(),
         })?;
     }
-    Ok(writer.finish()?)
+    writer.finish()?;
+    valueless.warn(export, "", metric);
+    Ok(())
 }
 
 /// The runs that a comparison would compare, with the figures of `estimands`.
@@ -150,11 +258,7 @@ fn observed(export: &Export<'_>, estimands: &[Estimand]) -> Result<Vec<ObservedR
         export.expect_no_signal()?;
         all.extend(observe(at_once, estimands, &|text| export.console.note(text))?);
     }
-    let left_out = all.iter().filter(|run| run.excluded.is_some()).count();
-    if left_out > 0 {
-        let why = "warm-up runs, and what did not end by itself, as in a comparison";
-        export.console.note(&format!("left out: {} ({why})", counted(left_out, "run")));
-    }
+    note_excluded(export, all.iter().filter(|run| run.excluded.is_some()).count());
     Ok(all)
 }
 
@@ -189,7 +293,7 @@ pub(super) fn values(
     Ok(())
 }
 
-/// Each finite singleton as a number, one on each line.
+/// Each finite singleton of the runs that a comparison would compare as a number, one on each line.
 pub(super) fn singletons(
     export: &Export<'_>,
     metric_name: Option<&str>,
@@ -198,10 +302,12 @@ pub(super) fn singletons(
 ) -> Result<(), ExportBreak> {
     let metric = metric(export, metric_name)?;
     expect_unit(!metric.is_rate(), unit)?;
-    let (mut lost, mut lines) = (0, 0_u64);
-    for run in measured(export) {
+    let (mut lost, mut lines, mut valueless) = (0, 0_u64, ValuelessRuns::default());
+    for run in compared(export) {
         export.expect_no_signal()?;
-        let sample = MetricSample::of(&Recording::open(&run.path)?, metric)?;
+        let recording = Recording::open(&run.path)?;
+        let sample = MetricSample::of(&recording, metric)?;
+        valueless.look_at(&recording, &sample)?;
         lost += sample.infinite() as usize;
         let finite = sample.values().filter(|(value, _)| *value != INFINITE);
         for value in finite.flat_map(|(value, count)| (0..count).map(move |_| value)) {
@@ -212,6 +318,7 @@ pub(super) fn singletons(
             }
         }
     }
+    valueless.warn(export, "", metric);
     if lost > 0 {
         export.console.note(&format!("left out: {}, which were lost or late", counted(lost, "infinite value")));
     }
@@ -276,7 +383,7 @@ pub(super) fn benchstat(
         units.push(LOSS_RATIO.into());
     }
     benchstat::write_header(target, metric)?;
-    let (mut unanswered, mut infinite) = (0, vec![0; units.len()]);
+    let (mut valueless, mut infinite) = (ValuelessRuns::default(), vec![0; units.len()]);
     for (run, observed) in export.runs.iter().zip(observed(export, &estimands)?) {
         export.expect_no_signal()?;
         if observed.excluded.is_some() {
@@ -284,7 +391,7 @@ pub(super) fn benchstat(
         }
         // A result of the format has at least one value, and the first is the mean over what was answered.
         if observed.figures.first().and_then(|mean| mean.value()).is_none() {
-            unanswered += 1;
+            valueless.add(observed.losses.is_total());
             continue;
         }
         let mut values = Vec::new();
@@ -297,13 +404,10 @@ pub(super) fn benchstat(
                 RunFigure::Finite { .. } | RunFigure::Nothing => {}
             }
         }
-        let iterations = observed.losses.sent.saturating_sub(observed.losses.unanswered).max(1);
+        let iterations = MetricSample::of(&Recording::open(&run.path)?, metric)?.finite();
         benchstat::write_line(target, &BenchmarkLine { metric, levels: &levels(run), iterations, values: &values })?;
     }
-    if unanswered > 0 {
-        let text = format!("left out: {} without a finite value: nothing was answered", counted(unanswered, "run"));
-        export.console.warning(&text, None);
-    }
+    valueless.warn(export, "left out: ", metric);
     for (unit, runs) in units.iter().zip(infinite).filter(|(_, runs)| *runs > 0) {
         let text = format!("left out: {unit} of {}, which is infinite: probes were lost", counted(runs, "run"));
         export.console.warning(&text, None);
@@ -320,7 +424,7 @@ pub(super) fn prometheus(
     let metric = metric(export, metric_name)?;
     let mut places: BTreeMap<Vec<(String, String)>, usize> = BTreeMap::new();
     let mut series: Vec<PrometheusSeries> = Vec::new();
-    let mut without_losses: BTreeSet<usize> = BTreeSet::new();
+    let (mut without_losses, mut valueless) = (BTreeSet::new(), ValuelessRuns::default());
     for run in measured(export) {
         export.expect_no_signal()?;
         let recording = Recording::open(&run.path)?;
@@ -330,7 +434,9 @@ pub(super) fn prometheus(
             series.push(PrometheusSeries::of(labels));
         }
         let own = &mut series[place];
-        own.add(metric, MetricSample::of(&recording, metric)?.values());
+        let sample = MetricSample::of(&recording, metric)?;
+        valueless.look_at(&recording, &sample)?;
+        own.add(metric, sample.values());
         let began = run.is_start_known.then_some(run.started.as_secs_f64());
         own.started = [own.started, began].into_iter().flatten().reduce(f64::max);
         if !run.states_losses {
@@ -342,9 +448,11 @@ pub(super) fn prometheus(
         }
     }
     // Counters of some of its runs would be read as those of all.
-    without_losses.into_iter().for_each(|place| series[place].fates.clear());
+    without_losses.into_iter().for_each(|place: usize| series[place].fates.clear());
     export.expect_no_signal()?;
-    Ok(prometheus::write(target, metric, &series)?)
+    prometheus::write(target, metric, &series)?;
+    valueless.warn(export, "", metric);
+    Ok(())
 }
 
 /// Measured probes by fate. A log of another tool has answered and lost ones only.

@@ -9,10 +9,12 @@ use jiff::Timestamp;
 
 use super::{Outcome, summary};
 use crate::analysis::AvailableFigures;
+use crate::analysis::comparison::ExclusionReason;
 use crate::cli::resolve::ExportJob;
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure};
 use crate::facts::ExperimentFacts;
+use crate::formats::import::format_named;
 use crate::plan::{Condition, Kind};
 use crate::recording::manifest::Manifest;
 use crate::recording::{RecordedTable, Recording};
@@ -75,8 +77,12 @@ pub(super) struct ExportedRun {
     pub(super) available: AvailableFigures,
     /// Whether it is the log of another tool, of which only that is known which the log states.
     pub(super) is_imported: bool,
+    /// Whether the metric of its values was decided when it was imported.
+    pub(super) takes_metric: bool,
     /// Whether it is known what it lost.
     pub(super) states_losses: bool,
+    /// Whether a comparison would leave it out.
+    pub(super) is_excluded: bool,
     /// When it began, since the epoch; 0 if its manifest does not say so. Of a log without a start, when it was imported.
     pub(super) started: Duration,
     /// Whether it began then.
@@ -85,7 +91,7 @@ pub(super) struct ExportedRun {
 }
 
 impl ExportedRun {
-    fn of(recording: &Recording) -> ExportedRun {
+    fn of(recording: &Recording) -> Result<ExportedRun, Failure> {
         let Manifest { run_id, kind, condition, experiment, started_at, spec, run, .. } = recording.manifest();
         let canonical = recording.path().canonicalize().unwrap_or_else(|_| recording.path().to_owned());
         let name = canonical.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -93,20 +99,23 @@ impl ExportedRun {
             .parse::<Timestamp>()
             .ok()
             .and_then(|at| Duration::try_from(at.duration_since(Timestamp::UNIX_EPOCH)).ok());
-        ExportedRun {
+        let format = spec.import().and_then(|import| format_named(&import.format));
+        Ok(ExportedRun {
             path: recording.path().to_owned(),
             name: name.unwrap_or_default(),
             id: run_id.clone(),
             kind: *kind,
             condition: condition.clone(),
             experiment: experiment.clone(),
-            available: AvailableFigures::of(spec, spec.judging.deadline_ns),
+            available: AvailableFigures::of_recorded(recording, spec.judging.deadline_ns)?,
             is_imported: spec.import().is_some(),
+            takes_metric: format.is_some_and(|format| format.options.contains(&"--metric")),
             states_losses: spec.knows_losses(),
+            is_excluded: ExclusionReason::of(recording.manifest()).is_some(),
             started: started.unwrap_or_default(),
             is_start_known: started.is_some() && run.import.as_ref().is_none_or(|import| import.start_known),
             tables: TABLES.into_iter().filter(|table| recording.can_have(*table)).collect(),
-        }
+        })
     }
 
     /// Whether it is a warm-up run of an experiment.
@@ -134,7 +143,7 @@ pub(super) fn exported_runs(job: &ExportJob, console: &Console) -> Result<Vec<Ex
         if !known.insert(path.canonicalize().unwrap_or(path)) {
             repeated += 1;
         } else {
-            runs.push(ExportedRun::of(&recording));
+            runs.push(ExportedRun::of(&recording)?);
         }
     }
     if repeated > 0 {
@@ -153,7 +162,7 @@ pub(super) fn exported_runs(job: &ExportJob, console: &Console) -> Result<Vec<Ex
         None if kinds.len() > 1 => {
             let words = kinds.iter().map(|kind| format!("`{}`", kind.word())).collect::<Vec<_>>().join(" and ");
             Err(Failure::request(format!("cannot export runs of {words} together"))
-                .because("their rows have different columns, and no metric is common to them")
+                .because("an export is of runs of one kind, whose rows have the same columns")
                 .hint(format!("choose one: {}", options())))
         }
         None => Ok(runs),

@@ -81,19 +81,7 @@ fn import(
     let head = LogHead { bytes: head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&head), is_whole };
     let format = format_of(&head, job.format).map_err(|fault| refusal(name, fault))?;
     expect_delays(name, format)?;
-    let store = match &job.output {
-        Some(output) => {
-            Store::expect_new(output)?;
-            let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            if !parent.is_dir() {
-                return Err(Failure::request(format!("cannot make the recording `{}`", output.display()))
-                    .because(format!("`{}` is not a directory", parent.display()))
-                    .hint("create it first (`mkdir -p`), or leave out `-o`"));
-            }
-            Store::at(parent)
-        }
-        None => Store::open(&job.store)?,
-    };
+    let store = store(job)?;
     let run_id = fresh_run_id().map_err(refused("make a run id"))?;
     let mut sink = Sink {
         writer: ImportWriter::create(store.path(), &run_id, format.rows)?,
@@ -128,6 +116,19 @@ fn import(
     let values = sink.writer.values_counted();
     let recording = sink.writer.finish(manifest, &store, job.output.as_deref())?;
     Ok(Imported { recording, format, values })
+}
+
+/// Where the recording is made: the store, or the directory that `-o` names.
+fn store(job: &ImportJob) -> Result<Store, Failure> {
+    let Some(output) = &job.output else { return Ok(Store::open(&job.store)?) };
+    Store::expect_new(output)?;
+    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match parent.is_dir() {
+        true => Ok(Store::at(parent)),
+        false => Err(Failure::request(format!("cannot make the recording `{}`", output.display()))
+            .because(format!("`{}` is not a directory", parent.display()))
+            .hint("create it first (`mkdir -p`), or leave out `-o`")),
+    }
 }
 
 /// Refuses logs of fio that have the form of latencies and are of something else.
@@ -201,6 +202,8 @@ impl Sink {
             unit_assumed,
             states_losses,
             resolution_ns,
+            value_unit,
+            finer_digits,
         } = facts;
         let states_losses = states_losses.unwrap_or(format.states_losses);
         let is_values = format.rows == Kind::Values;
@@ -232,6 +235,8 @@ impl Sink {
             missing_ids: if states_losses { 0 } else { numbers.missing + missing_ids },
             negative_delays: self.writer.negative_delays(),
             lost_without_row: lost,
+            value_unit: value_unit.map(|unit| unit.word().into()),
+            finer_digits,
         });
         manifest
     }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -143,10 +143,11 @@ impl<'a> OutputTarget<'a> {
                 let device = OpenOptions::new().write(true).open(path).map_err(failed)?;
                 Ok(OutputTarget::Stream(buffered(device), Some(path.to_owned())))
             }
-            Ok(_) if !may_replace(path).map_err(failed)? => {
-                Err(Failure::request(format!("`{}` exists, and it is not an export of this format", path.display()))
-                    .hint("`--force` replaces it; `-o FILE` names another file"))
-            }
+            Ok(_) if !may_replace(path).map_err(failed)? => Err(Failure::request(format!(
+                "`{}` exists, and nothing in it shows that it is an export of this format",
+                path.display()
+            ))
+            .hint("`--force` replaces it; `-o FILE` names another file")),
             _ => Ok(OutputTarget::File(OutputFile::create(path).map_err(failed)?, path.to_owned())),
         }
     }
@@ -236,11 +237,41 @@ fn buffered(file: File) -> BufWriter<File> {
 fn refused(path: Option<&Path>, error: &io::Error) -> Failure {
     let hint = "write to another file system: `-o FILE`";
     match path {
-        Some(path) => Failure::world(format!("cannot write `{}`", path.display())).because(in_words(error)).hint(hint),
+        Some(path) => without_directory(path, error).unwrap_or_else(|| {
+            Failure::world(format!("cannot write `{}`", path.display())).because(in_words(error)).hint(hint)
+        }),
         None => Failure::world("cannot write the results to stdout")
             .because(in_words(error))
             .hint("redirect stdout to another file system"),
     }
+}
+
+/// The failure that the directory of `path` is missing, if `error` is due to that.
+fn without_directory(path: &Path, error: &io::Error) -> Option<Failure> {
+    let is_possible = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+    let end = end_of_links(path).ok().filter(|_| is_possible)?;
+    let directory = end.parent()?;
+    let missing = first_missing(directory)?;
+    // Behind `..` lies another directory than the one that would be made.
+    let leads_back =
+        directory.strip_prefix(missing).is_ok_and(|rest| rest.components().any(|part| part == Component::ParentDir));
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound => {
+            format!("create it first: `mkdir -p {}`", quoted(if leads_back { missing } else { directory }))
+        }
+        _ => "name a file in a directory: `-o FILE`".to_owned(),
+    };
+    Some(
+        Failure::request(format!("cannot write `{}`", path.display()))
+            .because(format!("`{}` is not a directory", missing.display()))
+            .hint(hint),
+    )
+}
+
+/// The shortest part of `path` that is not a directory; `None` if all of it is one.
+fn first_missing(path: &Path) -> Option<&Path> {
+    let parts = path.ancestors().take_while(|part| !part.as_os_str().is_empty());
+    parts.filter(|part| !part.is_dir()).last()
 }
 
 #[cfg(test)]
@@ -264,6 +295,32 @@ mod tests {
         whole.write_all(b"new").expect("written");
         whole.commit().expect("renamed");
         assert_eq!((fs::read_to_string(&path).expect("readable").as_str(), names()), ("new", 1));
+    }
+
+    #[test]
+    fn a_directory_that_is_missing_is_to_be_made() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = |name: &str| directory.path().join(name);
+        let failure = |path: &Path| {
+            let Err(error) = write(path, "x") else { panic!("written") };
+            refused(Some(path), &error)
+        };
+        symlink("missing/x.csv", path("link")).expect("linked");
+        for name in ["missing/x.csv", "link"] {
+            let hint = failure(&path(name)).hint.expect("a hint");
+            assert!(hint.contains("mkdir -p") && hint.contains("/missing"), "{hint}");
+        }
+        for (name, missing, made) in
+            [("a/b/c/x.csv", "/a", "/a/b/c"), ("./a/../x.csv", "/a", "/a"), ("a/../b/x.csv", "/a", "/a")]
+        {
+            let Failure { cause, hint, .. } = failure(&path(name));
+            assert!(cause.is_some_and(|cause| cause.ends_with(&format!("{missing}` is not a directory"))), "{name}");
+            assert!(hint.is_some_and(|hint| hint.ends_with(&format!("{made}`"))), "{name}");
+        }
+        fs::write(path("file"), "").expect("written");
+        let Failure { cause, hint, .. } = failure(&path("file/x.csv"));
+        assert!(cause.is_some_and(|cause| cause.ends_with("/file` is not a directory")));
+        assert_eq!(hint.as_deref(), Some("name a file in a directory: `-o FILE`"));
     }
 
     fn write(path: &Path, text: &str) -> io::Result<()> {

@@ -208,29 +208,35 @@ fn single_condition(report: &ExperimentReport) -> FoundCondition {
     FoundCondition { name: String::new(), levels, runs: judged.map(|name| directory.join(name)).collect() }
 }
 
-/// Refuses runs that have no metric in common.
+/// Refuses runs of several kinds.
 fn expect_one_kind(recordings: &FoundRecordings) -> Result<(), Failure> {
     let found: BTreeSet<&str> = recordings.runs().filter_map(|run| run.kind()).map(Kind::word).collect();
+    let options: Vec<String> = found.iter().map(|kind| format!("`--kind {kind}`")).collect();
+    expect_one_of(&found, "a page is of runs of one kind", &format!("choose one: {}", options.join(" or ")))
+}
+
+/// Refuses runs with several of what is `found`, kinds or main metrics, because of `cause`. `hint` says how to choose one.
+fn expect_one_of(found: &BTreeSet<&str>, cause: &str, hint: &str) -> Result<(), Failure> {
     if found.len() < 2 {
         return Ok(());
     }
-    let words = |form: fn(&str) -> String, separator: &str| {
-        found.iter().map(|kind| form(kind)).collect::<Vec<_>>().join(separator)
-    };
-    Err(Failure::request(format!("cannot report runs of {} on one page", words(|kind| format!("`{kind}`"), " and ")))
-        .because("they have no metric in common")
-        .hint(format!("choose one: {}", words(|kind| format!("`--kind {kind}`"), " or "))))
+    let names: Vec<String> = found.iter().map(|name| format!("`{name}`")).collect();
+    Err(Failure::request(format!("cannot report runs of {} on one page", names.join(" and ")))
+        .because(cause)
+        .hint(hint))
 }
 
 /// Recordings with equal conditions are runs of one condition, which is named by what differs.
 fn conditions_by_label(recordings: &FoundRecordings, console: &Console) -> Result<Vec<FoundCondition>, Failure> {
-    let (mut paths, mut recorded) = (Vec::new(), Vec::<Condition>::new());
+    let (mut paths, mut recorded, mut metrics) = (Vec::new(), Vec::<Condition>::new(), BTreeSet::new());
     for run in recordings.runs() {
         let recording = Recording::open(run.as_ref())?;
         recording.note().into_iter().for_each(|note| console.note(note));
         paths.push(run.as_ref().to_owned());
         recorded.push(recording.manifest().condition.clone());
+        metrics.insert(recording.manifest().metric().name());
     }
+    expect_one_of(&metrics, "they have no metric in common", "name recordings of one metric")?;
     let labels = Condition::labels(&recorded.iter().collect::<Vec<_>>());
     let mut conditions: Vec<FoundCondition> = Vec::new();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();

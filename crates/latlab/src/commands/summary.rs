@@ -13,6 +13,8 @@ use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
 use crate::experiment::{in_store, is_experiment, read_state};
+use crate::metric::Metric;
+use crate::plan::Kind;
 use crate::platform::ownership::quoted;
 use crate::recording::{Recording, Store};
 use crate::report::text_plots;
@@ -32,11 +34,12 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         if let Some(note) = recording.note() {
             console.note(note);
         }
-        let recorded = &recording.manifest().spec;
-        let judging = spec.options.over(&recorded.judging);
-        // A gate on what the run can never have is a wrong request: nothing is shown.
-        let available = AvailableFigures::of(recorded, judging.deadline_ns);
-        gates.expect_recorded(&path.display().to_string(), &available)?;
+        let judging = spec.options.over(&recording.manifest().spec.judging);
+        if !gates.is_empty() {
+            // A gate on what the run can never have is a wrong request: nothing is shown.
+            let available = AvailableFigures::of_recorded(&recording, judging.deadline_ns)?;
+            gates.expect_recorded(&path.display().to_string(), &available)?;
+        }
         half |= judging.half;
         like = like.or(judging.like);
         let mut options = SummaryOptions {
@@ -70,6 +73,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         let order = by_condition(&summaries);
         (summaries, distributions) = (in_order(&order, summaries), in_order(&order, distributions));
     }
+    note_unused(spec, &summaries, console);
     measure_and_report::show(
         &summaries,
         Showing { half, every_metric, kept: true, like, wide: false, of_store: !are_named },
@@ -85,6 +89,25 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         Some(first) => without_finished_run(first, console),
     };
     with_gates(Ok(summary_outcome(&summaries)), gated)
+}
+
+/// Names the options that were typed and change nothing of any of `summaries`, as of a run that has no such figures.
+fn note_unused(spec: &SummarySpec, summaries: &[Summary], console: &Console) {
+    let has_instants = |one: &Summary| matches!(one.kind, Kind::Ping | Kind::Wakeup);
+    let has_round_trips = |one: &Summary| one.metrics.contains_key(&Metric::RoundTripDelay);
+    let options = &spec.options;
+    type HasEffect = fn(&Summary) -> bool;
+    let typed: [(bool, HasEffect, &str); 4] = [
+        (options.window_ns.is_some(), has_instants, "`--window` divides runs of `ping` and `wakeup`"),
+        (options.deadline_ns.is_some(), |one| one.deadline.is_some(), "`--deadline` is not of streams"),
+        (options.half, has_round_trips, "`--half` is of round trips"),
+        (options.like.is_some(), |one| one.stream.is_some(), "`--like` repeats the output of a tool for streams"),
+    ];
+    for (is_typed, has_effect, what) in typed {
+        if is_typed && !summaries.is_empty() && !summaries.iter().any(has_effect) {
+            console.note(&format!("{what}: it changes nothing here"));
+        }
+    }
 }
 
 /// The outcome of gates on the experiment in `directory`, of which nothing is finished.

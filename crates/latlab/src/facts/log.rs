@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
 use crate::units::Nanos;
+use crate::units::human::TimeUnit;
 
 /// A probe of a log that has instants. What the log does not have is `None`: an instant is never computed from others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +63,10 @@ pub struct LogFacts {
     pub resolution_ns: Option<Nanos>,
     /// Whether neither the log nor the user states the unit of the values, which is the usual one of the tool.
     pub unit_assumed: bool,
+    /// The unit in which the log has its values, if that is not the same for every log of its format.
+    pub value_unit: Option<TimeUnit>,
+    /// Whether values have digits below a nanosecond, to which they were rounded; `None` if that was not looked at.
+    pub finer_digits: Option<bool>,
 }
 
 impl LogFacts {
@@ -80,6 +85,8 @@ impl LogFacts {
             missing_ids: 0,
             resolution_ns: None,
             unit_assumed: false,
+            value_unit: None,
+            finer_digits: None,
         }
     }
 }
@@ -101,6 +108,12 @@ pub struct ImportFacts {
     pub negative_delays: u64,
     /// Probes that are lost according to the totals of the log, and have no row.
     pub lost_without_row: u64,
+    /// The word of the unit in which the log has its values; absent where every log of its format has the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_unit: Option<String>,
+    /// Whether values of the log have digits below a nanosecond, to which they were rounded; absent if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finer_digits: Option<bool>,
 }
 
 /// Numbers rows by their ids, which ascend in the result: a row whose id repeats or runs backwards comes one after the row

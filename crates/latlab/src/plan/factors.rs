@@ -142,8 +142,8 @@ impl Condition {
         }
     }
 
-    /// Factor → level, that of an absent factor being `none`. Settings and tags are factors of their own:
-    /// `setting:mtu`, `tag:host`.
+    /// Factor → level, that of a factor which is absent, or which a log does not state, being `none`. The load of a log is
+    /// `unknown`: `none` is that of an idle host. Settings and tags are factors of their own: `setting:mtu`, `tag:host`.
     pub fn levels(&self) -> BTreeMap<String, String> {
         let level = |factor: &Factor| {
             let level = (factor.level)(self).unwrap_or_else(|| "none".into());
@@ -152,6 +152,10 @@ impl Condition {
         let settings = self.settings.iter().map(|(knob, value)| (format!("setting:{knob}"), value.clone()));
         let tags = self.tags.iter().map(|(key, value)| (format!("tag:{key}"), value.clone()));
         factors().map(level).chain(settings).chain(tags).collect()
+    }
+
+    fn is_of_log(&self) -> bool {
+        self.schedule == UNKNOWN
     }
 
     /// The parts of a heading, `None` where this run has nothing to say; `family` is that of its path.
@@ -268,7 +272,7 @@ pub fn heading_order(name: &str) -> usize {
     factors().position(|factor| factor.name == name).unwrap_or(usize::MAX)
 }
 
-/// The schedule of a log, which may state an interval.
+/// The schedule of a log, which may state an interval, and its load.
 const UNKNOWN: &str = "unknown";
 
 /// The factor that is shown with the family of the path.
@@ -376,7 +380,11 @@ static FACTORS: [&[Factor]; 12] = [
         label: |run| run.wait.map(|wait| wait.word().into()),
         ..Factor::new("wait")
     }],
-    &[Factor { level: loads, label: |run| loads(run).or_else(|| Some("no load".into())), ..Factor::new("load") }],
+    &[Factor {
+        level: |run| loads(run).or_else(|| run.is_of_log().then(|| UNKNOWN.into())),
+        label: |run| loads(run).or_else(|| (!run.is_of_log()).then(|| "no load".into())),
+        ..Factor::new("load")
+    }],
 ];
 
 fn loads(run: &Condition) -> Option<String> {
@@ -450,7 +458,9 @@ fn probes(run: &Condition) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{PingSpec, Schedule, SenderSocketOptions, TransportKind, WakeupCpus, WakeupSpec, Work};
+    use crate::plan::{
+        ImportSpec, Kind, PingSpec, Schedule, SenderSocketOptions, TransportKind, WakeupCpus, WakeupSpec, Work,
+    };
 
     #[test]
     fn the_fifo_priority_is_a_factor_of_every_kind() {
@@ -488,6 +498,36 @@ mod tests {
         {
             assert_eq!(levels[factor], level, "{factor}");
         }
+    }
+
+    #[test]
+    fn the_load_of_a_log_is_unknown_and_not_that_of_an_idle_host() {
+        let idle = RunSpec::here(Work::Ping(PingSpec::on(Schedule::Closed)));
+        let import = ImportSpec {
+            format: "irtt".into(),
+            file: "irtt.json".into(),
+            rows: Kind::Ping,
+            metric: None,
+            unit: None,
+            column: None,
+            direction: None,
+            ordered: true,
+            states_losses: true,
+            unit_assumed: false,
+            halves_doubled: false,
+            size_bytes: None,
+            interval_ns: None,
+            resolution_ns: None,
+        };
+        let [measured, log] = [idle, RunSpec::imported(import, "irtt", BTreeMap::new())].map(|run| Condition::of(&run));
+        let levels = log.levels();
+        let of_log = ["load", "wait", "transport", "size", "via"].map(|factor| levels[factor].as_str());
+        assert_eq!(of_log, ["unknown", "none", "none", "none", "none"]);
+        assert_eq!(measured.levels()["load"], "none");
+        assert_eq!(
+            Condition::labels(&[&measured, &log]),
+            ["local · udp · 64 B · closed loop · block · no load", "log of irtt"]
+        );
     }
 
     #[test]

@@ -337,6 +337,16 @@ impl Manifest {
         self.spec.import().and_then(|import| import.metric).unwrap_or_else(|| self.kind.metric())
     }
 
+    /// Whether `started_at` is the start of the run: that of a log without times is the time of its import.
+    pub fn has_start(&self) -> bool {
+        self.run.import.as_ref().is_none_or(|facts| facts.start_known)
+    }
+
+    /// Probes of an imported log that are lost according to its totals, and have no row.
+    pub fn lost_without_row(&self) -> u64 {
+        self.run.import.as_ref().map_or(0, |facts| facts.lost_without_row)
+    }
+
     /// Whether damage to its rows may have gone unnoticed, because its format has no checksums. Rows that were recovered from
     /// an old spool have some, and the spool had none.
     pub fn lacks_checksums(&self) -> bool {

@@ -9,8 +9,8 @@ use super::text::{Style, draw_table, labelled, wrap};
 use super::view::{ColumnView, GroupView, RowView, TableView};
 use crate::analysis::comparison::{Comparison, Effect, UndecidedReason};
 use crate::analysis::published::{
-    CheckedClaim, CheckedOrder, ClaimVerdict, ExplainedGroup, Explanation, FigureCheck, OrderVerdict, StretchPlace,
-    ValueScale,
+    CheckedClaim, CheckedOrder, ClaimVerdict, ExplainedGroup, Explanation, FigureCheck, OrderVerdict, PublishedFigure,
+    StretchPlace, ValueScale,
 };
 use crate::units::human::{ABSENT, TimeUnit, counted, grouped, listed, percent, signed, significant, span};
 
@@ -51,7 +51,7 @@ impl PublicationReport {
     /// Renders the JSON document with a final newline.
     pub fn json(&self) -> String {
         let figures = self.figures.as_ref();
-        let scale = figures.map_or(ValueScale::Time, |check| check.scale);
+        let scale = figures.map_or(ValueScale::NANOS, |check| check.scale);
         pretty(&PublicationDocument {
             schema: "latlab.check-published/1",
             source: &self.source,
@@ -81,8 +81,8 @@ fn figure_table(check: &FigureCheck, source: &str) -> TableView {
         }
     };
     let columns = vec![
-        column("published", &|claim| figure_words(claim, Some(claim.published), 0)),
-        column("recomputed", &|claim| figure_words(claim, claim.recomputed, 1)),
+        column("published", &|claim| figure_words(claim, claim.published, 0)),
+        column("recomputed", &|claim| claim.recomputed.map_or_else(|| ABSENT.into(), |value| shown(claim, value))),
         column("off", &off_words),
         column("verdict", &verdict),
     ];
@@ -102,14 +102,18 @@ fn is_explained_by(claim: &CheckedClaim, group: &ExplainedGroup) -> bool {
 }
 
 /// A value in the unit of its claim, with the published decimals and `more`, unless it is a count.
-fn figure_words(claim: &CheckedClaim, value: Option<f64>, more: u32) -> String {
-    let Some(value) = value else { return ABSENT.into() };
+fn figure_words(claim: &CheckedClaim, value: f64, more: u32) -> String {
     let published = &claim.claim.published;
     let is_count = claim.ticks == 1.0 && value.fract() == 0.0 && published.decimals == 0;
     let decimals = published.decimals + if is_count { 0 } else { more };
     let number = format!("{:.*}", decimals as usize, value / claim.ticks).replace('-', "−");
     let unit = published.text.trim_start_matches(|char: char| !char.is_alphabetic() && char != '%');
     format!("{number} {unit}").trim_end().replace("us", "µs")
+}
+
+/// A computed value, with the decimals that show whether it has the published digits.
+fn shown(claim: &CheckedClaim, value: f64) -> String {
+    figure_words(claim, value, claim.further_decimals(value))
 }
 
 /// By how much the published figure is off, if it does not have the right digits.
@@ -146,8 +150,7 @@ fn remarks(check: &FigureCheck) -> Vec<(String, String)> {
         .iter()
         .filter(|claim| claim.verdict == ClaimVerdict::Contradicted && claim.explanations.is_empty());
     say("no mistake", unexplained.map(|claim| unexplained_words(claim, check.tried)).collect());
-    let n = check.answered + check.lost;
-    say("support", check.claims.iter().filter_map(|claim| support_words(claim, n)).collect());
+    say("support", check.claims.iter().filter_map(|claim| support_words(claim, check)).collect());
     let cut: Vec<String> =
         check.claims.iter().filter(|claim| claim.is_truncated).map(|claim| claim.claim.figure.name()).collect();
     say(
@@ -179,7 +182,7 @@ fn group_words(check: &FigureCheck, group: &ExplainedGroup) -> String {
         .filter_map(|claim| {
             let claim = &check.claims[*claim];
             let own = claim.explanations.iter().find(|one| one.hypothesis == group.hypothesis)?;
-            Some(format!("{} {}", claim.claim.figure.name(), figure_words(claim, Some(own.computed), 1)))
+            Some(format!("{} {}", claim.claim.figure.name(), shown(claim, own.computed)))
         })
         .collect();
     let holding = check.claims.iter().filter(|claim| claim.verdict == ClaimVerdict::Holds).count();
@@ -193,13 +196,17 @@ fn group_words(check: &FigureCheck, group: &ExplainedGroup) -> String {
         chance => format!("about {}", percent(chance)),
     };
     let doubt = if is_decisive(check, group) { "" } else { ", too much for a verdict" };
+    let uncounted = match group.uncounted.as_slice() {
+        [] => String::new(),
+        uncounted => format!(", counted without {}", names(check, uncounted)),
+    };
     let others: Vec<String> = group.claims.iter().flat_map(|claim| other_titles(&check.claims[*claim])).collect();
     let others = match others.as_slice() {
         [] => String::new(),
         others => format!("; the same digits come from: {}", others.join("; ")),
     };
     format!(
-        "{}: {}{beside}; that one of {} fits by chance has a probability of {chance}{doubt}{others}",
+        "{}: {}{beside}; that one of {} fits by chance has a probability of {chance}{uncounted}{doubt}{others}",
         sentences.join(", and "),
         listed(&evidence),
         counted(check.tried, "combination"),
@@ -214,24 +221,30 @@ fn other_titles(claim: &CheckedClaim) -> Vec<String> {
 fn unexplained_words(claim: &CheckedClaim, tried: usize) -> String {
     let name = claim.claim.figure.name();
     let nearest = |nearest: &Explanation| {
-        format!(
-            "; the nearest, {}, gives {}",
-            nearest.hypothesis.title(),
-            figure_words(claim, Some(nearest.computed), 1)
-        )
+        format!("; the nearest, {}, gives {}", nearest.hypothesis.title(), shown(claim, nearest.computed))
     };
     let nearest = claim.nearest.as_ref().map(nearest).unwrap_or_default();
     let lost = if claim.recomputed.is_none() { "; the correct figure does not exist, or is infinite" } else { "" };
     format!("{name}: not one of {} has its digits{lost}{nearest}", counted(tried, "combination"))
 }
 
-fn support_words(claim: &CheckedClaim, n: u64) -> Option<String> {
+/// On how few values a quantile rests, and where it lies.
+fn support_words(claim: &CheckedClaim, check: &FigureCheck) -> Option<String> {
     let beyond = claim.beyond.filter(|_| !claim.is_supported)?;
-    let place = if beyond < 1.0 { ": it is the maximum, or lies between the two largest" } else { "" };
+    let is_upper = matches!(claim.claim.figure, PublishedFigure::Quantile(q) if q > 0.5);
+    let place = match claim.recomputed {
+        None if check.lost > 0 => {
+            format!(": it lies among the lost probes ({}), and is infinite", grouped(check.lost))
+        }
+        Some(_) if beyond < 1.0 && is_upper => ": it is the maximum, or lies between the two largest".into(),
+        Some(_) if beyond < 1.0 => ": it is the minimum, or lies between the two smallest".into(),
+        _ => String::new(),
+    };
     let name = claim.claim.figure.name();
     let figure = significant(beyond);
     let beyond = if figure.contains('.') { figure.trim_end_matches('0').trim_end_matches('.') } else { &figure };
-    Some(format!("{name} at n = {} rests on {beyond} singletons, and 10 are needed{place}", grouped(n)))
+    let n = grouped(check.answered + check.lost);
+    Some(format!("{name} at n = {n} rests on {beyond} singletons, and 10 are needed{place}"))
 }
 
 fn stretch_words(check: &FigureCheck) -> Option<String> {
@@ -298,9 +311,9 @@ struct PublicationDocument<'a> {
 
 /// A figure in ns, or in the unit of plain numbers; counts and shares as they are.
 fn in_unit(claim: &CheckedClaim, value: f64, scale: ValueScale) -> f64 {
-    match scale {
-        ValueScale::Plain(_) if claim.claim.figure.is_of_values() => value / scale.ticks(TimeUnit::Nanos),
-        _ => value,
+    match claim.claim.figure.is_of_values() {
+        true => value / scale.ticks(TimeUnit::Nanos),
+        false => value,
     }
 }
 
@@ -315,7 +328,7 @@ fn claim_document(claim: &CheckedClaim, scale: ValueScale) -> Value {
         "claim": claim.claim.text,
         "figure": claim.claim.figure.name(),
         "unit": match (claim.claim.figure.is_of_values(), scale) {
-            (true, ValueScale::Time) => Some("ns"),
+            (true, ValueScale::Time(_)) => Some("ns"),
             _ => None,
         },
         "published": value(claim.published),
@@ -343,6 +356,7 @@ fn group_document(group: &ExplainedGroup) -> Value {
         "figures": group.claims,
         "against": group.against,
         "chance": group.chance,
+        "uncounted": group.uncounted,
     })
 }
 
@@ -388,7 +402,7 @@ mod tests {
     /// Round trips of 100,001 ns and so on, of which each third is the smallest.
     fn data() -> PublishedData {
         let values = (1..=3_000_i64).map(|step| if step % 3 == 0 { 100_001 } else { 100_001 + step * 37 });
-        let values = PublishedData::of_values(values.collect(), ValueScale::Time);
+        let values = PublishedData::of_values(values.collect(), ValueScale::NANOS);
         PublishedData { halving: Halving::Whole, knows_losses: true, ..values }
     }
 
@@ -420,6 +434,39 @@ mod tests {
         ] {
             assert!(all.contains(part), "{part}: {text:#?}");
         }
+    }
+
+    fn text(report: &PublicationReport) -> String {
+        lines(report).join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_quantile_without_support_has_its_place() {
+        let lossy = PublishedData { lost: 4, ..PublishedData::of_values((1..=496).collect(), ValueScale::NANOS) };
+        let said = text(&report(&lossy, "p99.9=50us"));
+        assert!(said.contains("needed: it lies among the lost probes (4), and is infinite"), "{said}");
+        assert!(!said.contains("maximum, or lies"), "{said}");
+        let said = text(&report(&lossy, "p98.5=490ns"));
+        assert!(said.contains("rests on 7.5 singletons, and 10 are needed"), "{said}");
+        let said = text(&report(&data(), "p0.01=100.001us p99.99=210us"));
+        for place in ["it is the minimum, or lies between the two smallest", "it is the maximum, or lies between"] {
+            assert!(said.contains(place), "{said}");
+        }
+    }
+
+    #[test]
+    fn an_explanation_shows_the_digits_that_it_explains() {
+        let steps = |n: i64| PublishedData {
+            halving: Halving::NotRoundTrip,
+            ..PublishedData::of_values((1..=n).map(|step| 1_000 * step).collect(), ValueScale::NANOS)
+        };
+        let said = text(&report(&steps(100), "max=99us"));
+        assert!(said.contains("p99: max 99.0 µs"), "{said}");
+        // p99.9 is 99.901, which is cut off to 99.90.
+        let said = text(&report(&steps(100), "max=99.90us"));
+        assert!(said.contains("p99.9: max 99.901 µs"), "{said}");
+        let said = text(&report(&PublishedData::of_values(vec![1_000, 99_990], ValueScale::NANOS), "max=99us"));
+        assert!(said.contains("99.99 µs holds"), "{said}");
     }
 
     #[test]

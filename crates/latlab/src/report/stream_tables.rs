@@ -76,27 +76,37 @@ fn nanos(ns: Option<f64>) -> String {
     }))
 }
 
+/// The packets that the sender is known to have sent.
+fn sent(total: &StreamTotals) -> Option<u64> {
+    (!total.is_of_receiver_alone()).then_some(total.sent)
+}
+
 /// Table of one run with a row for each end.
 fn both_ends(stream: &StreamFigures, summary: &Summary) -> TableView {
     let (rates, total) = (&stream.rates, &stream.total);
     let loss = summary.ratios.loss.map_or_else(String::new, |loss| format!(" ({})", percent(loss)));
     let ends = [
-        (rates.offered_bps, rates.offered_pps, total.sent, stream.sender_cpu),
-        (rates.delivered_bps, rates.delivered_pps, total.delivered, stream.receiver_cpu),
+        (rates.offered_bps, rates.offered_pps, sent(total), stream.sender_cpu),
+        (rates.delivered_bps, rates.delivered_pps, Some(total.delivered), stream.receiver_cpu),
     ];
     let message = message(std::slice::from_ref(summary));
     let cpu = |of: fn(&CpuCost) -> String| ends.map(|end| or_absent(end.3.as_ref().map(of)));
     let columns = vec![
         column("rate", ends.map(|end| or_absent(end.0.map(bit_rate)))),
         column("", ends.map(|end| or_absent(end.1.map(|rate| message_rate(message, rate))))),
-        column(&format!("{message}s"), ends.map(|end| grouped(end.2))),
+        column(&format!("{message}s"), ends.map(|end| or_absent(end.2.map(grouped)))),
         column("CPU", cpu(|cost| or_absent(cost.share.map(percent)))),
         column(&format!("a {message}"), cpu(|cost| nanos(cost.per_packet_ns))),
         column("a byte", cpu(|cost| nanos(cost.per_byte_ns))),
     ];
     TableView {
         title: "rates of payload".into(),
-        note: format!("sent {} · lost {}{loss}", grouped(total.decided), grouped(total.lost())),
+        note: format!(
+            "{} {} · lost {}{loss}",
+            if sent(total).is_some() { "sent" } else { "known to be sent" },
+            grouped(total.decided),
+            grouped(total.lost())
+        ),
         corner: String::new(),
         rows: ["offered", "delivered"].map(|label| RowView { label: label.into(), quiet: false }).into(),
         groups: plain(columns),
@@ -240,7 +250,7 @@ fn lengths<'a>(summaries: impl Iterator<Item = &'a Summary> + Clone) -> String {
         && 2 * longest.0 < 3 * STREAM_INTERVAL.0;
     match is_usual {
         true => span(STREAM_INTERVAL),
-        false if shortest == longest => span(longest),
+        false if span(shortest) == span(longest) => span(longest),
         false => format!("{} to {}", span(shortest), span(longest)),
     }
 }
@@ -253,13 +263,14 @@ fn by_flow(summary: &Summary, name: &str) -> Option<TableView> {
         let bits = packets as f64 * f64::from(stream.size_bytes) * 8.0;
         or_absent((span > Nanos::ZERO).then(|| bit_rate(bits / span.as_secs_f64())))
     };
+    let counted = |count: u64| or_absent((!summary.is_imported).then(|| grouped(count)));
     let columns = vec![
         column("offered", all(&|flow| rate(flow.sent, flow.sending))),
         column("delivered", all(&|flow| rate(flow.delivered, flow.counting))),
         column(&format!("{}s", message(std::slice::from_ref(summary))), all(&|flow| grouped(flow.decided))),
         column("lost", all(&|flow| grouped(flow.lost()))),
-        column("reordered", all(&|flow| grouped(flow.reordered))),
-        column("duplicates", all(&|flow| grouped(flow.duplicates))),
+        column("reordered", all(&|flow| counted(flow.reordered))),
+        column("duplicates", all(&|flow| counted(flow.duplicates))),
     ];
     let of_run = if name.is_empty() { String::new() } else { format!("{name} · ") };
     Some(TableView {
@@ -387,10 +398,13 @@ const HEADINGS: [[&str; 6]; 3] = [
 ];
 
 /// Renders every stream of `summaries`. Socket sizes are those granted by the kernel; errors are sends refused for
-/// lack of buffer space; each end's time is that of its own clock.
+/// lack of buffer space, which a log does not state; each end's time is that of its own clock.
 pub(super) fn netperf_lines(summaries: &[Summary]) -> Vec<String> {
-    let rows: Vec<[String; 6]> =
-        summaries.iter().filter_map(|summary| summary.stream.as_ref()).flat_map(rows).collect();
+    let rows: Vec<[String; 6]> = summaries
+        .iter()
+        .filter_map(|one| Some((one.stream.as_ref()?, one.is_imported)))
+        .flat_map(|(stream, is_imported)| rows(stream, is_imported))
+        .collect();
     if rows.is_empty() {
         return Vec::new();
     }
@@ -398,16 +412,19 @@ pub(super) fn netperf_lines(summaries: &[Summary]) -> Vec<String> {
     headings.iter().chain(&rows).map(line).collect()
 }
 
-fn rows(stream: &StreamFigures) -> [[String; 6]; 2] {
+fn rows(stream: &StreamFigures, is_imported: bool) -> [[String; 6]; 2] {
     let total = &stream.total;
     let socket = |granted: Option<u32>| granted.map_or_else(|| ABSENT.into(), |bytes| bytes.to_string());
     let seconds = |span: crate::units::Nanos| format!("{:.2}", span.as_secs_f64());
     let rate = |bps: Option<f64>| bps.map_or_else(|| ABSENT.into(), |bps| format!("{:.2}", bps / 1e6));
-    let (sent, received) = (total.sent.to_string(), total.delivered.to_string());
-    let (size, refused) = (stream.size_bytes.to_string(), total.refused.to_string());
+    let (sent, received) =
+        (sent(total).map_or_else(|| ABSENT.into(), |sent| sent.to_string()), total.delivered.to_string());
+    let refused = if is_imported { ABSENT.into() } else { total.refused.to_string() };
+    let size = stream.size_bytes.to_string();
+    let sending = if total.is_of_receiver_alone() { ABSENT.into() } else { seconds(total.sending) };
     let (send, receive) = (stream.send_buffer_bytes, stream.receive_buffer_bytes);
     [
-        [socket(send), size, seconds(total.sending), sent, refused, rate(stream.rates.offered_bps)],
+        [socket(send), size, sending, sent, refused, rate(stream.rates.offered_bps)],
         [
             socket(receive),
             String::new(),

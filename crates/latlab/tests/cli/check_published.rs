@@ -38,14 +38,14 @@ fn lines(values: &[f64]) -> String {
     })
 }
 
-fn document(ran: &Finished) -> Value {
+pub(super) fn document(ran: &Finished) -> Value {
     let document = ran.json();
     check_schema(&document, "check-published/1");
     document
 }
 
 /// The verdicts of the document's figures or orders.
-fn verdicts(document: &Value, list: &str) -> Vec<String> {
+pub(super) fn verdicts(document: &Value, list: &str) -> Vec<String> {
     let own = document[list].as_array().expect("a list").iter();
     own.map(|one| one["verdict"].as_str().expect("a word").to_owned()).collect()
 }
@@ -58,7 +58,7 @@ fn mistakes(document: &Value) -> Vec<String> {
 
 /// The check of the figures `claims` of `values` in a file, which ends with `code`.
 #[track_caller]
-fn checked(values: &[f64], args: &str, claims: &str, code: i32) -> Finished {
+pub(super) fn checked(values: &[f64], args: &str, claims: &str, code: i32) -> Finished {
     let lab = Latlab::new().file("log.txt", lines(values)).line("check-published log.txt").line(args);
     lab.args(["--claims", claims]).failure(code)
 }
@@ -179,7 +179,7 @@ fn the_stretch_of_select_is_named_in_long_sleeps() {
 /// The check of `claims` about the file `log` with `text`, as it is and imported with `--unit` and the like of `import`: the two
 /// documents, whose sources alone may differ.
 #[track_caller]
-fn direct_and_imported(text: &str, import: &str, args: &str, claims: &str, code: i32) -> Value {
+pub(super) fn direct_and_imported(text: &str, import: &str, args: &str, claims: &str, code: i32) -> Value {
     let ran = Latlab::new().file("log", text).line("import log -o recording").line(import).success();
     let check = |path: &str| {
         let lab = Latlab::at(ran.directory()).arg("check-published").arg(path).line(args).line("--json");
@@ -218,10 +218,11 @@ fn ids_among_halves_less_dwell_are_found_in_a_four_times_log() {
     );
     let found = direct_and_imported(&log, "", "", &claims, 1);
     assert_eq!(mistakes(&found), ["dwell-subtracted", "half-round-trip", "ids-included"], "{found:#}");
-    // 1 ns is one digit, which many combinations have.
-    let explained = "explained";
-    let expected = [explained, explained, explained, explained, "contradicted"];
-    assert_eq!(verdicts(&found, "figures"), expected, "{found:#}");
+    // 1 ns is one digit, which many combinations have: it is explained by what the other figures prove, and is not counted.
+    assert_eq!(verdicts(&found, "figures"), ["explained"; 5], "{found:#}");
+    assert_eq!(found["mistakes"][0]["uncounted"], json!([4]), "{found:#}");
+    let alone = direct_and_imported(&log, "", "", "min=1ns", 1);
+    assert_eq!(verdicts(&alone, "figures"), ["contradicted"], "{alone:#}");
     // With the stated definition one mistake is left, and the maximum holds.
     let stated = "--half --metric round_trip_delay_less_dwell";
     let found = direct_and_imported(&log, "", stated, &claims, 1);
@@ -417,6 +418,68 @@ fn a_repeated_claim_adds_no_evidence_and_a_second_value_is_refused() {
     let refused = Latlab::new().file("log.txt", lines(&values)).line("check-published log.txt --unit us");
     let refused = refused.args(["--claims", "mean=100us n=2000", "--claims", "avg=101us"]).stdout(empty()).failure(2);
     assert!(refused.stderr.contains("`mean=100us` and `avg=101us`"), "{}", refused.stderr);
+}
+
+/// The numbers from 1 to `n`.
+fn counted_to(n: u32) -> Vec<f64> {
+    (1..=n).map(f64::from).collect()
+}
+
+#[test]
+fn ids_in_the_table_count_in_the_unit_of_the_log() {
+    // Lesson A with the log of lesson C: ids that are padded, and seconds or milliseconds.
+    let nanos: Vec<f64> = delays(4_000, 2.4e5).map(|nanos| nanos as f64).collect();
+    for (heading, unit_ns, places) in [("roundtrip_time [s]", 1e9, 9), ("rtt [ms]", 1e6, 6)] {
+        let numbers: Vec<f64> = nanos.iter().map(|nanos| nanos / unit_ns).collect();
+        let rows =
+            (1..).zip(&numbers).fold(String::new(), |log, (id, number)| log + &format!("{id:8},{number:.places$}\n"));
+        let both: Vec<f64> = numbers.iter().copied().chain((1..=4_000).map(f64::from)).collect();
+        let unit = if unit_ns > 1e6 { "s" } else { "ms" };
+        let claims = format!(
+            "mean={:.3}{unit} p90={:.1}{unit} max={:.0}{unit} n=4000",
+            mean(&both),
+            quantile(&both, 0.9),
+            quantile(&both, 1.0)
+        );
+        let found = direct_and_imported(&format!("id,{heading}\n{rows}"), "", "", &claims, 1);
+        assert_eq!(verdicts(&found, "figures"), ["explained", "explained", "explained", "holds"], "{found:#}");
+        assert_eq!(mistakes(&found), ["ids-included"], "{found:#}");
+        let lab = Latlab::new().file("log", &rows).line("check-published log -d , -C 2 --id-column 1 --json");
+        let direct = document(&lab.line(&format!("--unit {unit}")).args(["--claims", &claims]).failure(1));
+        assert_eq!(mistakes(&direct), ["ids-included"], "{direct:#}");
+        let without_unit = format!("id,rtt\n{rows}");
+        let stated = format!("--unit {unit}");
+        let found = direct_and_imported(&without_unit, &stated, &stated, &claims, 1);
+        assert_eq!(mistakes(&found), ["ids-included"], "{found:#}");
+    }
+}
+
+#[test]
+fn the_maximum_is_explained_by_the_quantile_that_rounds_to_it() {
+    for (n, claims, code, shown) in [
+        (1_000, "max=999us mean=500.5us", "p99-9-as-max", "p99.9: max 999.0 µs"),
+        (100, "max=99us", "p99-as-max", "p99: max 99.0 µs"),
+    ] {
+        let found = document(&checked(&counted_to(n), "--unit us --json", claims, 1));
+        assert_eq!(mistakes(&found), [code], "{found:#}");
+        let text = checked(&counted_to(n), "--unit us", claims, 1).stdout;
+        assert!(text.contains(shown), "{text}");
+    }
+}
+
+#[test]
+fn a_quantile_among_lost_probes_is_not_called_the_maximum() {
+    let replies = (1..=496).fold(String::new(), |log, seq| {
+        log + &format!("64 bytes from 10.0.0.7: icmp_seq={seq} ttl=64 time=0.{:03} ms\n", 200 + seq % 50)
+    });
+    let log = format!(
+        "PING 10.0.0.7 (10.0.0.7) 56(84) bytes of data.\n{replies}\n--- 10.0.0.7 ping statistics ---\n\
+         500 packets transmitted, 496 received, 0.8% packet loss, time 3003ms\n"
+    );
+    let lab = Latlab::new().file("log", log).line("check-published log --claims p99.9=50us");
+    let said = lab.failure(1).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("it lies among the lost probes (4), and is infinite"), "{said}");
+    assert!(!said.contains("two largest"), "{said}");
 }
 
 fn recording(name: &str) -> PathBuf {

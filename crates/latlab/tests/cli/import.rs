@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Finished, Latlab, check_schema, contains, empty, wait_until};
+use crate::harness::{Finished, Latlab, check_schema, contains, empty, lacks, wait_until};
 use crate::skip;
 
 /// Numbers in a column, as latlab sees the log of the course project: ids padded with blanks, seconds with nine decimals.
@@ -128,12 +128,53 @@ fn losses_counts_and_unknown_order_are_kept() {
 }
 
 #[test]
+fn a_log_of_ping_without_its_totals_does_not_state_its_losses() {
+    let killed = "PING 10.0.0.7 (10.0.0.7) 56(84) bytes of data.\n\
+                  64 bytes from 10.0.0.7: icmp_seq=1 ttl=64 time=0.250 ms\n\
+                  64 bytes from 10.0.0.7: icmp_seq=3 ttl=64 time=0.350 ms\n";
+    let ran = importing(killed, "").success();
+    let summary = summary(&ran);
+    assert_eq!((&summary["lost"], &summary["ratios"]["loss_ratio"]), (&Value::Null, &Value::Null));
+    assert_eq!(
+        quantile(&summary["metrics"]["round_trip_delay"], 0.9)["reason"],
+        "lost",
+        "packet 2 is lost all the same"
+    );
+    Latlab::at(ran.directory()).line("summary s --gate").arg("loss_ratio <= 0").failure(2);
+}
+
+#[test]
 fn negative_delays_and_numbers_that_repeat_are_kept_and_named() {
     let log = "5 1000 0 0 900\n5 2000 0 0 2500\n3 3000 0 0 3100\n4 4000 0 0 4900\n";
     let summary = summary(&importing(log, "").success());
     assert_eq!(summary["metrics"]["round_trip_delay"]["min"], -100);
     let codes = codes(&summary);
     assert!(codes.contains(&"negative-delays") && codes.contains(&"irregular-ids"), "{codes:?}");
+}
+
+#[test]
+fn rows_that_are_missing_in_a_log_with_losses_make_its_losses_unknown() {
+    let trip = |seqno: u32, lost: bool| {
+        let received = if lost { String::new() } else { format!("\"wall\": {}", 2_000 + seqno) };
+        format!(
+            r#"{{ "seqno": {seqno}, "lost": "{lost}", "timestamps": {{ "client": {{
+                "send": {{ "wall": {} }}, "receive": {{ {received} }} }} }} }}"#,
+            1_000 + seqno
+        )
+    };
+    for (numbers, sent, is_missing, is_known) in [
+        ([0, 1, 2], 3, false, true),
+        ([0, 1, 7], 8, true, false),
+        ([1, 2, 3], 4, false, false),
+        ([0, 1, 2], 9, false, false),
+    ] {
+        let trips = numbers.map(|seqno| trip(seqno, seqno == 1)).join(", ");
+        let log = format!("{{ \"stats\": {{ \"packets_sent\": {sent} }}, \"round_trips\": [{trips}] }}");
+        let summary = summary(&importing(log, "--from irtt").success());
+        assert_eq!(codes(&summary).contains(&"missing-ids"), is_missing, "{:?}", codes(&summary));
+        let (lost, ratio) = if is_known { (1.into(), (1.0 / 3.0).into()) } else { (Value::Null, Value::Null) };
+        assert_eq!((&summary["lost"], &summary["ratios"]["loss_ratio"]), (&lost, &ratio), "{numbers:?} of {sent}");
+    }
 }
 
 #[test]
@@ -183,6 +224,10 @@ fn a_bad_line_imports_nothing_unless_it_may_be_skipped() {
 fn what_is_not_a_log_is_refused_with_the_reason() {
     let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain("1\n2\n".encode_utf16().flat_map(u16::to_le_bytes)).collect();
     let long = [b"1\n".as_slice(), &vec![b'7'; 3 << 20]].concat();
+    let endless = vec![b'1'; 3 << 20];
+    let below_a_comment = [b"# c\n".as_slice(), &endless[..200_000], b"\n"].concat();
+    let wide_row = [b"id,rtt_us\n1,".as_slice(), &endless[..70_000], b"\n2,3\n"].concat();
+    let blanks = [&[b' '; 70_000], b"\n12\n13\n".as_slice()].concat();
     let head = [b"x,y\n1,2\n".as_slice(), b"\x00\x01\x02\xff\xfe\n"].concat();
     for (text, line, cause) in [
         (&b""[..], "", "it is empty"),
@@ -198,6 +243,19 @@ fn what_is_not_a_log_is_refused_with_the_reason() {
         (b"0,000296\n0,000301\n", "--from numbers --unit s", "is not a number"),
         (b"12.5\nhello\n", "--unit us --from numbers", "line 2, column 1: `hello` is not a number"),
         (b"dear diary\nit was late\n", "", "its format is unknown"),
+        (&endless, "--unit us", "line 1 does not end within the first 65536 bytes"),
+        (&below_a_comment, "--unit us", "line 2 does not end within the first 65536 bytes"),
+        (&wide_row, "", "line 2 does not end within the first 65536 bytes"),
+        (&blanks, "--unit us", "its first 65536 bytes are blank"),
+        (b"rtt_us\r1\r2\r", "", "its lines end with a carriage return alone"),
+        (b"id,rtt_us\r1,5\r2,6\r\n", "", "its lines end with a carriage return alone"),
+        (b"dear diary, late by us", "", "its format is unknown"),
+        (b"it was late by us\n", "", "its format is unknown"),
+        (b"1\n0,5\n0,6\n", "--unit ms", "decimals need a point, not a comma"),
+        (b"id,rtt_us\n", "", "it has no rows"),
+        (b"rtt\n10\n20\n", "--unit us", "`--from csv --unit ns|us|ms|s`"),
+        (b"0,5\n0,6\n", "--unit ms", "the commas may be decimal commas"),
+        (b"id,rtt [s]\n1,0,5\n2,0,6\n", "", "decimals need a point, not a comma"),
         (b"# nothing\n", "--from numbers --unit us", "it has no rows"),
         (b"1 2 3 4 5\n1,2,3\n", "", "line 2"),
     ] {
@@ -208,6 +266,16 @@ fn what_is_not_a_log_is_refused_with_the_reason() {
             "{cause}"
         );
     }
+}
+
+#[test]
+fn numbers_whose_lines_end_with_a_carriage_return_are_not_checked() {
+    Latlab::new()
+        .file("old.txt", "1\r2\r3\r")
+        .line("check-published old.txt --claims mean=2")
+        .stderr(contains("its lines end with a carriage return alone"))
+        .stderr(contains("| latlab check-published -"))
+        .failure(2);
 }
 
 #[test]
@@ -311,13 +379,14 @@ fn free_port() -> u16 {
 
 #[test]
 fn logs_that_ping_and_cyclictest_write_here_are_imported() {
-    if !skip::programs(&["ping", "cyclictest"]) {
+    if !skip::programs(&["ping", "busybox", "cyclictest"]) {
         return;
     }
     let lab = Latlab::new();
     let directory = lab.path("");
     for (name, program, line, format, rows) in [
         ("ping", "ping", "-D -c 20 -i 0.01 127.0.0.1", "ping", 20),
+        ("busybox", "busybox", "ping -c 20 -i 0.05 127.0.0.1", "ping", 20),
         ("verbose", "cyclictest", "-v -q -l 100 -i 1000", "cyclictest", 100),
         ("histogram", "cyclictest", "-q -l 200 -i 1000 -h 100000", "cyclictest-histogram", 0),
     ] {
@@ -373,7 +442,79 @@ fn logs_that_sockperf_irtt_and_iperf3_write_here_are_imported() {
     assert_eq!(summary["kind"], "stream");
     let offered = summary["rates"]["offered_bps"].as_f64().expect("a rate");
     assert!((9e6..11e6).contains(&offered), "{summary:#}");
+
     Latlab::at(&directory).line("report iperf3.json.rec -o page.html").success();
+}
+
+#[test]
+fn the_log_of_a_receiver_alone_has_no_figures_of_the_sender() {
+    if !skip::programs(&["iperf3"]) {
+        return;
+    }
+    let lab = Latlab::new();
+    let directory = lab.path("");
+    let port = free_port().to_string();
+    let mut iperf3 = Command::new("iperf3");
+    let server = Server::start(iperf3.args(["-s", "-1", "-J", "-p", &port, "--logfile"]).arg(lab.path("log")));
+    output_of(&directory, "iperf3", &format!("-c 127.0.0.1 -p {port} -u -b 10M -l 1000 -t 1 -i 0.2"));
+    let at = |line: &str| Latlab::at(&directory).line(line);
+    wait_until("the server wrote its log", || {
+        fs::read_to_string(lab.path("log")).is_ok_and(|text| text.ends_with("}\n"))
+    });
+    drop(server);
+    at("import log -o one").success();
+    let summary = at("summary one --json").success().json();
+    check_schema(&summary, "summary/1");
+    let (flow, null) = (&summary["flows"][0], Value::Null);
+    assert_eq!(
+        (&flow["sent"], &flow["sending_ns"], &summary["rates"]["offered_bps"]),
+        (&null, &null, &null),
+        "{flow:#}"
+    );
+    assert!(summary["duration_ns"].as_i64().is_some_and(|span| span > 900_000_000), "{summary:#}");
+    assert!(summary["rates"]["delivered_bps"].as_f64().is_some_and(|bps| bps > 5e6), "{summary:#}");
+    at("summary one").stdout(contains("known to be sent")).success();
+    let gate = Latlab::at(&directory).args(["summary", "one", "--gate", "offered_rate p50 > 1Mbit/s"]);
+    gate.stderr(contains("offered_rate")).failure(2);
+    fs::create_dir(lab.path("store")).expect("made");
+    for copy in ["store/a", "store/b"] {
+        at(&format!("import log -o {copy} --tag copy={}", &copy[6..])).success();
+    }
+    at("compare store --by tag:copy").stdout(lacks("no packet was sent")).success();
+}
+
+#[test]
+fn what_iperf3_omits_here_is_left_out() {
+    if !skip::programs(&["iperf3"]) {
+        return;
+    }
+    let lab = Latlab::new();
+    let directory = lab.path("");
+    // Intervals that are shorter than the omission, as long, and longer.
+    for (name, intervals) in [("short", "-i 0.1 -t 1 -O 1"), ("one", "-i 0 -t 1 -O 1"), ("long", "-i 2 -t 3 -O 1")] {
+        let port = free_port().to_string();
+        let server = Server::start(Command::new("iperf3").args(["-s", "-1", "-p", &port]));
+        let line = format!("-c 127.0.0.1 -p {port} -u -b 10M -l 1000 -J {intervals}");
+        let log = output_of(&directory, "iperf3", &line);
+        drop(server);
+        fs::write(lab.path(name), &log).expect("written");
+        let log: Value = serde_json::from_slice(&log).expect("a document");
+        let counts = ["bytes", "packets", "lost_packets"].map(|key| log["end"]["sum_received"][key].as_i64());
+        let [Some(bytes), Some(packets), Some(lost)] = counts else { panic!("{name}: {counts:?}") };
+        let import = Latlab::at(&directory).line(&format!("import {name} -o {name}.rec"));
+        if lost > 0 && packets - bytes / 1_000 < lost {
+            import.stderr(contains("--get-server-output")).failure(2);
+            continue;
+        }
+        import.success();
+        let summary = Latlab::at(&directory).line(&format!("summary {name}.rec --json")).success().json();
+        for (rate, sum) in [("offered_bps", "sum_sent"), ("delivered_bps", "sum_received")] {
+            let (imported, stated) = (&summary["rates"][rate], &log["end"][sum]["bits_per_second"]);
+            let ratio = imported.as_f64().expect("a rate") / stated.as_f64().expect("a rate");
+            assert!((0.999..1.001).contains(&ratio), "{name}: {imported} is not {stated}");
+        }
+        assert_eq!(summary["lost"], lost, "{name}");
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod experiment;
 mod experiment_failures;
 mod experiment_targets;
 mod export;
+mod export_figures;
 #[path = "../fake_host/mod.rs"]
 mod fake_host;
 mod far_end;
@@ -37,6 +38,7 @@ mod ping;
 mod ping_with_wakeup;
 mod processes;
 mod progress;
+mod published_digits;
 mod recipes;
 mod remote;
 mod remote_settings;

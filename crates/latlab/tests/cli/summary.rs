@@ -312,6 +312,29 @@ fn differences(place: &str, expected: &Value, found: &Value, into: &mut Vec<Stri
     }
 }
 
+#[test]
+fn a_typed_option_that_changes_nothing_of_any_recording_is_named() {
+    let (ping, wakeup) = (testdata("old/1.2-finished"), testdata("old/1.3-wakeup"));
+    let (values, stream) = (testdata("old/1.11-values"), testdata("old/1.4-stream"));
+    for (recordings, options, named) in [
+        (vec![&ping], ["--half", "--window=1s"], vec![]),
+        (vec![&wakeup], ["--half", "--window=1s"], vec!["`--half` is of round trips"]),
+        (vec![&wakeup], ["--half", "--like=netperf-udp-stream"], vec!["`--half` is of", "`--like` repeats the output"]),
+        (vec![&wakeup, &ping], ["--half", "--window=1s"], vec![]),
+        (vec![&values], ["--deadline=1ms", "--window=1s"], vec!["`--window` divides runs of"]),
+        (
+            vec![&stream],
+            ["--deadline=1ms", "--window=1s"],
+            vec!["`--window` divides", "`--deadline` is not of streams"],
+        ),
+    ] {
+        let ran = Latlab::new().arg("summary").args(&recordings).args(options).measured();
+        let notes = ran.stderr.lines().filter(|line| line.ends_with("it changes nothing here")).collect::<Vec<_>>();
+        assert_eq!(notes.len(), named.len(), "{options:?}: {}", ran.stderr);
+        assert!(notes.iter().zip(named).all(|(note, what)| note.contains(what)), "{notes:?}");
+    }
+}
+
 /// `NAME.summary.json` is the summary of the recording `NAME`; `LATLAB_BLESS=1` writes the missing ones.
 #[test]
 fn figures_of_reference_recordings_do_not_change() {

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 /// Programs that not every system has, and the package of Debian that brings each.
 #[allow(dead_code, reason = "not every test binary starts one of them")]
-const PACKAGES: [(&str, &str); 20] = [
+const PACKAGES: [(&str, &str); 21] = [
     ("bash", "bash"),
+    ("busybox", "busybox"),
     ("chrt", "util-linux"),
     ("cyclictest", "rt-tests"),
     ("fio", "fio"),

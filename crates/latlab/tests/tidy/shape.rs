@@ -23,9 +23,9 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 100_400),
-    (Measure::Files, 501),
-    (Measure::SmallFiles, 110),
+    (Measure::ShippedLines, 101_300),
+    (Measure::Files, 502),
+    (Measure::SmallFiles, 108),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
     (Measure::RepeatedTypeNames, 0),
@@ -39,7 +39,7 @@ const CEILINGS: [Ceiling; 9] = [
 const LAYER_FILES: [(&str, usize); 24] = [
     ("(files of the root)", 7),
     ("agent", 11),
-    ("analysis", 70),
+    ("analysis", 71),
     ("cli", 45),
     ("commands", 26),
     ("console", 3),

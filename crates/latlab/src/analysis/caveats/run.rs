@@ -10,7 +10,7 @@ use crate::analysis::counts::{EndOfAnswers, RunCounts};
 use crate::analysis::host_samples::HostAccumulators;
 use crate::analysis::logged;
 use crate::diagnostics::{Caveat, Severity, names_full_disk};
-use crate::plan::{Kind, Side};
+use crate::plan::{Kind, RunSpec, Side};
 use crate::recording::manifest::{FormatVersion, Manifest, RunEnding};
 use crate::stats::{DescribedFigure, Description, Share};
 use crate::units::Nanos;
@@ -255,24 +255,34 @@ const BURSTS_MIN: f64 = 3.5;
 /// Values that are worth more than this share of their number are not said to be worth less.
 const NEARLY_ALL: f64 = 0.95;
 
-const SEVERAL_RUNS: &str = "measure several runs (`latlab run`, `latlab compare`): they show how much runs differ";
+/// The remedy of dependence within a run of `spec`.
+const fn several_runs(spec: &RunSpec) -> &'static str {
+    match spec.import() {
+        Some(_) => "import logs of several runs, and compare them (`latlab compare`): they show how much runs differ",
+        None => "measure several runs (`latlab run`, `latlab compare`): they show how much runs differ",
+    }
+}
 
-/// The caveats of `described`, the main metric of a run of `kind`, and of its `lost` probes. More metrics would raise more
+/// The caveats of `described`, the main metric of a run of `spec`, and of its `lost` probes. More metrics would raise more
 /// of them by chance.
-pub(in crate::analysis) fn of_one_run(kind: Kind, described: Option<&Description>, lost: Option<Share>) -> Vec<Caveat> {
-    let slow = described.and_then(|described| slow_changes(kind, described));
+pub(in crate::analysis) fn of_one_run(
+    spec: &RunSpec,
+    described: Option<&Description>,
+    lost: Option<Share>,
+) -> Vec<Caveat> {
+    let slow = described.and_then(|described| slow_changes(spec, described));
     // Slow changes look like bursts, and have the same remedy.
-    let bursts = || rare_bursts(kind, described.filter(|_| slow.is_none())?);
-    let bursts = lost.and_then(bursts_of_losses).or_else(bursts);
+    let bursts = || rare_bursts(spec, described.filter(|_| slow.is_none())?);
+    let bursts = lost.and_then(|lost| bursts_of_losses(spec, lost)).or_else(bursts);
     // More values, the remedy of a wide interval, do not end slow changes.
-    let wide = described.filter(|_| slow.is_none()).and_then(|described| wide_mean(kind, described));
+    let wide = described.filter(|_| slow.is_none()).and_then(|described| wide_mean(spec, described));
     slow.into_iter().chain(bursts).chain(wide).collect()
 }
 
 /// Delays cannot have a mean below the smallest of them, which symmetric intervals do not know. A shorter interval would hide
 /// that the sample does not bound the mean from below.
-fn wide_mean(kind: Kind, described: &Description) -> Option<Caveat> {
-    let interval = described.mean_interval.filter(|_| kind != Kind::Stream)?;
+fn wide_mean(spec: &RunSpec, described: &Description) -> Option<Caveat> {
+    let interval = described.mean_interval.filter(|_| !spec.metric().is_rate())?;
     (interval.low? < described.min? as f64).then(|| {
         Caveat::new(
             Severity::Note,
@@ -281,18 +291,18 @@ fn wide_mean(kind: Kind, described: &Description) -> Option<Caveat> {
                 "the {} interval of the mean {} begins below the smallest value: too few independent values for so \
                  long a tail",
                 percent(interval.confidence),
-                kind.metric().title()
+                spec.metric().title()
             ),
             "no mean is so low; the upper end may be too low as well",
-            match kind {
-                Kind::Values => "p50 depends less on the largest values".to_owned(),
-                _ => format!("more {} (`-n`); p50 depends less on the largest values", kind.rows()),
+            match spec.import() {
+                Some(_) => "p50 depends less on the largest values".to_owned(),
+                None => format!("more {} (`-n`); p50 depends less on the largest values", spec.kind().rows()),
             },
         )
     })
 }
 
-fn slow_changes(kind: Kind, described: &Description) -> Option<Caveat> {
+fn slow_changes(spec: &RunSpec, described: &Description) -> Option<Caveat> {
     let (figure, effective_n) = described.slow_changes?;
     let values = match figure {
         DescribedFigure::Mean => described.n - described.lost,
@@ -302,15 +312,17 @@ fn slow_changes(kind: Kind, described: &Description) -> Option<Caveat> {
         true => format!("{} values count as {} for {}", grouped(values), significant(effective_n), word(figure)),
         false => format!("seen in {}", word(figure)),
     };
-    let metric = kind.metric().title();
+    let metric = spec.metric().title();
     Some(Caveat::new(
         if described.quantiles.iter().all(|quantile| quantile.supported) { Severity::Note } else { Severity::Warning },
         "slow-changes",
         format!("the {metric} changed slowly: long parts of the run differ more than short ones do ({seen})"),
         "a quantile then needs 100 effective observations beyond it; the intervals hold for this run, not for the next one",
-        match kind {
-            Kind::Stream | Kind::Values => SEVERAL_RUNS.to_owned(),
-            Kind::Ping | Kind::Wakeup => format!("{SEVERAL_RUNS}; `--window` shows the change within this one"),
+        match spec.kind() {
+            Kind::Stream | Kind::Values => several_runs(spec).to_owned(),
+            Kind::Ping | Kind::Wakeup => {
+                format!("{}; `--window` shows the change within this one", several_runs(spec))
+            }
         },
     ))
 }
@@ -322,27 +334,28 @@ fn word(figure: DescribedFigure) -> String {
     }
 }
 
-fn rare_bursts(kind: Kind, described: &Description) -> Option<Caveat> {
+fn rare_bursts(spec: &RunSpec, described: &Description) -> Option<Caveat> {
     let (figure, bursts) = described.rare_bursts?;
-    let message = format!("{} of the {} comes from {}", word(figure), kind.metric().title(), about(bursts));
-    Some(of_bursts(message, "its interval may be too narrow"))
+    let message = format!("{} of the {} comes from {}", word(figure), spec.metric().title(), about(bursts));
+    Some(of_bursts(spec, message, "its interval may be too narrow"))
 }
 
-fn bursts_of_losses(lost: Share) -> Option<Caveat> {
+fn bursts_of_losses(spec: &RunSpec, lost: Share) -> Option<Caveat> {
     let rarer = lost.hits.min(lost.n - lost.hits);
     let bursts = lost.effective_n? * rarer as f64 / lost.n as f64;
     (rarer >= HITS_MIN && bursts < BURSTS_MIN).then(|| {
         let message = format!("{} probes without an answer in time came in {}", grouped(lost.hits), about(bursts));
         of_bursts(
+            spec,
             message,
             "the interval of the loss ratio may be too narrow, and the next run may lose none or many more",
         )
     })
 }
 
-fn of_bursts(message: String, effect: &str) -> Caveat {
+fn of_bursts(spec: &RunSpec, message: String, effect: &str) -> Caveat {
     let effect = format!("so few bursts do not show how often they occur: {effect}");
-    Caveat::new(Severity::Warning, "rare-bursts", message, effect, SEVERAL_RUNS)
+    Caveat::new(Severity::Warning, "rare-bursts", message, effect, several_runs(spec))
 }
 
 /// Bursts differ in length, which makes their number a rough figure.
@@ -356,6 +369,7 @@ fn about(bursts: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::in_memory::{CLOSED, InMemory, logged, spec};
     use crate::metric::Metric;
     use crate::sample::{INFINITE, Sample};
     use crate::stats::{DescribeOptions, describe, share};
@@ -364,26 +378,34 @@ mod tests {
         let sample = Sample::new(Metric::RoundTripDelay, (0..20_000).map(value).collect());
         let options = DescribeOptions { quantiles: vec![0.5], confidence: 0.95, intervals: false };
         let lost = share(&sample, 0.95, |value| value == INFINITE);
-        let found = of_one_run(Kind::Ping, Some(&describe(&sample, &options)), Some(lost));
+        let found = of_one_run(&spec(CLOSED), Some(&describe(&sample, &options)), Some(lost));
         found.into_iter().map(|caveat| format!("{}: {}", caveat.code, caveat.message)).collect()
     }
 
     #[test]
     fn an_interval_of_the_mean_that_begins_below_the_smallest_delay_is_named() {
         let options = DescribeOptions { quantiles: vec![0.5], confidence: 0.95, intervals: true };
-        let of = |kind, values: Vec<i64>| {
+        let of = |spec: &RunSpec, values: Vec<i64>| {
             let described = describe(&Sample::new(Metric::RoundTripDelay, values), &options);
-            of_one_run(kind, Some(&described), None).into_iter().find(|caveat| caveat.code == "wide-mean")
+            of_one_run(spec, Some(&described), None).into_iter().find(|caveat| caveat.code == "wide-mean")
         };
         let few = || vec![10, 10, 10, 10, 100];
-        let found = of(Kind::Ping, few()).expect("28 ± 50");
+        let (pings, stream) = (spec(CLOSED), InMemory::of_stream(1, Vec::new()).manifest.spec);
+        let found = of(&pings, few()).expect("28 ± 50");
         assert!(found.message.starts_with("the 95 % interval of the mean round trip delay begins below"), "{found:?}");
-        assert_eq!((of(Kind::Stream, few()), of(Kind::Ping, (0..1_000).map(noise).collect())), (None, None));
+        let log = logged(Vec::new(), true).manifest.spec;
+        let of_log = of(&log, few()).expect("the same of a log");
+        assert_eq!(
+            (found.hint.as_str(), of_log.hint.as_str()),
+            ("more probes (`-n`); p50 depends less on the largest values", "p50 depends less on the largest values",)
+        );
+        assert!(of_log.message.contains("of the mean delay begins"), "{of_log:?}");
+        assert_eq!((of(&stream, few()), of(&pings, (0..1_000).map(noise).collect())), (None, None));
         let changing = Description {
             slow_changes: Some((DescribedFigure::Mean, 3.0)),
             ..describe(&Sample::new(Metric::RoundTripDelay, few()), &options)
         };
-        let codes = of_one_run(Kind::Ping, Some(&changing), None).into_iter().map(|caveat| caveat.code);
+        let codes = of_one_run(&pings, Some(&changing), None).into_iter().map(|caveat| caveat.code);
         assert_eq!(codes.collect::<Vec<_>>(), ["slow-changes"]);
     }
 

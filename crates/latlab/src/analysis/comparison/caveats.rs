@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::groups::{GroupPair, MISSING, RunGroup, RunGroups};
+use super::grouping_error::MISSING;
+use super::groups::{GroupPair, RunGroup, RunGroups};
 use super::numbers::line_caveats;
 use super::observed_run::{ExclusionReason, ObservedRun};
 use super::request::{ComparisonOptions, Quantity};
@@ -322,7 +323,6 @@ fn not_interleaved(groups: &RunGroups, pairs: &BTreeSet<GroupPair>) -> Option<Ca
     let pairs: Vec<_> =
         pairs.iter().filter(|pair| !groups.are_interleaved(**pair)).map(|pair| groups.pair(*pair)).collect();
     pairs.first()?;
-    let mut runs = pairs.iter().flatten().flat_map(|group| &group.runs);
     let block_pair = pairs.iter().find(|pair| pair.iter().flat_map(|group| &group.runs).all(in_block));
     if let Some(pair) = block_pair {
         let [baseline, candidate] = pair.map(|group| group.words());
@@ -334,16 +334,15 @@ fn not_interleaved(groups: &RunGroups, pairs: &BTreeSet<GroupPair>) -> Option<Ca
             "measure both in one `latlab run`",
         ));
     }
-    let started = runs.any(|run| !run.origin.started_at.is_empty());
-    let in_turn = pairs.iter().all(|[baseline, candidate]| do_alternate(baseline, candidate));
-    let (code, severity, message) = match (started, in_turn) {
-        (false, _) => ("order-unknown", Severity::Note, "the order in which the groups were measured is not known"),
-        (true, false) => {
-            ("not-interleaved", Severity::Warning, "the groups were measured one after the other, not interleaved")
-        }
-        (true, true) => {
-            ("not-interleaved", Severity::Note, "the groups alternated, but not in random order and not in blocks")
-        }
+    let has_start = |run: &ObservedRun| !run.origin.started_at.is_empty();
+    let is_in_order = |pair: &&[&RunGroup; 2]| pair.iter().flat_map(|group| &group.runs).all(has_start);
+    let in_order: Vec<_> = pairs.iter().filter(is_in_order).collect();
+    let (code, severity, message) = if !in_order.iter().all(|[baseline, candidate]| do_alternate(baseline, candidate)) {
+        ("not-interleaved", Severity::Warning, "the groups were measured one after the other, not interleaved")
+    } else if in_order.len() == pairs.len() {
+        ("not-interleaved", Severity::Note, "the groups alternated, but not in random order and not in blocks")
+    } else {
+        ("order-unknown", Severity::Note, "the order in which the groups were measured is not known")
     };
     let effect = "a drift (heat, background work, the clock rate) looks like a difference, or hides one";
     let hint = "`latlab run` measures the groups in random order and in blocks";

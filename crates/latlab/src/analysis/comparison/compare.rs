@@ -6,7 +6,8 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
 use super::caveats;
-use super::groups::{GroupPair, GroupingError, RunGroup, RunGroups};
+use super::grouping_error::GroupingError;
+use super::groups::{GroupPair, RunGroup, RunGroups};
 use super::observed_run::ObservedRun;
 use super::request::{ComparisonOptions, ComparisonRequest, Quantity};
 use super::row::{ComparedFigure, ComparisonRow, Subject, decide};

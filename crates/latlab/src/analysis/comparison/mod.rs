@@ -3,6 +3,7 @@
 
 mod caveats;
 mod compare;
+mod grouping_error;
 mod groups;
 mod numbers;
 mod observed_run;
@@ -15,7 +16,8 @@ pub use super::estimand::{EstimandError, RunFigure, default_estimands, parse_est
 pub use crate::stats::Look;
 pub use caveats::{NOT_POSSIBLE, impossible_words, missing_runs};
 pub use compare::{Comparisons, compare, is_precise};
-pub use groups::{GroupingError, MISSING, NumberFacts, RESTORE, RunGroup, RunGroups, RunsOfKind, expect_one_kind};
+pub use grouping_error::{GroupingError, MISSING, RESTORE, RunsOfKind};
+pub use groups::{NumberFacts, RunGroup, RunGroups, expect_one_kind};
 pub use numbers::{NumberFiles, independence_caveat};
 pub use observed_run::{ExclusionReason, ObservedRun, RunLosses, RunOrigin, levels_of_run};
 pub use request::{ComparisonOptions, ComparisonRequest, Quantity, QuestionScope};

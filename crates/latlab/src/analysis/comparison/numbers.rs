@@ -1,7 +1,8 @@
 //! Groups of numbers from files. Each line is an observation; if lines depend on each other, the variance of their mean
 //! allows for it. Of several files in a group each is one observation.
 
-use super::groups::{GroupingError, LOG_LINES, NumberFacts, RunGroup, RunGroups};
+use super::grouping_error::GroupingError;
+use super::groups::{LOG_LINES, NumberFacts, RunGroup, RunGroups};
 use super::observed_run::ObservedRun;
 use crate::diagnostics::{Caveat, Severity};
 use crate::stats::{MeanVariance, Outline};

@@ -7,7 +7,7 @@ use crate::analysis::caveats::{self, timeout_of};
 use crate::analysis::counts::{Counts, RunCounts, ratio_of};
 use crate::analysis::estimand::{Estimand, Ratio, RunFigure, Statistic};
 use crate::analysis::host_samples::HostAccumulators;
-use crate::analysis::metric_sample::{MetricSample, lost_without_row};
+use crate::analysis::metric_sample::MetricSample;
 use crate::analysis::ping::RunPlacement;
 use crate::analysis::singletons::Singletons;
 use crate::analysis::source::{ProbeSource, RowVisitor, visit_rows};
@@ -34,6 +34,17 @@ pub enum ExclusionReason {
 }
 
 impl ExclusionReason {
+    /// Why the run of `manifest` is excluded; `None` if it is compared.
+    pub fn of(manifest: &Manifest) -> Option<ExclusionReason> {
+        let experiment = manifest.experiment.as_ref();
+        match manifest.ending {
+            _ if experiment.is_some_and(|experiment| experiment.warmup) => Some(ExclusionReason::Warmup),
+            RunEnding::Failed | RunEnding::Recovered | RunEnding::Measuring => Some(ExclusionReason::Failed),
+            RunEnding::Interrupted if experiment.is_some() => Some(ExclusionReason::Interrupted),
+            RunEnding::Interrupted | RunEnding::Completed => None,
+        }
+    }
+
     /// The reason, after `a run that`.
     pub(super) const fn word(self) -> &'static str {
         match self {
@@ -51,7 +62,7 @@ pub struct RunOrigin {
     pub boot: Option<String>,
     /// Experiment and block in which it was randomised; `None` without an experiment.
     pub block: Option<(String, u32)>,
-    /// UTC start, RFC 3339, of fixed length: text order is order of time.
+    /// UTC start, RFC 3339, of fixed length: text order is order of time. Empty if it is unknown, as of a log without times.
     pub started_at: String,
 }
 
@@ -153,7 +164,7 @@ impl ObservedRun {
     /// If the rows cannot be read.
     pub fn of<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<ObservedRun, S::Error> {
         let manifest = source.manifest();
-        let excluded = exclusion(manifest);
+        let excluded = ExclusionReason::of(manifest);
         let Observation { figures, figures_with_losses, losses, caveats, placement } = match (excluded, manifest.kind) {
             (Some(_), _) => Observation::none(manifest, estimands),
             (None, Kind::Stream) => Observation::of_stream(source, estimands)?,
@@ -161,10 +172,15 @@ impl ObservedRun {
             (None, Kind::Ping | Kind::Wakeup) => Observation::of_probes(source, estimands)?,
         };
         let experiment = manifest.experiment.as_ref();
+        let deadline_ns = manifest.spec.judging.deadline_ns;
+        let available = match excluded {
+            Some(_) => AvailableFigures::of(&manifest.spec, deadline_ns),
+            None => AvailableFigures::of_recorded(source, deadline_ns)?,
+        };
         Ok(ObservedRun {
             name: source.location(),
             kind: Some(manifest.kind),
-            available: Some(AvailableFigures::of(&manifest.spec, manifest.spec.judging.deadline_ns)),
+            available: Some(available),
             origin: origin(manifest),
             levels: levels_of_run(&manifest.condition, manifest.experiment.as_ref()),
             recorded_condition: Some(manifest.condition.clone()),
@@ -187,16 +203,6 @@ impl ObservedRun {
     }
 }
 
-fn exclusion(manifest: &Manifest) -> Option<ExclusionReason> {
-    let experiment = manifest.experiment.as_ref();
-    match manifest.ending {
-        _ if experiment.is_some_and(|experiment| experiment.warmup) => Some(ExclusionReason::Warmup),
-        RunEnding::Failed | RunEnding::Recovered | RunEnding::Measuring => Some(ExclusionReason::Failed),
-        RunEnding::Interrupted if experiment.is_some() => Some(ExclusionReason::Interrupted),
-        RunEnding::Interrupted | RunEnding::Completed => None,
-    }
-}
-
 fn origin(manifest: &Manifest) -> RunOrigin {
     let of_experiment = |experiment: &ExperimentFacts| (experiment.experiment.clone(), experiment.block);
     let experiment = manifest.experiment.as_ref();
@@ -204,7 +210,7 @@ fn origin(manifest: &Manifest) -> RunOrigin {
     RunOrigin {
         boot: experiment.and_then(|experiment| experiment.boot_id.clone()).or(host),
         block: experiment.map(of_experiment),
-        started_at: manifest.started_at.clone(),
+        started_at: if manifest.has_start() { manifest.started_at.clone() } else { String::new() },
     }
 }
 
@@ -249,7 +255,7 @@ impl Observation {
             }
         }
         let mut samples: Vec<Singletons> =
-            metrics.iter().map(|metric| Singletons::of(*metric, source.manifest().rows)).collect();
+            metrics.iter().map(|metric| Singletons::of(*metric, source.manifest())).collect();
         let mut counts = RunCounts::new(spec.judging.deadline_ns, spec.schedule().interval());
         let mut visitors: Vec<&mut dyn RowVisitor> =
             samples.iter_mut().map(|each| each as &mut dyn RowVisitor).collect();
@@ -257,7 +263,7 @@ impl Observation {
         let mut wakeups = spec.wakeup().map(WakeupAccumulator::of);
         visitors.extend(wakeups.as_mut().map(|wakeups| wakeups as &mut dyn RowVisitor));
         visit_rows(source, &mut visitors)?;
-        counts.add_lost(lost_without_row(source.manifest()));
+        counts.add_lost(source.manifest().lost_without_row());
         let of_sample =
             |sample: Sample| described_of(sample.metric, &MetricSample::of_main(sample, source.manifest()), estimands);
         let described: Vec<Description> = samples.into_iter().map(|one| of_sample(one.sample())).collect();

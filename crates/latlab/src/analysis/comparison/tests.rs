@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
-use crate::analysis::outcome::comparison_outcome;
 use crate::analysis::{ChangeGate, GateReason, GateState};
-use crate::diagnostics::{Caveat, Explain, Outcome, Severity};
-use crate::facts::ExperimentFacts;
+use crate::diagnostics::{Caveat, Explain, Severity};
+use crate::facts::{ExperimentFacts, ImportFacts};
 use crate::metric::Metric;
 use crate::plan::{Kind, WaitMode};
 use crate::probe::Fate;
@@ -477,6 +476,14 @@ fn other_differing_factors_and_the_order_of_runs_raise_caveats() {
         source.manifest.started_at = format!("2026-11-22T00:00:0{place}Z");
     }
     assert_eq!(severity(&found(&sources)), Some(crate::diagnostics::Severity::Warning), "one after the other");
+    // The date of an imported log may be that of its import.
+    sources[0].manifest.run.import = Some(ImportFacts::default());
+    let unknown = found(&sources);
+    assert_eq!(severity(&unknown), None);
+    assert!(codes(&unknown).contains(&"order-unknown"), "{:?}", codes(&unknown));
+    // The order of another pair is known, and its groups were measured one after the other.
+    sources[0].manifest.condition.tags.insert("build".into(), "other".into());
+    assert_eq!(severity(&found(&sources)), Some(crate::diagnostics::Severity::Warning));
 }
 
 #[test]
@@ -578,20 +585,4 @@ fn groups_of_paths_have_the_last_component_as_their_name_if_these_differ() {
     assert_eq!(of_experiment.groups.len(), 2);
     let of_globs = RunGroups::of_globs(vec![("e/runs".into(), runs)]).expect("one group");
     assert_eq!(of_globs.groups.len(), 1, "a glob names its group");
-}
-
-#[test]
-fn a_fatal_caveat_of_a_run_makes_the_outcome_of_a_comparison_untrusted() {
-    let request = usual();
-    let outcome = |sources: &[InMemory]| {
-        let groups = RunGroups::by_condition(observe(sources, &request)).expect("two conditions");
-        comparison_outcome(&compare(groups, &request, &ComparisonOptions::at(0.95)).expect("a baseline"))
-    };
-    let mut sources = experiment();
-    assert_eq!(outcome(&sources), Outcome::Done);
-    let caveat = |severity| Caveat::new(severity, "schedule-lost", "late", "", "");
-    sources[3].manifest.caveats.push(caveat(Severity::Warning));
-    assert_eq!(outcome(&sources), Outcome::Done);
-    sources[3].manifest.caveats.push(caveat(Severity::Fatal));
-    assert_eq!(outcome(&sources), Outcome::NotTrusted);
 }

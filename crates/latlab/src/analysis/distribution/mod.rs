@@ -15,7 +15,7 @@ use crate::sample::Sample;
 use crate::stats::{Bucket, DescribeOptions, Description, plain};
 use crate::units::Nanos;
 
-use super::metric_sample::{MetricSample, lost_without_row};
+use super::metric_sample::MetricSample;
 use super::singletons::Singletons;
 use super::source::{ProbeSource, visit_rows};
 use super::stream::StreamAccumulator;
@@ -99,13 +99,13 @@ pub fn distribution<S: ProbeSource>(source: &S) -> Result<RunDistribution, S::Er
         return of_values(source);
     }
     let metric = if manifest.kind == Kind::Stream { Metric::RoundTripDelay } else { manifest.metric() };
-    let (mut singletons, mut measured) = (Singletons::of(metric, manifest.rows), MeasuredSpan::default());
+    let (mut singletons, mut measured) = (Singletons::of(metric, manifest), MeasuredSpan::default());
     visit_rows(source, &mut [&mut singletons, &mut measured])?;
     let mut sample = singletons.sample();
     // The only sort: every figure below reads ranks.
     sample.singletons.sort_unstable();
     let finite = &sample.singletons[..(sample.n() - sample.infinite) as usize];
-    let unseen = lost_without_row(manifest);
+    let unseen = manifest.lost_without_row();
     let (n, lost) = (sample.n() + unseen, sample.infinite + unseen);
     let over_time = over_time(source, metric, finite, measured)?;
     let series = rates::rates(source)?;
@@ -166,7 +166,7 @@ fn statistics<S: ProbeSource>(source: &S, manifest: &Manifest, delays: &Sample) 
             let describe = |sample: &Sample| plain(sample, &QUANTILES, false);
             StreamAccumulator::of(source)?.described(Metric::DeliveredRate, manifest, &describe)
         }
-        _ if lost_without_row(manifest) > 0 => {
+        _ if manifest.lost_without_row() > 0 => {
             MetricSample::of_main(delays.clone(), manifest).describe(&quantiles_only())
         }
         Kind::Ping | Kind::Wakeup | Kind::Values => plain(delays, &QUANTILES, false),

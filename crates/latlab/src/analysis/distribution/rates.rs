@@ -16,12 +16,12 @@ const BINS: i64 = 480;
 pub struct StreamRatePoint {
     /// Begin of the bin since the first measured interval of each end, ns.
     pub at_ns: i64,
-    /// Accepted by the kernel of the sender.
-    pub offered_bps: f64,
-    /// Received.
-    pub delivered_bps: f64,
-    /// Sent and not received, as counted between two polls of the receiver.
-    pub lost_bps: f64,
+    /// Accepted by the kernel of the sender; `None` after its last interval.
+    pub offered_bps: Option<f64>,
+    /// Received; `None` after the last interval of the receiver.
+    pub delivered_bps: Option<f64>,
+    /// Sent and not received, as counted between two polls of the receiver; `None` as for `delivered_bps`.
+    pub lost_bps: Option<f64>,
 }
 
 /// The rates of a stream.
@@ -44,7 +44,8 @@ pub(super) fn rates<S: ProbeSource>(source: &S) -> Result<StreamRateSeries, S::E
         let [start, end] = ends[index_of(interval)].get_or_insert([interval.start_ns, interval.end_ns]);
         (*start, *end) = (interval.start_ns.min(*start), interval.end_ns.max(*end));
     })?;
-    let length = ends.iter().flatten().map(|[start, end]| end.saturating_sub(*start)).max().unwrap_or(0);
+    let lengths = ends.map(|end| end.map_or(0, |[start, end]| end.saturating_sub(start)));
+    let length = lengths.into_iter().max().unwrap_or(0);
     if length == 0 {
         return Ok(StreamRateSeries::default());
     }
@@ -58,9 +59,9 @@ pub(super) fn rates<S: ProbeSource>(source: &S) -> Result<StreamRateSeries, S::E
     // The end at this host, on whose clock host samples are.
     let is_down = spec.stream().is_some_and(|stream| stream.direction == Direction::Down);
     let here = if is_down { StreamEnd::Receiver } else { StreamEnd::Sender };
-    let span = ends[here as usize].or(ends[StreamEnd::Sender as usize]);
+    let span = ends[here as usize].or(ends[StreamEnd::Sender as usize]).or(ends[StreamEnd::Receiver as usize]);
     let span = span.map(|[start_ns, _]| TimeSpan { start_ns, length: Nanos(length) });
-    Ok(StreamRateSeries { points: bins.finish(length, packet_bits), span })
+    Ok(StreamRateSeries { points: bins.finish(lengths, packet_bits), span })
 }
 
 fn index_of(interval: &StreamInterval) -> usize {
@@ -101,12 +102,20 @@ impl RateBins {
         }
     }
 
-    fn finish(self, length: i64, packet_bits: f64) -> Vec<StreamRatePoint> {
-        let point = |(index, sums): (usize, [f64; 3])| {
+    /// The rates of ends that were counted for `lengths`: each over the part of a bin in which it was.
+    fn finish(self, lengths: [i64; 2], packet_bits: f64) -> Vec<StreamRatePoint> {
+        let point = |(index, [offered, delivered, lost]): (usize, [f64; 3])| {
             let at_ns = index as i64 * self.bin_ns;
-            let seconds = Nanos(self.bin_ns.min(length - at_ns)).as_secs_f64();
-            let [offered_bps, delivered_bps, lost_bps] = sums.map(|packets| packets * packet_bits / seconds);
-            StreamRatePoint { at_ns, offered_bps, delivered_bps, lost_bps }
+            let rate = |packets: f64, end: StreamEnd| {
+                let counted = Nanos(self.bin_ns.min(lengths[end as usize] - at_ns));
+                (counted > Nanos::ZERO).then(|| packets * packet_bits / counted.as_secs_f64())
+            };
+            StreamRatePoint {
+                at_ns,
+                offered_bps: rate(offered, StreamEnd::Sender),
+                delivered_bps: rate(delivered, StreamEnd::Receiver),
+                lost_bps: rate(lost, StreamEnd::Receiver),
+            }
         };
         self.points.into_iter().enumerate().map(point).collect()
     }

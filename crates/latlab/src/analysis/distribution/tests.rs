@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled, stream_interval};
-use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts};
+use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts, StreamInterval};
 use crate::plan::Target;
 use crate::probe::{Fate, ProbeRecord};
 
@@ -212,8 +212,21 @@ fn rates_of_a_stream_are_of_both_ends_from_their_own_beginning() {
         stream_interval(7_100, counted(100, 100)),
     ];
     let run = of(&InMemory::of_stream(1, intervals));
-    let rates = run.rates.iter().map(|bin| [bin.offered_bps, bin.delivered_bps, bin.lost_bps]);
-    assert_eq!(rates.collect::<Vec<_>>(), [[2e6, 1.5e6, 0.5e6], [1e6, 1e6, 0.0]]);
+    let rates = |run: &RunDistribution| -> Vec<[Option<f64>; 3]> {
+        run.rates.iter().map(|bin| [bin.offered_bps, bin.delivered_bps, bin.lost_bps]).collect()
+    };
+    assert_eq!(rates(&run), [[Some(2e6), Some(1.5e6), Some(0.5e6)], [Some(1e6), Some(1e6), Some(0.0)]]);
     assert_eq!((run.statistics.metric, run.statistics.mean), (Metric::DeliveredRate, Some(1.25e6)));
-    assert_eq!((run.n, run.over_time, run.duration_ns), (0, None, Nanos::from_millis(200)));
+    assert_eq!((run.n, &run.over_time, run.duration_ns), (0, &None, Nanos::from_millis(200)));
+    // The receiver counted for 20 ms of the second bin, and the sender until the begin of the third.
+    let last = StreamInterval { end_ns: 7_120_000_000, ..stream_interval(7_100, counted(20, 20)) };
+    let unequal = vec![
+        stream_interval(1_000, offered(200)),
+        stream_interval(1_100, offered(100)),
+        StreamInterval { end_ns: 1_210_000_000, ..stream_interval(1_200, offered(10)) },
+        stream_interval(7_000, counted(200, 200)),
+        last,
+    ];
+    let found = rates(&of(&InMemory::of_stream(1, unequal)));
+    assert_eq!(found[1..], [[Some(1e6), Some(1e6), Some(0.0)], [Some(1e6), None, None]]);
 }

@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use thiserror::Error;
-
-use super::chance::{Alternative, chance_alone, chance_together};
-use super::claim::{FigureClaim, PublishedFigure, PublishedUnit};
+use super::claim::{FigureClaim, PublishedFigure};
+use super::digits::{
+    Alternative, DigitMatch, FigureClaimError, ScaledClaim, StretchPlace, ValueScale, chance_alone, chance_together,
+    digit_match, stretch_of,
+};
 use super::mistake::{Hypothesis, Mistake};
 use super::population::{Population, PopulationRule};
-use super::raw_values::{PublishedData, ValueScale};
-use crate::analysis::experiment::SlackFacts;
-use crate::diagnostics::{Explain, Failure};
+use super::raw_values::PublishedData;
 use crate::stats::observations_needed;
 use crate::units::Nanos;
-use crate::units::human::{TimeUnit, counted};
+use crate::units::human::TimeUnit;
 
 /// What the data say about a published figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,15 +48,6 @@ pub struct Explanation {
     pub computed: f64,
 }
 
-/// How the time-out of select(2) shows in a figure of wake-ups.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StretchPlace {
-    /// All values are at least as long as the stretch: it is a part of them.
-    InValues,
-    /// The published figure exceeds the recomputed one by about the stretch.
-    InDifference,
-}
-
 /// A published figure with its verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedClaim {
@@ -85,6 +75,23 @@ pub struct CheckedClaim {
     pub stretch: Option<StretchPlace>,
 }
 
+/// A figure is shown with at most so many decimals more than are published.
+const DECIMALS_MAX: u32 = 12;
+
+impl CheckedClaim {
+    /// How many decimals more than are published show whether `value`, in ticks, has the published digits: 99.99 is cut off to
+    /// 99, and 100.0 would hide that.
+    pub fn further_decimals(&self, value: f64) -> u32 {
+        let published = &self.claim.published;
+        let compared = |value| digit_match(self.published, published.step(self.ticks), value);
+        let is_faithful = |more: &u32| {
+            let shown = format!("{:.*}", (published.decimals + more) as usize, value / self.ticks);
+            shown.parse::<f64>().is_ok_and(|shown| compared(shown * self.ticks) == compared(value))
+        };
+        (1..DECIMALS_MAX).find(is_faithful).unwrap_or(DECIMALS_MAX)
+    }
+}
+
 /// Claims that one hypothesis explains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExplainedGroup {
@@ -95,8 +102,10 @@ pub struct ExplainedGroup {
     /// Indices of the claims that hold, and that it would change.
     pub against: Vec<usize>,
     /// About how probable it is that one of the hypotheses that were tried, with at most so many mistakes, fits these digits by
-    /// chance.
+    /// chance. It is counted of `claims` without `uncounted`.
     pub chance: f64,
+    /// Indices of those among the claims that alone would fit by chance too easily.
+    pub uncounted: Vec<usize>,
 }
 
 /// Published figures with their verdicts.
@@ -127,85 +136,18 @@ impl FigureCheck {
     }
 }
 
-/// Claims that cannot be checked.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum FigureClaimError {
-    /// The values are times, and the claim has no unit.
-    #[error("cannot check the claim `{text}`")]
-    UnitMissing {
-        /// The claim as typed.
-        text: String,
-    },
-    /// The claim has a unit, and the values have none.
-    #[error("cannot check the claim `{text}`")]
-    UnitUnknown {
-        /// The claim as typed.
-        text: String,
-    },
-    /// The claim is about losses, and the data do not state them.
-    #[error("cannot check the claim `{text}`")]
-    LossesUnknown {
-        /// The claim as typed.
-        text: String,
-    },
-    /// The claim is about the number of probes, of which some have no row, and the data do not state whether these were lost.
-    #[error("cannot check the claim `{text}`")]
-    ProbesMissing {
-        /// The claim as typed.
-        text: String,
-        /// How many have no row.
-        missing: u64,
-    },
-    /// Two claims state different values of one figure.
-    #[error("cannot check both `{first}` and `{second}`")]
-    TwoValues {
-        /// The first one as typed.
-        first: String,
-        /// The other one as typed.
-        second: String,
-    },
-}
-
-impl Explain for FigureClaimError {
-    fn explain(&self) -> Failure {
-        let failure = Failure::request(self);
-        match self {
-            FigureClaimError::UnitMissing { .. } => {
-                failure.because("its unit is missing").hint("write it behind the number: `mean=296us`")
-            }
-            FigureClaimError::UnitUnknown { .. } => failure
-                .because("the numbers of the file have no unit")
-                .hint("say which unit they have, such as `--unit us`, or leave that of the claim out"),
-            FigureClaimError::LossesUnknown { .. } => failure
-                .because("the log does not state losses: that it has none says nothing")
-                .hint("leave the claim out; recordings of latlab and logs of ping, irtt and sockperf state losses"),
-            FigureClaimError::ProbesMissing { missing, .. } => failure
-                .because(format!(
-                    "its rows leave out {}, and the log does not state whether these probes were lost",
-                    counted(*missing as usize, "number")
-                ))
-                .hint("leave the claim out; the other figures are of the rows"),
-            FigureClaimError::TwoValues { .. } => failure
-                .because("they are different values of one figure, of which a sample has one")
-                .hint("leave one of them out, or check each in a run of its own"),
-        }
-    }
-}
-
 /// Explanations that fit by chance more often than this give no verdict.
 const CHANCE_MAX: f64 = 0.05;
 /// Quantiles from this one to its counterpart are not extreme: they are figures of the sample at any n.
 const BODY: f64 = 0.25;
 /// The most explanations of a claim that are kept.
 const EXPLANATIONS_MAX: usize = 4;
-/// The usual timer slack of a thread, which also delays calls that stretch nothing.
-const TIMER_SLACK: Nanos = Nanos::from_micros(50);
 
 /// Checks `claims` about `data`. `unit` is that of claims without one.
 ///
 /// # Errors
-/// If the unit of a claim is missing, the values have none, the data do not decide a claim about losses, or two claims state
-/// different values of one figure.
+/// If the unit of a claim is missing, the values have none, the data do not decide a claim about losses or its last digits, or
+/// two claims state different values of one figure.
 pub fn check_figures(
     data: &PublishedData,
     claims: &[FigureClaim],
@@ -217,11 +159,15 @@ pub fn check_figures(
     let mut hypotheses = vec![Hypothesis::default()];
     let mut all_figures = figures(data, &hypotheses, &scaled);
     let correct = all_figures.concat();
-    let holds = |at: &usize| scaled[*at].is_reproduced_by(correct[*at]);
+    let holds = |at: &usize| scaled[*at].matched(correct[*at]).is_some();
     let failing: Vec<usize> = (0..scaled.len()).filter(|at| !holds(at)).collect();
+    scaled.iter().zip(&correct).try_for_each(|(claim, correct)| claim.expect_decided(*correct, data.finer))?;
     if !failing.is_empty() {
         hypotheses = Hypothesis::all(&Mistake::possible(data, claims));
         all_figures = figures(data, &hypotheses, &scaled);
+        for (claim, at) in failing.iter().map(|at| (&scaled[*at], *at)) {
+            all_figures.iter().try_for_each(|figures| claim.expect_decided(figures[at], data.finer))?;
+        }
     }
     let search = Search {
         claims: &scaled,
@@ -231,11 +177,11 @@ pub fn check_figures(
         failing: &failing,
     };
     let groups = search.groups();
-    let stretch = data.sleep.map(stretch_of).filter(|stretch| *stretch > TIMER_SLACK);
+    let stretch = data.sleep.and_then(stretch_of);
     let minimum = data.values.iter().skip(data.warmup).min().map(|value| *value as f64);
     let checked: Vec<CheckedClaim> = (0..scaled.len())
         .map(|at| CheckedClaim {
-            stretch: stretch.and_then(|stretch| scaled[at].stretch_place(correct[at], minimum, stretch)),
+            stretch: stretch.and_then(|stretch| scaled[at].stretch_place(correct[at], minimum, stretch, data.scale)),
             ..search.checked(at, &groups, data.answered() + data.lost)
         })
         .collect();
@@ -280,11 +226,6 @@ fn figure_numbers(claims: &[ScaledClaim<'_>]) -> Result<Vec<usize>, FigureClaimE
     claims.iter().enumerate().map(number).collect()
 }
 
-/// By how much select(2) may stretch a time-out of `interval`.
-fn stretch_of(interval: Nanos) -> Nanos {
-    Nanos((interval.0 as f64 * SlackFacts::default().stretch()) as i64)
-}
-
 /// The figure of each claim by each hypothesis. Each population is sorted once.
 fn figures(data: &PublishedData, hypotheses: &[Hypothesis], claims: &[ScaledClaim<'_>]) -> Vec<Vec<Option<f64>>> {
     let mut of_population: BTreeMap<PopulationRule, Vec<usize>> = BTreeMap::new();
@@ -307,70 +248,18 @@ fn figures(data: &PublishedData, hypotheses: &[Hypothesis], claims: &[ScaledClai
     figures
 }
 
-/// A claim in ticks of the data.
-struct ScaledClaim<'a> {
-    claim: &'a FigureClaim,
-    /// The length of its unit.
-    ticks: f64,
-    value: f64,
-    /// One unit of its last digit.
-    step: f64,
+/// Claims that a hypothesis explains.
+struct FoundGroup {
+    hypothesis: usize,
+    /// Those that it was found from.
+    claims: Vec<usize>,
+    /// Those that it reproduces besides.
+    uncounted: Vec<usize>,
 }
 
-impl ScaledClaim<'_> {
-    fn of(claim: &FigureClaim, scale: ValueScale, unit: Option<TimeUnit>) -> Result<ScaledClaim<'_>, FigureClaimError> {
-        let text = || claim.text.clone();
-        let ticks = match (claim.figure.is_of_values(), claim.published.unit, scale) {
-            (false, Some(PublishedUnit::Percent), _) => 0.01,
-            (false, ..) => 1.0,
-            (true, Some(PublishedUnit::Time(_)), ValueScale::Plain(_)) => {
-                return Err(FigureClaimError::UnitUnknown { text: text() });
-            }
-            (true, Some(PublishedUnit::Time(unit)), ValueScale::Time) => scale.ticks(unit),
-            (true, _, ValueScale::Time) => {
-                scale.ticks(unit.ok_or_else(|| FigureClaimError::UnitMissing { text: text() })?)
-            }
-            (true, _, ValueScale::Plain(_)) => scale.ticks(TimeUnit::Nanos),
-        };
-        let published = &claim.published;
-        Ok(ScaledClaim { claim, ticks, value: published.value(ticks), step: published.step(ticks) })
-    }
-
-    /// Whether `other` states the same value, with as many digits or not.
-    fn has_value_of(&self, other: &ScaledClaim<'_>) -> bool {
-        // Both are doubles, possibly of different units.
-        (self.value - other.value).abs() <= self.value.abs().max(other.value.abs()) * 1e-12
-    }
-
-    /// Whether `figure` has the published digits when rounded.
-    fn is_rounded(&self, figure: f64) -> bool {
-        // The published value and the figure are doubles: their last binary digits do not count.
-        let tolerance = self.value.abs().max(figure.abs()) * 1e-12;
-        (figure - self.value).abs() <= self.step / 2.0 + tolerance
-    }
-
-    /// Whether `figure` has the published digits when rounded or cut off.
-    fn is_reproduced_by(&self, figure: Option<f64>) -> bool {
-        let is_cut = |figure: f64| {
-            let beyond = if self.value < 0.0 { self.value - figure } else { figure - self.value };
-            (0.0..self.step).contains(&beyond) && (self.value != 0.0 || figure >= 0.0)
-        };
-        figure.is_some_and(|figure| self.is_rounded(figure) || is_cut(figure))
-    }
-
-    /// Where the `stretch` of a time-out shows; the smallest value is `minimum`.
-    fn stretch_place(&self, correct: Option<f64>, minimum: Option<f64>, stretch: Nanos) -> Option<StretchPlace> {
-        let figure = self.claim.figure;
-        if !figure.is_of_values() || figure == PublishedFigure::Stddev {
-            return None;
-        }
-        let stretch = stretch.0 as f64;
-        if minimum? >= 0.9 * stretch {
-            return Some(StretchPlace::InValues);
-        }
-        // The slack delays the exact call as well.
-        let least = stretch - 1.2 * TIMER_SLACK.0 as f64;
-        (least..=1.1 * stretch).contains(&(self.value - correct?)).then_some(StretchPlace::InDifference)
+impl FoundGroup {
+    fn all(&self) -> impl Iterator<Item = usize> + '_ {
+        self.claims.iter().chain(&self.uncounted).copied()
     }
 }
 
@@ -389,7 +278,11 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn reproduces(&self, hypothesis: usize, claim: usize) -> bool {
-        self.claims[claim].is_reproduced_by(self.figures[hypothesis][claim])
+        self.matched(hypothesis, claim).is_some()
+    }
+
+    fn matched(&self, hypothesis: usize, claim: usize) -> Option<DigitMatch> {
+        self.claims[claim].matched(self.figures[hypothesis][claim])
     }
 
     fn complexity(&self, hypothesis: usize) -> usize {
@@ -420,26 +313,31 @@ impl Search<'_> {
     }
 
     /// Covers the failing claims: first the hypothesis that reproduces most of them, of several the one with the fewest
-    /// mistakes and contradictions. Each claim gets the part of it that it needs.
+    /// mistakes and contradictions, then the one that fits best. Each claim gets the part of it that it needs.
     fn groups(&self) -> Vec<ExplainedGroup> {
         let mut remaining = self.failing.to_vec();
-        let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+        let mut found: Vec<FoundGroup> = Vec::new();
         while let Some(best) = self.best(&remaining) {
             let (own, others): (Vec<usize>, Vec<usize>) =
                 remaining.iter().partition(|claim| self.reproduces(best, **claim));
             for claim in own {
-                let is_needed =
-                    |at: &usize| self.hypotheses[*at].is_part_of(&self.hypotheses[best]) && self.reproduces(*at, claim);
-                let part = (1..self.hypotheses.len()).find(is_needed).unwrap_or(best);
-                match groups.iter_mut().find(|(hypothesis, _)| *hypothesis == part) {
-                    Some((_, claims)) => claims.push(claim),
-                    None => groups.push((part, vec![claim])),
+                let part = self.part(best, claim);
+                match found.iter_mut().find(|group| group.hypothesis == part) {
+                    Some(group) => group.claims.push(claim),
+                    None => found.push(FoundGroup { hypothesis: part, claims: vec![claim], uncounted: Vec::new() }),
                 }
             }
             remaining = others;
         }
-        groups.sort_by_key(|(_, claims)| std::cmp::Reverse(self.count(claims.iter().copied())));
-        groups.into_iter().map(|(hypothesis, claims)| self.group(hypothesis, claims)).collect()
+        self.sort(&mut found);
+        let mut found = self.leaning_on_accepted(found);
+        self.sort(&mut found);
+        found.into_iter().map(|group| self.group(group)).collect()
+    }
+
+    /// Puts the groups of most figures first.
+    fn sort(&self, groups: &mut [FoundGroup]) {
+        groups.sort_by_key(|group| std::cmp::Reverse(self.count(group.all())));
     }
 
     /// The hypothesis that explains most of the `remaining` claims; `None` if none explains any.
@@ -447,17 +345,61 @@ impl Search<'_> {
         let explained = |at: &usize| self.count(remaining.iter().copied().filter(|claim| self.reproduces(*at, *claim)));
         let cost = |at: &usize| self.complexity(*at) + self.count(self.against(*at).into_iter());
         let explaining = (1..self.hypotheses.len()).filter(|at| explained(at) > 0);
-        explaining.min_by_key(|at| (std::cmp::Reverse(explained(at)), cost(at)))
+        explaining.min_by_key(|at| (std::cmp::Reverse(explained(at)), cost(at), self.misfit(*at, remaining)))
     }
 
-    fn group(&self, hypothesis: usize, claims: Vec<usize>) -> ExplainedGroup {
-        let mistakes = self.complexity(hypothesis);
-        let chances: Vec<_> = self.distinct(&claims).into_iter().map(|claim| self.chance(claim, mistakes)).collect();
+    /// How badly a hypothesis fits those of `claims` that it reproduces: how many digits are cut off instead of rounded, then
+    /// the sum of the differences.
+    fn misfit(&self, hypothesis: usize, claims: &[usize]) -> (usize, u64) {
+        let figure = |claim: &usize| self.figures[hypothesis][*claim];
+        let matched = claims.iter().filter_map(|claim| Some((self.matched(hypothesis, *claim)?, *claim)));
+        matched.fold((0, 0), |(cut, off), (own, claim)| {
+            let difference = figure(&claim).map_or(0, |figure| self.claims[claim].difference(figure));
+            (cut + usize::from(own == DigitMatch::CutOff), off + difference)
+        })
+    }
+
+    /// The fewest of the mistakes of `hypothesis` that reproduce `claim` as well as all of them.
+    fn part(&self, hypothesis: usize, claim: usize) -> usize {
+        let whole = &self.hypotheses[hypothesis];
+        let parts = (1..self.hypotheses.len()).filter(|at| self.hypotheses[*at].is_part_of(whole));
+        let matching = parts.filter_map(|at| Some((self.matched(at, claim)?, self.complexity(at), at)));
+        matching.min().map_or(hypothesis, |(.., at)| at)
+    }
+
+    /// Gives claims of groups that fit by chance too easily to an accepted group whose hypothesis reproduces them: the evidence
+    /// for that one does not come from them.
+    fn leaning_on_accepted(&self, found: Vec<FoundGroup>) -> Vec<FoundGroup> {
+        let is_accepted = |group: &FoundGroup| self.chance_of(group) <= CHANCE_MAX;
+        let (mut accepted, weak): (Vec<FoundGroup>, Vec<FoundGroup>) = found.into_iter().partition(is_accepted);
+        let mut left: Vec<FoundGroup> = Vec::new();
+        for mut group in weak {
+            group.claims.retain(|claim| {
+                let reproducing = accepted.iter_mut().filter(|own| self.reproduces(own.hypothesis, *claim));
+                let nearest = reproducing.min_by_key(|own| self.misfit(own.hypothesis, &[*claim]));
+                nearest.map(|own| own.uncounted.push(*claim)).is_none()
+            });
+            left.push(group);
+        }
+        accepted.extend(left.into_iter().filter(|group| !group.claims.is_empty()));
+        accepted
+    }
+
+    fn chance_of(&self, group: &FoundGroup) -> f64 {
+        let mistakes = self.complexity(group.hypothesis);
+        let claims = self.distinct(&group.claims).into_iter();
+        chance_together(&claims.map(|claim| self.chance(claim, mistakes)).collect::<Vec<_>>())
+    }
+
+    fn group(&self, found: FoundGroup) -> ExplainedGroup {
+        let mut claims: Vec<usize> = found.all().collect();
+        claims.sort_unstable();
         ExplainedGroup {
-            hypothesis: self.hypotheses[hypothesis].clone(),
-            against: self.against(hypothesis),
-            chance: chance_together(&chances),
+            hypothesis: self.hypotheses[found.hypothesis].clone(),
+            against: self.against(found.hypothesis),
+            chance: self.chance_of(&found),
             claims,
+            uncounted: found.uncounted,
         }
     }
 
@@ -496,7 +438,7 @@ impl Search<'_> {
             published: scaled.value,
             recomputed,
             verdict,
-            is_truncated: holds && recomputed.is_some_and(|figure| !scaled.is_rounded(figure)),
+            is_truncated: scaled.matched(recomputed) == Some(DigitMatch::CutOff),
             beyond: tail.map(|(beyond, _)| beyond),
             is_supported,
             nearest: (!holds && explanations.is_empty()).then(|| self.nearest(at)).flatten(),
@@ -505,13 +447,14 @@ impl Search<'_> {
         }
     }
 
-    /// The hypotheses that reproduce a claim: `chosen`, then those that no simpler one is a part of.
+    /// The hypotheses that reproduce a claim: `chosen`, then those that no simpler one is a part of, and that are no part of it.
     fn explanations(&self, claim: usize, chosen: &Hypothesis) -> Vec<Explanation> {
         let mut found: Vec<Explanation> = Vec::new();
         let with_chosen = self.hypotheses.iter().position(|hypothesis| hypothesis == chosen);
         for at in with_chosen.into_iter().chain(1..self.hypotheses.len()) {
             let (hypothesis, figure) = (&self.hypotheses[at], self.figures[at][claim]);
-            let is_new = !found.iter().any(|other| other.hypothesis.is_part_of(hypothesis));
+            let is_part = Some(at) != with_chosen && hypothesis.is_part_of(chosen);
+            let is_new = !is_part && !found.iter().any(|other| other.hypothesis.is_part_of(hypothesis));
             if let Some(computed) = figure.filter(|_| is_new && self.reproduces(at, claim)) {
                 found.push(Explanation { hypothesis: hypothesis.clone(), computed });
             }

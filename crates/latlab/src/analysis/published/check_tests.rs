@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::analysis::published::claim::StatedClaims;
+use crate::analysis::published::digits::FinerDigits;
 use crate::analysis::published::raw_values::Halving;
+use crate::diagnostics::Explain;
 
 /// Numbers between 0 and 1 without a trend, the same in every test.
 fn noise(step: u64) -> f64 {
@@ -17,7 +19,7 @@ fn delays(n: u64, centre: f64) -> Vec<i64> {
 }
 
 fn round_trips(values: Vec<i64>) -> PublishedData {
-    let data = PublishedData::of_values(values, ValueScale::Time);
+    let data = PublishedData::of_values(values, ValueScale::NANOS);
     PublishedData { halving: Halving::Whole, knows_losses: true, ..data }
 }
 
@@ -149,7 +151,7 @@ fn the_stretch_of_a_time_out_shows_in_long_sleeps() {
     let asleep = |values: Vec<i64>, sleep: Nanos| PublishedData {
         halving: Halving::NotRoundTrip,
         sleep: Some(sleep),
-        ..PublishedData::of_values(values, ValueScale::Time)
+        ..PublishedData::of_values(values, ValueScale::NANOS)
     };
     let stretched = latency(1e6);
     let published = mean(stretched.iter().map(|value| *value as f64)) / 1e3;
@@ -173,6 +175,7 @@ fn everything() -> PublishedData {
         ids: Some((100..10_200).collect()),
         dwell: Some((0..10_100).map(|step| 20_000 + (noise(step) * 5_000.0) as i64).collect()),
         lost: 40,
+        warmup_lost: 7,
         ..round_trips(values)
     }
 }
@@ -195,7 +198,7 @@ fn each_mistake_alone_is_found_from_its_figures() {
     for (claims, code) in [
         (format!("mean={} min={}", us(centre / 2.0), us(sorted(&measured)[0] / 2.0)), "half-round-trip"),
         (format!("mean={} median={}", mean_of(&less), q(&less, 0.5)), "dwell-subtracted"),
-        (format!("mean={} n=10140", mean_of(&all)), "warmup-included"),
+        (format!("mean={} n=10147 lost=47", mean_of(&all)), "warmup-included"),
         (format!("p99={} p99.9={}", us(quantile(&measured, 0.99)), us(quantile(&measured, 0.999))), "lost-left-out"),
         (format!("mean={} min=0.000us", mean_of(&zeros)), "lost-as-zero"),
         (format!("mean={:.3}ns", centre / 1e3), "unit-by-1000"),
@@ -261,7 +264,7 @@ fn a_hypothesis_for_several_claims_is_preferred_to_one_for_each() {
 
 #[test]
 fn numbers_without_a_unit_take_claims_without_one() {
-    let data = PublishedData::of_numbers(&[4117.36, 8328.19, 6137.8], None);
+    let data = PublishedData::of_numbers(&[4117.36, 8328.19, 6137.8], None, None).expect("they fit");
     let mut stated = StatedClaims::default();
     stated.add("min=4117.36 median=6137.8 mean=6194.45 n=3").expect("claims");
     assert!(check_figures(&data, &stated.figures, None).expect("no units").all_hold());
@@ -340,5 +343,125 @@ fn two_values_of_one_figure_are_refused_with_both() {
     }
     for same in ["mean=1us avg=1000ns mean=0.001ms average=1.00", "loss=0.5% loss=0.005", "p99.9=1us p99.90=1us"] {
         assert_eq!(refused(same, Some(TimeUnit::Micros)), Ok(()), "{same}");
+    }
+}
+
+#[test]
+fn the_maximum_is_explained_by_the_quantile_that_rounds_to_it() {
+    for (n, claims, code, shown) in
+        [(1_000, "max=999us mean=500.5us", "p99-9-as-max", 999_001.0), (100, "max=99us", "p99-as-max", 99_010.0)]
+    {
+        let check = checked(&round_trips((1..=n).map(|step| 1_000 * step).collect()), claims);
+        assert_eq!((codes(&check), check.claims[0].explanations[0].computed), (vec![code.to_owned()], shown));
+    }
+}
+
+#[test]
+fn a_figure_is_shown_with_the_decimals_that_show_its_digits() {
+    let data = round_trips(vec![1_000, 99_990]);
+    let check = checked(&data, "max=99us min=1us");
+    assert_eq!(verdicts(&check), ["holds", "holds"]);
+    let decimals = |value: f64| check.claims[0].further_decimals(value);
+    // 100.0 has other digits than 99, which 99.99 is cut off to, and 98.5 rounds to 99, which 98.499 does not.
+    assert_eq!([99_990.0, 99_000.0, 99_400.0, 98_499.0, 120_000.0].map(decimals), [2, 1, 1, 3, 1]);
+    assert_eq!(decimals(99_999.999_999_999), 12);
+}
+
+#[test]
+fn an_accepted_mistake_explains_what_else_it_reproduces() {
+    // Lesson A without `--half`: mean and quantiles need halves and ids, the minimum needs ids alone.
+    let delays = delays(10_000, 7.2e6);
+    let ids: Vec<u64> = (1..=10_000).collect();
+    let halves = delays.iter().map(|delay| *delay as f64 / 2.0);
+    let both: Vec<f64> = halves.chain(ids.iter().map(|id| *id as f64)).collect();
+    let data = PublishedData { ids: Some(ids), ..round_trips(delays) };
+    let q = |q: f64| quantile(&both, q) / 1e6;
+    let fine =
+        format!("mean={:.3}ms p99.9={:.3}ms p99.99={:.3}ms", mean(both.iter().copied()) / 1e6, q(0.999), q(0.9999));
+    let alone = checked(&data, "min=1ns");
+    assert_eq!(verdicts(&alone), ["contradicted"], "one digit: {:#?}", alone.groups);
+    let check = checked(&data, &format!("{fine} max={:.3}ms min=1ns", q(1.0)));
+    assert_eq!(verdicts(&check), ["explained"; 5], "{:#?}", check.groups);
+    assert_eq!(codes(&check), ["half-round-trip", "ids-included"]);
+    let group = &check.groups[0];
+    assert!(group.claims.contains(&4) && group.uncounted == [4], "{group:#?}");
+    assert_eq!(check.claims[4].explanations[0].computed, 1.0);
+    // The chance is that of the figures that the mistake was found from.
+    assert_eq!(group.chance, checked(&data, &format!("{fine} max={:.3}ms", q(1.0))).groups[0].chance);
+    let other = checked(&data, &format!("{fine} min=7ns"));
+    assert_eq!(other.claims[3].verdict, ClaimVerdict::Contradicted, "the least id is 1");
+}
+
+#[test]
+fn claims_that_rounding_decides_are_refused() {
+    let refused = |data: &PublishedData, claim: &str| {
+        let mut stated = StatedClaims::default();
+        stated.add(claim).expect(claim);
+        check_figures(data, &stated.figures, Some(TimeUnit::Micros)).map(|check| check.all_hold())
+    };
+    let log = PublishedData { finer: FinerDigits::Unknown, ..round_trips(vec![281_412, 282_512]) };
+    for claim in ["min=281.41234us", "min=281.4116us", "max=282.51185us"] {
+        let error = refused(&log, claim).expect_err(claim).explain();
+        assert!(error.cause.is_some_and(|cause| cause.contains("finer than 1 ns")) && error.exit_code == 2);
+    }
+    for (claim, holds) in [("min=281.412us", true), ("min=281.413us", false), ("min=281.4130us", false)] {
+        assert_eq!(refused(&log, claim), Ok(holds), "{claim}");
+    }
+    // A figure that was rounded to them says nothing about finer digits that it has.
+    for claim in ["min=281.4120us", "min=281.41200us", "mean=281.9620us"] {
+        for finer in [FinerDigits::Unknown, FinerDigits::BelowNanosecond] {
+            let error = refused(&PublishedData { finer, ..log.clone() }, claim).expect_err(claim).explain();
+            assert!(error.cause.is_some_and(|cause| cause.contains("finer than 1 ns")) && error.exit_code == 2);
+        }
+    }
+    let exact = PublishedData { finer: FinerDigits::Absent, ..log };
+    assert_eq!(refused(&exact, "min=281.41234us"), Ok(false));
+    let numbers = PublishedData::of_numbers(&[1e10, 0.000000016], None, None).expect("they fit");
+    assert_eq!((numbers.values[1], numbers.finer), (2, FinerDigits::Rounded));
+    let error = refused(&numbers, "min=0.000000016").expect_err("it has finer digits").explain();
+    assert!(error.cause.is_some_and(|cause| cause.contains("more digits than are kept")));
+    assert_eq!(refused(&numbers, "max=10000000000 mean=5000000000"), Ok(true));
+    refused(&numbers, "min=0.0000000200").expect_err("as many digits as are kept, and more");
+    assert_eq!(refused(&exact, "min=281.4120us mean=281.9620us"), Ok(true), "whole nanoseconds are exact");
+}
+
+#[test]
+fn mistakes_whose_numbers_do_not_fit_are_not_tried() {
+    let large = |value: i64| PublishedData::of_values(vec![1_000, value], ValueScale::NANOS);
+    let tries = |data: &PublishedData| {
+        let check = checked(data, "mean=9us");
+        (check.tried, check)
+    };
+    let (fitting, largest) = (tries(&large((1 << 61) - 1)).0, tries(&large((1 << 62) - 1)).0);
+    assert!(largest < fitting, "doubles of 2^62 do not fit: {largest} of {fitting}");
+    let with_ids = |id: u64| PublishedData { ids: Some(vec![1, id]), id_ticks: 1_000, ..large(2_000) };
+    assert!(tries(&with_ids(u64::MAX / 1_000)).0 < tries(&with_ids(7)).0, "neither do ids");
+    let lossy = |lost: u64| PublishedData { lost, ..large(2_000) };
+    assert!(tries(&lossy(100_000_001)).0 < tries(&lossy(3)).0, "nor so many zeros");
+}
+
+#[test]
+fn ids_are_in_the_unit_of_the_numbers() {
+    let numbers = [20.5, 30.25, 41.75, 55.5];
+    let data = PublishedData::of_numbers(&numbers, Some(TimeUnit::Micros), Some((1..=4).collect())).expect("they fit");
+    let check = checked(&data, "mean=19.75us min=1.00us");
+    assert_eq!(codes(&check), ["ids-included"], "{check:#?}");
+    assert!(check.claims.iter().all(|claim| !claim.explanations.is_empty()));
+}
+
+#[test]
+fn lost_probes_of_the_warm_up_belong_to_the_mistake_that_includes_it() {
+    let values: Vec<i64> = delays(594, 300_000.0);
+    let data = PublishedData { warmup: 98, lost: 4, warmup_lost: 2, ..round_trips(values) };
+    for (claims, expected) in [
+        ("n=500 lost=4", ["holds", "holds"]),
+        ("n=600 lost=4", ["explained", "holds"]),
+        ("n=600 lost=6", ["explained", "explained"]),
+    ] {
+        let check = checked(&data, claims);
+        assert_eq!(verdicts(&check), expected, "{claims}: {:#?}", check.groups);
+        if expected != ["holds"; 2] {
+            assert_eq!(codes(&check), ["warmup-included"], "{claims}");
+        }
     }
 }

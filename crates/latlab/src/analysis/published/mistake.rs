@@ -2,7 +2,7 @@
 //! mistake would compute it.
 
 use super::claim::{FigureClaim, PublishedFigure};
-use super::population::{FigureRules, LostProbes, NumberTable, PopulationRule, QuantileRule};
+use super::population::{FigureRules, LostProbes, NumberTable, PopulationRule, QuantileRule, ZEROS_MAX};
 use super::raw_values::{Halving, PublishedData};
 use crate::units::human;
 
@@ -69,16 +69,18 @@ impl Mistake {
         let (quantile, maximum) =
             (has(|it| matches!(it, PublishedFigure::Quantile(_))), has(|it| it == PublishedFigure::Max));
         let (stddev, centre) = (has(|it| it == PublishedFigure::Stddev), has(is_centre));
+        let lost = data.lost.saturating_add(data.warmup_lost);
+        let can_double = || data.halving == Halving::Halved || (data.halving == Halving::Unknown && data.can_double());
         let mut possible = vec![
             (Mistake::HalfRoundTrip, matches!(data.halving, Halving::Whole | Halving::Unknown)),
-            (Mistake::WholeRoundTrip, matches!(data.halving, Halving::Halved | Halving::Unknown)),
+            (Mistake::WholeRoundTrip, can_double()),
             (Mistake::DwellSubtracted, data.dwell.is_some() && !data.less_dwell),
             (Mistake::DwellKept, data.dwell.is_some() && data.less_dwell),
-            (Mistake::IdsIncluded, data.ids.is_some()),
+            (Mistake::IdsIncluded, data.has_fitting_ids()),
             (Mistake::DistinctValues, true),
-            (Mistake::WarmupIncluded, data.warmup > 0),
-            (Mistake::LostLeftOut, data.lost > 0),
-            (Mistake::LostAsZero, data.lost > 0),
+            (Mistake::WarmupIncluded, data.warmup > 0 || data.warmup_lost > 0),
+            (Mistake::LostLeftOut, lost > 0),
+            (Mistake::LostAsZero, lost > 0 && lost <= ZEROS_MAX),
             (Mistake::TimesThousand, has(PublishedFigure::is_of_values)),
             (Mistake::ByThousand, has(PublishedFigure::is_of_values)),
             (Mistake::MeanMedianExchanged, centre),
@@ -181,7 +183,7 @@ impl Mistake {
             Mistake::DistinctValues => {
                 "each distinct value was taken once, as if a table of values and counts was averaged without its counts".into()
             }
-            Mistake::WarmupIncluded => "the values of the warm-up were not left out".into(),
+            Mistake::WarmupIncluded => "the probes of the warm-up were not left out".into(),
             Mistake::LostLeftOut => {
                 "lost probes were left out: n and quantiles are of answered probes, as if the lost ones had been no slower"
                     .into()
@@ -331,7 +333,7 @@ impl Hypothesis {
 mod tests {
     use super::*;
     use crate::analysis::published::claim::StatedClaims;
-    use crate::analysis::published::raw_values::ValueScale;
+    use crate::analysis::published::digits::ValueScale;
 
     fn claims(text: &str) -> Vec<FigureClaim> {
         let mut stated = StatedClaims::default();
@@ -346,7 +348,7 @@ mod tests {
     #[test]
     fn only_mistakes_that_the_data_allow_are_tried() {
         let plain =
-            PublishedData { halving: Halving::NotRoundTrip, ..PublishedData::of_values(vec![1], ValueScale::Time) };
+            PublishedData { halving: Halving::NotRoundTrip, ..PublishedData::of_values(vec![1], ValueScale::NANOS) };
         let codes = |data: &PublishedData, text: &str| {
             let possible = Mistake::possible(data, &claims(text));
             possible.into_iter().map(Mistake::code).collect::<Vec<_>>()
@@ -370,7 +372,7 @@ mod tests {
         let data = PublishedData {
             ids: Some(vec![1]),
             dwell: Some(vec![1]),
-            ..PublishedData::of_values(vec![1], ValueScale::Time)
+            ..PublishedData::of_values(vec![1], ValueScale::NANOS)
         };
         let all = all(&data, "mean=1us max=2us p99=1us stddev=1us");
         assert!(all[0].mistakes.is_empty() && all.is_sorted_by_key(|one| one.mistakes.len()));
@@ -391,7 +393,7 @@ mod tests {
             dwell: Some(vec![1]),
             warmup: 1,
             lost: 1,
-            ..PublishedData::of_values(vec![1], ValueScale::Time)
+            ..PublishedData::of_values(vec![1], ValueScale::NANOS)
         };
         let possible = Mistake::possible(&data, &claims("mean=1us max=2us p99=1us stddev=1us"));
         for words in [Mistake::code, Mistake::title, Mistake::sentence] {

@@ -46,8 +46,8 @@ pub(super) enum NumberTable {
     WithIds,
 }
 
-/// More lost probes than this are not written out as zeros.
-const ZEROS_MAX: u64 = 100_000_000;
+/// More lost probes than this are not written out as zeros: the mistake is not tried then.
+pub(super) const ZEROS_MAX: u64 = 100_000_000;
 
 /// Sorted numbers with their moments.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub(super) struct Population {
     sorted: Vec<i64>,
     /// How many further ones are infinite.
     infinite: u64,
-    /// Lost probes of the data.
+    /// Lost probes, however they are taken.
     lost: u64,
     /// Answered and lost probes.
     sent: u64,
@@ -72,26 +72,29 @@ impl Population {
         let dwell = data.dwell.as_deref().filter(|_| rule.less_dwell).and_then(|dwell| dwell.get(first..));
         let values = data.values[first..].iter().enumerate().map(|(row, value)| {
             let dwell = dwell.and_then(|dwell| dwell.get(row)).copied().unwrap_or(0);
-            value.saturating_sub(dwell).saturating_mul(rule.factor)
+            // They fit: `PublishedData::values`, and `can_double` where the factor is 4.
+            (value - dwell) * rule.factor
         });
         let mut sorted: Vec<i64> = values.collect();
+        let lost = data.lost + if rule.with_warmup { data.warmup_lost } else { 0 };
         if rule.lost == LostProbes::Zero {
-            sorted.extend(std::iter::repeat_n(0, data.lost.min(ZEROS_MAX) as usize));
+            sorted.extend(std::iter::repeat_n(0, lost as usize));
         }
         if let (NumberTable::WithIds, Some(ids)) = (rule.table, data.ids.as_deref()) {
             let own = ids.get(first..).unwrap_or_default().iter();
-            sorted.extend(own.map(|id| i64::try_from(*id).unwrap_or(i64::MAX).saturating_mul(HALVES)));
+            // They fit: `PublishedData::has_fitting_ids`.
+            sorted.extend(own.map(|id| *id as i64 * data.id_ticks * HALVES));
         }
         sorted.sort_unstable();
         if rule.table == NumberTable::Distinct {
             sorted.dedup();
         }
-        let infinite = if rule.lost == LostProbes::Infinite { data.lost } else { 0 };
-        let sent = (data.values.len() - first) as u64 + data.lost;
+        let infinite = if rule.lost == LostProbes::Infinite { lost } else { 0 };
+        let sent = (data.values.len() - first) as u64 + lost;
         let sum: i128 = sorted.iter().map(|value| i128::from(*value)).sum();
         let mean = mean_of(sum, sorted.len());
         let squares = sorted.iter().map(|value| (*value as f64 - mean).powi(2)).sum();
-        Population { sorted, infinite, lost: data.lost, sent, sum, squares }
+        Population { sorted, infinite, lost, sent, sum, squares }
     }
 
     fn n(&self) -> u64 {
@@ -224,7 +227,7 @@ impl QuantileRule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::published::raw_values::ValueScale;
+    use crate::analysis::published::digits::ValueScale;
     use crate::sample::Sample;
     use crate::stats::plain;
 
@@ -242,7 +245,7 @@ mod tests {
             ids: Some((1..=7).collect()),
             dwell: Some(vec![10; 7]),
             lost: 1,
-            ..PublishedData::of_values(vec![900, 800, 100, 300, 100, 200, 401], ValueScale::Time)
+            ..PublishedData::of_values(vec![900, 800, 100, 300, 100, 200, 401], ValueScale::NANOS)
         }
     }
 
@@ -267,6 +270,11 @@ mod tests {
         assert_eq!(figures(zero), some([6.0, 183.5, 0.0, 401.0, 150.0]));
         let distinct = PopulationRule { table: NumberTable::Distinct, lost: LostProbes::LeftOut, ..RULE };
         assert_eq!(figures(distinct), some([4.0, 250.25, 100.0, 401.0, 250.0]));
+        let with_warmup = PopulationRule { with_warmup: true, ..RULE };
+        let population = Population::of(&PublishedData { warmup_lost: 2, ..data() }, with_warmup);
+        let figure = |figure| population.figure(figure, FigureRules::default());
+        assert_eq!([figure(PublishedFigure::N), figure(PublishedFigure::Lost)], [Some(10.0), Some(3.0)]);
+        assert_eq!(figure(PublishedFigure::LossRatio), Some(0.3));
         let with_warmup = PopulationRule { with_warmup: true, ..left_out };
         assert_eq!(figures(with_warmup), some([7.0, 2801.0 / 7.0, 100.0, 900.0, 300.0]));
         // The numbers of the packets are 3 to 7.
@@ -280,7 +288,7 @@ mod tests {
         let quantiles = [0.001, 0.25, 0.5, 0.9, 0.99, 0.999, 0.57];
         let sample = Sample::new(crate::metric::Metric::RoundTripDelay, values.clone());
         let described = plain(&sample, &quantiles, true);
-        let population = Population::of(&PublishedData::of_values(values, ValueScale::Time), RULE);
+        let population = Population::of(&PublishedData::of_values(values, ValueScale::NANOS), RULE);
         let figure = |figure| population.figure(figure, FigureRules::default());
         assert_eq!(figure(PublishedFigure::Mean), described.mean);
         for quantile in &described.quantiles {
@@ -293,7 +301,7 @@ mod tests {
     /// Of the integers from 1 to 10, whose order statistics are their ranks.
     #[test]
     fn each_rule_takes_its_order_statistics() {
-        let population = Population::of(&PublishedData::of_values((1..=10).collect(), ValueScale::Time), RULE);
+        let population = Population::of(&PublishedData::of_values((1..=10).collect(), ValueScale::NANOS), RULE);
         for (q, rule, expected) in [
             (0.95, QuantileRule::Interpolated, 9.55),
             (0.95, QuantileRule::Lower, 9.0),
@@ -317,14 +325,14 @@ mod tests {
 
     #[test]
     fn figures_without_values_do_not_exist() {
-        let empty = PublishedData { lost: 3, ..PublishedData::of_values(Vec::new(), ValueScale::Time) };
+        let empty = PublishedData { lost: 3, ..PublishedData::of_values(Vec::new(), ValueScale::NANOS) };
         let population = Population::of(&empty, RULE);
         let figure = |figure| population.figure(figure, FigureRules::default());
         assert_eq!((figure(PublishedFigure::N), figure(PublishedFigure::LossRatio)), (Some(3.0), Some(1.0)));
         for absent in [PublishedFigure::Mean, PublishedFigure::Quantile(0.5), PublishedFigure::Stddev] {
             assert_eq!(figure(absent), None);
         }
-        let lossy = PublishedData { lost: 2, ..PublishedData::of_values(vec![1, 2], ValueScale::Time) };
+        let lossy = PublishedData { lost: 2, ..PublishedData::of_values(vec![1, 2], ValueScale::NANOS) };
         assert_eq!(Population::of(&lossy, RULE).figure(PublishedFigure::Quantile(0.9), FigureRules::default()), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::digits::{DOUBLED_END, FinerDigits, ScaledNumbers, UnfitNumber, ValueScale, is_fitting};
 use crate::analysis::metric_sample::MetricSample;
 use crate::analysis::source::{ProbeSource, RowVisitor, value_at, visit_rows};
 use crate::diagnostics::{Explain, Failure};
@@ -29,46 +30,26 @@ pub enum Halving {
     NotRoundTrip,
 }
 
-/// What the integers of a sample count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueScale {
-    /// Nanoseconds.
-    Time,
-    /// Numbers without a unit, in steps of 10 to the power of minus this.
-    Plain(u32),
-}
-
-impl ValueScale {
-    /// The finest scale on which numbers up to `largest` fit into integers.
-    pub fn of_plain(largest: f64) -> ValueScale {
-        let whole_digits = largest.abs().max(1.0).log10().ceil() as u32;
-        ValueScale::Plain(16_u32.saturating_sub(whole_digits).min(9))
-    }
-
-    /// Steps of the scale in `unit` of a time, or in a number of 1.
-    pub fn ticks(self, unit: TimeUnit) -> f64 {
-        match self {
-            ValueScale::Time => unit.nanos(),
-            ValueScale::Plain(places) => 10_f64.powi(places as i32),
-        }
-    }
-}
-
 /// A sample with all that the published figures may have been computed from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublishedData {
-    /// The values of answered probes in the order of the log, those of the warm-up first. Round trips are whole ones.
+    /// The values of answered probes in the order of the log, those of the warm-up first. Round trips are whole ones. They are
+    /// below 2^62 ticks on either side of 0, also less their dwell.
     pub values: Vec<i64>,
     /// How many of `values` are of the warm-up, which correct figures leave out.
     pub warmup: usize,
     /// The number of each value's packet, if it is known.
     pub ids: Option<Vec<u64>>,
+    /// How many ticks a number of 1 is beside the values, in the unit that these have in the log.
+    pub id_ticks: i64,
     /// The dwell of the reflector in each value, if it is known.
     pub dwell: Option<Vec<i64>>,
     /// Whether the dwell is to be subtracted, as in RFC 2681's successors and in NTP's delay.
     pub less_dwell: bool,
     /// Probes of the measuring phase without an answer, as far as the data state them.
     pub lost: u64,
+    /// Those of the warm-up.
+    pub warmup_lost: u64,
     /// Whether the data state every loss.
     pub knows_losses: bool,
     /// Numbers of packets without a row, between the first and the last.
@@ -79,6 +60,8 @@ pub struct PublishedData {
     pub sleep: Option<Nanos>,
     /// What the integers of `values` and `dwell` count.
     pub scale: ValueScale,
+    /// Whether the raw data have digits that the scale has not.
+    pub finer: FinerDigits,
 }
 
 impl PublishedData {
@@ -88,24 +71,32 @@ impl PublishedData {
             values,
             warmup: 0,
             ids: None,
+            id_ticks: 1,
             dwell: None,
             less_dwell: false,
             lost: 0,
+            warmup_lost: 0,
             knows_losses: false,
             missing_ids: 0,
             halving: Halving::Unknown,
             sleep: None,
             scale,
+            finer: FinerDigits::Absent,
         }
     }
 
-    /// Finite `numbers`, each times `unit`; without a unit they are taken as they are.
-    pub fn of_numbers(numbers: &[f64], unit: Option<TimeUnit>) -> PublishedData {
-        let largest = numbers.iter().fold(0.0_f64, |largest, number| largest.max(number.abs()));
-        let scale = unit.map_or_else(|| ValueScale::of_plain(largest), |_| ValueScale::Time);
-        let ticks = scale.ticks(unit.unwrap_or(TimeUnit::Nanos));
-        // The cast saturates.
-        PublishedData::of_values(numbers.iter().map(|number| (number * ticks).round() as i64).collect(), scale)
+    /// Finite `numbers`, each times `unit`, with the `ids` of their packets; without a unit they are taken as they are.
+    ///
+    /// # Errors
+    /// The first number that is too large.
+    pub fn of_numbers(
+        numbers: &[f64],
+        unit: Option<TimeUnit>,
+        ids: Option<Vec<u64>>,
+    ) -> Result<PublishedData, UnfitNumber> {
+        let id_max = ids.as_ref().and_then(|ids| ids.iter().max()).copied();
+        let ScaledNumbers { values, scale, finer, one } = ScaledNumbers::of(numbers, unit, id_max)?;
+        Ok(PublishedData { ids, id_ticks: one, finer, ..PublishedData::of_values(values, scale) })
     }
 
     /// The values of a recording that are `stated`.
@@ -151,6 +142,18 @@ impl PublishedData {
     pub fn answered(&self) -> u64 {
         self.values.len().saturating_sub(self.warmup) as u64
     }
+
+    /// Whether the values are so small that their doubles are ones that a check takes.
+    pub(super) fn can_double(&self) -> bool {
+        self.values.iter().all(|value| value.unsigned_abs() < DOUBLED_END as u64)
+    }
+
+    /// Whether ids are known, and fit beside the values.
+    pub(super) fn has_fitting_ids(&self) -> bool {
+        let largest = self.ids.as_ref().map(|ids| ids.iter().max().copied().unwrap_or(0));
+        let ticks = largest.and_then(|id| i64::try_from(id).ok()?.checked_mul(self.id_ticks));
+        ticks.is_some_and(is_fitting)
+    }
 }
 
 /// What values are, as the user, their log or their recording states it.
@@ -170,10 +173,41 @@ pub struct StatedValues {
     pub knows_losses: bool,
     /// Numbers without a row, between the first and the last, apart from those of the probes of a log.
     pub missing_ids: u64,
+    /// Whether they have digits below a nanosecond.
+    pub finer: FinerDigits,
+    /// The unit in which the log has them.
+    pub unit: TimeUnit,
 }
 
 /// The tool that a log of one number on each line has, whose rows have no numbers of their own.
 const PLAIN_NUMBERS: &str = "numbers";
+/// The tools, by the names that logs and recordings have of them, whose values may have any number of decimals. The others
+/// write whole nanoseconds or coarser steps.
+const ANY_DECIMALS: [&str; 4] = ["csv", PLAIN_NUMBERS, "perftest", "RTI Perftest"];
+
+/// What is known of the digits below a nanosecond of values that `tool` wrote. `found` is whether the import saw some.
+fn finer_digits(tool: &str, found: Option<bool>) -> FinerDigits {
+    match found {
+        Some(true) => FinerDigits::BelowNanosecond,
+        None if ANY_DECIMALS.contains(&tool) => FinerDigits::Unknown,
+        Some(false) | None => FinerDigits::Absent,
+    }
+}
+
+/// The unit in which `tool` writes its values; `stated` is that of this log.
+fn unit_of_values(tool: &str, stated: Option<TimeUnit>, resolution_ns: Option<Nanos>) -> TimeUnit {
+    match (stated, tool) {
+        (Some(unit), _) => unit,
+        (None, "ping") => TimeUnit::Millis,
+        (None, "perftest" | "RTI Perftest") => TimeUnit::Micros,
+        // Its histograms are a format of their own.
+        (None, tool) if tool.starts_with("cyclictest") && resolution_ns != Some(Nanos(1)) => TimeUnit::Micros,
+        (None, _) => TimeUnit::Nanos,
+    }
+}
+
+/// Values that are all multiples of this were not rounded to a nanosecond.
+const COARSE_NS: i64 = 1_000;
 
 impl StatedValues {
     /// What a log states of its values. `states_losses` is whether logs of its format state losses, which the log itself may
@@ -188,6 +222,12 @@ impl StatedValues {
             lost_without_row: facts.lost,
             knows_losses: facts.states_losses.unwrap_or(states_losses),
             missing_ids: facts.missing_ids,
+            finer: match facts.metric {
+                Some(_) => finer_digits(&facts.tool, facts.finer_digits),
+                // Spans between instants.
+                None => FinerDigits::Absent,
+            },
+            unit: unit_of_values(&facts.tool, facts.value_unit, facts.resolution_ns),
         }
     }
 
@@ -208,6 +248,17 @@ impl StatedValues {
             lost_without_row: facts.map_or(0, |facts| facts.lost_without_row),
             knows_losses: manifest.spec.knows_losses(),
             missing_ids: facts.map_or(0, |facts| facts.missing_ids),
+            finer: match import.filter(|_| manifest.kind == Kind::Values) {
+                Some(import) => finer_digits(&import.format, facts.and_then(|facts| facts.finer_digits)),
+                None => FinerDigits::Absent,
+            },
+            unit: import.map_or(TimeUnit::Nanos, |import| {
+                let word = facts.and_then(|facts| facts.value_unit.as_ref());
+                // Of a CSV file it is the typed one in recordings that do not state it.
+                let typed = import.unit.as_ref().filter(|_| import.format == "csv");
+                let stated = word.or(typed).and_then(|word| TimeUnit::from_word(word));
+                unit_of_values(&import.format, stated, import.resolution_ns)
+            }),
         }
     }
 
@@ -217,7 +268,8 @@ impl StatedValues {
         StatedValues { is_halved: self.is_halved || is_halved, sleep: sleep.or(self.sleep), ..self }
     }
 
-    const fn is_round_trip(&self) -> bool {
+    /// Whether they are round trips.
+    pub(super) const fn is_round_trip(&self) -> bool {
         matches!(self.metric, Metric::RoundTripDelay | Metric::RoundTripDelayLessDwell)
     }
 
@@ -234,18 +286,40 @@ impl StatedValues {
     }
 }
 
-/// More values than a check takes.
+/// Values that a check does not take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("cannot check more than {} values", grouped(NUMBERS_MAX as u64))]
-pub struct TooManyValues {
-    /// How many there are at least.
-    count: u64,
+pub enum UnfitSample {
+    /// There are too many.
+    #[error("cannot check more than {} values", grouped(NUMBERS_MAX as u64))]
+    TooMany {
+        /// How many there are at least.
+        count: u64,
+    },
+    /// One of them, or its dwell, is too large.
+    #[error("cannot check delays of 146 years or more")]
+    TooLarge {
+        /// The number of its packet, if it is known.
+        id: Option<u64>,
+    },
 }
 
-impl Explain for TooManyValues {
+impl Explain for UnfitSample {
     fn explain(&self) -> Failure {
-        let cause = format!("there are {} or more, and all of them are kept in memory and sorted", grouped(self.count));
-        Failure::request(self).because(cause).hint("check a part of the log; `latlab summary` has figures of all of it")
+        let failure = Failure::request(self);
+        match self {
+            UnfitSample::TooMany { count } => failure
+                .because(format!(
+                    "there are {} or more, and all of them are kept in memory and sorted",
+                    grouped(*count)
+                ))
+                .hint("check a part of the log; `latlab summary` has figures of all of it"),
+            UnfitSample::TooLarge { id } => {
+                let which = id.map_or_else(|| "that of one value".to_owned(), |id| format!("that of packet {id}"));
+                failure
+                    .because(format!("{which}, or its dwell, exceeds 2^62 ns"))
+                    .hint("check its instants: both ends of a span must be of one clock")
+            }
+        }
     }
 }
 
@@ -255,14 +329,14 @@ pub enum SampleError<E> {
     /// Its rows cannot be read.
     #[error(transparent)]
     Unreadable(E),
-    /// It has too many.
+    /// It has values that a check does not take.
     #[error(transparent)]
-    TooMany(TooManyValues),
+    Unfit(UnfitSample),
 }
 
-impl<E> From<TooManyValues> for SampleError<E> {
-    fn from(error: TooManyValues) -> SampleError<E> {
-        SampleError::TooMany(error)
+impl<E> From<UnfitSample> for SampleError<E> {
+    fn from(error: UnfitSample) -> SampleError<E> {
+        SampleError::Unfit(error)
     }
 }
 
@@ -270,19 +344,19 @@ impl<E: Explain + 'static> Explain for SampleError<E> {
     fn explain(&self) -> Failure {
         match self {
             SampleError::Unreadable(error) => error.explain(),
-            SampleError::TooMany(error) => error.explain(),
+            SampleError::Unfit(error) => error.explain(),
         }
     }
 }
 
 /// Expects as many finite values as a check takes, before the counts are expanded.
-fn expect_count(sample: &MetricSample) -> Result<(), TooManyValues> {
+fn expect_count(sample: &MetricSample) -> Result<(), UnfitSample> {
     let finite = sample.values().filter(|(value, _)| *value != INFINITE);
     expect_at_most_max(finite.fold(0, |sum, (_, count)| sum.saturating_add(count)))
 }
 
-const fn expect_at_most_max(count: u64) -> Result<(), TooManyValues> {
-    if count > NUMBERS_MAX as u64 { Err(TooManyValues { count }) } else { Ok(()) }
+const fn expect_at_most_max(count: u64) -> Result<(), UnfitSample> {
+    if count > NUMBERS_MAX as u64 { Err(UnfitSample::TooMany { count }) } else { Ok(()) }
 }
 
 /// Answered probes in which packet number or dwell may be missing.
@@ -317,7 +391,10 @@ pub struct SampleRows {
     measured: AnsweredValues,
     /// Answered probes, kept or not.
     answered: u64,
+    /// The first value that is too large.
+    too_large: Option<UnfitSample>,
     lost: u64,
+    warmup_lost: u64,
     /// Those of probes of a log, as its recording has them.
     numbers: RowNumbers,
 }
@@ -351,6 +428,10 @@ impl SampleRows {
 
     fn answered(&mut self, phase: Phase, row: &AnsweredRow) {
         self.answered = self.answered.saturating_add(row.count);
+        let less_dwell = row.value.checked_sub(row.dwell.unwrap_or(0));
+        if !is_fitting(row.value) || !less_dwell.is_some_and(is_fitting) {
+            self.too_large.get_or_insert(UnfitSample::TooLarge { id: row.id });
+        }
         if self.expect_fit().is_err() {
             return;
         }
@@ -360,38 +441,45 @@ impl SampleRows {
         own.dwell.extend(row.dwell);
     }
 
-    /// Expects at most as many values as a check takes.
+    /// Expects at most as many values as a check takes, and none that is too large.
     ///
     /// # Errors
-    /// If there are more.
-    pub const fn expect_fit(&self) -> Result<(), TooManyValues> {
-        expect_at_most_max(self.answered)
+    /// If there are more, or larger ones.
+    pub const fn expect_fit(&self) -> Result<(), UnfitSample> {
+        match self.too_large {
+            Some(unfit) => Err(unfit),
+            None => expect_at_most_max(self.answered),
+        }
     }
 
     /// The sample of these rows, whose values are `stated`. Ids and dwell are known if every value has one.
     ///
     /// # Errors
-    /// If there are more values than a check takes.
-    pub fn sample(self, stated: &StatedValues) -> Result<PublishedData, TooManyValues> {
+    /// If there are more values than a check takes, or one is too large.
+    pub fn sample(self, stated: &StatedValues) -> Result<PublishedData, UnfitSample> {
         self.expect_fit()?;
-        let SampleRows { warmup, measured, lost, numbers, .. } = self;
+        let SampleRows { warmup, measured, lost, warmup_lost, numbers, .. } = self;
         let first = warmup.values.len();
         let all = warmup.and(measured);
         let is_complete = |count: usize| count > 0 && count == all.values.len();
         let (has_ids, has_dwell) = (is_complete(all.ids.len()), is_complete(all.dwell.len()));
+        let is_coarse = || all.values.iter().all(|value| value % COARSE_NS == 0);
         Ok(PublishedData {
             warmup: first,
             ids: Some(all.ids).filter(|_| has_ids && stated.is_numbered),
+            id_ticks: stated.unit.nanos() as i64,
             dwell: Some(all.dwell).filter(|_| has_dwell && stated.is_round_trip()),
             less_dwell: stated.metric == Metric::RoundTripDelayLessDwell,
             // Sums with it fit.
             lost: lost.saturating_add(stated.lost_without_row).min(i64::MAX as u64),
+            warmup_lost,
             knows_losses: stated.knows_losses,
             // Where every loss is stated, gaps add nothing.
             missing_ids: if stated.knows_losses { 0 } else { numbers.missing.saturating_add(stated.missing_ids) },
             halving: stated.halving(),
             sleep: stated.sleep,
-            ..PublishedData::of_values(all.values, ValueScale::Time)
+            finer: if stated.finer == FinerDigits::Unknown && is_coarse() { FinerDigits::Absent } else { stated.finer },
+            ..PublishedData::of_values(all.values, ValueScale::NANOS)
         })
     }
 }
@@ -416,6 +504,7 @@ impl RowVisitor for SampleRows {
                     self.answered(phase, &AnsweredRow { value, id, dwell, count: 1 });
                 }
                 (Fate::Late | Fate::Lost, Phase::Measure) => self.lost += 1,
+                (Fate::Late | Fate::Lost, Phase::Warmup) => self.warmup_lost += 1,
                 _ => {}
             }
         }
@@ -446,8 +535,13 @@ mod tests {
             (spec.halves_doubled, spec.interval_ns) = (facts.halves_doubled, facts.interval_ns);
             spec.states_losses = facts.states_losses.unwrap_or(false);
         }
-        let (lost_without_row, missing_ids) = (facts.lost, facts.missing_ids);
-        source.manifest.run.import = Some(ImportFacts { lost_without_row, missing_ids, ..ImportFacts::default() });
+        source.manifest.run.import = Some(ImportFacts {
+            lost_without_row: facts.lost,
+            missing_ids: facts.missing_ids,
+            value_unit: facts.value_unit.map(|unit| unit.word().into()),
+            finer_digits: facts.finer_digits,
+            ..ImportFacts::default()
+        });
         source
     }
 
@@ -493,6 +587,49 @@ mod tests {
         let plain = LogFacts { metric: Some(Metric::Delay), ..LogFacts::of("numbers") };
         let (own, recorded) = (direct(&[row], &plain), recorded(&imported(&[row], &plain), Metric::Delay));
         assert_eq!((own.ids, recorded.ids), (None, None), "its rows are not numbered");
+    }
+
+    #[test]
+    fn ids_count_in_the_unit_of_the_values() {
+        let values = [value(Some(0), Some(500_000), 1), value(Some(1), Some(400_000), 1)];
+        for (tool, stated, resolution_ns, ticks) in [
+            ("csv", Some(TimeUnit::Millis), None, 1_000_000),
+            ("csv", Some(TimeUnit::Seconds), None, 1_000_000_000),
+            ("csv", None, None, 1),
+            ("ping", None, Some(Nanos(1_000)), 1_000_000),
+            ("cyclictest", None, Some(Nanos(1_000)), 1_000),
+            ("cyclictest", None, Some(Nanos(1)), 1),
+            ("fio", None, None, 1),
+        ] {
+            let metric = Some(Metric::RoundTripDelay);
+            let facts = LogFacts { metric, value_unit: stated, resolution_ns, ..LogFacts::of(tool) };
+            let mut source = imported(&values, &facts);
+            if let Work::Import(spec) = &mut source.manifest.spec.work {
+                (spec.resolution_ns, spec.unit) = (resolution_ns, None);
+            }
+            let data = direct(&values, &facts);
+            assert_eq!(recorded(&source, Metric::RoundTripDelay), data, "{tool} {stated:?}");
+            assert_eq!(data.id_ticks, ticks, "{tool} {stated:?}");
+        }
+    }
+
+    #[test]
+    fn values_have_finer_digits_if_the_import_saw_some_or_may_have_overlooked_them() {
+        use FinerDigits::{Absent, BelowNanosecond, Unknown};
+        for (tool, found, value_ns, finer) in [
+            ("csv", Some(true), 281_000, BelowNanosecond),
+            ("csv", Some(false), 281_412, Absent),
+            ("csv", None, 281_412, Unknown),
+            ("csv", None, 281_000, Absent),
+            ("ping", None, 281_000, Absent),
+            ("fio", None, 281_412, Absent),
+        ] {
+            let values = [value(Some(0), Some(value_ns), 1), value(Some(1), Some(282_000), 1)];
+            let facts = LogFacts { metric: Some(Metric::Delay), finer_digits: found, ..LogFacts::of(tool) };
+            let data = direct(&values, &facts);
+            assert_eq!(data.finer, finer, "{tool} {found:?}");
+            assert_eq!(recorded(&imported(&values, &facts), Metric::Delay), data);
+        }
     }
 
     #[test]
@@ -566,6 +703,29 @@ mod tests {
     }
 
     #[test]
+    fn spans_that_do_not_fit_are_refused_with_the_packet() {
+        let end = (1 << 62) - 1;
+        let probe = |sent, received, dwell| LoggedProbe {
+            id: Some(7),
+            sent_ns: Some(sent),
+            received_ns: Some(received),
+            reflector_received_ns: Some(0),
+            reflector_sent_ns: Some(dwell),
+            ..LoggedProbe::default()
+        };
+        let read = |probe: LoggedProbe| {
+            let mut rows = SampleRows::default();
+            rows.probe(&probe);
+            rows.sample(&StatedValues::of_log(&LogFacts::of("det-bypass"), false))
+        };
+        assert_eq!(read(probe(0, end, 0)).map(|data| data.values), Ok(vec![end]));
+        for unfit in [probe(-end, end, 0), probe(end, -end, 0), probe(0, end, -end), probe(-2, end, 0)] {
+            let error = read(unfit).expect_err("2^62 ns").explain();
+            assert!(error.cause.is_some_and(|cause| cause.contains("packet 7")) && error.exit_code == 2);
+        }
+    }
+
+    #[test]
     fn a_recording_gives_answered_values_with_numbers_dwell_and_losses() {
         let mut rows = vec![
             scheduled(0, 0, 1, 900),
@@ -574,25 +734,18 @@ mod tests {
             but(scheduled(3, 3_000, 1, 2_000_000), Fate::Late),
             scheduled(4, 4_000, 1, 40),
             but(scheduled(5, 5_000, 1, 0), Fate::NotSent),
+            but(scheduled(6, 6_000, 1, 0), Fate::Lost),
+            but(scheduled(7, 7_000, 1, 2_000_000), Fate::Late),
         ];
-        rows[0].phase = Phase::Warmup;
+        [0, 6, 7].iter().for_each(|row: &usize| rows[*row].phase = Phase::Warmup);
         let source = InMemory::of(EVERY_MS, rows);
         let data = recorded(&source, Metric::RoundTripDelay);
         assert_eq!((data.values.as_slice(), data.warmup), (&[900_000, 50_000, 40_000][..], 1));
         assert_eq!((data.ids, data.dwell), (Some(vec![0, 1, 4]), Some(vec![2_000; 3])));
-        assert_eq!((data.lost, data.less_dwell, data.sleep, data.halving), (2, false, None, Halving::Whole));
+        assert_eq!((data.lost, data.warmup_lost), (2, 2));
+        assert_eq!((data.less_dwell, data.sleep, data.halving), (false, None, Halving::Whole));
         let response = recorded(&source, Metric::ResponseTime);
         assert_eq!((response.values.as_slice(), response.lost), (&[51_000, 41_000][..], 3));
         assert_eq!((response.ids, response.halving), (None, Halving::NotRoundTrip));
-    }
-
-    #[test]
-    fn numbers_become_integers_on_a_scale_that_holds_them() {
-        let data = PublishedData::of_numbers(&[0.000296, 0.003256], Some(TimeUnit::Seconds));
-        assert_eq!((data.values.as_slice(), data.scale), (&[296_000, 3_256_000][..], ValueScale::Time));
-        let data = PublishedData::of_numbers(&[8328.19, -4.0], None);
-        assert_eq!((data.values[0], data.scale), (8_328_190_000_000, ValueScale::Plain(9)));
-        assert_eq!(PublishedData::of_numbers(&[1e14], None).scale, ValueScale::Plain(2));
-        assert_eq!(PublishedData::of_numbers(&[1e30], None).scale, ValueScale::Plain(0));
     }
 }

@@ -59,7 +59,7 @@ fn nothing(stream: &StreamFigures, message: &str) -> Option<Caveat> {
         return None;
     }
     let effect = "there are no rates to show";
-    if total.sent == 0 {
+    if total.sent == 0 && !total.is_of_receiver_alone() {
         let hint = "a longer `--duration`, or a shorter `--warmup`";
         return Some(Caveat::new(Severity::Warning, "no-packet-sent", format!("no {message} was sent"), effect, hint));
     }

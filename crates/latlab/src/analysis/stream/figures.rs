@@ -1,6 +1,8 @@
 //! Figures of a stream from its intervals: totals of each flow, rates, losses, CPU time of either end. Definitions:
 //! docs/metrics.md, section Metrics of `latlab stream`.
 
+use std::collections::BTreeSet;
+
 use super::series::{FlowIntervals, LevelSpans, RateSeries, covered_time};
 use super::stages::{SearchFigures, StageFigures, search, stages};
 use crate::analysis::counts::Counts;
@@ -16,7 +18,7 @@ use crate::units::Nanos;
 /// Totals of one flow, or of all flows together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamTotals {
-    /// Packets that the kernel accepted.
+    /// Packets that the kernel accepted; 0 if it [is of the receiver alone](StreamTotals::is_of_receiver_alone).
     pub sent: u64,
     /// Packets sent before the receiver's last count: only their fate is known.
     pub decided: u64,
@@ -39,6 +41,16 @@ pub struct StreamTotals {
 }
 
 impl StreamTotals {
+    /// Whether nothing is known of the sender, as of the log of a receiver: what was sent, and for how long, is not known.
+    pub fn is_of_receiver_alone(&self) -> bool {
+        self.sending == Nanos::ZERO && self.sent == 0 && self.counting > Nanos::ZERO
+    }
+
+    /// The time of the run: of sending, or of counting if no more is known.
+    pub(in crate::analysis) fn duration(&self) -> Nanos {
+        if self.is_of_receiver_alone() { self.counting } else { self.sending }
+    }
+
     /// Packets that did not arrive.
     pub fn lost(&self) -> u64 {
         self.decided.saturating_sub(self.delivered + self.outside_window)
@@ -223,7 +235,8 @@ impl StreamAccumulator {
     }
 
     fn flows(&self) -> Vec<StreamTotals> {
-        self.sent.keys().map(|flow| self.totals(*flow)).collect()
+        let flows: BTreeSet<u16> = self.sent.keys().chain(self.counted.keys()).copied().collect();
+        flows.into_iter().map(|flow| self.totals(flow)).collect()
     }
 
     /// The totals of all `flows`.
@@ -383,6 +396,16 @@ mod tests {
         assert_eq!((sender.per_packet_ns, sender.per_byte_ns), (Some(50_000.0), Some(400.0)));
         let counts = accumulated(&rows).counts();
         assert_eq!((counts.sent, counts.answered, counts.late, counts.lost), (2_000, 1_885, 10, 105));
+    }
+
+    #[test]
+    fn of_a_receiver_alone_its_counts_are_those_of_the_stream() {
+        let rows = [row(0, 0, 100, counted(50, 39)), row(1, 0, 100, counted(10, 5))];
+        let StreamFigures { total, rates, flows, .. } = accumulated(&rows).figures(&manifest(125, 2));
+        assert_eq!((total.decided, total.delivered, total.lost(), flows.len()), (60, 44, 6, 2));
+        assert!(total.is_of_receiver_alone() && flows.iter().all(StreamTotals::is_of_receiver_alone));
+        assert_eq!((total.sent, total.duration()), (0, Nanos::from_millis(100)));
+        assert_eq!((rates.offered_pps, rates.delivered_pps), (None, Some(440.0)));
     }
 
     #[test]

@@ -32,10 +32,14 @@ pub struct SummarySpec {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SummaryRequest {
     quantiles: Option<Vec<f64>>,
-    window_ns: Option<Nanos>,
-    deadline_ns: Option<Nanos>,
-    half: bool,
-    like: Option<CompatOutput>,
+    /// The length of a window.
+    pub window_ns: Option<Nanos>,
+    /// The deadline.
+    pub deadline_ns: Option<Nanos>,
+    /// Whether halves of round trips are shown.
+    pub half: bool,
+    /// The tool whose output is repeated.
+    pub like: Option<CompatOutput>,
 }
 
 impl SummaryRequest {

@@ -1,7 +1,7 @@
 //! The interval log of HdrHistogram, version 1.3, with a histogram in its compressed V2 encoding for each run.
 //!
 //! Values are nanoseconds (or bits a second) with three significant digits. A histogram has no infinite values: a comment in
-//! front of each says how many were lost, if that is known.
+//! front of each has their number, as that of the lost ones if they are known to be these.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -31,8 +31,8 @@ pub struct HlogRun<'a> {
     pub started: Duration,
     /// How long it measured.
     pub length: Duration,
-    /// Whether it is known what it lost.
-    pub states_losses: bool,
+    /// Whether its infinite values are its losses, and all of them.
+    pub shows_losses: bool,
 }
 
 /// Why a run cannot be a line.
@@ -75,25 +75,28 @@ impl<W: Write> HlogWriter<W> {
         Ok(HlogWriter { target, metric, base })
     }
 
-    /// Writes the line of `run`, and in front of it a comment with its name and its number of lost values. `values`, in the unit
-    /// of the metric, have their counts; infinite ones are lost.
+    /// Writes the line of `run`, and in front of it comments with its name and the number of its infinite values: `lost` if these
+    /// are its losses, so that an import states them; else `infinite`, if it has any. `values`, in the unit of the metric, have
+    /// their counts.
     ///
     /// # Errors
     /// If a value is negative, or the target refuses bytes.
     pub fn append(&mut self, run: &HlogRun<'_>, values: impl Iterator<Item = (i64, u64)>) -> Result<(), HlogError> {
         let mut histogram = Histogram::<u64>::new(DIGITS).map_err(io::Error::other)?;
-        let mut lost = 0_u64;
+        let mut infinite = 0_u64;
         for (value, count) in values {
             match u64::try_from(value) {
-                Ok(_) if value == INFINITE => lost += count,
+                Ok(_) if value == INFINITE => infinite += count,
                 Ok(value) => histogram.record_n(value, count).map_err(io::Error::other)?,
                 Err(_) => return Err(HlogError::Negative { metric: self.metric.name(), value }),
             }
         }
         let (id, recording) = (in_one_line(run.run), in_one_line(run.recording));
         writeln!(self.target, "#[run: {id}, recording: {recording}]")?;
-        if run.states_losses || lost > 0 {
-            writeln!(self.target, "#[lost: {lost}]")?;
+        match run.shows_losses {
+            true => writeln!(self.target, "#[lost: {infinite}]")?,
+            false if infinite > 0 => writeln!(self.target, "#[infinite: {infinite}]")?,
+            false => {}
         }
         let tag = tag_of(run.tag);
         let mut serializer = V2DeflateSerializer::new();
@@ -129,12 +132,12 @@ mod tests {
 
     use super::*;
 
-    fn log(singletons: &[i64]) -> Result<String, HlogError> {
+    fn log(singletons: &[i64], shows_losses: bool) -> Result<String, HlogError> {
         let mut text = Vec::new();
         let mut writer = HlogWriter::new(&mut text, Metric::RoundTripDelay, Duration::from_millis(1_800_000_000_250))?;
         for (seconds, tag) in [(1_800_000_000, "load=cpu=20%, size=64"), (1_800_000_007, "b c")] {
             let (started, length) = (Duration::from_secs(seconds) + Duration::from_millis(250), Duration::from_secs(2));
-            let run = HlogRun { tag, run: "0123", recording: "a\nb", started, length, states_losses: false };
+            let run = HlogRun { tag, run: "0123", recording: "a\nb", started, length, shows_losses };
             writer.append(&run, singletons.iter().map(|value| (*value, 1)))?;
         }
         writer.finish()?;
@@ -159,7 +162,7 @@ mod tests {
 
     #[test]
     fn lines_come_back_with_tags_times_and_values() {
-        let text = log(&[0, 1, 45_000, 45_001, 3_000_000_000, INFINITE, INFINITE]).expect("values from 0 on");
+        let text = log(&[0, 1, 45_000, 45_001, 3_000_000_000, INFINITE, INFINITE], true).expect("values from 0 on");
         assert!(text.starts_with("#[Logged with latlab "), "{text}");
         for part in ["#[latlab: round_trip_delay in ns]\n", "#[lost: 2]\n", "#[run: 0123, recording: a b]\n"] {
             assert!(text.contains(part), "{part} in {text}");
@@ -182,16 +185,19 @@ mod tests {
 
     #[test]
     fn a_negative_value_is_refused() {
-        assert!(matches!(log(&[5, -3]), Err(HlogError::Negative { value: -3, .. })));
+        assert!(matches!(log(&[5, -3], true), Err(HlogError::Negative { value: -3, .. })));
     }
 
     #[test]
     fn a_run_without_values_is_an_empty_histogram() {
-        assert!(log(&[INFINITE]).expect("an empty histogram").contains("#[lost: 1]"));
+        assert!(log(&[INFINITE], true).expect("an empty histogram").contains("#[lost: 1]"));
     }
 
     #[test]
-    fn a_run_of_unknown_losses_has_no_number_of_them() {
-        assert!(!log(&[5]).expect("values from 0 on").contains("lost"));
+    fn infinite_values_that_are_not_the_losses_have_a_comment_that_no_import_takes_for_losses() {
+        let text = log(&[5, INFINITE], false).expect("values from 0 on");
+        assert!(!text.contains("lost") && text.contains("#[infinite: 1]\n"), "{text}");
+        assert!(!log(&[5], false).expect("values from 0 on").contains("infinite"));
+        assert!(log(&[5], true).expect("values from 0 on").contains("#[lost: 0]\n"));
     }
 }

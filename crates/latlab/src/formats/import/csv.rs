@@ -69,17 +69,38 @@ fn detects(head: &LogHead<'_>) -> bool {
     match lines.next() {
         // A document of JSON has commas too.
         None | Some([b'{' | b'[', ..]) => false,
-        Some(first) => match delimiter_of(first) {
-            Some(delimiter) => are_cells(first, delimiter, lines.take(AGREEING)),
-            None => is_lone_heading(first) && are_rows(lines.take(AGREEING), is_lone_number),
-        },
+        Some(first) => {
+            let mut rows = lines.take(AGREEING).peekable();
+            let is_lone = head.is_whole && rows.peek().is_none();
+            match delimiter_of(first) {
+                // A file without rows is a fault later.
+                _ if is_lone && has_unit(first) && has_names(first) => true,
+                Some(delimiter) => are_cells(first, delimiter, rows),
+                None => has_unit(first) && are_rows(rows, is_lone_number),
+            }
+        }
     }
 }
 
-/// Whether `line` is the heading of the only column, and has a unit.
-fn is_lone_heading(line: &[u8]) -> bool {
-    let cells = cells_of(line, b',').unwrap_or_default();
-    is_header(line, &cells) && cells.iter().all(|cell| Heading::of(cell).unit.is_some())
+/// Whether `head` has numbers below a line that may be their heading, and has no unit.
+pub(super) fn has_numbers_below_a_line(head: &LogHead<'_>) -> bool {
+    let mut lines = head.lines().filter(|line| !line.starts_with(b"#"));
+    let is_heading = |line| delimiter_of(line).is_none() && is_header(line, &cells_of(line, b',').unwrap_or_default());
+    lines.next().is_some_and(is_heading) && are_rows(lines.take(AGREEING), is_lone_number)
+}
+
+/// Whether `line` is a header, and a heading has a unit.
+fn has_unit(line: &[u8]) -> bool {
+    let cells = cells_of(line, delimiter_of(line).unwrap_or(b',')).unwrap_or_default();
+    is_header(line, &cells) && cells.iter().any(|cell| Heading::of(cell).unit.is_some())
+}
+
+/// Whether the headings of `line` are names: a blank is in none, except in front of a unit in brackets. Prose has blanks.
+fn has_names(line: &[u8]) -> bool {
+    let is_name = |cell: &LogField<'_>| {
+        cell.text.last().is_some_and(|end| b"])".contains(end)) || !cell.text.iter().any(u8::is_ascii_whitespace)
+    };
+    cells_of(line, delimiter_of(line).unwrap_or(b',')).is_ok_and(|cells| cells.iter().all(is_name))
 }
 
 /// Whether `line` is a number, which may have a decimal comma: that is a fault with a hint later.
@@ -88,19 +109,35 @@ fn is_lone_number(line: &[u8]) -> bool {
     cells.len() == 1 && cells.iter().all(|cell| is_number(cell) || is_decimal_comma(cell.text))
 }
 
-/// Whether `first` and the lines behind it have the same number of cells, with numbers in all of them or below a header.
+/// Whether `first` and the lines behind it have the same number of cells, with numbers in all of them or below a header. Rows
+/// with decimal commas have more, which is a fault with a hint later.
 fn are_cells<'a>(first: &'a [u8], delimiter: u8, others: impl Iterator<Item = &'a [u8]>) -> bool {
     let Ok(headings) = cells_of(first, delimiter) else { return false };
     let has_header = is_header(first, &headings);
     let agrees = |line: &[u8]| {
         let cells = cells_of(line, delimiter).unwrap_or_default();
         let are_numbers = if has_header { cells.iter().any(is_number) } else { cells.iter().all(is_number) };
-        cells.len() == headings.len() && are_numbers
+        let surplus = cells.len().checked_sub(headings.len());
+        are_numbers && surplus.is_some_and(|surplus| surplus == 0 || surplus <= decimal_commas(line, &cells, delimiter))
     };
     // A damaged first row is a fault later.
     let is_damaged = headings.iter().any(is_number) && !agrees(first);
     let first_row = Some(first).filter(|_| !has_header && !is_damaged);
     are_rows(first_row.into_iter().chain(others), agrees)
+}
+
+/// The most commas of `line` that can be those of decimal numbers: between digits, and not two in one number.
+fn decimal_commas(line: &[u8], cells: &[LogField<'_>], delimiter: u8) -> usize {
+    let end = |cell: &LogField<'_>| cell.column - 1 + cell.text.len();
+    let (mut commas, mut rest) = (0, cells);
+    while let [whole, places, ..] = rest
+        && delimiter == b','
+    {
+        let is_one = is_decimal_comma(&line[whole.column - 1..end(places)]);
+        commas += usize::from(is_one);
+        rest = &rest[1 + usize::from(is_one)..];
+    }
+    commas
 }
 
 /// What separates the cells of the first line. A semicolon or a tab goes before a comma, which may be that of a decimal number;
@@ -343,6 +380,8 @@ struct CsvColumn {
     /// Index of the column of ids.
     id: Option<usize>,
     numbers: RowNumbers,
+    /// Whether a value has digits below a nanosecond.
+    has_finer_digits: bool,
 }
 
 /// What is of use in a line.
@@ -382,6 +421,7 @@ impl CsvColumn {
         }
         let value_ns = value.time(self.unit)?;
         let id = picked.id.map(|id| id.count()).transpose()?;
+        self.has_finer_digits = self.has_finer_digits || value.has_finer_digits(self.unit);
         rows.value(LoggedValue { seq: Some(self.numbers.next(id)), value_ns: Some(value_ns), count: 1 });
         Ok(())
     }
@@ -415,7 +455,16 @@ impl CsvLog {
         let cells = cells_of(line, delimiter)?;
         let has_header = is_header(line, &cells);
         let headings: Vec<Heading> = if has_header { cells.iter().map(Heading::of).collect() } else { Vec::new() };
-        let value = value_column(&headings, cells.len(), self.options.column.as_deref())?;
+        let wanted = self.options.column.as_deref();
+        if !has_header && wanted.is_none() && is_decimal_comma(line.trim_ascii()) {
+            let what =
+                "the commas may be decimal commas; if they separate columns, it is not clear which has the values";
+            return Err(LogFault::whole(what).hint(
+                "decimals need a point, not a comma: write the log with `LC_ALL=C`; if it has two columns, choose one: \
+                 `--column 1` or `--column 2`",
+            ));
+        }
+        let value = value_column(&headings, cells.len(), wanted)?;
         let heading = headings.get(value);
         if let (Some(heading), None) = (heading, &self.options.column) {
             heading.expect_samples()?;
@@ -425,7 +474,8 @@ impl CsvLog {
         self.metric = self.options.metric.unwrap_or(stated);
         let id = (0..headings.len()).find(|at| *at != value && headings[*at].counts_rows());
         let columns = cells.len();
-        let column = CsvColumn { delimiter, columns, value, unit, id, numbers: RowNumbers::default() };
+        let numbers = RowNumbers::default();
+        let column = CsvColumn { delimiter, columns, value, unit, id, numbers, has_finer_digits: false };
         Ok((column, has_header))
     }
 }
@@ -447,7 +497,15 @@ impl LineParser for CsvLog {
     fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
         let numbers = self.column.as_ref().filter(|column| column.id.is_some()).map(|column| column.numbers);
         let RowNumbers { irregular: irregular_ids, missing: missing_ids, .. } = numbers.unwrap_or_default();
-        Ok(LogFacts { metric: Some(self.metric), irregular_ids, missing_ids, ..LogFacts::of("csv") })
+        let column = self.column.as_ref();
+        Ok(LogFacts {
+            metric: Some(self.metric),
+            irregular_ids,
+            missing_ids,
+            value_unit: column.map(|column| column.unit),
+            finer_digits: column.map(|column| column.has_finer_digits),
+            ..LogFacts::of("csv")
+        })
     }
 }
 
@@ -513,6 +571,17 @@ mod tests {
         }
         assert!(read_csv(&options("", Some(TimeUnit::Millis)), LOG).is_err(), "two units");
         assert!(read_csv(&options("", Some(TimeUnit::Seconds)), LOG).is_ok());
+    }
+
+    #[test]
+    fn the_unit_and_the_digits_below_a_nanosecond_are_stated() {
+        for (text, stated, finer) in [
+            ("id,x_ms\n1,5\n2,0.000001\n", TimeUnit::Millis, false),
+            ("id,x_us\n1,281.41234\n2,7\n", TimeUnit::Micros, true),
+        ] {
+            let (_, end) = read_csv(&LogOptions::default(), text).expect("a log");
+            assert_eq!((end.facts.value_unit, end.facts.finer_digits), (Some(stated), Some(finer)), "{text}");
+        }
     }
 
     #[test]
@@ -625,7 +694,13 @@ mod tests {
         for text in ["rtt_us\n10\n20\n", "rtt [s]\n0,000296\n0,000301\n", "\"rtt (ms)\"\n\"10\"\nx\n", "# c\nus\n1"] {
             assert!(is_detected(&FORMAT, text.as_bytes()), "{text}");
         }
-        for text in ["rtt\n10\n", "rtt_us\n", "rtt_us\nx\n10\n20\n", "rtt us\n10 20\n", "5 ms\n10\n", "[us]\n10\n"] {
+        for text in ["rtt_us\n", "id,rtt_us\n", "# c\nid, \"round trip [us]\"", "id, rtt (us)\n"] {
+            assert!(is_detected(&FORMAT, text.as_bytes()), "it has no rows: {text}");
+        }
+        for text in ["dear diary, late by us", "it was late by us\n", "it was late, by us\nand the cat, too\n"] {
+            assert!(!is_detected(&FORMAT, text.as_bytes()), "prose: {text}");
+        }
+        for text in ["rtt\n10\n", "rtt\n", "rtt_us\nx\n10\n20\n", "rtt us\n10 20\n", "5 ms\n10\n", "[us]\n10\n"] {
             assert!(!is_detected(&FORMAT, text.as_bytes()), "{text}");
         }
         assert_eq!(rows_of(&LogOptions::default(), "rtt_us\n10\n20"), [(0, 10_000), (1, 20_000)]);
@@ -672,6 +747,33 @@ mod tests {
             let fault = read_csv(&LogOptions::default(), text).expect_err(text);
             assert_eq!((fault.line, fault.column), (Some(2), Some(column)), "{text}");
             assert!(fault.hint.is_some_and(|hint| hint.contains("point")), "{text}");
+            assert!(is_detected(&FORMAT, text.as_bytes()), "{text}");
+        }
+        for text in ["id,x [s],y\n1,0,5,7\n", "id,x [s],y [s]\n1,0,5,0,7\n2,0,5,7\n"] {
+            assert!(is_detected(&FORMAT, text.as_bytes()), "{text}");
+        }
+        for text in ["id,x [s]\n1, 0, 5\n", "id,x [s]\n1,0,5,7,9\n", "id,x [s]\n1.5,0.5,7\n", "id\tx [s]\n1\t0\t5\n"] {
+            assert!(!is_detected(&FORMAT, text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_decimal_comma_on_each_line_is_not_taken_for_two_columns() {
+        let millis = options("", Some(TimeUnit::Millis));
+        for text in ["0,5\n0,6\n", "# c\n-12,25\r\n1,5\r\n"] {
+            assert!(is_detected(&FORMAT, text.as_bytes()), "{text}");
+            let fault = read_csv(&millis, text).expect_err(text);
+            assert!(fault.what.starts_with("the commas may be decimal commas"), "{fault:?}");
+            let hint = fault.hint.expect("a hint");
+            assert!(
+                hint.find("point").is_some_and(|point| hint.find("--column").is_some_and(|at| point < at)),
+                "{hint}"
+            );
+        }
+        assert_eq!(rows_of(&options("2", Some(TimeUnit::Millis)), "0,5\n0,6\n"), [(0, 5_000_000), (1, 6_000_000)]);
+        for text in ["0, 5\n", "0.1,5\n", "1,2,3\n", "1;2\n"] {
+            let fault = read_csv(&millis, text).expect_err(text);
+            assert!(fault.what.starts_with("which column has the values is not clear"), "{fault:?}");
         }
     }
 
@@ -703,6 +805,7 @@ mod tests {
         for text in [
             "",
             "a,b\n",
+            "a,b_us\nc,d\n",
             "x\n1\n",
             "1\n2\n",
             "1,2\n3\n4\n5\n",

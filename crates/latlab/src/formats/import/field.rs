@@ -127,6 +127,26 @@ impl LogField<'_> {
         }
     }
 
+    /// Whether [`LogField::time`] rounds this number of `unit`, since it has digits below a nanosecond.
+    #[inline]
+    pub(super) fn has_finer_digits(&self, unit: TimeUnit) -> bool {
+        let Some(mark) = memchr::memchr3(b'.', b'e', b'E', self.text) else { return false };
+        let places = &self.text[mark + 1..];
+        let exponent = exponent_of(unit) as usize;
+        let fits = self.text[mark] == b'.' && places.len() <= exponent && places.iter().all(u8::is_ascii_digit);
+        !fits && self.is_rounded(places, unit)
+    }
+
+    /// Whether a number with these characters behind its point, or with an exponent, is not one of whole nanoseconds.
+    #[cold]
+    fn is_rounded(&self, places: &[u8], unit: TimeUnit) -> bool {
+        if let Some(at) = memchr::memchr2(b'e', b'E', self.text) {
+            let exponent = std::str::from_utf8(&self.text[at + 1..]).ok().and_then(|text| text.parse::<i64>().ok());
+            return exponent.is_none_or(|power| last_place(&self.text[..at]) - power > i64::from(exponent_of(unit)));
+        }
+        places.get(exponent_of(unit) as usize..).unwrap_or_default().iter().any(|byte| *byte != b'0')
+    }
+
     /// A number with an exponent, one that is too large, or text.
     #[cold]
     fn odd_time(&self, unit: TimeUnit) -> Result<i64, LogFault> {
@@ -138,6 +158,14 @@ impl LogField<'_> {
             None => Err(self.is_not("a number")),
         }
     }
+}
+
+/// The place behind the point of the last digit of `mantissa` that is not 0; negative in front of the point.
+fn last_place(mantissa: &[u8]) -> i64 {
+    let digits = mantissa.iter().filter(|byte| byte.is_ascii_digit());
+    let zeros = digits.clone().rev().take_while(|digit| **digit == b'0').count();
+    let behind = memchr::memchr(b'.', mantissa).map_or(0, |mark| mantissa.len() - mark - 1);
+    if zeros == digits.count() { i64::MIN / 2 } else { behind as i64 - zeros as i64 }
 }
 
 /// Decimal places of a nanosecond in `unit`.
@@ -240,6 +268,23 @@ mod tests {
             let fault = unit_of(stated, given).expect_err("no unit");
             assert_eq!((fault.column, fault.hint.as_deref()), (None, Some(hint)));
         }
+    }
+
+    #[test]
+    fn digits_below_a_nanosecond_are_seen() {
+        let has = |text: &str, unit| field(text).has_finer_digits(unit);
+        for text in ["281.41234", "0.0001", "-1.0005", "1.2345e-1", "1e-4", "1e-30"] {
+            assert!(has(text, TimeUnit::Micros), "{text}");
+        }
+        for text in ["281.412", "281.41200", "281", "-5.", "1e3", "1.5e-2", "+0.000000"] {
+            assert!(!has(text, TimeUnit::Micros), "{text}");
+        }
+        // As Python writes floats: binary fractions, which multiplied by a power of ten are not whole.
+        for text in ["1.002e-06", "3.7611e-05", "5e-09", "1000e-12", "0e-30", "-2.5e-8"] {
+            assert!(!has(text, TimeUnit::Seconds), "{text}");
+        }
+        assert!(has("1.0025e-09", TimeUnit::Seconds) && has("1001e-12", TimeUnit::Seconds));
+        assert!(has("0.5", TimeUnit::Nanos) && !has("0.000296001", TimeUnit::Seconds) && !has("7.0", TimeUnit::Nanos));
     }
 
     #[test]

@@ -4,7 +4,9 @@
 //! Each round trip has the instants of both ends by the wall clock and by a monotonic clock that begins with the process;
 //! the monotonic one is taken if the first instant of that end has it. The reflector's instants are those that
 //! `--tstamp` asked for: with `midpoint` both are one instant between receiving and sending, and neither is taken. `seqno`
-//! is the number of a probe; a lost one (`true`, `true_up`, `true_down`) has its row. The size is the UDP payload.
+//! is the number of a probe, from 0; a lost one (`true`, `true_up`, `true_down`) has its row. If numbers are missing, or
+//! `stats.packets_sent` is not the number of rows, rows were removed from the log: it does not state its losses then. The size
+//! is the UDP payload.
 
 use std::fmt;
 use std::io::BufRead;
@@ -15,7 +17,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use super::field::bounded;
 use super::json::{self, Stopped, each};
 use super::{LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
-use crate::facts::{LogFacts, LoggedProbe};
+use crate::facts::{LogFacts, LoggedProbe, RowNumbers};
 use crate::plan::Kind;
 use crate::units::Nanos;
 
@@ -43,6 +45,10 @@ fn read(input: &mut dyn BufRead, _: &LogOptions, rows: &mut LogRows<'_>) -> Resu
         stamps: None,
         sender_clock: None,
         reflector_clock: None,
+        numbers: RowNumbers::default(),
+        first: None,
+        trips: 0,
+        sent: None,
         has_round_trips: false,
         stopped: None,
     };
@@ -50,8 +56,12 @@ fn read(input: &mut dyn BufRead, _: &LogOptions, rows: &mut LogRows<'_>) -> Resu
         Some(stopped) => LogFault { line: fault.line, column: fault.column, ..stopped },
         None => fault,
     })?;
-    match reading.has_round_trips {
-        true => Ok(reading.facts),
+    let IrttReading { facts, numbers, first, trips, sent, has_round_trips, .. } = reading;
+    // Every probe has its row; where rows are missing the losses are unknown.
+    let is_cut = first.is_some_and(|first| first > 0) || sent.is_some_and(|sent| sent != trips);
+    let states_losses = (numbers.missing > 0 || is_cut).then_some(false);
+    match has_round_trips {
+        true => Ok(LogFacts { states_losses, ..facts }),
         false => Err(LogFault::whole("the log has no `round_trips`")),
     }
 }
@@ -65,6 +75,13 @@ struct IrttReading<'a, 'r> {
     stamps: Option<String>,
     sender_clock: Option<IrttClock>,
     reflector_clock: Option<IrttClock>,
+    numbers: RowNumbers,
+    /// The number of the first row.
+    first: Option<u64>,
+    /// Rows so far.
+    trips: u64,
+    /// Probes that were sent, as the totals state it.
+    sent: Option<u64>,
     has_round_trips: bool,
     /// Why a round trip was refused.
     stopped: Option<LogFault>,
@@ -108,6 +125,7 @@ struct Params {
 #[derive(Deserialize)]
 struct Totals {
     start_time: Option<String>,
+    packets_sent: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -174,8 +192,9 @@ impl IrttReading<'_, '_> {
         self.stamps = params.stamp_at;
     }
 
-    /// The beginning of the run, as the totals state it.
-    fn begin(&mut self, totals: &Totals) {
+    /// The beginning of the run and the probes of it, as the totals state them.
+    fn sum_up(&mut self, totals: &Totals) {
+        self.sent = totals.packets_sent;
         let start = totals.start_time.as_deref().and_then(|text| text.parse::<jiff::Timestamp>().ok());
         let start_ns = start.and_then(|start| bounded(i64::try_from(start.as_nanosecond()).ok()?));
         self.facts.started_ns = start_ns.or(self.facts.started_ns);
@@ -201,6 +220,9 @@ impl IrttReading<'_, '_> {
             true => [None; 2],
             false => [reflector.receive, reflector.send].map(|instant| instant.by(&mut self.reflector_clock)),
         };
+        self.numbers.next(Some(trip.seqno));
+        self.first.get_or_insert(trip.seqno);
+        self.trips += 1;
         self.rows.probe(LoggedProbe {
             id: Some(trip.seqno),
             due_ns: None,
@@ -235,7 +257,7 @@ impl<'de> Visitor<'de> for &mut IrttReading<'_, '_> {
             match key {
                 Key::Version => self.facts.version = document.next_value::<Version>()?.irtt,
                 Key::Config => self.configure(document.next_value()?),
-                Key::Stats => self.begin(&document.next_value()?),
+                Key::Stats => self.sum_up(&document.next_value()?),
                 Key::RoundTrips => {
                     self.has_round_trips = true;
                     document.next_value_seed(each(|trip: RoundTrip| self.take(&trip)))?;
@@ -306,6 +328,7 @@ mod tests {
             LoggedProbe { id: Some(7), sent_ns: Some(704_574_791), size_bytes: Some(64), ..LoggedProbe::default() };
         assert_eq!(block.probes, [answered, lost]);
         let facts = LogFacts {
+            states_losses: Some(false),
             version: Some("0.9.0".into()),
             started_ns: Some(1_795_781_763_671_177_993),
             interval_ns: Some(Nanos(100_000_000)),
@@ -314,6 +337,24 @@ mod tests {
         assert_eq!(end.facts, facts);
         assert!(is_detected(&FORMAT, whole().as_bytes()));
         assert_eq!(probes(&whole().replace('\n', "\r\n")), block.probes);
+    }
+
+    #[test]
+    fn a_log_states_its_losses_unless_rows_are_missing() {
+        let complete = whole().replace("\"seqno\": 7", "\"seqno\": 1");
+        let sent = |count: u8| complete.replace("\"duplicates\": 0", &format!("\"packets_sent\": {count}"));
+        let without_head = complete.replace("\"seqno\": 1", "\"seqno\": 9").replace("\"seqno\": 0", "\"seqno\": 8");
+        for (text, states_losses) in [
+            (whole(), Some(false)),
+            (complete.clone(), None),
+            (sent(2), None),
+            (sent(20), Some(false)),
+            (sent(1), Some(false)),
+            (without_head, Some(false)),
+        ] {
+            let (_, end) = read(&FORMAT, &LogOptions::default(), false, text.as_bytes()).expect("a log");
+            assert_eq!(end.facts.states_losses, states_losses, "{text}");
+        }
     }
 
     #[test]

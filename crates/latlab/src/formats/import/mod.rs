@@ -63,11 +63,53 @@ pub fn format_of(head: &LogHead<'_>, typed: Option<&'static LogFormat>) -> Resul
     };
     match agreeing.as_slice() {
         [one] => Ok(one),
-        [] => Err(LogFault::whole("its format is unknown")
-            .hint(format!("state it: {}", names(&mut FORMATS.iter()).join(", ")))),
+        [] => Err(unknown(head, &names(&mut FORMATS.iter()).join(", "))),
         several => Err(LogFault::whole("it may be of several formats")
             .hint(format!("state it: {}", names(&mut several.iter().copied()).join(" or ")))),
     }
+}
+
+/// Whether `head` begins as a document of JSON, which may be one line and may end lines as it wants.
+fn is_json(head: &LogHead<'_>) -> bool {
+    matches!(head.bytes.trim_ascii_start(), [b'{' | b'[', ..])
+}
+
+/// Refuses lines that end with a carriage return alone, which outnumber the other ends: a line may have one within it.
+fn expect_line_ends(head: &LogHead<'_>) -> Result<(), LogFault> {
+    let text = head.bytes.trim_ascii();
+    let lone = memchr::memchr_iter(b'\r', text).filter(|at| text.get(at + 1) != Some(&b'\n')).count();
+    match !is_json(head) && lone > memchr::memchr_iter(b'\n', text).count() {
+        true => Err(LogFault::whole("its lines end with a carriage return alone (`\\r`)")
+            .hint("`tr '\\r' '\\n' < FILE | latlab import -`")),
+        false => Ok(()),
+    }
+}
+
+/// The number of the line that does not end within `head`, if there are too few lines in front of it to find a format by them.
+fn endless_line(head: &LogHead<'_>) -> Option<usize> {
+    let start = memchr::memrchr(b'\n', head.bytes).map_or(0, |end| end + 1);
+    let (lines, rest) = head.bytes.split_at(start);
+    let is_row = |line: &[u8]| !matches!(line.trim_ascii(), [] | [b'#', ..]);
+    let is_early = lines.split(|byte| *byte == b'\n').filter(|line| is_row(line)).count() <= 1;
+    let is_endless = !head.is_whole && !is_json(head) && is_early && (start == 0 || is_row(rest));
+    is_endless.then(|| memchr::memchr_iter(b'\n', lines).count() + 1)
+}
+
+/// The fault of a log whose format none agrees with, of `all`.
+fn unknown(head: &LogHead<'_>, all: &str) -> LogFault {
+    if head.bytes.trim_ascii().is_empty() {
+        let what = format!("its first {} bytes are blank", head.bytes.len());
+        return LogFault::whole(what).hint(format!("remove them, or state the format: {all}"));
+    }
+    if let Some(line) = endless_line(head) {
+        let what = format!("line {line} does not end within the first {} bytes", head.bytes.len());
+        return LogFault::whole(what).hint(format!("write each row on a line of its own, or state the format: {all}"));
+    }
+    if csv::has_numbers_below_a_line(head) {
+        return LogFault::whole("its format is unknown: the numbers are below a heading without a unit")
+            .hint(format!("`--from csv --unit ns|us|ms|s` takes them as a column; other formats: {all}"));
+    }
+    LogFault::whole("its format is unknown").hint(format!("state it: {all}"))
 }
 
 /// The beginnings of files that are not text, and what to do with them.
@@ -81,18 +123,18 @@ const NO_TEXT: [(&[u8], &str, &str); 7] = [
     (b"PAR1", "it is a Parquet file", "logs are text; recordings of latlab need no import"),
 ];
 
-/// Refuses a log that is empty or not text.
+/// Refuses a log that is empty or not text, or whose lines end with a carriage return alone.
 ///
 /// # Errors
 /// What it is instead.
 pub fn expect_text(head: &LogHead<'_>) -> Result<(), LogFault> {
-    if head.bytes.trim_ascii().is_empty() {
+    if head.is_whole && head.bytes.trim_ascii().is_empty() {
         return Err(LogFault::whole("it is empty"));
     }
     match NO_TEXT.iter().find(|(start, ..)| head.bytes.starts_with(start)) {
         Some((_, what, hint)) => Err(LogFault::whole(*what).hint(*hint)),
         None if head.bytes.contains(&0) => Err(LogFault::whole("it is binary").hint("logs are text")),
-        None => Ok(()),
+        None => expect_line_ends(head),
     }
 }
 
@@ -304,6 +346,52 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_log_whose_format_is_unknown_has_its_cause() {
+        let fault = |bytes: &[u8], is_whole| format_of(&LogHead { bytes, is_whole }, None).expect_err("unknown");
+        let long = vec![b'1'; 1 << 16];
+        let endless = fault(&long, false);
+        assert_eq!(endless.what, "line 1 does not end within the first 65536 bytes");
+        assert!(endless.hint.expect("a hint").starts_with("write each row on a line of its own"));
+        assert_eq!(fault(&[b"{", &*long].concat(), false).what, "its format is unknown", "a document");
+        for (text, line) in [("# c\n", 2), ("rtt_us\r\n", 2), ("id,rtt_us\n1,", 2), ("# c\n\nrtt_us\n#\n", 5)] {
+            let mut bytes = [text.as_bytes(), &*long].concat();
+            bytes.truncate(1 << 16);
+            let endless = fault(&bytes, false);
+            assert_eq!(endless.what, format!("line {line} does not end within the first 65536 bytes"), "{text}");
+        }
+        for text in ["dear diary\nit was late\n", "# c\n#"] {
+            assert_eq!(fault(&[text.as_bytes(), &*long].concat(), false).what, "its format is unknown", "{text}");
+        }
+        let blank = [b' '; 1 << 16];
+        assert_eq!(fault(&blank, false).what, "its first 65536 bytes are blank");
+        assert!(fault(&blank, false).hint.is_some_and(|hint| hint.contains("--from numbers")));
+        assert_eq!(fault(&blank, true).what, "it is empty");
+        assert!(
+            format_of(&LogHead { bytes: &blank, is_whole: false }, Some(&plain::FORMAT)).is_ok(),
+            "as it is stated"
+        );
+        for returns in ["rtt_us\r1\r2\r", "id,rtt_us\r1,5\r2,6\r\n", "# c\nid,rtt_us\r1,5\r2,6\r\n", "1\r2"] {
+            for typed in [None, Some(&csv::FORMAT)] {
+                let head = LogHead { bytes: returns.as_bytes(), is_whole: true };
+                let fault = format_of(&head, typed).expect_err("old line ends");
+                assert_eq!(fault.what, "its lines end with a carriage return alone (`\\r`)", "{returns:?}");
+            }
+        }
+        for returns in ["1\r\r\n2\r\r\n", "PING a\n\r1/1 packets, 0% loss\n"] {
+            assert!(format_of(&LogHead { bytes: returns.as_bytes(), is_whole: true }, None).is_ok(), "{returns:?}");
+        }
+        assert!(
+            format_of(&LogHead { bytes: b"12\r", is_whole: true }, None).is_ok(),
+            "one line of DOS without its end"
+        );
+        assert!(format_of(&LogHead { bytes: b"{\r\"irtt\": 1\r}", is_whole: true }, None).is_ok(), "a document");
+        let heading = fault(b"rtt\n10\n20\n", true);
+        assert_eq!(heading.what, "its format is unknown: the numbers are below a heading without a unit");
+        assert!(heading.hint.expect("a hint").starts_with("`--from csv --unit "));
+        assert_eq!(fault(b"dear diary\nit was late\n", true).what, "its format is unknown");
     }
 
     #[test]

@@ -109,6 +109,7 @@ fn parser(options: &LogOptions) -> Result<Box<dyn LineParser>, LogFault> {
         unit: options.unit,
         resolution_ns: options.unit.map(|unit| 2 * unit.nanos() as i64),
         unit_assumed: false,
+        value_unit: None,
         table: Table::Outside,
         tables: 0,
         has_summary: false,
@@ -127,6 +128,8 @@ struct PerftestLog {
     resolution_ns: Option<i64>,
     /// Whether values were taken whose unit is not known.
     unit_assumed: bool,
+    /// The given unit, if the values are those of a file.
+    value_unit: Option<TimeUnit>,
     table: Table,
     /// Tables so far.
     tables: u32,
@@ -194,6 +197,7 @@ impl LineParser for PerftestLog {
             missing_ids: self.numbers.missing,
             resolution_ns: self.resolution_ns.map(Nanos),
             unit_assumed: self.unit_assumed,
+            value_unit: self.value_unit,
             ..LogFacts::of("RTI Perftest")
         })
     }
@@ -205,7 +209,7 @@ impl PerftestLog {
         (self.table, self.tables) = (table, self.tables + 1);
         match table {
             Table::Intervals => self.resolution_ns = Some(MICROSECONDS_NS),
-            _ => self.unit_assumed = self.unit.is_none(),
+            _ => (self.unit_assumed, self.value_unit) = (self.unit.is_none(), self.unit),
         }
         if self.tables > 1 {
             let what = "the log has several tables, of several runs or lengths";
@@ -353,11 +357,12 @@ Length:   100  Latency: Ave     30 us  Std    1.0 us  Min     29 us  Max     31 
         let assumed = LogFacts { unit_assumed: true, ..facts(None, None) };
         assert_eq!(values(&LogOptions::default(), LOG), (doubled.clone(), assumed));
         let micros = LogOptions { unit: Some(TimeUnit::Micros), ..LogOptions::default() };
-        assert_eq!(values(&micros, LOG), (doubled.clone(), facts(None, 2_000)));
+        let stated = |unit, resolution_ns: i64| LogFacts { value_unit: Some(unit), ..facts(None, resolution_ns) };
+        assert_eq!(values(&micros, LOG), (doubled.clone(), stated(TimeUnit::Micros, 2_000)));
         assert_eq!(values(&LogOptions::default(), &LOG.replace('\n', "\r\n")).0, doubled);
         assert!(is_detected(&FORMAT, LOG.as_bytes()) && is_detected(&FORMAT, LOG.replace('\n', "\r\n").as_bytes()));
         let nanos = LogOptions { unit: Some(TimeUnit::Nanos), ..LogOptions::default() };
-        assert_eq!(values(&nanos, LOG), (vec![(0, 62), (1, 58), (2, 0), (3, 2_408)], facts(None, 2)));
+        assert_eq!(values(&nanos, LOG), (vec![(0, 62), (1, 58), (2, 0), (3, 2_408)], stated(TimeUnit::Nanos, 2)));
     }
 
     #[test]

@@ -1,8 +1,14 @@
-//! What `ping` writes: that of iputils with and without `-D` and `-O`, of busybox, and of BSD.
+//! What `ping` writes: that of iputils with and without `-D`, `-O` and `-v`, of busybox, of inetutils, and of BSD. What it
+//! writes to standard error may be among the lines, such as the counts so far on SIGQUIT. ICMP errors of BSD and inetutils have
+//! no number of a packet; the header of the packet may follow, as a table or in hexadecimal.
 //!
 //! Packets are numbered by `icmp_seq`, which ascends by one for each packet and has 16 bits, so a number that is missing
 //! between answers is a packet without an answer. iputils begins with 1; busybox and BSD begin with 0 and have a colon in the
-//! first line. Duplicates are not rows. The instants of `-D` are those of receiving, and only the first one is kept.
+//! first line. A packet that could not be sent (`ping: sendmsg: …`) has a number, and iputils counts it as transmitted: it is one
+//! without an answer, as in the totals of the log; busybox and inetutils end there. Only the totals say what was sent after the
+//! last line: a log without them, of a ping that was killed or ended with an error, does not state its losses, and the packets
+//! that are known to be lost are rows all the same. Duplicates are not rows. The instants of `-D` are those of receiving, and
+//! only the first one is kept.
 
 use std::collections::VecDeque;
 
@@ -28,6 +34,38 @@ pub(super) const FORMAT: LogFormat = LogFormat {
     reader: LogReader::Lines(open),
 };
 
+/// The beginnings of lines that say nothing about a packet.
+const KNOWN: [&str; 10] = [
+    "--- ",
+    "rtt ",
+    "round-trip ",
+    "pipe ",
+    "ai->ai_family: ",
+    // Of the packet of an ICMP error.
+    "Vr HL TOS ",
+    "IP Hdr Dump:",
+    "ICMP: type ",
+    "TCP: from port ",
+    "UDP: from port ",
+];
+/// The beginnings of what inetutils and BSD call ICMP errors.
+const ICMP_ERRORS: [&str; 15] = [
+    "Destination ",
+    "Dest Unreachable",
+    "Dest. ",
+    "frag needed ",
+    "Fragmentation needed ",
+    "Source Route Failed",
+    "Source Quench",
+    "Communication ",
+    "Network ",
+    "Host ",
+    "Redirect",
+    "Time to live exceeded",
+    "Time exceeded",
+    "Frag reassembly time exceeded",
+    "Parameter problem",
+];
 /// The packets that may still be answered: an answer that is later than that is a fault.
 const WINDOW: usize = 1_024;
 /// The most packets without an answer after the last line that are rows; further ones are in `LogFacts::lost`.
@@ -99,7 +137,7 @@ fn number_of(line: LogField<'_>) -> Option<LogField<'_>> {
 impl LineParser for PingLog {
     fn line(&mut self, line: &[u8], rows: &mut LogRows<'_>) -> Result<(), LogFault> {
         let result = self.stamped(line, rows);
-        self.is_doubtful |= result.is_err();
+        self.is_doubtful |= result.is_err() && !is_message(line);
         result
     }
 
@@ -115,6 +153,8 @@ impl LineParser for PingLog {
             metric: Some(Metric::RoundTripDelay),
             started_ns: self.started_ns,
             lost,
+            // What was sent after the last line is unknown.
+            states_losses: self.totals.is_none().then_some(false),
             resolution_ns: self.resolution(),
             ..LogFacts::of("ping")
         })
@@ -151,8 +191,14 @@ impl PingLog {
             self.totals = Some(totals_of(line)?);
             return Ok(());
         }
-        let is_known = ["--- ", "rtt ", "round-trip ", "pipe "].into_iter().any(begins);
-        if is_known || line.text.trim_ascii().is_empty() { Ok(()) } else { Err(not_of_ping(line)) }
+        if contains("time of day goes back") {
+            return Err(LogFault::at(line.column, "the clock was set back while a packet was under way"));
+        }
+        let is_known = KNOWN.into_iter().any(begins) || is_message(line.text) || is_status(line.text);
+        match is_known || is_packet_header(line.text) || line.text.trim_ascii().is_empty() {
+            true => Ok(()),
+            false => Err(not_of_ping(line)),
+        }
     }
 
     /// Takes the first line.
@@ -169,7 +215,12 @@ impl PingLog {
 
     /// Takes `64 bytes from HOST: icmp_seq=1 ttl=64 time=0.045 ms`.
     fn answer(&mut self, line: LogField<'_>, rows: &mut LogRows<'_>) -> Result<(), LogFault> {
-        let number = number_of(line).ok_or_else(|| LogFault::at(line.column, "an answer without `icmp_seq=`"))?;
+        let Some(number) = number_of(line) else {
+            return match is_icmp_error(line) {
+                true => Ok(()),
+                false => Err(LogFault::at(line.column, "an answer without `icmp_seq=`")),
+            };
+        };
         if memmem::find(line.text, b" (DUP!)").is_some() {
             return Ok(());
         }
@@ -267,6 +318,36 @@ impl PingLog {
         let places = u32::try_from(self.places.filter(|_| !self.are_places_mixed)?).ok()?;
         Some(Nanos(10_i64.pow(6_u32.checked_sub(places)?)))
     }
+}
+
+/// Whether `line` begins with the name of the program, which may have a path: `ping: sendmsg: Network is unreachable`.
+fn is_message(line: &[u8]) -> bool {
+    let name = line.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
+    let file = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    [&b"ping:"[..], b"ping4:", b"ping6:"].contains(&file)
+}
+
+/// Whether `line` is what iputils writes on SIGQUIT, over the line before: `5/5 packets, 0% loss, min/avg/ewma/max = …`.
+fn is_status(line: &[u8]) -> bool {
+    let is_count = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    let mut words = words(line);
+    let (counts, packets) = (words.next(), words.next());
+    counts.is_some_and(|counts| counts.text.split(|byte| *byte == b'/').map(is_count).eq([true; 2]))
+        && packets.is_some_and(|packets| packets.text == b"packets,")
+}
+
+/// Whether `line` is the header of the packet of an ICMP error, as inetutils and BSD write it: at least ten numbers in
+/// hexadecimal, and addresses.
+fn is_packet_header(line: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_hexdigit() || byte.is_ascii_whitespace() || *byte == b'.';
+    line.iter().all(is_part) && words(line).count() >= 10
+}
+
+/// Whether `line`, which has no number of a packet, is what inetutils and BSD write of an ICMP error:
+/// `92 bytes from 10.9.0.1: Destination Host Unreachable`.
+fn is_icmp_error(line: LogField<'_>) -> bool {
+    let has = |error: &&str| memmem::find(line.text, [": ", error].concat().as_bytes()).is_some();
+    ICMP_ERRORS.iter().any(has)
 }
 
 #[cold]
@@ -418,7 +499,20 @@ mod tests {
             "PING a (10.9.0.77) 56(84) bytes of data.\n\n2 packets transmitted, 0 received, 100% packet loss\n";
         assert_eq!(rows(&read_ping(silent).expect("a log").0), [(1, None), (2, None)]);
         let cut = text.split("\n\n").next().expect("lines");
-        assert_eq!(rows(&read_ping(cut).expect("a log without totals").0), [(1, None), (2, None)]);
+        let (block, end) = read_ping(cut).expect("a log without totals");
+        assert_eq!((rows(&block), end.facts.states_losses), (vec![(1, None), (2, None)], Some(false)));
+    }
+
+    #[test]
+    fn losses_are_unknown_without_the_totals() {
+        let states = |text: &str| read_ping(text).expect(text).1.facts.states_losses;
+        assert_eq!(states(LOG), None, "as every log of ping");
+        let (lines, _) = LOG.split_once("\n\n").expect("totals");
+        let killed = [lines, "\n"].concat();
+        assert_eq!(states(&killed), Some(false));
+        assert_eq!(rows(&read_ping(&killed).expect("a log").0)[..4], rows(&read_ping(LOG).expect("a log").0)[..4]);
+        let status = [lines, "\n\r8/5 packets, 37% loss, min/avg/ewma/max = 0.041/31.286/20.1/120.000 ms\n"].concat();
+        assert_eq!(states(&status), Some(false), "the counts so far are not those of the end");
     }
 
     #[test]
@@ -460,6 +554,82 @@ mod tests {
     }
 
     #[test]
+    fn messages_of_ping_are_not_answers_and_lose_no_packet() {
+        let begin = "ping: sock4.fd: 3 (socktype: SOCK_RAW), sock6.fd: 4 (socktype: SOCK_RAW), hints.ai_family: AF_UNSPEC\n\n\
+            ai->ai_family: AF_INET, ai->ai_canonname: 'a'\nPING a (a) 56(84) bytes of data.\n";
+        let end = "5 packets transmitted, 3 received, 40% packet loss, time 1ms\n";
+        let answers = [1, 2, 5].map(answer);
+        for message in [
+            "ping: sendmsg: Network is unreachable",
+            "/usr/bin/ping: sendmsg: Operation not permitted",
+            "ping6: sendto: No route to host",
+            "ping: warning: got ICMP 3 (Destination Unreachable)",
+        ] {
+            let text = [begin, &answers[0], &answers[1], message, "\n", message, "\n", &answers[2], end].concat();
+            let (block, log_end) = read_ping(&text).expect(message);
+            let expected = [(1, Some(1_000)), (2, Some(2_000)), (3, None), (4, None), (5, Some(5_000))];
+            assert_eq!((rows(&block), log_end.facts.lost), (expected.to_vec(), 0), "{message}");
+        }
+        for line in ["pings: x\n", "a/pinging: x\n", "x ping: y\n"] {
+            assert!(read_ping(&[begin, line].concat()).is_err(), "{line}");
+        }
+        let set_back = "ping: Warning: time of day goes back (-5us), taking countermeasures\n";
+        let text = [begin, &answers[0], &answers[1], set_back, &answers[2], end].concat();
+        assert!(read_ping(&text).is_err_and(|fault| fault.what.starts_with("the clock was set back")));
+        let (block, log_end) = read(&FORMAT, &LogOptions::default(), true, text.as_bytes()).expect("a log");
+        assert_eq!((rows(&block).len(), log_end.skipped), (5, 1), "packets 3 and 4 are lost all the same");
+    }
+
+    #[test]
+    fn a_run_that_ends_with_an_error_has_its_answers() {
+        let lines = "64 bytes from a: seq=0 ttl=64 time=0.049 ms\n64 bytes from a: seq=1 ttl=64 time=0.062 ms\n";
+        let busybox = format!("PING a (a): 56 data bytes\n{lines}ping: sendto: Network is unreachable\n");
+        let unordered = format!("ping: sendto: Network is unreachable\nPING a (a): 56 data bytes\n{lines}");
+        let inetutils = busybox.replace("seq=", "icmp_seq=").replace("sendto", "sending packet");
+        for text in [busybox, unordered, inetutils] {
+            assert!(is_detected(&FORMAT, text.as_bytes()), "{text}");
+            let (block, end) = read_ping(&text).expect(&text);
+            assert_eq!(rows(&block), [(0, Some(49_000)), (1, Some(62_000))], "{text}");
+            assert_eq!(end.facts.states_losses, Some(false), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_counts_of_sigquit_are_not_an_answer() {
+        let text = |status: &str| {
+            let totals = "3 packets transmitted, 2 received, 33% packet loss, time 1ms\n";
+            ["PING a (a) 56(84) bytes of data.\n", &answer(1), status, "\n", &answer(3), totals].concat()
+        };
+        for status in
+            ["\r1/1 packets, 0% loss, min/avg/ewma/max = 0.014/0.019/0.016/0.024 ms", "\r0/2 packets, 100% loss"]
+        {
+            let (block, end) = read_ping(&text(status)).expect(status);
+            assert_eq!(rows(&block), [(1, Some(1_000)), (2, None), (3, Some(3_000))], "{status}");
+            assert_eq!(end.facts.states_losses, None);
+        }
+        for line in ["1/ packets, 0% loss", "1/1/1 packets, 0% loss", "1/1 packet", "/ packets,", "1 packets,"] {
+            assert!(read_ping(&text(line)).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_icmp_error_without_a_number_is_not_an_answer() {
+        let text = "PING 10.9.0.77 (10.9.0.77): 56 data bytes\n\
+            92 bytes from 10.9.0.1: Destination Host Unreachable\n\
+            92 bytes from 10.9.0.1: Time to live exceeded\n\
+            Vr HL TOS  Len   ID Flg  off TTL Pro  cks      Src      Dst\n \
+            4  5  00 5400 4d3a   0 0000  40  01 0000 10.9.0.2  10.9.0.77 \n\n\
+            92 bytes from 10.9.0.1: Communication prohibited by filter\n\
+            36 bytes from 10.9.0.1: Redirect Host(New addr: 10.9.0.3)\n\
+            92 bytes from 10.9.0.1: frag needed and DF set (MTU 1400)\n\
+            92 bytes from 10.9.0.1: Dest Unreachable, Bad Code: 14\n\
+            IP Hdr Dump:\n 4500 0054 4d3a 4000 4001 0000 0a09 0002 0a09 004d \n\
+            ICMP: type 8, code 0, size 64, id 0x2f1c, seq 0x0000\n\
+            --- 10.9.0.77 ping statistics ---\n3 packets transmitted, 0 packets received, 100% packet loss\n";
+        assert_eq!(rows(&read_ping(text).expect("a log").0), [(0, None), (1, None), (2, None)]);
+    }
+
+    #[test]
     fn other_lines_are_faults_at_their_column() {
         for (line, column, what) in [
             ("abc", 1, "`abc` is not a line of ping"),
@@ -467,6 +637,8 @@ mod tests {
             ("[1x] 64 bytes from a: icmp_seq=1 ttl=64 time=1 ms", 2, "`1x` is not a number"),
             ("[1.5] ...", 7, "`...` is not a line of ping"),
             ("64 bytes from a: ttl=64 time=1 ms", 1, "an answer without `icmp_seq=`"),
+            ("64 bytes from a: icm", 1, "an answer without `icmp_seq=`"),
+            ("4 5 00 5400 4d3a 0 0000 40 01", 1, "`4 5 00 5400 4d3a 0 0000 40 01` is not a line of ping"),
             ("64 bytes from a: icmp_seq=1 ttl=64", 35, "an answer without `time=`"),
             ("64 bytes from a: icmp_seq=1 ttl=64 time<1 ms", 40, "`<1` is a bound"),
             ("64 bytes from a: icmp_seq=1 ttl=64 time=1,5 ms", 41, "`1,5` is not a number"),

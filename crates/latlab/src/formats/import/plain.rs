@@ -1,6 +1,6 @@
 //! Files of numbers: one value on each line. The unit is that which the user states.
 
-use super::field::{LogField, is_blank_or_comment, unit_of};
+use super::field::{LogField, is_blank_or_comment, is_decimal_comma, unit_of};
 use super::log::are_rows;
 use super::{LineParser, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
 use crate::facts::{LogFacts, LoggedValue};
@@ -22,13 +22,19 @@ pub(super) const FORMAT: LogFormat = LogFormat {
 
 fn open(options: &LogOptions) -> Result<Box<dyn LineParser>, LogFault> {
     let unit = unit_of(None, options.unit)?;
-    Ok(Box::new(PlainNumbers { unit, metric: options.metric.unwrap_or(Metric::Delay), rows: 0 }))
+    Ok(Box::new(PlainNumbers {
+        unit,
+        metric: options.metric.unwrap_or(Metric::Delay),
+        rows: 0,
+        has_finer_digits: false,
+    }))
 }
 
-/// Whether the lines are one number each.
+/// Whether the lines are one number each. Behind the first one they may have decimal commas, which is a fault with a hint later.
 fn detects(head: &LogHead<'_>) -> bool {
-    let is_row = |line| number(line).time(TimeUnit::Nanos).is_ok();
-    are_rows(head.lines().filter(|line| !line.starts_with(b"#")), is_row)
+    let lines = || head.lines().filter(|line| !line.starts_with(b"#"));
+    let is_number = |line| number(line).time(TimeUnit::Nanos).is_ok();
+    lines().next().is_some_and(is_number) && are_rows(lines(), |line| is_number(line) || is_decimal_comma(line))
 }
 
 /// The number of a line.
@@ -44,6 +50,8 @@ struct PlainNumbers {
     metric: Metric,
     /// Rows so far, which is the number of the next one.
     rows: u64,
+    /// Whether a value has digits below a nanosecond.
+    has_finer_digits: bool,
 }
 
 impl LineParser for PlainNumbers {
@@ -51,7 +59,9 @@ impl LineParser for PlainNumbers {
         if is_blank_or_comment(line) {
             return Ok(());
         }
-        let value_ns = number(line).time(self.unit)?;
+        let number = number(line);
+        let value_ns = number.time(self.unit)?;
+        self.has_finer_digits = self.has_finer_digits || number.has_finer_digits(self.unit);
         rows.are_of(self.metric);
         rows.value(LoggedValue { seq: Some(self.rows), value_ns: Some(value_ns), count: 1 });
         self.rows += 1;
@@ -59,7 +69,12 @@ impl LineParser for PlainNumbers {
     }
 
     fn finish(&mut self, _: &mut LogRows<'_>) -> Result<LogFacts, LogFault> {
-        Ok(LogFacts { metric: Some(self.metric), ..LogFacts::of("numbers") })
+        Ok(LogFacts {
+            metric: Some(self.metric),
+            value_unit: Some(self.unit),
+            finer_digits: Some(self.has_finer_digits),
+            ..LogFacts::of("numbers")
+        })
     }
 }
 
@@ -86,6 +101,14 @@ mod tests {
     }
 
     #[test]
+    fn digits_below_a_nanosecond_are_stated() {
+        for (text, finer) in [("12.345\n7\n", false), ("12.3456\n7\n", true)] {
+            let (_, end) = read(&FORMAT, &micros(), false, text.as_bytes()).expect("numbers");
+            assert_eq!((end.facts.value_unit, end.facts.finer_digits), (Some(TimeUnit::Micros), Some(finer)), "{text}");
+        }
+    }
+
+    #[test]
     fn a_missing_unit_is_a_fault_with_a_hint() {
         let fault = read(&FORMAT, &LogOptions::default(), true, b"1\n2\n").expect_err("no unit");
         assert_eq!((fault.line, fault.hint.as_deref()), (None, Some("add `--unit ns|us|ms|s`")));
@@ -108,9 +131,11 @@ mod tests {
 
     #[test]
     fn files_of_which_half_the_lines_are_numbers_are_detected() {
-        for text in [&b"# a\n1\n\n2.5\r\n"[..], b"-1e-5", b"1\nx\n", b"1\n2\n1,5\n"] {
+        for text in [&b"# a\n1\n\n2.5\r\n"[..], b"-1e-5", b"1\nx\n", b"1\n2\n1,5\n", b"1\n0,5\n0,6"] {
             assert!(is_detected(&FORMAT, text), "{}", String::from_utf8_lossy(text));
         }
+        let comma = read(&FORMAT, &micros(), false, b"1\n0,5\n0,6").expect_err("decimal commas");
+        assert!(comma.line == Some(2) && comma.hint.is_some_and(|hint| hint.contains("point")));
         for text in ["", "# a\n", "x\n1\n2\n", "1\nx\ny\n", "1 2\n", "1,2\n", "rtt\n1\n", "0: 0: 5\n", "{}\n"] {
             assert!(!is_detected(&FORMAT, text.as_bytes()), "{text:?}");
         }

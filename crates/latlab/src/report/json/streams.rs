@@ -145,7 +145,7 @@ impl RatesDocument {
 pub(super) struct StreamDocument {
     size_bytes: u32,
     flows: Vec<FlowDocument>,
-    interval_ns: Nanos,
+    interval_ns: Option<Nanos>,
     socket_drops: Option<u64>,
     socket_drops_are_merged: bool,
     burst_packets: u64,
@@ -157,16 +157,16 @@ pub(super) struct StreamDocument {
 
 #[derive(Serialize)]
 struct FlowDocument {
-    sent: u64,
+    sent: Option<u64>,
     decided: u64,
     delivered: u64,
     lost: u64,
-    reordered: u64,
-    duplicates: u64,
-    outside_window: u64,
-    refused: u64,
-    skipped: u64,
-    sending_ns: Nanos,
+    reordered: Option<u64>,
+    duplicates: Option<u64>,
+    outside_window: Option<u64>,
+    refused: Option<u64>,
+    skipped: Option<u64>,
+    sending_ns: Option<Nanos>,
     counting_ns: Nanos,
 }
 
@@ -179,7 +179,8 @@ struct CpuDocument {
 }
 
 impl StreamDocument {
-    pub(super) fn of(stream: &StreamFigures) -> StreamDocument {
+    /// Without what is unknown of an imported log.
+    pub(super) fn of(stream: &StreamFigures, is_imported: bool) -> StreamDocument {
         let cpu = |cost: Option<CpuCost>| {
             cost.map(|CpuCost { used, share, per_packet_ns, per_byte_ns }| CpuDocument {
                 used_ns: used,
@@ -190,8 +191,8 @@ impl StreamDocument {
         };
         StreamDocument {
             size_bytes: stream.size_bytes,
-            flows: stream.flows.iter().map(FlowDocument::of).collect(),
-            interval_ns: crate::analysis::STREAM_INTERVAL,
+            flows: stream.flows.iter().map(|flow| FlowDocument::of(flow, is_imported)).collect(),
+            interval_ns: (!is_imported).then_some(crate::analysis::STREAM_INTERVAL),
             socket_drops: stream.socket_drops,
             socket_drops_are_merged: stream.drops_are_merged,
             burst_packets: stream.burst_packets,
@@ -204,18 +205,19 @@ impl StreamDocument {
 }
 
 impl FlowDocument {
-    fn of(flow: &StreamTotals) -> FlowDocument {
+    fn of(flow: &StreamTotals, is_imported: bool) -> FlowDocument {
+        let counted = |count: u64| (!is_imported).then_some(count);
         FlowDocument {
-            sent: flow.sent,
+            sent: (!flow.is_of_receiver_alone()).then_some(flow.sent),
             decided: flow.decided,
             delivered: flow.delivered,
             lost: flow.lost(),
-            reordered: flow.reordered,
-            duplicates: flow.duplicates,
-            outside_window: flow.outside_window,
-            refused: flow.refused,
-            skipped: flow.skipped,
-            sending_ns: flow.sending,
+            reordered: counted(flow.reordered),
+            duplicates: counted(flow.duplicates),
+            outside_window: counted(flow.outside_window),
+            refused: counted(flow.refused),
+            skipped: counted(flow.skipped),
+            sending_ns: (!flow.is_of_receiver_alone()).then_some(flow.sending),
             counting_ns: flow.counting,
         }
     }

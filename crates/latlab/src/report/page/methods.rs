@@ -51,7 +51,7 @@ const PING: &str = "The round trip delay counts from the clock reading before a 
 const WAKEUP: &str = "The wake-up latency counts from the instant at which a thread was due to run until it read the clock. A \
     thread that overslept a slot of its schedule is counted for each of them.";
 
-const STREAM: &str = "Rates are payload per time, in intervals of about 100 ms: the offered rate is what the kernel of the sender \
+const STREAM: &str = "Rates are payload per time, in intervals of about 100 ms, or in those of an imported log: the offered rate is what the kernel of the sender \
     accepted, the delivered rate what arrived. Intervals count with their length. Packets that were sent and did not arrive \
     are lost.";
 

@@ -153,7 +153,7 @@ fn reproduce(input: &PageInput<'_>) -> Vec<TextBlock> {
             if specs.len() == MOST_RUNS {
                 break;
             }
-            let title = format!("Specification of {}, with every default filled in", run.words());
+            let title = run.title_of_specification();
             if specs.iter().all(|known| known.text != run.specification()) {
                 specs.push(block(&title, run.specification().to_owned()));
             }

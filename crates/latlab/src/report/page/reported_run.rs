@@ -13,12 +13,14 @@ use crate::units::human::{few_parts, percent, significant};
 /// What a page says of a run apart from its figures, in words.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReportedRun {
+    /// Kind and id.
     run: String,
-    /// UTC start, RFC 3339.
+    /// UTC start, RFC 3339; empty if it is not known.
     started_at: String,
     software: String,
     /// `None` if it is not known.
     command: Option<String>,
+    is_log: bool,
     specification: String,
     hosts: Vec<ReportedHost>,
 }
@@ -29,20 +31,21 @@ impl ReportedRun {
         let software = &manifest.software;
         ReportedRun {
             run: format!("{} {}", manifest.kind.word(), manifest.run_id),
-            started_at: manifest.started_at.clone(),
+            started_at: if manifest.has_start() { manifest.started_at.clone() } else { String::new() },
             software: format!(
                 "{} {}, recording format {}.{}",
                 software.name, software.version, manifest.format.major, manifest.format.minor
             ),
             command: manifest.command.as_ref().map(CommandLine::in_shell),
-            specification: serde_json::to_string_pretty(&manifest.spec).unwrap_or_default(),
+            is_log: manifest.spec.import().is_some(),
+            specification: match manifest.spec.import() {
+                // The rest of the specification of a log is that of no run.
+                Some(import) => serde_json::to_string_pretty(import),
+                None => serde_json::to_string_pretty(&manifest.spec),
+            }
+            .unwrap_or_default(),
             hosts: ends(manifest),
         }
-    }
-
-    /// Kind and id of the run.
-    pub(super) fn words(&self) -> &str {
-        &self.run
     }
 
     /// The command line that made the run, as it can be pasted.
@@ -50,7 +53,15 @@ impl ReportedRun {
         self.command.as_deref()
     }
 
-    /// The settled specification as JSON.
+    /// The title of [`specification`](ReportedRun::specification).
+    pub(super) fn title_of_specification(&self) -> String {
+        match self.is_log {
+            true => format!("Log of {}, as it was read", self.run),
+            false => format!("Specification of {}, with every default filled in", self.run),
+        }
+    }
+
+    /// The settled specification as JSON; of an imported log, how it was read.
     pub(super) fn specification(&self) -> &str {
         &self.specification
     }
@@ -269,11 +280,11 @@ pub(super) fn versions(runs: &[ReportedRun]) -> Vec<String> {
 /// `latlab 0.9.0 · recordings of 2026-11-21 02:15:00 to 03:10:44 UTC`.
 pub(super) fn made(runs: &[ReportedRun]) -> String {
     let own = concat!("latlab ", env!("CARGO_PKG_VERSION"));
-    let starts = || runs.iter().map(|run| run.started_at.as_str());
+    let starts = || runs.iter().map(|run| run.started_at.as_str()).filter(|start| !start.is_empty());
     let (Some(first), Some(last)) = (starts().min(), starts().max()) else { return own.into() };
     // `2026-11-21T02:15:00.123Z` to the second.
     let shown = |start: &str| start.chars().take(19).collect::<String>().replace('T', " ");
     let until = if first == last { String::new() } else { format!(" to {}", shown(last)) };
-    let noun = if runs.len() == 1 { "recording" } else { "recordings, begun" };
+    let noun = if starts().count() == 1 { "recording" } else { "recordings, begun" };
     format!("{own} · {noun} {}{until} UTC", shown(first))
 }

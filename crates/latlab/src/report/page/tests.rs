@@ -440,7 +440,12 @@ fn largest_distribution() -> RunDistribution {
     let at_ns = |index: usize| 1_234_567_891 * index as i64;
     let rate = |index: usize| {
         let bps = 9.123_456_789e9 + index as f64;
-        StreamRatePoint { at_ns: at_ns(index), offered_bps: bps, delivered_bps: bps / 1.1, lost_bps: bps / 11.1 }
+        StreamRatePoint {
+            at_ns: at_ns(index),
+            offered_bps: Some(bps),
+            delivered_bps: Some(bps / 1.1),
+            lost_bps: Some(bps / 11.1),
+        }
     };
     let timed = |index: usize| TimedValue { at_ns: at_ns(index), value: 0.123_456_789 + index as f64 / 1_000.0 };
     let series = |(side, cpu, quantity)| HostSeries {

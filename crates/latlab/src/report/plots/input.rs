@@ -60,6 +60,7 @@ impl PlotInput<'_> {
 pub(super) fn convention(metric: Metric) -> &'static str {
     match metric {
         Metric::WakeupLatency => "Latencies count from the due time until the thread ran.",
+        Metric::Delay => "A log states these delays, and not of what.",
         _ => "Round trips are not halved.",
     }
 }
@@ -83,7 +84,11 @@ pub(super) fn probes<'a>(runs: impl Iterator<Item = &'a RunDistribution>, metric
 
 /// What has a delay of `metric`.
 pub(super) fn thing(metric: Metric) -> &'static str {
-    if metric == Metric::WakeupLatency { "wake-up" } else { "probe" }
+    match metric {
+        Metric::WakeupLatency => "wake-up",
+        Metric::Delay => "value",
+        _ => "probe",
+    }
 }
 
 /// The caption of one run.

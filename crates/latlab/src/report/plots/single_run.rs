@@ -140,19 +140,24 @@ fn cells(grid: &DelayGrid, metric: Metric) -> Vec<Cell> {
 
 /// What was offered, delivered and lost of a stream.
 fn rates(run: &RunDistribution) -> Option<Figure> {
-    let values = run.rates.iter().flat_map(|rate| [rate.offered_bps, rate.delivered_bps, rate.lost_bps]);
+    let values = run.rates.iter().flat_map(|rate| [rate.offered_bps, rate.delivered_bps, rate.lost_bps]).flatten();
     let ValueLimits { max, .. } = ValueLimits::of(values)?;
-    let step = |colour: usize, name: &str, of: fn(&StreamRatePoint) -> f64| {
-        let points = run.rates.iter().map(|rate| Point { x: rate.at_ns as f64, y: of(rate) });
-        // The last bin ends with the run.
-        let end = run.rates.last().map(|rate| Point { x: run.duration_ns.0 as f64, y: of(rate) });
-        Series { name: name.into(), colour, marks: Marks::Steps(points.chain(end).collect()) }
+    let step = |colour: usize, name: &str, of: fn(&StreamRatePoint) -> Option<f64>| {
+        let points = run.rates.iter().filter_map(|rate| Some(Point { x: rate.at_ns as f64, y: of(rate)? }));
+        let mut points: Vec<Point> = points.collect();
+        // The last bin ends with the run, or with the next one.
+        let next = run.rates.get(points.len()).map_or(run.duration_ns.0, |rate| rate.at_ns);
+        points.extend(points.last().map(|last| Point { x: next as f64, y: last.y }));
+        Series { name: name.into(), colour, marks: Marks::Steps(points) }
     };
     let series = vec![
         step(0, "offered", |rate| rate.offered_bps),
         step(1, "delivered", |rate| rate.delivered_bps),
         step(2, "lost", |rate| rate.lost_bps),
     ];
+    // Of the log of a receiver nothing was offered.
+    let has_points = |series: &Series| !matches!(&series.marks, Marks::Steps(points) if points.is_empty());
+    let series = series.into_iter().filter(has_points).collect();
     let others = match run.over_time {
         Some(_) => format!(" The other plots over time count from {}.", origin(run)),
         None => String::new(),

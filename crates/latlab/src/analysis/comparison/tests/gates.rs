@@ -1,6 +1,8 @@
-//! Gates on changes between groups, also of groups whose figures are infinite or missing.
+//! Gates on changes between groups, also of groups whose figures are infinite or missing, and the outcome.
 
 use super::*;
+use crate::analysis::outcome::comparison_outcome;
+use crate::diagnostics::Outcome;
 
 #[test]
 fn a_baseline_that_is_infinite_but_answered_satisfies_limits_that_allow_a_rise() {
@@ -126,4 +128,20 @@ fn gates_are_judged_by_the_whole_interval() {
         let error = ChangeGate::parse(text, None).expect_err(text).explain();
         assert!(error.cause.as_ref().is_some_and(|found| found.contains(cause)), "{text}: {error:?}");
     }
+}
+
+#[test]
+fn a_fatal_caveat_of_a_run_makes_the_outcome_of_a_comparison_untrusted() {
+    let request = usual();
+    let outcome = |sources: &[InMemory]| {
+        let groups = RunGroups::by_condition(observe(sources, &request)).expect("two conditions");
+        comparison_outcome(&compare(groups, &request, &ComparisonOptions::at(0.95)).expect("a baseline"))
+    };
+    let mut sources = experiment();
+    assert_eq!(outcome(&sources), Outcome::Done);
+    let caveat = |severity| Caveat::new(severity, "schedule-lost", "late", "", "");
+    sources[3].manifest.caveats.push(caveat(Severity::Warning));
+    assert_eq!(outcome(&sources), Outcome::Done);
+    sources[3].manifest.caveats.push(caveat(Severity::Fatal));
+    assert_eq!(outcome(&sources), Outcome::NotTrusted);
 }
