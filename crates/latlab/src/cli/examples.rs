@@ -215,7 +215,11 @@ mod tests {
                 Command::CheckPublished(args) => resolve::check_published(&args).map(drop),
                 Command::Load(args) => resolve::hold(&args).map(drop),
                 Command::Doctor(args) => resolve::doctor(&args).map(drop),
-                Command::Run(args) => resolve::run(&args, &resolve::Environment::default()).map(drop),
+                Command::Run(args) => {
+                    let job = resolve::run(&args, &resolve::Environment::default());
+                    assert!(job.is_ok(), "{}: {job:?}", example.line);
+                    Ok(())
+                }
                 Command::Recipes(args) => resolve::recipes(&args).map(drop),
                 Command::Agent(args) => resolve::agent(args).map(drop),
                 _ => Ok(()),

@@ -13,7 +13,8 @@ use args::Cli;
 
 /// The groups of options in their order on every help page and man page: what is done, where, under which conditions, what
 /// is judged, kept and printed.
-const HEADINGS: [&str; 32] = [
+const HEADINGS: [&str; 33] = [
+    "Of two commands",
     "Of a recipe",
     "How it goes on",
     "What the log is",

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,12 +12,15 @@ use crate::analysis::experiment::{PrecisionResult, RemainingTime};
 use crate::cli::resolve::ExperimentJob;
 use crate::console::{Console, Progress};
 use crate::diagnostics::{Failure, names_full_disk};
-use crate::experiment::{DueRun, ExperimentEvent, ExperimentState, RunExecutor, RunResult, StopRule, result_of};
+use crate::experiment::{
+    DueRun, ExperimentEvent, ExperimentState, HookError, HookRunner, HookWait, HookedRun, RunExecutor, RunResult,
+    StopRule, in_one_line, result_of,
+};
 use crate::facts::{ExperimentFacts, RunOutcome};
 use crate::measure::{PlanOutcome, RecordingTarget};
-use crate::plan::condition_words;
+use crate::plan::{Experiment, condition_words};
 use crate::platform::SignalWatch;
-use crate::recording::Store;
+use crate::recording::{Store, mark_failed};
 use crate::report::experiment::rough_span;
 use crate::units::Nanos;
 
@@ -31,6 +35,8 @@ pub(super) struct ExperimentExecutor<'a> {
     remaining: RemainingTime,
     /// Reasons that were shown: each is a warning once.
     shown: BTreeSet<String>,
+    /// What runs around the runs.
+    hooks: RefCell<HookRunner>,
     /// Conditions of whose target a warning said that it does not answer: one for each.
     silent: RefCell<BTreeSet<usize>>,
 }
@@ -41,12 +47,14 @@ impl<'a> ExperimentExecutor<'a> {
         job: &'a ExperimentJob,
         conditions: usize,
         store: Store,
+        hooks: HookRunner,
         signals: &'a SignalWatch,
         console: &'a Console,
     ) -> Self {
         let remaining = RemainingTime::of(&job.experiment, conditions);
         let (stop_rule, shown, silent) = (StopRule::default(), BTreeSet::new(), RefCell::default());
-        ExperimentExecutor { job, store, signals, console, stop_rule, remaining, shown, silent }
+        let hooks = RefCell::new(hooks);
+        ExperimentExecutor { job, store, hooks, signals, console, stop_rule, remaining, shown, silent }
     }
 
     /// `None` if a signal ended it before anything was measured.
@@ -65,6 +73,10 @@ impl<'a> ExperimentExecutor<'a> {
         let target = RecordingTarget { store, directory: None, command_line: None, experiment, live: live_progress };
         let (start, condition) = (Instant::now(), condition_words(&due.key.factors));
         let mut draw = |progress: &Progress| {
+            // What is sent from here on cannot be answered.
+            if self.hooks.borrow_mut().has_lost_service() {
+                self.signals.stop().store(true, Ordering::Relaxed);
+            }
             progress.show(self.remaining.step(due.condition, runs_done, start.elapsed()), || {
                 let position = self.position(due.key.block, runs_done, start.elapsed());
                 format!("{position} · {}{condition}", live.text())
@@ -94,12 +106,12 @@ impl<'a> ExperimentExecutor<'a> {
     }
 }
 
-impl RunExecutor for ExperimentExecutor<'_> {
-    fn measure(&mut self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult {
-        let start = Instant::now();
+impl<'a> ExperimentExecutor<'a> {
+    /// Measures one run.
+    fn measured(&self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult {
         let measured = self.measure_plan(due, facts, runs_done);
         let is_interrupted = self.signals.outcome().is_some();
-        let result = match measured {
+        match measured {
             Ok(Some(measured)) => result_of(measured, is_interrupted),
             Err(failure) if !is_interrupted => {
                 let is_full = failure.cause.as_deref().is_some_and(names_full_disk);
@@ -107,7 +119,53 @@ impl RunExecutor for ExperimentExecutor<'_> {
                 RunResult::unrecorded(outcome, Some(failure))
             }
             Ok(None) | Err(_) => RunResult::unrecorded(RunOutcome::Interrupted, None),
+        }
+    }
+
+    /// Runs the hooks of `run` around `measure`, which is called once all is ready. A hook that fails makes the run a failed
+    /// one, whatever was measured.
+    fn between_hooks(&self, run: &HookedRun<'_>, measure: impl FnOnce() -> RunResult) -> RunResult {
+        let mut heartbeat = || self.signals.notice();
+        let mut wait = HookWait { stop: self.signals.stop(), heartbeat: &mut heartbeat };
+        let begun = self.hooks.borrow_mut().before(run, &mut wait);
+        let mut result = match begun {
+            Ok(true) => measure(),
+            Ok(false) => RunResult::unrecorded(RunOutcome::Interrupted, None),
+            Err(error) => RunResult::unrecorded(RunOutcome::Failed, Some(error.into())),
         };
+        let lost_service = self.hooks.borrow_mut().expect_service(run);
+        let ended = self.hooks.borrow_mut().after(run, &mut heartbeat);
+        if result.failure.is_none() || result.outcome != RunOutcome::Failed || result.recording.is_some() {
+            for error in [lost_service, ended].into_iter().filter_map(Result::err).take(1) {
+                result = self.failed_by(error, result);
+            }
+        }
+        result
+    }
+
+    /// `result` of a run whose hook failed with `error`: its recording is marked.
+    fn failed_by(&self, error: HookError, result: RunResult) -> RunResult {
+        let failure = Failure::from(error);
+        let outcome = match result.outcome {
+            RunOutcome::Interrupted => RunOutcome::Interrupted,
+            _ => RunOutcome::Failed,
+        };
+        let path = result.recording.as_ref().map(|name| self.store.path().join(name));
+        let marked = path.map_or(Ok(()), |path| mark_failed(&path, &in_one_line(&failure)));
+        let failure = marked.err().map_or(failure, Failure::from);
+        RunResult { outcome, failure: Some(failure), is_unanswered: false, ..result }
+    }
+}
+
+impl RunExecutor for ExperimentExecutor<'_> {
+    fn measure(&mut self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult {
+        let hooks = &self.job.experiment.conditions[due.condition].hooks;
+        let run = HookedRun { hooks, block: due.key.block, position: due.position.position };
+        let mut start = Instant::now();
+        let result = self.between_hooks(&run, || {
+            start = Instant::now();
+            self.measured(due, facts, runs_done)
+        });
         self.signals.rearm();
         self.remaining.learn(due.condition, start.elapsed());
         result
@@ -150,6 +208,36 @@ impl RunExecutor for ExperimentExecutor<'_> {
                 let words = if is_narrow { "narrow enough" } else { "not narrow enough yet" };
                 self.console.note(&format!("after block {block} the intervals are {words}"));
             }
+        }
+    }
+}
+
+/// Ends what hooks have left that were killed together with latlab, and runs the hook after the run that was cut off.
+pub(super) fn end_leftovers(
+    hooks: &mut HookRunner,
+    experiment: &Experiment,
+    state: Option<&ExperimentState>,
+    console: &Console,
+) {
+    let conditions = &experiment.conditions;
+    if conditions.iter().all(|condition| condition.hooks.is_empty()) {
+        return;
+    }
+    let cut_off = state.and_then(ExperimentState::unfinished_run);
+    let condition = cut_off.and_then(|run| conditions.iter().find(|one| one.factors == run.key.factors));
+    match hooks.end_leftovers() {
+        0 => {}
+        1 => console.note("ended a process that a hook of this experiment had left"),
+        several => console.note(&format!("ended {several} processes that hooks of this experiment had left")),
+    }
+    if let (Some(run), Some(condition)) = (cut_off, condition) {
+        let run = HookedRun { hooks: &condition.hooks, block: run.key.block, position: run.position.position };
+        if let Err(error) = hooks.after(&run, &mut || {}) {
+            let failure = Failure::from(error);
+            console.warning(
+                &format!("after the run that was cut off: {}", in_one_line(&failure)),
+                failure.hint.as_deref(),
+            );
         }
     }
 }

@@ -33,7 +33,7 @@ use jiff::Timestamp;
 
 use crate::diagnostics::Outcome;
 
-use crate::cli::args::{CheckPublishedArgs, Command, ExportArgs, ImportArgs};
+use crate::cli::args::{CheckPublishedArgs, Command, ExportArgs, ImportArgs, RunArgs};
 use crate::cli::resolve::{self, Environment};
 use crate::cli::{self, error};
 use crate::console::{Console, Verbosity};
@@ -122,14 +122,12 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
             let job = resolve::hold(&args)?;
             load::run(&job, &console_after_recovery(console, job.verbosity))
         }
-        Command::Run(args) => {
-            let job = resolve::run(&args, &Environment::of_this_process()?)?;
-            run::run(&job, &console_after_recovery(console, job.verbosity))
-        }
+        Command::Run(args) => ran(&args, console),
         Command::Recipes(args) => run::recipes(resolve::recipes(&args)?, &console),
         Command::Keygen(args) => keys::run(&args.file, &console),
         Command::Reflector => child_processes::reflector(&console),
         Command::Stressor => child_processes::stressor(&console),
+        Command::Supervise => child_processes::supervised(&console),
         Command::NetLoad => child_processes::net_load(&console),
         Command::Watchdog { agent } => child_processes::watchdog(agent),
         Command::Agent(args) => resolve::agent(args).map_err(Failure::from).and_then(|()| agent::run(&console)),
@@ -139,6 +137,11 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
 fn imported(args: &ImportArgs, line: &CommandLine, console: Console) -> Result<Outcome, Failure> {
     let job = resolve::import(args, &Environment::of_this_process()?)?;
     import::run(&job, line, &console_after_recovery(console, job.verbosity))
+}
+
+fn ran(args: &RunArgs, console: Console) -> Result<Outcome, Failure> {
+    let job = resolve::run(args, &Environment::of_this_process()?)?;
+    run::run(&job, &console_after_recovery(console, job.verbosity))
 }
 
 fn exported(typed: &ExportArgs, console: Console) -> Result<Outcome, Failure> {

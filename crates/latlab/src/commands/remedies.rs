@@ -19,8 +19,8 @@ use crate::host::HostRoot;
 use crate::measure::{MeasureError, RecordingTarget, rehearse_run};
 use crate::metric::Metric;
 use crate::plan::{
-    BetweenBlocks, Condition, Design, Experiment, ExperimentCondition, Factors, Kind, Plan, Remedy, RunOrder, RunSpec,
-    RunsRule, defaults,
+    BetweenBlocks, Condition, Design, Experiment, ExperimentCondition, Factors, Hooks, Kind, Plan, Remedy, RunOrder,
+    RunSpec, RunsRule, defaults,
 };
 use crate::platform::SignalWatch;
 use crate::recording::fresh_run_id;
@@ -139,7 +139,7 @@ fn expect_no_signal(signals: &SignalWatch) -> Result<(), Failure> {
 
 fn condition(level: &str, run: RunSpec) -> ExperimentCondition {
     let factors = Factors::from([(FACTOR.to_owned(), level.to_owned())]);
-    ExperimentCondition { factors, plan: Plan { runs: vec![run], rounds: 1 } }
+    ExperimentCondition { factors, plan: Plan { runs: vec![run], rounds: 1 }, hooks: Hooks::default() }
 }
 
 fn reason(error: MeasureError) -> String {

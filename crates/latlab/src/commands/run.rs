@@ -4,19 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::experiment_executor::ExperimentExecutor;
+use super::experiment_executor::{ExperimentExecutor, end_leftovers};
 use super::observation_groups::located_in;
 use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE};
 use crate::analysis::experiment::{comparisons_asked, lost_baselines};
 use crate::analysis::{ExperimentGateResult, ValueGates, with_gates};
 use crate::cli::args::ReportFormat;
-use crate::cli::resolve::{self, AskedRecipe, ConditionSelection, Environment, ExperimentJob, RunJob, RunSource};
+use crate::cli::resolve::{
+    self, AskedRecipe, ConditionSelection, Environment, ExperimentJob, RunJob, RunSource, TypedExperiment,
+};
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure, refused};
 use crate::experiment::{
-    self, ExperimentError, ExperimentOrigin, ExperimentRunner, ExperimentState, OpenExperiment, PartialReport,
-    ReportReader, RunPolicy, RunnerOutcome, StoreLock, in_one_line,
+    self, ExperimentError, ExperimentOrigin, ExperimentRunner, ExperimentState, HookRunner, OpenExperiment,
+    PartialReport, ReportReader, RunPolicy, RunnerOutcome, StoreLock, in_one_line,
 };
 use crate::facts::{ExcludedCondition, RecipeFacts};
 use crate::host::HostRoot;
@@ -37,6 +39,10 @@ use crate::units::human::shell_word;
 pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let gates = measure_and_report::gates(&job.gates)?;
     let settled = settle(job)?;
+    if job.print_file {
+        console.data(&settled.source.text)?;
+        return Ok(Outcome::Done);
+    }
     warn_of_gone_runs(&settled, console);
     gates.expect_judgeable(settled.job.experiment.conditions.iter().flat_map(|condition| &condition.plan.runs))?;
     if job.going_on.print_unit {
@@ -71,7 +77,10 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
         drop_impossible: open.state().recipe.is_some(),
     };
     let conditions = begun.measured().conditions.len();
-    let mut executor = ExperimentExecutor::new(&settled.job, conditions, Store::open(&open.runs())?, &signals, console);
+    let mut hooks = HookRunner::of(open.path(), &open.state().id);
+    end_leftovers(&mut hooks, &settled.job.experiment, settled.state.as_ref(), console);
+    let store = Store::open(&open.runs())?;
+    let mut executor = ExperimentExecutor::new(&settled.job, conditions, store, hooks, &signals, console);
     let end = ExperimentRunner { experiment, policy, journal: &mut open, executor: &mut executor }.run()?;
     // Other processes may open the experiment from here on.
     let (directory, state) = open.close();
@@ -136,6 +145,7 @@ impl SettledExperiment {
 fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
     let source = match &job.source {
         RunSource::Recipe(asked) => recipe_source(asked, job)?,
+        RunSource::Typed(typed, asked) => typed_source(typed, asked.as_ref(), job)?,
         RunSource::Path(typed) => path_source(&located_in(typed, &job.store)?, job)?,
     };
     source.directory.as_deref().map(experiment::expect_own).transpose()?;
@@ -191,7 +201,7 @@ fn absent_conditions(experiment: &Experiment) -> Vec<ExcludedCondition> {
         })
     };
     let mut absent = Vec::new();
-    for ExperimentCondition { factors, plan } in &experiment.conditions {
+    for ExperimentCondition { factors, plan, .. } in &experiment.conditions {
         if let Some(reason) = plan.runs.iter().find_map(&mut absence) {
             absent.push(ExcludedCondition { factors: factors.clone(), reason });
         }
@@ -250,13 +260,20 @@ fn warn_of_gone_runs(settled: &SettledExperiment, console: &Console) {
 /// Refuses a file with commands that another user can write or exchange.
 fn expect_trusted(settled: &SettledExperiment, job: &RunJob) -> Result<(), Failure> {
     let RunSource::Path(path) = &job.source else { return Ok(()) };
-    let mut runs = settled.job.experiment.conditions.iter().flat_map(|condition| &condition.plan.runs);
-    let Some(run) = runs.find(|run| matches!(run.target, Target::Command { .. })) else { return Ok(()) };
+    let commands = settled.job.experiment.conditions.iter().flat_map(commands_of);
+    let Some(command) = commands.into_iter().next() else { return Ok(()) };
     let Some(error) = settled.source.distrust.as_ref().filter(|_| !job.going_on.trust_file) else { return Ok(()) };
-    let message = format!("cannot run the command `{}` of `{}`", run.target, path.display());
+    let message = format!("cannot run the command `{command}` of `{}`", path.display());
     let failure = input_file::failure(message, error);
     let hint = failure.hint.as_ref().map(|hint| format!("{hint}; or `--trust-file`, if you have read it"));
     Err(Failure { hint, ..failure })
+}
+
+/// The commands that `condition` runs: targets, then hooks.
+fn commands_of(condition: &ExperimentCondition) -> Vec<String> {
+    let is_command = |run: &&RunSpec| matches!(run.target, Target::Command { .. });
+    let targets = condition.plan.runs.iter().filter(is_command).map(|run| run.target.to_string());
+    targets.chain(condition.hooks.commands()).collect()
 }
 
 fn recipe_source(asked: &AskedRecipe, job: &RunJob) -> Result<ExperimentSource, Failure> {
@@ -271,6 +288,24 @@ fn recipe_source(asked: &AskedRecipe, job: &RunJob) -> Result<ExperimentSource, 
     };
     let origin = Some(ExperimentOrigin { source, recipe: Some(facts) });
     Ok(ExperimentSource { file: recipe.name.into(), text, origin, directory, distrust: None })
+}
+
+/// The experiment of two commands that were typed: its file is the same each time.
+fn typed_source(
+    typed: &TypedExperiment,
+    asked: Option<&AskedRecipe>,
+    job: &RunJob,
+) -> Result<ExperimentSource, Failure> {
+    let TypedExperiment { source, text, target } = typed;
+    let facts = |asked: &AskedRecipe| RecipeFacts {
+        name: asked.recipe.name.into(),
+        scale: asked.scale.word().into(),
+        target: target.clone(),
+    };
+    let source = asked.map_or_else(|| source.clone(), |asked| format!("{} {source}", asked.recipe.name));
+    let directory = unfinished(job, &source, text)?;
+    let origin = Some(ExperimentOrigin { source, recipe: asked.map(facts) });
+    Ok(ExperimentSource { file: "--ab".into(), text: text.clone(), origin, directory, distrust: None })
 }
 
 fn path_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
@@ -411,7 +446,11 @@ struct Reporter<'a> {
 
 /// What begins the experiment of `state`, behind `latlab run`.
 fn origin(state: &ExperimentState) -> String {
-    state.recipe.as_ref().map_or_else(|| quoted(Path::new(&state.source)), |recipe| recipe.name.clone())
+    match &state.recipe {
+        _ if state.source.contains("--ab ") => state.source.clone(),
+        Some(recipe) => recipe.name.clone(),
+        None => quoted(Path::new(&state.source)),
+    }
 }
 
 impl Reporter<'_> {
@@ -459,7 +498,7 @@ impl Reporter<'_> {
             RunnerOutcome::Silent { runs, failure } => {
                 self.console.note(&format!(
                     "stopped: none of the first {runs} runs has an answer; they count as lost. `latlab run {shown}` continues, \
-                     with `--keep-going` whether or not anything answers; `latlab run {} --new` begins afresh",
+                     with `--keep-going` whether or not anything answers; `latlab run --new {}` begins afresh",
                     origin(state)
                 ));
                 let _ = show_document();

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::error::{ExperimentError, READ};
+use super::hooks::OUTPUTS;
 use super::journal::{ExperimentJournal, JOURNAL, JournalEntry, RunnerProcess, begun_source};
 use super::results::outcome_of_recording;
 use super::runner::RunJournal;
@@ -324,7 +325,7 @@ pub(crate) fn remove(directory: &Path) -> Result<(), ExperimentError> {
 /// Whether latlab writes a file or directory of this name into an experiment: `experiment.3.toml` is an earlier file of it.
 fn is_own_name(name: &str) -> bool {
     let number = name.strip_prefix("experiment.").and_then(|rest| rest.strip_suffix(".toml"));
-    [FILE, JOURNAL, RUNS, "experiment.next"].contains(&name)
+    [FILE, JOURNAL, RUNS, OUTPUTS, "experiment.next"].contains(&name)
         || number.is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 

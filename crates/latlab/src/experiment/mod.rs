@@ -3,6 +3,7 @@
 
 mod directory;
 mod error;
+mod hooks;
 mod journal;
 mod results;
 mod runner;
@@ -14,6 +15,7 @@ pub(crate) use directory::{
     is_edited, is_experiment, newest_unfinished, read_named_state, read_state, read_state_with_runner, reason_to_keep,
     remove, runs_directory, runs_of,
 };
+pub(crate) use hooks::{HookError, HookRunner, HookWait, HookedRun};
 pub(crate) use results::{PartialReport, ReportReader, StopRule, can_be_of, gone_runs, observe, result_of};
 pub(crate) use runner::{
     ExperimentEvent, ExperimentRunner, RunExecutor, RunPolicy, RunResult, RunnerOutcome, in_one_line,

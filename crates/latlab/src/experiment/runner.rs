@@ -273,7 +273,7 @@ pub(crate) fn in_one_line(failure: &Failure) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{BetweenBlocks, Design, Kind, Plan, RunOrder, RunsRule};
+    use crate::plan::{BetweenBlocks, Design, Hooks, Kind, Plan, RunOrder, RunsRule};
 
     /// Plays back outcomes and writes down what happens.
     #[derive(Default)]
@@ -324,6 +324,7 @@ mod tests {
     /// Two conditions in turn, a run of each in every block.
     fn experiment(blocks: u32, between: BetweenBlocks) -> Experiment {
         let condition = |value: &str| ExperimentCondition {
+            hooks: Hooks::default(),
             factors: Factors::from([("load".to_owned(), value.to_owned())]),
             plan: Plan { runs: Vec::new(), rounds: 1 },
         };

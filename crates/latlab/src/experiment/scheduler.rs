@@ -118,10 +118,11 @@ mod tests {
     use super::*;
     use crate::experiment::journal::JournalEntry;
     use crate::facts::RunOutcome;
-    use crate::plan::{Design, ExperimentCondition, Factors, Kind, Plan, RunOrder};
+    use crate::plan::{Design, ExperimentCondition, Factors, Hooks, Kind, Plan, RunOrder};
 
     fn experiment(runs: RunsRule, blocks: u32, between: BetweenBlocks) -> Experiment {
         let condition = |value: &str| ExperimentCondition {
+            hooks: Hooks::default(),
             factors: Factors::from([("load".to_owned(), value.to_owned())]),
             plan: Plan { runs: Vec::new(), rounds: 1 },
         };

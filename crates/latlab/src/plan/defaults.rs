@@ -317,6 +317,8 @@ pub const UNTIL_BLOCK_RUNS_MIN: u32 = 2;
 pub const EXPERIMENT_SETTLE: Nanos = Nanos::from_secs(1);
 /// The longest pause between blocks.
 pub const PAUSE_MAX: Nanos = Nanos::from_secs(7 * 24 * 3600);
+/// The time that a hook of an experiment may take: to deploy a build and start a server.
+pub const HOOK_TIMEOUT: Nanos = Nanos::from_secs(60);
 /// Default seed of an order, so that the same file gives the same order.
 pub const EXPERIMENT_SEED: u64 = 1;
 /// Estimate of a round trip before any is measured, for the expected duration of a counted closed loop.

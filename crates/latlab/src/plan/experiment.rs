@@ -7,6 +7,7 @@ use rand::Rng;
 use rand_pcg::Pcg32;
 
 use super::defaults;
+use super::hooks::Hooks;
 use super::kind::Kind;
 use super::run::Plan;
 use crate::metric::Metric;
@@ -34,6 +35,8 @@ pub struct ExperimentCondition {
     pub factors: Factors,
     /// Its single run.
     pub plan: Plan,
+    /// The commands around each of its runs.
+    pub hooks: Hooks,
 }
 
 /// Factor → value, as typed.

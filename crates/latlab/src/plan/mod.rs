@@ -5,6 +5,7 @@ mod dds;
 pub mod defaults;
 mod experiment;
 mod factors;
+pub mod hooks;
 mod import;
 mod kind;
 mod load;
@@ -25,6 +26,7 @@ pub use experiment::{
     common_levels, condition_words, conditions_in_words, level_order, level_words, levels_words,
 };
 pub use factors::{Condition, distinct_names, heading_order};
+pub use hooks::{HookAddress, HookCommand, Hooks, WaitFor};
 pub use import::ImportSpec;
 pub use kind::Kind;
 pub use load::{LoadKind, LoadSpec};

@@ -56,6 +56,12 @@ impl ChildProcess {
         let _ = self.input.as_mut().map(|input| writeln!(input, "{line}"));
     }
 
+    /// Whether a line can be received without a wait, or the process has closed its output.
+    pub(crate) fn has_line(&self) -> bool {
+        !self.output.buffer().is_empty()
+            || latlab_sys::readiness::readable_within(self.output.get_ref().as_fd(), 0).unwrap_or(true)
+    }
+
     /// The next line; empty if the process closed its output.
     ///
     /// # Errors
@@ -121,12 +127,20 @@ impl ChildProcess {
 
 fn in_words(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit status {code}"),
+        (None, None) => status.to_string(),
+        (code, signal) => exit_words(code, signal),
+    }
+}
+
+/// How a process ended: `exit status 3`, `killed by SIGKILL`.
+pub(super) fn exit_words(status: Option<i32>, signal: Option<i32>) -> String {
+    match (status, signal) {
+        (Some(status), _) => format!("exit status {status}"),
         (None, Some(signal)) => {
             let name = signal_hook::low_level::signal_name(signal);
             format!("killed by {}", name.map_or_else(|| format!("signal {signal}"), str::to_owned))
         }
-        (None, None) => status.to_string(),
+        (None, None) => "it ended".into(),
     }
 }
 

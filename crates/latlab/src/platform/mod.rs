@@ -9,12 +9,14 @@ pub(crate) mod ownership;
 pub mod parallel_map;
 mod route_socket;
 pub(crate) mod signals;
+mod supervisor;
 
 pub(crate) use child_process::ChildProcess;
 pub(crate) use device_abilities::{DeviceAbilities, XdpFeatures};
 pub(crate) use directory::Directory;
 pub(crate) use route_socket::{LOOPBACK, RouteSocket, VethEnd};
 pub(crate) use signals::{SignalWatch, SuspendSignal};
+pub(crate) use supervisor::{CommandEnd, Supervised, SupervisedCommand, end_marked, supervise};
 
 use crate::facts::Capability;
 

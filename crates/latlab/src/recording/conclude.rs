@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::path::Path;
 use std::sync::Arc;
 
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -106,6 +107,17 @@ pub(super) fn enter_checksums(directory: &Directory, manifest: &mut Manifest) ->
     };
     manifest.checksums = tables_of(manifest).into_iter().map(of_table).collect::<Result<_, _>>()?;
     Ok(())
+}
+
+/// Marks the finished recording at `path` as one of a failed run: what was measured does not count.
+///
+/// # Errors
+/// If its manifest cannot be read or written.
+pub(crate) fn mark_failed(path: &Path, reason: &str) -> Result<(), RecordingError> {
+    let directory = Directory::open(path).map_err(RecordingError::unreadable("open", path))?;
+    let mut manifest = manifest_file::read(&directory)?;
+    (manifest.ending, manifest.reason) = (RunEnding::Failed, Some(reason.to_owned()));
+    manifest_file::rewrite(&directory, &manifest).map_err(RecordingError::refused("write", path))
 }
 
 /// Removes the spools of a recording whose rows are written.

@@ -25,6 +25,7 @@ mod store;
 mod tables;
 mod writer;
 
+pub(crate) use conclude::mark_failed;
 pub use drain::{ProbeCounts, RecordingProgress};
 pub use error::RecordingError;
 pub use event::SpoolEvent;

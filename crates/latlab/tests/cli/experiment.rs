@@ -313,12 +313,9 @@ fn an_experiment_without_any_answer_from_the_start_ends_after_three_runs() {
     for port in [silent_port, free_port()] {
         let directory = directory_with(&pings(&format!("\"127.0.0.1:{port}\""), 6));
         let printed = Latlab::at(directory.path()).line("run x.toml").failure(3).stderr;
-        for words in [
-            "no probe was answered",
-            "none of the first 3 runs has an answer",
-            "`--keep-going`",
-            "x.toml --new` begins",
-        ] {
+        for words in
+            ["no probe was answered", "none of the first 3 runs has an answer", "`--keep-going`", "x.toml` begins"]
+        {
             assert!(printed.contains(words), "{words} is not in\n{printed}");
         }
         let experiment = only(directory.path());

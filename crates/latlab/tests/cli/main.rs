@@ -22,6 +22,7 @@ mod export_figures;
 mod fake_host;
 mod far_end;
 mod harness;
+mod hooks;
 mod host;
 mod hostile;
 mod hostile_recordings;

@@ -23,6 +23,13 @@ impl Manual {
         let ours = command.split(['|', '>', ';']).next().unwrap_or_default();
         // Quoted words belong to another program.
         let unquoted: String = ours.split('\'').step_by(2).collect();
+        // Behind `latlab run … --` is another command of latlab.
+        if let Some((run, measuring)) = unquoted.split_once(" -- ").filter(|_| unquoted.starts_with("latlab run ")) {
+            // `COMMAND` stands for any.
+            let measuring = Some(measuring).filter(|words| !words.starts_with("COMMAND"));
+            let measuring = measuring.map(|words| self.missing(&format!("latlab {words}")));
+            return [self.missing(run), measuring.unwrap_or_default()].concat();
+        }
         let mut words = unquoted.split_whitespace().peekable();
         let name = words.next_if_eq(&"latlab").and_then(|_| words.next_if(|word| !word.starts_with('-')));
         if name.is_some_and(|name| !self.pages.iter().any(|page| page.0 == name)) {

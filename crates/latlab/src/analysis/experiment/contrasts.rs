@@ -310,7 +310,7 @@ fn least_p(runs: u32, blocks: u32) -> f64 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::plan::{BetweenBlocks, Design, ExperimentCondition, Kind, Plan, RunOrder, RunSpec, Work};
+    use crate::plan::{BetweenBlocks, Design, ExperimentCondition, Hooks, Kind, Plan, RunOrder, RunSpec, Work};
     use crate::units::Nanos;
 
     #[test]
@@ -349,7 +349,8 @@ pub(super) mod tests {
     /// An experiment whose one factor, `load`, has these levels.
     pub(in crate::analysis::experiment) fn experiment(levels: &[&str], runs: RunsRule) -> Experiment {
         let plan = Plan { runs: vec![RunSpec::here(Work::Wakeup(wakeup()))], rounds: 1 };
-        let condition = |level: &&str| ExperimentCondition { factors: load(level), plan: plan.clone() };
+        let condition =
+            |level: &&str| ExperimentCondition { factors: load(level), plan: plan.clone(), hooks: Hooks::default() };
         let design = Design {
             runs,
             warmup_runs: 0,

@@ -21,7 +21,7 @@ pub use measuring::{
 };
 pub use ping::PingArgs;
 pub use report::{FigureFormat, ReportArgs, WritingArgs};
-pub use run::{AmountArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};
+pub use run::{AbArgs, AmountArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};
 pub use serve::{CapArgs, ServeArgs};
 pub use stream::{BareStreamArgs, PacketArgs, SearchArgs, StreamArgs, StreamStopArgs};
 pub use wakeup::{BareWakeupArgs, SleepArgs, ThreadArgs, WakeupArgs, in_its_words as wakeup_in_its_words};
@@ -106,6 +106,9 @@ pub enum Command {
     /// Make one load for the latlab that started this process; settings come on stdin
     #[command(hide = true)]
     Stressor,
+    /// Run a command for the latlab that started this process, and end all that it leaves; the command comes on stdin
+    #[command(hide = true)]
+    Supervise,
     /// Run the bare loop: the floor that a measurement stands on
     #[command(hide = true)]
     Bare(BareArgs),

@@ -1,5 +1,6 @@
 //! Options of `latlab run` and `latlab recipes`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -8,17 +9,21 @@ use super::{GateArgs, JsonArgs, StoreArgs, VerbosityArgs};
 
 /// `latlab run`.
 #[derive(Clone, Debug, Args)]
+#[command(override_usage = "latlab run [OPTIONS] FILE|RECIPE|DIR [TARGET]")]
 pub struct RunArgs {
     /// The file of an experiment, the name of a recipe, or an experiment's directory
     ///
     /// FILE: goes on with the newest unfinished experiment of that file, else begins one.
     /// RECIPE: one of `latlab recipes`, the same way.
     /// DIR: goes on with that one; one that is finished is only reported. Its name in the store, or its short id, will do.
-    #[arg(value_name = "FILE|RECIPE|DIR", verbatim_doc_comment)]
-    pub what: PathBuf,
+    #[arg(value_name = "FILE|RECIPE|DIR", verbatim_doc_comment, required_unless_present = "ab")]
+    pub what: Option<PathBuf>,
     /// Of a recipe: measure against TARGET, as `latlab ping` does [default: local; of udp-loopback-matrix: lab]
     #[arg(value_name = "TARGET", conflicts_with = "to_target")]
     pub target: Option<String>,
+    /// Two commands instead of a file.
+    #[command(flatten)]
+    pub ab: AbArgs,
     /// How much of it.
     #[command(flatten)]
     pub amount: AmountArgs,
@@ -50,6 +55,37 @@ pub enum ReportFormat {
     Text,
     /// For a pull request or a page.
     Markdown,
+}
+
+/// Two commands, measured in turns.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Of two commands")]
+pub struct AbArgs {
+    /// Compare command B with command A: each runs while its runs are measured, such as a server in
+    /// two builds [default: none]
+    #[arg(long, num_args = 2, value_names = ["A", "B"], requires = "measuring")]
+    pub ab: Vec<String>,
+    /// A and B run before each run and end by themselves, such as a script that deploys a build
+    #[arg(long, requires = "ab", hide_short_help = true)]
+    pub ab_deploy: bool,
+    /// What a run waits for: `udp HOST:PORT`, `tcp HOST:PORT` or a command [default: HOST:PORT of TARGET]
+    #[arg(long, value_name = "WHAT", requires = "ab", hide_short_help = true)]
+    pub wait_for: Option<String>,
+    /// Runs of each in a block, or `until STATISTIC ±SHARE` [default: 10]
+    #[arg(long, value_name = "N|RULE", requires = "ab", hide_short_help = true)]
+    pub runs: Option<String>,
+    /// Most runs of each, which `until` needs [default: none]
+    #[arg(long, value_name = "N", requires = "ab", hide_short_help = true)]
+    pub max_runs: Option<u32>,
+    /// Blocks, each of which repeats all runs [default: 1]
+    #[arg(long, value_name = "N", requires = "ab", hide_short_help = true)]
+    pub blocks: Option<u32>,
+    /// Print the file that `--ab` stands for, and do nothing else
+    #[arg(long, requires = "ab", hide_short_help = true)]
+    pub print_file: bool,
+    /// The command that measures, behind `--`: `ping TARGET …`, `stream …` or `wakeup …`
+    #[arg(value_name = "COMMAND", last = true, requires = "ab", hide_short_help = true)]
+    pub measuring: Vec<OsString>,
 }
 
 /// How much of a recipe is done, and against what.

@@ -32,7 +32,7 @@ pub use compare::{CompareJob, Confidence, Grouping, MinistatJob, NamedGlob, Sour
 pub use dds::interface_needed;
 pub use doctor::{DoctorSpec, doctor};
 pub use environment::{Environment, KeySource, OutputSpec, store};
-pub use experiment::{ConditionSelection, ExperimentJob, FileError, experiment, experiment_from};
+pub use experiment::{ConditionSelection, ExperimentJob, FileError, TypedExperiment, experiment, experiment_from};
 pub use export::{ExportContent, ExportJob, RowFormat, export};
 pub use import::{ImportJob, import};
 pub use list::{ListFilter, ListSpec, Pruning, list};

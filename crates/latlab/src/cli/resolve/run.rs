@@ -1,11 +1,13 @@
 //! Resolution of `latlab run` and `latlab recipes`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::environment::verbosity;
+use super::experiment::{TypedExperiment, typed_experiment};
 use super::{Environment, RequestError, environment, value};
 use crate::cli::args::{AmountArgs, GateArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};
 use crate::console::Verbosity;
+use crate::diagnostics::Failure;
 use crate::recipe::{self, Between, RECIPES, Recipe, RecipeScale};
 use crate::units::human::suggestion;
 
@@ -16,6 +18,8 @@ pub struct RunJob {
     pub source: RunSource,
     /// Options for resuming an experiment.
     pub going_on: ResumeArgs,
+    /// Whether only the file of two commands is printed.
+    pub print_file: bool,
     /// What must hold of each run; the analysis parses it.
     pub gates: GateArgs,
     /// Store of the experiments.
@@ -35,6 +39,8 @@ pub enum RunSource {
     Recipe(AskedRecipe),
     /// An experiment file or directory.
     Path(PathBuf),
+    /// Two commands; with the recipe that they are measured by.
+    Typed(TypedExperiment, Option<AskedRecipe>),
 }
 
 /// A built-in experiment with its parameters.
@@ -63,28 +69,47 @@ impl AskedRecipe {
 }
 
 /// Resolves the arguments and checks them against each other.
-pub fn run(typed: &RunArgs, environment: &Environment) -> Result<RunJob, RequestError> {
+pub fn run(typed: &RunArgs, environment: &Environment) -> Result<RunJob, Failure> {
     let target = typed.target.as_ref().or(typed.amount.to_target.as_ref());
-    let found = typed.what.to_str().and_then(recipe::find);
-    let source = match found {
-        Some(recipe) => {
-            let AmountArgs { quick, full, reboots, .. } = typed.amount;
-            RunSource::Recipe(recipe_source(recipe, target, scale(quick, full), reboots)?)
-        }
-        None => {
-            only_of_a_recipe(typed, target)?;
-            RunSource::Path(typed.what.clone())
+    let found = typed.what.as_deref().and_then(Path::to_str).and_then(recipe::find);
+    let AmountArgs { quick, full, reboots, .. } = typed.amount;
+    let asked = found.map(|recipe| recipe_source(recipe, target, scale(quick, full), reboots)).transpose()?;
+    let source = match (typed_source(typed, asked.as_ref())?, asked) {
+        (Some(typed), asked) => RunSource::Typed(typed, asked),
+        (None, Some(asked)) => RunSource::Recipe(asked),
+        (None, None) => {
+            let path = typed.what.clone().unwrap_or_default();
+            only_of_a_recipe(typed, &path, target)?;
+            RunSource::Path(path)
         }
     };
     Ok(RunJob {
         source,
         going_on: typed.going_on,
+        print_file: typed.ab.print_file,
         gates: typed.gates.clone(),
         store: environment::store(&typed.store, environment),
         json: typed.json.json,
         format: typed.format.unwrap_or_default(),
         verbosity: verbosity(&typed.verbosity),
     })
+}
+
+/// The experiment of `--ab`, measured as the recipe `asked` measures; `None` without `--ab`.
+fn typed_source(typed: &RunArgs, asked: Option<&AskedRecipe>) -> Result<Option<TypedExperiment>, Failure> {
+    let design = match (asked, &typed.what) {
+        _ if typed.ab.ab.is_empty() => return Ok(None),
+        (Some(asked), _) if asked.recipe.name == "aa" => Some(asked.file()),
+        (None, None) => None,
+        (_, what) => {
+            let what = what.as_deref().unwrap_or(Path::new("")).display().to_string();
+            let cause = "two commands are an experiment of their own";
+            let hint = "leave it out; `aa --ab` compares a command with itself";
+            return Err(RequestError::OutOfPlace { option: "--ab", with: what, cause, hint }.into());
+        }
+    };
+    let design = design.as_deref().and_then(|file| file.find("[design]").map(|at| &file[at..]));
+    typed_experiment(&typed.ab, design)
 }
 
 /// Resolves the recipe to show; `None` to list all recipes.
@@ -150,7 +175,7 @@ const fn scale(quick: bool, full: bool) -> RecipeScale {
 }
 
 /// Refuses options that an experiment file sets itself.
-fn only_of_a_recipe(typed: &RunArgs, target: Option<&String>) -> Result<(), RequestError> {
+fn only_of_a_recipe(typed: &RunArgs, what: &Path, target: Option<&String>) -> Result<(), RequestError> {
     let AmountArgs { quick, full, reboots, .. } = typed.amount;
     let option = match (target, quick, full) {
         (Some(_), ..) => "TARGET",
@@ -159,7 +184,7 @@ fn only_of_a_recipe(typed: &RunArgs, target: Option<&String>) -> Result<(), Requ
         _ if reboots => "--reboots",
         _ => return Ok(()),
     };
-    let what = typed.what.display().to_string();
+    let what = what.display().to_string();
     if let Some(hint) = recipe::meant(&what) {
         return Err(value::unusable("FILE|RECIPE|DIR", what, "there is no such recipe", hint));
     }
@@ -177,7 +202,7 @@ mod tests {
     use crate::cli::args::Command;
     use crate::diagnostics::Explain;
 
-    fn resolve(line: &str) -> Result<RunJob, RequestError> {
+    fn resolve(line: &str) -> Result<RunJob, Failure> {
         let typed = ["latlab", "run"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
             Command::Run(args) => run(&args, &Environment::default()),
@@ -245,8 +270,8 @@ mod tests {
             ("pi-udp-laod --quick", "pi-udp-laod", "did you mean `pi-udp-load`?"),
         ] {
             let error = resolve(line).expect_err(line);
-            assert!(error.to_string().contains(value), "{error}");
-            assert!(error.explain().hint.is_some_and(|text| text.contains(hint)), "{error:?}");
+            assert!(error.message.contains(value), "{error:?}");
+            assert!(error.hint.as_ref().is_some_and(|text| text.contains(hint)), "{error:?}");
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::analysis::experiment::{
 };
 use crate::diagnostics::Colour;
 use crate::facts::ExcludedCondition;
+use crate::plan::hooks::BEFORE_BLOCK;
 use crate::plan::{
     BetweenBlocks, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, common_levels, condition_words,
 };
@@ -82,6 +83,10 @@ pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
     for block in 1..=design.blocks_at_most().min(if plan.with_order { BLOCKS_SHOWN } else { 0 }) {
         push(&format!("block {block}"), &block_order(plan.experiment, &measured, block));
     }
+    if plan.with_order {
+        lines.extend(hook_lines(&measured.conditions, style));
+    }
+    let mut push = |label: &str, text: &str| lines.extend(labelled(label, "", text, style));
     push("expected", &expected(experiment_cost(&measured, plan.done)));
     if let Some(directory) = plan.directory {
         let path = shell_word(&directory.display().to_string());
@@ -123,6 +128,20 @@ fn condition_lines(conditions: &[ExperimentCondition], style: Style) -> Vec<Stri
     }
     if !common.is_empty() {
         lines.extend(labelled("", "", &format!("all with {}", breakable(&condition_words(&common), style)), style));
+    }
+    lines
+}
+
+/// The commands around the runs of a block: those of each condition, below its number.
+fn hook_lines(conditions: &[ExperimentCondition], style: Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (number, condition) in conditions.iter().enumerate().take(CONDITIONS_SHOWN) {
+        let of_block = |key: &str| key == BEFORE_BLOCK;
+        for (key, command) in condition.hooks.in_order().filter(|(key, _)| number == 0 || !of_block(key)) {
+            let label = if lines.is_empty() { "hooks" } else { "" };
+            let place = if of_block(key) { "  ".to_owned() } else { format!("{:>2}", number + 1) };
+            lines.extend(labelled(label, &place, &format!("{key}: {command}"), style));
+        }
     }
     lines
 }

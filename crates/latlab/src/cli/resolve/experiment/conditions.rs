@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 
 use super::file::{Field, FileError, FileText};
+use super::hooks::{HookTemplates, filled_target};
 use super::options::{Factor, OptionValue, TARGET, levels};
 use crate::cli::args::Command;
 use crate::cli::resolve::{self, Environment, KeySource};
@@ -29,6 +30,7 @@ pub(super) struct CommandLines<'a> {
     pub(super) target: Option<&'a OptionValue>,
     pub(super) base: &'a [OptionValue],
     pub(super) factors: &'a [Factor],
+    pub(super) hooks: &'a HookTemplates,
 }
 
 /// The conditions, and where their keys come from.
@@ -82,7 +84,8 @@ impl<'a> CommandLines<'a> {
             match self.condition(&chosen, environment) {
                 Ok((plan, key)) if plan.runs.len() == 1 => {
                     self.refuse_same(&chosen, &plan, &settled)?;
-                    settled.conditions.push(ExperimentCondition { factors, plan });
+                    let hooks = self.hooks.filled(self.file, &chosen)?;
+                    settled.conditions.push(ExperimentCondition { factors, plan, hooks });
                     settled.keys.push(key);
                 }
                 Ok(_) => return Err(self.several_runs(&chosen)),
@@ -132,7 +135,9 @@ impl<'a> CommandLines<'a> {
         let words = |option: &OptionValue| option.words.clone();
         let command = ["latlab", self.kind.word()].into_iter().map(str::to_owned);
         let options = options.into_iter().flat_map(words);
-        let mut targets = targets.into_iter().flat_map(words).peekable();
+        let filled =
+            |target: &OptionValue| target.words.iter().map(|word| filled_target(word, chosen)).collect::<Vec<_>>();
+        let mut targets = targets.into_iter().flat_map(filled).peekable();
         let separator = targets.peek().map(|_| "--".to_owned());
         let typed: Vec<OsString> = command.chain(options).chain(separator).chain(targets).map(Into::into).collect();
         let cli = cli::parse(typed.iter().cloned()).map_err(|page| match page.kind() {

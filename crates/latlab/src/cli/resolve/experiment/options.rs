@@ -1,12 +1,12 @@
 //! Resolution of `[base]` and `[factors]` of an experiment file to the words of a command line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::file::{Field, FileError, FileText, scalar};
-use crate::plan::{Factors, Kind, defaults};
+use crate::plan::{Factors, Kind, defaults, hooks};
 use crate::units::human::{grouped, suggestion};
 
 /// The positional argument, which may be a factor as well.
@@ -39,11 +39,20 @@ struct OptionForm {
     repeats: bool,
     /// `none` is one of its own values.
     knows_none: bool,
+    /// It is not an option but a name in braces, or a hook: its level is a tag.
+    is_free: bool,
+}
+
+impl OptionForm {
+    const VALUE: OptionForm = OptionForm { is_flag: false, repeats: false, knows_none: true, is_free: false };
+    const FREE: OptionForm = OptionForm { is_free: true, ..OptionForm::VALUE };
 }
 
 /// The long options of a command.
 pub(super) struct KnownOptions {
     kind: Kind,
+    /// The names in braces in hooks and in `target`.
+    named: BTreeSet<String>,
     options: BTreeMap<String, OptionForm>,
 }
 
@@ -69,8 +78,8 @@ pub(super) struct Factor {
 }
 
 impl KnownOptions {
-    /// Those of the command that measures `kind`.
-    pub(super) fn of(kind: Kind) -> KnownOptions {
+    /// Those of the command that measures `kind`, beside the names in braces.
+    pub(super) fn of(kind: Kind, named: BTreeSet<String>) -> KnownOptions {
         let definition = crate::cli::definition();
         let arguments = definition.find_subcommand(kind.word()).into_iter().flat_map(clap::Command::get_arguments);
         let form = |argument: &clap::Arg| {
@@ -78,27 +87,37 @@ impl KnownOptions {
             let repeats = matches!(action, clap::ArgAction::Append);
             let name = argument.get_long()?;
             let knows_none = name == "load" || argument.get_possible_values().iter().any(|own| own.get_name() == NONE);
-            Some((name.to_owned(), OptionForm { is_flag: !action.takes_values(), repeats, knows_none }))
+            let is_flag = !action.takes_values();
+            Some((name.to_owned(), OptionForm { is_flag, repeats, knows_none, is_free: false }))
         };
         let options = arguments.filter_map(form).filter(|(name, _)| !NOT_OF_A_CONDITION.contains(&name.as_str()));
-        KnownOptions { kind, options: options.collect() }
+        KnownOptions { kind, named, options: options.collect() }
     }
 
     fn form(&self, field: &Field<'_, '_, '_>, section: &str) -> Result<OptionForm, FileError> {
         let has_target = self.kind.has_target();
         if field.key == TARGET && section == "factors" && has_target {
-            return Ok(OptionForm { is_flag: false, repeats: false, knows_none: true });
+            return Ok(OptionForm::VALUE);
         }
         if let Some(form) = self.options.get(field.key) {
             return Ok(*form);
+        }
+        let is_free = self.named.contains(field.key) || hooks::is_of_a_run(field.key);
+        if is_free && section == "factors" {
+            return Ok(OptionForm::FREE);
         }
         if field.key == TARGET && has_target {
             return Err(field.key_error("`target` is not an option", "write `target = …` above all tables"));
         }
         if !NOT_OF_A_CONDITION.contains(&field.key) {
             let target = has_target.then_some(TARGET);
-            let known: Vec<&str> = self.options.keys().map(String::as_str).chain(target).collect();
-            return Err(field.unknown_key(section, &known));
+            let named = self.named.iter().map(String::as_str);
+            let known: Vec<&str> = self.options.keys().map(String::as_str).chain(target).chain(named).collect();
+            let error = field.unknown_key(section, &known);
+            return Err(match section {
+                "factors" if field.key != TARGET => free_factor(field, error),
+                _ => error,
+            });
         }
         let hint = match field.key {
             "try-remedies" => "leave it out: `via`, `set` and `fifo` are factors".into(),
@@ -147,7 +166,11 @@ impl KnownOptions {
 
     fn option(&self, field: &Field<'_, '_, '_>, form: OptionForm) -> Result<OptionValue, FileError> {
         let key = field.key;
-        let typed = |text: &String| if key == TARGET { text.clone() } else { format!("--{key}={text}") };
+        let typed = |text: &String| match () {
+            () if key == TARGET => text.clone(),
+            () if form.is_free => format!("--tag={key}={text}"),
+            () => format!("--{key}={text}"),
+        };
         let left_out = |word: &str| (word.to_owned(), Vec::new());
         let (text, words) = match field.value.get_ref() {
             DeValue::Boolean(on) if form.is_flag => {
@@ -184,6 +207,13 @@ impl KnownOptions {
         let hint = format!("what would be typed behind `latlab {command} --{key}`, as a string or a number");
         field.error(format!("`{key}` cannot be {article} {noun}"), hint)
     }
+}
+
+/// The error of a factor that is neither an option nor used.
+fn free_factor(field: &Field<'_, '_, '_>, error: FileError) -> FileError {
+    let key = field.key;
+    let cause = format!("the factor `{key}` is not an option, and no hook and no `target` names `{{{key}}}`");
+    FileError { cause, ..error }
 }
 
 fn scalars(values: &[Spanned<DeValue<'_>>]) -> Option<Vec<String>> {

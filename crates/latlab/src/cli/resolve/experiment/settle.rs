@@ -1,5 +1,6 @@
 //! Resolution of a whole experiment file to an experiment.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use toml::de::DeTable;
@@ -8,13 +9,15 @@ use super::conditions::{CommandLines, ConditionSelection, factors_of, left_out};
 use super::design::contrasts;
 use super::design::design;
 use super::file::{Field, FileError, FileText};
-use super::options::{KnownOptions, OptionValue, TARGET};
+use super::hooks::{HookTemplates, expect_factors, placeholders};
+use super::options::{Factor, KnownOptions, OptionValue, TARGET};
 use crate::cli::resolve::{Environment, KeySource};
 use crate::facts::ExcludedCondition;
+use crate::plan::hooks::is_of_a_run;
 use crate::plan::{Design, Experiment, Factors, Kind, defaults};
 use crate::units::human::{grouped, suggestion};
 
-const KEYS: [&str; 8] = ["name", "kind", TARGET, "base", "factors", LEAVE_OUT, "design", "compare"];
+const KEYS: [&str; 9] = ["name", "kind", TARGET, "base", "factors", LEAVE_OUT, "design", "compare", "hooks"];
 const LEAVE_OUT: &str = "leave-out";
 
 /// An experiment, and what the plan of a run does not hold.
@@ -51,21 +54,18 @@ pub fn experiment_from(
     let file = FileText { name, text };
     let table = file.parse()?;
     if let Some(unknown) = file.fields(&table).into_iter().find(|field| !KEYS.contains(&field.key)) {
-        return Err(match unknown.key {
-            "hooks" => unknown.key_error(
-                "this version of latlab has no hooks: it runs no commands before, between or after runs",
-                "leave `[hooks]` out, and run the commands in a script around `latlab run`",
-            ),
-            _ => unknown.unknown_key("", &KEYS),
-        });
+        return Err(unknown.unknown_key("", &KEYS));
     }
     let field = |key| file.field(&table, key);
     let section = |key| field(key).map(|field| field.table()).transpose();
     let kind = kind(file, field("kind"))?;
-    let options = KnownOptions::of(kind);
+    let hooks = HookTemplates::of(section("hooks")?.map(|table| file.fields(table)).unwrap_or_default())?;
+    let target = field(TARGET).map(|field| target(kind, &field)).transpose()?;
+    let options = KnownOptions::of(kind, named_in(&hooks, target.as_ref(), section("factors")?));
     let base = section("base")?.map_or(Ok(Vec::new()), |table| options.base(file, table))?;
     let factors = section("factors")?.map_or(Ok(Vec::new()), |table| options.factors(file, table))?;
-    let target = field(TARGET).map(|field| target(kind, &field)).transpose()?;
+    hooks.expect_known(file, &factors)?;
+    expect_known_targets(file, target.as_ref(), &factors)?;
     for factor in &factors {
         let is_same = |option: &&OptionValue| option.key == factor.key;
         if let Some(twice) = base.iter().chain(&target).find(is_same) {
@@ -76,7 +76,7 @@ pub fn experiment_from(
     let design = design(file, section("design")?.map(|table| file.fields(table)).unwrap_or_default())?;
     let contrasts = contrasts(file, kind, field("compare"), &factors)?;
     let left_out = left_out(file, field(LEAVE_OUT), &factors)?;
-    let lines = CommandLines { file, kind, target: target.as_ref(), base: &base, factors: &factors };
+    let lines = CommandLines { file, kind, target: target.as_ref(), base: &base, factors: &factors, hooks: &hooks };
     let combinations = lines.combinations(&left_out);
     if let (true, Some(field)) = (combinations.is_empty(), field(LEAVE_OUT)) {
         return Err(field.error("no condition is left", "leave out fewer"));
@@ -87,6 +87,23 @@ pub fn experiment_from(
     let name = field("name").map(|field| experiment_name(&field)).transpose()?.unwrap_or_else(|| stem(source));
     let experiment = Experiment { name, kind, conditions: settled.conditions, design, contrasts };
     Ok(ExperimentJob { experiment, combinations: named, keys: settled.keys, impossible: settled.impossible })
+}
+
+/// The names in braces in hooks and in every `target`.
+fn named_in(hooks: &HookTemplates, target: Option<&OptionValue>, factors: Option<&DeTable<'_>>) -> BTreeSet<String> {
+    let texts = factors.into_iter().flatten().flat_map(|(key, value)| {
+        let levels = value.get_ref().as_array().filter(|_| key.get_ref() == TARGET || is_of_a_run(key.get_ref()));
+        levels.into_iter().flat_map(|levels| levels.iter()).filter_map(|level| level.get_ref().as_str())
+    });
+    let targets = target.map(|target| target.text.as_str());
+    hooks.names().into_iter().chain(texts.chain(targets).flat_map(placeholders)).collect()
+}
+
+/// Refuses a name in braces in a target that is not a factor.
+fn expect_known_targets(file: FileText<'_>, target: Option<&OptionValue>, factors: &[Factor]) -> Result<(), FileError> {
+    let levels = factors.iter().filter(|factor| factor.key == TARGET || is_of_a_run(&factor.key));
+    let mut texts = levels.flat_map(|factor| &factor.values).chain(target);
+    texts.try_for_each(|value| expect_factors(file, value.at, &value.text, factors))
 }
 
 fn kind(file: FileText<'_>, field: Option<Field<'_, '_, '_>>) -> Result<Kind, FileError> {

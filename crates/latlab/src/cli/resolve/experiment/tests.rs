@@ -188,7 +188,7 @@ const WRONG: &[(&str, usize, &str, &str)] = &[
     ("kind='pign'", 1, "`pign` is not a kind", "did you mean `ping`?"),
     ("kind=3", 1, "not text", "kind"),
     ("kind='ping'\nnmae='x'", 2, "no key `nmae` outside of any table", "did you mean `name`?"),
-    ("kind='ping'\n[hooks]\nbefore-run='true'", 2, "has no hooks", "leave `[hooks]` out"),
+    ("kind='ping'\n[hooks]\nbefore-runs='true'", 3, "no key `before-runs` in `[hooks]`", "did you mean `before-run`?"),
     ("kind='ping'\nname=''", 2, "not a line of text", "words"),
     ("kind='ping'\ntarget=5", 2, "`target` is not text", "factor"),
     ("kind='ping'\nbase=5", 2, "`base` is not a table", "[base]"),

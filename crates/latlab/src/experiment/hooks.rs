@@ -1,0 +1,408 @@
+//! Runs the hooks of an experiment around its runs (docs/experiments.md): starts what stays up, waits until it is ready, and
+//! ends whatever a hook has left.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::diagnostics::{Explain, Failure};
+use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR};
+use crate::plan::{HookAddress, HookCommand, Hooks, WaitFor};
+use crate::platform::{CommandEnd, Supervised, SupervisedCommand};
+use crate::units::Nanos;
+use crate::units::human;
+
+/// The variable with the id of the experiment, in the environment of every hook and of what it starts.
+const MARK: &str = "LATLAB_EXPERIMENT";
+/// The directory of the outputs of failed hooks, in that of the experiment.
+pub(super) const OUTPUTS: &str = "hooks";
+/// The most outputs that are kept.
+const OUTPUTS_MAX: usize = 1_000;
+/// The last lines of an output that a message shows.
+const LAST_LINES: usize = 5;
+/// The interval at which `wait-for` looks again.
+const READY_INTERVAL: Duration = Duration::from_millis(20);
+/// The time for a distant host to refuse a datagram.
+const REFUSAL_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// Why a hook fails its run.
+#[derive(Debug, Error)]
+pub(crate) enum HookError {
+    /// Its program cannot be started.
+    #[error("cannot start the hook `{hook}`: `{command}`")]
+    Start {
+        /// Its key in the file.
+        hook: &'static str,
+        /// As it can be pasted.
+        command: String,
+        /// The refusal.
+        source: io::Error,
+    },
+    /// It ended with another exit status than 0, or too early.
+    #[error("the hook `{hook}` failed: {how}")]
+    Failed {
+        /// Its key in the file.
+        hook: &'static str,
+        /// `exit status 3`, `no end within 1 min`.
+        how: String,
+        /// Its last lines.
+        last: String,
+        /// The file with its output, if one could be written.
+        kept: Option<PathBuf>,
+    },
+    /// What the run waits for did not come.
+    #[error("`wait-for` failed: `{what}` was not ready within {}", human::span(*.timeout))]
+    NotReady {
+        /// What was waited for.
+        what: String,
+        /// For how long.
+        timeout: Nanos,
+        /// Why not.
+        cause: String,
+    },
+    /// The directory of the experiment was moved or removed.
+    #[error("the directory of the experiment is gone: `{}`", .path.display())]
+    Gone {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+impl Explain for HookError {
+    fn explain(&self) -> Failure {
+        let failure = Failure::world(self);
+        match self {
+            HookError::Start { source, .. } => failure
+                .because(latlab_sys::errno::explain(source))
+                .hint("a hook is a program with its arguments, without a shell: `sh -c '…'` runs a line of shell"),
+            HookError::Failed { last, kept, .. } => {
+                let failure = if last.is_empty() { failure } else { failure.because(last) };
+                match kept {
+                    Some(path) => failure.hint(format!("its output is in `{}`", path.display())),
+                    None => failure,
+                }
+            }
+            HookError::NotReady { cause, .. } => {
+                failure.because(cause).hint("`hook-timeout` sets the time, `wait-for` what is waited for")
+            }
+            HookError::Gone { .. } => {
+                failure.because("it was moved or removed while a run was due").hint("a hook may have removed the store")
+            }
+        }
+    }
+}
+
+/// The place of a run, in names of files and variables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HookedRun<'a> {
+    pub(crate) hooks: &'a Hooks,
+    pub(crate) block: u32,
+    pub(crate) position: u32,
+}
+
+/// A wait that a signal ends.
+pub(crate) struct HookWait<'a> {
+    /// Set by a signal.
+    pub(crate) stop: &'a AtomicBool,
+    /// Called while it waits.
+    pub(crate) heartbeat: &'a mut dyn FnMut(),
+}
+
+/// The hooks of an experiment, and what they have left running.
+#[derive(Debug)]
+pub(crate) struct HookRunner {
+    directory: PathBuf,
+    /// Device and inode of the directory.
+    identity: Option<[u64; 2]>,
+    experiment: String,
+    /// The block whose `before-block` was run, and what it has left.
+    block: Option<(u32, Supervised)>,
+    /// What `before-run` has left.
+    before_run: Option<Supervised>,
+    service: Option<Supervised>,
+}
+
+impl HookRunner {
+    /// For the experiment with this id in `directory`.
+    pub(crate) fn of(directory: &Path, experiment: &str) -> HookRunner {
+        HookRunner {
+            directory: directory.to_owned(),
+            identity: identity(directory),
+            experiment: experiment.to_owned(),
+            block: None,
+            before_run: None,
+            service: None,
+        }
+    }
+
+    /// Ends processes of hooks that a latlab which was killed together with their supervisors has left. Returns their number.
+    pub(crate) fn end_leftovers(&self) -> usize {
+        crate::platform::end_marked(&format!("{MARK}={}", self.experiment))
+    }
+
+    /// Runs the hooks before `run` and waits until all is ready; false if a signal ended that.
+    pub(crate) fn before(&mut self, run: &HookedRun<'_>, wait: &mut HookWait<'_>) -> Result<bool, HookError> {
+        let hooks = run.hooks;
+        if self.block.as_ref().is_some_and(|(block, _)| *block != run.block) {
+            self.block = None;
+        }
+        if let (Some(command), None) = (&hooks.before_block, &self.block) {
+            let Some(left) = self.carry_out(BEFORE_BLOCK, command, run, wait)? else { return Ok(false) };
+            self.block = Some((run.block, left));
+        }
+        if let Some(command) = &hooks.before_run {
+            self.before_run = self.carry_out(BEFORE_RUN, command, run, wait)?;
+            if self.before_run.is_none() {
+                return Ok(false);
+            }
+        }
+        if let Some(command) = &hooks.service {
+            self.service = Some(self.start(SERVICE, command, run)?);
+        }
+        match &hooks.wait_for {
+            Some(what) => self.wait_for(what, run, wait),
+            None => self.expect_service(run).map(|()| !wait.stop.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Whether the service has ended, although a run is measured.
+    pub(crate) fn has_lost_service(&mut self) -> bool {
+        self.service.as_mut().is_some_and(|service| service.end().is_some())
+    }
+
+    /// The failure of a service that has ended by itself.
+    pub(crate) fn expect_service(&mut self, run: &HookedRun<'_>) -> Result<(), HookError> {
+        let end = self.service.as_mut().and_then(|service| service.end().cloned());
+        end.map_or(Ok(()), |end| Err(self.failed(SERVICE, &format!("it ended: {}", end.how), &end.output, run)))
+    }
+
+    /// Ends the service, runs the hook after `run`, and ends what `before-run` has left. A signal does not end the hook.
+    pub(crate) fn after(&mut self, run: &HookedRun<'_>, heartbeat: &mut dyn FnMut()) -> Result<(), HookError> {
+        self.service = None;
+        let never = AtomicBool::new(false);
+        let mut wait = HookWait { stop: &never, heartbeat };
+        let ended = match &run.hooks.after_run {
+            Some(command) => self.carry_out(AFTER_RUN, command, run, &mut wait).map(drop),
+            None => Ok(()),
+        };
+        self.before_run = None;
+        ended
+    }
+
+    /// Runs `command` to its end. `None` if a signal ended it; else what it has left runs until the result is dropped.
+    fn carry_out(
+        &self,
+        hook: &'static str,
+        command: &HookCommand,
+        run: &HookedRun<'_>,
+        wait: &mut HookWait<'_>,
+    ) -> Result<Option<Supervised>, HookError> {
+        let mut process = self.start(hook, command, run)?;
+        let timeout = Duration::from_nanos(run.hooks.timeout.0.unsigned_abs());
+        match process.wait(timeout, wait.stop, wait.heartbeat).cloned() {
+            Some(CommandEnd { succeeded: true, .. }) => self.expect_directory().map(|()| Some(process)),
+            Some(CommandEnd { how, output, .. }) => Err(self.failed(hook, &how, &output, run)),
+            None if wait.stop.load(Ordering::Relaxed) => Ok(None),
+            None => {
+                let how = format!("no end within {}", human::span(run.hooks.timeout));
+                Err(self.failed(hook, &how, &process.output(), run))
+            }
+        }
+    }
+
+    fn start(&self, hook: &'static str, command: &HookCommand, run: &HookedRun<'_>) -> Result<Supervised, HookError> {
+        let variables = [
+            (MARK, self.experiment.clone()),
+            ("LATLAB_BLOCK", run.block.to_string()),
+            ("LATLAB_POSITION", run.position.to_string()),
+        ];
+        let environment: BTreeMap<String, String> =
+            variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let supervised = SupervisedCommand { words: command.0.clone(), environment };
+        let refused = |source| HookError::Start { hook, command: command.to_string(), source };
+        Supervised::start(&supervised).map_err(refused)
+    }
+
+    fn wait_for(&mut self, what: &WaitFor, run: &HookedRun<'_>, wait: &mut HookWait<'_>) -> Result<bool, HookError> {
+        let timeout = run.hooks.timeout;
+        let deadline = Instant::now() + Duration::from_nanos(timeout.0.unsigned_abs());
+        loop {
+            self.expect_service(run)?;
+            if wait.stop.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            let rest = deadline.saturating_duration_since(Instant::now());
+            match self.is_ready(what, run, rest, wait)? {
+                Ok(()) => return self.expect_service(run).map(|()| true),
+                Err(cause) if rest.is_zero() => {
+                    return Err(HookError::NotReady { what: what.to_string(), timeout, cause });
+                }
+                Err(_) => {}
+            }
+            (wait.heartbeat)();
+            thread::sleep(READY_INTERVAL.min(rest));
+        }
+    }
+
+    /// Whether `what` is ready; the reason if not.
+    fn is_ready(
+        &self,
+        what: &WaitFor,
+        run: &HookedRun<'_>,
+        rest: Duration,
+        wait: &mut HookWait<'_>,
+    ) -> Result<Result<(), String>, HookError> {
+        let words = |error: io::Error| latlab_sys::errno::explain(&error);
+        Ok(match what {
+            WaitFor::Udp(address) => address.resolve().and_then(|to| expect_udp(to, address)).map_err(words),
+            WaitFor::Tcp(address) => address
+                .resolve()
+                .and_then(|to| TcpStream::connect_timeout(&to, rest.max(READY_INTERVAL)))
+                .map(drop)
+                .map_err(words),
+            WaitFor::Command(command) => {
+                let mut process = self.start(WAIT_FOR, command, run)?;
+                match process.wait(rest, wait.stop, wait.heartbeat) {
+                    Some(CommandEnd { succeeded: true, .. }) => Ok(()),
+                    Some(CommandEnd { how, output, .. }) => Err(joined(how, &last_lines(output))),
+                    None => Err("it did not end".into()),
+                }
+            }
+        })
+    }
+
+    /// The failure of `hook`, whose output is kept.
+    fn failed(&self, hook: &'static str, how: &str, output: &str, run: &HookedRun<'_>) -> HookError {
+        let kept = self.keep(hook, output, run);
+        HookError::Failed { hook, how: how.to_owned(), last: last_lines(output), kept }
+    }
+
+    /// Writes `output` to the directory of the experiment, unless it is empty or there are too many.
+    fn keep(&self, hook: &str, output: &str, run: &HookedRun<'_>) -> Option<PathBuf> {
+        self.expect_directory().ok()?;
+        let outputs = self.directory.join(OUTPUTS);
+        if output.is_empty() || fs::read_dir(&outputs).is_ok_and(|kept| kept.count() >= OUTPUTS_MAX) {
+            return None;
+        }
+        fs::create_dir_all(&outputs).ok()?;
+        let path = outputs.join(format!("block-{}-run-{}-{hook}.txt", run.block, run.position));
+        fs::write(&path, output).ok().map(|()| path)
+    }
+
+    /// Refuses to go on if a hook has removed or replaced the directory of the experiment.
+    fn expect_directory(&self) -> Result<(), HookError> {
+        match self.identity.is_some() && identity(&self.directory) == self.identity {
+            true => Ok(()),
+            false => Err(HookError::Gone { path: self.directory.clone() }),
+        }
+    }
+}
+
+fn identity(directory: &Path) -> Option<[u64; 2]> {
+    fs::symlink_metadata(directory).ok().map(|found| [found.dev(), found.ino()])
+}
+
+/// The last lines of `output` that are not empty.
+fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+}
+
+fn joined(how: &str, last: &str) -> String {
+    if last.is_empty() { how.to_owned() } else { format!("{how}\n{last}") }
+}
+
+impl HookAddress {
+    fn resolve(&self) -> io::Result<SocketAddr> {
+        let mut found = (self.host.as_str(), self.port).to_socket_addrs()?;
+        found.next().ok_or_else(|| io::Error::other("the name has no address"))
+    }
+}
+
+/// Succeeds if a socket receives at `to`: of an address of this host, without a datagram; else if a datagram of one byte is not
+/// refused.
+fn expect_udp(to: SocketAddr, typed: &HookAddress) -> io::Result<()> {
+    if UdpSocket::bind((to.ip(), 0)).is_ok() {
+        let is_bound = |table| fs::read_to_string(table).is_ok_and(|text| has_socket(&text, to));
+        return match ["/proc/net/udp", "/proc/net/udp6"].into_iter().any(is_bound) {
+            true => Ok(()),
+            false => Err(io::Error::other(format!("no socket receives at {typed}"))),
+        };
+    }
+    let unspecified: IpAddr = if to.is_ipv4() { [0_u8; 4].into() } else { [0_u16; 8].into() };
+    let socket = UdpSocket::bind((unspecified, 0))?;
+    socket.connect(to)?;
+    socket.set_read_timeout(Some(REFUSAL_TIMEOUT))?;
+    socket.send(&[0])?;
+    match socket.recv(&mut [0; 64]) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether `table`, in the form of `/proc/net/udp`, has a socket that receives what is sent to `to`.
+fn has_socket(table: &str, to: SocketAddr) -> bool {
+    let local =
+        |line: &str| line.split_whitespace().nth(1)?.split_once(':').map(|(ip, port)| (ip.to_owned(), port.to_owned()));
+    table
+        .lines()
+        .skip(1)
+        .filter_map(local)
+        .any(|(ip, port)| u16::from_str_radix(&port, 16) == Ok(to.port()) && receives(&ip, to.ip()))
+}
+
+/// Whether the hexadecimal `bound` of `/proc/net/udp` is `ip`, or every address: words of 32 bits in the order of this host.
+fn receives(bound: &str, ip: IpAddr) -> bool {
+    let words: Option<Vec<u8>> = bound
+        .as_bytes()
+        .chunks(8)
+        .map(|word| u32::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok())
+        .map(|word| word.map(u32::to_ne_bytes))
+        .collect::<Option<Vec<_>>>()
+        .map(|words| words.concat());
+    let Some(bytes) = words else { return false };
+    let own: Vec<u8> = match ip {
+        IpAddr::V4(ip) => ip.octets().to_vec(),
+        IpAddr::V6(ip) => ip.octets().to_vec(),
+    };
+    // A socket bound to every address of IPv6 usually receives IPv4 too.
+    bytes.iter().all(|byte| *byte == 0)
+        || bytes == own
+        || bytes.ends_with(&own) && bytes[..bytes.len() - own.len()].ends_with(&[0xff, 0xff])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "   sl  local_address rem_address   st\n  10: 0100007F:1B58 00000000:0000 07\n  11: 00000000:1B59 00000000:0000 07\n";
+
+    #[test]
+    fn a_bound_socket_is_found_by_address_and_port() {
+        for (to, expected) in
+            [("127.0.0.1:7000", true), ("127.0.0.2:7000", false), ("127.0.0.1:7001", true), ("127.0.0.1:7002", false)]
+        {
+            assert_eq!(has_socket(TABLE, to.parse().expect("an address")), expected, "{to}");
+        }
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("bound");
+        let to = socket.local_addr().expect("known");
+        let typed = HookAddress { host: "127.0.0.1".into(), port: to.port() };
+        assert!(expect_udp(to, &typed).is_ok());
+        drop(socket);
+        assert!(expect_udp(to, &typed).is_err());
+    }
+
+    #[test]
+    fn messages_show_the_last_lines() {
+        assert_eq!(last_lines("1\n2\n\n3\n4\n5\n6\n"), "2\n3\n4\n5\n6");
+        assert_eq!(joined("exit status 1", ""), "exit status 1");
+    }
+}

@@ -1,0 +1,382 @@
+//! A command of the user below a supervisor: a child process of latlab's own binary that starts the command, keeps the begin
+//! and the end of its output, adopts every process that the command leaves behind, and ends them all when its standard input
+//! closes, however latlab has ended. Every such process has a mark in its environment, by which it is found if the supervisor
+//! was killed as well.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::io::{self, BufRead, PipeReader, Read};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait};
+use serde::{Deserialize, Serialize};
+
+use super::ChildProcess;
+use super::child_process::exit_words;
+
+/// The hidden command that a supervisor runs.
+pub(crate) const SUPERVISE_COMMAND: &str = "supervise";
+
+/// The bytes that are kept of the begin of the output, and as many of its end.
+const OUTPUT_PART: usize = 32 << 10;
+/// The time for a command to start.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time for processes to end after SIGTERM, before they are killed.
+const TERM_TIMEOUT: Duration = Duration::from_secs(2);
+/// The time for killed processes to disappear.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time for the output of an ended command to arrive: a process that it has left may keep the pipe open.
+const OUTPUT_TIMEOUT: Duration = Duration::from_millis(200);
+/// The time for a supervisor to end after its input was closed.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
+/// The interval at which a wait looks again.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// The line that asks for the output.
+const SHOW_OUTPUT: &str = "output";
+
+/// A command to supervise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SupervisedCommand {
+    /// Program and arguments.
+    pub(crate) words: Vec<String>,
+    /// Additional variables of its environment.
+    pub(crate) environment: BTreeMap<String, String>,
+}
+
+/// What a supervisor reports: one line of JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SupervisorEvent {
+    /// The command runs.
+    Started,
+    /// It could not be started.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// Its first process ended.
+    Ended {
+        /// `exit status 3`, `killed by SIGSEGV`.
+        how: String,
+        /// Whether it ended with exit status 0.
+        succeeded: bool,
+        /// The begin and the end of its output.
+        output: String,
+    },
+    /// The output so far, as asked for.
+    Output(String),
+}
+
+impl SupervisorEvent {
+    /// The event as one line of JSON.
+    pub(crate) fn line(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// How the first process of a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommandEnd {
+    pub(crate) how: String,
+    pub(crate) succeeded: bool,
+    pub(crate) output: String,
+}
+
+/// A command that runs below its supervisor. Dropping it ends the command and every process that it has started: SIGTERM,
+/// after two seconds SIGKILL.
+#[derive(Debug)]
+pub(crate) struct Supervised {
+    process: ChildProcess,
+    end: Option<CommandEnd>,
+}
+
+impl Supervised {
+    /// Starts `command`.
+    ///
+    /// # Errors
+    /// The supervisor or the program cannot be started.
+    pub(crate) fn start(command: &SupervisedCommand) -> io::Result<Supervised> {
+        let mut process = ChildProcess::spawn(SUPERVISE_COMMAND, command, END_TIMEOUT)?;
+        let line = process.receive_line(START_TIMEOUT)?;
+        match serde_json::from_str(&line) {
+            Ok(SupervisorEvent::Started) => Ok(Supervised { process, end: None }),
+            Ok(SupervisorEvent::Refused { reason }) => Err(io::Error::other(reason)),
+            _ => Err(io::Error::other("its supervisor ended before it began")),
+        }
+    }
+
+    /// How its first process ended; `None` if it did not within `timeout`, or if `stop` was set. Calls `heartbeat` while it
+    /// waits.
+    pub(crate) fn wait(
+        &mut self,
+        timeout: Duration,
+        stop: &AtomicBool,
+        heartbeat: &mut dyn FnMut(),
+    ) -> Option<&CommandEnd> {
+        let deadline = Instant::now() + timeout;
+        while self.end.is_none() {
+            let rest = deadline.saturating_duration_since(Instant::now());
+            match self.process.receive_line_unless(stop, rest, heartbeat) {
+                Ok(Some(line)) => self.note(&line),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        self.end.as_ref()
+    }
+
+    /// How its first process ended, if it has.
+    pub(crate) fn end(&mut self) -> Option<&CommandEnd> {
+        while self.end.is_none() && self.process.has_line() {
+            let line = self.process.receive_line(START_TIMEOUT).unwrap_or_default();
+            self.note(&line);
+        }
+        self.end.as_ref()
+    }
+
+    /// The begin and the end of its output so far.
+    pub(crate) fn output(&mut self) -> String {
+        if let Some(end) = &self.end {
+            return end.output.clone();
+        }
+        self.process.send_line(SHOW_OUTPUT);
+        while let Ok(line) = self.process.receive_line(START_TIMEOUT) {
+            match serde_json::from_str(&line) {
+                Ok(SupervisorEvent::Output(output)) => return output,
+                Ok(_) => self.note(&line),
+                Err(_) => break,
+            }
+        }
+        self.end.as_ref().map(|end| end.output.clone()).unwrap_or_default()
+    }
+
+    fn note(&mut self, line: &str) {
+        self.end = match serde_json::from_str(line) {
+            Ok(SupervisorEvent::Ended { how, succeeded, output }) => Some(CommandEnd { how, succeeded, output }),
+            Ok(_) => return,
+            Err(_) => Some(CommandEnd {
+                how: self.process.failure_reason(&Ok(line.to_owned())),
+                succeeded: false,
+                output: String::new(),
+            }),
+        };
+    }
+}
+
+/// Supervises `command`, in a process of its own, until `input` ends; sends what happens to `report`.
+pub(crate) fn supervise(
+    command: &SupervisedCommand,
+    input: impl BufRead + Send,
+    report: &(dyn Fn(&SupervisorEvent) + Sync),
+) {
+    let (pid, output) = match start(command) {
+        Ok(started) => started,
+        Err(error) => return report(&SupervisorEvent::Refused { reason: latlab_sys::errno::explain(&error) }),
+    };
+    let kept = Arc::new(KeptOutput::default());
+    // Not joined: a process that cannot be killed may keep the pipe open.
+    let reader = Arc::clone(&kept);
+    thread::spawn(move || reader.read(output));
+    report(&SupervisorEvent::Started);
+    let is_empty = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in input.lines().map_while(Result::ok).filter(|line| line == SHOW_OUTPUT) {
+                report(&SupervisorEvent::Output(kept.text()));
+            }
+            end_descendants(&is_empty);
+        });
+        reap(pid, |how, succeeded| {
+            wait_until(OUTPUT_TIMEOUT, || kept.is_complete.load(Ordering::Acquire));
+            report(&SupervisorEvent::Ended { how, succeeded, output: kept.text() });
+        });
+        is_empty.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Starts `command`; returns its process id and its output.
+fn start(command: &SupervisedCommand) -> io::Result<(Pid, PipeReader)> {
+    let (program, arguments) = command.words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    // Whatever the command leaves behind becomes a child of this process.
+    set_child_subreaper(Some(getpid()))?;
+    let (from, to) = io::pipe()?;
+    let mut child = Command::new(program);
+    child.args(arguments).envs(&command.environment).stdin(Stdio::null()).stdout(to.try_clone()?).stderr(to);
+    latlab_sys::process::end_with_parent(&mut child);
+    let pid = child.spawn()?.id();
+    // The writing end of this process closes with `child`.
+    Pid::from_raw(pid.cast_signed()).map(|pid| (pid, from)).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Waits until this process has no child left; reports how the one with this `pid` ended.
+fn reap(pid: Pid, report: impl Fn(String, bool)) {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((ended, status))) if ended == pid => report(in_words(status), status.exit_status() == Some(0)),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            // No child is left.
+            Err(_) => return,
+        }
+    }
+}
+
+fn in_words(status: WaitStatus) -> String {
+    exit_words(status.exit_status(), status.terminating_signal())
+}
+
+/// Ends every descendant of this process, until `is_empty` says that none is left.
+fn end_descendants(is_empty: &AtomicBool) {
+    let is_over = || is_empty.load(Ordering::Relaxed);
+    let signal = |signal| descendants().into_iter().for_each(|pid| _ = kill_process(pid, signal));
+    if is_over() {
+        return;
+    }
+    signal(Signal::TERM);
+    // A stopped process gets SIGTERM when it continues.
+    signal(Signal::CONT);
+    wait_until(TERM_TIMEOUT, is_over);
+    let deadline = Instant::now() + KILL_TIMEOUT;
+    while !is_over() && Instant::now() < deadline {
+        signal(Signal::KILL);
+        thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// The processes below this one.
+fn descendants() -> Vec<Pid> {
+    let parents: Vec<(Pid, Pid)> = processes().filter_map(|pid| Some((pid, parent_of(pid)?))).collect();
+    let mut found = vec![getpid()];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+fn processes() -> impl Iterator<Item = Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+}
+
+/// The parent of `pid`: the second field behind the name, which may have spaces and brackets, in `/proc/PID/stat`.
+fn parent_of(pid: Pid) -> Option<Pid> {
+    let text = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    Pid::from_raw(text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?)
+}
+
+/// Ends the processes with `variable` in their environment that a supervisor which was killed has left. Returns how many
+/// there were.
+pub(crate) fn end_marked(variable: &str) -> usize {
+    let marked =
+        || -> Vec<Pid> { processes().filter(|pid| *pid != getpid() && has_variable(*pid, variable)).collect() };
+    let first = marked();
+    let mut signal = Signal::TERM;
+    let deadline = Instant::now() + TERM_TIMEOUT + KILL_TIMEOUT;
+    let term_deadline = Instant::now() + TERM_TIMEOUT;
+    let mut left = first.clone();
+    while !left.is_empty() && Instant::now() < deadline {
+        left.iter().for_each(|pid| _ = kill_process(*pid, signal));
+        thread::sleep(POLL_INTERVAL);
+        if Instant::now() > term_deadline {
+            signal = Signal::KILL;
+        }
+        left = marked();
+    }
+    first.len()
+}
+
+fn has_variable(pid: Pid, variable: &str) -> bool {
+    let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|one| one == variable.as_bytes())
+}
+
+fn wait_until(timeout: Duration, is_reached: impl Fn() -> bool) {
+    let deadline = Instant::now() + timeout;
+    while !is_reached() && Instant::now() < deadline {
+        thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// The first and the last bytes of an output.
+#[derive(Debug, Default)]
+struct KeptOutput {
+    parts: Mutex<OutputParts>,
+    /// Whether every process has closed it.
+    is_complete: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct OutputParts {
+    begin: Vec<u8>,
+    end: VecDeque<u8>,
+    left_out: u64,
+}
+
+impl KeptOutput {
+    fn read(&self, mut from: PipeReader) {
+        let mut buffer = [0; 16 << 10];
+        loop {
+            match from.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(bytes) => self.parts.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..bytes]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        self.is_complete.store(true, Ordering::Release);
+    }
+
+    fn text(&self) -> String {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).text()
+    }
+}
+
+impl OutputParts {
+    fn push(&mut self, bytes: &[u8]) {
+        let (first, rest) = bytes.split_at(bytes.len().min(OUTPUT_PART - self.begin.len()));
+        self.begin.extend(first);
+        self.end.extend(rest);
+        let surplus = self.end.len().saturating_sub(OUTPUT_PART);
+        self.end.drain(..surplus);
+        self.left_out += surplus as u64;
+    }
+
+    fn text(&self) -> String {
+        let end: Vec<u8> = self.end.iter().copied().collect();
+        let [begin, end] = [&self.begin, &end].map(|bytes| String::from_utf8_lossy(bytes));
+        match self.left_out {
+            0 => format!("{begin}{end}"),
+            bytes => format!("{begin}\n[{bytes} bytes left out]\n{end}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_begin_and_the_end_of_a_flood_are_kept() {
+        let mut parts = OutputParts::default();
+        parts.push(b"first\n");
+        (0..100).for_each(|_| parts.push(&[b'x'; 16 << 10]));
+        parts.push(b"last\n");
+        let text = parts.text();
+        assert!(text.starts_with("first\nx") && text.ends_with("xlast\n"), "{}", text.len());
+        assert!(text.contains(" bytes left out]\n") && text.len() < 2 * OUTPUT_PART + 64, "{}", text.len());
+        let mut few = OutputParts::default();
+        few.push(b"all of it");
+        assert_eq!(few.text(), "all of it");
+    }
+
+    #[test]
+    fn the_parent_of_a_process_is_found() {
+        let parent = rustix::process::getppid().expect("one");
+        assert_eq!(parent_of(getpid()), Some(parent));
+        assert!(processes().any(|pid| pid == getpid()));
+    }
+}
