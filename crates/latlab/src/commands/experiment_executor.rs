@@ -128,19 +128,17 @@ impl<'a> ExperimentExecutor<'a> {
         let mut heartbeat = || self.signals.notice();
         let mut wait = HookWait { stop: self.signals.stop(), heartbeat: &mut heartbeat };
         let begun = self.hooks.borrow_mut().before(run, &mut wait);
-        let mut result = match begun {
-            Ok(true) => measure(),
-            Ok(false) => RunResult::unrecorded(RunOutcome::Interrupted, None),
-            Err(error) => RunResult::unrecorded(RunOutcome::Failed, Some(error.into())),
+        let (result, begun) = match begun {
+            Ok(true) => (measure(), Ok(())),
+            Ok(false) => (RunResult::unrecorded(RunOutcome::Interrupted, None), Ok(())),
+            Err(error) => (RunResult::unrecorded(RunOutcome::Failed, None), Err(error)),
         };
-        let lost_service = self.hooks.borrow_mut().expect_service(run);
+        let served = self.hooks.borrow_mut().expect_service(run);
         let ended = self.hooks.borrow_mut().after(run, &mut heartbeat);
-        if result.failure.is_none() || result.outcome != RunOutcome::Failed || result.recording.is_some() {
-            for error in [lost_service, ended].into_iter().filter_map(Result::err).take(1) {
-                result = self.failed_by(error, result);
-            }
+        match begun.and(served).and(ended) {
+            Ok(()) => result,
+            Err(error) => self.failed_by(error, result),
         }
-        result
     }
 
     /// `result` of a run whose hook failed with `error`: its recording is marked.

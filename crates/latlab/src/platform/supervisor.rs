@@ -34,7 +34,7 @@ const OUTPUT_TIMEOUT: Duration = Duration::from_millis(200);
 /// The time for a supervisor to end after its input was closed.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 /// The interval at which a wait looks again.
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// The line that asks for the output.
 const SHOW_OUTPUT: &str = "output";
 
@@ -181,19 +181,17 @@ pub(crate) fn supervise(
     let reader = Arc::clone(&kept);
     thread::spawn(move || reader.read(output));
     report(&SupervisorEvent::Started);
-    let is_empty = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             for _ in input.lines().map_while(Result::ok).filter(|line| line == SHOW_OUTPUT) {
                 report(&SupervisorEvent::Output(kept.text()));
             }
-            end_descendants(&is_empty);
+            end_processes(descendants);
         });
         reap(pid, |how, succeeded| {
             wait_until(OUTPUT_TIMEOUT, || kept.is_complete.load(Ordering::Acquire));
             report(&SupervisorEvent::Ended { how, succeeded, output: kept.text() });
         });
-        is_empty.store(true, Ordering::Relaxed);
     });
 }
 
@@ -227,22 +225,19 @@ fn in_words(status: WaitStatus) -> String {
     exit_words(status.exit_status(), status.terminating_signal())
 }
 
-/// Ends every descendant of this process, until `is_empty` says that none is left.
-fn end_descendants(is_empty: &AtomicBool) {
-    let is_over = || is_empty.load(Ordering::Relaxed);
-    let signal = |signal| descendants().into_iter().for_each(|pid| _ = kill_process(pid, signal));
-    if is_over() {
-        return;
-    }
+/// Ends the processes that `left` finds: SIGTERM, and SIGKILL to those that do not end in time. One in uninterruptible sleep
+/// may be left.
+fn end_processes(left: impl Fn() -> Vec<Pid>) {
+    let signal = |signal| {
+        let processes = left();
+        processes.iter().for_each(|pid| _ = kill_process(*pid, signal));
+        processes.len()
+    };
     signal(Signal::TERM);
     // A stopped process gets SIGTERM when it continues.
     signal(Signal::CONT);
-    wait_until(TERM_TIMEOUT, is_over);
-    let deadline = Instant::now() + KILL_TIMEOUT;
-    while !is_over() && Instant::now() < deadline {
-        signal(Signal::KILL);
-        thread::sleep(POLL_INTERVAL);
-    }
+    wait_until(TERM_TIMEOUT, || left().is_empty());
+    wait_until(KILL_TIMEOUT, || signal(Signal::KILL) == 0);
 }
 
 /// The processes below this one.
@@ -273,20 +268,11 @@ fn parent_of(pid: Pid) -> Option<Pid> {
 pub(crate) fn end_marked(variable: &str) -> usize {
     let marked =
         || -> Vec<Pid> { processes().filter(|pid| *pid != getpid() && has_variable(*pid, variable)).collect() };
-    let first = marked();
-    let mut signal = Signal::TERM;
-    let deadline = Instant::now() + TERM_TIMEOUT + KILL_TIMEOUT;
-    let term_deadline = Instant::now() + TERM_TIMEOUT;
-    let mut left = first.clone();
-    while !left.is_empty() && Instant::now() < deadline {
-        left.iter().for_each(|pid| _ = kill_process(*pid, signal));
-        thread::sleep(POLL_INTERVAL);
-        if Instant::now() > term_deadline {
-            signal = Signal::KILL;
-        }
-        left = marked();
+    let count = marked().len();
+    if count > 0 {
+        end_processes(marked);
     }
-    first.len()
+    count
 }
 
 fn has_variable(pid: Pid, variable: &str) -> bool {

@@ -19,7 +19,7 @@ pub enum GroupingError {
         varying: Vec<String>,
     },
     /// No group has the name of the baseline.
-    #[error("there is no group `{name}` to compare with")]
+    #[error("no group to compare with has the name `{name}`")]
     NoBaseline {
         /// As typed.
         name: String,

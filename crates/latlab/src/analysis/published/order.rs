@@ -61,7 +61,7 @@ impl CheckedOrder {
 #[derive(Debug, Error)]
 pub enum OrderError {
     /// No group has that name.
-    #[error("there is no group `{name}`")]
+    #[error("no group has the name `{name}`")]
     NoGroup {
         /// As claimed.
         name: String,

@@ -53,14 +53,19 @@ fn ssh(typed: &str, host: &str) -> Result<Target, RequestError> {
     Ok(Target::Ssh { host: host.to_owned() })
 }
 
-/// Splits words like a POSIX shell, without any expansion.
+/// Resolves the command of `cmd:`.
 fn command(typed: &str, line: &str) -> Result<Target, RequestError> {
     let hint = "such as `'cmd:ip netns exec b latlab agent --stdio'`, quoted as one argument";
     let refuse = |cause| Err(value::unusable(OPTION, typed, cause, hint));
+    split_command(line).map(|words| Target::Command { words }).or_else(refuse)
+}
+
+/// The words of a command, split like a POSIX shell does, without any expansion.
+pub(super) fn split_command(line: &str) -> Result<Vec<String>, &'static str> {
     match shlex::split(line) {
-        Some(words) if words.first().is_some_and(|program| !program.is_empty()) => Ok(Target::Command { words }),
-        Some(_) => refuse("it names no command"),
-        None => refuse("a quotation mark is not closed"),
+        Some(words) if words.first().is_some_and(|program| !program.is_empty()) => Ok(words),
+        Some(_) => Err("it names no command"),
+        None => Err("a quotation mark is not closed"),
     }
 }
 

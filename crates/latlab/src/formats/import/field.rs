@@ -127,24 +127,34 @@ impl LogField<'_> {
         }
     }
 
-    /// Whether [`LogField::time`] rounds this number of `unit`, since it has digits below a nanosecond.
+    /// The same, and whether the number has digits below a nanosecond, which were rounded.
     #[inline]
-    pub(super) fn has_finer_digits(&self, unit: TimeUnit) -> bool {
-        let Some(mark) = memchr::memchr3(b'.', b'e', b'E', self.text) else { return false };
-        let places = &self.text[mark + 1..];
-        let exponent = exponent_of(unit) as usize;
-        let fits = self.text[mark] == b'.' && places.len() <= exponent && places.iter().all(u8::is_ascii_digit);
-        !fits && self.is_rounded(places, unit)
+    pub(super) fn rounded_time(&self, unit: TimeUnit) -> Result<(i64, bool), LogFault> {
+        let exponent = exponent_of(unit);
+        match decimal(self.text, exponent) {
+            Some(value) => Ok((value, self.has_places_beyond(exponent) && self.is_rounded(unit))),
+            None => Ok((self.odd_time(unit)?, self.is_rounded(unit))),
+        }
     }
 
-    /// Whether a number with these characters behind its point, or with an exponent, is not one of whole nanoseconds.
+    /// Whether more than so many characters stand behind the point.
+    #[inline]
+    fn has_places_beyond(&self, exponent: u32) -> bool {
+        let front = self.text.len().saturating_sub(exponent as usize + 1);
+        self.text[..front].contains(&b'.')
+    }
+
+    /// Whether this number of `unit`, which may have an exponent, is not one of whole nanoseconds.
     #[cold]
-    fn is_rounded(&self, places: &[u8], unit: TimeUnit) -> bool {
-        if let Some(at) = memchr::memchr2(b'e', b'E', self.text) {
-            let exponent = std::str::from_utf8(&self.text[at + 1..]).ok().and_then(|text| text.parse::<i64>().ok());
-            return exponent.is_none_or(|power| last_place(&self.text[..at]) - power > i64::from(exponent_of(unit)));
-        }
-        places.get(exponent_of(unit) as usize..).unwrap_or_default().iter().any(|byte| *byte != b'0')
+    fn is_rounded(&self, unit: TimeUnit) -> bool {
+        let (mantissa, power) = match memchr::memchr2(b'e', b'E', self.text) {
+            None => (self.text, Some(0)),
+            Some(at) => {
+                let power = std::str::from_utf8(&self.text[at + 1..]).ok().and_then(|text| text.parse::<i64>().ok());
+                (&self.text[..at], power)
+            }
+        };
+        power.is_none_or(|power| last_place(mantissa) - power > i64::from(exponent_of(unit)))
     }
 
     /// A number with an exponent, one that is too large, or text.
@@ -272,7 +282,7 @@ mod tests {
 
     #[test]
     fn digits_below_a_nanosecond_are_seen() {
-        let has = |text: &str, unit| field(text).has_finer_digits(unit);
+        let has = |text: &str, unit| field(text).rounded_time(unit).expect(text).1;
         for text in ["281.41234", "0.0001", "-1.0005", "1.2345e-1", "1e-4", "1e-30"] {
             assert!(has(text, TimeUnit::Micros), "{text}");
         }

@@ -60,8 +60,8 @@ impl LineParser for PlainNumbers {
             return Ok(());
         }
         let number = number(line);
-        let value_ns = number.time(self.unit)?;
-        self.has_finer_digits = self.has_finer_digits || number.has_finer_digits(self.unit);
+        let (value_ns, is_rounded) = number.rounded_time(self.unit)?;
+        self.has_finer_digits |= is_rounded;
         rows.are_of(self.metric);
         rows.value(LoggedValue { seq: Some(self.rows), value_ns: Some(value_ns), count: 1 });
         self.rows += 1;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::file::{Field, FileError, FileText};
 use super::options::{Factor, OptionValue};
-use crate::cli::resolve::target::host_and_port;
+use crate::cli::resolve::target::{host_and_port, split_command};
 use crate::diagnostics::Explain;
 use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR};
 use crate::plan::{HookAddress, HookCommand, Hooks, WaitFor, defaults};
@@ -70,7 +70,7 @@ impl HookTemplates {
     pub(super) fn filled(&self, file: FileText<'_>, chosen: &[&OptionValue]) -> Result<Hooks, FileError> {
         let command = |key: &str| -> Result<Option<Vec<String>>, FileError> {
             if let Some(level) = chosen.iter().find(|level| level.key == key) {
-                return split(&level.text).map(Some).map_err(|cause| file.error(level.at, cause, EXAMPLE));
+                return split_command(&level.text).map(Some).map_err(|cause| file.error(level.at, cause, EXAMPLE));
             }
             let template = self.commands.iter().find(|template| template.key == key);
             Ok(template.map(|template| template.words.iter().map(|word| filled(word, chosen)).collect()))
@@ -169,15 +169,6 @@ fn filled(text: &str, chosen: &[&OptionValue]) -> String {
 
 const EXAMPLE: &str = "such as `\"./deploy {build}\"`: a program and its arguments, without a shell";
 
-/// Splits words like a POSIX shell, without any expansion.
-fn split(text: &str) -> Result<Vec<String>, &'static str> {
-    match shlex::split(text) {
-        Some(words) if words.first().is_some_and(|program| !program.is_empty()) => Ok(words),
-        Some(_) => Err("it names no command"),
-        None => Err("a quotation mark is not closed"),
-    }
-}
-
 /// Why a `wait-for` cannot be used.
 struct Refused {
     cause: String,
@@ -206,7 +197,7 @@ fn wait_for(words: &[String]) -> Result<WaitFor, Refused> {
 
 impl Field<'_, '_, '_> {
     fn command(&self) -> Result<Vec<String>, FileError> {
-        split(self.text()?).map_err(|cause| self.error(format!("`{}`: {cause}", self.key), EXAMPLE))
+        split_command(self.text()?).map_err(|cause| self.error(format!("`{}`: {cause}", self.key), EXAMPLE))
     }
 
     fn hook_timeout(&self) -> Result<Nanos, FileError> {

@@ -1,0 +1,335 @@
+//! Tests of the parser of JSON logs of iperf3.
+
+use super::super::testing::{is_detected, read};
+use super::*;
+
+fn start(protocol: &str) -> String {
+    format!(
+        r#""start": {{ "connected": [{{ "socket": 5, "local_host": "127.0.0.1" }}], "version": "iperf 3.12",
+  "timestamp": {{ "time": "Fri, 27 Nov 2026 12:16:13 GMT", "timesecs": 1795781773 }}, "sock_bufsize": 0, "sock_bufsize": 0,
+  "test_start": {{ "protocol": "{protocol}", "num_streams": 2, "blksize": 1000, "omit": 0, "duration": 3, "reverse": 0 }} }}"#
+    )
+}
+
+fn sending(socket: u8, start: &str, end: &str, packets: u64) -> String {
+    format!(
+        r#"{{ "socket": {socket}, "start": {start}, "end": {end}, "seconds": 1.0001039505004883, "bytes": 1249000,
+  "bits_per_second": 9990961.43, "packets": {packets}, "omitted": false, "sender": true }}"#
+    )
+}
+
+fn receiving(socket: u8, start: &str, end: &str, packets: u64, lost: i64) -> String {
+    format!(
+        r#"{{ "socket": {socket}, "start": {start}, "end": {end}, "seconds": 1, "bytes": 1, "bits_per_second": 99.8,
+  "jitter_ms": 0.005, "lost_packets": {lost}, "packets": {packets}, "lost_percent": 0, "omitted": false, "sender": false }}"#
+    )
+}
+
+/// A list of intervals, each of which has the given streams.
+fn intervals(streams: &[&[String]]) -> String {
+    let sum = r#""sum": { "start": 0, "end": 1.000104, "packets": 2498, "omitted": false, "sender": true }"#;
+    let each = streams.iter().map(|streams| format!("{{ \"streams\": [{}], {sum} }}", streams.join(", ")));
+    format!("\"intervals\": [{}]", each.collect::<Vec<_>>().join(",\n"))
+}
+
+/// The totals of streams with these packets.
+fn end(streams: &[u64], sent: u64, received: u64, lost: i64) -> String {
+    let udp = |packets: &u64| {
+        format!(
+            r#"{{ "udp": {{ "socket": 5, "end": 2, "packets": {packets}, "lost_packets": {lost}, "out_of_order": 3 }} }}"#
+        )
+    };
+    let streams: Vec<_> = streams.iter().map(udp).collect();
+    format!(
+        r#""end": {{ "streams": [{}], "sum": {{ "start": 0, "end": 9, "packets": 1 }},
+  "sum_sent": {{ "start": 0, "end": 2.000112, "packets": {sent}, "lost_packets": 0, "sender": true }},
+  "sum_received": {{ "start": 0, "end": 2.00017, "packets": {received}, "lost_packets": {lost}, "sender": false }},
+  "cpu_utilization_percent": {{ "host_total": 2.9 }} }}"#,
+        streams.join(", ")
+    )
+}
+
+fn document(members: &[String]) -> String {
+    format!("{{\n{}\n}}\n", members.join(",\n"))
+}
+
+fn one_flow() -> [String; 3] {
+    let streams = [[sending(5, "0", "1.000104", 1_249)], [sending(5, "1.000104", "2.000106", 1_250)]];
+    [start("UDP"), intervals(&streams.each_ref().map(|streams| &streams[..])), end(&[2_499], 2_499, 2_490, 20)]
+}
+
+fn rows(text: &str) -> Vec<StreamInterval> {
+    read(&FORMAT, &LogOptions::default(), false, text.as_bytes()).expect("a log").0.intervals
+}
+
+fn fault(text: &str) -> LogFault {
+    read(&FORMAT, &LogOptions::default(), true, text.as_bytes()).expect_err(text)
+}
+
+fn row(flow: u16, start_ns: i64, end_ns: i64, seen: IntervalCounts) -> StreamInterval {
+    StreamInterval { flow, phase: Phase::Measure, start_ns, end_ns, cpu: None, seen }
+}
+
+#[test]
+fn a_sender_has_its_intervals_and_the_total_of_the_receiver() {
+    let text = document(&one_flow());
+    let (block, end) = read(&FORMAT, &LogOptions::default(), false, text.as_bytes()).expect("a log");
+    let expected = [
+        row(0, 0, 1_000_104_000, offered(1_249).expect("a count")),
+        row(0, 1_000_104_000, 2_000_106_000, offered(1_250).expect("a count")),
+        row(0, 0, 2_000_170_000, counted(2_490, 20, Some(3)).expect("counts")),
+    ];
+    assert_eq!(block.intervals, expected);
+    let began = Some(1_795_781_773_000_000_000);
+    let facts = LogFacts { version: Some("3.12".into()), started_ns: began, ..LogFacts::of("iperf3") };
+    assert_eq!(end.facts, facts);
+    assert!(is_detected(&FORMAT, text.as_bytes()));
+    let mut reversed = one_flow();
+    reversed.reverse();
+    assert_eq!(rows(&document(&reversed).replace('\n', "\r\n")), block.intervals, "in any order");
+}
+
+#[test]
+fn a_receiver_has_its_intervals_and_the_totals_of_the_sender() {
+    let streams = [[receiving(5, "0", "1", 100, 40), receiving(7, "0", "1.5", 50, -2)]];
+    let intervals = intervals(&[&streams[0]]);
+    let text = |end: String| document(&[start("UDP"), intervals.clone(), end]);
+    let received = [
+        row(0, 0, 1_000_000_000, counted(100, 40, None).expect("counts")),
+        row(1, 0, 1_500_000_000, counted(50, -2, None).expect("counts")),
+    ];
+    let sent = |flow, packets| row(flow, 0, 2_000_112_000, offered(packets).expect("a count"));
+    assert_eq!(rows(&text(end(&[110, 50], 160, 150, 38))), [&received[..], &[sent(0, 110), sent(1, 50)]].concat());
+    for sum in [0, 18_446_744_073_709_551_612] {
+        assert_eq!(rows(&text(end(&[110, 50], sum, 150, 38))), received, "the log of a receiver alone");
+    }
+    let IntervalCounts::Counted { polled, delivered, .. } = received[1].seen else { panic!("a receiver") };
+    assert_eq!((polled, delivered), (50, 52), "two late packets of the interval before");
+}
+
+#[test]
+fn what_a_sender_sent_is_the_bytes_of_its_totals_if_a_receiver_wrote_them() {
+    let received = intervals(&[&[receiving(5, "0", "1", 100, 40)]]);
+    let totals = end(&[110], 110, 100, 40).replace("\"packets\": 110,", "\"bytes\": 108000, \"packets\": 110,");
+    let text = document(&[start("UDP"), received, totals]);
+    let sent = |text: &str| rows(text)[1].seen;
+    assert_eq!(sent(&text), offered(108).expect("a count"));
+    for other in [
+        text.replacen("\"bytes\": 108000, \"packets\": 110,", "\"bytes\": 9000, \"packets\": 110,", 1),
+        text.replace("\"bytes\": 108000", "\"bytes\": 108001"),
+    ] {
+        assert_eq!(sent(&other), offered(110).expect("a count"), "{other}");
+    }
+}
+
+#[test]
+fn a_log_of_a_sender_that_accepted_the_connection_is_refused() {
+    let [start, sent, _] = one_flow();
+    let accepting =
+        start.replace("\"connected\"", "\"accepted_connection\": { \"host\": \"a\", \"port\": 1 }, \"connected\"");
+    let fault = fault(&document(&[accepting, sent, end(&[2_499], 2_499, 0, 0)]));
+    assert!(fault.what.contains("a server that sends") && fault.hint.is_some_and(|hint| hint.contains("-R -J")));
+}
+
+#[test]
+fn the_document_of_the_other_end_has_its_intervals() {
+    let sent = intervals(&[&[sending(5, "0", "1", 100), sending(7, "0", "1", 50)]]);
+    let received = intervals(&[&[receiving(5, "0", "1.1", 99, 9), receiving(6, "0", "1.1", 50, 0)]]);
+    let other = format!("\"server_output_json\": {}", document(&[start("UDP"), received, end(&[0, 0], 0, 149, 9)]));
+    let rows = rows(&document(&[start("UDP"), sent.clone(), end(&[100, 50], 150, 149, 9), other]));
+    let ends: Vec<_> = rows.iter().map(|row| (row.flow, row.end())).collect();
+    let (sender, receiver) = (StreamEnd::Sender, StreamEnd::Receiver);
+    assert_eq!(ends, [(0, sender), (1, sender), (0, receiver), (1, receiver)]);
+    let refused = fault(&document(&[start("UDP"), sent, end(&[100, 50], 150, 149, 9)]));
+    assert_eq!(refused.what, "the log does not say how many packets of each stream arrived");
+}
+
+#[test]
+fn omitted_intervals_are_left_out() {
+    let text = document(&one_flow());
+    assert_eq!(rows(&text.replacen("\"omitted\": false", "\"omitted\": true", 1)), rows(&text)[1..]);
+}
+
+/// `stream` with other `seconds` and `bytes`.
+fn lasting(stream: &str, seconds: &str, bytes: u64) -> String {
+    let (head, rest) = stream.split_once("\"seconds\"").expect("seconds");
+    let (_, tail) = rest.split_once("\"bits_per_second\"").expect("a rate");
+    format!("{head}\"seconds\": {seconds}, \"bytes\": {bytes}, \"bits_per_second\"{tail}")
+}
+
+#[test]
+fn an_interval_in_which_omission_ends_begins_at_0_with_the_packets_of_its_bytes() {
+    let later = |start, packets| lasting(&sending(5, start, "0.200077", packets), "0.100000", 5_000);
+    let sent = |start, end_s| lasting(&sending(5, start, end_s, 3), "0.20011900067329407", 1_000);
+    let totals = end(&[6], 6, 6, 0);
+    for (start_s, end_s, end_ns) in [("0.100042", "0.100077", 100_077_000), ("0.100077", "0.100042", 100_042_000)] {
+        let intervals = intervals(&[&[sent(start_s, end_s)], &[later(end_s, 5)]]);
+        let rows = rows(&document(&[start("UDP"), intervals, totals.clone()]));
+        assert_eq!(rows[0], row(0, 0, end_ns, offered(1).expect("a count")), "{start_s}");
+        assert_eq!(rows[1], row(0, end_ns, 200_077_000, offered(5).expect("a count")), "{start_s}");
+    }
+    let first = intervals(&[&[sent("0.100042", "0.100077")]]);
+    assert_eq!(fault(&document(&[first.clone(), start("UDP"), totals.clone()])).what, LATE_SIZE);
+    let odd = first.replace("\"bytes\": 1000", "\"bytes\": 1001");
+    assert!(fault(&document(&[start("UDP"), odd, totals])).what.contains("bytes of whole packets"));
+}
+
+#[test]
+fn a_receiver_has_what_it_lost_since_omission_ended() {
+    let later = lasting(&receiving(5, "0.100077", "0.2", 10, 1), "0.099923", 9_000);
+    let log = |packets, lost, arrived: u64, total, total_lost| {
+        let first = lasting(&receiving(5, "0.1", "0.100077", packets, lost), "0.200077", arrived * 1_000);
+        let intervals = intervals(&[&[first], std::slice::from_ref(&later)]);
+        let text = document(&[start("UDP"), intervals.clone(), end(&[total], 0, total, total_lost)]);
+        let other = document(&[start("UDP"), intervals, end(&[total], u64::MAX - 3, total, total_lost)]);
+        let sent = intervals_sent();
+        let own = end(&[total], total, total, total_lost);
+        [text, document(&[start("UDP"), sent, own, format!("\"server_output_json\": {other}")])]
+    };
+    let span = |packets, lost| row(0, 0, 100_077_000, counted(packets, lost, None).expect("counts"));
+    for (texts, packets, lost) in [
+        (log(3, 0, 2, 12, 1), 2, 0),
+        (log(5, 2, 3, 15, 3), 5, 2),
+        (log(9, 3, 4, 16, 3), 6, 2),
+        (log(9, 3, 4, 20, 3), 6, 2),
+        (log(9, -1, 4, 13, 0), 3, -1),
+    ] {
+        for text in &texts {
+            assert!(rows(text).contains(&span(packets, lost)), "{text}");
+        }
+    }
+    for text in log(9, 3, 4, 17, 7) {
+        assert!(fault(&text).what.contains("lost about the end of `--omit`"), "{text}");
+    }
+}
+
+/// `text` of a run that omits its beginning.
+fn omitting(text: &str) -> String {
+    text.replace("\"omit\": 0", "\"omit\": 1")
+}
+
+#[test]
+fn an_interval_that_is_longer_than_the_omission_has_the_packets_of_its_bytes() {
+    let sent = intervals(&[
+        &[lasting(&sending(5, "0", "5", 8_750), "5.0", 6_251_000)],
+        &[lasting(&sending(5, "5", "6", 1_249), "1.0", 1_000)],
+    ]);
+    let totals =
+        end(&[7_500], 7_500, 7_500, 222).replace("\"sum_received\": {", "\"sum_received\": { \"bytes\": 7278000,");
+    let text = omitting(&document(&[start("UDP"), sent.clone(), totals.clone()]));
+    let expected = [
+        row(0, 0, 5_000_000_000, offered(6_251).expect("a count")),
+        row(0, 5_000_000_000, 6_000_000_000, offered(1_249).expect("a count")),
+        row(0, 0, 2_000_170_000, counted(7_500, 222, Some(3)).expect("counts")),
+    ];
+    assert_eq!(rows(&text), expected, "only the first one is divided");
+    let late = omitting(&document(&[sent, start("UDP"), totals]));
+    assert_eq!(fault(&late).what, LATE_SIZE);
+    let received = |packets, lost, arrived: u64, total_lost| {
+        let first = lasting(&receiving(5, "0", "2", packets, lost), "2.0", arrived * 1_000);
+        let last = lasting(&receiving(5, "2", "3", 121_930, 57_213), "1.0", 64_717_000);
+        let text = document(&[start("UDP"), intervals(&[&[first], &[last]]), end(&[9], 0, 9, total_lost)]);
+        rows(&omitting(&text))[..2].to_vec()
+    };
+    let first = |packets, lost| row(0, 0, 2_000_000_000, counted(packets, lost, None).expect("counts"));
+    assert!(received(262_136, 80_839, 118_242, 129_464).contains(&first(190_493, 72_251)), "losses of the totals");
+    assert_eq!(received(2_500, 0, 1_250, 57_213)[0], first(1_250, 0));
+    assert_eq!(received(2_500, 100, 2_400, 57_313)[0], first(2_500, 100), "omission ended before it");
+}
+
+#[test]
+fn a_sender_that_omits_has_losses_unless_some_may_be_omitted() {
+    let log = |arrived: u64, packets, lost| {
+        let sent = intervals(&[&[lasting(&sending(5, "0", "1", 99_985), "1.0", 99_985_000)]]);
+        let bytes = format!("\"sum_received\": {{ \"bytes\": {}, ", arrived * 1_000);
+        let totals = end(&[99_985], 99_985, packets, lost).replace("\"sum_received\": {", &bytes);
+        omitting(&document(&[start("UDP"), sent, totals]))
+    };
+    for (arrived, packets, lost, polled) in
+        [(7_278, 7_500, 222, 7_500), (1_249, 1_250, 0, 1_249), (1_251, 1_250, 0, 1_251), (1_234, 1_351, 116, 1_350)]
+    {
+        let seen = counted(polled, lost, Some(3)).expect("counts");
+        assert_eq!(rows(&log(arrived, packets, lost))[1].seen, seen, "{arrived} {packets} {lost}");
+    }
+    let text = log(7_278, 7_500, 222);
+    for other in [
+        log(53_924, 99_954, 90_010),
+        log(77_757, 130_713, 131_150),
+        log(1_250, 1_250, 751),
+        text.replace("7278000", "7278001"),
+        text.replace("\"bytes\": 7278000,", ""),
+    ] {
+        let fault = fault(&other);
+        assert!(fault.what.contains("`--omit` leaves out"), "{fault:?}");
+        assert!(fault.hint.is_some_and(|hint| hint.contains("--get-server-output")));
+    }
+}
+
+fn intervals_sent() -> String {
+    intervals(&[&[sending(5, "0", "0.2", 16)]])
+}
+
+#[test]
+fn what_does_not_count_packets_in_one_direction_is_refused() {
+    let [_, sent, totals] = one_flow();
+    assert_eq!(fault(&document(&[start("TCP"), sent.clone(), totals.clone()])).what, TCP);
+    let bytes = sent.replace("\"packets\": 1250, ", "");
+    assert_eq!(fault(&document(&[bytes, totals.clone()])).what, TCP);
+    assert!(fault(&document(&[start("SCTP")])).what.contains("SCTP"));
+    let both = intervals(&[&[sending(5, "0", "1", 100), receiving(7, "0", "1", 50, 0)]]);
+    assert!(fault(&document(&[start("UDP"), both, totals])).hint.expect("a hint").contains("--bidir"));
+    let error = "\"intervals\": [], \"end\": {}, \"error\": \"unable to connect to \\u001b server\"".to_owned();
+    assert_eq!(fault(&document(&[error])).what, "iperf3 ended with an error: unable to connect to \\u{1b} server");
+    assert!(fault("{\"event\":\"start\",\"data\":{}}\n").what.contains("--json-stream"));
+    assert_eq!(fault("{}").what, "the log has no intervals");
+    let negative = document(&[intervals(&[&[receiving(5, "0", "1", 1, 4)]])]);
+    assert_eq!(fault(&negative).what, "-3 packets in an interval");
+    let many = document(&[intervals(&[&[sending(5, "0", "1", TOTAL_MAX + 1)]])]);
+    assert_eq!(fault(&many).what, "1099511627777 packets in an interval");
+}
+
+#[test]
+fn a_log_without_the_size_of_its_packets_is_refused() {
+    let [start, sent, totals] = one_flow();
+    let without = start.replace("\"blksize\": 1000, ", "");
+    let without_test = start.replace("\"test_start\"", "\"test\"");
+    for start in [Some(without), Some(start.replace("1000", "0")), Some(without_test), None] {
+        let members: Vec<_> = start.into_iter().chain([sent.clone(), totals.clone()]).collect();
+        assert_eq!(fault(&document(&members)).what, "the log does not state the size of its packets");
+    }
+    let late = intervals(&[&[sending(5, "0", "1", 9), sending(6, "0", "1", 9), sending(7, "0", "1", 9)]]);
+    let late = fault(&document(&[late, start, totals]));
+    assert_eq!(late.what, "the log states the size of its packets behind its intervals");
+}
+
+#[test]
+fn an_interval_that_is_not_a_span_of_a_run_is_refused() {
+    for (start_s, end_s) in [("2", "1"), ("-1", "1"), ("0", "1e9"), ("1e300", "1e300"), ("0", "-0.5")] {
+        let text = document(&[start("UDP"), intervals(&[&[receiving(5, start_s, end_s, 10, 0)]])]);
+        assert!(fault(&text).what.starts_with("an interval from "), "{start_s} {end_s}");
+    }
+    let sum = document(&one_flow()).replace("\"end\": 2.00017,", "\"end\": 2e18,");
+    assert_eq!(fault(&sum).what, "an interval from 0 s to 2000000000000000000 s");
+    let empty = document(&[start("UDP"), intervals(&[&[receiving(5, "1", "1", 0, 0)]])]);
+    assert_eq!(rows(&empty)[0].start_ns, 1_000_000_000);
+    let late = document(&one_flow()).replace("\"timesecs\": 1795781773", "\"timesecs\": 5000000000");
+    let (_, end) = read(&FORMAT, &LogOptions::default(), false, late.as_bytes()).expect("a log");
+    assert_eq!(end.facts.started_ns, None, "beyond 146 years");
+}
+
+#[test]
+fn a_malformed_log_is_a_fault_with_line_and_column() {
+    let text = document(&one_flow());
+    let bad = fault(&text.replace("\"packets\": 1250", "\"packets\": \"x\""));
+    assert_eq!((bad.line, bad.column), (Some(8), Some(47)), "{bad:?}");
+    for length in (0..text.len() - 2).step_by(7) {
+        assert!(fault(&text[..length]).line.is_some(), "{length}");
+    }
+}
+
+#[test]
+fn other_text_is_not_detected() {
+    for bytes in [&b"{\"version\": {\"irtt\": \"0.9.0\"}}"[..], b"1,2\n", b"\xff\xfe{\x00", b"\x1f\x8b\x08", b""] {
+        assert!(!detects(&LogHead { bytes, is_whole: true }), "{bytes:?}");
+    }
+}
