@@ -49,6 +49,8 @@ IMPORTS: list[tuple[str, list[str], set[str]]] = [
     ("sockperf.csv", [], PROBES),
     ("irtt.json", [], STAMPED),
     ("iperf3.json", [], {"delivered_rate", "offered_rate"}),
+    # Of a receiver alone.
+    ("iperf3-receiver.json", [], {"delivered_rate"}),
     # Without changes of delay: which probes were sent one after the other is unknown.
     ("sockperf-dropped.csv", [], {"round_trip_delay", "pdv"}),
     ("sockperf-many-dropped.csv", [], {"round_trip_delay", "pdv"}),
@@ -257,6 +259,14 @@ def test_an_imported_stream_has_the_rate_that_its_tool_states(imported: Imported
     assert run.sample("offered_rate").mean == pytest.approx(stated, rel=1e-6)
     assert latlab.figures(run, quantiles=[0.5])["p50"].tolist() == [run.sample().quantile(0.5)]
     assert run.sample().quantile(0.5) == pytest.approx(5e6, rel=0.01)
+
+
+def test_the_log_of_a_receiver_alone_has_no_offered_rate_and_no_losses(imported: Imported) -> None:
+    run = latlab.recording(imported("iperf3-receiver.json"))
+    assert run.metrics == ("delivered_rate",)
+    assert run.sample().lost is None
+    with pytest.raises(ValueError, match="no metric `offered_rate`; it has delivered_rate"):
+        run.sample("offered_rate")
 
 
 def test_a_stream_of_packets_of_unknown_size_has_no_rates(imported: Imported, tmp_path: Path) -> None:

@@ -266,7 +266,7 @@ class Recording:
         """The names of the metrics that the run can have, the main one first."""
         names: list[str] = []
         if self.kind == "stream" and self._packet_bytes is not None:
-            names += RATES
+            names += [rate for rate in RATES if rate != "offered_rate" or self._knows_sender]
         if "values" in self.tables:
             groups = self._open("values").row_groups(["metric"])
             names += sorted({str(name) for table in groups for name in table["metric"].unique().to_pylist()})
@@ -340,6 +340,14 @@ class Recording:
             return self._probes.get("protocol") != "echo"
         groups = self._open("probes").row_groups(DWELL)
         return any(all(table[name].null_count < table.num_rows for name in DWELL) for table in groups)
+
+    @cached_property
+    def _knows_sender(self) -> bool:
+        """Whether a stream has the counts of its sender: the log of a receiver alone does not."""
+        if not self._is_import:
+            return True
+        groups = self._open("intervals").row_groups(["side"])
+        return any(str(side) == "sender" for table in groups for side in table["side"].unique().to_pylist())
 
     @property
     def main_metric(self) -> str:

@@ -163,14 +163,13 @@ fn of_stream<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     let counts = RunCounts::of_counts(intervals.counts(), figures.total.duration());
     let alike = |sample: &_| describe(sample, &describing);
     let described = |metric| (metric, intervals.described(metric, manifest, &alike));
-    let metrics: BTreeMap<Metric, Description> = Metric::STREAM.into_iter().map(described).collect();
+    // The log of a receiver alone has no rate of its sender.
+    let has_sender = manifest.spec.import().is_none() || !figures.total.is_of_receiver_alone();
+    let known = Metric::STREAM.into_iter().filter(|metric| has_sender || *metric != Metric::OfferedRate);
+    let metrics: BTreeMap<Metric, Description> = known.map(described).collect();
     let hosts = host_samples(source)?;
     let delivered = metrics.get(&Metric::DeliveredRate);
-    // The caveats of a measured stream name options of latlab.
-    let mut own = match manifest.spec.import() {
-        Some(_) => Vec::new(),
-        None => stream::caveats(manifest, &figures, delivered),
-    };
+    let mut own = stream::caveats(manifest, &figures, delivered);
     own.extend(caveats::of_one_run(&manifest.spec, delivered, None));
     Ok(Summary {
         // Windows and deadlines of answers are refused when a stream is requested; here they are ignored.

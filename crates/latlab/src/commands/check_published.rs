@@ -9,8 +9,8 @@ use super::import::{BYTE_ORDER_MARK, HEAD_BYTES, LogInput, expect_delays, unread
 use super::observation_groups::{self, located};
 use crate::analysis::comparison::{ComparisonRequest, RunGroups, parse_estimand};
 use crate::analysis::published::{
-    Halving, PublishedData, SampleError, SampleRows, StatedClaims, StatedValues, UnfitNumber, UnfitSample,
-    check_figures, check_orders,
+    FigureClaim, FigureClaimError, Halving, PublishedData, SampleError, SampleRows, StatedClaims, StatedValues,
+    UnfitNumber, UnfitSample, check_figures, check_orders,
 };
 use crate::cli::resolve::{CheckPublishedJob, CheckedSubject, RawSample, Sources};
 use crate::console::Console;
@@ -45,7 +45,17 @@ pub(super) fn run(job: &CheckPublishedJob, console: &Console) -> Result<Outcome,
             }
             let (data, source) = read(sample, job.metric.as_deref(), console)?;
             expect_values(&data, &source)?;
-            of_data(&data, &claims, sample.unit, source)?
+            let report_of = |claims: &[FigureClaim]| of_data(&data, claims, sample.unit, source.clone());
+            match report_of(&claims.figures) {
+                Ok(report) => report,
+                Err(error) => {
+                    // A document has the verdicts of all claims, or is not printed.
+                    if !job.json {
+                        print_decided(&error, &claims.figures, report_of, console)?;
+                    }
+                    return Err(error.into());
+                }
+            }
         }
         CheckedSubject::Groups(sources) => of_groups(&claims, sources, job.metric.as_deref(), console)?,
     };
@@ -59,12 +69,28 @@ pub(super) fn run(job: &CheckPublishedJob, console: &Console) -> Result<Outcome,
 /// The report on the figures of `data`, which were read from `source`. `unit` is that of claims without one.
 pub(super) fn of_data(
     data: &PublishedData,
-    claims: &StatedClaims,
+    claims: &[FigureClaim],
     unit: Option<TimeUnit>,
     source: String,
-) -> Result<PublicationReport, Failure> {
-    let figures = check_figures(data, &claims.figures, unit)?;
+) -> Result<PublicationReport, FigureClaimError> {
+    let figures = check_figures(data, claims, unit)?;
     Ok(PublicationReport { source, figures: Some(figures), orders: Vec::new() })
+}
+
+/// Prints the report on those of `claims` that are not among the undecided ones of `error`, if there are any.
+fn print_decided(
+    error: &FigureClaimError,
+    claims: &[FigureClaim],
+    report_of: impl Fn(&[FigureClaim]) -> Result<PublicationReport, FigureClaimError>,
+    console: &Console,
+) -> Result<(), Failure> {
+    let FigureClaimError::TooFine { claims: undecided, .. } = error else { return Ok(()) };
+    let is_decided = |claim: &&FigureClaim| !undecided.contains(&claim.text);
+    let decided: Vec<FigureClaim> = claims.iter().filter(is_decided).cloned().collect();
+    match report_of(&decided) {
+        Ok(report) if !decided.is_empty() => console.data(&report.text(console.data_style())),
+        _ => Ok(()),
+    }
 }
 
 fn claims(job: &CheckPublishedJob) -> Result<StatedClaims, Failure> {

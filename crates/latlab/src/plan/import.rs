@@ -26,7 +26,7 @@ pub struct ImportSpec {
     pub direction: Option<String>,
     /// Whether the order of its values is known.
     pub ordered: bool,
-    /// Whether its format states losses. If it does not, nothing is known of them.
+    /// Whether the log states its losses. If it does not, those that it has are a lower bound.
     #[serde(default)]
     pub states_losses: bool,
     /// Whether the unit of its values is an assumption: neither the log nor `--unit` states it.

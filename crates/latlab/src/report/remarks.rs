@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::figures::sure;
-use super::stream_tables::properties;
+use super::stream_tables::{LOST_AT_LEAST, properties};
 use super::view::RemarkView;
 use super::wakeup_remarks::{coincidence_remarks, cpu_activity};
 use crate::analysis::{Kind, Lateness, NoBareLoop, Summary, UnexplainedDelay, Via};
@@ -329,7 +329,7 @@ pub(super) fn packets(summary: &Summary) -> Option<String> {
         _ => None,
     };
     let odd = [
-        ("lost", total.lost()),
+        (if summary.knows_losses { "lost" } else { LOST_AT_LEAST }, total.lost()),
         ("reordered", total.reordered),
         ("duplicates", total.duplicates),
         ("too late to be recognised as new", total.outside_window),

@@ -81,10 +81,18 @@ fn sent(total: &StreamTotals) -> Option<u64> {
     (!total.is_of_receiver_alone()).then_some(total.sent)
 }
 
+/// Stands in front of the number of lost packets, if more may have been lost after the last one that arrived.
+pub(super) const LOST_AT_LEAST: &str = "lost at least";
+
 /// Table of one run with a row for each end.
 fn both_ends(stream: &StreamFigures, summary: &Summary) -> TableView {
     let (rates, total) = (&stream.rates, &stream.total);
-    let loss = summary.ratios.loss.map_or_else(String::new, |loss| format!(" ({})", percent(loss)));
+    let lost = grouped(total.lost());
+    let lost = match summary.ratios.loss {
+        Some(loss) => format!("lost {lost} ({})", percent(loss)),
+        None if summary.knows_losses => format!("lost {lost}"),
+        None => format!("{LOST_AT_LEAST} {lost}: losses after the last packet that arrived are unknown"),
+    };
     let ends = [
         (rates.offered_bps, rates.offered_pps, sent(total), stream.sender_cpu),
         (rates.delivered_bps, rates.delivered_pps, Some(total.delivered), stream.receiver_cpu),
@@ -102,10 +110,10 @@ fn both_ends(stream: &StreamFigures, summary: &Summary) -> TableView {
     TableView {
         title: "rates of payload".into(),
         note: format!(
-            "{} {} · lost {}{loss}",
+            "{} {} · {lost}",
             if sent(total).is_some() { "sent" } else { "known to be sent" },
-            grouped(total.decided),
-            grouped(total.lost())
+            // Where losses are known, the loss ratio is that of the packets that are decided on.
+            grouped(sent(total).filter(|_| !summary.knows_losses).unwrap_or(total.decided))
         ),
         corner: String::new(),
         rows: ["offered", "delivered"].map(|label| RowView { label: label.into(), quiet: false }).into(),
@@ -264,11 +272,12 @@ fn by_flow(summary: &Summary, name: &str) -> Option<TableView> {
         or_absent((span > Nanos::ZERO).then(|| bit_rate(bits / span.as_secs_f64())))
     };
     let counted = |count: u64| or_absent((!summary.is_imported).then(|| grouped(count)));
+    let lost = if summary.knows_losses { "lost" } else { LOST_AT_LEAST };
     let columns = vec![
         column("offered", all(&|flow| rate(flow.sent, flow.sending))),
         column("delivered", all(&|flow| rate(flow.delivered, flow.counting))),
         column(&format!("{}s", message(std::slice::from_ref(summary))), all(&|flow| grouped(flow.decided))),
-        column("lost", all(&|flow| grouped(flow.lost()))),
+        column(lost, all(&|flow| grouped(flow.lost()))),
         column("reordered", all(&|flow| counted(flow.reordered))),
         column("duplicates", all(&|flow| counted(flow.duplicates))),
     ];

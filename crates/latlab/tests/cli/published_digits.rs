@@ -16,9 +16,13 @@ fn figures_hold_with_all_digits_that_the_file_has() {
     checked(&fine, "", "max=0.000123456793", 1);
     let found = document(&checked(&micros, "--unit us --json", "min=281.41234us", 0));
     assert_eq!(found["figures"][0]["recomputed"], json!(281_412.34));
-    // Of the clock of Python, with numbers of 17 digits.
+    // Of the clock of Python, with numbers of 17 digits, of which a double holds 15.
     let seconds = [0.00010514259338378906, 0.00011086463928222656];
-    checked(&seconds, "--unit s", "min=105.14259338378906us max=110.86463928222656us", 0);
+    checked(&seconds, "--unit s", "min=105.142593383789us max=110.864639282227us", 0);
+    let refused = checked(&seconds, "--unit s", "min=105.14259338378906us", 2);
+    assert!(refused.stderr.contains("more digits than are kept, which is 15"), "{}", refused.stderr);
+    checked(&[0.1234567890123], "--unit s", "max=0.1234567890123s", 0);
+    checked(&[0.1234567890123], "--unit s", "max=0.1234567890124s", 1);
 }
 
 #[test]
@@ -41,12 +45,59 @@ fn claims_that_differ_by_the_rounding_of_values_alone_are_refused() {
     for claim in ["p99=283.6001us", "p99=283.6000us"] {
         check(log, "", claim).stdout(empty()).stderr(contains("finer than 1 ns")).failure(2);
     }
+    // Neither does half a nanosecond decide what is published to a nanosecond, nor 1,000 times that of figures in ms.
+    let rows = |micros: &[&str]| micros.iter().fold("rtt_us\n".to_owned(), |log, micros| log + micros + "\n");
+    let table = [["0.1234"; 6].as_slice(), &["0.1244"; 4]].concat();
+    for (micros, claim) in [
+        (&table[..], "mean=0.124us"),
+        (&table, "mean=123.8us"),
+        (&["0.1236", "0.1229", "0.1221"], "max=0.123us"),
+        (&["0.1235", "0.1245"], "mean=0.125us"),
+    ] {
+        check(&rows(micros), "", claim).stdout(empty()).stderr(contains("finer than 1 ns")).failure(2);
+    }
+    check(&rows(&table), "", "mean=0.12us max=0.12us").success();
+    for claim in ["mean=0.124us", "mean=0.1238us"] {
+        check(&table.join("\n"), "--unit us", claim).success();
+    }
     check("281.41234\n282.51234\n283.6\n", "--unit us", "min=281.4120us").stdout(contains("contradicted")).failure(1);
     let wide = "4000000000.5\n0.0000000000123\n";
     check(wide, "", "min=0.0000000000000").stdout(empty()).stderr(contains("more digits than are kept")).failure(2);
     check(wide, "", "max=4000000000.5").success();
     let refused = check(wide, "", "min=0.0000000000123").stdout(empty());
     refused.stderr(contains("the values have more digits than are kept")).failure(2);
+}
+
+#[test]
+fn distinct_values_of_rounded_rows_decide_no_claim() {
+    let rows: Vec<String> = (0..10).map(|step| format!("120.000{step}")).chain(vec!["130.0001".into(); 50]).collect();
+    let text = rows.join("\n");
+    let check = |text: &str, args: &str| {
+        let lab = Latlab::new().file("log", text).line("check-published log --claims mean=120.91us");
+        lab.line(args)
+    };
+    check(&format!("rtt_us\n{text}"), "").stdout(empty()).stderr(contains("finer than 1 ns")).failure(2);
+    check(&text, "--unit us").stdout(contains("explained")).failure(1);
+}
+
+#[test]
+fn noise_of_doubles_does_not_count_as_digits_below_a_nanosecond() {
+    let log = "id,rtt_us\n0,282.894\n1,306.0\n2,262.37199999999996\n3,2.8137200000000007e2\n";
+    let claims = "min=262.372us max=306.000us mean=283.1595us median=282.133us sd=17.861us";
+    direct_and_imported(log, "", "", claims, 0);
+}
+
+#[test]
+fn claims_beside_an_undecided_one_have_their_verdicts() {
+    let log = "id,rtt_us\n0,281.41234\n1,282.51234\n2,283.6\n";
+    let check = |args: &str| {
+        let claims = "min=281.4120us max=283.6us median=282.5120us mean=290us";
+        let lab = Latlab::new().file("log", log).line("check-published log").args(["--claims", claims]).line(args);
+        lab.stderr(contains("cannot check the claims `min=281.4120us` and `median=282.5120us`"))
+    };
+    let shown = check("").stdout(contains("holds")).stdout(contains("contradicted")).stdout(lacks("281.4"));
+    shown.failure(2);
+    check("--json").stdout(empty()).failure(2);
 }
 
 #[test]

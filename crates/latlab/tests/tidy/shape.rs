@@ -23,9 +23,9 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 102_900),
-    (Measure::Files, 507),
-    (Measure::SmallFiles, 108),
+    (Measure::ShippedLines, 104_150),
+    (Measure::Files, 510),
+    (Measure::SmallFiles, 109),
     (Measure::Circles, 0),
     (Measure::FilesInCircles, 0),
     (Measure::RepeatedTypeNames, 0),
@@ -39,13 +39,13 @@ const CEILINGS: [Ceiling; 9] = [
 const LAYER_FILES: [(&str, usize); 24] = [
     ("(files of the root)", 7),
     ("agent", 11),
-    ("analysis", 71),
+    ("analysis", 72),
     ("cli", 47),
     ("commands", 26),
     ("console", 3),
-    ("experiment", 9),
+    ("experiment", 10),
     ("facts", 13),
-    ("formats", 24),
+    ("formats", 25),
     ("host", 37),
     ("latlab-sys", 21),
     ("load", 6),

@@ -320,8 +320,9 @@ impl Observation {
     /// That of a stream, whose intervals are read once. A rate counts what arrived, so that losses do not improve it.
     fn of_stream<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<Observation, S::Error> {
         let intervals = StreamAccumulator::of(source)?;
-        let counts = intervals.counts_or_all_lost();
+        let (counts, spec) = (intervals.counts_or_all_lost(), &source.manifest().spec);
         let figure = |estimand: &Estimand| match estimand {
+            Estimand::Ratio(Ratio::Loss) if !spec.knows_losses() => RunFigure::Nothing,
             Estimand::Ratio(ratio) => RunFigure::of(ratio_of(*ratio, &counts, None)),
             Estimand::Statistic(metric, statistic) if metric.is_rate() => {
                 statistic
@@ -332,7 +333,7 @@ impl Observation {
         Ok(Observation {
             figures: estimands.iter().map(figure).collect(),
             figures_with_losses: None,
-            losses: RunLosses::of(&counts, &source.manifest().spec),
+            losses: RunLosses::of(&counts, spec),
             caveats: caveats_of_stream(source, &intervals)?,
             placement: None,
         })

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::claim::{FigureClaim, PublishedFigure};
 use super::digits::{
-    Alternative, DigitMatch, FigureClaimError, ScaledClaim, StretchPlace, ValueScale, chance_alone, chance_together,
-    digit_match, stretch_of,
+    Alternative, DigitMatch, FigureClaimError, FinerDigits, ScaledClaim, StretchPlace, ValueScale, chance_alone,
+    chance_together, digit_match, stretch_of,
 };
+use super::merged::FigureSpan;
 use super::mistake::{Hypothesis, Mistake};
 use super::population::{Population, PopulationRule};
 use super::raw_values::PublishedData;
@@ -146,8 +147,8 @@ const EXPLANATIONS_MAX: usize = 4;
 /// Checks `claims` about `data`. `unit` is that of claims without one.
 ///
 /// # Errors
-/// If the unit of a claim is missing, the values have none, the data do not decide a claim about losses or its last digits, or
-/// two claims state different values of one figure.
+/// If the unit of a claim is missing, the values have none, the data do not decide a claim about losses, two claims state
+/// different values of one figure, or the data do not decide the last digits of claims, all of which are named.
 pub fn check_figures(
     data: &PublishedData,
     claims: &[FigureClaim],
@@ -157,23 +158,21 @@ pub fn check_figures(
     let scaled = claims.iter().map(|claim| ScaledClaim::of(claim, data.scale, unit)).collect::<Result<Vec<_>, _>>()?;
     let figure_numbers = figure_numbers(&scaled)?;
     let mut hypotheses = vec![Hypothesis::default()];
-    let mut all_figures = figures(data, &hypotheses, &scaled);
-    let correct = all_figures.concat();
+    let mut computed = ComputedFigures::of(data, &hypotheses, &scaled);
+    let correct = computed.figures.concat();
     let holds = |at: &usize| scaled[*at].matched(correct[*at]).is_some();
     let failing: Vec<usize> = (0..scaled.len()).filter(|at| !holds(at)).collect();
-    scaled.iter().zip(&correct).try_for_each(|(claim, correct)| claim.expect_decided(*correct, data.finer))?;
     if !failing.is_empty() {
         hypotheses = Hypothesis::all(&Mistake::possible(data, claims));
-        all_figures = figures(data, &hypotheses, &scaled);
-        for (claim, at) in failing.iter().map(|at| (&scaled[*at], *at)) {
-            all_figures.iter().try_for_each(|figures| claim.expect_decided(figures[at], data.finer))?;
-        }
+        computed = ComputedFigures::of(data, &hypotheses, &scaled);
     }
+    computed.expect_decided(data.finer, &hypotheses, &scaled)?;
+    computed.leave_out_undecided(data.finer, &hypotheses, &scaled, &failing);
     let search = Search {
         claims: &scaled,
         figure_numbers: &figure_numbers,
         hypotheses: &hypotheses,
-        figures: &all_figures,
+        figures: &computed.figures,
         failing: &failing,
     };
     let groups = search.groups();
@@ -226,26 +225,80 @@ fn figure_numbers(claims: &[ScaledClaim<'_>]) -> Result<Vec<usize>, FigureClaimE
     claims.iter().enumerate().map(number).collect()
 }
 
-/// The figure of each claim by each hypothesis. Each population is sorted once.
-fn figures(data: &PublishedData, hypotheses: &[Hypothesis], claims: &[ScaledClaim<'_>]) -> Vec<Vec<Option<f64>>> {
-    let mut of_population: BTreeMap<PopulationRule, Vec<usize>> = BTreeMap::new();
-    for (at, hypothesis) in hypotheses.iter().enumerate() {
-        of_population.entry(hypothesis.population(data)).or_default().push(at);
+/// The figures of claims by hypotheses.
+struct ComputedFigures {
+    /// Of each hypothesis the figure of each claim.
+    figures: Vec<Vec<Option<f64>>>,
+    /// Where the figure of a hypothesis and a claim lies, if that is not known better: it depends on how many values differ that
+    /// are equal after rounding.
+    spans: BTreeMap<(usize, usize), FigureSpan>,
+}
+
+impl ComputedFigures {
+    /// Each population is sorted once.
+    fn of(data: &PublishedData, hypotheses: &[Hypothesis], claims: &[ScaledClaim<'_>]) -> ComputedFigures {
+        let mut of_population: BTreeMap<PopulationRule, Vec<usize>> = BTreeMap::new();
+        for (at, hypothesis) in hypotheses.iter().enumerate() {
+            of_population.entry(hypothesis.population(data)).or_default().push(at);
+        }
+        let mut figures = vec![Vec::new(); hypotheses.len()];
+        let mut spans = BTreeMap::new();
+        for (rule, members) in of_population {
+            let population = Population::of(data, rule);
+            for own in members {
+                let hypothesis = &hypotheses[own];
+                let factor_of =
+                    |claimed: PublishedFigure| if claimed.is_of_values() { hypothesis.factor() } else { 1.0 };
+                for (at, claim) in claims.iter().enumerate() {
+                    let claimed = claim.claim.figure;
+                    let (figure, rules, factor) =
+                        (hypothesis.computed(claimed), hypothesis.rules(), factor_of(claimed));
+                    figures[own].push(population.figure(figure, rules).map(|figure| figure * factor));
+                    spans.extend(population.span(figure, rules).map(|span| ((own, at), span.times(factor))));
+                }
+            }
+        }
+        ComputedFigures { figures, spans }
     }
-    let mut figures = vec![Vec::new(); hypotheses.len()];
-    for (rule, members) in of_population {
-        let population = Population::of(data, rule);
-        for at in members {
-            let hypothesis = &hypotheses[at];
-            let figure = |claim: &ScaledClaim<'_>| {
-                let claimed = claim.claim.figure;
-                let figure = population.figure(hypothesis.computed(claimed), hypothesis.rules())?;
-                Some(if claimed.is_of_values() { figure * hypothesis.factor() } else { figure })
-            };
-            figures[at] = claims.iter().map(figure).collect();
+
+    /// Expects that rounding decides the verdict of no claim. Figures that depend on which values were equal before they were
+    /// rounded come behind those of other hypotheses with as many mistakes.
+    fn expect_decided(
+        &self,
+        finer: FinerDigits,
+        hypotheses: &[Hypothesis],
+        claims: &[ScaledClaim<'_>],
+    ) -> Result<(), FigureClaimError> {
+        let is_undecided = |at: usize| {
+            let span = |own: usize| self.spans.get(&(own, at)).copied();
+            let mut order: Vec<usize> = (0..hypotheses.len()).collect();
+            order.sort_by_key(|own| (hypotheses[*own].mistakes.len(), span(*own).is_some()));
+            let known = |own: usize| self.figures[own][at].map(FigureSpan::at);
+            let spans = order.into_iter().map(|own| (span(own).or(known(own)), hypotheses[own].rounding_factor()));
+            !claims[at].is_decided(spans, finer)
+        };
+        let undecided = (0..claims.len()).filter(|at| is_undecided(*at)).map(|at| claims[at].claim.text.clone());
+        match undecided.collect::<Vec<_>>() {
+            undecided if undecided.is_empty() => Ok(()),
+            undecided => Err(FigureClaimError::TooFine { claims: undecided, finer }),
         }
     }
-    figures
+
+    /// Takes no figure of a `failing` claim for known whose digits depend on which values were equal before they were rounded.
+    fn leave_out_undecided(
+        &mut self,
+        finer: FinerDigits,
+        hypotheses: &[Hypothesis],
+        claims: &[ScaledClaim<'_>],
+        failing: &[usize],
+    ) {
+        for ((own, at), span) in &self.spans {
+            let factor = hypotheses[*own].rounding_factor();
+            if failing.contains(at) && claims[*at].is_matched(*span, finer, factor) != Some(true) {
+                self.figures[*own][*at] = None;
+            }
+        }
+    }
 }
 
 /// Claims that a hypothesis explains.

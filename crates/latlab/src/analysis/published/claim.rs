@@ -119,8 +119,12 @@ impl PublishedNumber {
         }
         let end = text.find(|char: char| !char.is_ascii_digit() && !"+-−._".contains(char)).unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
+        let is_power = |rest: &str| rest.starts_with(|char: char| char.is_ascii_digit() || "+-−".contains(char));
         let unit = match unit {
             "" => None,
+            word if word.strip_prefix(['e', 'E']).is_some_and(is_power) => {
+                return Err("it has an exponent: write all of its digits, such as `12.5us` for `1.25e-05s`");
+            }
             word => Some(UNITS.iter().find(|(known, _)| *known == word).ok_or("its unit is not known")?.1),
         };
         let negative = number.starts_with(['-', '−']);
@@ -141,7 +145,9 @@ impl PublishedNumber {
 
     /// The number, if its unit is so many ticks long.
     pub(super) fn value(&self, ticks: f64) -> f64 {
-        self.digits as f64 * ticks / 10_f64.powi(self.decimals as i32)
+        let (digits, power) = (self.digits as f64, 10_f64.powi(self.decimals as i32));
+        // Powers of ten from 1 on are exact, so that the product or quotient is rounded once.
+        if ticks >= power { digits * (ticks / power) } else { digits / (power / ticks) }
     }
 
     /// One unit of its last digit, if its unit is so many ticks long.
@@ -378,6 +384,10 @@ mod tests {
         for text in ["mean=1,821ms", "mean=1us,max=2us", "n=50,000"] {
             let error = StatedClaims::default().add(text).expect_err(text);
             assert!(error.cause.contains("it has a comma"), "{error:?}");
+        }
+        for text in ["mean=1.25e-05s", "max=2E3us", "n=1e+4", "mean=1e−5s"] {
+            let error = StatedClaims::default().add(text).expect_err(text);
+            assert!(error.cause.contains("it has an exponent: write all of its digits"), "{error:?}");
         }
     }
 }

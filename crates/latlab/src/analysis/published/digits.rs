@@ -1,13 +1,16 @@
 //! Values and published figures on one scale of integers: which numbers fit, which digits match, and how easily one of several
 //! hypotheses has them by chance.
 
+use std::f64::consts::SQRT_2;
+
 use thiserror::Error;
 
 use super::claim::{FigureClaim, PublishedFigure, PublishedUnit};
+use super::merged::FigureSpan;
 use crate::analysis::experiment::SlackFacts;
 use crate::diagnostics::{Explain, Failure};
 use crate::units::Nanos;
-use crate::units::human::{TimeUnit, counted};
+use crate::units::human::{TimeUnit, counted, listed};
 
 /// What the integers of a sample count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +39,21 @@ impl ValueScale {
 pub enum FinerDigits {
     /// The raw data have none: the values are exact.
     Absent,
-    /// Some values have more digits than integers of 63 bits hold, and were rounded.
+    /// Some values have more digits than doubles, or integers of 63 bits beside the largest of them, hold, and were rounded.
     Rounded,
+    /// The same, and so many that values which differ in their first 15 digits may have become equal.
+    Merged,
     /// Values of the log have digits below a nanosecond, to which they were rounded.
     BelowNanosecond,
     /// The log was read in whole nanoseconds, and may have more digits.
     Unknown,
+}
+
+impl FinerDigits {
+    /// Whether values that differ may have become equal when they were rounded.
+    pub(super) const fn merges_values(self) -> bool {
+        matches!(self, FinerDigits::Merged | FinerDigits::BelowNanosecond | FinerDigits::Unknown)
+    }
 }
 
 /// Values are below this on either side of 0, also less their dwell, so that they and their doubles fit into half ticks.
@@ -82,9 +94,9 @@ pub(super) struct ScaledNumbers {
 }
 
 impl ScaledNumbers {
-    /// Finite `numbers`, each times `unit`, on the coarsest scale that has all of their decimals; where the integers do not
-    /// hold these beside the largest number, on the finest one that does. The scale leaves space for packet ids up to `id_max`
-    /// beside them, if it can.
+    /// Finite `numbers`, each times `unit`, on the coarsest scale that has all of their decimals; where doubles or the integers
+    /// do not hold these beside the largest number, on the finest one that does. The scale leaves space for packet ids up to
+    /// `id_max` beside them, if it can.
     ///
     /// # Errors
     /// The first number that does not fit in whole nanoseconds, or, without a unit, as a whole number.
@@ -106,14 +118,19 @@ impl ScaledNumbers {
         let finest = (coarsest + 1..=POWER_MAX).take_while(is_possible).last().unwrap_or(coarsest);
         let power = decimals_of(numbers, coarsest, finest);
         let factor = power_of_ten(power);
-        let is_exact = power < finest || numbers.iter().all(|number| is_whole(*number, factor));
+        let is_each = |is: fn(f64, f64) -> bool| power < finest || numbers.iter().all(|number| is(*number, factor));
+        let finer = match is_each(is_whole) {
+            true if largest * factor < WHOLE => FinerDigits::Absent,
+            false if !is_each(has_kept_digits) => FinerDigits::Merged,
+            _ => FinerDigits::Rounded,
+        };
         Ok(ScaledNumbers {
             values: numbers.iter().map(|number| (number * factor).round() as i64).collect(),
             scale: match unit {
                 Some(_) => ValueScale::Time(power - coarsest),
                 None => ValueScale::Plain(power),
             },
-            finer: if is_exact { FinerDigits::Absent } else { FinerDigits::Rounded },
+            finer,
             one: 10_i64.checked_pow(power).unwrap_or(i64::MAX),
         })
     }
@@ -137,6 +154,12 @@ fn is_whole(number: f64, factor: f64) -> bool {
     let scaled = number * factor;
     // The quotient of two exact doubles is rounded once: it is the double that the decimal text has.
     scaled.abs() >= WHOLE || scaled.round() / factor == number
+}
+
+/// Whether `number` times `factor` is a whole number but for digits beyond the 15th.
+fn has_kept_digits(number: f64, factor: f64) -> bool {
+    let scaled = number * factor;
+    is_whole(number, factor) || (scaled.round() - scaled).abs() <= scaled.abs() * PRECISION
 }
 
 /// Claims that cannot be checked.
@@ -168,11 +191,11 @@ pub enum FigureClaimError {
         /// How many have no row.
         missing: u64,
     },
-    /// The last digits of the claim are finer than those of the data, and these decide it.
-    #[error("cannot check the claim `{text}`")]
+    /// The last digits of claims are finer than those of the data, and these decide their verdicts.
+    #[error("cannot check the {}", named(.claims))]
     TooFine {
-        /// The claim as typed.
-        text: String,
+        /// The claims as typed.
+        claims: Vec<String>,
         /// Why the values may have been rounded.
         finer: FinerDigits,
     },
@@ -205,22 +228,38 @@ impl Explain for FigureClaimError {
                     counted(*missing as usize, "number")
                 ))
                 .hint("leave the claim out; the other figures are of the rows"),
-            FigureClaimError::TooFine { finer: FinerDigits::Rounded | FinerDigits::Absent, .. } => failure
-                .because(
-                    "the values have more digits than are kept beside the largest of them, and these digits decide the claim",
-                )
-                .hint("leave its last digits out, and `--id-column` if it is given"),
-            FigureClaimError::TooFine { finer, .. } => failure
-                .because(match finer {
-                    FinerDigits::BelowNanosecond => {
-                        "its last digits are finer than 1 ns, to which the values of the log are rounded"
-                    }
-                    _ => "its last digits are finer than 1 ns, to which the values of the log may be rounded",
-                })
-                .hint("leave these digits out; of a file with one number on each line all digits are kept"),
+            FigureClaimError::TooFine { finer, .. } => failure.because(too_fine(*finer)).hint(match finer {
+                FinerDigits::Absent => "leave the last digits out",
+                FinerDigits::Rounded | FinerDigits::Merged => {
+                    "leave the last digits out, and `--id-column` if it is given"
+                }
+                _ => "leave the last digits out; of a file with one number on each line 15 digits are kept",
+            }),
             FigureClaimError::TwoValues { .. } => failure
                 .because("they are different values of one figure, of which a sample has one")
                 .hint("leave one of them out, or check each in a run of its own"),
+        }
+    }
+}
+
+/// The `claims` as a message names them: ``claims `a`, `b` and `c` ``.
+fn named(claims: &[String]) -> String {
+    let quoted: Vec<String> = claims.iter().map(|text| format!("`{text}`")).collect();
+    format!("{} {}", if claims.len() > 1 { "claims" } else { "claim" }, listed(&quoted))
+}
+
+/// Why a claim cannot be checked about values with `finer` digits.
+const fn too_fine(finer: FinerDigits) -> &'static str {
+    match finer {
+        FinerDigits::Absent => "a claim has more digits than figures are computed with: 15, of standard deviations 12",
+        FinerDigits::Rounded | FinerDigits::Merged => {
+            "the values have more digits than are kept, which is 15, and fewer beside larger values; these decide the verdict"
+        }
+        FinerDigits::BelowNanosecond => {
+            "digits finer than 1 ns, to which the values of the log are rounded, decide the verdict"
+        }
+        FinerDigits::Unknown => {
+            "digits finer than 1 ns, to which the values of the log may be rounded, decide the verdict"
         }
     }
 }
@@ -234,10 +273,14 @@ pub(super) enum DigitMatch {
     CutOff,
 }
 
+/// By how much two doubles differ whose last binary digits do not count: less than a digit that is worth `step`.
+fn tolerance(one: f64, other: f64, step: f64) -> f64 {
+    (one.abs().max(other.abs()) * 1e-12).min(step / 16.0)
+}
+
 /// How `figure` has the digits of `published`, of which the last one is worth `step`.
 pub(super) fn digit_match(published: f64, step: f64, figure: f64) -> Option<DigitMatch> {
-    // Both are doubles: their last binary digits do not count.
-    let tolerance = published.abs().max(figure.abs()) * 1e-12;
+    let tolerance = tolerance(published, figure, step);
     let beyond = if published < 0.0 { published - figure } else { figure - published };
     let is_cut = (0.0..step).contains(&beyond) && (published != 0.0 || figure >= 0.0);
     match (figure - published).abs() <= step / 2.0 + tolerance {
@@ -257,6 +300,13 @@ pub enum StretchPlace {
 
 /// By how many ticks values may have been rounded.
 const ROUNDING: f64 = 0.5;
+/// The part of a figure that its double may be off. The last one of 15 digits is worth more.
+const PRECISION: f64 = 1e-15;
+/// How many digits of a figure that is.
+const PRECISE_DIGITS: u32 = 15;
+/// The same two of standard deviations, which are roots of sums of squares.
+const STDDEV_PRECISION: f64 = 1e-12;
+const PRECISE_STDDEV_DIGITS: u32 = 12;
 
 /// The usual timer slack of a thread, which also delays calls that stretch nothing.
 const TIMER_SLACK: Nanos = Nanos::from_micros(50);
@@ -302,8 +352,7 @@ impl ScaledClaim<'_> {
 
     /// Whether `other` states the same value, with as many digits or not.
     pub(super) fn has_value_of(&self, other: &ScaledClaim<'_>) -> bool {
-        // Both are doubles, possibly of different units.
-        (self.value - other.value).abs() <= self.value.abs().max(other.value.abs()) * 1e-12
+        (self.value - other.value).abs() <= tolerance(self.value, other.value, self.step.min(other.step))
     }
 
     /// How `figure` has the published digits, if it has them.
@@ -316,25 +365,59 @@ impl ScaledClaim<'_> {
         ((figure - self.value).abs() / self.step * 1e6).round() as u64
     }
 
-    /// Expects that the rounding of the values does not decide the claim: that it has no finer digits if `correct` has its
-    /// digits, and else differs by more.
-    pub(super) fn expect_decided(&self, correct: Option<f64>, finer: FinerDigits) -> Result<(), FigureClaimError> {
-        let is_finer = self.step < 1.0;
-        let is_rounded = match finer {
-            FinerDigits::Absent => false,
-            // Whole nanoseconds of a log are taken as exact where a claim has no finer digits.
-            FinerDigits::BelowNanosecond | FinerDigits::Unknown => is_finer,
-            FinerDigits::Rounded => is_finer || self.matched(correct).is_none(),
+    /// How far `figure` may lie from that of the values with their `finer` digits, whose rounding it multiplies by `factor`.
+    fn uncertainty(&self, figure: f64, finer: FinerDigits, factor: f64) -> f64 {
+        let rounding = match finer {
+            FinerDigits::Absent => 0.0,
+            FinerDigits::BelowNanosecond | FinerDigits::Unknown => ROUNDING * factor,
+            FinerDigits::Rounded | FinerDigits::Merged => ROUNDING * factor + figure.abs() * f64::EPSILON,
         };
-        let is_near = |correct: f64| {
-            let moved = [correct - ROUNDING, correct + ROUNDING];
-            let (low, high) = (self.value - self.step / 2.0, self.value + self.step / 2.0);
-            (moved[0] < high && low < moved[1]) || moved.iter().any(|figure| self.matched(Some(*figure)).is_some())
+        let is_stddev = self.claim.figure == PublishedFigure::Stddev;
+        let (part, digits) = match is_stddev {
+            true => (STDDEV_PRECISION, PRECISE_STDDEV_DIGITS),
+            false => (PRECISION, PRECISE_DIGITS),
         };
-        match self.claim.figure.is_of_values() && is_rounded && correct.is_some_and(is_near) {
-            true => Err(FigureClaimError::TooFine { text: self.claim.text.clone(), finer }),
-            false => Ok(()),
+        // Of two values the standard deviation, with n − 1, moves by this factor more than the mean.
+        let rounding = if is_stddev { rounding * SQRT_2 } else { rounding };
+        if self.claim.published.digits() > digits { rounding + self.value.abs() * part } else { rounding }
+    }
+
+    /// Whether the figure within `span` has the published digits; `None` if the rounding of the values, or of doubles, decides
+    /// that. The rounding is multiplied by `factor`.
+    pub(super) fn is_matched(&self, span: FigureSpan, finer: FinerDigits, factor: f64) -> Option<bool> {
+        let off = match self.claim.figure.is_of_values() {
+            true => self.uncertainty(span.low.abs().max(span.high.abs()), finer, factor),
+            false => 0.0,
+        };
+        if off == 0.0 && span.low == span.high {
+            return Some(self.matched(Some(span.low)).is_some());
         }
+        // As `digit_match`: what rounds or is cut off to the digits.
+        let (towards_zero, away) = (self.step / 2.0, self.step);
+        let (low, high) = match self.value < 0.0 {
+            true => (self.value - away, self.value + towards_zero),
+            false => (self.value - towards_zero, self.value + away),
+        };
+        let slack = (self.value.abs() * PRECISION).min(self.step / 16.0);
+        match (span.low - off, span.high + off) {
+            (from, to) if to <= low + slack || from >= high - slack => Some(false),
+            (from, to) if from >= low - slack && to <= high + slack => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Whether rounding decides neither whether the correct figure, the first of `figures`, has the published digits, nor
+    /// which one is the first that has them. Each stands with the factor by which it multiplies the rounding of the values.
+    pub(super) fn is_decided(
+        &self,
+        figures: impl Iterator<Item = (Option<FigureSpan>, f64)>,
+        finer: FinerDigits,
+    ) -> bool {
+        let decided = |(span, factor): (Option<FigureSpan>, f64)| match span {
+            Some(span) => self.is_matched(span, finer, factor),
+            None => Some(false),
+        };
+        figures.map(decided).find(|decided| *decided != Some(false)) != Some(None)
     }
 
     /// Where the `stretch` of a time-out shows; the smallest value is `minimum`, on this scale.
@@ -438,12 +521,17 @@ mod tests {
     fn digits_of_doubles_are_kept_as_far_as_integers_hold_them() {
         // As Python prints differences of its clock.
         let own = scaled(&[0.00010514259338378906, 0.00011086463928222656], Some(TimeUnit::Seconds));
-        assert!(matches!(own.scale, ValueScale::Time(10..)) && own.finer == FinerDigits::Absent, "{own:?}");
+        assert!(matches!(own.scale, ValueScale::Time(10..)) && own.finer == FinerDigits::Rounded, "{own:?}");
+        let own = scaled(&[0.000105142593383789, 0.000110864639282227], Some(TimeUnit::Seconds));
+        assert_eq!((own.values[0], own.finer), (105_142_593_383_789, FinerDigits::Absent), "15 digits");
+        for (number, finer) in [(9_007_199_254_740_991.0, FinerDigits::Absent), (WHOLE, FinerDigits::Rounded)] {
+            assert_eq!(scaled(&[number], None).finer, finer, "{number}: 2^53 + 1 is the same double as 2^53");
+        }
         let own = scaled(&[0.00010514259338378906, 1.5], Some(TimeUnit::Seconds));
         assert_eq!((own.values[1], own.scale), (1_500_000_000_000_000_000, ValueScale::Time(9)));
         assert_eq!((own.values[0], own.finer), (105_142_593_383_789, FinerDigits::Rounded));
         let own = scaled(&[1e10, 1e-10], None);
-        assert_eq!((&own.values[..], own.finer), (&[1_000_000_000_000_000_000, 0][..], FinerDigits::Rounded));
+        assert_eq!((&own.values[..], own.finer), (&[1_000_000_000_000_000_000, 0][..], FinerDigits::Merged));
     }
 
     #[test]
@@ -471,6 +559,15 @@ mod tests {
     }
 
     #[test]
+    fn digits_within_the_first_15_that_integers_do_not_hold_are_lost() {
+        let micros = |numbers: &[f64]| scaled(numbers, Some(TimeUnit::Micros)).finer;
+        // The noise of a double beside 1 s is not a lost digit.
+        assert_eq!(micros(&[262.37199999999996, 262.372, 1e6]), FinerDigits::Rounded);
+        assert_eq!(micros(&[262.3719999999, 1e9]), FinerDigits::Merged);
+        assert!(FinerDigits::Merged.merges_values() && !FinerDigits::Rounded.merges_values());
+    }
+
+    #[test]
     fn digits_are_rounded_before_they_are_cut_off() {
         let matched = |figure| digit_match(99.0, 1.0, figure);
         for rounded in [99.0, 99.5, 98.5, 99.01] {
@@ -479,6 +576,14 @@ mod tests {
         assert_eq!([99.501, 99.99].map(matched), [Some(DigitMatch::CutOff); 2]);
         assert_eq!([100.0, 98.49].map(matched), [None; 2]);
         assert_eq!(digit_match(-99.0, 1.0, -99.9), Some(DigitMatch::CutOff), "towards zero");
+        // However many digits are published.
+        assert_eq!(digit_match(1_234_567_890_124.0, 1.0, 1_234_567_890_123.0), None);
+        assert_eq!(digit_match(1.700_000_000_123_999e18, 1e3, 1.700_000_000_123_456_8e18), None);
+        assert_eq!(
+            digit_match(0.3, 0.1, 0.1 + 0.15),
+            Some(DigitMatch::Rounded),
+            "0.25, but for the last binary digits"
+        );
     }
 
     #[test]

@@ -323,6 +323,12 @@ impl Hypothesis {
         })
     }
 
+    /// By what it multiplies the rounding of values in their figures, at most: halves may have been rounded before they were
+    /// doubled.
+    pub(super) fn rounding_factor(&self) -> f64 {
+        self.factor() * if self.mistakes.contains(&Mistake::WholeRoundTrip) { 2.0 } else { 1.0 }
+    }
+
     /// The titles of its mistakes: `round trip / 2, packet ids among the values`.
     pub fn title(&self) -> String {
         self.mistakes.iter().map(|mistake| mistake.title()).collect::<Vec<_>>().join(", ")

@@ -4,6 +4,7 @@
 mod check;
 mod claim;
 mod digits;
+mod merged;
 mod mistake;
 mod order;
 mod population;

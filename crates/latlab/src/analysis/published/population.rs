@@ -3,6 +3,7 @@
 //! Numbers are kept in half ticks, so that halves of round trips are exact integers.
 
 use super::claim::PublishedFigure;
+use super::merged::{FigureSpan, MergedNumbers};
 use super::raw_values::PublishedData;
 use crate::stats::QuantilePosition;
 
@@ -63,6 +64,8 @@ pub(super) struct Population {
     sum: i128,
     /// Sum of the squares of the deviations from the mean, in squares of half ticks.
     squares: f64,
+    /// How often distinct numbers were found, if rounding may have made some equal.
+    merged: Option<MergedNumbers>,
 }
 
 impl Population {
@@ -86,7 +89,9 @@ impl Population {
             sorted.extend(own.map(|id| *id as i64 * data.id_ticks * HALVES));
         }
         sorted.sort_unstable();
+        let mut merged = None;
         if rule.table == NumberTable::Distinct {
+            merged = data.finer.merges_values().then(|| MergedNumbers::of(&sorted)).flatten();
             sorted.dedup();
         }
         let infinite = if rule.lost == LostProbes::Infinite { lost } else { 0 };
@@ -94,7 +99,7 @@ impl Population {
         let sum: i128 = sorted.iter().map(|value| i128::from(*value)).sum();
         let mean = mean_of(sum, sorted.len());
         let squares = sorted.iter().map(|value| (*value as f64 - mean).powi(2)).sum();
-        Population { sorted, infinite, lost, sent, sum, squares }
+        Population { sorted, infinite, lost, sent, sum, squares, merged }
     }
 
     fn n(&self) -> u64 {
@@ -114,6 +119,13 @@ impl Population {
             PublishedFigure::Quantile(q) => self.quantile(q, rules.quantiles)?,
         };
         Some(half_ticks / HALVES as f64)
+    }
+
+    /// Where `figure` lies, if rounding made values equal whose number it depends on. The other figures are known.
+    pub(super) fn span(&self, figure: PublishedFigure, rules: FigureRules) -> Option<FigureSpan> {
+        let stddev = self.stddev(rules.population_stddev);
+        let span = self.merged.as_ref()?.span(figure, &self.sorted, self.infinite, stddev)?;
+        Some(if figure.is_of_values() { span.times(1.0 / HALVES as f64) } else { span })
     }
 
     fn loss_ratio(&self) -> Option<f64> {

@@ -12,12 +12,16 @@ use crate::stats::Description;
 use crate::units::Nanos;
 use crate::units::human::{bit_rate, grouped, percent, quantile, typed_size, typed_span};
 
-/// The caveats of a stream and of its search; `delivered` is the delivered rate.
+/// The caveats of a stream and of its search; `delivered` is the delivered rate. Of an imported stream those alone that name no
+/// option of latlab.
 pub(in crate::analysis) fn caveats(
     manifest: &Manifest,
     stream: &StreamFigures,
     delivered: Option<&Description>,
 ) -> Vec<Caveat> {
+    if manifest.spec.import().is_some() {
+        return undecided_of_import(manifest, &stream.total).into_iter().collect();
+    }
     let transport = manifest.spec.transport().unwrap_or_default().properties();
     let (slow_receiver, lost) = match transport.has_own_threads {
         false => (slow_receiver(manifest, stream), lost(stream)),
@@ -223,6 +227,19 @@ fn undecided(total: &StreamTotals, message: &str) -> Option<Caveat> {
     })
 }
 
+/// A log states its losses although some packets are undecided if the zeros of its ends differ (iperf3 with `--omit`): a note.
+fn undecided_of_import(manifest: &Manifest, total: &StreamTotals) -> Option<Caveat> {
+    let hint =
+        "look at the last intervals of the receiver: the path or the receiver may have stopped before the sender";
+    let count = of_packets(total.sent.saturating_sub(total.decided), total.sent);
+    undecided(total, "packet").map(|caveat| Caveat {
+        message: format!("{count} were counted by the sender and not by its receiver"),
+        severity: if manifest.spec.knows_losses() { Severity::Note } else { Severity::Warning },
+        hint: hint.into(),
+        ..caveat
+    })
+}
+
 fn refused(manifest: &Manifest, total: &StreamTotals) -> Option<Caveat> {
     let times = grouped(total.refused);
     let by_library = manifest.spec.transport().unwrap_or_default().properties().has_own_threads;
@@ -383,10 +400,11 @@ fn retransmissions(manifest: &Manifest) -> Option<Caveat> {
 mod tests {
     use super::super::figures::StreamAccumulator;
     use super::*;
-    use crate::analysis::in_memory::InMemory;
-    use crate::facts::StreamFacts;
+    use crate::analysis::in_memory::{InMemory, logged, stream_interval};
+    use crate::analysis::{SummaryOptions, summarise};
+    use crate::facts::{IntervalCounts, StreamEnd, StreamFacts};
     use crate::plan::{
-        History, Pace, PacketSize, PathSpec, Reliability, RunSpec, Schedule, SenderSocketOptions, StreamRunSpec,
+        History, Kind, Pace, PacketSize, PathSpec, Reliability, RunSpec, Schedule, SenderSocketOptions, StreamRunSpec,
         TransportKind, Work,
     };
     use crate::units::Nanos;
@@ -438,6 +456,40 @@ mod tests {
         let granted_gap_ns = Some(Nanos::from_millis(2));
         manifest.run.stream = Some(StreamFacts { granted_gap_ns, ..StreamFacts::default() });
         assert!(faster_options(&manifest, 2_000.0).contains("`serve --allow-down RATE`"));
+    }
+
+    #[test]
+    fn an_imported_stream_has_the_caveat_of_undecided_packets_alone() {
+        let seen = |end| match end {
+            StreamEnd::Sender => IntervalCounts::Offered { packets: 300, refused: 1, skipped: 1 },
+            StreamEnd::Receiver => IntervalCounts::Counted {
+                polled: 146,
+                delivered: 140,
+                reordered: 1,
+                duplicates: 1,
+                outside_window: 0,
+                socket_drops: None,
+            },
+        };
+        let mut source = logged(Vec::new(), true);
+        source.manifest.kind = Kind::Stream;
+        source.intervals = [StreamEnd::Sender, StreamEnd::Receiver].map(|end| stream_interval(0, seen(end))).to_vec();
+        for (states_losses, severity) in [(false, Severity::Warning), (true, Severity::Note)] {
+            if let Work::Import(import) = &mut source.manifest.spec.work {
+                (import.rows, import.states_losses) = (Kind::Stream, states_losses);
+                import.size_bytes = Some(1_000);
+            }
+            let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("intervals");
+            let found: Vec<_> = summary.caveats.iter().filter(|caveat| caveat.code != "imported").collect();
+            let [caveat] = found[..] else { panic!("{found:?}") };
+            assert_eq!((caveat.code.as_str(), caveat.severity), ("undecided-packets", severity));
+            assert!(
+                caveat.message.starts_with("154 of 300 packets (51.3 %) were counted by the sender"),
+                "{}",
+                caveat.message
+            );
+            assert!(!caveat.hint.contains('`') && !caveat.hint.contains("target"), "{}", caveat.hint);
+        }
     }
 
     #[test]

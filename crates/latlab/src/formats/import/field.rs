@@ -1,5 +1,4 @@
-//! Parts of a line, and the numbers in them. Arithmetic is decimal: no value passes through a floating-point number unless it
-//! has an exponent.
+//! Parts of a line, and the numbers in them. Arithmetic is decimal: no value passes through a floating-point number.
 
 use super::LogFault;
 use crate::units::human::TimeUnit;
@@ -123,17 +122,18 @@ impl LogField<'_> {
     pub(super) fn time(&self, unit: TimeUnit) -> Result<i64, LogFault> {
         match decimal(self.text, exponent_of(unit)) {
             Some(value) => Ok(value),
-            None => self.odd_time(unit),
+            None => self.odd_time(unit).map(|(value, _)| value),
         }
     }
 
-    /// The same, and whether the number has digits below a nanosecond, which were rounded.
+    /// The same, and whether the number has digits below a nanosecond, which were rounded. Digits beyond the 15th are noise of
+    /// doubles, and do not count.
     #[inline]
     pub(super) fn rounded_time(&self, unit: TimeUnit) -> Result<(i64, bool), LogFault> {
         let exponent = exponent_of(unit);
         match decimal(self.text, exponent) {
-            Some(value) => Ok((value, self.has_places_beyond(exponent) && self.is_rounded(unit))),
-            None => Ok((self.odd_time(unit)?, self.is_rounded(unit))),
+            Some(value) if !self.has_places_beyond(exponent) => Ok((value, false)),
+            _ => self.odd_time(unit),
         }
     }
 
@@ -144,38 +144,73 @@ impl LogField<'_> {
         self.text[..front].contains(&b'.')
     }
 
-    /// Whether this number of `unit`, which may have an exponent, is not one of whole nanoseconds.
+    /// A number with an exponent or with further digits, one that is too large, or text; and whether it was rounded.
     #[cold]
-    fn is_rounded(&self, unit: TimeUnit) -> bool {
-        let (mantissa, power) = match memchr::memchr2(b'e', b'E', self.text) {
-            None => (self.text, Some(0)),
-            Some(at) => {
-                let power = std::str::from_utf8(&self.text[at + 1..]).ok().and_then(|text| text.parse::<i64>().ok());
-                (&self.text[..at], power)
-            }
+    fn odd_time(&self, unit: TimeUnit) -> Result<(i64, bool), LogFault> {
+        let (negative, text) = signed(self.text);
+        let (mantissa, power) = match memchr::memchr2(b'e', b'E', text) {
+            Some(at) => (&text[..at], power_of(&text[at + 1..])),
+            None => (text, Some(0)),
         };
-        power.is_none_or(|power| last_place(mantissa) - power > i64::from(exponent_of(unit)))
-    }
-
-    /// A number with an exponent, one that is too large, or text.
-    #[cold]
-    fn odd_time(&self, unit: TimeUnit) -> Result<i64, LogFault> {
-        let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
-        let text = std::str::from_utf8(self.text).ok().filter(|_| self.text.iter().all(is_part));
-        match text.and_then(|text| text.parse::<f64>().ok()).map(|value| (value * unit.nanos()).round()) {
-            Some(value) if value.abs() < NANOS_END as f64 => Ok(value as i64),
-            Some(_) => Err(self.is_not("a time below 146 years")),
-            None => Err(self.is_not("a number")),
-        }
+        let power = power.filter(|_| is_unsigned(mantissa)).ok_or_else(|| self.is_not("a number"))?;
+        let power = power.saturating_add(i64::from(exponent_of(unit)));
+        let shifted = shifted(mantissa, power);
+        let (value, is_rounded) = shifted.ok_or_else(|| self.is_not("a time below 146 years"))?;
+        let is_finer = is_rounded && !is_whole_but_for_noise(mantissa, power);
+        Ok((if negative { -value } else { value }, is_finer))
     }
 }
 
-/// The place behind the point of the last digit of `mantissa` that is not 0; negative in front of the point.
-fn last_place(mantissa: &[u8]) -> i64 {
-    let digits = mantissa.iter().filter(|byte| byte.is_ascii_digit());
-    let zeros = digits.clone().rev().take_while(|digit| **digit == b'0').count();
-    let behind = memchr::memchr(b'.', mantissa).map_or(0, |mark| mantissa.len() - mark - 1);
-    if zeros == digits.count() { i64::MIN / 2 } else { behind as i64 - zeros as i64 }
+/// The power of ten behind an `e`; one that an integer does not hold is as good as the largest.
+fn power_of(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = signed(text);
+    let larger = |power: i64, digit: &u8| power.saturating_mul(10).saturating_add(i64::from(digit - b'0'));
+    let is_whole = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let power = is_whole.then(|| digits.iter().fold(0, larger))?;
+    Some(if negative { -power } else { power })
+}
+
+/// Whether `text` is digits, with a point or without.
+fn is_unsigned(text: &[u8]) -> bool {
+    let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let points = text.iter().filter(|byte| **byte == b'.').count();
+    digits > 0 && points <= 1 && digits + points == text.len()
+}
+
+/// `mantissa`, digits and a point, times 10^`power`: rounded half up, and whether it was rounded. `None` if it is not `bounded`.
+fn shifted(mantissa: &[u8], power: i64) -> Option<(i64, bool)> {
+    let front = memchr::memchr(b'.', mantissa).unwrap_or(mantissa.len());
+    let mut left = power.saturating_add(front as i64);
+    let (mut value, mut half, mut is_rounded) = (0_u64, 0, false);
+    for digit in mantissa.iter().filter(|byte| **byte != b'.').map(|byte| u64::from(byte - b'0')) {
+        match left {
+            1.. => value = value.checked_mul(10)?.checked_add(digit)?,
+            0 => (half, is_rounded) = (u64::from(digit >= 5), digit > 0),
+            _ => is_rounded |= digit > 0,
+        }
+        left = left.saturating_sub(1);
+    }
+    if value > 0 && left > 0 {
+        value = value.checked_mul(10_u64.checked_pow(u32::try_from(left).ok()?)?)?;
+    }
+    Some((bounded(i64::try_from(value.checked_add(half)?).ok()?)?, is_rounded))
+}
+
+/// Digits of a decimal that every double keeps.
+const KEPT_DIGITS: usize = 15;
+
+/// Whether `mantissa`, digits and a point, times 10^`power` is whole if it is rounded to 15 significant digits: the kept ones
+/// behind the point are then all 0, or all 9 before a 16th that rounds them up.
+fn is_whole_but_for_noise(mantissa: &[u8], power: i64) -> bool {
+    let front = memchr::memchr(b'.', mantissa).unwrap_or(mantissa.len());
+    let digits = || mantissa.iter().filter(|byte| **byte != b'.');
+    let zeros = digits().take_while(|byte| **byte == b'0').count();
+    let significant = || digits().skip(zeros);
+    let Ok(whole) = usize::try_from(power.saturating_add(front as i64).saturating_sub(zeros as i64)) else {
+        return false;
+    };
+    let sought = if significant().nth(KEPT_DIGITS).is_some_and(|digit| *digit >= b'5') { b'9' } else { b'0' };
+    significant().take(KEPT_DIGITS).skip(whole).all(|digit| *digit == sought)
 }
 
 /// Decimal places of a nanosecond in `unit`.
@@ -289,6 +324,22 @@ mod tests {
         for text in ["281.412", "281.41200", "281", "-5.", "1e3", "1.5e-2", "+0.000000"] {
             assert!(!has(text, TimeUnit::Micros), "{text}");
         }
+        // Noise of doubles: digits beyond the 15th.
+        for text in ["262.37199999999996", "-262.37200000000007", "2.6237199999999996e2", "0.99999999999999989"] {
+            assert!(!has(text, TimeUnit::Micros), "{text}");
+        }
+        for text in [
+            "262.37149999999997",
+            "262.371999999999",
+            "262.3720000000010",
+            "262.37199999999946",
+            "0.00009999999999999999",
+        ] {
+            assert!(has(text, TimeUnit::Micros), "{text}");
+        }
+        assert_eq!(field("262.37199999999996").rounded_time(TimeUnit::Micros), Ok((262_372, false)));
+        assert!(has("0.00010514259338378906", TimeUnit::Seconds) && !has("0.00026237199999999996", TimeUnit::Seconds));
+        assert!(!has("1700000000123456.75", TimeUnit::Nanos), "the 15th digit is worth 10 ns");
         // As Python writes floats: binary fractions, which multiplied by a power of ten are not whole.
         for text in ["1.002e-06", "3.7611e-05", "5e-09", "1000e-12", "0e-30", "-2.5e-8"] {
             assert!(!has(text, TimeUnit::Seconds), "{text}");
@@ -315,18 +366,67 @@ mod tests {
             ("-4611686018427387.903", TimeUnit::Micros, 1 - NANOS_END),
             ("2.5e-05", TimeUnit::Seconds, 25_000),
             ("1E3", TimeUnit::Micros, 1_000_000),
+            ("1000000000000000000000000e-20", TimeUnit::Nanos, 10_000),
         ] {
             assert_eq!(field(text).time(unit), Ok(expected), "{text}");
         }
     }
 
     #[test]
+    fn a_number_is_the_same_in_every_notation() {
+        for (plain, exponent, unit) in [
+            ("0.0000000075", "7.5e-09", TimeUnit::Seconds),
+            ("9007199254740993", "9.007199254740993e15", TimeUnit::Nanos),
+            ("-4611686018427387903", "-4.611686018427387903E+18", TimeUnit::Nanos),
+            ("0.0000000004999", "4999e-13", TimeUnit::Seconds),
+            ("0.0005", ".5e-3", TimeUnit::Micros),
+            ("0.00005", "5e-05", TimeUnit::Micros),
+            ("120", "0012.e1", TimeUnit::Millis),
+            ("0", "0e9223372036854775807", TimeUnit::Seconds),
+            ("0.0", "0.0e99999999999999999999", TimeUnit::Seconds),
+        ] {
+            let [one, other] = [plain, exponent].map(|text| field(text).rounded_time(unit).expect(text));
+            assert_eq!(one, other, "{plain} and {exponent}");
+        }
+        for power in [i64::MIN, i64::MIN + 1, -i64::MAX / 2] {
+            assert_eq!(field(&format!("1.5e{power}")).rounded_time(TimeUnit::Seconds), Ok((0, true)), "{power}");
+        }
+        let large = field(&format!("1.5e{}", i64::MAX)).rounded_time(TimeUnit::Seconds).expect_err("2^62 ns");
+        assert!(large.what.ends_with("is not a time below 146 years"), "{large:?}");
+    }
+
+    #[test]
     fn other_text_is_a_fault_at_its_column() {
-        for text in ["", "-", ".", "abc", "1.2.3", "1e", "NaN", "inf", "0x10", "1_000", "12us"] {
+        for text in [
+            "",
+            "-",
+            ".",
+            "abc",
+            "1.2.3",
+            "1e",
+            "1e-",
+            "e5",
+            ".e5",
+            "1e5.0",
+            "1e99999999999999999999x",
+            "+-5",
+            "NaN",
+            "inf",
+            "0x10",
+            "1_000",
+            "12us",
+        ] {
             let fault = field(text).time(TimeUnit::Nanos).expect_err(text);
             assert_eq!((fault.column, fault.what), (Some(3), format!("`{text}` is not a number")));
         }
-        for text in ["4611686018427387904", "-4611686018427387904", "99999999999999999999", "9e18", "-1e40"] {
+        for text in [
+            "4611686018427387904",
+            "-4611686018427387904",
+            "99999999999999999999",
+            "9e18",
+            "-1e40",
+            "18446744073709551615.5",
+        ] {
             let fault = field(text).time(TimeUnit::Nanos).expect_err(text);
             assert_eq!((fault.column, fault.what), (Some(3), format!("`{text}` is not a time below 146 years")));
         }

@@ -14,8 +14,11 @@
 //! An end without intervals has its totals as one interval: of a receiver with one flow `sum_received`, of a sender the bytes
 //! of each stream, since the packets there may include some that were omitted. In the `sum_received` of a sender's log with
 //! `--omit`, `bytes` are those that arrived since 0 of the receiver, `packets` those that were sent since 0 of the sender, and
-//! `lost_packets` those of the whole run. If all lost packets are missing in `bytes`, none was lost before 0; else it is unknown
-//! how many were, since packets were under way at 0, and the log is refused.
+//! `lost_packets` those of the whole run: how many of them were lost before 0 is unknown, and a log with any is refused.
+//!
+//! A receiver counts up to the last packet that arrived: what was lost behind that packet is unknown. If its sender counted more
+//! packets, beyond those that may have been under way at the end, or if the log has no count of the sender, as that of a server
+//! that receives, losses are unknown. A log without totals was cut short, and is refused.
 //!
 //! A server that sends does not get the totals of its receiver, and writes 0: such a log is refused. The totals of several flows
 //! at a receiver do not say which flow lost the packets after the last one that arrived: such a log is refused, as are both
@@ -24,15 +27,19 @@
 use std::fmt;
 use std::io::BufRead;
 
-use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
+use self::document::{
+    BOTH_ENDS, FlowTotal, Key, LATE_SIZE, LoggedInterval, OtherTotals, Start, StreamCounts, StreamTotal, Totals, whole,
+};
 use super::field::{TOTAL_MAX, bounded};
 use super::json::{self, Stopped, each};
 use super::{LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
 use crate::facts::{IntervalCounts, LogFacts, StreamEnd, StreamInterval};
 use crate::plan::Kind;
 use crate::probe::Phase;
+
+mod document;
 
 pub(super) const FORMAT: LogFormat = LogFormat {
     name: "iperf3",
@@ -52,9 +59,6 @@ const SECONDS_END: f64 = 1e9;
 /// The most characters of an error that a message shows.
 const SHOWN: usize = 200;
 const TCP: &str = "TCP intervals count bytes, not packets";
-const LATE_SIZE: &str = "the log states the size of its packets behind its intervals";
-/// How a log gets the counts of both ends.
-const BOTH_ENDS: &str = "run the other end as `iperf3 -s -J`, and this one with `--get-server-output`";
 
 fn detects(head: &LogHead<'_>) -> bool {
     let has = |key: &str| memchr::memmem::find(head.bytes, key.as_bytes()).is_some();
@@ -68,6 +72,7 @@ fn read(input: &mut dyn BufRead, _: &LogOptions, rows: &mut LogRows<'_>) -> Resu
         facts: LogFacts::of("iperf3"),
         written: EndIntervals::default(),
         other: EndIntervals::default(),
+        counts: Vec::new(),
         totals: None,
         other_totals: Vec::new(),
         has_accepted: false,
@@ -90,6 +95,8 @@ struct IperfReading<'a, 'r> {
     written: EndIntervals,
     /// Those of the document of its other end, within the log.
     other: EndIntervals,
+    /// Those of the rows of each flow.
+    counts: Vec<EndCounts>,
     totals: Option<Totals>,
     /// Those of the flows, in the document of the other end.
     other_totals: Vec<StreamTotal>,
@@ -100,6 +107,21 @@ struct IperfReading<'a, 'r> {
     omits: bool,
     /// Why the log was refused.
     stopped: Option<LogFault>,
+}
+
+/// Packets of a flow that its ends counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct EndCounts {
+    /// By the sender.
+    sent: u64,
+    /// By the receiver, as delivered or lost.
+    decided: u64,
+}
+
+impl EndCounts {
+    fn agree(self) -> bool {
+        self.sent <= self.decided
+    }
 }
 
 /// What is known about the intervals of an end.
@@ -127,135 +149,6 @@ struct DividedInterval {
     packets: i64,
     /// Packets that arrived since time 0.
     delivered: i64,
-}
-
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "snake_case")]
-enum Key {
-    Start,
-    Intervals,
-    End,
-    Error,
-    #[serde(rename = "server_output_json")]
-    Other,
-    /// Of a line of `--json-stream`.
-    Event,
-    #[serde(other)]
-    Unused,
-}
-
-#[derive(Deserialize)]
-struct Start {
-    version: Option<String>,
-    timestamp: Option<Timestamp>,
-    test_start: Option<TestStart>,
-    /// A server has it, a client does not.
-    accepted_connection: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct Timestamp {
-    timesecs: Option<i64>,
-}
-
-#[derive(Deserialize)]
-struct TestStart {
-    protocol: Option<String>,
-    /// Payload of a packet.
-    blksize: Option<u32>,
-    /// Seconds.
-    omit: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct Interval {
-    #[serde(default, deserialize_with = "json::few")]
-    streams: Vec<StreamCounts>,
-}
-
-/// A stream in an interval.
-#[derive(Deserialize)]
-struct StreamCounts {
-    socket: i64,
-    /// Seconds.
-    start: f64,
-    /// Seconds.
-    end: f64,
-    /// The time from its beginning to its end.
-    seconds: Option<f64>,
-    bytes: Option<i64>,
-    packets: Option<i64>,
-    lost_packets: Option<i64>,
-    #[serde(default)]
-    omitted: bool,
-    sender: Option<bool>,
-}
-
-/// The totals of the run.
-#[derive(Deserialize)]
-struct Totals {
-    #[serde(default, deserialize_with = "json::few")]
-    streams: Vec<StreamTotal>,
-    sum_sent: Option<Sum>,
-    sum_received: Option<Sum>,
-}
-
-#[derive(Deserialize)]
-struct StreamTotal {
-    udp: Option<FlowTotal>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-struct FlowTotal {
-    socket: Option<i64>,
-    /// In the totals of a receiver those that the sender sent.
-    bytes: Option<i64>,
-    packets: i64,
-    lost_packets: Option<i64>,
-    out_of_order: Option<u32>,
-}
-
-/// The totals of the document of the other end.
-#[derive(Deserialize)]
-struct OtherTotals {
-    #[serde(default, deserialize_with = "json::few")]
-    streams: Vec<StreamTotal>,
-}
-
-#[derive(Deserialize)]
-struct Sum {
-    /// Seconds.
-    start: f64,
-    /// Seconds.
-    end: f64,
-    bytes: Option<f64>,
-    /// With `--omit` iperf3 writes a number near 2^64 where it does not know it.
-    packets: Option<f64>,
-    lost_packets: Option<f64>,
-}
-
-impl Sum {
-    /// What a receiver counted since time 0, in the log of a sender that omits: the packets, which have `size_bytes`, and those
-    /// of them that were lost.
-    fn since_zero(&self, size_bytes: u32) -> Result<[i64; 2], LogFault> {
-        let size_bytes = i64::from(size_bytes);
-        let delivered = whole(self.bytes).filter(|bytes| bytes % size_bytes == 0).map(|bytes| bytes / size_bytes);
-        let counts = delivered.zip(whole(self.packets)).zip(whole(self.lost_packets));
-        match counts {
-            // One packet more may be missing, which arrived before the receiver's 0.
-            Some(((delivered, sent), lost)) if lost <= 0 || sent.saturating_sub(delivered) >= lost => {
-                let lost = lost.max(0);
-                Ok([delivered.saturating_add(lost), lost])
-            }
-            _ => Err(LogFault::whole("the log does not say how many of the lost packets `--omit` leaves out")
-                .hint(format!("{BOTH_ENDS}, or measure without `--omit`"))),
-        }
-    }
-}
-
-/// A count of a sum, which is below 2^53.
-fn whole(count: Option<f64>) -> Option<i64> {
-    count.filter(|count| count.abs() < (1_u64 << 53) as f64 && count.fract() == 0.0).map(|count| count as i64)
 }
 
 /// What an end counted in a span of time.
@@ -388,22 +281,6 @@ impl EndIntervals {
     }
 }
 
-impl StreamCounts {
-    /// Whether it began before time 0: `start` is its distance from 0 then.
-    fn begins_before_zero(&self) -> bool {
-        self.start > 0.0 && self.seconds.is_some_and(|seconds| seconds > self.end)
-    }
-
-    /// The packets of its bytes, which have `size_bytes` each: those that were sent or arrived since time 0.
-    fn delivered(&self, size_bytes: Option<u32>) -> Result<i64, LogFault> {
-        let size_bytes = size_bytes.map(i64::from).ok_or_else(|| LogFault::whole(LATE_SIZE))?;
-        let bytes = self.bytes.filter(|bytes| bytes % size_bytes == 0);
-        bytes.map(|bytes| bytes / size_bytes).ok_or_else(|| {
-            LogFault::whole("the interval in which `--omit` ended does not have the bytes of whole packets")
-        })
-    }
-}
-
 impl IperfReading<'_, '_> {
     /// Keeps `fault`, and stops.
     fn stop(&mut self, fault: LogFault) -> Stopped {
@@ -434,11 +311,11 @@ impl IperfReading<'_, '_> {
         }
     }
 
-    fn take(&mut self, interval: &Interval, is_other: bool) -> Result<(), Stopped> {
+    fn take(&mut self, interval: &LoggedInterval, is_other: bool) -> Result<(), Stopped> {
         for counts in &interval.streams {
             let end = if is_other { &mut self.other } else { &mut self.written };
             match end.interval(counts, self.size_bytes, self.omits) {
-                Ok(Some(interval)) => self.rows.interval(interval),
+                Ok(Some(interval)) => self.row(interval),
                 Ok(None) => {}
                 Err(fault) => return Err(self.stop(fault)),
             }
@@ -446,10 +323,40 @@ impl IperfReading<'_, '_> {
         if self.rows.has_failed() { Err(Stopped) } else { Ok(()) }
     }
 
+    fn row(&mut self, interval: StreamInterval) {
+        let flow = usize::from(interval.flow);
+        if self.counts.len() <= flow {
+            self.counts.resize(flow + 1, EndCounts::default());
+        }
+        let EndCounts { sent, decided } = &mut self.counts[flow];
+        let (sum, packets) = match interval.seen {
+            IntervalCounts::Offered { packets, .. } => (sent, packets),
+            IntervalCounts::Counted { polled, .. } => (decided, polled),
+        };
+        *sum = sum.saturating_add(packets);
+        self.rows.interval(interval);
+    }
+
+    /// Whether the receiver counted what its sender sent. Packets behind the last one that arrived are in none of its counts.
+    fn has_decided(&self, totals: &Totals) -> bool {
+        let rows_agree = self.counts.iter().all(|counts| counts.agree());
+        // With `--omit` the rows of each end count from a 0 of its own; the totals of a sender count from its 0.
+        if self.omits && self.written.end != Some(StreamEnd::Sender) {
+            return false;
+        }
+        let sum = totals.sum_received.as_ref().filter(|_| self.omits);
+        let Some(decided) = sum.and_then(|sum| u64::try_from(whole(sum.packets)?).ok()) else { return rows_agree };
+        let sent = self.counts.iter().fold(0, |sum: u64, counts| sum.saturating_add(counts.sent));
+        EndCounts { sent, decided }.agree() && (rows_agree || self.counts.len() == 1)
+    }
+
     /// Adds the totals of an end without intervals.
-    fn finish(self) -> Result<LogFacts, LogFault> {
+    fn finish(mut self) -> Result<LogFacts, LogFault> {
         let Some(written) = self.written.end else {
             return Err(LogFault::whole("the log has no intervals"));
+        };
+        let Some(totals) = self.totals.take().filter(|totals| !totals.streams.is_empty()) else {
+            return Err(LogFault::whole("the log has no totals: it was cut short"));
         };
         let Some(size_bytes) = self.size_bytes else {
             return Err(LogFault::whole("the log does not state the size of its packets"));
@@ -457,43 +364,39 @@ impl IperfReading<'_, '_> {
         if self.other.end == Some(written) {
             return Err(LogFault::whole("both ends of the log have the same role"));
         }
-        let own_totals = self.totals.as_ref().map_or(&[][..], |totals| &totals.streams);
-        for divided in [self.written.divided(own_totals)?, self.other.divided(&self.other_totals)?].concat() {
-            self.rows.interval(divided);
+        for divided in [self.written.divided(&totals.streams)?, self.other.divided(&self.other_totals)?].concat() {
+            self.row(divided);
         }
-        if self.other.end.is_none() {
-            let flows = self.written.sockets.len();
-            let totals = match (written, &self.totals) {
-                (StreamEnd::Sender, _) if self.has_accepted => {
-                    return Err(LogFault::whole("the log is of a server that sends: it does not say what arrived")
-                        .hint("import the log of its client: `iperf3 -c … -R -J`"));
-                }
-                (StreamEnd::Sender, totals) => {
-                    let omitting = self.omits.then_some(size_bytes);
-                    vec![received(totals.as_ref(), flows, omitting)?]
-                }
-                // A server that received has no counts of the sender.
-                (StreamEnd::Receiver, Some(_)) if self.has_accepted => Vec::new(),
-                (StreamEnd::Receiver, Some(totals)) => sent(totals, flows, size_bytes)?,
-                (StreamEnd::Receiver, None) => Vec::new(),
-            };
-            totals.into_iter().for_each(|total| self.rows.interval(total));
-        }
-        Ok(self.facts)
+        let flows = self.written.sockets.len();
+        let of_other = match written {
+            _ if self.other.end.is_some() => Vec::new(),
+            StreamEnd::Sender if self.has_accepted => {
+                return Err(LogFault::whole("the log is of a server that sends: it does not say what arrived")
+                    .hint("import the log of its client: `iperf3 -c … -R -J`"));
+            }
+            StreamEnd::Sender => vec![received(&totals, flows, self.omits.then_some(size_bytes))?],
+            // A server that received has no counts of the sender.
+            StreamEnd::Receiver if self.has_accepted => Vec::new(),
+            StreamEnd::Receiver => sent(&totals, flows, size_bytes)?,
+        };
+        let is_of_receiver_alone = self.other.end.is_none() && of_other.is_empty();
+        of_other.into_iter().for_each(|total| self.row(total));
+        let is_unknown = is_of_receiver_alone || !self.has_decided(&totals);
+        Ok(LogFacts { states_losses: is_unknown.then_some(false), ..self.facts })
     }
 }
 
 /// The total of a receiver with one flow, in the log of a sender that was `omitting` packets of this size or none.
-fn received(totals: Option<&Totals>, flows: usize, omitting: Option<u32>) -> Result<StreamInterval, LogFault> {
-    let sum = totals.and_then(|totals| totals.sum_received.as_ref()).filter(|_| flows == 1);
+fn received(totals: &Totals, flows: usize, omitting: Option<u32>) -> Result<StreamInterval, LogFault> {
+    let sum = totals.sum_received.as_ref().filter(|_| flows == 1);
     let counts = sum.and_then(|sum| Some((sum, whole(sum.packets)?, whole(sum.lost_packets)?)));
     let Some((sum, packets, lost)) = counts else {
         let what = "the log does not say how many packets of each stream arrived";
         return Err(LogFault::whole(what).hint(BOTH_ENDS));
     };
-    let late = totals.and_then(|totals| totals.streams.first()?.udp.as_ref()?.out_of_order);
+    let late = totals.streams.first().and_then(|stream| stream.udp.as_ref()?.out_of_order);
     let [packets, lost] = match omitting {
-        Some(size_bytes) => sum.since_zero(size_bytes)?,
+        Some(size_bytes) => [sum.since_zero(size_bytes)?, 0],
         None => [packets, lost],
     };
     Span { flow: 0, start: sum.start, end: sum.end }.with(counted(packets, lost, late)?)
@@ -542,7 +445,7 @@ impl<'de> Visitor<'de> for OtherEnd<'_, '_, '_> {
         while let Some(key) = document.next_key()? {
             match key {
                 Key::Intervals => {
-                    document.next_value_seed(each(|interval: Interval| self.0.take(&interval, true)))?;
+                    document.next_value_seed(each(|interval: LoggedInterval| self.0.take(&interval, true)))?;
                 }
                 Key::End => self.0.other_totals = document.next_value::<OtherTotals>()?.streams,
                 _ => {
@@ -566,7 +469,7 @@ impl<'de> Visitor<'de> for &mut IperfReading<'_, '_> {
             let result = match key {
                 Key::Start => self.start(document.next_value()?),
                 Key::Intervals => {
-                    document.next_value_seed(each(|interval: Interval| self.take(&interval, false)))?;
+                    document.next_value_seed(each(|interval: LoggedInterval| self.take(&interval, false)))?;
                     Ok(())
                 }
                 Key::End => {

@@ -7,13 +7,13 @@
 //! - that output until 3.0 and with `-outputFormat legacy`: lines that begin with `One way Latency: N us`, from 4.0 on
 //!   `One-Way Latency: N μs`.
 //!
-//! Values are in µs, unless Perftest was built with its clock of nanoseconds: the table then has µs with three decimal
-//! places, and the file has ns and does not say so. Values of a file are taken for µs unless the unit is given, which the
-//! facts of the log say. This is known from the source and the documentation of RTI Perftest. Summaries are left out; a
-//! summary alone is refused, since it has no samples. Samples of several runs or of several lengths are refused. Round trips
-//! whose clock ran backwards are in no log; numbers that are missing in a file are counted.
+//! A table and a line state the unit of their values, which is one in a log. It is µs, of a Perftest that was built with its
+//! clock of nanoseconds with three decimal places; the file has ns then, and does not say so. Values of a file are taken for µs
+//! unless the unit is given, which the facts of the log say. This is known from the source and the documentation of RTI
+//! Perftest. Summaries are left out; a summary alone is refused, since it has no samples. Samples of several runs or of several
+//! lengths are refused. Round trips whose clock ran backwards are in no log; numbers that are missing in a file are counted.
 
-use super::field::{LogField, bounded, cells, whole, words};
+use super::field::{LogField, bounded, cells, unit_of, whole, words};
 use super::{LineParser, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
 use crate::facts::{LogFacts, LoggedValue, RowNumbers};
 use crate::metric::Metric;
@@ -42,8 +42,8 @@ const SUMMARIES: [&[u8]; 2] = [b"Sample Size (Bytes), Ave (", b"Length (Bytes), 
 const SAMPLES: [&[u8]; 2] = [b"One way Latency:", b"One-Way Latency:"];
 /// The begin of the line that announces the length of the samples behind it, in the oldest form.
 const LENGTH: &[u8] = b"********** New data length is ";
-/// The resolution of round trips whose halves are in whole microseconds.
-const MICROSECONDS_NS: i64 = 2_000;
+/// The resolution of round trips whose halves have decimal places, ns; of halves in ns it is 1.
+const FINEST_NS: i64 = 2;
 /// The begin of the line with the version.
 const VERSION: &[u8] = b"RTI Perftest ";
 /// The begins of other lines that a publisher writes; those of the settings are indented by a tab.
@@ -106,10 +106,12 @@ fn several_runs() -> LogFault {
 
 fn parser(options: &LogOptions) -> Result<Box<dyn LineParser>, LogFault> {
     Ok(Box::new(PerftestLog {
-        unit: options.unit,
-        resolution_ns: options.unit.map(|unit| 2 * unit.nanos() as i64),
+        given: options.unit,
+        unit: TimeUnit::Micros,
+        resolution_ns: None,
         unit_assumed: false,
         value_unit: None,
+        has_finer_digits: false,
         table: Table::Outside,
         tables: 0,
         has_summary: false,
@@ -122,14 +124,18 @@ fn parser(options: &LogOptions) -> Result<Box<dyn LineParser>, LogFault> {
 
 /// The reading of a log.
 struct PerftestLog {
-    /// The unit of the values of the file, if it is given.
-    unit: Option<TimeUnit>,
+    /// The unit that the user states.
+    given: Option<TimeUnit>,
+    /// That of the values of the table.
+    unit: TimeUnit,
     /// Of round trips; `None` if unknown.
     resolution_ns: Option<i64>,
     /// Whether values were taken whose unit is not known.
     unit_assumed: bool,
-    /// The given unit, if the values are those of a file.
+    /// The unit of the values, if it is known.
     value_unit: Option<TimeUnit>,
+    /// Whether a round trip has digits below a nanosecond.
+    has_finer_digits: bool,
     table: Table,
     /// Tables so far.
     tables: u32,
@@ -159,8 +165,11 @@ impl LineParser for PerftestLog {
         let found = match self.table {
             _ if text.is_empty() => return Ok(()),
             _ if self.next > 0 && version_of(text).is_some() => return Err(several_runs()),
-            _ if text == FILE => return self.begin(Table::File),
-            _ if text.starts_with(INTERVALS) => return self.begin(Table::Intervals),
+            _ if text == FILE => return self.begin(Table::File, self.given),
+            _ if text.starts_with(INTERVALS) => {
+                let unit = self.stated(unit_in_heading(line))?;
+                return self.begin(Table::Intervals, Some(unit));
+            }
             _ if is_summary(text) => {
                 (self.table, self.has_summary) = (Table::Summary, true);
                 return Ok(());
@@ -174,9 +183,8 @@ impl LineParser for PerftestLog {
             Table::Intervals if is_row => Some(self.of_interval(line)?),
             Table::Intervals | Table::Summary | Table::Outside => self.of_output(line)?,
         };
-        let Some((id, half_ns)) = found else { return Ok(()) };
-        let value_ns = half_ns.checked_mul(2).and_then(bounded);
-        let value_ns = value_ns.ok_or_else(|| LogFault::at(1, "the round trip has more than 146 years"))?;
+        let Some(DoubledTrip { id, value_ns, is_rounded }) = found else { return Ok(()) };
+        self.has_finer_digits |= is_rounded;
         rows.are_of(Metric::RoundTripDelay);
         let number = self.numbers.next(id);
         rows.value(LoggedValue { seq: Some(number), value_ns: Some(value_ns), count: 1 });
@@ -198,61 +206,75 @@ impl LineParser for PerftestLog {
             resolution_ns: self.resolution_ns.map(Nanos),
             unit_assumed: self.unit_assumed,
             value_unit: self.value_unit,
+            finer_digits: Some(self.has_finer_digits),
             ..LogFacts::of("RTI Perftest")
         })
     }
 }
 
 impl PerftestLog {
-    /// The line above a table, of which a log has one.
-    fn begin(&mut self, table: Table) -> Result<(), LogFault> {
+    /// The line above a table, of which a log has one; its values are in `unit`, if that is known.
+    fn begin(&mut self, table: Table, unit: Option<TimeUnit>) -> Result<(), LogFault> {
         (self.table, self.tables) = (table, self.tables + 1);
-        match table {
-            Table::Intervals => self.resolution_ns = Some(MICROSECONDS_NS),
-            _ => (self.unit_assumed, self.value_unit) = (self.unit.is_none(), self.unit),
-        }
-        if self.tables > 1 {
+        self.unit = unit.unwrap_or(TimeUnit::Micros);
+        (self.unit_assumed, self.value_unit) = (unit.is_none(), unit);
+        self.resolution_ns = unit.map(resolution_of);
+        if self.tables > 1 || self.next > 0 {
             let what = "the log has several tables, of several runs or lengths";
             return Err(LogFault::whole(what).hint("import each of them as a file of its own"));
         }
         Ok(())
     }
 
-    /// Number and half of a round trip in a row of the file.
-    fn of_file(&self, line: &[u8]) -> Result<(Option<u64>, i64), LogFault> {
+    /// The unit that `field` states, which must be the given one and that of the lines before.
+    fn stated(&self, field: LogField<'_>) -> Result<TimeUnit, LogFault> {
+        let unit = std::str::from_utf8(field.text).ok().and_then(TimeUnit::from_word);
+        let unit = unit_of(Some(unit.ok_or_else(|| field.is_not("a unit of time"))?), self.given)?;
+        match self.value_unit.filter(|before| *before != unit) {
+            // One of them may be wrong, and which is unknown: such a line cannot be skipped.
+            Some(before) => Err(LogFault::whole("the log has values in two units").hint(format!(
+                "`{}` and `{}`: import the lines of each alone",
+                before.symbol(),
+                unit.symbol()
+            ))),
+            None => Ok(unit),
+        }
+    }
+
+    /// Number and round trip in a row of the file.
+    fn of_file(&mut self, line: &[u8]) -> Result<DoubledTrip, LogFault> {
         let mut cells = cells(line, b',');
         let mut next = || cells.next().ok_or_else(|| LogFault::at(line.len() + 1, "the row has fewer than 2 columns"));
         let (number, value) = (next()?, next()?);
         if let Some(more) = cells.next() {
             return Err(more.is_not("the end of the row"));
         }
-        match number.count()? {
-            count if count >= self.next && count < u64::MAX => {
-                Ok((Some(count), value.time(self.unit.unwrap_or(TimeUnit::Micros))?))
-            }
-            _ => Err(number.is_not("a number above that of the row before")),
+        let sample = match number.count()? {
+            count if count >= self.next && count < u64::MAX => DoubledTrip::of(Some(count), &value, self.unit)?,
+            _ => return Err(number.is_not("a number above that of the row before")),
+        };
+        if self.value_unit.is_some() {
+            self.resolve(&value, self.unit);
         }
+        Ok(sample)
     }
 
-    /// Half of a round trip in a row of intervals, which has no number.
-    fn of_interval(&mut self, line: &[u8]) -> Result<(Option<u64>, i64), LogFault> {
+    /// The round trip in a row of intervals, which has no number.
+    fn of_interval(&mut self, line: &[u8]) -> Result<DoubledTrip, LogFault> {
         let mut cells = cells(line, b',');
         let mut next = || cells.next().ok_or_else(|| LogFault::at(line.len() + 1, "the row has fewer than 6 columns"));
         let (length, value) = (next()?.count()?, next()?);
         for _ in 0..4 {
             next()?;
         }
-        let half_ns = value.time(TimeUnit::Micros)?;
+        let sample = DoubledTrip::of(None, &value, self.unit)?;
         self.of_length(length)?;
-        if value.text.contains(&b'.') {
-            self.resolution_ns = Some(2);
-        }
-        Ok((None, half_ns))
+        self.resolve(&value, self.unit);
+        Ok(sample)
     }
 
-    /// Half of a round trip in a line of the form of `legacy`, which has no number; `None` if the line is another one of a
-    /// publisher.
-    fn of_output(&mut self, line: &[u8]) -> Result<Option<(Option<u64>, i64)>, LogFault> {
+    /// The round trip in a line of the form of `legacy`, which has no number; `None` if the line is another one of a publisher.
+    fn of_output(&mut self, line: &[u8]) -> Result<Option<DoubledTrip>, LogFault> {
         let text = line.trim_ascii();
         if !is_sample(text) {
             self.other(line)?;
@@ -261,16 +283,18 @@ impl PerftestLog {
         let start = line.len() - line.trim_ascii_start().len() + SAMPLES[0].len();
         let mut words = words(&line[start..]).map(|word| LogField { column: start + word.column, ..word });
         let mut next = || words.next().ok_or_else(|| LogFault::at(line.len() + 1, "the line ends before its value"));
-        let value = next()?;
-        let half_ns = value.time(TimeUnit::Micros)?;
-        let unit = next()?;
-        if ![&b"us"[..], "μs".as_bytes(), "µs".as_bytes()].contains(&unit.text) {
-            return Err(unit.is_not("the unit `us`"));
-        }
-        if self.resolution_ns != Some(2) {
-            self.resolution_ns = Some(if value.text.contains(&b'.') { 2 } else { MICROSECONDS_NS });
-        }
-        Ok(Some((None, half_ns)))
+        let (value, unit) = (next()?, next()?);
+        let unit = self.stated(unit)?;
+        let sample = DoubledTrip::of(None, &value, unit)?;
+        self.value_unit = Some(unit);
+        self.resolve(&value, unit);
+        Ok(Some(sample))
+    }
+
+    /// The resolution, of which `value` of `unit` shows whether its halves have decimal places.
+    fn resolve(&mut self, value: &LogField<'_>, unit: TimeUnit) {
+        let own = if value.text.contains(&b'.') { FINEST_NS.min(unit.nanos() as i64) } else { resolution_of(unit) };
+        self.resolution_ns = Some(self.resolution_ns.map_or(own, |before| before.min(own)));
     }
 
     /// A line of a publisher that has no sample.
@@ -297,6 +321,58 @@ impl PerftestLog {
         self.length = Some(length);
         Ok(())
     }
+}
+
+/// The resolution of round trips whose halves are whole numbers of `unit`, ns.
+fn resolution_of(unit: TimeUnit) -> i64 {
+    2 * unit.nanos() as i64
+}
+
+/// The unit in the line above the intervals.
+fn unit_in_heading(line: &[u8]) -> LogField<'_> {
+    let start = line.len() - line.trim_ascii_start().len() + INTERVALS.len();
+    let unit = line[start..].split(|byte| *byte == b')').next().unwrap_or_default();
+    LogField { text: unit, column: start + 1 }
+}
+
+/// A round trip of a log.
+#[derive(Debug, PartialEq, Eq)]
+struct DoubledTrip {
+    id: Option<u64>,
+    value_ns: i64,
+    /// Whether it has digits below a nanosecond.
+    is_rounded: bool,
+}
+
+impl DoubledTrip {
+    /// Twice the `half` of a round trip, in `unit`; rounded after it was doubled.
+    fn of(id: Option<u64>, half: &LogField<'_>, unit: TimeUnit) -> Result<DoubledTrip, LogFault> {
+        let (value_ns, is_rounded) = match half.rounded_time(unit)? {
+            (half_ns, false) => (half_ns.checked_mul(2).and_then(bounded), false),
+            (_, true) => match (LogField { text: &doubled(half.text), ..*half }).rounded_time(unit) {
+                Ok((value_ns, is_rounded)) => (Some(value_ns), is_rounded),
+                Err(_) => (None, true),
+            },
+        };
+        let value_ns = value_ns.ok_or_else(|| LogFault::at(half.column, "the round trip has more than 146 years"))?;
+        Ok(DoubledTrip { id, value_ns, is_rounded })
+    }
+}
+
+/// The text of twice the number `text`.
+fn doubled(text: &[u8]) -> Vec<u8> {
+    let power = memchr::memchr2(b'e', b'E', text).unwrap_or(text.len());
+    let mut twice = text.to_vec();
+    let mut carry = 0;
+    for digit in twice[..power].iter_mut().rev().filter(|byte| byte.is_ascii_digit()) {
+        let sum = 2 * (*digit - b'0') + carry;
+        (*digit, carry) = (b'0' + sum % 10, sum / 10);
+    }
+    let front = twice.iter().take_while(|byte| b"+-".contains(byte)).count();
+    if carry > 0 {
+        twice.insert(front, b'0' + carry);
+    }
+    twice
 }
 
 #[cfg(test)]
@@ -347,8 +423,19 @@ Length:   100  Latency: Ave     30 us  Std    1.0 us  Min     29 us  Max     31 
             metric: Some(Metric::RoundTripDelay),
             halves_doubled: true,
             resolution_ns: resolution_ns.into().map(Nanos),
+            finer_digits: Some(false),
             ..LogFacts::of("RTI Perftest")
         }
+    }
+
+    /// The options that state `unit`.
+    fn in_unit(unit: TimeUnit) -> LogOptions {
+        LogOptions { unit: Some(unit), ..LogOptions::default() }
+    }
+
+    /// The facts of a log that states its unit, µs.
+    fn in_micros(version: Option<&str>, resolution_ns: i64) -> LogFacts {
+        LogFacts { value_unit: Some(TimeUnit::Micros), ..facts(version, resolution_ns) }
     }
 
     #[test]
@@ -356,33 +443,102 @@ Length:   100  Latency: Ave     30 us  Std    1.0 us  Min     29 us  Max     31 
         let doubled = vec![(0, 62_000), (1, 58_000), (2, 0), (3, 2_408_000)];
         let assumed = LogFacts { unit_assumed: true, ..facts(None, None) };
         assert_eq!(values(&LogOptions::default(), LOG), (doubled.clone(), assumed));
-        let micros = LogOptions { unit: Some(TimeUnit::Micros), ..LogOptions::default() };
-        let stated = |unit, resolution_ns: i64| LogFacts { value_unit: Some(unit), ..facts(None, resolution_ns) };
-        assert_eq!(values(&micros, LOG), (doubled.clone(), stated(TimeUnit::Micros, 2_000)));
+        assert_eq!(values(&in_unit(TimeUnit::Micros), LOG), (doubled.clone(), in_micros(None, 2_000)));
         assert_eq!(values(&LogOptions::default(), &LOG.replace('\n', "\r\n")).0, doubled);
         assert!(is_detected(&FORMAT, LOG.as_bytes()) && is_detected(&FORMAT, LOG.replace('\n', "\r\n").as_bytes()));
-        let nanos = LogOptions { unit: Some(TimeUnit::Nanos), ..LogOptions::default() };
-        assert_eq!(values(&nanos, LOG), (vec![(0, 62), (1, 58), (2, 0), (3, 2_408)], stated(TimeUnit::Nanos, 2)));
+        let in_nanos = LogFacts { value_unit: Some(TimeUnit::Nanos), ..facts(None, 2) };
+        let rows = vec![(0, 62), (1, 58), (2, 0), (3, 2_408)];
+        assert_eq!(values(&in_unit(TimeUnit::Nanos), LOG), (rows, in_nanos));
+    }
+
+    #[test]
+    fn the_resolution_of_a_file_with_decimals_is_that_of_its_digits() {
+        let precise = LOG.replace("1, 29", "1, 29.250");
+        for (options, resolution_ns) in
+            [(in_unit(TimeUnit::Micros), Some(2)), (in_unit(TimeUnit::Nanos), Some(1)), (LogOptions::default(), None)]
+        {
+            assert_eq!(values(&options, &precise).1.resolution_ns, resolution_ns.map(Nanos), "{options:?}");
+        }
+    }
+
+    #[test]
+    fn a_log_with_two_units_is_refused_whatever_is_skipped() {
+        let below_table = OUTPUT.replace("\nOne-way", "One-Way Latency:    29 ms  Ave\n\nOne-way");
+        for log in [OLDEST.replace("     29 us  Ave", "     29 ms  Ave"), below_table] {
+            for skip_bad in [false, true] {
+                let fault = read(&FORMAT, &LogOptions::default(), skip_bad, log.as_bytes()).expect_err(&log);
+                assert_eq!((fault.what.as_str(), fault.column), ("the log has values in two units", None), "{fault:?}");
+            }
+        }
     }
 
     #[test]
     fn the_intervals_of_an_output_are_samples() {
         let doubled = vec![(0, 62_000), (1, 58_000)];
-        let nanos = LogOptions { unit: Some(TimeUnit::Nanos), ..LogOptions::default() };
-        for options in [nanos, LogOptions::default()] {
-            assert_eq!(values(&options, OUTPUT), (doubled.clone(), facts(Some("4.1.0"), 2_000)));
+        for options in [in_unit(TimeUnit::Micros), LogOptions::default()] {
+            assert_eq!(values(&options, OUTPUT), (doubled.clone(), in_micros(Some("4.1.0"), 2_000)));
         }
         let precise = OUTPUT.replace("           31,       31,", "       31.250,       31,");
-        assert_eq!(values(&LogOptions::default(), &precise), (vec![(0, 62_500), (1, 58_000)], facts(Some("4.1.0"), 2)));
+        let halved = vec![(0, 62_500), (1, 58_000)];
+        assert_eq!(values(&LogOptions::default(), &precise), (halved.clone(), in_micros(Some("4.1.0"), 2)));
         assert_eq!(values(&LogOptions::default(), &OUTPUT.replace("μs", "us")).0, doubled);
         assert!(is_detected(&FORMAT, OUTPUT.as_bytes()));
         let legacy = OLDEST.replace("One way", "One-Way").replace(" us", " μs");
         for log in [OLDEST, &legacy] {
-            assert_eq!(values(&LogOptions::default(), log), (doubled.clone(), facts(None, 2_000)));
+            assert_eq!(values(&LogOptions::default(), log), (doubled.clone(), in_micros(None, 2_000)));
             assert!(is_detected(&FORMAT, log.as_bytes()));
         }
         let precise = legacy.replace("Latency:     31 ", "Latency:    31.250 ");
-        assert_eq!(values(&LogOptions::default(), &precise), (vec![(0, 62_500), (1, 58_000)], facts(None, 2)));
+        assert_eq!(values(&LogOptions::default(), &precise), (halved, in_micros(None, 2)));
+    }
+
+    #[test]
+    fn the_unit_is_that_of_the_heading_or_the_line_which_the_given_one_must_be() {
+        let (nanos, millis) = (TimeUnit::Nanos, TimeUnit::Millis);
+        for (log, is) in [(OUTPUT, "Latency (μs)"), (OLDEST, " us  Ave")] {
+            for (unit, factor) in [(nanos, 1), (millis, 1_000_000)] {
+                let log = log.replace(is, &is.replace("μs", unit.word()).replace("us", unit.word()));
+                for options in [in_unit(unit), LogOptions::default()] {
+                    let (rows, facts) = values(&options, &log);
+                    assert_eq!(rows, [(0, 62 * factor), (1, 58 * factor)], "{log}");
+                    assert_eq!((facts.value_unit, facts.resolution_ns), (Some(unit), Some(Nanos(2 * factor))));
+                    assert!(!facts.unit_assumed);
+                }
+                let other = read(&FORMAT, &in_unit(TimeUnit::Micros), true, log.as_bytes()).expect_err("another unit");
+                assert_eq!(other.what, format!("the log states its values in {}, not in µs", unit.symbol()));
+            }
+        }
+        let odd = fault_without_skipping(&OUTPUT.replace("Latency (μs)", "Latency (ticks)"));
+        assert_eq!((odd.line, odd.column, odd.what.as_str()), (Some(4), Some(26), "`ticks` is not a unit of time"));
+    }
+
+    #[test]
+    fn a_half_is_doubled_before_it_is_rounded() {
+        let trip = |half: &str, unit| {
+            let trip = DoubledTrip::of(None, &whole(half.as_bytes()), unit).expect(half);
+            (trip.value_ns, trip.is_rounded)
+        };
+        for (half, value_ns, is_rounded) in [
+            ("31.0005", 62_001, false),
+            ("-31.0005", -62_001, false),
+            ("31.0002", 62_000, true),
+            ("31.0003", 62_001, true),
+            ("+99.9999", 200_000, true),
+            (".99975", 2_000, true),
+            ("5.00025e-1", 1_000, true),
+            ("5.0005e1", 100_010, false),
+            ("31.250", 62_500, false),
+        ] {
+            assert_eq!(trip(half, TimeUnit::Micros), (value_ns, is_rounded), "{half}");
+        }
+        assert_eq!((trip("0.5", TimeUnit::Nanos), trip("0.25", TimeUnit::Nanos)), ((1, false), (1, true)));
+        for (log, is_finer) in [("0, 31.0005\n", false), ("0, 31.0005\n1, 31.00051\n2, 31\n", true)] {
+            let log = format!("Sample Number, Value\n{log}");
+            assert_eq!(values(&LogOptions::default(), &log).1.finer_digits, Some(is_finer), "{log}");
+        }
+        for log in [OUTPUT.replace("31,       31,   ", "31.0001, 31,"), OLDEST.replace("   31 us", "31.0001 us")] {
+            assert_eq!(values(&LogOptions::default(), &log).1.finer_digits, Some(true), "{log}");
+        }
     }
 
     #[test]
@@ -422,6 +578,9 @@ Length:   100  Latency: Ave     30 us  Std    1.0 us  Min     29 us  Max     31 
         assert!(fault(&format!("{LOG}{LOG}")).what.contains("several tables"));
         let table = &OUTPUT[OUTPUT.find("Length").expect("a table")..];
         assert!(fault(&format!("{OUTPUT}{table}")).what.contains("several tables"));
+        for table in [table, LOG] {
+            assert!(fault(&format!("{OLDEST}{table}")).what.contains("several tables"), "lines in front of a table");
+        }
         assert!(fault(&OUTPUT.replace("100,           29", "200,           29")).what.contains("several lengths"));
         assert!(fault(&format!("{OLDEST}{}", OLDEST.replace("100", "200"))).what.contains("several lengths"));
     }
@@ -433,7 +592,7 @@ Length:   100  Latency: Ave     30 us  Std    1.0 us  Min     29 us  Max     31 
             assert_eq!(fault(&format!("{log}{version}{log}")).what, "the log has several runs");
         }
         let twice = format!("{version}{version}{OLDEST}");
-        assert_eq!(values(&LogOptions::default(), &twice).1, facts(Some("3.0.1"), 2_000));
+        assert_eq!(values(&LogOptions::default(), &twice).1, in_micros(Some("3.0.1"), 2_000));
     }
 
     #[test]
@@ -459,7 +618,7 @@ Length:   100  Latency: Ave     30 us  Std    1.0 us  Min     29 us  Max     31 
     #[test]
     fn a_bad_line_is_an_error_with_its_column() {
         for (bad, column) in
-            [("4, x", 4), ("4", 2), ("-4, 5", 1), ("4, 5, 6", 7), ("3, 5", 1), ("4, 4611686018427387", 1)]
+            [("4, x", 4), ("4", 2), ("-4, 5", 1), ("4, 5, 6", 7), ("3, 5", 1), ("4, 4611686018427387", 4)]
         {
             let log = format!("{}{bad}\n", LOG.trim_end_matches('\n').to_owned() + "\n");
             let fault = read(&FORMAT, &LogOptions::default(), false, log.as_bytes()).expect_err(bad);
@@ -469,8 +628,8 @@ Length:   100  Latency: Ave     30 us  Std    1.0 us  Min     29 us  Max     31 
         }
         let cut = read(&FORMAT, &LogOptions::default(), false, &OUTPUT.as_bytes()[..280]).expect_err("cut off");
         assert_eq!((cut.line, cut.what.as_str()), (Some(6), "the row has fewer than 6 columns"));
-        let odd = OLDEST.replace("29 us  Ave", "29 ms  Ave");
-        let odd = read(&FORMAT, &LogOptions::default(), false, odd.as_bytes()).expect_err("ms");
+        let odd = OLDEST.replace("29 us  Ave", "29 xs  Ave");
+        let odd = read(&FORMAT, &LogOptions::default(), false, odd.as_bytes()).expect_err("xs");
         assert_eq!((odd.line, odd.column), (Some(6), Some(25)));
     }
 

@@ -162,7 +162,7 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
         windows: windows(summary),
         wakeups: summary.wakeups.as_ref().map(WakeupsDocument::of),
         rates: summary.stream.as_ref().map(|stream| RatesDocument::of(stream, summary.ratios.loss)),
-        stream: summary.stream.as_ref().map(|stream| StreamDocument::of(stream, summary.is_imported)),
+        stream: summary.stream.as_ref().map(|stream| StreamDocument::of(stream, summary)),
         stages: StagesDocument::of(summary),
         coincidence: summary.coincidence.as_ref().map(CoincidenceDocument::of),
         gates: summary.gates.iter().map(ValueGateDocument::of).collect(),

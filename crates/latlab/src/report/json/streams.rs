@@ -160,7 +160,7 @@ struct FlowDocument {
     sent: Option<u64>,
     decided: u64,
     delivered: u64,
-    lost: u64,
+    lost: Option<u64>,
     reordered: Option<u64>,
     duplicates: Option<u64>,
     outside_window: Option<u64>,
@@ -179,8 +179,8 @@ struct CpuDocument {
 }
 
 impl StreamDocument {
-    /// Without what is unknown of an imported log.
-    pub(super) fn of(stream: &StreamFigures, is_imported: bool) -> StreamDocument {
+    /// That of the stream of `summary`, without what is unknown of an imported log.
+    pub(super) fn of(stream: &StreamFigures, summary: &Summary) -> StreamDocument {
         let cpu = |cost: Option<CpuCost>| {
             cost.map(|CpuCost { used, share, per_packet_ns, per_byte_ns }| CpuDocument {
                 used_ns: used,
@@ -191,8 +191,8 @@ impl StreamDocument {
         };
         StreamDocument {
             size_bytes: stream.size_bytes,
-            flows: stream.flows.iter().map(|flow| FlowDocument::of(flow, is_imported)).collect(),
-            interval_ns: (!is_imported).then_some(crate::analysis::STREAM_INTERVAL),
+            flows: stream.flows.iter().map(|flow| FlowDocument::of(flow, summary)).collect(),
+            interval_ns: (!summary.is_imported).then_some(crate::analysis::STREAM_INTERVAL),
             socket_drops: stream.socket_drops,
             socket_drops_are_merged: stream.drops_are_merged,
             burst_packets: stream.burst_packets,
@@ -205,13 +205,13 @@ impl StreamDocument {
 }
 
 impl FlowDocument {
-    fn of(flow: &StreamTotals, is_imported: bool) -> FlowDocument {
-        let counted = |count: u64| (!is_imported).then_some(count);
+    fn of(flow: &StreamTotals, summary: &Summary) -> FlowDocument {
+        let counted = |count: u64| (!summary.is_imported).then_some(count);
         FlowDocument {
             sent: (!flow.is_of_receiver_alone()).then_some(flow.sent),
             decided: flow.decided,
             delivered: flow.delivered,
-            lost: flow.lost(),
+            lost: summary.knows_losses.then(|| flow.lost()),
             reordered: counted(flow.reordered),
             duplicates: counted(flow.duplicates),
             outside_window: counted(flow.outside_window),

@@ -55,7 +55,7 @@ fn document(members: &[String]) -> String {
 
 fn one_flow() -> [String; 3] {
     let streams = [[sending(5, "0", "1.000104", 1_249)], [sending(5, "1.000104", "2.000106", 1_250)]];
-    [start("UDP"), intervals(&streams.each_ref().map(|streams| &streams[..])), end(&[2_499], 2_499, 2_490, 20)]
+    [start("UDP"), intervals(&streams.each_ref().map(|streams| &streams[..])), end(&[2_499], 2_499, 2_497, 20)]
 }
 
 fn rows(text: &str) -> Vec<StreamInterval> {
@@ -64,6 +64,11 @@ fn rows(text: &str) -> Vec<StreamInterval> {
 
 fn fault(text: &str) -> LogFault {
     read(&FORMAT, &LogOptions::default(), true, text.as_bytes()).expect_err(text)
+}
+
+fn states_losses(text: &str) -> Option<bool> {
+    let (_, end) = read(&FORMAT, &LogOptions::default(), false, text.as_bytes()).expect(text);
+    end.facts.states_losses
 }
 
 fn row(flow: u16, start_ns: i64, end_ns: i64, seen: IntervalCounts) -> StreamInterval {
@@ -77,11 +82,13 @@ fn a_sender_has_its_intervals_and_the_total_of_the_receiver() {
     let expected = [
         row(0, 0, 1_000_104_000, offered(1_249).expect("a count")),
         row(0, 1_000_104_000, 2_000_106_000, offered(1_250).expect("a count")),
-        row(0, 0, 2_000_170_000, counted(2_490, 20, Some(3)).expect("counts")),
+        row(0, 0, 2_000_170_000, counted(2_497, 20, Some(3)).expect("counts")),
     ];
     assert_eq!(block.intervals, expected);
     let began = Some(1_795_781_773_000_000_000);
-    let facts = LogFacts { version: Some("3.12".into()), started_ns: began, ..LogFacts::of("iperf3") };
+    // Of 2,499 packets the receiver counted 2,497.
+    let states_losses = Some(false);
+    let facts = LogFacts { version: Some("3.12".into()), started_ns: began, states_losses, ..LogFacts::of("iperf3") };
     assert_eq!(end.facts, facts);
     assert!(is_detected(&FORMAT, text.as_bytes()));
     let mut reversed = one_flow();
@@ -100,11 +107,66 @@ fn a_receiver_has_its_intervals_and_the_totals_of_the_sender() {
     ];
     let sent = |flow, packets| row(flow, 0, 2_000_112_000, offered(packets).expect("a count"));
     assert_eq!(rows(&text(end(&[110, 50], 160, 150, 38))), [&received[..], &[sent(0, 110), sent(1, 50)]].concat());
-    for sum in [0, 18_446_744_073_709_551_612] {
-        assert_eq!(rows(&text(end(&[110, 50], sum, 150, 38))), received, "the log of a receiver alone");
+    assert_eq!(states_losses(&text(end(&[100, 50], 150, 150, 38))), None);
+    for sent in [[101, 50], [100, 51]] {
+        let stopped = states_losses(&text(end(&sent, sent.iter().sum(), 150, 38)));
+        assert_eq!(stopped, Some(false), "{sent:?}: what one flow lost at the end is unknown");
     }
+    for sum in [0, 18_446_744_073_709_551_612] {
+        let alone = text(end(&[110, 50], sum, 150, 38));
+        assert_eq!(rows(&alone), received, "the log of a receiver alone");
+        assert_eq!(states_losses(&alone), Some(false), "what was lost behind its last packet is unknown");
+    }
+    let accepting = text(end(&[110, 50], 160, 150, 38)).replace("\"connected\"", "\"accepted_connection\": {}, \"x\"");
+    assert_eq!((rows(&accepting), states_losses(&accepting)), (received.to_vec(), Some(false)));
     let IntervalCounts::Counted { polled, delivered, .. } = received[1].seen else { panic!("a receiver") };
     assert_eq!((polled, delivered), (50, 52), "two late packets of the interval before");
+}
+
+#[test]
+fn losses_are_unknown_if_the_sender_counted_more_than_its_receiver_could_miss_at_the_end() {
+    let sender = |sent, received| {
+        document(&[start("UDP"), intervals(&[&[sending(5, "0", "1", sent)]]), end(&[sent], sent, received, 0)])
+    };
+    let receiver = |sent, received| {
+        let counts = intervals(&[&[receiving(5, "0", "1", received, 0)]]);
+        document(&[start("UDP"), counts, end(&[sent], sent, received, 0)])
+    };
+    let both = |sent, received| {
+        let counts = intervals(&[&[receiving(5, "0", "1", received, 0)]]);
+        let other = document(&[start("UDP"), counts, end(&[0], 0, received, 0)]);
+        sender(sent, sent).replacen('{', &format!("{{ \"server_output_json\": {other},"), 1)
+    };
+    for (sent, received, due) in
+        [(300, 300, None), (300, 299, Some(false)), (300, 146, Some(false)), (300, 0, Some(false)), (300, 301, None)]
+    {
+        for text in [sender(sent, received), receiver(sent, received), both(sent, received)] {
+            assert_eq!(states_losses(&text), due, "{text}");
+            assert_eq!(rows(&text).len(), 2, "the counts are rows all the same");
+        }
+    }
+}
+
+#[test]
+fn the_totals_of_a_sender_that_omits_say_what_is_missing_at_the_end_and_not_the_0_of_the_receiver() {
+    let log = |packets, arrived: u64| {
+        let sent = intervals(&[&[lasting(&sending(5, "0", "1", 201), "1.0", 201_000)]]);
+        let bytes = format!("\"sum_received\": {{ \"bytes\": {}, ", arrived * 1_000);
+        let totals = end(&[201], 201, packets, 0).replace("\"sum_received\": {", &bytes);
+        omitting(&document(&[start("UDP"), sent, totals]))
+    };
+    for arrived in [190, 201, 204] {
+        for (packets, due) in [(201, None), (200, Some(false)), (94, Some(false))] {
+            assert_eq!(states_losses(&log(packets, arrived)), due, "{arrived} {packets}");
+        }
+    }
+}
+
+#[test]
+fn the_losses_of_a_receiver_that_omits_are_unknown() {
+    let received = intervals(&[&[lasting(&receiving(5, "0", "1", 300, 0), "1.0", 300_000)]]);
+    let log = document(&[start("UDP"), received, end(&[300], 300, 300, 0)]);
+    assert_eq!((states_losses(&log), states_losses(&omitting(&log))), (None, Some(false)));
 }
 
 #[test]
@@ -215,12 +277,12 @@ fn an_interval_that_is_longer_than_the_omission_has_the_packets_of_its_bytes() {
         &[lasting(&sending(5, "5", "6", 1_249), "1.0", 1_000)],
     ]);
     let totals =
-        end(&[7_500], 7_500, 7_500, 222).replace("\"sum_received\": {", "\"sum_received\": { \"bytes\": 7278000,");
+        end(&[7_500], 7_500, 7_500, 0).replace("\"sum_received\": {", "\"sum_received\": { \"bytes\": 7500000,");
     let text = omitting(&document(&[start("UDP"), sent.clone(), totals.clone()]));
     let expected = [
         row(0, 0, 5_000_000_000, offered(6_251).expect("a count")),
         row(0, 5_000_000_000, 6_000_000_000, offered(1_249).expect("a count")),
-        row(0, 0, 2_000_170_000, counted(7_500, 222, Some(3)).expect("counts")),
+        row(0, 0, 2_000_170_000, counted(7_500, 0, Some(3)).expect("counts")),
     ];
     assert_eq!(rows(&text), expected, "only the first one is divided");
     let late = omitting(&document(&[sent, start("UDP"), totals]));
@@ -238,26 +300,26 @@ fn an_interval_that_is_longer_than_the_omission_has_the_packets_of_its_bytes() {
 }
 
 #[test]
-fn a_sender_that_omits_has_losses_unless_some_may_be_omitted() {
+fn a_sender_that_omits_is_refused_if_any_packet_was_lost() {
     let log = |arrived: u64, packets, lost| {
         let sent = intervals(&[&[lasting(&sending(5, "0", "1", 99_985), "1.0", 99_985_000)]]);
         let bytes = format!("\"sum_received\": {{ \"bytes\": {}, ", arrived * 1_000);
         let totals = end(&[99_985], 99_985, packets, lost).replace("\"sum_received\": {", &bytes);
         omitting(&document(&[start("UDP"), sent, totals]))
     };
-    for (arrived, packets, lost, polled) in
-        [(7_278, 7_500, 222, 7_500), (1_249, 1_250, 0, 1_249), (1_251, 1_250, 0, 1_251), (1_234, 1_351, 116, 1_350)]
-    {
-        let seen = counted(polled, lost, Some(3)).expect("counts");
+    for (arrived, packets, lost) in [(1_249, 1_250, 0), (1_251, 1_250, 0), (1_250, 1_250, -1)] {
+        let seen = counted(arrived as i64, 0, Some(3)).expect("counts");
         assert_eq!(rows(&log(arrived, packets, lost))[1].seen, seen, "{arrived} {packets} {lost}");
     }
-    let text = log(7_278, 7_500, 222);
+    let text = log(7_500, 7_500, 0);
     for other in [
-        log(53_924, 99_954, 90_010),
-        log(77_757, 130_713, 131_150),
+        log(7_278, 7_500, 222),
+        log(9_998, 10_000, 2),
+        log(1_234, 1_351, 116),
         log(1_250, 1_250, 751),
-        text.replace("7278000", "7278001"),
-        text.replace("\"bytes\": 7278000,", ""),
+        log(1_900, 2_000, 98),
+        text.replace("7500000", "7500001"),
+        text.replace("\"bytes\": 7500000,", ""),
     ] {
         let fault = fault(&other);
         assert!(fault.what.contains("`--omit` leaves out"), "{fault:?}");
@@ -303,6 +365,19 @@ fn a_log_without_the_size_of_its_packets_is_refused() {
 }
 
 #[test]
+fn a_log_without_totals_is_refused() {
+    let [start, sent, _] = one_flow();
+    let received = intervals(&[&[receiving(5, "0", "1", 100, 40)]]);
+    for intervals in [sent, received] {
+        for end in [None, Some("\"end\": {}"), Some("\"end\": { \"streams\": [] }")] {
+            let members: Vec<_> =
+                [start.clone(), intervals.clone()].into_iter().chain(end.map(str::to_owned)).collect();
+            assert_eq!(fault(&document(&members)).what, "the log has no totals: it was cut short");
+        }
+    }
+}
+
+#[test]
 fn an_interval_that_is_not_a_span_of_a_run_is_refused() {
     for (start_s, end_s) in [("2", "1"), ("-1", "1"), ("0", "1e9"), ("1e300", "1e300"), ("0", "-0.5")] {
         let text = document(&[start("UDP"), intervals(&[&[receiving(5, start_s, end_s, 10, 0)]])]);
@@ -310,7 +385,7 @@ fn an_interval_that_is_not_a_span_of_a_run_is_refused() {
     }
     let sum = document(&one_flow()).replace("\"end\": 2.00017,", "\"end\": 2e18,");
     assert_eq!(fault(&sum).what, "an interval from 0 s to 2000000000000000000 s");
-    let empty = document(&[start("UDP"), intervals(&[&[receiving(5, "1", "1", 0, 0)]])]);
+    let empty = document(&[start("UDP"), intervals(&[&[receiving(5, "1", "1", 0, 0)]]), end(&[0], 0, 0, 0)]);
     assert_eq!(rows(&empty)[0].start_ns, 1_000_000_000);
     let late = document(&one_flow()).replace("\"timesecs\": 1795781773", "\"timesecs\": 5000000000");
     let (_, end) = read(&FORMAT, &LogOptions::default(), false, late.as_bytes()).expect("a log");

@@ -1,0 +1,150 @@
+//! The members of a document of iperf3 that are read.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::super::{LogFault, json};
+
+pub(super) const LATE_SIZE: &str = "the log states the size of its packets behind its intervals";
+/// How a log gets the counts of both ends.
+pub(super) const BOTH_ENDS: &str = "run the other end as `iperf3 -s -J`, and this one with `--get-server-output`";
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+pub(super) enum Key {
+    Start,
+    Intervals,
+    End,
+    Error,
+    #[serde(rename = "server_output_json")]
+    Other,
+    /// Of a line of `--json-stream`.
+    Event,
+    #[serde(other)]
+    Unused,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Start {
+    pub(super) version: Option<String>,
+    pub(super) timestamp: Option<Timestamp>,
+    pub(super) test_start: Option<TestStart>,
+    /// A server has it, a client does not.
+    pub(super) accepted_connection: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Timestamp {
+    pub(super) timesecs: Option<i64>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct TestStart {
+    pub(super) protocol: Option<String>,
+    /// Payload of a packet.
+    pub(super) blksize: Option<u32>,
+    /// Seconds.
+    pub(super) omit: Option<f64>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct LoggedInterval {
+    #[serde(default, deserialize_with = "json::few")]
+    pub(super) streams: Vec<StreamCounts>,
+}
+
+/// A stream in an interval.
+#[derive(Deserialize)]
+pub(super) struct StreamCounts {
+    pub(super) socket: i64,
+    /// Seconds.
+    pub(super) start: f64,
+    /// Seconds.
+    pub(super) end: f64,
+    /// The time from its beginning to its end.
+    pub(super) seconds: Option<f64>,
+    pub(super) bytes: Option<i64>,
+    pub(super) packets: Option<i64>,
+    pub(super) lost_packets: Option<i64>,
+    #[serde(default)]
+    pub(super) omitted: bool,
+    pub(super) sender: Option<bool>,
+}
+
+impl StreamCounts {
+    /// Whether it began before time 0: `start` is its distance from 0 then.
+    pub(super) fn begins_before_zero(&self) -> bool {
+        self.start > 0.0 && self.seconds.is_some_and(|seconds| seconds > self.end)
+    }
+
+    /// The packets of its bytes, which have `size_bytes` each: those that were sent or arrived since time 0.
+    pub(super) fn delivered(&self, size_bytes: Option<u32>) -> Result<i64, LogFault> {
+        let size_bytes = size_bytes.map(i64::from).ok_or_else(|| LogFault::whole(LATE_SIZE))?;
+        let bytes = self.bytes.filter(|bytes| bytes % size_bytes == 0);
+        bytes.map(|bytes| bytes / size_bytes).ok_or_else(|| {
+            LogFault::whole("the interval in which `--omit` ended does not have the bytes of whole packets")
+        })
+    }
+}
+
+/// The totals of the run.
+#[derive(Deserialize)]
+pub(super) struct Totals {
+    #[serde(default, deserialize_with = "json::few")]
+    pub(super) streams: Vec<StreamTotal>,
+    pub(super) sum_sent: Option<SumDocument>,
+    pub(super) sum_received: Option<SumDocument>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct StreamTotal {
+    pub(super) udp: Option<FlowTotal>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+pub(super) struct FlowTotal {
+    pub(super) socket: Option<i64>,
+    /// In the totals of a receiver those that the sender sent.
+    pub(super) bytes: Option<i64>,
+    pub(super) packets: i64,
+    pub(super) lost_packets: Option<i64>,
+    pub(super) out_of_order: Option<u32>,
+}
+
+/// The totals of the document of the other end.
+#[derive(Deserialize)]
+pub(super) struct OtherTotals {
+    #[serde(default, deserialize_with = "json::few")]
+    pub(super) streams: Vec<StreamTotal>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct SumDocument {
+    /// Seconds.
+    pub(super) start: f64,
+    /// Seconds.
+    pub(super) end: f64,
+    pub(super) bytes: Option<f64>,
+    /// With `--omit` iperf3 writes a number near 2^64 where it does not know it.
+    pub(super) packets: Option<f64>,
+    pub(super) lost_packets: Option<f64>,
+}
+
+impl SumDocument {
+    /// The packets that a receiver counted since time 0, which have `size_bytes`, in the log of a sender that omits. What it lost
+    /// is of the whole run.
+    pub(super) fn since_zero(&self, size_bytes: u32) -> Result<i64, LogFault> {
+        let size_bytes = i64::from(size_bytes);
+        let delivered = whole(self.bytes).filter(|bytes| bytes % size_bytes == 0).map(|bytes| bytes / size_bytes);
+        let is_lossless = whole(self.lost_packets).is_some_and(|lost| lost <= 0);
+        delivered.filter(|_| is_lossless).ok_or_else(|| {
+            LogFault::whole("the log does not say how many of the lost packets `--omit` leaves out")
+                .hint(format!("{BOTH_ENDS}, or measure without `--omit`"))
+        })
+    }
+}
+
+/// A count of a sum, which is below 2^53.
+pub(super) fn whole(count: Option<f64>) -> Option<i64> {
+    count.filter(|count| count.abs() < (1_u64 << 53) as f64 && count.fract() == 0.0).map(|count| count as i64)
+}
