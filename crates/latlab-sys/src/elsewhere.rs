@@ -337,6 +337,8 @@ pub mod process {
 
     /// No effect: children end when their standard input closes.
     pub fn end_with_parent(_: &mut std::process::Command) {}
+
+    pub fn in_own_session(_: &mut std::process::Command) {}
 }
 
 /// The system calls by which a thread sleeps.

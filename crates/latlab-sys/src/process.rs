@@ -48,6 +48,16 @@ pub fn end_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(tie) };
 }
 
+/// Makes the process that `command` starts the leader of a session of its own, without a terminal: signals to a process group
+/// in it, and reads of `/dev/tty`, do not reach this process. [setsid(2)](https://man7.org/linux/man-pages/man2/setsid.2.html)
+pub fn in_own_session(command: &mut Command) {
+    // SAFETY: takes nothing.
+    let begin = || done(if unsafe { libc::setsid() } < 0 { -1 } else { 0 });
+    // SAFETY: between fork and exec the closure makes one system call that is async-signal-safe, touches no lock and
+    // allocates nothing: errors of the kernel are plain numbers.
+    unsafe { command.pre_exec(begin) };
+}
+
 /// Keeps the pages of `span` in memory until they are unmapped; whole pages are locked. Refused beyond the limit of the
 /// process (RLIMIT_MEMLOCK), unless it has CAP_IPC_LOCK.
 /// [mlock(2)](https://man7.org/linux/man-pages/man2/mlock.2.html)
@@ -153,6 +163,14 @@ mod tests {
         };
         let mut child = std::thread::spawn(start).join().expect("no panic");
         assert_eq!(child.wait().expect("our own child").signal(), Some(libc::SIGTERM));
+    }
+
+    #[test]
+    fn a_child_in_its_own_session_can_signal_its_group() {
+        let mut command = Command::new("sh");
+        in_own_session(command.args(["-c", "kill 0"]));
+        let status = command.status().expect("sh(1) is everywhere");
+        assert_eq!(status.signal(), Some(libc::SIGTERM));
     }
 
     /// Pages locked by this process, in KiB, as the kernel counts them.

@@ -266,7 +266,8 @@ fn experiments_of_earlier_versions_can_be_continued() {
         let directory = tempfile::tempdir().expect("temporary directory");
         let copy = directory.path().join("experiment");
         copy_tree(&experiment, &copy);
-        let open = OpenExperiment::open(&copy).unwrap_or_else(|error| panic!("{}: {error}", experiment.display()));
+        let opened = OpenExperiment::open(&copy).and_then(|mut open| open.end_unfinished_run(None).map(|()| open));
+        let open = opened.unwrap_or_else(|error| panic!("{}: {error}", experiment.display()));
         let state = open.state();
         let runs: Vec<_> = state
             .runs

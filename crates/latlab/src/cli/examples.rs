@@ -121,7 +121,10 @@ pub const COMMANDS: [(&str, [Example; 2]); 20] = [
         "run",
         [
             example("latlab run udp.toml --dry-run", "what it would do, and how long that takes"),
-            example("latlab run pi-udp-load lab --quick", "a published experiment, done again within a minute"),
+            example(
+                "latlab run --ab ./old ./new -- ping localhost:7000 --protocol echo",
+                "two builds of a server, measured in turns",
+            ),
         ],
     ),
     (

@@ -76,15 +76,22 @@ fn in_order(command: clap::Command) -> clap::Command {
     names.into_iter().fold(command, |command, name| command.mut_arg(name, |argument| argument))
 }
 
-/// `command` with its arguments below its options in the usage if this does not fit into `width`: clap does not wrap it.
+/// `command` with its arguments below its options in each line of the usage that does not fit into `width`: clap does not
+/// wrap it.
 fn with_usage_in(command: clap::Command, width: usize) -> clap::Command {
     let usage = command.clone().render_usage().to_string();
-    let Some((_, arguments)) = usage.split_once(" [OPTIONS] ") else { return command };
-    let options = format!("latlab {} [OPTIONS]", command.get_name());
-    let title = "Usage: ";
-    match title.len() + options.len() + 1 + arguments.len() > width {
-        true => command.override_usage(format!("{options}\n{}{arguments}", " ".repeat(title.len()))),
-        false => command,
+    let (title, options) = ("Usage: ", format!("latlab {} [OPTIONS]", command.get_name()));
+    let indent = " ".repeat(title.len());
+    let fitting = |line: &str| {
+        let (_, arguments) = line.split_once(" [OPTIONS] ")?;
+        let is_narrow = title.len() + options.len() + 1 + arguments.len() > width;
+        Some(if is_narrow { format!("{options}\n{indent}{arguments}") } else { format!("{options} {arguments}") })
+    };
+    match usage.lines().map(fitting).collect::<Option<Vec<_>>>() {
+        Some(lines) if lines.iter().any(|line| line.contains('\n')) => {
+            command.override_usage(lines.join(&format!("\n{indent}")))
+        }
+        _ => command,
     }
 }
 

@@ -13,13 +13,14 @@ use crate::cli::resolve::ExperimentJob;
 use crate::console::{Console, Progress};
 use crate::diagnostics::{Failure, names_full_disk};
 use crate::experiment::{
-    DueRun, ExperimentEvent, ExperimentState, HookError, HookRunner, HookWait, HookedRun, RunExecutor, RunResult,
-    StopRule, in_one_line, result_of,
+    DueRun, ExperimentError, ExperimentEvent, ExperimentState, FailureKind, HookError, HookRunner, HookWait, HookedRun,
+    OpenExperiment, Programs, RunExecutor, RunResult, StopRule, exchanged, in_one_line, named_in, programs_of,
+    result_of,
 };
 use crate::facts::{ExperimentFacts, RunOutcome};
 use crate::measure::{PlanOutcome, RecordingTarget};
 use crate::plan::{Experiment, condition_words};
-use crate::platform::SignalWatch;
+use crate::platform::{MarkedProcesses, SignalWatch};
 use crate::recording::{Store, mark_failed};
 use crate::report::experiment::rough_span;
 use crate::units::Nanos;
@@ -123,7 +124,7 @@ impl<'a> ExperimentExecutor<'a> {
     }
 
     /// Runs the hooks of `run` around `measure`, which is called once all is ready. A hook that fails makes the run a failed
-    /// one, whatever was measured.
+    /// one, whatever was measured. A run that a signal has cut off is repeated whether or not hooks fail.
     fn between_hooks(&self, run: &HookedRun<'_>, measure: impl FnOnce() -> RunResult) -> RunResult {
         let mut heartbeat = || self.signals.notice();
         let mut wait = HookWait { stop: self.signals.stop(), heartbeat: &mut heartbeat };
@@ -131,27 +132,43 @@ impl<'a> ExperimentExecutor<'a> {
         let (result, begun) = match begun {
             Ok(true) => (measure(), Ok(())),
             Ok(false) => (RunResult::unrecorded(RunOutcome::Interrupted, None), Ok(())),
-            Err(error) => (RunResult::unrecorded(RunOutcome::Failed, None), Err(error)),
+            Err(error) => (RunResult::unrecorded(RunOutcome::Refused, None), Err(error)),
         };
-        let served = self.hooks.borrow_mut().expect_service(run);
+        let served = if begun.is_ok() { self.hooks.borrow_mut().expect_service(run) } else { Ok(()) };
         let ended = self.hooks.borrow_mut().after(run, &mut heartbeat);
-        match begun.and(served).and(ended) {
-            Ok(()) => result,
-            Err(error) => self.failed_by(error, result),
+        let mut errors: Vec<HookError> = [begun, served, ended].into_iter().filter_map(Result::err).collect();
+        // The failure of another hook than the service decides first.
+        errors.sort_by_key(HookError::is_of_service);
+        let is_cut_off = self.signals.outcome().is_some() && !result.outcome.is_final();
+        let decisive = if is_cut_off { None } else { errors.drain(..errors.len().min(1)).next() };
+        errors.into_iter().for_each(|error| warn_of_hook(&error.into(), self.console));
+        match decisive {
+            None if is_cut_off => RunResult { outcome: RunOutcome::Interrupted, ..result },
+            None => result,
+            Some(error) => self.failed_by(error, result),
         }
     }
 
-    /// `result` of a run whose hook failed with `error`: its recording is marked.
+    /// `result` of a run whose hook failed with `error`: its recording is marked. A service that fails is the cause of what
+    /// the measurement failed by; another hook is not.
     fn failed_by(&self, error: HookError, result: RunResult) -> RunResult {
+        let is_of_service = error.is_of_service();
         let failure = Failure::from(error);
-        let outcome = match result.outcome {
-            RunOutcome::Interrupted => RunOutcome::Interrupted,
-            _ => RunOutcome::Failed,
+        let cause = result.failure.as_ref().and_then(|failure| failure.cause.as_deref());
+        let is_full = cause.is_some_and(names_full_disk);
+        if let Some(own) = result.failure.as_ref().filter(|_| is_full || !is_of_service) {
+            self.console.warning(&in_one_line(own), own.hint.as_deref());
+        }
+        let (outcome, kind) = match result.outcome {
+            RunOutcome::Interrupted if is_full => (result.outcome, FailureKind::NoResult),
+            _ if is_of_service => (RunOutcome::Failed, FailureKind::Unserved),
+            RunOutcome::Interrupted | RunOutcome::Refused => (result.outcome, FailureKind::NoResult),
+            _ => (RunOutcome::Failed, FailureKind::NoResult),
         };
         let path = result.recording.as_ref().map(|name| self.store.path().join(name));
         let marked = path.map_or(Ok(()), |path| mark_failed(&path, &in_one_line(&failure)));
         let failure = marked.err().map_or(failure, Failure::from);
-        RunResult { outcome, failure: Some(failure), is_unanswered: false, ..result }
+        RunResult { outcome, failure: Some(failure), kind, ..result }
     }
 }
 
@@ -161,12 +178,25 @@ impl RunExecutor for ExperimentExecutor<'_> {
         let run = HookedRun { hooks, block: due.key.block, position: due.position.position };
         let mut start = Instant::now();
         let result = self.between_hooks(&run, || {
+            if due.settle > Nanos::ZERO && !wait(due.settle, &self.job.experiment.name, self.signals, self.console) {
+                return RunResult::unrecorded(RunOutcome::Interrupted, None);
+            }
             start = Instant::now();
             self.measured(due, facts, runs_done)
         });
         self.signals.rearm();
         self.remaining.learn(due.condition, start.elapsed());
         result
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.signals.outcome().is_some()
+    }
+
+    fn end_block(&mut self) {
+        if let Err(error) = self.hooks.borrow_mut().end_block() {
+            warn_of_hook(&error.into(), self.console);
+        }
     }
 
     fn wait(&mut self, span: Nanos) -> bool {
@@ -210,34 +240,70 @@ impl RunExecutor for ExperimentExecutor<'_> {
     }
 }
 
-/// Ends what hooks have left that were killed together with latlab, and runs the hook after the run that was cut off.
+/// Whether an `experiment` has hooks.
+pub(super) fn has_hooks(experiment: &Experiment) -> bool {
+    experiment.conditions.iter().any(|condition| !condition.hooks.is_empty())
+}
+
+/// Ends what hooks have left that were killed together with latlab, and the run that was cut off, after the hook that runs
+/// after it.
 pub(super) fn end_leftovers(
+    open: &mut OpenExperiment,
     hooks: &mut HookRunner,
     experiment: &Experiment,
-    state: Option<&ExperimentState>,
+    signals: &SignalWatch,
     console: &Console,
-) {
-    let conditions = &experiment.conditions;
-    if conditions.iter().all(|condition| condition.hooks.is_empty()) {
-        return;
-    }
-    let cut_off = state.and_then(ExperimentState::unfinished_run);
-    let condition = cut_off.and_then(|run| conditions.iter().find(|one| one.factors == run.key.factors));
-    match hooks.end_leftovers() {
-        0 => {}
-        1 => console.note("ended a process that a hook of this experiment had left"),
-        several => console.note(&format!("ended {several} processes that hooks of this experiment had left")),
-    }
-    if let (Some(run), Some(condition)) = (cut_off, condition) {
-        let run = HookedRun { hooks: &condition.hooks, block: run.key.block, position: run.position.position };
-        if let Err(error) = hooks.after(&run, &mut || {}) {
-            let failure = Failure::from(error);
-            console.warning(
-                &format!("after the run that was cut off: {}", in_one_line(&failure)),
-                failure.hint.as_deref(),
-            );
+) -> Result<(), Failure> {
+    let mut failed_hook = None;
+    if has_hooks(experiment) {
+        let MarkedProcesses { found, left } = hooks.end_leftovers();
+        match found - left {
+            0 => {}
+            1 => console.note("ended a process that a hook of this experiment had left"),
+            several => console.note(&format!("ended {several} processes that hooks of this experiment had left")),
+        }
+        if left > 0 {
+            let left = format!("{left} of the processes that hooks of this experiment have left cannot be ended");
+            console.warning(&left, Some("end them before their port is used again"));
+        }
+        let cut_off = open.state().unfinished_run();
+        let condition = cut_off.and_then(|run| experiment.conditions.iter().find(|one| one.factors == run.key.factors));
+        if let (Some(run), Some(condition)) = (cut_off, condition) {
+            let run = HookedRun { hooks: &condition.hooks, block: run.key.block, position: run.position.position };
+            failed_hook = hooks.after(&run, &mut || signals.notice()).err().map(Failure::from);
         }
     }
+    failed_hook.iter().for_each(|failure| warn_of_hook(failure, console));
+    Ok(open.end_unfinished_run(failed_hook.as_ref().map(in_one_line))?)
+}
+
+/// The programs of `experiment`, which have to be those of the runs that it has, unless `force` continues with others.
+pub(super) fn same_programs(
+    open: &OpenExperiment,
+    experiment: &Experiment,
+    force: bool,
+    console: &Console,
+) -> Result<Programs, Failure> {
+    let mut programs = programs_of(experiment);
+    let state = open.state();
+    let before = named_in(experiment, &state.programs);
+    let has_results =
+        state.runs.iter().any(|run| run.recording.is_some() || run.outcome.is_some_and(RunOutcome::is_final));
+    if let Some(program) = exchanged(&before, &programs).filter(|_| has_results) {
+        if !force {
+            return Err(ExperimentError::Exchanged { path: open.path().to_owned(), program: program.into() }.into());
+        }
+        let message = format!("`{program}` was exchanged since the last run: the runs have not used one program");
+        console.warning(&message, Some("compare runs from before and after with care, or start another: `--new`"));
+    }
+    // One that is not found from here, or that the file does not name any more, is still known.
+    state.programs.iter().for_each(|(program, hash)| _ = programs.entry(program.clone()).or_insert(hash.clone()));
+    Ok(programs)
+}
+
+/// Warns of a hook whose failure does not decide on a run.
+fn warn_of_hook(failure: &Failure, console: &Console) {
+    console.warning(&in_one_line(failure), failure.hint.as_deref());
 }
 
 /// `reason` with a mark for each number: counts and times of one reason differ, also in their digits and separators.

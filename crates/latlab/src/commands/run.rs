@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::experiment_executor::{ExperimentExecutor, end_leftovers};
+use super::experiment_executor::{ExperimentExecutor, end_leftovers, has_hooks, same_programs};
 use super::observation_groups::located_in;
 use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE};
@@ -38,11 +38,11 @@ use crate::units::human::shell_word;
 /// Carries out `job`.
 pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let gates = measure_and_report::gates(&job.gates)?;
-    let settled = settle(job)?;
-    if job.print_file {
-        console.data(&settled.source.text)?;
+    if let (true, RunSource::Typed(typed, _)) = (job.print_file, &job.source) {
+        console.data(&typed.text)?;
         return Ok(Outcome::Done);
     }
+    let settled = settle(job)?;
     warn_of_gone_runs(&settled, console);
     gates.expect_judgeable(settled.job.experiment.conditions.iter().flat_map(|condition| &condition.plan.runs))?;
     if job.going_on.print_unit {
@@ -62,23 +62,25 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     }
     expect_trusted(&settled, job)?;
     let mut open = begin_or_open(&settled, job, console)?;
+    let experiment = &settled.job.experiment;
+    let plans = || experiment.conditions.iter().map(|condition| &condition.plan);
+    let signals = measure_and_report::listen(plans(), console).map_err(refused("listen to signals"))?;
+    let mut hooks = HookRunner::of(open.path(), &open.state().id);
+    end_leftovers(&mut open, &mut hooks, experiment, &signals, console)?;
+    let programs = same_programs(&open, experiment, job.going_on.force, console)?;
     let style = console.message_style();
     let not_measured = settled.not_measured(Some(open.state()));
     let begun = settled.plan(Some(open.state()), &not_measured, false);
     console.lines(&plan(&ExperimentPlan { directory: Some(open.path()), ..begun }, style));
-    let experiment = &settled.job.experiment;
-    let plans = || experiment.conditions.iter().map(|condition| &condition.plan);
     measure_and_report::warn_of_real_time(plans(), console);
-    let signals = measure_and_report::listen(plans(), console).map_err(refused("listen to signals"))?;
     let policy = RunPolicy {
         boot_id: boot_id(experiment.design.between)?,
+        programs,
         keep_going: job.going_on.keep_going,
         absent: settled.absent.clone(),
-        drop_impossible: open.state().recipe.is_some(),
+        drop_impossible: open.state().recipe.is_some() && !has_hooks(experiment),
     };
     let conditions = begun.measured().conditions.len();
-    let mut hooks = HookRunner::of(open.path(), &open.state().id);
-    end_leftovers(&mut hooks, &settled.job.experiment, settled.state.as_ref(), console);
     let store = Store::open(&open.runs())?;
     let mut executor = ExperimentExecutor::new(&settled.job, conditions, store, hooks, &signals, console);
     let end = ExperimentRunner { experiment, policy, journal: &mut open, executor: &mut executor }.run()?;
@@ -398,7 +400,7 @@ fn open(
             Some("compare runs from before and after with care, or start another experiment: `--new`"),
         );
     }
-    if let RunSource::Path(_) = job.source {
+    if !matches!(job.source, RunSource::Recipe(_)) {
         console.note(&format!("continuing `{}`", directory.display()));
     }
     Ok(open)
@@ -487,6 +489,10 @@ impl Reporter<'_> {
                 let _ = self.show(directory, state);
                 Ok(signalled.unwrap_or(Outcome::Interrupted))
             }
+            RunnerOutcome::Failed(failure) | RunnerOutcome::Silent { failure, .. } if signalled.is_some() => {
+                self.console.warning(&in_one_line(&failure), failure.hint.as_deref());
+                self.end(RunnerOutcome::Interrupted, directory, state, signalled)
+            }
             RunnerOutcome::Failed(failure) => {
                 self.console.note(&format!(
                     "stopped after {done} {runs}: `latlab run {shown}` continues, with `--keep-going` past failures"
@@ -497,7 +503,7 @@ impl Reporter<'_> {
             }
             RunnerOutcome::Silent { runs, failure } => {
                 self.console.note(&format!(
-                    "stopped: none of the first {runs} runs has an answer; they count as lost. `latlab run {shown}` continues, \
+                    "stopped: none of the first {runs} runs has an answer; those that were measured count as lost. `latlab run {shown}` continues, \
                      with `--keep-going` whether or not anything answers; `latlab run --new {}` begins afresh",
                     origin(state)
                 ));

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::error::{ExperimentError, READ};
-use super::hooks::OUTPUTS;
 use super::journal::{ExperimentJournal, JOURNAL, JournalEntry, RunnerProcess, begun_source};
 use super::results::outcome_of_recording;
 use super::runner::RunJournal;
@@ -16,9 +15,10 @@ use super::state::ExperimentState;
 use crate::clock;
 use crate::facts::{ExperimentFormat, RecipeFacts, RunOutcome, RunState};
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
+use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR};
 use crate::platform::{Directory, input_file};
 use crate::recording::manifest::{Manifest, RunEnding, Software};
-use crate::recording::{Listing, Recording, Store, entry_names, fresh_run_id, started_at};
+use crate::recording::{Listing, Recording, Store, entry_names, fresh_run_id, mark_failed, started_at};
 
 /// The file of an experiment: the one it was begun with, or the last changed one.
 const FILE: &str = "experiment.toml";
@@ -26,7 +26,11 @@ const FILE: &str = "experiment.toml";
 const DIRECTORY_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
 /// The store of its recordings.
-const RUNS: &str = "runs";
+pub(super) const RUNS: &str = "runs";
+/// The directory of the outputs of failed hooks.
+pub(super) const OUTPUTS: &str = "hooks";
+/// The hooks whose outputs are kept.
+const HOOKS_OF_OUTPUTS: [&str; 5] = [BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR, AFTER_RUN];
 /// A reason to keep an experiment.
 const NOT_FINISHED: &str = "it is not finished: `latlab run` goes on with it";
 
@@ -256,12 +260,44 @@ fn foreign_content(directory: &Path, state: &ExperimentState) -> Result<Option<S
     if runs_directory(directory).is_symlink() {
         return Ok(Some(format!("its `{RUNS}` is a link")));
     }
-    let is_foreign = |name: &String| !is_own_name(name);
+    if outputs_directory(directory).is_symlink() {
+        return Ok(Some(format!("its `{OUTPUTS}` is a link")));
+    }
+    let is_foreign = |name: &String| {
+        let is_directory = fs::symlink_metadata(directory.join(name)).is_ok_and(|facts| facts.is_dir());
+        !is_own_name(name) || is_directory != [RUNS, OUTPUTS].contains(&name.as_str())
+    };
     let names = entry_names(directory).map_err(ExperimentError::refused("list", directory))?;
-    match names.into_iter().find(is_foreign) {
+    let foreign = match names.into_iter().find(is_foreign) {
+        None => foreign_output(directory)?,
+        found => found,
+    };
+    match foreign {
         Some(name) => Ok(Some(format!("it has the other file `{name}`"))),
         None => foreign_run(directory, state),
     }
+}
+
+/// What is among the outputs of failed hooks of the experiment in `directory` and is not one of them.
+fn foreign_output(directory: &Path) -> Result<Option<String>, ExperimentError> {
+    let outputs = outputs_directory(directory);
+    let is_file = |name: &str| fs::symlink_metadata(outputs.join(name)).is_ok_and(|facts| facts.is_file());
+    let names = names_if_there(&outputs).map_err(ExperimentError::refused("list", directory))?;
+    let foreign = names.into_iter().find(|name| !is_output_name(name) || !is_file(name));
+    Ok(foreign.map(|name| format!("{OUTPUTS}/{name}")))
+}
+
+/// The entries of `directory`; none if an interrupted removal has removed it.
+fn names_if_there(directory: &Path) -> io::Result<Vec<String>> {
+    match entry_names(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        names => names,
+    }
+}
+
+/// The outputs of failed hooks of the experiment in `directory`.
+fn outputs_directory(directory: &Path) -> PathBuf {
+    directory.join(OUTPUTS)
 }
 
 /// What is in the store of runs of that experiment and is not a run of it that can be removed.
@@ -269,11 +305,7 @@ fn foreign_run(directory: &Path, state: &ExperimentState) -> Result<Option<Strin
     let refused = || ExperimentError::refused("list", directory);
     let listings = store_of(directory).list()?;
     let known: Vec<String> = listings.iter().map(Listing::name).collect();
-    let names = match entry_names(&runs_directory(directory)) {
-        // An interrupted removal has removed it.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        names => names.map_err(refused())?,
-    };
+    let names = names_if_there(&runs_directory(directory)).map_err(refused())?;
     if let Some(name) = names.into_iter().find(|name| !known.contains(name)) {
         return Ok(Some(format!("`{RUNS}/{name}` is not a recording")));
     }
@@ -315,11 +347,23 @@ pub(crate) fn remove(directory: &Path) -> Result<(), ExperimentError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         removed => removed.map_err(refused())?,
     }
+    let open = Directory::open(directory).map_err(refused())?;
+    remove_outputs(&open).map_err(refused())?;
     let mut names = entry_names(directory).map_err(refused())?;
     // The file and the journal are the last: together they say that the directory is an experiment.
     names.sort_by_key(|name| [FILE, JOURNAL].iter().position(|last| last == name));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    Directory::open(directory).and_then(|open| open.remove_with(&names)).map_err(refused())
+    open.remove_with(&names).map_err(refused())
+}
+
+/// Removes the outputs of failed hooks in the `experiment`, if it has any.
+fn remove_outputs(experiment: &Directory) -> io::Result<()> {
+    if !experiment.has(OUTPUTS) {
+        return Ok(());
+    }
+    let outputs = experiment.directory(OUTPUTS)?;
+    let names = entry_names(outputs.path())?;
+    outputs.remove_with(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Whether latlab writes a file or directory of this name into an experiment: `experiment.3.toml` is an earlier file of it.
@@ -327,6 +371,17 @@ fn is_own_name(name: &str) -> bool {
     let number = name.strip_prefix("experiment.").and_then(|rest| rest.strip_suffix(".toml"));
     [FILE, JOURNAL, RUNS, OUTPUTS, "experiment.next"].contains(&name)
         || number.is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
+/// Whether latlab writes the output of a failed hook to a file of this name: `block-2-run-5-service.txt`.
+fn is_output_name(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    let place = name.strip_prefix("block-").and_then(|rest| rest.strip_suffix(".txt"));
+    let place = place.and_then(|place| place.split_once("-run-"));
+    place.is_some_and(|(block, rest)| {
+        let run_and_hook = rest.split_once('-');
+        is_number(block) && run_and_hook.is_some_and(|(run, hook)| is_number(run) && HOOKS_OF_OUTPUTS.contains(&hook))
+    })
 }
 
 /// A process that is killed as it begins a run leaves an empty directory.
@@ -367,7 +422,8 @@ impl OpenExperiment {
         Ok(OpenExperiment { path, text: text.into(), journal, state: ExperimentState::of(vec![begun]) })
     }
 
-    /// Opens the experiment in `directory`. A run whose process died is ended first.
+    /// Opens the experiment in `directory`. A run whose process died has to be [ended](OpenExperiment::end_unfinished_run)
+    /// before another one begins.
     ///
     /// # Errors
     /// If it holds no experiment, a damaged one, or one that another process runs.
@@ -376,9 +432,7 @@ impl OpenExperiment {
         let (journal, entries) = ExperimentJournal::open(directory)?;
         let text = file_text(directory)?;
         let state = state_in(directory, entries);
-        let mut open = OpenExperiment { path: directory.to_owned(), text, journal, state };
-        open.end_unfinished_run()?;
-        Ok(open)
+        Ok(OpenExperiment { path: directory.to_owned(), text, journal, state })
     }
 
     /// Its directory.
@@ -419,8 +473,12 @@ impl OpenExperiment {
         Ok(())
     }
 
-    /// Ends the run that began and has no end, with the outcome that its recording shows.
-    fn end_unfinished_run(&mut self) -> Result<(), ExperimentError> {
+    /// Ends the run that began and has no end, with the outcome that its recording shows; or as failed, if it would be over
+    /// and the hook after it has failed for the reason `failed_hook`.
+    ///
+    /// # Errors
+    /// If its recording cannot be read, or the journal not be written.
+    pub fn end_unfinished_run(&mut self, failed_hook: Option<String>) -> Result<(), ExperimentError> {
         let Some(run) = self.state.unfinished_run() else { return Ok(()) };
         let (block, position) = (run.key.block, run.position.position);
         let known: Vec<&String> = self.state.runs.iter().filter_map(|run| run.recording.as_ref()).collect();
@@ -436,7 +494,14 @@ impl OpenExperiment {
             None => (RunOutcome::Died, None, Some("its process was killed before anything was recorded".into())),
             Some(listing) => {
                 let (outcome, reason) = outcome_of_recording(&Recording::open(&listing.path)?)?;
-                (outcome, Some(listing.name()), reason)
+                let ended = match failed_hook.filter(|_| outcome.is_final()) {
+                    None => (outcome, reason),
+                    Some(failure) => {
+                        mark_failed(&listing.path, &failure)?;
+                        (RunOutcome::Failed, Some(failure))
+                    }
+                };
+                (ended.0, Some(listing.name()), ended.1)
             }
         };
         self.note(JournalEntry::RunEnded { block, position, outcome, recording, reason })
@@ -588,6 +653,7 @@ mod tests {
         drop(open);
         assert!(is_kept(), "it is not finished");
         let mut open = OpenExperiment::open(&path).expect("opened");
+        open.end_unfinished_run(None).expect("ended");
         open.note(JournalEntry::Finished { looks: Some(None) }).expect("noted");
         drop(open);
         for other in [path.join("notes.txt"), path.join(RUNS).join("notes.txt")] {
@@ -611,6 +677,43 @@ mod tests {
         fs::write(damaged.join("probes.parquet"), "").expect("written");
         assert!(is_kept() && damaged.exists(), "a recording of it is damaged");
         fs::remove_file(damaged.join("probes.parquet")).expect("removed");
+        remove(&path).expect("removed");
+        assert_eq!(fs::read_dir(store.path()).expect("readable").count(), 0);
+    }
+
+    #[test]
+    fn outputs_of_failed_hooks_are_removed_and_other_files_beside_them_are_not() {
+        let store = tempfile::tempdir().expect("a store");
+        let mut open = OpenExperiment::begin(store.path(), "a", origin("/a.toml")).expect("begun");
+        let path = open.path.clone();
+        open.note(JournalEntry::Finished { looks: Some(None) }).expect("noted");
+        drop(open);
+        let outputs = path.join(OUTPUTS);
+        fs::create_dir(&outputs).expect("made");
+        for name in ["block-1-run-2-before-run.txt", "block-12-run-3-service.txt"] {
+            fs::write(outputs.join(name), "no space").expect("written");
+        }
+        let is_kept = |name: &str| {
+            let reason = reason_to_keep(&path).expect("readable");
+            assert_eq!(reason, Some(format!("it has the other file `{name}`")));
+            remove(&path).is_err() && path.join(RUNS).is_dir() && outputs.join("block-1-run-2-before-run.txt").exists()
+        };
+        for name in ["deploy", "block-1-run-2-deploy.txt", "block-1-run--service.txt", "block-1-run-2-service.txt~"] {
+            fs::write(outputs.join(name), "mine").expect("written");
+            assert!(is_kept(&format!("{OUTPUTS}/{name}")));
+            fs::remove_file(outputs.join(name)).expect("removed");
+        }
+        for name in [&format!("{OUTPUTS}/block-2-run-1-service.txt"), "experiment.1.toml"] {
+            fs::create_dir(path.join(name)).expect("made");
+            assert!(is_kept(name), "a directory in place of a file");
+            fs::remove_dir(path.join(name)).expect("removed");
+        }
+        let elsewhere = store.path().join("elsewhere");
+        fs::rename(&outputs, &elsewhere).expect("moved");
+        std::os::unix::fs::symlink(&elsewhere, &outputs).expect("linked");
+        assert_eq!(reason_to_keep(&path).expect("readable").as_deref(), Some("its `hooks` is a link"));
+        fs::remove_file(&outputs).expect("removed");
+        fs::rename(&elsewhere, &outputs).expect("moved back");
         remove(&path).expect("removed");
         assert_eq!(fs::read_dir(store.path()).expect("readable").count(), 0);
     }
@@ -650,7 +753,8 @@ mod tests {
         open.change("b").expect("changed");
         let path = open.path.clone();
         drop(open);
-        let open = OpenExperiment::open(&path).expect("opened");
+        let mut open = OpenExperiment::open(&path).expect("opened");
+        open.end_unfinished_run(None).expect("ended");
         assert_eq!((open.text(), open.state().changes), ("b", 1));
         assert_eq!(fs::read_to_string(path.join("experiment.1.toml")).expect("kept"), "a\nruns = 10\n");
     }

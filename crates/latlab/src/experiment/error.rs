@@ -77,6 +77,14 @@ pub enum ExperimentError {
         /// The experiment's directory.
         path: PathBuf,
     },
+    /// A program that it measures was exchanged between its runs.
+    #[error("the experiment in `{}` cannot be continued with another program", path.display())]
+    Exchanged {
+        /// The experiment's directory.
+        path: PathBuf,
+        /// The program, as typed.
+        program: String,
+    },
     /// The next block needs another boot.
     #[error("block {block} of `{}` needs a reboot first", path.display())]
     SameBoot {
@@ -178,6 +186,7 @@ impl Explain for ExperimentError {
                     "restore the file; `--force` continues with the edited one: old and new runs are then no \
                      longer one experiment; `latlab run FILE` starts another",
                 ),
+            ExperimentError::Exchanged { program, .. } => exchanged(Failure::request(self), program),
             ExperimentError::SameBoot { .. } => Failure::world(self)
                 .because("this is still the boot that the last block ran in")
                 .hint("reboot, then run the same command again; `--print-unit` prints a unit that does so at boot"),
@@ -187,4 +196,15 @@ impl Explain for ExperimentError {
             ExperimentError::Recording(error) => error.explain(),
         }
     }
+}
+
+/// The explanation of an exchanged `program`.
+fn exchanged(failure: Failure, program: &str) -> Failure {
+    if !Path::new(program).exists() {
+        let cause = format!("`{program}`, which its runs have used, is not found from this directory");
+        return failure.because(cause).hint("continue it in the directory in which it was begun");
+    }
+    failure
+        .because(format!("`{program}` is not the program that its runs have used"))
+        .hint("`--new` begins another experiment; `--force` continues this one, with runs of both programs")
 }

@@ -13,21 +13,24 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use super::directory::{OUTPUTS, RUNS};
+use super::journal::JOURNAL;
 use crate::diagnostics::{Explain, Failure};
 use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR};
 use crate::plan::{HookAddress, HookCommand, Hooks, WaitFor};
-use crate::platform::{CommandEnd, Supervised, SupervisedCommand};
+use crate::platform::{CommandEnd, MarkedProcesses, Supervised, SupervisedCommand, end_marked};
 use crate::units::Nanos;
 use crate::units::human;
 
 /// The variable with the id of the experiment, in the environment of every hook and of what it starts.
 const MARK: &str = "LATLAB_EXPERIMENT";
-/// The directory of the outputs of failed hooks, in that of the experiment.
-pub(super) const OUTPUTS: &str = "hooks";
 /// The most outputs that are kept.
 const OUTPUTS_MAX: usize = 1_000;
-/// The last lines of an output that a message shows.
+/// The last lines of an output that a message shows, and their bytes.
 const LAST_LINES: usize = 5;
+const LAST_BYTES: usize = 1_000;
+/// The time for a connection, before it is tried again.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval at which `wait-for` looks again.
 const READY_INTERVAL: Duration = Duration::from_millis(20);
 /// The time for a distant host to refuse a datagram.
@@ -68,12 +71,32 @@ pub(crate) enum HookError {
         /// Why not.
         cause: String,
     },
-    /// The directory of the experiment was moved or removed.
-    #[error("the directory of the experiment is gone: `{}`", .path.display())]
+    /// Processes that the hook has started run on.
+    #[error("{processes} of the processes that the hook `{hook}` has started cannot be ended")]
+    Left {
+        /// Its key in the file.
+        hook: &'static str,
+        /// How many.
+        processes: usize,
+    },
+    /// The directory of the experiment, or what latlab writes in it, was moved or removed.
+    #[error("the experiment is gone: `{}`", .path.display())]
     Gone {
-        /// The directory.
+        /// The directory or file.
         path: PathBuf,
     },
+}
+
+impl HookError {
+    /// Whether what is measured has ended early or was not ready, which is a result of its condition. A program that cannot
+    /// be started is none.
+    pub(crate) fn is_of_service(&self) -> bool {
+        match self {
+            HookError::Failed { hook, .. } => *hook == SERVICE,
+            HookError::NotReady { .. } => true,
+            HookError::Start { .. } | HookError::Left { .. } | HookError::Gone { .. } => false,
+        }
+    }
 }
 
 impl Explain for HookError {
@@ -93,6 +116,9 @@ impl Explain for HookError {
             HookError::NotReady { cause, .. } => {
                 failure.because(cause).hint("`hook-timeout` sets the time, `wait-for` what is waited for")
             }
+            HookError::Left { .. } => failure
+                .because("they belong to another user, or wait in the kernel")
+                .hint("a hook that becomes another user has to end what it starts: `after-run`"),
             HookError::Gone { .. } => {
                 failure.because("it was moved or removed while a run was due").hint("a hook may have removed the store")
             }
@@ -120,8 +146,8 @@ pub(crate) struct HookWait<'a> {
 #[derive(Debug)]
 pub(crate) struct HookRunner {
     directory: PathBuf,
-    /// Device and inode of the directory.
-    identity: Option<[u64; 2]>,
+    /// Where latlab writes, each with its device and inode.
+    identities: Vec<(PathBuf, Option<[u64; 2]>)>,
     experiment: String,
     /// The block whose `before-block` was run, and what it has left.
     block: Option<(u32, Supervised)>,
@@ -135,7 +161,7 @@ impl HookRunner {
     pub(crate) fn of(directory: &Path, experiment: &str) -> HookRunner {
         HookRunner {
             directory: directory.to_owned(),
-            identity: identity(directory),
+            identities: written(directory).map(|path| (path.clone(), identity(&path))).collect(),
             experiment: experiment.to_owned(),
             block: None,
             before_run: None,
@@ -143,16 +169,19 @@ impl HookRunner {
         }
     }
 
-    /// Ends processes of hooks that a latlab which was killed together with their supervisors has left. Returns their number.
-    pub(crate) fn end_leftovers(&self) -> usize {
-        crate::platform::end_marked(&format!("{MARK}={}", self.experiment))
+    /// Ends processes of hooks that a latlab which was killed together with their supervisors has left.
+    pub(crate) fn end_leftovers(&self) -> MarkedProcesses {
+        end_marked(&format!("{MARK}={}", self.experiment))
     }
 
     /// Runs the hooks before `run` and waits until all is ready; false if a signal ended that.
     pub(crate) fn before(&mut self, run: &HookedRun<'_>, wait: &mut HookWait<'_>) -> Result<bool, HookError> {
         let hooks = run.hooks;
+        if wait.stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
         if self.block.as_ref().is_some_and(|(block, _)| *block != run.block) {
-            self.block = None;
+            self.end_block()?;
         }
         if let (Some(command), None) = (&hooks.before_block, &self.block) {
             let Some(left) = self.carry_out(BEFORE_BLOCK, command, run, wait)? else { return Ok(false) };
@@ -173,6 +202,11 @@ impl HookRunner {
         }
     }
 
+    /// Ends what `before-block` has left.
+    pub(crate) fn end_block(&mut self) -> Result<(), HookError> {
+        finish(BEFORE_BLOCK, self.block.take().map(|(_, left)| left))
+    }
+
     /// Whether the service has ended, although a run is measured.
     pub(crate) fn has_lost_service(&mut self) -> bool {
         self.service.as_mut().is_some_and(|service| service.end().is_some())
@@ -186,15 +220,16 @@ impl HookRunner {
 
     /// Ends the service, runs the hook after `run`, and ends what `before-run` has left. A signal does not end the hook.
     pub(crate) fn after(&mut self, run: &HookedRun<'_>, heartbeat: &mut dyn FnMut()) -> Result<(), HookError> {
-        self.service = None;
+        let served = finish(SERVICE, self.service.take());
         let never = AtomicBool::new(false);
         let mut wait = HookWait { stop: &never, heartbeat };
         let ended = match &run.hooks.after_run {
-            Some(command) => self.carry_out(AFTER_RUN, command, run, &mut wait).map(drop),
+            Some(command) => {
+                self.carry_out(AFTER_RUN, command, run, &mut wait).and_then(|left| finish(AFTER_RUN, left))
+            }
             None => Ok(()),
         };
-        self.before_run = None;
-        ended
+        served.and(ended).and(finish(BEFORE_RUN, self.before_run.take()))
     }
 
     /// Runs `command` to its end. `None` if a signal ended it; else what it has left runs until the result is dropped.
@@ -207,15 +242,17 @@ impl HookRunner {
     ) -> Result<Option<Supervised>, HookError> {
         let mut process = self.start(hook, command, run)?;
         let timeout = Duration::from_nanos(run.hooks.timeout.0.unsigned_abs());
-        match process.wait(timeout, wait.stop, wait.heartbeat).cloned() {
-            Some(CommandEnd { succeeded: true, .. }) => self.expect_directory().map(|()| Some(process)),
-            Some(CommandEnd { how, output, .. }) => Err(self.failed(hook, &how, &output, run)),
-            None if wait.stop.load(Ordering::Relaxed) => Ok(None),
-            None => {
-                let how = format!("no end within {}", human::span(run.hooks.timeout));
-                Err(self.failed(hook, &how, &process.output(), run))
-            }
-        }
+        let [how, output] = match process.wait(timeout, wait.stop, wait.heartbeat).cloned() {
+            Some(CommandEnd { succeeded: true, .. }) => return self.expect_directory().map(|()| Some(process)),
+            Some(CommandEnd { how, output, .. }) => [how, output],
+            None if wait.stop.load(Ordering::Relaxed) => return finish(hook, Some(process)).map(|()| None),
+            None => [format!("no end within {}", human::span(run.hooks.timeout)), process.output()],
+        };
+        let how = match process.finish() {
+            0 => how,
+            left => format!("{how}; {left} of its processes cannot be ended"),
+        };
+        Err(self.failed(hook, &how, &output, run))
     }
 
     fn start(&self, hook: &'static str, command: &HookCommand, run: &HookedRun<'_>) -> Result<Supervised, HookError> {
@@ -234,49 +271,55 @@ impl HookRunner {
     fn wait_for(&mut self, what: &WaitFor, run: &HookedRun<'_>, wait: &mut HookWait<'_>) -> Result<bool, HookError> {
         let timeout = run.hooks.timeout;
         let deadline = Instant::now() + Duration::from_nanos(timeout.0.unsigned_abs());
+        let mut last = None;
         loop {
             self.expect_service(run)?;
             if wait.stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
             let rest = deadline.saturating_duration_since(Instant::now());
+            if rest.is_zero() {
+                let (cause, output) = last.unwrap_or_else(|| ("it did not end".into(), String::new()));
+                self.keep(WAIT_FOR, &output, run);
+                return Err(HookError::NotReady { what: what.to_string(), timeout, cause });
+            }
             match self.is_ready(what, run, rest, wait)? {
-                Ok(()) => return self.expect_service(run).map(|()| true),
-                Err(cause) if rest.is_zero() => {
-                    return Err(HookError::NotReady { what: what.to_string(), timeout, cause });
-                }
-                Err(_) => {}
+                Readiness::Ready => return self.expect_service(run).map(|()| true),
+                Readiness::NotYet { why, output } => last = Some((why, output)),
+                Readiness::CutOff => {}
             }
             (wait.heartbeat)();
             thread::sleep(READY_INTERVAL.min(rest));
         }
     }
 
-    /// Whether `what` is ready; the reason if not.
     fn is_ready(
         &self,
         what: &WaitFor,
         run: &HookedRun<'_>,
         rest: Duration,
         wait: &mut HookWait<'_>,
-    ) -> Result<Result<(), String>, HookError> {
-        let words = |error: io::Error| latlab_sys::errno::explain(&error);
-        Ok(match what {
-            WaitFor::Udp(address) => address.resolve().and_then(|to| expect_udp(to, address)).map_err(words),
+    ) -> Result<Readiness, HookError> {
+        let tried = match what {
+            WaitFor::Udp(address) => address.resolve().and_then(|to| expect_udp(to, address)),
             WaitFor::Tcp(address) => address
                 .resolve()
-                .and_then(|to| TcpStream::connect_timeout(&to, rest.max(READY_INTERVAL)))
-                .map(drop)
-                .map_err(words),
+                .and_then(|to| TcpStream::connect_timeout(&to, rest.clamp(READY_INTERVAL, CONNECT_TIMEOUT)))
+                .map(drop),
             WaitFor::Command(command) => {
                 let mut process = self.start(WAIT_FOR, command, run)?;
-                match process.wait(rest, wait.stop, wait.heartbeat) {
-                    Some(CommandEnd { succeeded: true, .. }) => Ok(()),
-                    Some(CommandEnd { how, output, .. }) => Err(joined(how, &last_lines(output))),
-                    None => Err("it did not end".into()),
-                }
+                let readiness = match process.wait(rest, wait.stop, wait.heartbeat) {
+                    Some(CommandEnd { succeeded: true, .. }) => Readiness::Ready,
+                    Some(CommandEnd { how, output, .. }) => {
+                        Readiness::NotYet { why: joined(how, &last_lines(output)), output: output.clone() }
+                    }
+                    None => Readiness::CutOff,
+                };
+                return finish(WAIT_FOR, Some(process)).map(|()| readiness);
             }
-        })
+        };
+        let not_yet = |error| Readiness::NotYet { why: latlab_sys::errno::explain(&error), output: String::new() };
+        Ok(tried.map_or_else(not_yet, |()| Readiness::Ready))
     }
 
     /// The failure of `hook`, whose output is kept.
@@ -297,23 +340,51 @@ impl HookRunner {
         fs::write(&path, output).ok().map(|()| path)
     }
 
-    /// Refuses to go on if a hook has removed or replaced the directory of the experiment.
+    /// Refuses to go on if a hook has removed or replaced what latlab writes.
     fn expect_directory(&self) -> Result<(), HookError> {
-        match self.identity.is_some() && identity(&self.directory) == self.identity {
-            true => Ok(()),
-            false => Err(HookError::Gone { path: self.directory.clone() }),
+        match self.identities.iter().find(|(path, own)| own.is_none() || identity(path) != *own) {
+            None => Ok(()),
+            Some((path, _)) => Err(HookError::Gone { path: path.clone() }),
         }
     }
 }
 
-fn identity(directory: &Path) -> Option<[u64; 2]> {
-    fs::symlink_metadata(directory).ok().map(|found| [found.dev(), found.ino()])
+/// The result of one try of `wait-for`.
+enum Readiness {
+    Ready,
+    NotYet {
+        why: String,
+        /// Of a command.
+        output: String,
+    },
+    /// The time was up, or a signal came, before the command had ended.
+    CutOff,
 }
 
-/// The last lines of `output` that are not empty.
+/// Ends what `hook` has left.
+fn finish(hook: &'static str, process: Option<Supervised>) -> Result<(), HookError> {
+    match process.map_or(0, |mut process| process.finish()) {
+        0 => Ok(()),
+        processes => Err(HookError::Left { hook, processes }),
+    }
+}
+
+/// The directory of an experiment, and what latlab writes in it.
+fn written(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    [directory.to_owned(), directory.join(JOURNAL), directory.join(RUNS)].into_iter()
+}
+
+fn identity(path: &Path) -> Option<[u64; 2]> {
+    fs::symlink_metadata(path).ok().map(|found| [found.dev(), found.ino()])
+}
+
+/// The last lines of `output` that are not empty, and of these at most so many last bytes.
 fn last_lines(output: &str) -> String {
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+    let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+    let from = (last.len().saturating_sub(LAST_BYTES)..=last.len()).find(|at| last.is_char_boundary(*at));
+    let cut = if last.len() > LAST_BYTES { "…" } else { "" };
+    format!("{cut}{}", &last[from.unwrap_or_default()..])
 }
 
 fn joined(how: &str, last: &str) -> String {
@@ -373,8 +444,8 @@ fn receives(bound: &str, ip: IpAddr) -> bool {
         IpAddr::V4(ip) => ip.octets().to_vec(),
         IpAddr::V6(ip) => ip.octets().to_vec(),
     };
-    // A socket bound to every address of IPv6 usually receives IPv4 too.
-    bytes.iter().all(|byte| *byte == 0)
+    // A socket bound to every address of IPv6 usually receives IPv4 too, but not the reverse.
+    bytes.len() >= own.len() && bytes.iter().all(|byte| *byte == 0)
         || bytes == own
         || bytes.ends_with(&own) && bytes[..bytes.len() - own.len()].ends_with(&[0xff, 0xff])
 }
@@ -398,11 +469,15 @@ mod tests {
         assert!(expect_udp(to, &typed).is_ok());
         drop(socket);
         assert!(expect_udp(to, &typed).is_err());
+        assert!(!receives("00000000", "::1".parse().expect("an address")), "IPv4 does not receive IPv6");
+        assert!(receives(&"0".repeat(32), "127.0.0.1".parse().expect("an address")));
     }
 
     #[test]
     fn messages_show_the_last_lines() {
         assert_eq!(last_lines("1\n2\n\n3\n4\n5\n6\n"), "2\n3\n4\n5\n6");
         assert_eq!(joined("exit status 1", ""), "exit status 1");
+        let long = last_lines(&format!("x\n{}end", "µ".repeat(10_000)));
+        assert!(long.starts_with('…') && long.ends_with("µend") && long.len() <= LAST_BYTES + 4, "{long}");
     }
 }

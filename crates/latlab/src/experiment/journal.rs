@@ -1,6 +1,7 @@
 //! `journal.jsonl`: one line for each event, on the disk before the next one begins. Bytes and meaning:
 //! docs/experiments.md.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -12,6 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::ExperimentError;
+use super::programs::Programs;
 use crate::clock;
 use crate::facts::{ExperimentFormat, RecipeFacts, RunKey, RunOutcome, RunPosition};
 use crate::plan::Factors;
@@ -49,7 +51,13 @@ pub(crate) enum JournalEntry {
         file_blake3: Option<String>,
     },
     /// A process opened it to run what is due.
-    Opened { pid: u32, boot_id: Option<String> },
+    Opened {
+        pid: u32,
+        boot_id: Option<String>,
+        /// The programs that it measures; none before format 1.4.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        programs: Programs,
+    },
     /// `--force` continues with a changed file.
     Changed {
         /// The new name of the previous file, in the experiment's directory.
@@ -401,7 +409,7 @@ mod tests {
             serde_json::to_string(&JournalLine { entry, at }).expect("plain") + "\n"
         };
         let text = std::fs::read_to_string(&path).expect("there");
-        let opened = line(JournalEntry::Opened { pid: 7, boot_id: None });
+        let opened = line(JournalEntry::Opened { pid: 7, boot_id: None, programs: Programs::new() });
         let older = opened + &line(JournalEntry::NarrowEnough { block: 2 });
         std::fs::write(&path, text.clone() + &older).expect("written");
         let (mut journal, entries) = ExperimentJournal::open(directory.path()).expect("opens");
@@ -431,7 +439,7 @@ mod tests {
     fn one_process_may_write_and_the_error_names_it() {
         let directory = tempfile::tempdir().expect("a directory");
         let mut journal = ExperimentJournal::create(directory.path(), begun()).expect("begun");
-        journal.write(JournalEntry::Opened { pid: 4711, boot_id: None }).expect("written");
+        journal.write(JournalEntry::Opened { pid: 4711, boot_id: None, programs: Programs::new() }).expect("written");
         let error = ExperimentJournal::open(directory.path()).expect_err("held");
         assert!(matches!(error, ExperimentError::Busy { pid: Some(4711), .. }), "{error:?}");
         let runner = ExperimentJournal::read_with_runner(directory.path()).expect("readable").1;

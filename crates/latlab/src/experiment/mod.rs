@@ -5,6 +5,7 @@ mod directory;
 mod error;
 mod hooks;
 mod journal;
+mod programs;
 mod results;
 mod runner;
 mod scheduler;
@@ -16,9 +17,10 @@ pub(crate) use directory::{
     remove, runs_directory, runs_of,
 };
 pub(crate) use hooks::{HookError, HookRunner, HookWait, HookedRun};
+pub(crate) use programs::{Programs, exchanged, named_in, programs_of};
 pub(crate) use results::{PartialReport, ReportReader, StopRule, can_be_of, gone_runs, observe, result_of};
 pub(crate) use runner::{
-    ExperimentEvent, ExperimentRunner, RunExecutor, RunPolicy, RunResult, RunnerOutcome, in_one_line,
+    ExperimentEvent, ExperimentRunner, FailureKind, RunExecutor, RunPolicy, RunResult, RunnerOutcome, in_one_line,
 };
 pub(crate) use scheduler::DueRun;
 

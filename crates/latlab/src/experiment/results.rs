@@ -9,7 +9,7 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64;
 
 use super::error::ExperimentError;
-use super::runner::{RunResult, in_one_line};
+use super::runner::{FailureKind, RunResult, in_one_line};
 use super::state::ExperimentState;
 use crate::analysis::comparison::{Comparisons, ObservedRun, Quantity, RunGroups, parse_estimand};
 use crate::analysis::experiment::{
@@ -24,7 +24,7 @@ use crate::diagnostics::Failure;
 use crate::facts::{ExcludedCondition, RunOutcome, RunState, SettingFacts};
 use crate::measure::PlanOutcome;
 use crate::metric::Metric;
-use crate::plan::{Experiment, Factors, SummaryDefaults, defaults};
+use crate::plan::{Experiment, Factors, Kind, SummaryDefaults, defaults};
 use crate::platform::parallel_map;
 use crate::recipe::{self, Published};
 use crate::recording::Recording;
@@ -85,8 +85,9 @@ pub(crate) fn result_of(measured: PlanOutcome, interrupted: bool) -> RunResult {
     match summary {
         Ok(summary) => {
             let (outcome, failure) = judged(&summary);
-            let is_unanswered = has_lost_all(&summary, failure.as_ref());
-            RunResult { is_unanswered, ..result(outcome, failure) }
+            let has_lost_all = has_lost_all(&summary, failure.as_ref());
+            let kind = if has_lost_all { FailureKind::Unanswered } else { FailureKind::NoResult };
+            RunResult { kind, ..result(outcome, failure) }
         }
         Err(failure) => result(RunOutcome::Failed, Some(failure)),
     }
@@ -336,22 +337,26 @@ impl ReportReader<'_> {
     }
 
     fn aa_test(&self) -> Result<AaTest, Failure> {
-        const NAMES: [&str; 3] = ["mean", "p50", "p99"];
+        // A stream has few intervals: quantiles of their rates mean little.
+        let names = if self.experiment.kind == Kind::Stream { &["mean"][..] } else { &["mean", "p50", "p99"] };
         // The permutations that are drawn are the same each time, and so is the report.
         const SEED: u64 = 1;
         let answered = self.state.judged().filter(|(run, _)| !run.is_unanswered());
         let runs = answered.map(|(run, name)| self.named_run(run, name)).collect::<Result<Vec<_>, _>>()?;
-        Ok(aa_test(&runs, &NAMES, defaults::CONFIDENCE, &mut Pcg64::seed_from_u64(SEED)))
+        Ok(aa_test(&runs, names, defaults::CONFIDENCE, &mut Pcg64::seed_from_u64(SEED)))
     }
 
     fn named_run(&self, run: &RunState, name: &str) -> Result<NamedRun, Failure> {
-        let summary = self.summary(name, Metric::RoundTripDelay, &[0.5, 0.99])?;
+        let metric = self.experiment.kind.metric();
+        let is_stream = self.experiment.kind == Kind::Stream;
+        let quantiles: &[f64] = if is_stream { &[] } else { &[0.5, 0.99] };
+        let summary = self.summary(name, metric, quantiles)?;
         let recording = Recording::open(&self.path(name))?;
         let start = recording.manifest().here.clock_start.as_ref();
-        let description = summary.metrics.get(&Metric::RoundTripDelay);
+        let description = summary.metrics.get(&metric);
         let mean = description.and_then(|description| description.mean);
         let quantiles = description.into_iter().flat_map(|description| &description.quantiles);
-        let mut singletons = sample(&recording, Metric::RoundTripDelay)?.singletons;
+        let mut singletons = if is_stream { Vec::new() } else { sample(&recording, metric)?.singletons };
         singletons.retain(|value| *value != INFINITE);
         Ok(NamedRun {
             second: run.position.condition == 2,

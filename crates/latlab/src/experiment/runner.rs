@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::error::ExperimentError;
 use super::journal::JournalEntry;
+use super::programs::Programs;
 use super::scheduler::{DueRun, NextStep, RunScheduler};
 use super::state::ExperimentState;
 use crate::analysis::experiment::PrecisionResult;
@@ -21,14 +22,26 @@ pub(crate) struct RunResult {
     pub(crate) recording: Option<String>,
     /// Why it failed, could not begin, or was interrupted if not by a signal.
     pub(crate) failure: Option<Failure>,
-    /// Whether it was measured to its end and lost all that it sent: it is judged, although it failed.
-    pub(crate) is_unanswered: bool,
+    /// What it is if it failed.
+    pub(crate) kind: FailureKind,
+}
+
+/// Whether a failed run is a result, after which the experiment continues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FailureKind {
+    /// It is none.
+    #[default]
+    NoResult,
+    /// It was measured to its end and lost all that it sent: it is judged.
+    Unanswered,
+    /// The service under test did not start or ended early: it is not judged.
+    Unserved,
 }
 
 impl RunResult {
     /// The result of a run that left no recording.
     pub(crate) const fn unrecorded(outcome: RunOutcome, failure: Option<Failure>) -> RunResult {
-        RunResult { outcome, recording: None, failure, is_unanswered: false }
+        RunResult { outcome, recording: None, failure, kind: FailureKind::NoResult }
     }
 }
 
@@ -60,14 +73,21 @@ pub(crate) enum ExperimentEvent<'a> {
 
 /// The actions of the runner outside of its state: measurements, waits and checks.
 pub(crate) trait RunExecutor {
-    /// Measures one run, `runs_done` runs being over; `facts` go into the manifest of its recording.
+    /// Measures one run, `runs_done` runs being over; `facts` go into the manifest of its recording. Waits for the pause
+    /// that is due before it.
     fn measure(&mut self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult;
+    /// Whether a signal asks to stop.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
     /// Waits; false if interrupted.
     fn wait(&mut self, span: Nanos) -> bool;
     /// Judges the precision of the runs so far; called only if the experiment has a stop rule.
     fn check_precision(&mut self, _state: &ExperimentState) -> Result<PrecisionResult, Failure> {
         Ok(PrecisionResult::Wide)
     }
+    /// All runs of a block have ended.
+    fn end_block(&mut self) {}
     /// Shows an event to the user.
     fn show(&mut self, _event: ExperimentEvent<'_>) {}
 }
@@ -90,11 +110,13 @@ impl RunJournal for ExperimentState {
     }
 }
 
-/// How the runner treats boots and failures.
+/// How the runner treats boots and failures, and what it measures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunPolicy {
     /// The id of this boot; `None` if it cannot be read.
     pub(crate) boot_id: Option<String>,
+    /// For the journal.
+    pub(crate) programs: Programs,
     /// Continue after a failed run.
     pub(crate) keep_going: bool,
     /// Conditions that this host cannot measure. Those that were never measured are dropped before anything is run.
@@ -139,7 +161,8 @@ impl ExperimentRunner<'_> {
     /// If the journal cannot be written.
     pub(crate) fn run(&mut self) -> Result<RunnerOutcome, ExperimentError> {
         let boot_id = self.policy.boot_id.clone();
-        self.journal.note(JournalEntry::Opened { pid: std::process::id(), boot_id: boot_id.clone() })?;
+        let programs = std::mem::take(&mut self.policy.programs);
+        self.journal.note(JournalEntry::Opened { pid: std::process::id(), boot_id: boot_id.clone(), programs })?;
         for ExcludedCondition { factors, reason } in std::mem::take(&mut self.policy.absent) {
             if self.journal.state().is_open(&factors) {
                 self.journal.note(JournalEntry::ConditionDropped { factors, reason })?;
@@ -168,14 +191,14 @@ impl ExperimentRunner<'_> {
                     self.journal.note(JournalEntry::BlockBegan { block, boot_id: boot_id.clone() })?;
                 }
                 NextStep::EndBlock { block } => {
+                    self.executor.end_block();
                     self.journal.note(JournalEntry::BlockEnded { block, boot_id: boot_id.clone() })?;
                 }
                 NextStep::Reboot { block } => return Ok(RunnerOutcome::Reboot { block, progressed }),
-                NextStep::Run(due) => {
+                NextStep::Run(_) if self.executor.is_interrupted() => return Ok(RunnerOutcome::Interrupted),
+                NextStep::Run(mut due) => {
                     let switched = last.replace(due.condition).is_some_and(|last| last != due.condition);
-                    if switched && !self.executor.wait(self.experiment.design.settle) {
-                        return Ok(RunnerOutcome::Interrupted);
-                    }
+                    due.settle = if switched { self.experiment.design.settle } else { Nanos::ZERO };
                     if let Some(end) = self.run_one(&due)? {
                         return Ok(end);
                     }
@@ -206,8 +229,7 @@ impl ExperimentRunner<'_> {
         self.journal.note(JournalEntry::RunBegan { key: due.key.clone(), position: due.position })?;
         let state = self.journal.state();
         let facts = due.key.facts(due.position, &state.id, self.policy.boot_id.clone());
-        let RunResult { outcome, recording, failure, is_unanswered } =
-            self.executor.measure(due, &facts, state.runs_done());
+        let RunResult { outcome, recording, failure, kind } = self.executor.measure(due, &facts, state.runs_done());
         let factors = &due.key.factors;
         let is_refused = outcome == RunOutcome::Refused;
         let impossible = self.policy.drop_impossible && is_refused && !self.journal.state().has_measured(factors);
@@ -228,23 +250,26 @@ impl ExperimentRunner<'_> {
                 self.journal.note(JournalEntry::ConditionDropped { factors: factors.clone(), reason: why })?;
                 Ok(None)
             }
-            RunOutcome::Failed if is_unanswered => match (self.silent_from_the_start(), failure) {
-                (Some(runs), Some(failure)) if !self.policy.keep_going => {
-                    Ok(Some(RunnerOutcome::Silent { runs, failure }))
+            RunOutcome::Failed if kind != FailureKind::NoResult && !self.policy.keep_going => {
+                match (self.silent_from_the_start(), failure) {
+                    (Some(runs), Some(failure)) => Ok(Some(RunnerOutcome::Silent { runs, failure })),
+                    _ => Ok(self.go_on(kind, factors, &why)),
                 }
-                _ => {
-                    self.executor.show(ExperimentEvent::RunUnanswered { factors, reason: &why });
-                    Ok(None)
-                }
-            },
-            RunOutcome::Failed | RunOutcome::Refused if self.policy.keep_going => {
-                self.executor.show(ExperimentEvent::RunFailed { factors, reason: &why });
-                Ok(None)
             }
+            RunOutcome::Failed | RunOutcome::Refused if self.policy.keep_going => Ok(self.go_on(kind, factors, &why)),
             RunOutcome::Failed | RunOutcome::Refused => {
                 Ok(Some(RunnerOutcome::Failed(failure.unwrap_or_else(|| Failure::world("a run failed")))))
             }
         }
+    }
+
+    /// Shows a failed run, after which the runner continues.
+    fn go_on(&mut self, kind: FailureKind, factors: &Factors, reason: &str) -> Option<RunnerOutcome> {
+        self.executor.show(match kind {
+            FailureKind::Unanswered => ExperimentEvent::RunUnanswered { factors, reason },
+            FailureKind::Unserved | FailureKind::NoResult => ExperimentEvent::RunFailed { factors, reason },
+        });
+        None
     }
 
     /// The number of failed runs if it is so high, and none was answered, that the target is probably down. One condition of
@@ -287,14 +312,18 @@ mod tests {
 
     impl RunExecutor for FakeExecutor {
         fn measure(&mut self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult {
+            if due.settle > Nanos::ZERO && !self.wait(due.settle) {
+                return RunResult::unrecorded(RunOutcome::Interrupted, None);
+            }
             let (outcome, failure) = match self.outcomes.is_empty() {
                 true => (RunOutcome::Completed, None),
                 false => self.outcomes.remove(0),
             };
             assert_eq!((facts.position, facts.experiment.as_str()), (due.position.position, "id"));
             self.log.push(format!("run {} after {runs_done}", due.key.factors["load"]));
-            let is_unanswered = failure.as_ref().is_some_and(|failure| failure.is_silence);
-            RunResult { is_unanswered, ..RunResult::unrecorded(outcome, failure) }
+            let is_silence = failure.as_ref().is_some_and(|failure| failure.is_silence);
+            let kind = if is_silence { FailureKind::Unanswered } else { FailureKind::NoResult };
+            RunResult { kind, ..RunResult::unrecorded(outcome, failure) }
         }
 
         fn wait(&mut self, span: Nanos) -> bool {

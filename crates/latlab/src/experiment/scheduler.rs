@@ -37,6 +37,8 @@ pub(crate) struct DueRun {
     pub(crate) position: RunPosition,
     /// Index of its condition.
     pub(crate) condition: usize,
+    /// The pause before it is measured, once its hooks are ready; 0 without one.
+    pub(crate) settle: Nanos,
 }
 
 /// Finds the next step of an experiment. Keeps the order of the current block, so that it is computed once.
@@ -83,7 +85,7 @@ impl<'a> RunScheduler<'a> {
             let factors = conditions[run.condition].factors.clone();
             let key = RunKey { block, factors, repetition: run.repetition, warmup: run.warmup };
             let position = RunPosition { position: run.position, condition: run.condition as u32 + 1 };
-            DueRun { key, position, condition: run.condition }
+            DueRun { key, position, condition: run.condition, settle: Nanos::ZERO }
         };
         let turns = self.order.iter().map(due_run);
         turns.into_iter().find(|due| !state.is_done(&due.key) && !state.is_dropped(&due.key.factors))

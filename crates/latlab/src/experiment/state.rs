@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::journal::JournalEntry;
+use super::programs::Programs;
 use crate::analysis::comparison::Look;
 use crate::facts::{ExcludedCondition, RecipeFacts, RunKey, RunOutcome, RunState};
 use crate::plan::Factors;
@@ -34,6 +35,8 @@ pub struct ExperimentState {
     looks: Option<Option<u32>>,
     /// Its number among the experiments of its store; 0 if the journal has none.
     pub number: u64,
+    /// The programs that its last process measured.
+    pub(crate) programs: Programs,
     /// BLAKE3 of its file, after a change of the previous file before it; empty if the journal has none.
     files: Vec<String>,
     done: BTreeSet<RunKey>,
@@ -86,7 +89,8 @@ impl ExperimentState {
             }
             JournalEntry::NarrowEnough { .. } => self.narrow_enough = true,
             JournalEntry::Finished { looks } => self.finish(looks),
-            JournalEntry::Opened { .. } | JournalEntry::Unknown => {}
+            JournalEntry::Opened { programs, .. } => self.programs = programs,
+            JournalEntry::Unknown => {}
         }
     }
 

@@ -47,6 +47,24 @@ impl ChildProcess {
         Ok(ChildProcess { child, input: Some(input), output: BufReader::new(output), end_timeout })
     }
 
+    /// Asks it to end, and waits; kills it if it does not within `timeout`, because it is stopped or waits for its CPU behind
+    /// a thread of higher priority. Whether it has ended by itself, with exit status 0.
+    pub(super) fn end(&mut self, timeout: Duration) -> bool {
+        self.dismiss();
+        let deadline = Instant::now() + timeout;
+        loop {
+            match self.child.try_wait() {
+                Ok(None) if Instant::now() > deadline => break,
+                Ok(None) => thread::sleep(Duration::from_millis(1)),
+                Ok(Some(status)) => return status.success(),
+                Err(_) => return false,
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        false
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -146,17 +164,7 @@ pub(super) fn exit_words(status: Option<i32>, signal: Option<i32>) -> String {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        self.dismiss();
-        let deadline = Instant::now() + self.end_timeout;
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if Instant::now() > deadline {
-                // It is stopped, or waits for its CPU behind a thread of higher priority.
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                return;
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
+        self.end(self.end_timeout);
     }
 }
 

@@ -60,6 +60,15 @@ impl Directory {
     pub(crate) fn create_directory(&self, name: &str) -> io::Result<Directory> {
         let Place::Named(descriptor) = &self.place else { return Directory::create(&self.path_of(name)) };
         mkdirat(descriptor, name, Mode::from_raw_mode(0o777))?;
+        self.directory(name)
+    }
+
+    /// Its directory `name`, which is not a link.
+    ///
+    /// # Errors
+    /// Those of openat(2); a nameless directory has none.
+    pub(crate) fn directory(&self, name: &str) -> io::Result<Directory> {
+        let Place::Named(descriptor) = &self.place else { return Err(ErrorKind::NotFound.into()) };
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let place = Place::Named(openat(descriptor, name, flags, Mode::empty())?);
         Ok(Directory { path: self.path_of(name), place })
@@ -306,6 +315,15 @@ mod tests {
         directory.create_file("file").expect("created");
         assert!(moved.join("file").exists() && !victim.join("file").exists());
         assert_eq!(directory.present_path(), moved);
+    }
+
+    #[test]
+    fn a_link_is_not_opened_as_a_directory_of_it() {
+        let (above, directory, _) = prepared();
+        directory.create_directory("own").expect("made").create_file("file").expect("created");
+        symlink(above.path(), directory.path_of("link")).expect("linked");
+        assert!(directory.directory("own").is_ok_and(|own| own.has("file")));
+        assert!(directory.directory("link").is_err() && directory.directory("none").is_err());
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) use device_abilities::{DeviceAbilities, XdpFeatures};
 pub(crate) use directory::Directory;
 pub(crate) use route_socket::{LOOPBACK, RouteSocket, VethEnd};
 pub(crate) use signals::{SignalWatch, SuspendSignal};
-pub(crate) use supervisor::{CommandEnd, Supervised, SupervisedCommand, end_marked, supervise};
+pub(crate) use supervisor::{CommandEnd, MarkedProcesses, Supervised, SupervisedCommand, end_marked, supervise};
 
 use crate::facts::Capability;
 

@@ -1,18 +1,22 @@
 //! A command of the user below a supervisor: a child process of latlab's own binary that starts the command, keeps the begin
 //! and the end of its output, adopts every process that the command leaves behind, and ends them all when its standard input
-//! closes, however latlab has ended. Every such process has a mark in its environment, by which it is found if the supervisor
+//! closes, however latlab has ended. Every such process has marks in its environment, by which it is found if the supervisor
 //! was killed as well.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io::{self, BufRead, PipeReader, Read};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process, pidfd_open, pidfd_send_signal,
+    set_child_subreaper, wait,
+};
 use serde::{Deserialize, Serialize};
 
 use super::ChildProcess;
@@ -20,6 +24,9 @@ use super::child_process::exit_words;
 
 /// The hidden command that a supervisor runs.
 pub(crate) const SUPERVISE_COMMAND: &str = "supervise";
+
+/// The variable whose value is that of one supervisor, in the environment of its command and of what that starts.
+const MARK: &str = "LATLAB_SUPERVISOR";
 
 /// The bytes that are kept of the begin of the output, and as many of its end.
 const OUTPUT_PART: usize = 32 << 10;
@@ -69,6 +76,8 @@ pub(crate) enum SupervisorEvent {
     },
     /// The output so far, as asked for.
     Output(String),
+    /// Its input has closed, and so many processes could not be ended.
+    Left(usize),
 }
 
 impl SupervisorEvent {
@@ -86,12 +95,14 @@ pub(crate) struct CommandEnd {
     pub(crate) output: String,
 }
 
-/// A command that runs below its supervisor. Dropping it ends the command and every process that it has started: SIGTERM,
-/// after two seconds SIGKILL.
+/// A command that runs below its supervisor. Dropping it [ends](Supervised::finish) it.
 #[derive(Debug)]
 pub(crate) struct Supervised {
     process: ChildProcess,
     end: Option<CommandEnd>,
+    /// `NAME=VALUE` in the environment of its processes.
+    mark: String,
+    is_finished: bool,
 }
 
 impl Supervised {
@@ -100,10 +111,15 @@ impl Supervised {
     /// # Errors
     /// The supervisor or the program cannot be started.
     pub(crate) fn start(command: &SupervisedCommand) -> io::Result<Supervised> {
-        let mut process = ChildProcess::spawn(SUPERVISE_COMMAND, command, END_TIMEOUT)?;
-        let line = process.receive_line(START_TIMEOUT)?;
-        match serde_json::from_str(&line) {
-            Ok(SupervisorEvent::Started) => Ok(Supervised { process, end: None }),
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = format!("{}-{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
+        let mark = format!("{MARK}={number}");
+        let mut command = command.clone();
+        command.environment.insert(MARK.into(), number);
+        let process = ChildProcess::spawn(SUPERVISE_COMMAND, &command, END_TIMEOUT)?;
+        let mut supervised = Supervised { process, end: None, mark, is_finished: false };
+        match serde_json::from_str(&supervised.process.receive_line(START_TIMEOUT)?) {
+            Ok(SupervisorEvent::Started) => Ok(supervised),
             Ok(SupervisorEvent::Refused { reason }) => Err(io::Error::other(reason)),
             _ => Err(io::Error::other("its supervisor ended before it began")),
         }
@@ -153,6 +169,28 @@ impl Supervised {
         self.end.as_ref().map(|end| end.output.clone()).unwrap_or_default()
     }
 
+    /// Ends the command and every process that it has started: SIGTERM, after two seconds SIGKILL. Returns the number of
+    /// processes that are left: the kernel refuses to end those of another user, and does not end one in uninterruptible
+    /// sleep.
+    pub(crate) fn finish(&mut self) -> usize {
+        if std::mem::replace(&mut self.is_finished, true) {
+            return 0;
+        }
+        self.process.dismiss();
+        let mut left = 0;
+        while let Ok(line) = self.process.receive_line(END_TIMEOUT) {
+            match serde_json::from_str(&line) {
+                Ok(SupervisorEvent::Left(processes)) => left = processes,
+                Ok(_) => continue,
+                Err(_) => {}
+            }
+            break;
+        }
+        // It waits for what it could not end.
+        let has_ended = self.process.end(if left == 0 { END_TIMEOUT } else { Duration::ZERO });
+        if left == 0 && !has_ended { end_marked(&self.mark).left } else { left }
+    }
+
     fn note(&mut self, line: &str) {
         self.end = match serde_json::from_str(line) {
             Ok(SupervisorEvent::Ended { how, succeeded, output }) => Some(CommandEnd { how, succeeded, output }),
@@ -163,6 +201,12 @@ impl Supervised {
                 output: String::new(),
             }),
         };
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 
@@ -186,7 +230,10 @@ pub(crate) fn supervise(
             for _ in input.lines().map_while(Result::ok).filter(|line| line == SHOW_OUTPUT) {
                 report(&SupervisorEvent::Output(kept.text()));
             }
-            end_processes(descendants);
+            match end_processes(descendants, is_descendant) {
+                0 => {}
+                left => report(&SupervisorEvent::Left(left)),
+            }
         });
         reap(pid, |how, succeeded| {
             wait_until(OUTPUT_TIMEOUT, || kept.is_complete.load(Ordering::Acquire));
@@ -203,6 +250,7 @@ fn start(command: &SupervisedCommand) -> io::Result<(Pid, PipeReader)> {
     let (from, to) = io::pipe()?;
     let mut child = Command::new(program);
     child.args(arguments).envs(&command.environment).stdin(Stdio::null()).stdout(to.try_clone()?).stderr(to);
+    latlab_sys::process::in_own_session(&mut child);
     latlab_sys::process::end_with_parent(&mut child);
     let pid = child.spawn()?.id();
     // The writing end of this process closes with `child`.
@@ -214,7 +262,7 @@ fn reap(pid: Pid, report: impl Fn(String, bool)) {
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((ended, status))) if ended == pid => report(in_words(status), status.exit_status() == Some(0)),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             // No child is left.
             Err(_) => return,
         }
@@ -225,12 +273,12 @@ fn in_words(status: WaitStatus) -> String {
     exit_words(status.exit_status(), status.terminating_signal())
 }
 
-/// Ends the processes that `left` finds: SIGTERM, and SIGKILL to those that do not end in time. One in uninterruptible sleep
-/// may be left.
-fn end_processes(left: impl Fn() -> Vec<Pid>) {
+/// Ends the processes that `left` finds, of which `is_left` knows each: SIGTERM, and SIGKILL to those that do not end in time.
+/// Returns the number of those that are left.
+fn end_processes(left: impl Fn() -> Vec<Pid>, is_left: impl Fn(Pid) -> bool) -> usize {
     let signal = |signal| {
         let processes = left();
-        processes.iter().for_each(|pid| _ = kill_process(*pid, signal));
+        processes.iter().for_each(|pid| _ = send(*pid, signal, &is_left));
         processes.len()
     };
     signal(Signal::TERM);
@@ -238,6 +286,18 @@ fn end_processes(left: impl Fn() -> Vec<Pid>) {
     signal(Signal::CONT);
     wait_until(TERM_TIMEOUT, || left().is_empty());
     wait_until(KILL_TIMEOUT, || signal(Signal::KILL) == 0);
+    left().len()
+}
+
+/// Sends `signal` to `pid` if it `is_left` once the process cannot be exchanged for another one with the same id.
+fn send(pid: Pid, signal: Signal, is_left: impl Fn(Pid) -> bool) -> rustix::io::Result<()> {
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(process) if is_left(pid) => pidfd_send_signal(process, signal),
+        Ok(_) => Ok(()),
+        // Before Linux 5.3.
+        Err(Errno::NOSYS) => kill_process(pid, signal),
+        Err(error) => Err(error),
+    }
 }
 
 /// The processes below this one.
@@ -252,6 +312,11 @@ fn descendants() -> Vec<Pid> {
     found.split_off(1)
 }
 
+/// Whether `pid` is below this process.
+fn is_descendant(pid: Pid) -> bool {
+    std::iter::successors(parent_of(pid), |parent| parent_of(*parent)).any(|parent| parent == getpid())
+}
+
 fn processes() -> impl Iterator<Item = Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
     entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
@@ -263,16 +328,20 @@ fn parent_of(pid: Pid) -> Option<Pid> {
     Pid::from_raw(text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?)
 }
 
-/// Ends the processes with `variable` in their environment that a supervisor which was killed has left. Returns how many
-/// there were.
-pub(crate) fn end_marked(variable: &str) -> usize {
-    let marked =
-        || -> Vec<Pid> { processes().filter(|pid| *pid != getpid() && has_variable(*pid, variable)).collect() };
-    let count = marked().len();
-    if count > 0 {
-        end_processes(marked);
-    }
-    count
+/// Processes that a supervisor which was killed has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MarkedProcesses {
+    pub(crate) found: usize,
+    /// Of these, those that could not be ended.
+    pub(crate) left: usize,
+}
+
+/// Ends the processes with `variable`, as `NAME=VALUE`, in their environment.
+pub(crate) fn end_marked(variable: &str) -> MarkedProcesses {
+    let is_marked = |pid: Pid| pid != getpid() && has_variable(pid, variable);
+    let marked = || -> Vec<Pid> { processes().filter(|pid| is_marked(*pid)).collect() };
+    let found = marked().len();
+    MarkedProcesses { found, left: if found == 0 { 0 } else { end_processes(marked, is_marked) } }
 }
 
 fn has_variable(pid: Pid, variable: &str) -> bool {
@@ -364,5 +433,6 @@ mod tests {
         let parent = rustix::process::getppid().expect("one");
         assert_eq!(parent_of(getpid()), Some(parent));
         assert!(processes().any(|pid| pid == getpid()));
+        assert!(!is_descendant(parent) && !is_descendant(getpid()));
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::experiment::{directory_with, only};
 use crate::harness::{Finished, Latlab, check_schema, contains, empty, lacks};
 use crate::store::recordings_in;
 
@@ -415,5 +416,29 @@ fn a_recording_of_a_store_without_its_manifest_keeps_no_gate_and_is_listed_as_da
         assert!(listed.stdout.contains(name), "{}", listed.stdout);
         let summary = Latlab::at(ran.directory()).arg("summary").arg(&run).stdout(empty());
         summary.stderr(contains(name)).failure(2);
+    }
+}
+
+#[test]
+fn the_tag_of_a_free_factor_gives_the_verdicts_of_the_factor() {
+    let directory = directory_with(
+        "kind = \"ping\"\n[base]\ncount = 20\nwarmup = \"0\"\n[factors]\nbuild = [\"old\", \"new\"]\n\
+         [design]\nruns = 4\nsettle = \"0s\"\n[hooks]\nbefore-run = \"true {build}\"\n",
+    );
+    Latlab::at(directory.path()).line("run x.toml -q").measured();
+    let experiment = only(directory.path());
+    let by = |factor: &str| {
+        let lab = Latlab::at(directory.path()).arg("compare").arg(&experiment).args(["--by", factor, "--json"]);
+        document(&lab.measured())
+    };
+    let (by_tag, by_factor) = (by("tag:build"), by("build"));
+    assert_eq!((&by_tag["baseline"], &by_tag["interleaved"]), (&json!("old"), &json!(true)), "{by_tag:#}");
+    assert_eq!(by_tag, by_factor);
+    for gate in ["p50 <= -99%", "p50 >= -99%"] {
+        let gated = |factor: &str| {
+            let lab = Latlab::at(directory.path()).arg("compare").arg(&experiment);
+            lab.args(["--by", factor, "--gate", gate, "--json"]).start().exits_with_one_of(&[0, 1]).json()
+        };
+        assert_eq!(gated("tag:build"), gated("build"), "{gate}");
     }
 }

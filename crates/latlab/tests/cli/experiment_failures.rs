@@ -278,3 +278,56 @@ fn an_experiment_that_is_continued_after_its_end_pays_for_each_look() {
     let directory = directory_with(&file(2, "looks = 11\n"));
     Latlab::at(directory.path()).line("run x.toml").stderr(contains("looks")).stderr(contains("11")).failure(2);
 }
+
+#[test]
+fn markdown_json_and_the_page_say_why_runs_failed() {
+    // Each start of `new` prints markup, a bar, an escape of a terminal, and a long line.
+    let file = "kind = \"ping\"\n[base]\ncount = 20\nwarmup = \"0\"\n[factors]\nbuild = [\"old\", \"new\"]\n[design]\n\
+                runs = 3\nsettle = \"0s\"\nseed = 3\n[hooks]\nbefore-run = \"sh start {build}\"\n";
+    let directory = directory_with(file);
+    let script = "[ $1 = old ] && exit 0\nprintf 'a ``` b` | <img src=x> \\033[31m\\n![a](http://b) %0600d\\n' 0\n\
+                  echo no space\nexit 7\n";
+    fs::write(directory.path().join("start"), script).expect("written");
+    let ran = Latlab::at(directory.path()).line("run x.toml --keep-going --format markdown").failure(4);
+    let warnings: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("> **warning:**")).collect();
+    let [warning] = warnings[..] else { panic!("{}", ran.stdout) };
+    let reason = "the first: the hook \\`before-run\\` failed: exit status 7: a ";
+    assert!(warning.contains("3 runs failed and not judged (of \\`new\\`)") && warning.contains(reason), "{warning}");
+    assert!(warning.contains("b\\` \\| &lt;img src=x> \\x1b[31m; ![a]\\(http://b)"), "{warning}");
+    assert!(warning.ends_with("; no space") && warning.len() < 2_200, "{}: {warning}", warning.len());
+    assert!(ran.stderr.contains("3 runs failed and not judged (of `new`); the first: the hook"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("one condition (`build=old`), compared with none"), "{}", ran.stdout);
+    let experiment = only(directory.path());
+    let text = Latlab::at(directory.path()).arg("run").arg(&experiment).failure(4);
+    assert!(!text.stdout.contains("failed and not judged"), "on standard error only: {}", text.stdout);
+    let document = Latlab::at(directory.path()).arg("run").arg(&experiment).args(["--json", "-q"]).failure(4).json();
+    check_schema(&document, "compare/1");
+    let failed: Vec<_> =
+        document["runs"].as_array().expect("runs").iter().filter(|run| run["outcome"] == "failed").collect();
+    let has_reason = |run: &&Value| {
+        let reason = run["reason"].as_str().unwrap_or_default();
+        run["factors"]["build"] == "new" && reason.contains("`before-run`") && reason.ends_with("no space")
+    };
+    assert!(failed.len() == 3 && failed.iter().all(has_reason), "{document:#}");
+    let page = Latlab::at(directory.path()).arg("report").arg(&experiment).args(["-o", "page.html"]);
+    page.start().exits_with_one_of(&[0, 4]);
+    let page = fs::read_to_string(directory.path().join("page.html")).expect("written");
+    assert!(page.contains("3 runs failed and not judged") && page.contains("exit status 7"), "{page}");
+    assert!(page.contains("Over 3 runs of one condition (<code>build=old</code>):"), "{page}");
+    assert!(page.contains("&lt;img src=x&gt;") && !page.contains("<img src=x>"), "{page}");
+}
+
+#[test]
+fn a_failed_run_is_named_by_its_recording_and_its_reason() {
+    let file = "kind = \"ping\"\n[base]\ncount = 20\nwarmup = \"0\"\n[factors]\nbuild = [\"old\", \"new\"]\n[design]\n\
+                runs = 2\nsettle = \"0s\"\n[hooks]\nafter-run = \"sh check {build}\"\n";
+    let directory = directory_with(file);
+    fs::write(directory.path().join("check"), "[ $1 = old ] && exit 0\necho corrupt\nexit 7\n").expect("written");
+    let ran = Latlab::at(directory.path()).line("run x.toml --keep-going --format markdown").failure(4);
+    let all_runs = runs(&journal(&only(directory.path())));
+    let ends = all_runs.iter().filter_map(|(_, end)| end.as_ref());
+    let failed: Vec<&Value> = ends.filter(|end| end["outcome"] == "failed").collect();
+    let name = failed[0]["recording"].as_str().expect("it was measured");
+    let line = format!("the first, `{name}`: the hook `after-run` failed: exit status 7: corrupt");
+    assert!(ran.stdout.contains(&line) && ran.stderr.replace('\n', " ").contains(name), "{}", ran.stdout);
+}

@@ -309,6 +309,22 @@ fn an_experiment_with_recordings_that_are_not_of_it_is_kept() {
 }
 
 #[test]
+fn an_experiment_with_outputs_of_failed_hooks_is_removed_as_a_whole() {
+    let home = filled_store();
+    let experiment = home.path().join("latlab-runs").join(EXPERIMENT);
+    let prune = || Latlab::at(home.path()).line("list --prune --kind experiment --before 2026-12-01 --yes");
+    fs::create_dir(experiment.join("hooks")).expect("made");
+    fs::write(experiment.join("hooks/block-1-run-2-service.txt"), "a bug\n").expect("written");
+    fs::write(experiment.join("hooks/deploy"), "mine").expect("written");
+    let before = recordings_in(&experiment.join("runs")).len();
+    prune().stderr(contains("is kept: it has the other file `hooks/deploy`")).success();
+    assert_eq!(recordings_in(&experiment.join("runs")).len(), before);
+    fs::remove_file(experiment.join("hooks/deploy")).expect("ours");
+    prune().stdout(contains("1 removed")).success();
+    assert!(!experiment.exists());
+}
+
+#[test]
 fn what_is_measured_is_never_removed() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("ping -d 50s -i 2ms --warmup 0 --tag build=a").start();

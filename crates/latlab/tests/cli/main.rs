@@ -1,5 +1,6 @@
 //! The binary: command lines, stdout, stderr, exit codes, and the files that it leaves.
 
+mod ab;
 mod agent;
 mod arguments;
 mod check_published;
@@ -22,6 +23,7 @@ mod export_figures;
 mod fake_host;
 mod far_end;
 mod harness;
+mod hook_processes;
 mod hooks;
 mod host;
 mod hostile;

@@ -385,10 +385,18 @@ fn confounded(groups: &RunGroups) -> Option<Caveat> {
     let levels_of_groups: Vec<_> = groups.groups.iter().filter(|group| !group.runs.is_empty()).map(levels).collect();
     let compared: BTreeSet<&String> = groups.groups.iter().flat_map(|group| group.levels.keys()).collect();
     let factors: BTreeSet<&String> = levels_of_groups.iter().flat_map(BTreeMap::keys).collect();
+    // The tag of a compared free factor has its levels.
+    let is_its_tag = |factor: &str| {
+        let name = factor.strip_prefix("tag:").unwrap_or(factor);
+        let own = |group: &RunGroup| group.levels.get(name).map(|level| BTreeSet::from([level.clone()]));
+        let mut all = groups.groups.iter().filter(|group| !group.runs.is_empty()).zip(&levels_of_groups);
+        all.all(|(group, levels)| own(group).is_some_and(|own| levels.get(factor) == Some(&own)))
+    };
     let mut differing: Vec<&String> = factors
         .into_iter()
         .filter(|factor| {
             !compared.contains(factor)
+                && !is_its_tag(factor)
                 && levels_of_groups.windows(2).any(|pair| pair[0].get(*factor) != pair[1].get(*factor))
         })
         .collect();

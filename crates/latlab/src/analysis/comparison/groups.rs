@@ -166,7 +166,8 @@ impl RunGroups {
     }
 
     /// Groups by the levels of one factor; the levels of an experiment's other factors are strata. Levels are in the order
-    /// of the experiment's conditions, others in natural order, since runs may be in random order.
+    /// of the experiment's conditions, others in natural order, since runs may be in random order. The tag of a free factor
+    /// is that factor.
     pub fn by(factor: &str, mut runs: Vec<ObservedRun>) -> Result<RunGroups, GroupingError> {
         let factor = factor.trim();
         if runs.is_empty() {
@@ -175,12 +176,20 @@ impl RunGroups {
         if !runs.iter().any(|run| run.levels.contains_key(factor)) {
             return Err(GroupingError::NoFactor { factor: factor.into(), varying: varying(&runs) });
         }
+        let (factor, tag) = match free_factor(factor, &runs) {
+            Some(FreeFactor { name, tag }) => (name, Some(tag)),
+            None => (factor.to_owned(), None),
+        };
         let others: BTreeSet<String> =
             runs.iter().flat_map(|run| run.factors.iter().flatten()).map(|it| it.0.clone()).collect();
-        let strata = others.into_iter().filter(|other| other != factor).collect();
-        let level = |run: &ObservedRun| run.levels.get(factor).cloned().unwrap_or_else(|| "none".into());
+        let strata = others.into_iter().filter(|other| *other != factor).collect();
+        let level = |run: &ObservedRun| {
+            // A run outside of the experiment can have the tag only.
+            let own = run.levels.get(&factor).or_else(|| run.levels.get(tag.as_ref()?));
+            own.cloned().unwrap_or_else(|| "none".into())
+        };
         let mut conditions: BTreeMap<String, u32> = BTreeMap::new();
-        for run in runs.iter().filter(|run| run.factors.as_ref().is_some_and(|factors| factors.contains_key(factor))) {
+        for run in runs.iter().filter(|run| run.factors.as_ref().is_some_and(|factors| factors.contains_key(&factor))) {
             let first = conditions.entry(level(run)).or_insert(run.condition);
             *first = run.condition.min(*first);
         }
@@ -189,8 +198,8 @@ impl RunGroups {
             let (one, other) = (level(one), level(other));
             condition(&one).cmp(&condition(&other)).then_with(|| level_order(&one, &other))
         });
-        let key = |run: &ObservedRun| BTreeMap::from([(factor.to_owned(), level(run))]);
-        RunGroups::collect(Some(factor.to_owned()), strata, runs, key)
+        let key = |run: &ObservedRun| BTreeMap::from([(factor.clone(), level(run))]);
+        RunGroups::collect(Some(factor.clone()), strata, runs, key)
     }
 
     /// The same groups with that of this name as the baseline.
@@ -473,6 +482,25 @@ fn has_levels(condition: &Levels, levels: &Levels) -> bool {
 fn title_of<'a>(factors: impl Iterator<Item = &'a String>) -> Option<String> {
     let factors: BTreeSet<&str> = factors.map(String::as_str).collect();
     Some(factors.into_iter().collect::<Vec<_>>().join(" and ")).filter(|title| !title.is_empty())
+}
+
+/// A factor of an experiment whose level is a tag of each of its runs.
+struct FreeFactor {
+    /// Its name: `build`.
+    name: String,
+    /// The name of its tag among the levels: `tag:build`.
+    tag: String,
+}
+
+/// The free factor of the experiment of `runs` that is `typed` by its name or by its tag. A tag that differs from a factor of
+/// its name in any run is another one.
+fn free_factor(typed: &str, runs: &[ObservedRun]) -> Option<FreeFactor> {
+    let name = typed.strip_prefix("tag:").unwrap_or(typed).to_owned();
+    let tag = format!("tag:{name}");
+    let level_of = |run: &ObservedRun| run.factors.as_ref()?.get(&name).cloned();
+    let mut own = runs.iter().filter(|run| level_of(run).is_some()).peekable();
+    let is_free = own.peek().is_some() && own.all(|run| run.levels.get(&tag).cloned() == level_of(run));
+    is_free.then_some(FreeFactor { name, tag })
 }
 
 /// The factors in which `runs` differ.

@@ -13,6 +13,7 @@ use crate::probe::Fate;
 use crate::recording::manifest::RunEnding;
 use crate::units::Nanos;
 
+mod free_factors;
 mod gates;
 mod losses;
 mod shifts;

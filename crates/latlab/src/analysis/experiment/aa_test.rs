@@ -17,7 +17,7 @@ pub struct NamedRun {
     pub hours: f64,
     /// The same statistics of each run; `None` if infinite.
     pub statistics: Vec<Option<f64>>,
-    /// Its finite singletons.
+    /// Its finite singletons; empty for a stream.
     pub singletons: Vec<i64>,
 }
 
@@ -28,9 +28,9 @@ pub struct AaTest {
     pub runs: usize,
     /// Blocks × statistics in which the test of runs finds a difference.
     pub found: Share,
-    /// Pairs of runs whose singletons Student's t calls different.
+    /// Pairs of runs with singletons, which Student's t calls different.
     pub by_student: Share,
-    /// Pairs of runs whose singletons Mann and Whitney's test calls different.
+    /// Pairs of runs with singletons, which Mann and Whitney's test calls different.
     pub by_ranks: Share,
     /// The drift of each statistic.
     pub drift: Vec<Drift>,
@@ -62,7 +62,8 @@ pub fn aa_test(runs: &[NamedRun], names: &[&str], confidence: f64, random: &mut 
             found += u64::from(is_significant(test.p_value(0.0), 1.0 - confidence));
         }
     }
-    let pairs = pairs(runs);
+    let mut pairs = pairs(runs);
+    pairs.retain(|(one, other)| !one.singletons.is_empty() && !other.singletons.is_empty());
     let called = |test: fn(&[i64], &[i64], f64) -> bool| {
         let hits = pairs.iter().filter(|(one, other)| test(&one.singletons, &other.singletons, confidence)).count();
         ratio(hits as u64, pairs.len() as u64, confidence)

@@ -12,6 +12,9 @@ use crate::diagnostics::{Caveat, Failure, Outcome};
 use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome, RunState};
 use crate::plan::{Factors, Kind, conditions_in_words};
 
+/// The most bytes of a reason in a warning: a hook may print lines of any length.
+const REASON_BYTES: usize = 2_000;
+
 /// The results of an experiment so far.
 #[derive(Clone, Debug)]
 pub struct ExperimentReport {
@@ -73,6 +76,19 @@ impl ExperimentReport {
         judged.peek().is_some() && judged.all(|name| self.missing.contains(name))
     }
 
+    /// The condition of the judged runs, if it is one and other runs have other levels: these levels, as `build=old`.
+    pub fn only_condition(&self) -> Option<String> {
+        let judged: BTreeSet<&Factors> =
+            self.runs.iter().filter(|run| run.judged().is_some()).map(|run| &run.key.factors).collect();
+        let only = *judged.first().filter(|_| judged.len() == 1)?;
+        let differs = |(factor, level): &(&String, &String)| {
+            self.runs.iter().any(|run| run.key.factors.get(*factor) != Some(*level))
+        };
+        let levels: Vec<String> =
+            only.iter().filter(differs).map(|(factor, level)| format!("{factor}={level}")).collect();
+        (!levels.is_empty()).then(|| levels.join(", "))
+    }
+
     /// The caveat of recordings that cannot be read; `None` if there are none.
     pub fn missing_caveat(&self) -> Option<Caveat> {
         missing_runs(&self.missing_names())
@@ -85,6 +101,13 @@ impl ExperimentReport {
     /// Reasons to trust the report less, one line each: failed, unanswered, untrusted and missing runs, and a changed
     /// file.
     pub fn warnings(&self) -> Vec<String> {
+        let missing = self.missing_caveat().map(|caveat| caveat.message);
+        self.warnings_of_journal().into_iter().chain(missing).collect()
+    }
+
+    /// The same but for missing runs, which are a caveat of a comparison as well. What a hook or a program printed is in it as
+    /// it was printed.
+    pub fn warnings_of_journal(&self) -> Vec<String> {
         let (silent, broken): (Vec<_>, Vec<_>) = self.ended_as(RunOutcome::Failed).partition(|run| run.is_unanswered());
         let untrusted: Vec<_> = self.ended_as(RunOutcome::Untrusted).collect();
         let counted = [
@@ -93,14 +116,12 @@ impl ExperimentReport {
             (untrusted, "with a fatal caveat that `latlab summary` names"),
         ];
         let line = |(runs, words): (Vec<&RunState>, &str)| {
-            let first = runs.first()?;
-            let name = first.recording.as_deref().or(first.reason.as_deref()).unwrap_or("nothing recorded");
+            let first = first_in_words(runs.first()?);
             let count = if runs.len() == 1 { "1 run".into() } else { format!("{} runs", runs.len()) };
-            Some(format!("{count} {words}{}; the first: {name}", self.conditions_of(&runs)))
+            Some(format!("{count} {words}{}; the first{first}", self.conditions_of(&runs)))
         };
-        let missing = self.missing_caveat().map(|caveat| caveat.message);
         let changed = "the file was changed between runs: this is no longer one experiment".to_owned();
-        counted.into_iter().filter_map(line).chain((self.changes > 0).then_some(changed)).chain(missing).collect()
+        counted.into_iter().filter_map(line).chain((self.changes > 0).then_some(changed)).collect()
     }
 
     /// The conditions of `runs`, as ` (of A, of B)`; empty if the experiment has no others.
@@ -150,5 +171,68 @@ impl ExperimentReport {
         };
         let failure = Failure::world("the experiment has no run that can be used").hint(hint);
         if reasons.is_empty() { failure } else { failure.because(reasons.join("\n")) }
+    }
+}
+
+/// The recording of `run`, if there is one, and why it ended: `` , `NAME`: REASON``.
+fn first_in_words(run: &RunState) -> String {
+    let reason = run.reason.as_deref().map(shortened);
+    match (&run.recording, reason) {
+        (Some(name), Some(reason)) => format!(", `{name}`: {reason}"),
+        (Some(name), None) => format!(": `{name}`"),
+        (None, Some(reason)) => format!(": {reason}"),
+        (None, None) => ": nothing recorded".into(),
+    }
+}
+
+/// `reason` with its begin and its end only, if it is longer than [`REASON_BYTES`].
+fn shortened(reason: &str) -> String {
+    const CUT: &str = " […] ";
+    if reason.len() <= REASON_BYTES {
+        return reason.to_owned();
+    }
+    let half = (REASON_BYTES - CUT.len()) / 2;
+    let begin = (0..=half).rev().find(|at| reason.is_char_boundary(*at)).unwrap_or_default();
+    let end = (reason.len() - half..reason.len()).find(|at| reason.is_char_boundary(*at)).unwrap_or(reason.len());
+    format!("{}{CUT}{}", &reason[..begin], &reason[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::{RunKey, RunPosition};
+
+    fn failed(recording: Option<&str>, reason: Option<&str>) -> RunState {
+        RunState {
+            key: RunKey { block: 1, factors: Factors::new(), warmup: false, repetition: 1 },
+            position: RunPosition { position: 1, condition: 1 },
+            outcome: Some(RunOutcome::Failed),
+            recording: recording.map(str::to_owned),
+            reason: reason.map(str::to_owned),
+            complete: false,
+        }
+    }
+
+    #[test]
+    fn a_failed_run_is_named_by_its_recording_and_its_reason() {
+        for (recording, reason, words) in [
+            (Some("r"), Some("the hook `service` failed"), ", `r`: the hook `service` failed"),
+            (None, Some("the hook `service` failed"), ": the hook `service` failed"),
+            (Some("r"), None, ": `r`"),
+            (None, None, ": nothing recorded"),
+        ] {
+            assert_eq!(first_in_words(&failed(recording, reason)), words);
+        }
+    }
+
+    #[test]
+    fn a_long_reason_keeps_its_begin_and_its_end() {
+        assert_eq!(shortened(&"x".repeat(REASON_BYTES)), "x".repeat(REASON_BYTES));
+        for filling in ["x", "µ", "…", "🦀"] {
+            let long = format!("the hook failed: {}; out of memory", filling.repeat(REASON_BYTES));
+            let short = shortened(&long);
+            assert!(short.len() <= REASON_BYTES && short.len() > REASON_BYTES - 10, "{filling}: {}", short.len());
+            assert!(short.starts_with("the hook failed: ") && short.ends_with("; out of memory"), "{short}");
+        }
     }
 }

@@ -9,7 +9,9 @@ use super::{GateArgs, JsonArgs, StoreArgs, VerbosityArgs};
 
 /// `latlab run`.
 #[derive(Clone, Debug, Args)]
-#[command(override_usage = "latlab run [OPTIONS] FILE|RECIPE|DIR [TARGET]")]
+#[command(
+    override_usage = "latlab run [OPTIONS] FILE|RECIPE|DIR [TARGET]\n       latlab run [OPTIONS] --ab A B -- COMMAND"
+)]
 pub struct RunArgs {
     /// The file of an experiment, the name of a recipe, or an experiment's directory
     ///
@@ -80,6 +82,9 @@ pub struct AbArgs {
     /// Blocks, each of which repeats all runs [default: 1]
     #[arg(long, value_name = "N", requires = "ab", hide_short_help = true)]
     pub blocks: Option<u32>,
+    /// Differences within ±MARGIN, such as 3%, count as none [default: any difference counts]
+    #[arg(long, value_name = "MARGIN", requires = "ab", hide_short_help = true, allow_hyphen_values = true)]
+    pub equivalence: Option<String>,
     /// Print the file that `--ab` stands for, and do nothing else
     #[arg(long, requires = "ab", hide_short_help = true)]
     pub print_file: bool,
@@ -122,7 +127,7 @@ pub struct ResumeArgs {
     /// Go on when a run fails: it is kept, marked, and not judged
     #[arg(long)]
     pub keep_going: bool,
-    /// Run the commands of a file (`cmd:` targets) although others can write it
+    /// Run the commands of a file (`[hooks]`, `cmd:` targets) although others can write it
     #[arg(long)]
     pub trust_file: bool,
     /// Print a systemd unit that goes on with it at boot, and do nothing else

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use super::environment::verbosity;
-use super::experiment::{TypedExperiment, typed_experiment};
-use super::{Environment, RequestError, environment, value};
-use crate::cli::args::{AmountArgs, GateArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};
+use super::experiment::{MeasuringCommand, RecipePart, TypedExperiment, typed_experiment};
+use super::{ConditionSelection, Environment, RequestError, environment, value};
+use crate::cli::args::{AbArgs, AmountArgs, GateArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};
 use crate::console::Verbosity;
 use crate::diagnostics::Failure;
 use crate::recipe::{self, Between, RECIPES, Recipe, RecipeScale};
-use crate::units::human::suggestion;
+use crate::units::human::{shell_word, suggestion};
 
 /// The resolved `latlab run`; the experiment file is not yet read.
 #[derive(Clone, Debug)]
@@ -72,10 +72,11 @@ impl AskedRecipe {
 pub fn run(typed: &RunArgs, environment: &Environment) -> Result<RunJob, Failure> {
     let target = typed.target.as_ref().or(typed.amount.to_target.as_ref());
     let found = typed.what.as_deref().and_then(Path::to_str).and_then(recipe::find);
+    expect_of_two_commands(typed, found)?;
     let AmountArgs { quick, full, reboots, .. } = typed.amount;
     let asked = found.map(|recipe| recipe_source(recipe, target, scale(quick, full), reboots)).transpose()?;
-    let source = match (typed_source(typed, asked.as_ref())?, asked) {
-        (Some(typed), asked) => RunSource::Typed(typed, asked),
+    let source = match (typed_source(typed, asked.as_ref(), environment)?, asked) {
+        (Some(source), _) => source,
         (None, Some(asked)) => RunSource::Recipe(asked),
         (None, None) => {
             let path = typed.what.clone().unwrap_or_default();
@@ -96,21 +97,73 @@ pub fn run(typed: &RunArgs, environment: &Environment) -> Result<RunJob, Failure
 }
 
 /// The experiment of `--ab`, measured as the recipe `asked` measures; `None` without `--ab`.
-fn typed_source(typed: &RunArgs, asked: Option<&AskedRecipe>) -> Result<Option<TypedExperiment>, Failure> {
-    let design = match (asked, &typed.what) {
-        _ if typed.ab.ab.is_empty() => return Ok(None),
-        (Some(asked), _) if asked.recipe.name == "aa" => Some(asked.file()),
-        (None, None) => None,
-        (_, what) => {
-            let what = what.as_deref().unwrap_or(Path::new("")).display().to_string();
-            let cause = "two commands are an experiment of their own";
-            let hint = "leave it out; `aa --ab` compares a command with itself";
-            return Err(RequestError::OutOfPlace { option: "--ab", with: what, cause, hint }.into());
-        }
-    };
-    let design = design.as_deref().and_then(|file| file.find("[design]").map(|at| &file[at..]));
-    typed_experiment(&typed.ab, design)
+fn typed_source(
+    typed: &RunArgs,
+    asked: Option<&AskedRecipe>,
+    environment: &Environment,
+) -> Result<Option<RunSource>, Failure> {
+    if typed.ab.ab.is_empty() {
+        return Ok(None);
+    }
+    let measuring = MeasuringCommand::of(&typed.ab.measuring)?;
+    let part = asked.map(|asked| RecipePart { file: asked.file(), options: options_of(&typed.amount) });
+    let experiment = typed_experiment(&typed.ab, &measuring, part.as_ref())?;
+    if typed.ab.print_file {
+        // A file that cannot be run is not printed. Without this option it is resolved when it is run.
+        let selection = if asked.is_some() { ConditionSelection::Possible } else { ConditionSelection::All };
+        super::experiment("--ab", &experiment.text, selection, environment)?;
+    }
+    Ok(Some(RunSource::Typed(experiment, asked.cloned())))
 }
+
+/// The typed options of a recipe but its target.
+fn options_of(amount: &AmountArgs) -> Vec<&'static str> {
+    let AmountArgs { to_target: _, quick, full, reboots } = amount;
+    let given = [("--quick", *quick), ("--full", *full), ("--reboots", *reboots)];
+    given.into_iter().filter(|(_, is_given)| *is_given).map(|(option, _)| option).collect()
+}
+
+/// Refuses what has no effect on the experiment of two commands, and what is not one. `found` is the recipe that was named.
+fn expect_of_two_commands(typed: &RunArgs, found: Option<&'static Recipe>) -> Result<(), RequestError> {
+    let [a, b] = typed.ab.ab.as_slice() else { return Ok(()) };
+    let refuse =
+        |option, with: &str, cause, hint| Err(RequestError::OutOfPlace { option, with: with.into(), cause, hint });
+    let AbArgs { runs, max_runs, blocks, .. } = &typed.ab;
+    if typed.target.is_some() || typed.amount.to_target.is_some() {
+        let option = if typed.target.is_some() { "TARGET" } else { "--target" };
+        return refuse(option, "--ab", "the target is that of COMMAND", "write it behind `--`: `-- ping TARGET`");
+    }
+    match (found, &typed.what) {
+        (Some(recipe), _) if recipe.name == AA => {
+            let designed =
+                [("--runs", runs.is_some()), ("--max-runs", max_runs.is_some()), ("--blocks", blocks.is_some())];
+            if let Some((option, _)) = designed.into_iter().find(|(_, is_given)| *is_given) {
+                return refuse(option, AA, "the recipe sets this itself", "`--quick` and `--full` are its scales");
+            }
+            if a != b {
+                let cause = format!("`aa` compares a command with itself, and A is `{a}`");
+                let (a, b) = (shell_word(a), shell_word(b));
+                let hint = format!("A twice; or without `aa`, to compare both: `latlab run --ab {a} {b} -- …`");
+                return Err(value::unusable("--ab", b, cause, hint));
+            }
+            Ok(())
+        }
+        (_, Some(what)) => {
+            let cause = "two commands are an experiment of their own";
+            refuse("--ab", &what.display().to_string(), cause, "leave it out; `aa --ab` compares a command with itself")
+        }
+        (_, None) => match options_of(&typed.amount).first() {
+            Some(option) => {
+                let hint = "`--runs N` and `--blocks N` set how much is measured; `aa --ab` is a recipe";
+                refuse(option, "--ab", "it is for recipes", hint)
+            }
+            None => Ok(()),
+        },
+    }
+}
+
+/// The recipe that measures one command under two names.
+const AA: &str = "aa";
 
 /// Resolves the recipe to show; `None` to list all recipes.
 pub fn recipes(typed: &RecipesArgs) -> Result<Option<AskedRecipe>, RequestError> {
@@ -203,8 +256,12 @@ mod tests {
     use crate::diagnostics::Explain;
 
     fn resolve(line: &str) -> Result<RunJob, Failure> {
-        let typed = ["latlab", "run"].into_iter().chain(line.split_whitespace()).map(Into::into);
-        match crate::cli::parse(typed).expect(line).command {
+        resolve_words(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    fn resolve_words(words: &[&str]) -> Result<RunJob, Failure> {
+        let typed = ["latlab", "run"].iter().chain(words).map(Into::into);
+        match crate::cli::parse(typed).unwrap_or_else(|page| panic!("{words:?}: {page}")).command {
             Command::Run(args) => run(&args, &Environment::default()),
             other => panic!("{other:?}"),
         }
@@ -256,6 +313,64 @@ mod tests {
             let error = resolve(line).expect_err(line);
             assert!(error.to_string().contains(value), "{error}");
             assert!(error.explain().hint.is_some_and(|text| text.contains(hint)), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn options_without_effect_on_two_commands_are_refused() {
+        for (line, value, hint) in [
+            ("aa --ab x y -- wakeup", "`--ab` cannot be `y`", "`latlab run --ab x y -- …`"),
+            ("aa --ab x x --runs 3 -- wakeup", "`--runs` cannot go with `aa`", "`--quick`"),
+            ("aa --ab x x --max-runs 30 -- wakeup", "`--max-runs`", "`--quick`"),
+            ("aa --ab x x --blocks 3 -- wakeup", "`--blocks`", "`--quick`"),
+            ("aa --ab x x --target lab -- ping", "`--target` cannot go with `--ab`", "`-- ping TARGET`"),
+            ("aa lab --ab x x -- ping", "`TARGET`", "`-- ping TARGET`"),
+            ("--ab x y --target lab -- ping", "`--target`", "`-- ping TARGET`"),
+            ("--ab x y --quick -- ping", "`--quick` cannot go with `--ab`", "`--runs N`"),
+            ("--ab x y --full -- ping", "`--full`", "`--runs N`"),
+            ("--ab x y --reboots -- ping", "`--reboots`", "`--runs N`"),
+            ("x.toml --ab x y -- ping", "`--ab` cannot go with `x.toml`", "leave it out"),
+            ("pi-udp-load --ab x x -- ping", "`--ab` cannot go with `pi-udp-load`", "`aa --ab`"),
+            ("--ab x y --equivalence 3us -- ping", "`3us`", "share"),
+            ("--ab x 'y -- ping", "`--ab` cannot be `'y`", "a program and its arguments"),
+            ("--ab x y --wait-for 'z -- ping", "`--wait-for` cannot be `'z`", "a program and its arguments"),
+            ("--ab x y -- ping --tag service=z", "`--tag` cannot be `service=z`", "another key"),
+        ] {
+            let error = resolve(line).expect_err(line);
+            assert!(error.message.contains(value), "{line}: {error:?}");
+            assert!(error.hint.as_ref().is_some_and(|text| text.contains(hint)), "{line}: {error:?}");
+            assert_eq!(error.exit_code, 2, "{line}");
+        }
+        let RunSource::Typed(experiment, _) = resolve("aa --ab x x --reboots -- ping").expect("typed well").source
+        else {
+            panic!("one command under two names")
+        };
+        assert!(experiment.text.contains("between-blocks = \"reboot\""), "{experiment:?}");
+    }
+
+    #[test]
+    fn the_source_of_two_commands_makes_the_same_file_again() {
+        let typed = |words: &[&str]| match resolve_words(words).expect("typed well").source {
+            RunSource::Typed(experiment, asked) => (experiment, asked),
+            other => panic!("{other:?}"),
+        };
+        for words in [
+            &["--ab", "./a 1", "./b", "--", "ping", "local", "-n", "5"][..],
+            &["--ab", "./a 'x y'", "./a 'x y'", "--ab-deploy", "--blocks", "2", "--", "wakeup", "--tag", "host=pi"],
+            &["--wait-for", "udp h:1", "--runs", "until p50 ±5%", "--max-runs", "30", "--ab", "a", "b", "--", "ping"],
+            &["--ab", "a", "b", "--equivalence", "3%", "--", "ping", "127.0.0.1:1", "--tag", "x=$y"],
+            &["aa", "--quick", "--ab", "a", "a", "--equivalence", "3%", "--", "ping", "127.0.0.1:1"],
+            &["aa", "--full", "--reboots", "--ab", "a", "a", "--", "stream"],
+        ] {
+            let (experiment, asked) = typed(words);
+            let recipe = asked.map_or_else(String::new, |asked| format!("{} ", asked.recipe.name));
+            let source = recipe + &experiment.source;
+            let pasted = shlex::split(&source).expect("words of a shell");
+            let (again, _) = typed(&pasted.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!((&again.text, &again.source), (&experiment.text, &experiment.source), "{source}");
+            let environment = Environment::default();
+            let settled = crate::cli::resolve::experiment("--ab", &again.text, ConditionSelection::All, &environment);
+            assert!(settled.is_ok(), "{settled:?}\n{}", again.text);
         }
     }
 

@@ -337,7 +337,7 @@ impl IperfReading<'_, '_> {
         self.rows.interval(interval);
     }
 
-    /// Whether the receiver counted what its sender sent. Packets behind the last one that arrived are in none of its counts.
+    /// Whether the receiver counted what its sender sent. Packets behind the last one that arrived are not in its counts.
     fn has_decided(&self, totals: &Totals) -> bool {
         let rows_agree = self.counts.iter().all(|counts| counts.agree());
         // With `--omit` the rows of each end count from a 0 of its own; the totals of a sender count from its 0.

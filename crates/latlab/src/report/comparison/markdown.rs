@@ -26,6 +26,11 @@ pub fn render(view: &ComparisonView) -> String {
     out
 }
 
+/// A warning of one line as Markdown, with a final newline.
+pub(in crate::report) fn warning(message: &str) -> String {
+    format!("> **warning:** {}\n", escaped(message))
+}
+
 fn table(contrasts: &[ContrastView], judged: bool) -> String {
     let mut headings = vec!["comparison", "", "baseline", "candidate", "change"];
     let mut rule = vec!["---", "---", "---:", "---:", "---"];
@@ -54,17 +59,21 @@ fn table(contrasts: &[ContrastView], judged: bool) -> String {
 }
 
 /// Escapes characters that end a cell or begin markup. In code spans only bars are escaped: they end a cell, but
-/// markup and entities have no effect.
+/// markup and entities have no effect. Grave accents that are not all single and in pairs begin no code span.
 fn escaped(text: &str) -> String {
     let text = text.replace(['\n', '\r'], " ");
     let parts: Vec<&str> = text.split('`').collect();
-    // A grave accent within a name must not pair with another.
-    let is_paired = parts.len() % 2 == 1;
+    // A grave accent within a name must not pair with another. Two in a row are another mark than one.
+    let is_paired = parts.len() % 2 == 1 && !text.contains("``");
     let each = parts.iter().enumerate().map(|(place, part)| match is_paired && place % 2 == 1 {
         true => part.replace('|', "\\|"),
-        false => part.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*"),
+        false => {
+            let part = part.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*");
+            // The middle of a link or an image.
+            part.replace("](", "]\\(")
+        }
     });
-    each.collect::<Vec<_>>().join("`")
+    each.collect::<Vec<_>>().join(if is_paired { "`" } else { "\\`" })
 }
 
 const COLUMNS: &str = "metric,statistic,unit,baseline,candidate,baseline_runs,candidate_runs,blocks,baseline_value,\
@@ -136,7 +145,9 @@ mod tests {
         for (text, shown) in [
             ("gate `p50 <= +5%` met for `<a|b>`", "gate `p50 <= +5%` met for `<a\\|b>`"),
             ("a*b <c>\nd", "a\\*b &lt;c> d"),
-            ("one ` <b>", "one ` &lt;b>"),
+            ("one ` <b>", "one \\` &lt;b>"),
+            ("``a```<b>`", "\\`\\`a\\`\\`\\`&lt;b>\\`"),
+            ("![a](http://b)", "![a]\\(http://b)"),
         ] {
             assert_eq!(escaped(text), shown);
         }

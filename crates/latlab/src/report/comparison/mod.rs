@@ -9,8 +9,8 @@ mod words;
 
 pub use json::{Companions, render as json};
 pub use markdown::csv;
-pub(in crate::report) use markdown::quoted;
 pub use markdown::render as markdown;
+pub(in crate::report) use markdown::{quoted, warning as markdown_warning};
 pub use plots::plots;
 pub use text::render as text;
 pub use view::{ChangeView, ComparisonShowing, ComparisonView, ContrastView, names_of_groups};

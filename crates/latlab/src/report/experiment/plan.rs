@@ -48,7 +48,7 @@ impl ExperimentPlan<'_> {
     }
 }
 
-/// More conditions, runs of a block and blocks than these are cut off.
+/// More conditions, runs of a block and blocks than these are cut off; conditions not where their hooks are shown.
 const CONDITIONS_SHOWN: usize = 24;
 const RUNS_SHOWN: usize = 66;
 const BLOCKS_SHOWN: u32 = 12;
@@ -64,7 +64,10 @@ pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(name, &style.strong(name), 1);
     }
-    lines.extend(condition_lines(conditions, style));
+    // The commands of hooks stand below the numbers of their conditions: a dry run shows all of them.
+    let has_hooks = conditions.iter().any(|condition| !condition.hooks.is_empty());
+    let shown = if plan.with_order && has_hooks { usize::MAX } else { CONDITIONS_SHOWN };
+    lines.extend(condition_lines(conditions, shown, style));
     let mut push = |label: &str, text: &str| lines.extend(labelled(label, "", text, style));
     let possible: Vec<&Factors> = conditions.iter().map(|condition| &condition.factors).collect();
     if let Some(words) = impossible_words(plan.not_measured, &possible) {
@@ -108,22 +111,22 @@ fn block_order(experiment: &Experiment, measured: &Experiment, block: u32) -> St
     format!("{}{more}", shown.join(" "))
 }
 
-/// The conditions, numbered, each by what distinguishes it, and below them what all have in common.
-fn condition_lines(conditions: &[ExperimentCondition], style: Style) -> Vec<String> {
+/// The first `shown` conditions, numbered, each by what distinguishes it, and below them what all have in common.
+fn condition_lines(conditions: &[ExperimentCondition], shown: usize, style: Style) -> Vec<String> {
     let all: Vec<&Factors> = conditions.iter().map(|condition| &condition.factors).collect();
     let mut common = common_levels(&all);
     if conditions.len() == 1 {
         common.clear();
     }
     let mut lines = Vec::new();
-    for (number, condition) in conditions.iter().enumerate().take(CONDITIONS_SHOWN) {
+    for (number, condition) in conditions.iter().enumerate().take(shown) {
         let label = if number == 0 { "conditions" } else { "" };
         let own = condition.factors.clone().into_iter().filter(|(factor, _)| !common.contains_key(factor));
         let words = breakable(&condition_words(&own.collect()), style);
         lines.extend(labelled(label, &format!("{:>2}", number + 1), &words, style));
     }
-    if conditions.len() > CONDITIONS_SHOWN {
-        let more = format!("and {} more", conditions.len() - CONDITIONS_SHOWN);
+    if conditions.len() > shown {
+        let more = format!("and {} more", conditions.len() - shown);
         lines.extend(labelled("", "  ", &more, style));
     }
     if !common.is_empty() {
@@ -132,10 +135,10 @@ fn condition_lines(conditions: &[ExperimentCondition], style: Style) -> Vec<Stri
     lines
 }
 
-/// The commands around the runs of a block: those of each condition, below its number.
+/// All commands around the runs of a block: those of each condition, below its number.
 fn hook_lines(conditions: &[ExperimentCondition], style: Style) -> Vec<String> {
     let mut lines = Vec::new();
-    for (number, condition) in conditions.iter().enumerate().take(CONDITIONS_SHOWN) {
+    for (number, condition) in conditions.iter().enumerate() {
         let of_block = |key: &str| key == BEFORE_BLOCK;
         for (key, command) in condition.hooks.in_order().filter(|(key, _)| number == 0 || !of_block(key)) {
             let label = if lines.is_empty() { "hooks" } else { "" };
@@ -307,6 +310,7 @@ pub fn systemd_unit(unit: &SystemdUnit<'_>) -> String {
          WorkingDirectory={here}\n\
          ExecStart={program} run {directory}{keep_going}\n\
          TimeoutStartSec=infinity\n\
+         KillMode=mixed\n\
          KillSignal=SIGINT\n\
          \n\
          [Install]\n\
@@ -383,6 +387,26 @@ mod tests {
         (view.with_order, view.directory) = (false, Some(Path::new("a b")));
         let text = plan(&view, Style::PLAIN);
         assert!(text.ends_with("\ndirectory    'a b'\n") && !text.contains("block 1"), "{text}");
+    }
+
+    #[test]
+    fn a_dry_run_shows_the_commands_of_all_conditions() {
+        let levels = (1..=30).map(|build| format!("'b{build}'")).collect::<Vec<_>>().join(",");
+        let job = settle(&format!("kind='ping'\n[factors]\nbuild=[{levels}]\n[hooks]\nservice='./{{build}}'\n"));
+        let shown = |with_order| {
+            let (experiment, not_measured) = (&job.experiment, &[][..]);
+            let view =
+                ExperimentPlan { experiment, not_measured, done: 0, with_order, published: None, directory: None };
+            plan(&view, Style::PLAIN)
+        };
+        let text = shown(true);
+        for build in 1..=30 {
+            for line in [format!("{build:>2}  build=b{build}\n"), format!("{build:>2}  service: ./b{build}\n")] {
+                assert!(text.contains(&line), "{line}\n{text}");
+            }
+        }
+        let text = shown(false);
+        assert!(text.contains("and 6 more\n") && !text.contains("service"), "{text}");
     }
 
     #[test]

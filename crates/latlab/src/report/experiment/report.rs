@@ -24,13 +24,22 @@ pub fn text(report: &ExperimentReport, plot_width: usize, style: Style) -> Strin
     sections(report, plot_width, style).map(shown).collect::<Vec<_>>().join("\n")
 }
 
-/// The report as Markdown. Tables with the columns of a publication and plots are blocks of fixed-width text.
+/// The report as Markdown, with its warnings: a comment has no standard error. Tables with the columns of a publication and
+/// plots are blocks of fixed-width text.
 pub fn markdown(report: &ExperimentReport, plot_width: usize) -> String {
     let shown = |section| match section {
-        Section::Columns(text) => format!("```text\n{}\n```\n", text.trim_end()),
+        Section::Columns(text) => block(text.trim_end()),
         Section::Comparisons(view) => comparison::markdown(&view),
     };
-    sections(report, plot_width, Style::PLAIN).map(shown).collect::<Vec<_>>().join("\n")
+    let warnings = report.warnings_of_journal().into_iter().map(|warning| comparison::markdown_warning(&warning));
+    sections(report, plot_width, Style::PLAIN).map(shown).chain(warnings).collect::<Vec<_>>().join("\n")
+}
+
+/// A block of fixed-width `text`, which a line of `text` cannot end.
+fn block(text: &str) -> String {
+    let longest = text.split(|char| char != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(3.max(longest + 1));
+    format!("{fence}text\n{text}\n{fence}\n")
 }
 
 /// The published figures beside the measured ones; empty if nothing was published.
@@ -76,13 +85,14 @@ fn results(report: &ExperimentReport, plot_width: usize, style: Style) -> impl I
 fn own_results(report: &ExperimentReport, plot_width: usize, style: Style) -> impl Iterator<Item = Section> {
     let view = |comparisons| ComparisonView::of(comparisons, &[], ComparisonShowing { explain: false });
     let columns = |text: Option<String>| text.map(Section::Columns);
+    let only = report.only_condition();
     let sections = [
         columns(report.spread.as_ref().and_then(|runs| spread::classic(runs, plot_width))),
         columns(report.spread.as_ref().map(|runs| spread::text(runs, style))),
         columns(report.aa_test.as_ref().map(|test| aa_test::text(test, style))),
         columns(report.timeout_slack.as_ref().map(|slack| timeout_slack::text(slack.as_ref(), style))),
         report.comparisons.as_ref().map(|comparisons| Section::Comparisons(view(comparisons))),
-        columns(report.single_condition.as_ref().map(|rows| single_condition::text(rows, style))),
+        columns(report.single_condition.as_ref().map(|rows| single_condition::text(rows, only.as_deref(), style))),
         columns(impossible_lines(report, style)),
     ];
     sections.into_iter().flatten()
@@ -157,4 +167,15 @@ fn experiment(report: &ExperimentReport) -> Value {
         }
     }
     document
+}
+
+#[cfg(test)]
+mod tests {
+    use super::block;
+
+    #[test]
+    fn no_line_of_a_block_ends_it() {
+        assert_eq!(block("gate `p50 <= 1s` met"), "```text\ngate `p50 <= 1s` met\n```\n");
+        assert_eq!(block("a\n````\n<b>"), "`````text\na\n````\n<b>\n`````\n");
+    }
 }

@@ -7,9 +7,11 @@ use crate::report::comparison::quantity_figure;
 use crate::report::text::{Style, width, wrap};
 use crate::units::human::{ABSENT, grouped};
 
-/// As text.
-pub(super) fn text(rows: &[ConditionRow], style: Style) -> String {
-    let heading = "one condition, compared with none: geometric means over runs, 95 % intervals, for these blocks";
+/// As text; `condition` is its name, if the experiment has others.
+pub(super) fn text(rows: &[ConditionRow], condition: Option<&str>, style: Style) -> String {
+    let name = condition.map(|name| format!(" (`{name}`)")).unwrap_or_default();
+    let heading =
+        format!("one condition{name}, compared with none: geometric means over runs, 95 % intervals, for these blocks");
     let labels: Vec<String> = rows.iter().map(label).collect();
     let widest = labels.iter().map(|label| width(label)).max().unwrap_or_default();
     let fit = |row: &ConditionRow| widest + 3 + width(&words(row)) <= style.width;
@@ -20,7 +22,7 @@ pub(super) fn text(rows: &[ConditionRow], style: Style) -> String {
             std::iter::once(format!(" {label}")).chain(below.iter().map(|line| format!("   {line}"))).collect()
         }
     };
-    let heading = wrap(heading, style.width).into_iter().map(|line| style.strong(&line));
+    let heading = wrap(&heading, style.width).into_iter().map(|line| style.strong(&line));
     heading.chain(rows.iter().zip(&labels).flat_map(lines)).collect::<Vec<_>>().join("\n") + "\n"
 }
 
@@ -85,8 +87,10 @@ mod tests {
             ConditionRow { quantity: quantity("p99"), runs: 13, lost: 1, mean: None, interval: None, ..row.clone() };
         let single = ConditionRow { runs: 1, blocks: 1, interval: None, ..row.clone() };
         let plain = ConditionRow { is_geometric: false, ..single.clone() };
-        let shown = text(&[row.clone(), other, single, plain], Style::PLAIN);
+        let shown = text(&[row.clone(), other, single, plain], None, Style::PLAIN);
         assert!(shown.starts_with("one condition, compared with none: geometric means over runs"), "{shown}");
+        let named = text(std::slice::from_ref(&row), Some("build=old"), Style::PLAIN);
+        assert!(named.starts_with("one condition (`build=old`), compared with none: geometric"), "{named}");
         for line in [
             " round_trip_delay p50  48.7 µs [47.9 µs, 49.6 µs]  14 runs in 7 blocks\n",
             " round_trip_delay p99  –  13 runs in 7 blocks, lost in 1 more run\n",

@@ -97,7 +97,9 @@ fn question_of_runs(summaries: &[Summary]) -> String {
 
 /// What was found.
 pub(super) fn verdict(input: &PageInput<'_>, names: &[String]) -> String {
-    let single = |it: PageExperiment<'_>| verdict_of_condition(it.report.single_condition.as_ref()?);
+    let single = |it: PageExperiment<'_>| {
+        verdict_of_condition(it.report.single_condition.as_ref()?, it.report.only_condition().as_deref())
+    };
     let found = match (input.comparisons, input.summaries) {
         (Some(comparisons), _) => verdict_of_comparison(comparisons),
         (None, [one]) => verdict_of_run(one),
@@ -213,9 +215,10 @@ fn change(row: &Comparison, with_metric: bool) -> String {
     format!("{name} {}, {found}", row.verdict.word())
 }
 
-/// The statistics of an experiment with one condition over its runs, infinite ones first:
+/// The statistics of an experiment with one judged condition over its runs, infinite ones first; the condition has a `name` if
+/// the experiment has others:
 /// `Over 10 runs of one condition: p99 infinite in 2 of 10 runs; geometric mean p50 45.0 µs [44.6 µs, 45.4 µs].`
-pub(super) fn verdict_of_condition(rows: &[ConditionRow]) -> Option<String> {
+pub(super) fn verdict_of_condition(rows: &[ConditionRow], name: Option<&str>) -> Option<String> {
     let infinite = rows.iter().filter(|row| row.lost > 0).map(|row| {
         format!("{} infinite in {} of {}", statistic(row.quantity), row.lost, counted(row.runs + row.lost, "run"))
     });
@@ -227,7 +230,8 @@ pub(super) fn verdict_of_condition(rows: &[ConditionRow]) -> Option<String> {
     });
     let found: Vec<String> = infinite.chain(means).collect();
     let runs = rows.iter().map(|row| row.runs + row.lost).max()?;
-    (!found.is_empty()).then(|| format!("Over {} of one condition: {}.", counted(runs, "run"), found.join("; ")))
+    let name = name.map(|name| format!(" (`{name}`)")).unwrap_or_default();
+    (!found.is_empty()).then(|| format!("Over {} of one condition{name}: {}.", counted(runs, "run"), found.join("; ")))
 }
 
 /// `p50 45.0 µs [44.6 µs, 45.4 µs]`; `None` without a finite mean.

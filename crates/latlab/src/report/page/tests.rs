@@ -160,7 +160,7 @@ fn the_verdict_of_one_condition_has_infinite_figures_first_and_the_kind_of_its_m
         row("mean", 0, true, Some(50_000.0)),
         row("loss_ratio", 0, false, Some(0.01)),
     ];
-    let verdict = |rows: &[ConditionRow]| sentences::verdict_of_condition(rows).expect("figures");
+    let verdict = |rows: &[ConditionRow]| sentences::verdict_of_condition(rows, None).expect("figures");
     assert_eq!(
         verdict(&rows),
         "Over 10 runs of one condition: p99 infinite in 2 of 10 runs; geometric means p50 48.7 µs [39.0 µs, 58.4 µs], \
@@ -168,7 +168,9 @@ fn the_verdict_of_one_condition_has_infinite_figures_first_and_the_kind_of_its_m
     );
     assert!(verdict(&rows[..1]).contains("condition: geometric mean p50 48.7"), "{}", verdict(&rows[..1]));
     assert_eq!(verdict(&rows[1..2]), "Over 10 runs of one condition: p99 infinite in 2 of 10 runs.");
-    assert_eq!(sentences::verdict_of_condition(&[]), None);
+    let named = sentences::verdict_of_condition(&rows[1..2], Some("build=old"));
+    assert_eq!(named.as_deref(), Some("Over 10 runs of one condition (`build=old`): p99 infinite in 2 of 10 runs."));
+    assert_eq!(sentences::verdict_of_condition(&[], None), None);
 }
 
 /// Label and cell of each row of `table` in the column below `heading`, without parentheses.

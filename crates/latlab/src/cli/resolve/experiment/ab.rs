@@ -4,19 +4,21 @@ use std::ffi::OsString;
 
 use clap::parser::ValueSource;
 
+use super::hooks::{literal_target, literal_word};
 use super::options::TARGET;
 use crate::cli::args::{AbArgs, Command};
-use crate::cli::resolve::target::host_and_port;
+use crate::cli::resolve::target::{host_and_port, split_command};
+use crate::cli::resolve::{RequestError, value};
 use crate::cli::{self, error};
 use crate::diagnostics::Failure;
 use crate::plan::Kind;
 use crate::plan::hooks::{BEFORE_RUN, SERVICE, WAIT_FOR};
-use crate::units::human::shell_word;
+use crate::units::human::{parse_percent, shell_word};
 
 /// An experiment that was typed, not written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypedExperiment {
-    /// What follows `latlab run`, as it can be pasted: the source in the journal.
+    /// What follows `latlab run` or `latlab run RECIPE`, as it can be pasted: with it the source in the journal.
     pub source: String,
     /// The file that it stands for.
     pub text: String,
@@ -24,58 +26,127 @@ pub struct TypedExperiment {
     pub target: String,
 }
 
+/// The part of a recipe in the experiment of one command under two names.
+pub(in crate::cli::resolve) struct RecipePart {
+    /// The file of the recipe, of which `[design]` is taken.
+    pub(in crate::cli::resolve) file: String,
+    /// Its typed options, such as `--quick`.
+    pub(in crate::cli::resolve) options: Vec<&'static str>,
+}
+
+/// The command that measures.
+pub(in crate::cli::resolve) struct MeasuringCommand {
+    /// The kind of its runs.
+    pub(in crate::cli::resolve) kind: Kind,
+    options: Vec<BaseOption>,
+    target: Option<String>,
+}
+
 /// One option of the measuring command, as in `[base]`.
 struct BaseOption {
     key: String,
+    /// As typed; empty if it takes none.
+    values: Vec<String>,
     /// As TOML.
-    value: String,
+    toml: String,
 }
 
-/// The experiment of `typed`. `design` replaces `[design]` and `[[compare]]`, as of a recipe.
+/// The line of `[factors]`.
+struct NamesOfTwo {
+    key: &'static str,
+    levels: [String; 2],
+}
+
+/// The experiment of two commands; with `recipe` its `[design]`, and comparisons of the mean too.
 ///
 /// # Errors
-/// If what follows `--` is not a command that measures.
+/// If an option has a value that it cannot have.
 pub(in crate::cli::resolve) fn typed_experiment(
     typed: &AbArgs,
-    design: Option<&str>,
-) -> Result<Option<TypedExperiment>, Failure> {
-    let [a, b] = typed.ab.as_slice() else { return Ok(None) };
-    let (kind, options, target) = measuring(&typed.measuring)?;
+    measuring: &MeasuringCommand,
+    recipe: Option<&RecipePart>,
+) -> Result<TypedExperiment, RequestError> {
+    let commands = [0, 1].map(|place| typed.ab.get(place).map_or("", String::as_str));
+    let text = file(typed, commands, measuring, recipe)?;
+    let source = source(typed, commands, recipe);
+    Ok(TypedExperiment { source, text, target: measuring.target.clone().unwrap_or_default() })
+}
+
+fn file(
+    typed: &AbArgs,
+    commands: [&str; 2],
+    measuring: &MeasuringCommand,
+    recipe: Option<&RecipePart>,
+) -> Result<String, RequestError> {
     let hook = if typed.ab_deploy { BEFORE_RUN } else { SERVICE };
+    let is_same = commands[0] == commands[1];
+    let [a, b] = [literal_command("--ab", commands[0])?, literal_command("--ab", commands[1])?];
+    let names = if is_same { measuring.names_of_one() } else { measuring.names_of_two(hook, [&a, &b])? };
     let mut lines = vec![
         "# Made by `latlab run --ab`.".to_owned(),
         "name = \"A and B\"".to_owned(),
-        format!("kind = \"{}\"", kind.word()),
+        format!("kind = \"{}\"", measuring.kind.word()),
     ];
-    lines.extend(target.iter().map(|target| format!("{TARGET} = {}", quoted(target))));
+    let target = measuring.target.as_deref().map(|target| literal_target(target, names.key));
+    lines.extend(target.map(|target| format!("{TARGET} = {}", quoted(&target))));
     lines.extend(["".into(), "[base]".into()]);
-    lines.extend(options.iter().map(|BaseOption { key, value }| format!("{key} = {value}")));
-    let is_same = a == b;
+    let base = measuring.options.iter().filter(|option| option.key != names.key);
+    lines.extend(base.map(|BaseOption { key, toml, .. }| format!("{key} = {toml}")));
     lines.extend(["".into(), "[factors]".into()]);
-    lines.push(match is_same {
-        true => "tag = [\"name=a\", \"name=b\"]".into(),
-        false => format!("{hook} = [{}, {}]", quoted(a), quoted(b)),
-    });
+    lines.push(format!("{} = [{}]", names.key, names.levels.join(", ")));
     lines.extend(["".into(), "[hooks]".into()]);
-    lines.extend(is_same.then(|| format!("{hook} = {}", quoted(a))));
-    let wait_for = typed.wait_for.clone().or_else(|| waits_for(target.as_deref()?, &options));
-    lines.extend(wait_for.map(|what: String| format!("{WAIT_FOR} = {}", quoted(&what))));
+    lines.extend(is_same.then(|| format!("{hook} = {}", quoted(&a))));
+    let wait_for = typed.wait_for.clone().or_else(|| measuring.waits_for());
+    let wait_for = wait_for.map(|what| literal_command("--wait-for", &what)).transpose()?;
+    lines.extend(wait_for.map(|what| format!("{WAIT_FOR} = {}", quoted(&what))));
     lines.push(String::new());
-    match design {
-        Some(design) => lines.push(design.to_owned()),
+    match recipe {
+        Some(recipe) => lines.push(recipe.design().into()),
         None => lines.extend(own_design(typed)),
     }
-    let words = ["--ab", a, b].into_iter().chain(typed.ab_deploy.then_some("--ab-deploy")).chain(["--"]);
-    let measuring = typed.measuring.iter().map(|word| shell_word(&word.to_string_lossy()));
-    let source = words.map(shell_word_or_option).chain(measuring).collect::<Vec<_>>().join(" ");
-    Ok(Some(TypedExperiment { source, text: lines.join("\n") + "\n", target: target.unwrap_or_default() }))
+    lines.extend(comparisons(typed, measuring.kind, recipe.is_some())?);
+    Ok(lines.join("\n") + "\n")
 }
 
+/// What follows `latlab run`, or the name of the recipe: all that the file depends on.
+fn source(typed: &AbArgs, commands: [&str; 2], recipe: Option<&RecipePart>) -> String {
+    let AbArgs { ab: _, ab_deploy, wait_for, runs, max_runs, blocks, equivalence, print_file: _, measuring } = typed;
+    let options = recipe.into_iter().flat_map(|recipe| &recipe.options).map(|option| (*option).to_owned());
+    let mut words: Vec<String> = options.chain(["--ab".to_owned()]).collect();
+    words.extend(commands.map(shell_word));
+    words.extend(ab_deploy.then(|| "--ab-deploy".to_owned()));
+    for (option, value) in [
+        ("--wait-for", wait_for.clone()),
+        ("--runs", runs.clone()),
+        ("--max-runs", max_runs.map(|most| most.to_string())),
+        ("--blocks", blocks.map(|blocks| blocks.to_string())),
+        ("--equivalence", equivalence.clone()),
+    ] {
+        words.extend(value.into_iter().flat_map(|value| [option.to_owned(), shell_word(&value)]));
+    }
+    words.push("--".into());
+    words.extend(measuring.iter().map(|word| shell_word_or_option(&word.to_string_lossy())));
+    words.join(" ")
+}
+
+/// `word` as it can be pasted; options without quotes.
 fn shell_word_or_option(word: &str) -> String {
-    if word.starts_with("--") { word.to_owned() } else { shell_word(word) }
+    let name = word.trim_start_matches('-');
+    if !name.is_empty() && shell_word(name) == name { word.to_owned() } else { shell_word(word) }
 }
 
-/// `[design]` as typed, and a `[[compare]]` if a margin was.
+/// The value of `option` in the words of a hook: braces around names are no placeholders.
+fn literal_command(option: &'static str, typed: &str) -> Result<String, RequestError> {
+    let hint = "a program and its arguments, quoted as one word of the shell, such as `'./server --port 7000'`";
+    let words = split_command(typed).map_err(|cause| value::unusable(option, typed, cause, hint))?;
+    let literal: Vec<String> = words.iter().map(|word| literal_word(word)).collect();
+    Ok(match literal == words {
+        true => typed.to_owned(),
+        false => literal.iter().map(|word| shell_word_or_option(word)).collect::<Vec<_>>().join(" "),
+    })
+}
+
+/// `[design]` as typed.
 fn own_design(typed: &AbArgs) -> Vec<String> {
     let mut lines = vec!["[design]".to_owned()];
     let runs = typed.runs.as_ref().map(|runs| match runs.parse::<u32>() {
@@ -88,41 +159,121 @@ fn own_design(typed: &AbArgs) -> Vec<String> {
     lines
 }
 
-/// The kind, options and target of the measuring command `words`.
-fn measuring(words: &[OsString]) -> Result<(Kind, Vec<BaseOption>, Option<String>), Failure> {
-    let line: Vec<OsString> = ["latlab".into()].into_iter().chain(words.iter().cloned()).collect();
-    let parsed = cli::parse(line.iter().cloned()).map_err(|page| error::of(&page, &line))?;
-    let kind = match &parsed.command {
-        Command::Ping(_) => Kind::Ping,
-        Command::Stream(_) => Kind::Stream,
-        Command::Wakeup(_) => Kind::Wakeup,
-        _ => {
-            let first = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
-            return Err(Failure::request(format!("`{first}` does not measure"))
-                .hint("behind `--`: `ping`, `stream` or `wakeup` with its options, as you would type it alone"));
+/// A `[[compare]]` for each usual statistic of `kind`, and with a recipe for the mean, unless the usual ones without a
+/// margin are meant, which need none.
+fn comparisons(typed: &AbArgs, kind: Kind, with_mean: bool) -> Result<Vec<String>, RequestError> {
+    if typed.equivalence.is_none() && !with_mean {
+        return Ok(Vec::new());
+    }
+    let unreadable = |source| value::unreadable("--equivalence", source);
+    typed.equivalence.as_deref().map(parse_percent).transpose().map_err(unreadable)?;
+    let usual = kind.compared_statistics();
+    let mean = (with_mean && !usual.contains(&"mean")).then_some("mean");
+    let mut lines = Vec::new();
+    for statistic in mean.into_iter().chain(usual) {
+        lines.extend(["".into(), "[[compare]]".into(), format!("metric = \"{}\"", kind.metric().name())]);
+        lines.push(format!("statistic = \"{statistic}\""));
+        lines.extend(typed.equivalence.as_ref().map(|margin| format!("equivalence = {}", quoted(margin))));
+    }
+    Ok(lines)
+}
+
+impl RecipePart {
+    /// The lines of `[design]`.
+    fn design(&self) -> &str {
+        let from = self.file.find("[design]").map_or("", |at| &self.file[at..]);
+        from.split("\n\n").next().unwrap_or_default().trim_end()
+    }
+}
+
+impl MeasuringCommand {
+    /// The kind, options and target of the command `words`.
+    ///
+    /// # Errors
+    /// If it is not a command that measures.
+    pub(in crate::cli::resolve) fn of(words: &[OsString]) -> Result<MeasuringCommand, Failure> {
+        let line: Vec<OsString> = ["latlab".into()].into_iter().chain(words.iter().cloned()).collect();
+        let parsed = cli::parse(line.iter().cloned()).map_err(|page| error::of(&page, &line))?;
+        let kind = match &parsed.command {
+            Command::Ping(_) => Kind::Ping,
+            Command::Stream(_) => Kind::Stream,
+            Command::Wakeup(_) => Kind::Wakeup,
+            _ => {
+                let first = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
+                return Err(Failure::request(format!("`{first}` does not measure"))
+                    .hint("behind `--`: `ping`, `stream` or `wakeup` with its options, as you would type it alone"));
+            }
+        };
+        let mut measuring = MeasuringCommand { kind, options: Vec::new(), target: None };
+        let definition = cli::definition();
+        let matches = definition.clone().try_get_matches_from(line.iter().cloned());
+        let matches = matches.map_err(|page| error::of(&page, &line))?;
+        if let (Some((_, matches)), Some(command)) = (matches.subcommand(), definition.find_subcommand(kind.word())) {
+            command.get_arguments().for_each(|argument| measuring.add(argument, matches));
         }
-    };
-    let definition = cli::definition();
-    let matches = definition.clone().try_get_matches_from(line.iter().cloned());
-    let matches = matches.map_err(|page| error::of(&page, &line))?;
-    let (Some((_, matches)), Some(command)) = (matches.subcommand(), definition.find_subcommand(kind.word())) else {
-        return Ok((kind, Vec::new(), None));
-    };
-    let values = |argument: &clap::Arg| -> Option<Vec<String>> {
+        Ok(measuring)
+    }
+
+    /// Adds what was typed for `argument`.
+    fn add(&mut self, argument: &clap::Arg, matches: &clap::ArgMatches) {
         let id = argument.get_id().as_str();
         let is_typed = matches.value_source(id) == Some(ValueSource::CommandLine);
-        let raw = matches.try_get_raw(id).ok().flatten().filter(|_| is_typed)?;
-        Some(raw.map(|value| value.to_string_lossy().into_owned()).collect())
-    };
-    let (mut options, mut target) = (Vec::new(), None);
-    for argument in command.get_arguments() {
-        let Some(values) = values(argument) else { continue };
+        let Some(raw) = matches.try_get_raw(id).ok().flatten().filter(|_| is_typed) else { return };
+        let values: Vec<String> = raw.map(|value| value.to_string_lossy().into_owned()).collect();
         match argument.get_long() {
-            Some(key) => options.push(BaseOption { key: key.into(), value: toml_of(argument, &values) }),
-            None => target = values.into_iter().next(),
+            Some(key) => {
+                let toml = toml_of(argument, &values);
+                self.options.push(BaseOption { key: key.into(), values, toml });
+            }
+            None => self.target = values.into_iter().next(),
         }
     }
-    Ok((kind, options, target))
+
+    /// The typed tags.
+    fn tags(&self) -> &[String] {
+        let tags = self.options.iter().find(|option| option.key == TAG);
+        tags.map_or(&[], |option| option.values.as_slice())
+    }
+
+    /// Two names of one command: a tag beside the typed ones.
+    fn names_of_one(&self) -> NamesOfTwo {
+        let typed = self.tags();
+        let mut names = (1..).map(|number: u32| if number == 1 { "name".into() } else { format!("name{number}") });
+        let name = names.find(|name| !typed.iter().any(|tag| is_tag_of(tag, name))).unwrap_or_default();
+        let levels = ["a", "b"].map(|level| {
+            let tag = quoted(&format!("{name}={level}"));
+            let all: Vec<String> = typed.iter().map(|tag| quoted(tag)).chain([tag]).collect();
+            if typed.is_empty() { all.concat() } else { format!("[{}]", all.join(", ")) }
+        });
+        NamesOfTwo { key: TAG, levels }
+    }
+
+    /// Two commands by themselves.
+    fn names_of_two(&self, hook: &'static str, commands: [&String; 2]) -> Result<NamesOfTwo, RequestError> {
+        match self.tags().iter().find(|tag| is_tag_of(tag, hook)) {
+            None => Ok(NamesOfTwo { key: hook, levels: commands.map(|command| quoted(command)) }),
+            Some(tag) => {
+                let cause = format!("the tag `{hook}` names the two commands");
+                Err(value::unusable("--tag", tag, cause, "another key"))
+            }
+        }
+    }
+
+    /// The address that a service of the target receives at; `None` if the target names none.
+    fn waits_for(&self) -> Option<String> {
+        let target = self.target.as_deref()?;
+        let (_, port) = host_and_port("TARGET", target).ok()?;
+        port?;
+        let is_tcp = self.options.iter().any(|option| option.key == "transport" && option.values == ["tcp"]);
+        Some(format!("{} {target}", if is_tcp { "tcp" } else { "udp" }))
+    }
+}
+
+const TAG: &str = "tag";
+
+/// Whether `tag` is `KEY=VALUE` with this `key`.
+fn is_tag_of(tag: &str, key: &str) -> bool {
+    tag.split_once('=').is_some_and(|(own, _)| own == key)
 }
 
 /// The values of an option as TOML.
@@ -134,14 +285,6 @@ fn toml_of(argument: &clap::Arg, values: &[String]) -> String {
         several if argument.get_value_delimiter().is_some() => quoted(&several.join(",")),
         several => format!("[{}]", several.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", ")),
     }
-}
-
-/// The address that a service of `target` receives at; `None` if the target names none.
-fn waits_for(target: &str, options: &[BaseOption]) -> Option<String> {
-    let (_, port) = host_and_port("TARGET", target).ok()?;
-    port?;
-    let is_tcp = options.iter().any(|option| option.key == "transport" && option.value == "\"tcp\"");
-    Some(format!("{} {target}", if is_tcp { "tcp" } else { "udp" }))
 }
 
 /// `text` as a basic string of TOML.

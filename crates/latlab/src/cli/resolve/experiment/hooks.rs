@@ -1,12 +1,13 @@
 //! Resolution of `[hooks]`, and of `{factor}` in hooks and in `target`.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use super::file::{Field, FileError, FileText};
-use super::options::{Factor, OptionValue};
+use super::options::{Factor, OptionValue, TARGET};
 use crate::cli::resolve::target::{host_and_port, split_command};
 use crate::diagnostics::Explain;
-use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR};
+use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR, is_of_a_run};
 use crate::plan::{HookAddress, HookCommand, Hooks, WaitFor, defaults};
 use crate::units::Nanos;
 use crate::units::human::{self, suggestion};
@@ -69,11 +70,14 @@ impl HookTemplates {
     /// The hooks of the condition that has the levels `chosen`.
     pub(super) fn filled(&self, file: FileText<'_>, chosen: &[&OptionValue]) -> Result<Hooks, FileError> {
         let command = |key: &str| -> Result<Option<Vec<String>>, FileError> {
-            if let Some(level) = chosen.iter().find(|level| level.key == key) {
-                return split_command(&level.text).map(Some).map_err(|cause| file.error(level.at, cause, EXAMPLE));
-            }
-            let template = self.commands.iter().find(|template| template.key == key);
-            Ok(template.map(|template| template.words.iter().map(|word| filled(word, chosen)).collect()))
+            let words = match chosen.iter().find(|level| level.key == key) {
+                Some(level) if level.is_left_out() => None,
+                Some(level) => Some(split_command(&level.text).map_err(|cause| file.error(level.at, cause, EXAMPLE))?),
+                None => {
+                    self.commands.iter().find(|template| template.key == key).map(|template| template.words.clone())
+                }
+            };
+            Ok(words.map(|words| words.iter().map(|word| filled(word, chosen)).collect()))
         };
         let hook = |key: &str| Ok::<_, FileError>(command(key)?.map(HookCommand));
         let at = |key: &str| {
@@ -93,78 +97,159 @@ impl HookTemplates {
     }
 }
 
-/// Refuses a name in braces in `text` that is not one of `factors`.
-pub(super) fn expect_factors(file: FileText<'_>, at: usize, text: &str, factors: &[Factor]) -> Result<(), FileError> {
+/// Refuses a name in braces in a level of a hook that is not one of `factors`, and a level that names its own hook.
+pub(super) fn expect_known_levels(file: FileText<'_>, factors: &[Factor]) -> Result<(), FileError> {
+    for Factor { key, values, .. } in factors.iter().filter(|factor| is_of_a_run(&factor.key)) {
+        for level in values.iter().filter(|level| !level.is_left_out()) {
+            if names_of_hook(&level.text).contains(key) {
+                let cause = format!("`{}` names itself: `{{{key}}}`", level.text);
+                return Err(file.error(level.at, cause, "name another factor, or leave it out"));
+            }
+            let mut words = words_of_hook(&level.text).into_iter();
+            words.try_for_each(|word| expect_factors(file, level.at, &word, factors))?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a name in braces in `word` of a hook that is not one of `factors`.
+fn expect_factors(file: FileText<'_>, at: usize, word: &str, factors: &[Factor]) -> Result<(), FileError> {
     let known: Vec<&str> = factors.iter().map(|factor| factor.key.as_str()).collect();
-    match placeholders(text).into_iter().find(|name| !known.contains(&name.as_str())) {
-        None => Ok(()),
-        Some(name) => {
-            let near = suggestion(&name, &known);
-            let hint = format!("{near}; braces that are not a factor are written `{{{{{name}}}}}`");
-            Err(file.error(at, format!("`{{{name}}}` is not a factor"), hint))
-        }
+    let Some(name) = placeholders(word).into_iter().find(|name| !known.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let near = match known.is_empty() {
+        true => format!("this file has no factors: `{name} = [\"…\", \"…\"]` in `[factors]` is one"),
+        false => suggestion(&name, &known),
+    };
+    let hint = format!("{near}; braces that are not a factor are written `{{{{{name}}}}}`");
+    Err(file.error(at, format!("`{{{name}}}` is not a factor"), hint))
+}
+
+/// The words of a level of a hook; one that cannot be split is refused where it is used.
+fn words_of_hook(text: &str) -> Vec<String> {
+    split_command(text).unwrap_or_else(|_| vec![text.into()])
+}
+
+/// The names in braces in a level of a hook.
+pub(super) fn names_of_hook(text: &str) -> BTreeSet<String> {
+    words_of_hook(text).iter().flat_map(|word| placeholders(word)).collect()
+}
+
+/// The names in braces in a `target`, factors or not.
+pub(super) fn names_of_target(text: &str) -> BTreeSet<String> {
+    match words_of_target(text) {
+        Some(words) => words.iter().flat_map(|word| placeholders(word)).collect(),
+        None => placeholders(text),
     }
 }
 
-/// `target` with its placeholders filled in. A level in `cmd:` stays one word.
+/// The words of a `target` that is a command.
+fn words_of_target(text: &str) -> Option<Vec<String>> {
+    text.strip_prefix("cmd:").and_then(shlex::split)
+}
+
+/// `target` with the levels `chosen` in place of the names of their factors. All other braces are text: a target that names
+/// no factor is left byte for byte. A level in `cmd:` stays one word.
 pub(super) fn filled_target(text: &str, chosen: &[&OptionValue]) -> String {
-    match text.strip_prefix("cmd:").and_then(shlex::split).filter(|_| !placeholders(text).is_empty()) {
-        Some(words) => {
-            let words = words.iter().map(|word| human::shell_word(&filled(word, chosen)));
-            format!("cmd:{}", words.collect::<Vec<_>>().join(" "))
-        }
-        None => filled(text, chosen),
+    let level = |name: &str| chosen.iter().find(|level| level.key == name && name != TARGET);
+    target_with(text, |part| match part {
+        Part::Name(name) => level(name).map_or_else(|| part.to_string(), |level| level.text.clone()),
+        Part::Escaped(name) if level(name).is_some() => Part::Name(name).to_string(),
+        part => part.to_string(),
+    })
+}
+
+/// `target` in the words of a file with this `factor`, so that it arrives as typed.
+pub(super) fn literal_target(typed: &str, factor: &str) -> String {
+    target_with(typed, |part| match part {
+        Part::Name(name) | Part::Escaped(name) if *name == factor => format!("{{{part}}}"),
+        part => part.to_string(),
+    })
+}
+
+/// The `word` of a hook so that it arrives as it is.
+pub(super) fn literal_word(word: &str) -> String {
+    with_parts(word, |part| match part {
+        Part::Name(_) | Part::Escaped(_) => format!("{{{part}}}"),
+        Part::Text(text) => (*text).to_owned(),
+    })
+}
+
+/// `target` with each part of it, or of the words of its command, replaced; as it is if that changes nothing.
+fn target_with(text: &str, replaced: impl Fn(&Part<'_>) -> String) -> String {
+    let Some(words) = words_of_target(text) else { return with_parts(text, replaced) };
+    let changed: Vec<String> = words.iter().map(|word| with_parts(word, &replaced)).collect();
+    match changed == words {
+        true => text.to_owned(),
+        false => format!("cmd:{}", changed.iter().map(|word| human::shell_word(word)).collect::<Vec<_>>().join(" ")),
     }
 }
 
-/// One part of a text with placeholders.
+/// One part of a text with placeholders; shown as it is written.
 enum Part<'t> {
     Text(&'t str),
-    /// A name in braces.
+    /// `{NAME}`
     Name(&'t str),
+    /// `{{NAME}}`
+    Escaped(&'t str),
 }
 
-/// The parts of `text`. `{{` and `}}` are braces; braces around anything but a name are text.
+impl fmt::Display for Part<'_> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::Text(text) => to.write_str(text),
+            Part::Name(name) => write!(to, "{{{name}}}"),
+            Part::Escaped(name) => write!(to, "{{{{{name}}}}}"),
+        }
+    }
+}
+
+/// The parts of `text`. Braces around anything but a name are text, and so is every brace too many.
 fn parts(text: &str) -> Vec<Part<'_>> {
     let (mut parts, mut rest) = (Vec::new(), text);
-    while let Some(at) = rest.find(['{', '}']) {
+    while let Some(at) = rest.find('{') {
         let (before, from) = rest.split_at(at);
         parts.push(Part::Text(before));
-        let name = from.strip_prefix('{').and_then(|inner| inner.split_once('}')).filter(|(name, _)| is_name(name));
-        rest = if from.starts_with("{{") || from.starts_with("}}") {
-            parts.push(Part::Text(&from[..1]));
-            &from[2..]
-        } else if let Some((name, after)) = name {
-            parts.push(Part::Name(name));
-            after
-        } else {
-            parts.push(Part::Text(&from[..1]));
-            &from[1..]
+        let (part, length) = match (name_within(from, "{{", "}}"), name_within(from, "{", "}")) {
+            (Some(name), _) => (Part::Escaped(name), name.len() + 4),
+            (None, Some(name)) => (Part::Name(name), name.len() + 2),
+            (None, None) => (Part::Text(&from[..1]), 1),
         };
+        parts.push(part);
+        rest = &from[length..];
     }
     parts.push(Part::Text(rest));
     parts
 }
 
-fn is_name(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text.chars().all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | '.'))
+/// The name between `open` and `close` at the beginning of `text`: a letter, then letters, digits, `-`, `_` and `.`.
+fn name_within<'t>(text: &'t str, open: &str, close: &str) -> Option<&'t str> {
+    let (name, _) = text.strip_prefix(open)?.split_once(close)?;
+    let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.chars().all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | '.'));
+    is_name.then_some(name)
 }
 
 /// The names in braces in `text`.
-pub(super) fn placeholders(text: &str) -> BTreeSet<String> {
+fn placeholders(text: &str) -> BTreeSet<String> {
     let name = |part: Part<'_>| if let Part::Name(name) = part { Some(name.to_owned()) } else { None };
     parts(text).into_iter().filter_map(name).collect()
 }
 
-/// `text` with the levels `chosen` in place of the names of their factors.
-fn filled(text: &str, chosen: &[&OptionValue]) -> String {
+/// `text` with each of its parts replaced.
+fn with_parts(text: &str, replaced: impl Fn(&Part<'_>) -> String) -> String {
+    parts(text).iter().map(replaced).collect()
+}
+
+/// The `word` of a hook with the levels `chosen` in place of the names of their factors.
+fn filled(word: &str, chosen: &[&OptionValue]) -> String {
     let level = |name: &str| chosen.iter().find(|level| level.key == name).map_or("", |level| level.text.as_str());
-    let fill = |part: Part<'_>| match part {
-        Part::Text(text) => text.to_owned(),
+    with_parts(word, |part| match part {
+        Part::Text(text) => (*text).to_owned(),
         Part::Name(name) => level(name).to_owned(),
-    };
-    parts(text).into_iter().map(fill).collect()
+        Part::Escaped(name) => Part::Name(name).to_string(),
+    })
 }
 
 const EXAMPLE: &str = "such as `\"./deploy {build}\"`: a program and its arguments, without a shell";

@@ -10,7 +10,7 @@ mod options;
 mod settle;
 
 pub use ab::TypedExperiment;
-pub(super) use ab::typed_experiment;
+pub(super) use ab::{MeasuringCommand, RecipePart, typed_experiment};
 pub use conditions::ConditionSelection;
 pub use file::FileError;
 pub use settle::{ExperimentJob, experiment, experiment_from};

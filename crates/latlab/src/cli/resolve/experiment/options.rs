@@ -77,6 +77,13 @@ pub(super) struct Factor {
     pub(super) values: Vec<OptionValue>,
 }
 
+impl OptionValue {
+    /// Whether the option, or the hook, is left out: `"none"` and `[]`.
+    pub(super) const fn is_left_out(&self) -> bool {
+        self.words.is_empty()
+    }
+}
+
 impl KnownOptions {
     /// Those of the command that measures `kind`, beside the names in braces.
     pub(super) fn of(kind: Kind, named: BTreeSet<String>) -> KnownOptions {
@@ -102,9 +109,9 @@ impl KnownOptions {
         if let Some(form) = self.options.get(field.key) {
             return Ok(*form);
         }
-        let is_free = self.named.contains(field.key) || hooks::is_of_a_run(field.key);
-        if is_free && section == "factors" {
-            return Ok(OptionForm::FREE);
+        let is_hook = hooks::is_of_a_run(field.key);
+        if (is_hook || self.named.contains(field.key)) && section == "factors" {
+            return Ok(OptionForm { knows_none: !is_hook, ..OptionForm::FREE });
         }
         if field.key == TARGET && has_target {
             return Err(field.key_error("`target` is not an option", "write `target = …` above all tables"));

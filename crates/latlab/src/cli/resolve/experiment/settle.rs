@@ -9,8 +9,8 @@ use super::conditions::{CommandLines, ConditionSelection, factors_of, left_out};
 use super::design::contrasts;
 use super::design::design;
 use super::file::{Field, FileError, FileText};
-use super::hooks::{HookTemplates, expect_factors, placeholders};
-use super::options::{Factor, KnownOptions, OptionValue, TARGET};
+use super::hooks::{HookTemplates, expect_known_levels, names_of_hook, names_of_target};
+use super::options::{KnownOptions, OptionValue, TARGET};
 use crate::cli::resolve::{Environment, KeySource};
 use crate::facts::ExcludedCondition;
 use crate::plan::hooks::is_of_a_run;
@@ -65,7 +65,7 @@ pub fn experiment_from(
     let base = section("base")?.map_or(Ok(Vec::new()), |table| options.base(file, table))?;
     let factors = section("factors")?.map_or(Ok(Vec::new()), |table| options.factors(file, table))?;
     hooks.expect_known(file, &factors)?;
-    expect_known_targets(file, target.as_ref(), &factors)?;
+    expect_known_levels(file, &factors)?;
     for factor in &factors {
         let is_same = |option: &&OptionValue| option.key == factor.key;
         if let Some(twice) = base.iter().chain(&target).find(is_same) {
@@ -91,19 +91,18 @@ pub fn experiment_from(
 
 /// The names in braces in hooks and in every `target`.
 fn named_in(hooks: &HookTemplates, target: Option<&OptionValue>, factors: Option<&DeTable<'_>>) -> BTreeSet<String> {
-    let texts = factors.into_iter().flatten().flat_map(|(key, value)| {
-        let levels = value.get_ref().as_array().filter(|_| key.get_ref() == TARGET || is_of_a_run(key.get_ref()));
-        levels.into_iter().flat_map(|levels| levels.iter()).filter_map(|level| level.get_ref().as_str())
-    });
-    let targets = target.map(|target| target.text.as_str());
-    hooks.names().into_iter().chain(texts.chain(targets).flat_map(placeholders)).collect()
-}
-
-/// Refuses a name in braces in a target that is not a factor.
-fn expect_known_targets(file: FileText<'_>, target: Option<&OptionValue>, factors: &[Factor]) -> Result<(), FileError> {
-    let levels = factors.iter().filter(|factor| factor.key == TARGET || is_of_a_run(&factor.key));
-    let mut texts = levels.flat_map(|factor| &factor.values).chain(target);
-    texts.try_for_each(|value| expect_factors(file, value.at, &value.text, factors))
+    let mut names = hooks.names();
+    names.extend(target.into_iter().flat_map(|target| names_of_target(&target.text)));
+    for (key, value) in factors.into_iter().flatten() {
+        let names_of: fn(&str) -> BTreeSet<String> = match key.get_ref().as_ref() {
+            TARGET => names_of_target,
+            key if is_of_a_run(key) => names_of_hook,
+            _ => continue,
+        };
+        let levels = value.get_ref().as_array().into_iter().flat_map(|levels| levels.iter());
+        names.extend(levels.filter_map(|level| level.get_ref().as_str()).flat_map(names_of));
+    }
+    names
 }
 
 fn kind(file: FileText<'_>, field: Option<Field<'_, '_, '_>>) -> Result<Kind, FileError> {

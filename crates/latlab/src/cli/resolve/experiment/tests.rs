@@ -2,7 +2,9 @@ use super::*;
 use crate::analysis::experiment::experiment_cost;
 use crate::cli::resolve::Environment;
 use crate::diagnostics::Explain;
-use crate::plan::{BetweenBlocks, Experiment, Factors, Kind, RunOrder, RunsRule, Target, Via, WakeupCpus};
+use crate::plan::{
+    BetweenBlocks, Experiment, Factors, HookAddress, Hooks, Kind, RunOrder, RunsRule, Target, Via, WaitFor, WakeupCpus,
+};
 use crate::recipe::{Between, PublishedRow, RECIPES, RecipeScale};
 use crate::units::Nanos;
 
@@ -110,6 +112,75 @@ fn an_option_that_is_left_out_is_a_level() {
     assert_eq!(job.contrasts[0].baseline["cpu"], "none");
 }
 
+/// The hooks of each condition of a ping with these `factors` and `hooks`.
+fn hooks(factors: &str, hooks: &str) -> Vec<Hooks> {
+    let job = settle(&format!("kind='ping'\n[factors]\n{factors}\n[hooks]\n{hooks}\n")).expect("well typed");
+    job.experiment.conditions.into_iter().map(|condition| condition.hooks).collect()
+}
+
+/// The words of each `service` of [`hooks`].
+fn services(factors: &str, text: &str) -> Vec<Vec<String>> {
+    hooks(factors, text).into_iter().map(|hooks| hooks.service.map_or_else(Vec::new, |command| command.0)).collect()
+}
+
+#[test]
+fn levels_of_a_hook_have_placeholders_too() {
+    let factors = "service=['./old {port}','./new {port}']\nport=[7000,7001]\nwait-for=['udp 127.0.0.1:{port}']";
+    let filled = [["./old", "7000"], ["./old", "7001"], ["./new", "7000"], ["./new", "7001"]];
+    assert_eq!(services(factors, ""), filled);
+    let address = |port| Some(WaitFor::Udp(HookAddress { host: "127.0.0.1".into(), port }));
+    assert_eq!(hooks(factors, "")[1].wait_for, address(7001));
+    let spaced = services("service=['./a x{build}','./b']\nbuild=['new one']", "");
+    assert_eq!(spaced, [vec!["./a", "xnew one"], vec!["./b"]]);
+}
+
+#[test]
+fn a_hook_can_be_left_out_of_a_condition() {
+    for left_out in ["'none'", "[]"] {
+        let services = services(&format!("service=[{left_out},'./new']"), "");
+        assert_eq!(services, [vec![], vec!["./new"]], "{left_out}");
+    }
+}
+
+#[test]
+fn braces_that_are_not_around_a_name_are_text() {
+    for (word, filled) in [
+        (r#"{"a":{"b":1}}"#, r#"{"a":{"b":1}}"#),
+        ("{if ($1) {x=1}}", "{if ($1) {x=1}}"),
+        ("}} {{ {} {{}} ${1} {a b} {-a}", "}} {{ {} {{}} ${1} {a b} {-a}"),
+        ("{build}", "old"),
+        ("${build}}{build}", "$old}old"),
+        ("{{build}}", "{build}"),
+        ("{{any.name}}", "{any.name}"),
+        ("{{{build}}}", "{{build}}"),
+        ("{{build}", "{old"),
+        ("{{build} }", "{old }"),
+    ] {
+        let text = format!("before-run='x {{build}}'\nservice='''x '{word}''''");
+        assert_eq!(services("build=['old']", &text), [["x", filled]], "{word}");
+    }
+}
+
+#[test]
+fn braces_in_a_target_that_do_not_name_a_factor_are_text() {
+    let words = |target: &str, factors: &str| {
+        let job = settle(&format!("kind='ping'\ntarget='''{target}'''\n[base]\npeer-addr='127.0.0.1'\n{factors}"))
+            .expect(target);
+        match job.experiment.conditions[0].plan.runs[0].target.clone() {
+            Target::Command { words } => words,
+            other => panic!("{other:?}"),
+        }
+    };
+    for factors in ["", "[factors]\nsize=[64,65]\n", "[factors]\nbuild=['old']\n[hooks]\nbefore-run='x {build}'"] {
+        let docker = words("cmd:docker run F={{.Id}} {{Id}}  'a b'", factors);
+        assert_eq!(docker, ["docker", "run", "F={{.Id}}", "{{Id}}", "a b"], "{factors}");
+        assert_eq!(words("cmd:sh -c \"ssh x ${HOST}\"", factors), ["sh", "-c", "ssh x ${HOST}"], "{factors}");
+    }
+    let one = "[factors]\nbuild=['new one']\n";
+    let filled = words("cmd:sh -c \"x {build} {{build}} ${HOST} {{.Id}} {{HOST}}\"", one);
+    assert_eq!(filled, ["sh", "-c", "x new one {build} ${HOST} {{.Id}} {{HOST}}"]);
+}
+
 #[test]
 fn a_copy_is_named_after_its_source() {
     let environment = Environment::default();
@@ -189,6 +260,9 @@ const WRONG: &[(&str, usize, &str, &str)] = &[
     ("kind=3", 1, "not text", "kind"),
     ("kind='ping'\nnmae='x'", 2, "no key `nmae` outside of any table", "did you mean `name`?"),
     ("kind='ping'\n[hooks]\nbefore-runs='true'", 3, "no key `before-runs` in `[hooks]`", "did you mean `before-run`?"),
+    ("kind='ping'\n[hooks]\nbefore-run='x {y}'", 3, "`{y}` is not a factor", "this file has no factors: `y = ["),
+    ("kind='ping'\n[factors]\nservice=['x {service}']", 3, "names itself", "another factor"),
+    ("kind='ping'\n[factors]\nservice=['x {port}']\nsize=[64]", 3, "`{port}` is not a factor", "known are"),
     ("kind='ping'\nname=''", 2, "not a line of text", "words"),
     ("kind='ping'\ntarget=5", 2, "`target` is not text", "factor"),
     ("kind='ping'\nbase=5", 2, "`base` is not a table", "[base]"),

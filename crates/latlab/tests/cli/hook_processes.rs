@@ -1,0 +1,406 @@
+//! Hooks of an experiment whose processes are killed or kill others, and experiments that continue after that.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::experiment::{check, events, journal, only, runs};
+use crate::harness::{Latlab, contains, lacks, wait_until};
+use crate::hooks::{processes_with, script, server, two_builds};
+use crate::serve::free_port;
+
+/// A copy of sleep(1) in `directory` that no other test has.
+fn own_sleep(directory: &Path) -> String {
+    let name = format!("latlab-sleep-{}", free_port());
+    fs::copy("/bin/sleep", directory.join(&name)).expect("copied");
+    name
+}
+
+/// The processes whose parent is `parent`.
+fn children(parent: Pid) -> Vec<Pid> {
+    let path = format!("/proc/{0}/task/{0}/children", parent.as_raw_nonzero());
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().ok()?)).collect()
+}
+
+#[test]
+fn a_hook_that_signals_its_group_does_not_reach_its_supervisor() {
+    let directory = two_builds("local", "before-run = \"./hook '{build}'\"\n");
+    let name = own_sleep(directory.path());
+    script(
+        directory.path(),
+        "hook",
+        &format!("setsid ./{name} 300 &\n(sleep 0.05; kill 0) &\ntrap '' TERM; wait $!; echo done; exit 0"),
+    );
+    Latlab::at(directory.path()).line("run x.toml").success();
+    check(&only(directory.path()), 8);
+    assert_eq!(processes_with(&name), [0; 0]);
+}
+
+#[test]
+fn a_hook_without_a_terminal_fails_at_once() {
+    let directory = two_builds("local", "before-run = \"./hook '{build}'\"\n");
+    script(directory.path(), "hook", "read -r answer </dev/tty || { echo asked for a password >&2; exit 9; }");
+    Latlab::at(directory.path()).line("run x.toml").stderr(contains("asked for a password")).failure(3);
+}
+
+#[test]
+fn what_a_killed_supervisor_has_left_is_ended() {
+    let directory = two_builds("local", "before-run = \"./hook '{build}'\"\n");
+    let name = own_sleep(directory.path());
+    script(directory.path(), "hook", &format!("setsid ./{name} 300 &\ntouch began; ./{name} 301"));
+    let running = Latlab::at(directory.path()).line("run x.toml").start();
+    wait_until("the hook began", || directory.path().join("began").exists());
+    let [supervisor] = children(running.pid())[..] else { panic!("one supervisor") };
+    kill_process(supervisor, Signal::KILL).expect("killed");
+    running.exits(3);
+    assert_eq!(processes_with(&name), [0; 0]);
+}
+
+#[test]
+fn an_interrupt_is_one_although_the_hook_after_the_run_fails() {
+    let directory =
+        two_builds("local", "before-run = \"./hook '{build}'\"\nafter-run = \"sh -c 'echo sad; exit 5'\"\n");
+    script(directory.path(), "hook", "touch began; sleep 300");
+    let running = Latlab::at(directory.path()).line("run x.toml").start();
+    wait_until("the hook began", || directory.path().join("began").exists());
+    running.signal(Signal::INT);
+    let ended = running.exits(130);
+    assert!(ended.stderr.contains("the hook `after-run` failed: exit status 5: sad"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_hook_after_a_run_that_was_cut_off_runs_until_it_has_ended() {
+    let directory = two_builds("local", "after-run = \"./after\"\nbefore-run = \"true '{build}'\"\n");
+    script(directory.path(), "after", "echo begin >> log; sleep 0.5; echo end >> log; test ! -e broken");
+    let log = || fs::read_to_string(directory.path().join("log")).unwrap_or_default();
+    let begun = || log().matches("begin").count();
+    for kill in 1..=3 {
+        let running = Latlab::at(directory.path()).line("run x.toml").start();
+        wait_until("the hook began", || begun() == kill);
+        running.signal(Signal::KILL);
+        running.killed_by(Signal::KILL);
+        assert_eq!(runs(&journal(&only(directory.path()))).len(), 1, "the run is over once its hook has ended");
+    }
+    // The hook fails: the run that it stands behind is not judged.
+    fs::write(directory.path().join("broken"), "").expect("written");
+    let running = Latlab::at(directory.path()).line("run x.toml").start();
+    running.exits(3);
+    let all = runs(&journal(&only(directory.path())));
+    let Some((_, Some(end))) = all.first() else { panic!("{all:?}") };
+    assert_eq!(end["outcome"], "failed", "{end}");
+    let recording = only(directory.path()).join("runs").join(end["recording"].as_str().expect("a recording"));
+    let manifest: Value =
+        serde_json::from_slice(&fs::read(recording.join("manifest.json")).expect("read")).expect("JSON");
+    assert_eq!(manifest["ending"], "failed");
+}
+
+#[test]
+fn a_run_whose_hook_fails_before_it_is_repeated() {
+    let directory = two_builds("local", "before-run = \"./deploy '{build}'\"\n");
+    script(directory.path(), "deploy", "test ! -e full || { echo no space; exit 7; }");
+    fs::write(directory.path().join("full"), "").expect("written");
+    for _ in 0..3 {
+        Latlab::at(directory.path()).line("run x.toml").stderr(contains("no space")).failure(3);
+    }
+    fs::remove_file(directory.path().join("full")).expect("removed");
+    Latlab::at(directory.path()).line("run x.toml").success();
+    let all = runs(&journal(&only(directory.path())));
+    let outcomes: Vec<&str> = all.iter().filter_map(|(_, end)| end.as_ref()?["outcome"].as_str()).collect();
+    assert_eq!(outcomes[..3], ["refused"; 3]);
+    assert!(
+        outcomes.len() == 11 && outcomes[3..].iter().all(|own| ["completed", "untrusted"].contains(own)),
+        "{all:?}"
+    );
+}
+
+#[test]
+fn an_experiment_whose_journal_a_hook_removes_ends() {
+    let directory = two_builds("local", "before-run = \"./hook '{build}'\"\n");
+    script(directory.path(), "hook", "rm -f latlab-runs/*/journal.jsonl");
+    Latlab::at(directory.path()).line("run x.toml").stderr(contains("the experiment is gone")).failure(3);
+}
+
+#[test]
+fn a_wait_without_effect_names_the_last_reason() {
+    let directory = two_builds(
+        "local",
+        "before-run = \"true '{build}'\"\nwait-for = \"sh -c 'echo still loading; exit 4'\"\nhook-timeout = \"300ms\"\n",
+    );
+    let lab = Latlab::at(directory.path()).line("run x.toml").stderr(contains("not ready within 300 ms"));
+    lab.stderr(contains("exit status 4")).stderr(contains("still loading")).failure(3);
+    // Three such runs, of two conditions, are not the result of one of them.
+    let not_ready = runs(&journal(&only(directory.path()))).len();
+    assert!((3..=5).contains(&not_ready), "{not_ready}");
+    let kept = fs::read_dir(only(directory.path()).join("hooks")).expect("kept").count();
+    assert_eq!(kept, not_ready);
+}
+
+#[test]
+fn an_experiment_is_not_continued_with_another_program() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let port = free_port();
+    server(directory.path(), "old", 0);
+    server(directory.path(), "new", 0);
+    let line = |more: &[&str]| {
+        let (a, b) = (format!("./old {port}"), format!("./new {port}"));
+        let lab = Latlab::at(directory.path()).args(["run", "--runs", "3"]).args(more).args(["--ab", &a, &b, "--"]);
+        lab.args(["ping", &format!("127.0.0.1:{port}"), "--protocol", "echo", "-n", "20", "--warmup", "0"])
+    };
+    let running = line(&[]).start();
+    wait_until("a run ended", || {
+        let store = directory.path().join("latlab-runs");
+        store.exists()
+            && crate::experiment::experiments(directory.path())
+                .first()
+                .is_some_and(|path| events(&journal(path), "run_ended").next().is_some())
+    });
+    running.signal(Signal::INT);
+    running.exits(130);
+    server(directory.path(), "new", 1_000);
+    line(&[]).stderr(contains("`./new` is not the program that its runs have used")).failure(2);
+    line(&["--force"]).stderr(contains("`./new` was exchanged")).measured();
+    check(&only(directory.path()), 6);
+}
+
+#[test]
+fn a_build_that_crashes_at_its_start_is_a_result_and_breaks_each_gate() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let port = free_port();
+    server(directory.path(), "old", 0);
+    script(directory.path(), "crash", "echo reads its config; echo 'assertion failed: x > 0' >&2; exit 3");
+    let (a, b) = (format!("./old {port}"), format!("./crash {port}"));
+    let lab = Latlab::at(directory.path()).args(["run", "--runs", "3", "--format", "markdown", "--gate", "p50 <= 1h"]);
+    let lab = lab.args(["--ab", &a, &b, "--", "ping", &format!("127.0.0.1:{port}")]);
+    let lab = lab.args(["--protocol", "echo", "-n", "200", "--warmup", "0"]);
+    let lab = lab.stderr(contains("the hook `service` failed: it ended: exit status 3"));
+    // Each failure is one warning, that of its run.
+    let lab = lab.stderr(lacks("warning: the hook `service`"));
+    lab.stderr(contains("assertion failed: x > 0")).stdout(contains("gate `p50 <= 1h` failed")).failure(1);
+    let experiment = only(directory.path());
+    let ended = runs(&journal(&experiment));
+    assert_eq!(ended.len(), 6, "the experiment went on");
+    let compared = Latlab::at(directory.path()).args(["compare", &experiment.display().to_string()]);
+    compared.args(["--gate", "p50 <= +5%"]).stdout(contains("gate `p50 <= +5%` failed")).failure(1);
+    // A program that cannot be started is a mistake of the command line.
+    let lab = Latlab::at(directory.path()).args(["run", "--ab", "./nwe", "./absent", "--", "ping", "127.0.0.1:9"]);
+    lab.stderr(contains("cannot start the hook `service`")).failure(3);
+}
+
+#[test]
+fn a_command_is_compared_with_itself() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let port = free_port();
+    server(directory.path(), "server", 0);
+    let command = format!("./server {port}");
+    let lab = Latlab::at(directory.path()).args(["run", "aa", "--quick", "--json", "--ab", &command, &command, "--"]);
+    let lab = lab.args(["ping", &format!("127.0.0.1:{port}"), "--protocol", "echo", "-n", "100", "--warmup", "0"]);
+    let document = lab.deadline(Duration::from_secs(120)).measured().json();
+    let same = &document["experiment"]["same"];
+    assert!(same["exchange_test"]["of"].as_u64() > Some(0), "{same:#}");
+    assert_eq!(document["groups"].as_array().map(Vec::len), Some(2), "{document:#}");
+    let facts: Vec<_> = runs(&journal(&only(directory.path())));
+    assert!(facts.iter().all(|(_, end)| end.as_ref().is_some_and(|end| end["recording"].is_string())));
+    assert!(processes_with(&command).is_empty());
+}
+
+#[test]
+fn runs_settle_once_their_hooks_are_ready() {
+    let directory = two_builds("local", "before-run = \"sh -c 'date +%s%N >> log' '{build}'\"\n");
+    let file = directory.path().join("x.toml");
+    let text = fs::read_to_string(&file).expect("text").replace("settle = \"0s\"", "settle = \"400ms\"");
+    fs::write(&file, text.replace("seed = 3", "order = \"listed\"")).expect("written");
+    Latlab::at(directory.path()).line("run x.toml").success();
+    let log = fs::read_to_string(directory.path().join("log")).expect("written");
+    let hooks: Vec<i64> = log.lines().map(|line| line.parse().expect("nanoseconds")).collect();
+    let experiment = only(directory.path());
+    let started = |name: &str| -> i64 {
+        let bytes = fs::read(experiment.join("runs").join(name).join("manifest.json")).expect("read");
+        let manifest: Value = serde_json::from_slice(&bytes).expect("JSON");
+        let at = manifest["started_at"].as_str().expect("a time");
+        let output = Command::new("date").args(["+%s%N", "-d", at]).output().expect("date(1)");
+        String::from_utf8_lossy(&output.stdout).trim().parse().expect("nanoseconds")
+    };
+    let all = runs(&journal(&experiment));
+    let recordings = all.iter().filter_map(|(_, end)| end.as_ref()?["recording"].as_str());
+    let pauses: Vec<i64> = recordings.zip(&hooks).map(|(name, hook)| started(name) - hook).collect();
+    assert!(pauses.len() == 8 && pauses.iter().skip(1).all(|pause| *pause > 390_000_000), "{pauses:?}");
+    Latlab::at(directory.path()).line("run x.toml").stdout(lacks("failed")).success();
+}
+
+/// A server of UDP that ends with exit status 7 at its first datagram.
+fn crash_at_the_first_datagram(directory: &Path) {
+    script(
+        directory,
+        "crash",
+        "exec python3 -c \"import socket,sys; s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); \
+         s.bind(('127.0.0.1',int(sys.argv[1]))); s.recv(2048); print('a bug',flush=True); sys.exit(7)\" $1",
+    );
+}
+
+#[test]
+fn a_service_that_crashes_during_the_handshake_is_a_result() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let port = free_port();
+    crash_at_the_first_datagram(directory.path());
+    let (a, b) = (format!("{} serve --bind 127.0.0.1:{port}", env!("CARGO_BIN_EXE_latlab")), format!("./crash {port}"));
+    let lab = Latlab::at(directory.path()).args(["run", "--runs", "2", "--gate", "p50 <= 1h", "--ab", &a, &b, "--"]);
+    let lab = lab.args(["ping", &format!("127.0.0.1:{port}"), "-n", "20", "--warmup", "0"]);
+    lab.stderr(contains("the hook `service` failed: it ended: exit status 7")).failure(1);
+    let all = runs(&journal(&only(directory.path())));
+    assert!(
+        all.len() == 4
+            && all.iter().filter(|(_, end)| end.as_ref().is_some_and(|end| end["outcome"] == "failed")).count() == 2,
+        "{all:?}"
+    );
+}
+
+#[test]
+fn a_deploy_that_was_mended_is_run_again() {
+    let directory = two_builds("local", "before-run = \"./deploy '{build}'\"\n");
+    script(directory.path(), "deploy", "exit 7");
+    Latlab::at(directory.path()).line("run x.toml").failure(3);
+    script(directory.path(), "deploy", "exit 0");
+    Latlab::at(directory.path()).line("run x.toml").success();
+    let all = runs(&journal(&only(directory.path())));
+    assert!(
+        all.len() == 9 && all[1..].iter().all(|(_, end)| end.as_ref().is_some_and(|end| end["recording"].is_string()))
+    );
+}
+
+#[test]
+fn an_experiment_whose_hook_writes_a_program_can_be_continued() {
+    let directory = two_builds("local", "before-run = \"cp './of {build}' ./server\"\nservice = \"./server 300\"\n");
+    for name in ["of old", "of new one"] {
+        fs::copy("/bin/sleep", directory.path().join(name)).expect("copied");
+    }
+    let running = crate::experiment::begin(directory.path());
+    crate::experiment::until_ended(directory.path(), 2);
+    running.signal(Signal::INT);
+    running.exits(130);
+    Latlab::at(directory.path()).line("run x.toml").success();
+}
+
+#[test]
+fn after_an_interrupt_no_hook_of_the_next_run_begins_and_a_failed_hook_marks_its_run() {
+    let directory =
+        two_builds("local", "before-run = \"sh -c 'echo begin >> log' '{build}'\"\nafter-run = \"./after\"\n");
+    script(directory.path(), "after", "echo after >> log; sleep 1; exit 9");
+    let log = || fs::read_to_string(directory.path().join("log")).unwrap_or_default();
+    let running = Latlab::at(directory.path()).line("run x.toml").start();
+    wait_until("the hook began", || log().contains("after"));
+    running.signal(Signal::INT);
+    let ended = running.exits(130);
+    assert!(ended.stderr.contains("the hook `after-run` failed: exit status 9"), "{}", ended.stderr);
+    assert_eq!(log(), "begin\nafter\n");
+    let all = runs(&journal(&only(directory.path())));
+    let [(_, Some(end))] = &all[..] else { panic!("{all:?}") };
+    assert_eq!(end["outcome"], "failed", "measured, and its hook failed: {end}");
+}
+
+#[test]
+fn signals_to_every_process_at_once_are_an_interrupt() {
+    let directory =
+        two_builds("local", "before-run = \"true '{build}'\"\nservice = \"./serve\"\nwait-for = \"test -e never\"\n");
+    script(directory.path(), "serve", "touch began; exec sleep 300");
+    let running = Latlab::at(directory.path()).line("run x.toml").start();
+    wait_until("the service began", || directory.path().join("began").exists());
+    let all = children(running.pid());
+    running.signal(Signal::TERM);
+    all.into_iter().for_each(|pid| _ = kill_process(pid, Signal::TERM));
+    running.exits_with_one_of(&[130, 143]);
+    let ended = runs(&journal(&only(directory.path())));
+    assert!(ended.iter().all(|(_, end)| end.as_ref().is_some_and(|end| end["outcome"] == "interrupted")), "{ended:?}");
+}
+
+#[test]
+fn a_failed_hook_after_a_failed_service_stops_the_experiment() {
+    let directory = two_builds(
+        "local",
+        "before-run = \"true '{build}'\"\nservice = \"sh -c 'sleep 0.1; exit 5'\"\nafter-run = \"sh -c 'exit 9'\"\n",
+    );
+    let lab = Latlab::at(directory.path()).line("run x.toml").stderr(contains("the hook `after-run` failed"));
+    lab.failure(3);
+    assert_eq!(runs(&journal(&only(directory.path()))).len(), 1);
+}
+
+#[test]
+fn a_program_that_is_not_found_from_another_directory_is_not_called_exchanged() {
+    let directory = two_builds("local", "service = \"./{build}\"\n");
+    for name in ["old", "new one"] {
+        script(directory.path(), name, "exec sleep 300");
+    }
+    let running = crate::experiment::begin(directory.path());
+    crate::experiment::until_ended(directory.path(), 1);
+    running.signal(Signal::INT);
+    running.exits(130);
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    let lab = Latlab::at(elsewhere.path()).args(["run", &only(directory.path()).display().to_string()]);
+    lab.stderr(contains("is not found from this directory")).failure(2);
+}
+
+#[test]
+fn a_service_that_crashed_is_not_replaced_by_another_program() {
+    let directory = two_builds("local", "service = \"./serve '{build}'\"\n");
+    script(directory.path(), "serve", "[ \"$1\" = old ] && exec sleep 300; exit 3");
+    let running = crate::experiment::begin(directory.path());
+    crate::experiment::until_ended(directory.path(), 3);
+    running.signal(Signal::INT);
+    running.exits(130);
+    script(directory.path(), "serve", "exec sleep 300");
+    Latlab::at(directory.path()).line("run x.toml").stderr(contains("is not the program")).failure(2);
+}
+
+#[test]
+fn the_failure_of_the_measurement_is_shown_beside_that_of_a_hook() {
+    let directory = two_builds("127.0.0.1:9", "before-run = \"true '{build}'\"\nafter-run = \"sh -c 'exit 4'\"\n");
+    let file = directory.path().join("x.toml");
+    let text = fs::read_to_string(&file).expect("text").replace("count = 20", "count = 20\nbind = \"203.0.113.9\"");
+    fs::write(&file, text).expect("written");
+    let lab = Latlab::at(directory.path()).line("run x.toml").stderr(contains("203.0.113.9"));
+    lab.stderr(contains("the hook `after-run` failed: exit status 4")).failure(3);
+}
+
+#[test]
+fn an_interrupt_is_one_although_nothing_answers() {
+    let port = free_port();
+    let hooks = "before-run = \"true '{build}'\"\nafter-run = \"sh -c 'echo run >> log; sleep 1'\"\n";
+    let directory = two_builds(&format!("127.0.0.1:{port}"), hooks);
+    let file = directory.path().join("x.toml");
+    let text = fs::read_to_string(&file).expect("text").replace("seed = 3", "order = \"listed\"");
+    fs::write(&file, text).expect("written");
+    let runs_begun = || fs::read_to_string(directory.path().join("log")).unwrap_or_default().lines().count();
+    let running = Latlab::at(directory.path()).line("run x.toml").start();
+    wait_until("the third run has ended", || runs_begun() == 3);
+    running.signal(Signal::INT);
+    running.exits(130);
+}
+
+#[test]
+fn a_program_that_the_file_no_longer_names_is_forgotten() {
+    let directory = two_builds("local", "service = [\"./old\", \"./new\"]\n");
+    let file = directory.path().join("x.toml");
+    let text = fs::read_to_string(&file).expect("text");
+    let text = text.replace("build = [\"old\", \"new one\"]", "service = [\"./old\", \"./new\"]");
+    let text = text.replace("[hooks]\nservice = [\"./old\", \"./new\"]\n", "");
+    fs::write(&file, &text).expect("written");
+    for name in ["old", "new", "newer"] {
+        script(directory.path(), name, "exec sleep 300");
+    }
+    let interrupted = |args: &[&str], ended: usize| {
+        let running = Latlab::at(directory.path()).args(["run", "x.toml"]).args(args).start();
+        crate::experiment::until_ended(directory.path(), ended);
+        running.signal(Signal::INT);
+        running.exits(130);
+    };
+    interrupted(&[], 1);
+    fs::write(&file, text.replace("./new", "./newer")).expect("written");
+    fs::remove_file(directory.path().join("new")).expect("removed");
+    let ended = events(&journal(&only(directory.path())), "run_ended").count();
+    interrupted(&["--force"], ended + 1);
+    Latlab::at(directory.path()).line("run x.toml").success();
+}
