@@ -11,11 +11,11 @@ use super::measure_and_report::{LiveText, ProgressLine, measure, warn_of_silence
 use crate::analysis::experiment::{PrecisionResult, RemainingTime};
 use crate::cli::resolve::ExperimentJob;
 use crate::console::{Console, Progress};
-use crate::diagnostics::{Failure, names_full_disk};
+use crate::diagnostics::{Explain, Failure, names_full_disk};
 use crate::experiment::{
-    DueRun, ExperimentError, ExperimentEvent, ExperimentState, FailureKind, HookError, HookRunner, HookWait, HookedRun,
-    OpenExperiment, Programs, RunExecutor, RunResult, StopRule, exchanged, in_one_line, named_in, programs_of,
-    result_of,
+    DueRun, ExchangedProgram, ExperimentError, ExperimentEvent, ExperimentState, FailureKind, HookError, HookRunner,
+    HookWait, HookedRun, OpenExperiment, Programs, RunExecutor, RunResult, StopRule, exchanged, in_one_line,
+    programs_of, result_of,
 };
 use crate::facts::{ExperimentFacts, RunOutcome};
 use crate::measure::{PlanOutcome, RecordingTarget};
@@ -40,6 +40,8 @@ pub(super) struct ExperimentExecutor<'a> {
     hooks: RefCell<HookRunner>,
     /// Conditions of whose target a warning said that it does not answer: one for each.
     silent: RefCell<BTreeSet<usize>>,
+    /// Whether it goes on with other programs than runs have used.
+    takes_others: bool,
 }
 
 impl<'a> ExperimentExecutor<'a> {
@@ -55,7 +57,18 @@ impl<'a> ExperimentExecutor<'a> {
         let remaining = RemainingTime::of(&job.experiment, conditions);
         let (stop_rule, shown, silent) = (StopRule::default(), BTreeSet::new(), RefCell::default());
         let hooks = RefCell::new(hooks);
-        ExperimentExecutor { job, store, hooks, signals, console, stop_rule, remaining, shown, silent }
+        ExperimentExecutor {
+            job,
+            store,
+            hooks,
+            signals,
+            console,
+            stop_rule,
+            remaining,
+            shown,
+            silent,
+            takes_others: false,
+        }
     }
 
     /// `None` if a signal ended it before anything was measured.
@@ -89,6 +102,29 @@ impl<'a> ExperimentExecutor<'a> {
         };
         let line = ProgressLine { progress, draw: &mut draw };
         measure(plan, key.as_ref(), target, self.signals, self.console, line)
+    }
+
+    /// Refuses programs of the experiment, now and before each run, that are not those that its runs have used; only warns of
+    /// them if it `takes_others`.
+    pub(super) fn expect_same_programs(&mut self, state: &ExperimentState, takes_others: bool) -> Result<(), Failure> {
+        self.takes_others = takes_others;
+        let conditions = self.job.experiment.conditions.iter();
+        self.expect_used(conditions.flat_map(|condition| exchanged(condition, &state.programs)).collect())
+    }
+
+    fn expect_used(&mut self, programs: BTreeSet<ExchangedProgram>) -> Result<(), Failure> {
+        if !self.takes_others && !programs.is_empty() {
+            let path = self.store.path().parent().unwrap_or(self.store.path()).to_owned();
+            return Err(ExperimentError::Exchanged { path, programs }.into());
+        }
+        let new: Vec<String> =
+            programs.iter().map(ToString::to_string).filter(|text| !self.shown.contains(text)).collect();
+        for text in new {
+            let hint = "compare runs from before and after with care, or start another: `--new`";
+            self.console.warning(&text, Some(hint));
+            self.shown.insert(text);
+        }
+        Ok(())
     }
 
     /// Warns of a run with `text`, unless another run was warned of for the same `reason`.
@@ -134,18 +170,39 @@ impl<'a> ExperimentExecutor<'a> {
             Ok(false) => (RunResult::unrecorded(RunOutcome::Interrupted, None), Ok(())),
             Err(error) => (RunResult::unrecorded(RunOutcome::Refused, None), Err(error)),
         };
-        let served = if begun.is_ok() { self.hooks.borrow_mut().expect_service(run) } else { Ok(()) };
-        let ended = self.hooks.borrow_mut().after(run, &mut heartbeat);
-        let mut errors: Vec<HookError> = [begun, served, ended].into_iter().filter_map(Result::err).collect();
-        // The failure of another hook than the service decides first.
+        let mut errors = Vec::from_iter(begun.err());
+        if errors.is_empty() {
+            errors.extend(self.hooks.borrow_mut().expect_service(run).err());
+        }
+        self.mark(&result, &errors);
+        let ended = self.hooks.borrow_mut().end_service(run);
+        // The end of a service that has failed is known.
+        errors
+            .extend(ended.into_iter().filter(|error| errors.is_empty() || !error.is_of_service()).collect::<Vec<_>>());
+        self.mark(&result, &errors);
+        errors.extend(self.hooks.borrow_mut().after(run, &mut heartbeat).err());
+        // The first failure decides, but that of another hook than the service before it.
         errors.sort_by_key(HookError::is_of_service);
-        let is_cut_off = self.signals.outcome().is_some() && !result.outcome.is_final();
+        let is_cut_off = self.is_cut_off(&result);
         let decisive = if is_cut_off { None } else { errors.drain(..errors.len().min(1)).next() };
         errors.into_iter().for_each(|error| warn_of_hook(&error.into(), self.console));
         match decisive {
             None if is_cut_off => RunResult { outcome: RunOutcome::Interrupted, ..result },
             None => result,
             Some(error) => self.failed_by(error, result),
+        }
+    }
+
+    /// Whether a signal has ended a run before it had a result.
+    fn is_cut_off(&self, result: &RunResult) -> bool {
+        self.signals.outcome().is_some() && !result.outcome.is_final()
+    }
+
+    /// Marks the recording of a run with these errors of hooks: latlab may be killed before the next hook has ended. That it
+    /// cannot be marked is an error at the end of the run.
+    fn mark(&self, result: &RunResult, errors: &[HookError]) {
+        if let (Some(error), Some(name), false) = (errors.first(), &result.recording, self.is_cut_off(result)) {
+            let _ = mark_failed(&self.store.path().join(name), &in_one_line(&error.explain()));
         }
     }
 
@@ -187,6 +244,14 @@ impl RunExecutor for ExperimentExecutor<'_> {
         self.signals.rearm();
         self.remaining.learn(due.condition, start.elapsed());
         result
+    }
+
+    fn programs(&mut self, due: &DueRun, state: &ExperimentState) -> Result<Programs, Failure> {
+        let condition = &self.job.experiment.conditions[due.condition];
+        self.expect_used(exchanged(condition, &state.programs))?;
+        let mut programs = programs_of(condition);
+        programs.retain(|path, hash| state.programs.get(path) != Some(hash));
+        Ok(programs)
     }
 
     fn is_interrupted(&self) -> bool {
@@ -275,30 +340,6 @@ pub(super) fn end_leftovers(
     }
     failed_hook.iter().for_each(|failure| warn_of_hook(failure, console));
     Ok(open.end_unfinished_run(failed_hook.as_ref().map(in_one_line))?)
-}
-
-/// The programs of `experiment`, which have to be those of the runs that it has, unless `force` continues with others.
-pub(super) fn same_programs(
-    open: &OpenExperiment,
-    experiment: &Experiment,
-    force: bool,
-    console: &Console,
-) -> Result<Programs, Failure> {
-    let mut programs = programs_of(experiment);
-    let state = open.state();
-    let before = named_in(experiment, &state.programs);
-    let has_results =
-        state.runs.iter().any(|run| run.recording.is_some() || run.outcome.is_some_and(RunOutcome::is_final));
-    if let Some(program) = exchanged(&before, &programs).filter(|_| has_results) {
-        if !force {
-            return Err(ExperimentError::Exchanged { path: open.path().to_owned(), program: program.into() }.into());
-        }
-        let message = format!("`{program}` was exchanged since the last run: the runs have not used one program");
-        console.warning(&message, Some("compare runs from before and after with care, or start another: `--new`"));
-    }
-    // One that is not found from here, or that the file does not name any more, is still known.
-    state.programs.iter().for_each(|(program, hash)| _ = programs.entry(program.clone()).or_insert(hash.clone()));
-    Ok(programs)
 }
 
 /// Warns of a hook whose failure does not decide on a run.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::experiment_executor::{ExperimentExecutor, end_leftovers, has_hooks, same_programs};
+use super::experiment_executor::{ExperimentExecutor, end_leftovers, has_hooks};
 use super::observation_groups::located_in;
 use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE};
@@ -20,7 +20,7 @@ use crate::experiment::{
     self, ExperimentError, ExperimentOrigin, ExperimentRunner, ExperimentState, HookRunner, OpenExperiment,
     PartialReport, ReportReader, RunPolicy, RunnerOutcome, StoreLock, in_one_line,
 };
-use crate::facts::{ExcludedCondition, RecipeFacts};
+use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome};
 use crate::host::HostRoot;
 use crate::measure::absence_of;
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
@@ -67,22 +67,21 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let signals = measure_and_report::listen(plans(), console).map_err(refused("listen to signals"))?;
     let mut hooks = HookRunner::of(open.path(), &open.state().id);
     end_leftovers(&mut open, &mut hooks, experiment, &signals, console)?;
-    let programs = same_programs(&open, experiment, job.going_on.force, console)?;
     let style = console.message_style();
     let not_measured = settled.not_measured(Some(open.state()));
     let begun = settled.plan(Some(open.state()), &not_measured, false);
+    let conditions = begun.measured().conditions.len();
+    let store = Store::open(&open.runs())?;
+    let mut executor = ExperimentExecutor::new(&settled.job, conditions, store, hooks, &signals, console);
+    executor.expect_same_programs(open.state(), job.going_on.force)?;
     console.lines(&plan(&ExperimentPlan { directory: Some(open.path()), ..begun }, style));
     measure_and_report::warn_of_real_time(plans(), console);
     let policy = RunPolicy {
         boot_id: boot_id(experiment.design.between)?,
-        programs,
         keep_going: job.going_on.keep_going,
         absent: settled.absent.clone(),
         drop_impossible: open.state().recipe.is_some() && !has_hooks(experiment),
     };
-    let conditions = begun.measured().conditions.len();
-    let store = Store::open(&open.runs())?;
-    let mut executor = ExperimentExecutor::new(&settled.job, conditions, store, hooks, &signals, console);
     let end = ExperimentRunner { experiment, policy, journal: &mut open, executor: &mut executor }.run()?;
     // Other processes may open the experiment from here on.
     let (directory, state) = open.close();
@@ -455,6 +454,16 @@ fn origin(state: &ExperimentState) -> String {
     }
 }
 
+/// Why the first `runs` of an experiment have ended it.
+fn silence(runs: usize, state: &ExperimentState) -> String {
+    let unanswered = state.runs_that(RunOutcome::Failed).filter(|run| run.complete).count();
+    match runs.saturating_sub(unanswered) {
+        0 => format!("none of the first {runs} runs has an answer; those that were measured count as lost"),
+        failed if failed == runs => format!("each of the first {runs} runs failed, and none of them is judged"),
+        failed => format!("{failed} of the first {runs} runs failed, and the others have no answer and count as lost"),
+    }
+}
+
 impl Reporter<'_> {
     /// Shows how the runner ended, and the report. `signalled` is the outcome of a signal.
     fn end(
@@ -468,6 +477,12 @@ impl Reporter<'_> {
         let runs = if done == 1 { "run" } else { "runs" };
         // Text waits for the end of the experiment.
         let show_document = || if self.json { self.show(directory, state) } else { Ok(()) };
+        let stopped = |note: &str, failure| {
+            self.console.note(note);
+            // The failure that stopped it matters more than a recording that cannot be read.
+            let _ = show_document();
+            Err(failure)
+        };
         match end {
             RunnerOutcome::Finished => self.finish(directory, state),
             RunnerOutcome::Reboot { block, progressed: false } => {
@@ -489,26 +504,28 @@ impl Reporter<'_> {
                 let _ = self.show(directory, state);
                 Ok(signalled.unwrap_or(Outcome::Interrupted))
             }
-            RunnerOutcome::Failed(failure) | RunnerOutcome::Silent { failure, .. } if signalled.is_some() => {
+            RunnerOutcome::Failed(failure)
+            | RunnerOutcome::Exchanged(failure)
+            | RunnerOutcome::Silent { failure, .. }
+                if signalled.is_some() =>
+            {
                 self.console.warning(&in_one_line(&failure), failure.hint.as_deref());
                 self.end(RunnerOutcome::Interrupted, directory, state, signalled)
             }
-            RunnerOutcome::Failed(failure) => {
-                self.console.note(&format!(
+            RunnerOutcome::Failed(failure) => stopped(
+                &format!(
                     "stopped after {done} {runs}: `latlab run {shown}` continues, with `--keep-going` past failures"
-                ));
-                // The failure that stopped it matters more than a recording that cannot be read.
-                let _ = show_document();
-                Err(failure)
-            }
+                ),
+                failure,
+            ),
+            RunnerOutcome::Exchanged(failure) => stopped(&format!("stopped after {done} {runs}"), failure),
             RunnerOutcome::Silent { runs, failure } => {
-                self.console.note(&format!(
-                    "stopped: none of the first {runs} runs has an answer; those that were measured count as lost. `latlab run {shown}` continues, \
-                     with `--keep-going` whether or not anything answers; `latlab run --new {}` begins afresh",
-                    origin(state)
-                ));
-                let _ = show_document();
-                Err(failure)
+                let (why, again) = (silence(runs, state), origin(state));
+                let note = format!(
+                    "stopped: {why}. `latlab run {shown}` continues, with `--keep-going` whether or not anything \
+                     answers; `latlab run --new {again}` begins afresh"
+                );
+                stopped(&note, failure)
             }
         }
     }

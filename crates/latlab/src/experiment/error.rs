@@ -1,10 +1,12 @@
 //! Errors of experiments, with cause, hint and exit code.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::programs::ExchangedProgram;
 use crate::diagnostics::{Explain, Failure};
 use crate::facts::ExperimentFormat;
 use crate::platform::input_file;
@@ -82,8 +84,8 @@ pub enum ExperimentError {
     Exchanged {
         /// The experiment's directory.
         path: PathBuf,
-        /// The program, as typed.
-        program: String,
+        /// At least one.
+        programs: BTreeSet<ExchangedProgram>,
     },
     /// The next block needs another boot.
     #[error("block {block} of `{}` needs a reboot first", path.display())]
@@ -186,7 +188,7 @@ impl Explain for ExperimentError {
                     "restore the file; `--force` continues with the edited one: old and new runs are then no \
                      longer one experiment; `latlab run FILE` starts another",
                 ),
-            ExperimentError::Exchanged { program, .. } => exchanged(Failure::request(self), program),
+            ExperimentError::Exchanged { programs, .. } => exchanged(Failure::request(self), programs),
             ExperimentError::SameBoot { .. } => Failure::world(self)
                 .because("this is still the boot that the last block ran in")
                 .hint("reboot, then run the same command again; `--print-unit` prints a unit that does so at boot"),
@@ -198,13 +200,16 @@ impl Explain for ExperimentError {
     }
 }
 
-/// The explanation of an exchanged `program`.
-fn exchanged(failure: Failure, program: &str) -> Failure {
-    if !Path::new(program).exists() {
-        let cause = format!("`{program}`, which its runs have used, is not found from this directory");
-        return failure.because(cause).hint("continue it in the directory in which it was begun");
-    }
-    failure
-        .because(format!("`{program}` is not the program that its runs have used"))
-        .hint("`--new` begins another experiment; `--force` continues this one, with runs of both programs")
+/// The explanation of exchanged `programs`.
+fn exchanged(failure: Failure, programs: &BTreeSet<ExchangedProgram>) -> Failure {
+    let sentences: Vec<String> = programs.iter().map(ToString::to_string).collect();
+    let remedy = match programs.iter().all(ExchangedProgram::is_replaced) {
+        true => "",
+        false => {
+            "restore or build it, or continue in the directory in which it was begun, where its path leads to it; "
+        }
+    };
+    failure.because(sentences.join("\n")).hint(format!(
+        "{remedy}`--new` begins another experiment; `--force` continues this one, with runs of both programs"
+    ))
 }

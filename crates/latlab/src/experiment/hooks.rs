@@ -70,6 +70,10 @@ pub(crate) enum HookError {
         timeout: Nanos,
         /// Why not.
         cause: String,
+        /// The last lines of the service.
+        last: String,
+        /// The files with the outputs of what was waited for and of the service.
+        kept: Vec<PathBuf>,
     },
     /// Processes that the hook has started run on.
     #[error("{processes} of the processes that the hook `{hook}` has started cannot be ended")]
@@ -113,8 +117,11 @@ impl Explain for HookError {
                     None => failure,
                 }
             }
-            HookError::NotReady { cause, .. } => {
-                failure.because(cause).hint("`hook-timeout` sets the time, `wait-for` what is waited for")
+            HookError::NotReady { cause, last, kept, .. } => {
+                let of_service = if last.is_empty() { String::new() } else { format!("`service` wrote: {last}") };
+                let kept: String = kept.iter().map(|path| format!("; an output is in `{}`", path.display())).collect();
+                let hint = format!("`hook-timeout` sets the time, `wait-for` what is waited for{kept}");
+                failure.because(joined(cause, &of_service)).hint(hint)
             }
             HookError::Left { .. } => failure
                 .because("they belong to another user, or wait in the kernel")
@@ -214,13 +221,22 @@ impl HookRunner {
 
     /// The failure of a service that has ended by itself.
     pub(crate) fn expect_service(&mut self, run: &HookedRun<'_>) -> Result<(), HookError> {
-        let end = self.service.as_mut().and_then(|service| service.end().cloned());
-        end.map_or(Ok(()), |end| Err(self.failed(SERVICE, &format!("it ended: {}", end.how), &end.output, run)))
+        let Some(service) = &mut self.service else { return Ok(()) };
+        let Some(end) = service.end().cloned() else { return Ok(()) };
+        let output = service.output();
+        Err(self.failed(SERVICE, &format!("it ended: {}", end.how), &output, run))
     }
 
-    /// Ends the service, runs the hook after `run`, and ends what `before-run` has left. A signal does not end the hook.
+    /// Ends the service. Its errors are that it had ended by itself before, and that processes of it are left.
+    pub(crate) fn end_service(&mut self, run: &HookedRun<'_>) -> Vec<HookError> {
+        let left = self.service.as_mut().map_or(0, Supervised::finish);
+        let errors = [self.expect_service(run), nothing_left(SERVICE, left)];
+        self.service = None;
+        errors.into_iter().filter_map(Result::err).collect()
+    }
+
+    /// Runs the hook after `run`, and ends what `before-run` has left. A signal does not end the hook.
     pub(crate) fn after(&mut self, run: &HookedRun<'_>, heartbeat: &mut dyn FnMut()) -> Result<(), HookError> {
-        let served = finish(SERVICE, self.service.take());
         let never = AtomicBool::new(false);
         let mut wait = HookWait { stop: &never, heartbeat };
         let ended = match &run.hooks.after_run {
@@ -229,7 +245,7 @@ impl HookRunner {
             }
             None => Ok(()),
         };
-        served.and(ended).and(finish(BEFORE_RUN, self.before_run.take()))
+        ended.and(finish(BEFORE_RUN, self.before_run.take()))
     }
 
     /// Runs `command` to its end. `None` if a signal ended it; else what it has left runs until the result is dropped.
@@ -242,12 +258,13 @@ impl HookRunner {
     ) -> Result<Option<Supervised>, HookError> {
         let mut process = self.start(hook, command, run)?;
         let timeout = Duration::from_nanos(run.hooks.timeout.0.unsigned_abs());
-        let [how, output] = match process.wait(timeout, wait.stop, wait.heartbeat).cloned() {
+        let how = match process.wait(timeout, wait.stop, wait.heartbeat).cloned() {
             Some(CommandEnd { succeeded: true, .. }) => return self.expect_directory().map(|()| Some(process)),
-            Some(CommandEnd { how, output, .. }) => [how, output],
+            Some(CommandEnd { how, .. }) => how,
             None if wait.stop.load(Ordering::Relaxed) => return finish(hook, Some(process)).map(|()| None),
-            None => [format!("no end within {}", human::span(run.hooks.timeout)), process.output()],
+            None => format!("no end within {}", human::span(run.hooks.timeout)),
         };
+        let output = process.output();
         let how = match process.finish() {
             0 => how,
             left => format!("{how}; {left} of its processes cannot be ended"),
@@ -280,8 +297,11 @@ impl HookRunner {
             let rest = deadline.saturating_duration_since(Instant::now());
             if rest.is_zero() {
                 let (cause, output) = last.unwrap_or_else(|| ("it did not end".into(), String::new()));
-                self.keep(WAIT_FOR, &output, run);
-                return Err(HookError::NotReady { what: what.to_string(), timeout, cause });
+                let of_service = self.service.as_mut().map(Supervised::output).unwrap_or_default();
+                let last = last_lines(&of_service);
+                let outputs = [(WAIT_FOR, output), (SERVICE, of_service)];
+                let kept = outputs.into_iter().filter_map(|(hook, output)| self.keep(hook, &output, run)).collect();
+                return Err(HookError::NotReady { what: what.to_string(), timeout, cause, last, kept });
             }
             match self.is_ready(what, run, rest, wait)? {
                 Readiness::Ready => return self.expect_service(run).map(|()| true),
@@ -308,10 +328,11 @@ impl HookRunner {
                 .map(drop),
             WaitFor::Command(command) => {
                 let mut process = self.start(WAIT_FOR, command, run)?;
-                let readiness = match process.wait(rest, wait.stop, wait.heartbeat) {
+                let readiness = match process.wait(rest, wait.stop, wait.heartbeat).cloned() {
                     Some(CommandEnd { succeeded: true, .. }) => Readiness::Ready,
-                    Some(CommandEnd { how, output, .. }) => {
-                        Readiness::NotYet { why: joined(how, &last_lines(output)), output: output.clone() }
+                    Some(CommandEnd { how, .. }) => {
+                        let output = process.output();
+                        Readiness::NotYet { why: joined(&how, &last_lines(&output)), output }
                     }
                     None => Readiness::CutOff,
                 };
@@ -363,10 +384,11 @@ enum Readiness {
 
 /// Ends what `hook` has left.
 fn finish(hook: &'static str, process: Option<Supervised>) -> Result<(), HookError> {
-    match process.map_or(0, |mut process| process.finish()) {
-        0 => Ok(()),
-        processes => Err(HookError::Left { hook, processes }),
-    }
+    nothing_left(hook, process.map_or(0, |mut process| process.finish()))
+}
+
+fn nothing_left(hook: &'static str, processes: usize) -> Result<(), HookError> {
+    if processes == 0 { Ok(()) } else { Err(HookError::Left { hook, processes }) }
 }
 
 /// The directory of an experiment, and what latlab writes in it.

@@ -51,13 +51,7 @@ pub(crate) enum JournalEntry {
         file_blake3: Option<String>,
     },
     /// A process opened it to run what is due.
-    Opened {
-        pid: u32,
-        boot_id: Option<String>,
-        /// The programs that it measures; none before format 1.4.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        programs: Programs,
-    },
+    Opened { pid: u32, boot_id: Option<String> },
     /// `--force` continues with a changed file.
     Changed {
         /// The new name of the previous file, in the experiment's directory.
@@ -74,6 +68,9 @@ pub(crate) enum JournalEntry {
         key: RunKey,
         #[serde(flatten)]
         position: RunPosition,
+        /// Those of its programs that runs before it have not used; none before format 1.4.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        programs: Programs,
     },
     /// The recording of a run is finished, or will never be.
     RunEnded {
@@ -409,7 +406,7 @@ mod tests {
             serde_json::to_string(&JournalLine { entry, at }).expect("plain") + "\n"
         };
         let text = std::fs::read_to_string(&path).expect("there");
-        let opened = line(JournalEntry::Opened { pid: 7, boot_id: None, programs: Programs::new() });
+        let opened = line(JournalEntry::Opened { pid: 7, boot_id: None });
         let older = opened + &line(JournalEntry::NarrowEnough { block: 2 });
         std::fs::write(&path, text.clone() + &older).expect("written");
         let (mut journal, entries) = ExperimentJournal::open(directory.path()).expect("opens");
@@ -439,7 +436,7 @@ mod tests {
     fn one_process_may_write_and_the_error_names_it() {
         let directory = tempfile::tempdir().expect("a directory");
         let mut journal = ExperimentJournal::create(directory.path(), begun()).expect("begun");
-        journal.write(JournalEntry::Opened { pid: 4711, boot_id: None, programs: Programs::new() }).expect("written");
+        journal.write(JournalEntry::Opened { pid: 4711, boot_id: None }).expect("written");
         let error = ExperimentJournal::open(directory.path()).expect_err("held");
         assert!(matches!(error, ExperimentError::Busy { pid: Some(4711), .. }), "{error:?}");
         let runner = ExperimentJournal::read_with_runner(directory.path()).expect("readable").1;
@@ -478,7 +475,11 @@ mod tests {
     fn a_line_has_the_documented_form() {
         let factors = Factors::from([("load".to_owned(), "none".to_owned())]);
         let key = RunKey { block: 1, factors, repetition: 2, warmup: false };
-        let entry = JournalEntry::RunBegan { key, position: RunPosition { position: 3, condition: 1 } };
+        let entry = JournalEntry::RunBegan {
+            key,
+            position: RunPosition { position: 3, condition: 1 },
+            programs: Programs::new(),
+        };
         let line = JournalLine { entry, at: "2026-11-22T03:00:00.000Z".into() };
         let text = serde_json::to_string(&line).expect("plain");
         assert_eq!(

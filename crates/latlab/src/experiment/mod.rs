@@ -17,7 +17,7 @@ pub(crate) use directory::{
     remove, runs_directory, runs_of,
 };
 pub(crate) use hooks::{HookError, HookRunner, HookWait, HookedRun};
-pub(crate) use programs::{Programs, exchanged, named_in, programs_of};
+pub(crate) use programs::{Programs, exchanged, programs_of};
 pub(crate) use results::{PartialReport, ReportReader, StopRule, can_be_of, gone_runs, observe, result_of};
 pub(crate) use runner::{
     ExperimentEvent, ExperimentRunner, FailureKind, RunExecutor, RunPolicy, RunResult, RunnerOutcome, in_one_line,
@@ -26,4 +26,5 @@ pub(crate) use scheduler::DueRun;
 
 pub use directory::OpenExperiment;
 pub use error::ExperimentError;
+pub use programs::ExchangedProgram;
 pub use state::{BlockState, ExperimentState};

@@ -2,44 +2,71 @@
 //! programs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::plan::{Experiment, ExperimentCondition, Hooks, Target};
+use crate::plan::{ExperimentCondition, Hooks, Target};
 
 /// BLAKE3, hexadecimal, of each program by its path as typed.
 pub(crate) type Programs = BTreeMap<String, String>;
 
-/// The programs of `experiment` that are named by a path, and that no other hook may have built: the first words of
-/// `before-block` and `before-run`; without these the executable words of `service` and of a target. One that cannot be read
-/// is left out.
-pub(crate) fn programs_of(experiment: &Experiment) -> Programs {
+/// The programs of `condition`: the words of `service` and of a target that are the path of an executable file; none if
+/// `before-block` or `before-run` may have built them.
+pub(crate) fn programs_of(condition: &ExperimentCondition) -> Programs {
     let hashed = |word: &str| Some((word.to_owned(), hash_of(Path::new(word)).ok()??));
-    words(experiment).into_iter().filter_map(hashed).collect()
+    words_of(condition).into_iter().filter_map(hashed).collect()
 }
 
-/// Those of the programs `before` that `experiment` still names: its file may have been changed.
-pub(crate) fn named_in(experiment: &Experiment, before: &Programs) -> Programs {
-    let words = words(experiment);
-    let named = before.iter().filter(|(program, _)| words.contains(program.as_str()));
-    named.map(|(program, hash)| (program.clone(), hash.clone())).collect()
+/// How programs of `condition` differ now from those that runs have `used`, a sentence for each.
+pub(crate) fn exchanged(condition: &ExperimentCondition, used: &Programs) -> BTreeSet<ExchangedProgram> {
+    let named = words_of(condition);
+    let named = named.into_iter().filter_map(|word| used.get_key_value(word));
+    named.filter_map(|(path, hash)| ExchangedProgram::of(path, hash)).collect()
 }
 
-/// The first program that is in `before` and differs `now`, or is gone.
-pub(crate) fn exchanged<'a>(before: &'a Programs, now: &Programs) -> Option<&'a str> {
-    before.iter().find(|(program, hash)| now.get(*program) != Some(hash)).map(|(program, _)| program.as_str())
+/// A program that runs have used, and that is another one now.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ExchangedProgram {
+    /// Its path as typed.
+    path: String,
+    /// Why it cannot be used; `None` if another program is there.
+    refusal: Option<String>,
 }
 
-fn words(experiment: &Experiment) -> BTreeSet<&str> {
-    experiment.conditions.iter().flat_map(words_of).collect()
+impl ExchangedProgram {
+    fn of(path: &str, hash: &str) -> Option<ExchangedProgram> {
+        let refusal = match hash_of(Path::new(path)) {
+            Ok(Some(now)) if now == hash => return None,
+            Ok(Some(_)) => None,
+            Ok(None) => Some("is not an executable file".into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Some("is not found from this directory".into()),
+            Err(error) => Some(format!("cannot be read: {}", latlab_sys::errno::explain(&error))),
+        };
+        Some(ExchangedProgram { path: path.to_owned(), refusal })
+    }
+
+    /// Whether another program is in its place.
+    pub(crate) const fn is_replaced(&self) -> bool {
+        self.refusal.is_none()
+    }
+}
+
+impl fmt::Display for ExchangedProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.refusal {
+            None => write!(f, "`{}` is not the program that runs have used", self.path),
+            Some(refusal) => write!(f, "`{}`, which runs have used, {refusal}", self.path),
+        }
+    }
 }
 
 fn words_of(condition: &ExperimentCondition) -> Vec<&str> {
     let Hooks { before_block, before_run, service, .. } = &condition.hooks;
-    if let Some(first) = before_block.as_ref().or(before_run.as_ref()) {
-        return first.0.first().map(String::as_str).into_iter().collect();
+    if before_block.is_some() || before_run.is_some() {
+        return Vec::new();
     }
     let targets = condition.plan.runs.iter().filter_map(|run| match &run.target {
         Target::Command { words } => Some(words),
@@ -77,11 +104,15 @@ mod tests {
         let one = hash_of(&path).expect("read").expect("a program");
         fs::write(&path, "two").expect("written");
         let two = hash_of(&path).expect("read").expect("a program");
-        let programs = |hash: &str| Programs::from([("./server".to_owned(), hash.to_owned())]);
-        assert_eq!(exchanged(&programs(&one), &programs(&two)), Some("./server"));
-        assert_eq!(exchanged(&programs(&one), &Programs::new()), Some("./server"));
-        assert_eq!(exchanged(&programs(&one), &programs(&one)), None);
         assert!(hash_of(Path::new("/usr/bin")).expect("a directory").is_none());
         assert!(hash_of(&directory.path().join("absent")).is_err());
+        let text = path.display().to_string();
+        let sentence = |hash: &str| ExchangedProgram::of(&text, hash).map(|program| program.to_string());
+        assert_eq!(sentence(&two), None);
+        assert_eq!(sentence(&one), Some(format!("`{text}` is not the program that runs have used")));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("changed");
+        assert_eq!(sentence(&two), Some(format!("`{text}`, which runs have used, is not an executable file")));
+        fs::remove_file(&path).expect("removed");
+        assert_eq!(sentence(&two), Some(format!("`{text}`, which runs have used, is not found from this directory")));
     }
 }

@@ -76,6 +76,10 @@ pub(crate) trait RunExecutor {
     /// Measures one run, `runs_done` runs being over; `facts` go into the manifest of its recording. Waits for the pause
     /// that is due before it.
     fn measure(&mut self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult;
+    /// The programs of a run; an error if runs have used others.
+    fn programs(&mut self, _due: &DueRun, _state: &ExperimentState) -> Result<Programs, Failure> {
+        Ok(Programs::new())
+    }
     /// Whether a signal asks to stop.
     fn is_interrupted(&self) -> bool {
         false
@@ -115,8 +119,6 @@ impl RunJournal for ExperimentState {
 pub(crate) struct RunPolicy {
     /// The id of this boot; `None` if it cannot be read.
     pub(crate) boot_id: Option<String>,
-    /// For the journal.
-    pub(crate) programs: Programs,
     /// Continue after a failed run.
     pub(crate) keep_going: bool,
     /// Conditions that this host cannot measure. Those that were never measured are dropped before anything is run.
@@ -138,6 +140,8 @@ pub(crate) enum RunnerOutcome {
     },
     Interrupted,
     Failed(Failure),
+    /// A program of the next run is not the one that runs have used.
+    Exchanged(Failure),
     /// So many runs from the start have no answer, and none has one: the target is probably down. The failure is that of the
     /// last.
     Silent {
@@ -161,8 +165,7 @@ impl ExperimentRunner<'_> {
     /// If the journal cannot be written.
     pub(crate) fn run(&mut self) -> Result<RunnerOutcome, ExperimentError> {
         let boot_id = self.policy.boot_id.clone();
-        let programs = std::mem::take(&mut self.policy.programs);
-        self.journal.note(JournalEntry::Opened { pid: std::process::id(), boot_id: boot_id.clone(), programs })?;
+        self.journal.note(JournalEntry::Opened { pid: std::process::id(), boot_id: boot_id.clone() })?;
         for ExcludedCondition { factors, reason } in std::mem::take(&mut self.policy.absent) {
             if self.journal.state().is_open(&factors) {
                 self.journal.note(JournalEntry::ConditionDropped { factors, reason })?;
@@ -226,7 +229,11 @@ impl ExperimentRunner<'_> {
 
     /// Measures one run; the outcome of the runner if it stops with this run.
     fn run_one(&mut self, due: &DueRun) -> Result<Option<RunnerOutcome>, ExperimentError> {
-        self.journal.note(JournalEntry::RunBegan { key: due.key.clone(), position: due.position })?;
+        let programs = match self.executor.programs(due, self.journal.state()) {
+            Ok(programs) => programs,
+            Err(failure) => return Ok(Some(RunnerOutcome::Exchanged(failure))),
+        };
+        self.journal.note(JournalEntry::RunBegan { key: due.key.clone(), position: due.position, programs })?;
         let state = self.journal.state();
         let facts = due.key.facts(due.position, &state.id, self.policy.boot_id.clone());
         let RunResult { outcome, recording, failure, kind } = self.executor.measure(due, &facts, state.runs_done());

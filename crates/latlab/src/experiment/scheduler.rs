@@ -158,7 +158,8 @@ mod tests {
                 }
                 NextStep::EndBlock { block } => state.apply(JournalEntry::BlockEnded { block, boot_id: boot_id() }),
                 NextStep::Run(due) => {
-                    state.apply(JournalEntry::RunBegan { key: due.key.clone(), position: due.position });
+                    let programs = crate::experiment::Programs::new();
+                    state.apply(JournalEntry::RunBegan { key: due.key.clone(), position: due.position, programs });
                     let outcome = outcome(&due);
                     let (block, position, recording) = (due.key.block, due.position.position, Some("r".into()));
                     state.apply(JournalEntry::RunEnded { block, position, outcome, recording, reason: None });

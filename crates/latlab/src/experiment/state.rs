@@ -35,8 +35,10 @@ pub struct ExperimentState {
     looks: Option<Option<u32>>,
     /// Its number among the experiments of its store; 0 if the journal has none.
     pub number: u64,
-    /// The programs that its last process measured.
+    /// The programs that its runs have used.
     pub(crate) programs: Programs,
+    /// Those of the run that began last and differ from them.
+    begun_programs: Programs,
     /// BLAKE3 of its file, after a change of the previous file before it; empty if the journal has none.
     files: Vec<String>,
     done: BTreeSet<RunKey>,
@@ -79,7 +81,8 @@ impl ExperimentState {
             JournalEntry::BlockEnded { block, boot_id } => {
                 self.blocks.insert(block, BlockState { boot_id, ended: true });
             }
-            JournalEntry::RunBegan { key, position } => {
+            JournalEntry::RunBegan { key, position, programs } => {
+                self.begun_programs = programs;
                 let (outcome, recording, reason) = (None, None, None);
                 self.runs.push(RunState { key, position, outcome, recording, reason, complete: false });
             }
@@ -89,8 +92,7 @@ impl ExperimentState {
             }
             JournalEntry::NarrowEnough { .. } => self.narrow_enough = true,
             JournalEntry::Finished { looks } => self.finish(looks),
-            JournalEntry::Opened { programs, .. } => self.programs = programs,
-            JournalEntry::Unknown => {}
+            JournalEntry::Opened { .. } | JournalEntry::Unknown => {}
         }
     }
 
@@ -131,6 +133,7 @@ impl ExperimentState {
         run.complete = matches!(outcome, RunOutcome::Completed | RunOutcome::Untrusted);
         if outcome.is_final() {
             self.done.insert(run.key.clone());
+            self.programs.append(&mut self.begun_programs);
         }
     }
 
@@ -199,7 +202,7 @@ mod tests {
             let repetition = 1 + state.runs_done() as u32;
             let key = RunKey { factors: Factors::new(), block: 1, repetition, warmup: false };
             let position = RunPosition { position: repetition, condition: 1 };
-            state.apply(JournalEntry::RunBegan { key, position });
+            state.apply(JournalEntry::RunBegan { key, position, programs: Programs::new() });
             let recording = Some("r".to_owned());
             let outcome = RunOutcome::Completed;
             state.apply(JournalEntry::RunEnded { block: 1, position: repetition, outcome, recording, reason: None });

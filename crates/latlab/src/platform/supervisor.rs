@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process, pidfd_open, pidfd_send_signal,
-    set_child_subreaper, wait,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpid, kill_process, pidfd_open,
+    pidfd_send_signal, set_child_subreaper, wait, waitid,
 };
 use serde::{Deserialize, Serialize};
 
@@ -65,16 +65,9 @@ pub(crate) enum SupervisorEvent {
         /// Why.
         reason: String,
     },
-    /// Its first process ended.
-    Ended {
-        /// `exit status 3`, `killed by SIGSEGV`.
-        how: String,
-        /// Whether it ended with exit status 0.
-        succeeded: bool,
-        /// The begin and the end of its output.
-        output: String,
-    },
-    /// The output so far, as asked for.
+    /// Its first process ended by itself.
+    Ended(CommandEnd),
+    /// The begin and the end of its output so far, as asked for.
     Output(String),
     /// Its input has closed, and so many processes could not be ended.
     Left(usize),
@@ -88,11 +81,12 @@ impl SupervisorEvent {
 }
 
 /// How the first process of a command ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CommandEnd {
+    /// `exit status 3`, `killed by SIGSEGV`.
     pub(crate) how: String,
+    /// Whether it ended with exit status 0.
     pub(crate) succeeded: bool,
-    pub(crate) output: String,
 }
 
 /// A command that runs below its supervisor. Dropping it [ends](Supervised::finish) it.
@@ -100,6 +94,8 @@ pub(crate) struct CommandEnd {
 pub(crate) struct Supervised {
     process: ChildProcess,
     end: Option<CommandEnd>,
+    /// That of a command that ended by itself, once it is finished.
+    last_output: String,
     /// `NAME=VALUE` in the environment of its processes.
     mark: String,
     is_finished: bool,
@@ -117,7 +113,7 @@ impl Supervised {
         let mut command = command.clone();
         command.environment.insert(MARK.into(), number);
         let process = ChildProcess::spawn(SUPERVISE_COMMAND, &command, END_TIMEOUT)?;
-        let mut supervised = Supervised { process, end: None, mark, is_finished: false };
+        let mut supervised = Supervised { process, end: None, last_output: String::new(), mark, is_finished: false };
         match serde_json::from_str(&supervised.process.receive_line(START_TIMEOUT)?) {
             Ok(SupervisorEvent::Started) => Ok(supervised),
             Ok(SupervisorEvent::Refused { reason }) => Err(io::Error::other(reason)),
@@ -144,19 +140,19 @@ impl Supervised {
         self.end.as_ref()
     }
 
-    /// How its first process ended, if it has.
+    /// How its first process ended, if it has by itself. After [`finish`](Supervised::finish) no end before that is missed.
     pub(crate) fn end(&mut self) -> Option<&CommandEnd> {
-        while self.end.is_none() && self.process.has_line() {
+        while self.end.is_none() && !self.is_finished && self.process.has_line() {
             let line = self.process.receive_line(START_TIMEOUT).unwrap_or_default();
             self.note(&line);
         }
         self.end.as_ref()
     }
 
-    /// The begin and the end of its output so far.
+    /// The begin and the end of its output so far; once it is [finished](Supervised::finish), if it had ended by itself.
     pub(crate) fn output(&mut self) -> String {
-        if let Some(end) = &self.end {
-            return end.output.clone();
+        if self.is_finished {
+            return self.last_output.clone();
         }
         self.process.send_line(SHOW_OUTPUT);
         while let Ok(line) = self.process.receive_line(START_TIMEOUT) {
@@ -166,22 +162,32 @@ impl Supervised {
                 Err(_) => break,
             }
         }
-        self.end.as_ref().map(|end| end.output.clone()).unwrap_or_default()
+        String::new()
     }
 
     /// Ends the command and every process that it has started: SIGTERM, after two seconds SIGKILL. Returns the number of
     /// processes that are left: the kernel refuses to end those of another user, and does not end one in uninterruptible
     /// sleep.
     pub(crate) fn finish(&mut self) -> usize {
-        if std::mem::replace(&mut self.is_finished, true) {
+        if self.is_finished {
             return 0;
         }
+        // Also that of its supervisor.
+        self.end();
+        self.is_finished = true;
         self.process.dismiss();
         let mut left = 0;
         while let Ok(line) = self.process.receive_line(END_TIMEOUT) {
             match serde_json::from_str(&line) {
                 Ok(SupervisorEvent::Left(processes)) => left = processes,
-                Ok(_) => continue,
+                Ok(SupervisorEvent::Output(output)) => {
+                    self.last_output = output;
+                    continue;
+                }
+                Ok(_) => {
+                    self.note(&line);
+                    continue;
+                }
                 Err(_) => {}
             }
             break;
@@ -193,13 +199,9 @@ impl Supervised {
 
     fn note(&mut self, line: &str) {
         self.end = match serde_json::from_str(line) {
-            Ok(SupervisorEvent::Ended { how, succeeded, output }) => Some(CommandEnd { how, succeeded, output }),
+            Ok(SupervisorEvent::Ended(end)) => Some(end),
             Ok(_) => return,
-            Err(_) => Some(CommandEnd {
-                how: self.process.failure_reason(&Ok(line.to_owned())),
-                succeeded: false,
-                output: String::new(),
-            }),
+            Err(_) => Some(CommandEnd { how: self.process.failure_reason(&Ok(line.to_owned())), succeeded: false }),
         };
     }
 }
@@ -225,21 +227,35 @@ pub(crate) fn supervise(
     let reader = Arc::clone(&kept);
     thread::spawn(move || reader.read(output));
     report(&SupervisorEvent::Started);
+    let show_output = || {
+        wait_until(OUTPUT_TIMEOUT, || !has_ended(pid) || kept.is_complete.load(Ordering::Acquire));
+        report(&SupervisorEvent::Output(kept.text()));
+    };
+    let is_ended_by_signal = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            for _ in input.lines().map_while(Result::ok).filter(|line| line == SHOW_OUTPUT) {
-                report(&SupervisorEvent::Output(kept.text()));
+            input.lines().map_while(Result::ok).filter(|line| line == SHOW_OUTPUT).for_each(|_| show_output());
+            match has_ended(pid) {
+                true => show_output(),
+                false => is_ended_by_signal.store(true, Ordering::Release),
             }
             match end_processes(descendants, is_descendant) {
                 0 => {}
                 left => report(&SupervisorEvent::Left(left)),
             }
         });
-        reap(pid, |how, succeeded| {
-            wait_until(OUTPUT_TIMEOUT, || kept.is_complete.load(Ordering::Acquire));
-            report(&SupervisorEvent::Ended { how, succeeded, output: kept.text() });
+        reap(pid, |end| {
+            if !is_ended_by_signal.load(Ordering::Acquire) {
+                report(&SupervisorEvent::Ended(end));
+            }
         });
     });
+}
+
+/// Whether the child `pid` has ended, whether or not it was waited for.
+fn has_ended(pid: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
 }
 
 /// Starts `command`; returns its process id and its output.
@@ -258,10 +274,12 @@ fn start(command: &SupervisedCommand) -> io::Result<(Pid, PipeReader)> {
 }
 
 /// Waits until this process has no child left; reports how the one with this `pid` ended.
-fn reap(pid: Pid, report: impl Fn(String, bool)) {
+fn reap(pid: Pid, report: impl Fn(CommandEnd)) {
     loop {
         match wait(WaitOptions::empty()) {
-            Ok(Some((ended, status))) if ended == pid => report(in_words(status), status.exit_status() == Some(0)),
+            Ok(Some((ended, status))) if ended == pid => {
+                report(CommandEnd { how: in_words(status), succeeded: status.exit_status() == Some(0) });
+            }
             Ok(_) | Err(Errno::INTR) => {}
             // No child is left.
             Err(_) => return,

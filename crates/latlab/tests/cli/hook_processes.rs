@@ -152,18 +152,15 @@ fn an_experiment_is_not_continued_with_another_program() {
         lab.args(["ping", &format!("127.0.0.1:{port}"), "--protocol", "echo", "-n", "20", "--warmup", "0"])
     };
     let running = line(&[]).start();
-    wait_until("a run ended", || {
-        let store = directory.path().join("latlab-runs");
-        store.exists()
-            && crate::experiment::experiments(directory.path())
-                .first()
-                .is_some_and(|path| events(&journal(path), "run_ended").next().is_some())
-    });
+    // Of three runs of each, so many are of both.
+    crate::experiment::until_ended(directory.path(), 4);
     running.signal(Signal::INT);
     running.exits(130);
     server(directory.path(), "new", 1_000);
-    line(&[]).stderr(contains("`./new` is not the program that its runs have used")).failure(2);
-    line(&["--force"]).stderr(contains("`./new` was exchanged")).measured();
+    line(&[]).stderr(contains("`./new` is not the program that runs have used")).failure(2);
+    server(directory.path(), "old", 2_000);
+    let forced = line(&["--force"]).stderr(contains("warning: `./old` is not the program"));
+    forced.stderr(contains("warning: `./new` is not the program")).measured();
     check(&only(directory.path()), 6);
 }
 
@@ -321,10 +318,10 @@ fn signals_to_every_process_at_once_are_an_interrupt() {
 fn a_failed_hook_after_a_failed_service_stops_the_experiment() {
     let directory = two_builds(
         "local",
-        "before-run = \"true '{build}'\"\nservice = \"sh -c 'sleep 0.1; exit 5'\"\nafter-run = \"sh -c 'exit 9'\"\n",
+        "before-run = \"true '{build}'\"\nservice = \"sh -c 'exit 5'\"\nafter-run = \"sh -c 'exit 9'\"\n",
     );
     let lab = Latlab::at(directory.path()).line("run x.toml").stderr(contains("the hook `after-run` failed"));
-    lab.failure(3);
+    lab.stderr(contains("warning: the hook `service` failed: it ended: exit status 5")).failure(3);
     assert_eq!(runs(&journal(&only(directory.path()))).len(), 1);
 }
 
@@ -340,7 +337,7 @@ fn a_program_that_is_not_found_from_another_directory_is_not_called_exchanged() 
     running.exits(130);
     let elsewhere = tempfile::tempdir().expect("a directory");
     let lab = Latlab::at(elsewhere.path()).args(["run", &only(directory.path()).display().to_string()]);
-    lab.stderr(contains("is not found from this directory")).failure(2);
+    lab.stderr(contains("is not found from this directory")).stderr(contains("continue in the directory")).failure(2);
 }
 
 #[test]
@@ -403,4 +400,136 @@ fn a_program_that_the_file_no_longer_names_is_forgotten() {
     let ended = events(&journal(&only(directory.path())), "run_ended").count();
     interrupted(&["--force"], ended + 1);
     Latlab::at(directory.path()).line("run x.toml").success();
+}
+
+/// The experiment of [`two_builds`] with an echo server, the conditions in turn.
+fn served(hooks: impl FnOnce(u16) -> String) -> tempfile::TempDir {
+    let port = free_port();
+    let wait = format!("wait-for = \"udp 127.0.0.1:{port}\"\n{}", hooks(port));
+    let directory = two_builds(&format!("127.0.0.1:{port}"), &wait);
+    server(directory.path(), "echo", 0);
+    let file = directory.path().join("x.toml");
+    let text = fs::read_to_string(&file).expect("text").replace("seed = 3", "order = \"listed\"");
+    fs::write(&file, text.replace("count = 20", "count = 40\ninterval = \"10ms\"")).expect("written");
+    directory
+}
+
+/// The outcomes of the runs of the only experiment in `directory`.
+fn outcomes(directory: &Path) -> Vec<String> {
+    let all = runs(&journal(&only(directory)));
+    all.iter().filter_map(|(_, end)| Some(end.as_ref()?["outcome"].as_str()?.to_owned())).collect()
+}
+
+#[test]
+fn a_service_that_ends_by_itself_fails_its_run_however_it_ends() {
+    for (ending, expected) in [
+        ("exit 0", "it ended: exit status 0"),
+        ("exit 3", "it ended: exit status 3"),
+        ("kill -SEGV $$", "it ended: killed by SIGSEGV"),
+    ] {
+        // Its child answers on.
+        let directory = served(|port| format!("service = \"./serve '{{build}}' {port}\"\n"));
+        script(directory.path(), "serve", &format!("./echo $2 & sleep 0.35; {ending}"));
+        let lab = Latlab::at(directory.path()).line("run x.toml").stderr(contains(expected));
+        lab.stderr(contains("stopped: each of the first 3 runs failed")).failure(3);
+        assert_eq!(outcomes(directory.path()), ["failed"; 3], "{ending}");
+    }
+    // Its answer to the end of the run is another matter.
+    let directory = served(|port| format!("service = \"./serve '{{build}}' {port}\"\n"));
+    script(directory.path(), "serve", "./echo $2 & served=$!\ntrap 'kill $served; exit 9' TERM\nwait");
+    Latlab::at(directory.path()).line("run x.toml").success();
+    check(&only(directory.path()), 8);
+}
+
+#[test]
+fn the_output_of_a_service_that_is_never_ready_is_kept() {
+    let directory = served(|_| "service = \"./serve '{build}'\"\nhook-timeout = \"300ms\"\n".to_owned());
+    script(directory.path(), "serve", "echo cannot open the licence file; exec sleep 300");
+    let lab = Latlab::at(directory.path()).line("run x.toml").stderr(contains("`service` wrote: cannot open"));
+    lab.stderr(contains("an output is in")).failure(3);
+    let kept = fs::read_dir(only(directory.path()).join("hooks")).expect("kept");
+    let names: Vec<_> = kept.map(|entry| entry.expect("one").file_name().into_string().expect("UTF-8")).collect();
+    assert!(names.len() == 3 && names.iter().all(|name| name.ends_with("-service.txt")), "{names:?}");
+}
+
+#[test]
+fn a_run_whose_service_failed_does_not_count_after_a_kill_during_the_next_hook() {
+    let hooks = "after-run = \"./after\"\n";
+    let directory = served(|port| format!("service = \"./serve '{{build}}' {port}\"\n{hooks}"));
+    script(directory.path(), "serve", "[ \"$1\" = old ] && exec ./echo $2; ./echo $2 & sleep 0.2; exit 5");
+    script(directory.path(), "after", "echo run >> log; [ $(wc -l < log) -ne 2 ] || sleep 300");
+    let running = Latlab::at(directory.path()).line("run x.toml").start();
+    let hooks_run = || fs::read_to_string(directory.path().join("log")).unwrap_or_default().lines().count();
+    wait_until("the hook of the second run began", || hooks_run() == 2);
+    running.signal(Signal::KILL);
+    running.killed_by(Signal::KILL);
+    assert_eq!(outcomes(directory.path()), ["completed"]);
+    Latlab::at(directory.path()).line("run x.toml").failure(4);
+    assert_eq!(outcomes(directory.path()), ["completed", "failed"].repeat(4));
+}
+
+#[test]
+fn a_program_may_be_mended_before_its_first_use() {
+    let directory = served(|port| format!("service = \"./{{build}} {port}\"\n"));
+    let file = directory.path().join("x.toml");
+    let text = fs::read_to_string(&file).expect("text").replace("new one", "new");
+    fs::write(&file, text).expect("written");
+    server(directory.path(), "old", 0);
+    fs::write(script(directory.path(), "new", ""), "#!/absent\n").expect("written");
+    let lab = Latlab::at(directory.path()).line("run x.toml").stderr(contains("cannot start the hook `service`"));
+    lab.failure(3);
+    server(directory.path(), "new", 0);
+    Latlab::at(directory.path()).line("run x.toml").success();
+    assert_eq!(outcomes(directory.path())[..3], ["completed", "refused", "completed"]);
+}
+
+#[test]
+fn a_program_that_is_exchanged_during_an_experiment_stops_it() {
+    let directory = served(|port| format!("service = \"./echo {port}\"\nafter-run = \"./after '{{build}}'\"\n"));
+    server(directory.path(), "next", 1_000);
+    script(directory.path(), "after", "echo run >> log; [ $(wc -l < log) -ne 3 ] || mv next echo");
+    let lab = Latlab::at(directory.path()).line("run x.toml").stderr(contains("`./echo` is not the program that runs"));
+    lab.stderr(contains("stopped after 3 runs")).stderr(lacks("`--keep-going`")).failure(2);
+    assert_eq!(outcomes(directory.path()), ["completed"; 3]);
+    fs::remove_file(directory.path().join("echo")).expect("removed");
+    let lab = Latlab::at(directory.path())
+        .line("run x.toml")
+        .stderr(contains("`./echo`, which runs have used, is not found"));
+    lab.stderr(contains("restore or build it")).failure(2);
+}
+
+#[test]
+fn the_recording_of_a_failed_run_is_marked_before_what_its_service_has_left_is_ended() {
+    let directory = served(|port| format!("service = \"./serve '{{build}}' {port}\"\n"));
+    let left = own_sleep(directory.path());
+    script(directory.path(), "serve", &format!("(trap '' TERM; exec ./{left} 300) & ./echo $2 & sleep 0.2; exit 5"));
+    let running = Latlab::at(directory.path()).line("run x.toml").start();
+    let is_marked = || {
+        let store = directory.path().join("latlab-runs");
+        let recordings = store.exists().then(|| fs::read_dir(only(directory.path()).join("runs")).ok()).flatten();
+        recordings.into_iter().flatten().any(|entry| {
+            let manifest = fs::read_to_string(entry.expect("one").path().join("manifest.json")).unwrap_or_default();
+            manifest.contains("the hook `service` failed")
+        })
+    };
+    wait_until("the recording is marked", is_marked);
+    assert_ne!(processes_with(&left), [0; 0]);
+    running.signal(Signal::KILL);
+    running.killed_by(Signal::KILL);
+    Latlab::at(directory.path()).line("run x.toml").failure(3);
+    assert_eq!(outcomes(directory.path()), ["failed"; 3]);
+    assert_eq!(processes_with(&left), [0; 0]);
+}
+
+#[test]
+fn the_first_hook_that_fails_is_the_reason() {
+    let directory = two_builds(
+        "local",
+        "before-run = \"sh -c 'echo cannot deploy {build}; exit 7'\"\nafter-run = \"sh -c 'exit 1'\"\n",
+    );
+    let lab = Latlab::at(directory.path()).line("run x.toml").stderr(contains("error: the hook `before-run` failed"));
+    lab.stderr(contains("warning: the hook `after-run` failed")).failure(3);
+    let all = runs(&journal(&only(directory.path())));
+    let reason = all[0].1.as_ref().and_then(|end| end["reason"].as_str());
+    assert!(reason.is_some_and(|reason| reason.contains("cannot deploy")), "{reason:?}");
 }

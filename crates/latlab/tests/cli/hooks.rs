@@ -156,7 +156,9 @@ fn a_server_that_crashes_fails_its_run_which_is_never_judged() {
         "serve",
         &format!(
             "if [ \"$1\" = old ]; then exec {shown} {port}; fi\n\
-             {shown} {port} & served=$!\nsleep 0.2; kill $served; echo a bug >&2; exit 3"
+             exec python3 -c \"import socket,sys\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
+             s.bind(('127.0.0.1',{port}))\nfor _ in range(10): s.sendto(*s.recvfrom(2048))\n\
+             print('a bug',file=sys.stderr); sys.exit(3)\""
         ),
     );
     let lab = Latlab::at(directory.path()).line("run x.toml --gate p50<=1h");
@@ -269,7 +271,7 @@ fn worked_example(port: u16) -> (Vec<String>, String) {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let text = fs::read_to_string(root.join(document)).expect("a document");
         let lines = text.lines().filter_map(|line| line.strip_prefix("$ "));
-        let lines = lines.filter(|line| line.starts_with("cc ") || line.starts_with("latlab run --ab './old"));
+        let lines = lines.filter(|line| line.starts_with("cc ") || line.starts_with("latlab run --ab 'taskset"));
         let placed = |line: &str| line.replace("examples/", &format!("{}/examples/", root.display()));
         lines.map(|line| placed(line).replace("7000", &port.to_string())).collect()
     };
