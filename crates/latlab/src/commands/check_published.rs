@@ -9,8 +9,8 @@ use super::import::{BYTE_ORDER_MARK, HEAD_BYTES, LogInput, expect_delays, unread
 use super::observation_groups::{self, located};
 use crate::analysis::comparison::{ComparisonRequest, RunGroups, parse_estimand};
 use crate::analysis::published::{
-    FigureClaim, FigureClaimError, Halving, PublishedData, SampleError, SampleRows, StatedClaims, StatedValues,
-    UnfitNumber, UnfitSample, check_figures, check_orders,
+    FigureCheck, Halving, PublishedData, SampleError, SampleRows, StatedClaims, StatedValues, UnfitNumber, UnfitSample,
+    check_figures, check_orders,
 };
 use crate::cli::resolve::{CheckPublishedJob, CheckedSubject, RawSample, Sources};
 use crate::console::Console;
@@ -26,14 +26,14 @@ use crate::plan::{Kind, defaults};
 use crate::platform::input_file;
 use crate::recording::Recording;
 use crate::report::check_published::PublicationReport;
-use crate::units::human::{TimeUnit, listed};
+use crate::units::human::listed;
 
 /// Rows that are taken at a time.
 const BLOCK_ROWS: usize = 1 << 17;
 /// The most bytes of a file of claims.
 const CLAIMS_BYTES_MAX: u64 = 1 << 20;
 
-/// Checks what is published, and prints a verdict for each claim.
+/// Checks what is published, and prints a verdict for each claim that the data decide; the failure names the others.
 pub(super) fn run(job: &CheckPublishedJob, console: &Console) -> Result<Outcome, Failure> {
     let claims = claims(job)?;
     let report = match &job.subject {
@@ -45,17 +45,8 @@ pub(super) fn run(job: &CheckPublishedJob, console: &Console) -> Result<Outcome,
             }
             let (data, source) = read(sample, job.metric.as_deref(), console)?;
             expect_values(&data, &source)?;
-            let report_of = |claims: &[FigureClaim]| of_data(&data, claims, sample.unit, source.clone());
-            match report_of(&claims.figures) {
-                Ok(report) => report,
-                Err(error) => {
-                    // A document has the verdicts of all claims, or is not printed.
-                    if !job.json {
-                        print_decided(&error, &claims.figures, report_of, console)?;
-                    }
-                    return Err(error.into());
-                }
-            }
+            let figures = check_figures(&data, &claims.figures, sample.unit)?;
+            PublicationReport { source, figures: Some(figures), orders: Vec::new() }
         }
         CheckedSubject::Groups(sources) => of_groups(&claims, sources, job.metric.as_deref(), console)?,
     };
@@ -63,33 +54,10 @@ pub(super) fn run(job: &CheckPublishedJob, console: &Console) -> Result<Outcome,
         true => console.document(&report.json())?,
         false => console.data(&report.text(console.data_style()))?,
     }
-    Ok(if report.all_hold() { Outcome::Done } else { Outcome::AnswerIsNo })
-}
-
-/// The report on the figures of `data`, which were read from `source`. `unit` is that of claims without one.
-pub(super) fn of_data(
-    data: &PublishedData,
-    claims: &[FigureClaim],
-    unit: Option<TimeUnit>,
-    source: String,
-) -> Result<PublicationReport, FigureClaimError> {
-    let figures = check_figures(data, claims, unit)?;
-    Ok(PublicationReport { source, figures: Some(figures), orders: Vec::new() })
-}
-
-/// Prints the report on those of `claims` that are not among the undecided ones of `error`, if there are any.
-fn print_decided(
-    error: &FigureClaimError,
-    claims: &[FigureClaim],
-    report_of: impl Fn(&[FigureClaim]) -> Result<PublicationReport, FigureClaimError>,
-    console: &Console,
-) -> Result<(), Failure> {
-    let FigureClaimError::TooFine { claims: undecided, .. } = error else { return Ok(()) };
-    let is_decided = |claim: &&FigureClaim| !undecided.contains(&claim.text);
-    let decided: Vec<FigureClaim> = claims.iter().filter(is_decided).cloned().collect();
-    match report_of(&decided) {
-        Ok(report) if !decided.is_empty() => console.data(&report.text(console.data_style())),
-        _ => Ok(()),
+    match report.figures.as_ref().and_then(FigureCheck::refusal) {
+        Some(failure) => Err(failure),
+        None if report.all_hold() => Ok(Outcome::Done),
+        None => Ok(Outcome::AnswerIsNo),
     }
 }
 

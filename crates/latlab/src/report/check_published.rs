@@ -10,7 +10,7 @@ use super::view::{ColumnView, GroupView, RowView, TableView};
 use crate::analysis::comparison::{Comparison, Effect, UndecidedReason};
 use crate::analysis::published::{
     CheckedClaim, CheckedOrder, ClaimVerdict, ExplainedGroup, Explanation, FigureCheck, OrderVerdict, PublishedFigure,
-    StretchPlace, ValueScale,
+    StretchPlace, UndecidedClaim, ValueScale,
 };
 use crate::units::human::{ABSENT, TimeUnit, counted, grouped, listed, percent, signed, significant, span};
 
@@ -32,10 +32,10 @@ impl PublicationReport {
             && self.orders.iter().all(|order| order.verdict == OrderVerdict::Holds)
     }
 
-    /// Renders it as text with a final newline.
+    /// Renders what is judged as text, each line with its newline.
     pub fn text(&self, style: Style) -> String {
         let mut lines: Vec<String> = Vec::new();
-        if let Some(check) = &self.figures {
+        if let Some(check) = self.figures.as_ref().filter(|check| !check.claims.is_empty()) {
             lines.extend(draw_table(&figure_table(check, &self.source), style));
             lines.extend(remarks(check).iter().flat_map(|(label, text)| labelled(label, "", text, style)));
         }
@@ -45,7 +45,7 @@ impl PublicationReport {
                 self.orders.iter().flat_map(|order| labelled(order.verdict.word(), "", &order_words(order), style)),
             );
         }
-        lines.join("\n") + "\n"
+        lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
     /// Renders the JSON document with a final newline.
@@ -60,6 +60,7 @@ impl PublicationReport {
             lost: figures.filter(|check| check.knows_losses).map(|check| check.lost),
             figures: figures.iter().flat_map(|check| &check.claims).map(|claim| claim_document(claim, scale)).collect(),
             mistakes: figures.iter().flat_map(|check| &check.groups).map(group_document).collect(),
+            undecided: figures.iter().flat_map(|check| &check.undecided).map(undecided_document).collect(),
             hypotheses: figures.map(|check| check.tried),
             stretch_ns: figures.and_then(|check| check.stretch).map(|stretch| stretch.0),
             orders: self.orders.iter().map(order_document).collect(),
@@ -304,6 +305,7 @@ struct PublicationDocument<'a> {
     lost: Option<u64>,
     figures: Vec<Value>,
     mistakes: Vec<Value>,
+    undecided: Vec<Value>,
     hypotheses: Option<usize>,
     stretch_ns: Option<i64>,
     orders: Vec<Value>,
@@ -345,6 +347,11 @@ fn claim_document(claim: &CheckedClaim, scale: ValueScale) -> Value {
             StretchPlace::InDifference => "difference",
         }),
     })
+}
+
+fn undecided_document(undecided: &UndecidedClaim) -> Value {
+    let ([reason, sentence, _], claim) = (undecided.reason.words(), &undecided.claim);
+    json!({ "claim": claim.text, "figure": claim.figure.name(), "reason": reason, "sentence": sentence })
 }
 
 fn group_document(group: &ExplainedGroup) -> Value {

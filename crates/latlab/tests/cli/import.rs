@@ -17,13 +17,13 @@ use crate::skip;
 const ROUND_TRIPS: &str = "id,roundtrip_time [s]\n       0,0.000296000\n       1,0.000301500\n       2,0.000287250\n";
 
 /// Imports `text` as the file `log`, with the further arguments of `line`.
-fn importing(text: impl AsRef<[u8]>, line: &str) -> Latlab {
+pub(crate) fn importing(text: impl AsRef<[u8]>, line: &str) -> Latlab {
     Latlab::new().file("log", text).line("import log --store s").line(line)
 }
 
 /// The summary of the only recording in the store `s`.
 #[track_caller]
-fn summary(of: &Finished) -> Value {
+pub(crate) fn summary(of: &Finished) -> Value {
     let document = Latlab::at(of.directory()).line("summary s --json").success().json();
     check_schema(&document, "summary/1");
     document
@@ -255,6 +255,10 @@ fn what_is_not_a_log_is_refused_with_the_reason() {
         (b"id,rtt_us\n", "", "it has no rows"),
         (b"rtt\n10\n20\n", "--unit us", "`--from csv --unit ns|us|ms|s`"),
         (b"0,5\n0,6\n", "--unit ms", "the commas may be decimal commas"),
+        (b"+0,5\n+0,7\n", "--unit ms", "the commas may be decimal commas"),
+        (b"5\n1,5e-3\n", "--from numbers --unit ms", "decimals need a point, not a comma"),
+        (b"nan\n5\n6\n", "--from csv --unit us", "line 1, column 1: `nan` is not a number"),
+        (b"-Inf\n5\n6\n", "--unit us", "line 1, column 1: `-Inf` is not a number"),
         (b"id,rtt [s]\n1,0,5\n2,0,6\n", "", "decimals need a point, not a comma"),
         (b"# nothing\n", "--from numbers --unit us", "it has no rows"),
         (b"1 2 3 4 5\n1,2,3\n", "", "line 2"),
@@ -481,48 +485,6 @@ fn the_log_of_a_receiver_alone_has_no_figures_of_the_sender() {
         at(&format!("import log -o {copy} --tag copy={}", &copy[6..])).success();
     }
     at("compare store --by tag:copy").stdout(lacks("no packet was sent")).success();
-}
-
-/// The log of a server to which the given packets of 1,000 bytes came in each second.
-fn log_of_receiver(packets: &[u32]) -> String {
-    let interval = |(second, packets): (usize, &u32)| {
-        let span = format!("\"start\": {second}, \"end\": {}, \"seconds\": 1", second + 1);
-        let counts = format!("\"bytes\": {}, \"packets\": {packets}, \"lost_packets\": 0", packets * 1_000);
-        format!("{{ \"streams\": [{{ \"socket\": 5, {span}, {counts}, \"omitted\": false, \"sender\": false }}] }}")
-    };
-    let intervals: Vec<String> = packets.iter().enumerate().map(interval).collect();
-    format!(
-        r#"{{ "start": {{ "version": "iperf 3.12", "accepted_connection": {{ "host": "10.0.0.7" }},
-            "test_start": {{ "protocol": "UDP", "blksize": 1000 }} }}, "intervals": [{}],
-            "end": {{ "streams": [{{ "udp": {{ "socket": 5, "packets": 9, "lost_packets": 0 }} }}] }} }}"#,
-        intervals.join(", ")
-    )
-}
-
-#[test]
-fn the_log_of_a_receiver_alone_does_not_state_its_losses() {
-    // The path is dead behind the first second.
-    let lab = importing(log_of_receiver(&[1_000, 0, 0, 0]), "--tag path=a").success();
-    let summary = summary(&lab);
-    let null = &Value::Null;
-    assert_eq!([&summary["lost"], &summary["ratios"]["loss_ratio"], &summary["rates"]["loss_ratio"]], [null; 3]);
-    let flow = &summary["stream"]["flows"][0];
-    assert_eq!((&flow["lost"], &flow["decided"], &flow["delivered"]), (null, &1_000.into(), &1_000.into()));
-    let metrics = summary["metrics"].as_object().expect("metrics");
-    assert!(metrics.keys().eq(["delivered_rate"]) && metrics["delivered_rate"]["lost"].is_null(), "{metrics:#?}");
-    let at = |line: &str| Latlab::at(lab.directory()).line(line);
-    let note = "lost at least 0: losses after the last packet that\narrived are unknown";
-    at("summary s").stdout(contains(note)).success();
-    at("summary s --gate").arg("loss_ratio <= 0%").stderr(contains("the imported log does not have")).failure(2);
-    at("export s --format benchstat").stdout(lacks("0 loss-ratio")).stdout(contains("delivered_rate")).success();
-    at("export s --format prometheus").stdout(lacks("fate=")).success();
-    at("report s -o page.html").success();
-    let page = fs::read_to_string(lab.directory().join("page.html")).expect("a page");
-    assert!(page.contains("lost at least") && !page.contains("the loss ratio is"));
-    at("import log --store s --tag path=b").success();
-    let compared = at("compare --by tag:path s --json").success().json();
-    let rows = compared["comparisons"].as_array().expect("a list");
-    assert!(!rows.is_empty() && rows.iter().all(|row| row["statistic"] != "loss_ratio"), "{compared:#}");
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod host;
 mod hostile;
 mod hostile_recordings;
 mod import;
+mod import_losses;
 mod lab;
 mod list;
 mod live;

@@ -90,14 +90,45 @@ fn noise_of_doubles_does_not_count_as_digits_below_a_nanosecond() {
 #[test]
 fn claims_beside_an_undecided_one_have_their_verdicts() {
     let log = "id,rtt_us\n0,281.41234\n1,282.51234\n2,283.6\n";
-    let check = |args: &str| {
-        let claims = "min=281.4120us max=283.6us median=282.5120us mean=290us";
-        let lab = Latlab::new().file("log", log).line("check-published log").args(["--claims", claims]).line(args);
-        lab.stderr(contains("cannot check the claims `min=281.4120us` and `median=282.5120us`"))
+    let check = |claims: &str, args: &str| {
+        Latlab::new().file("log", log).line("check-published log").args(["--claims", claims]).line(args)
     };
-    let shown = check("").stdout(contains("holds")).stdout(contains("contradicted")).stdout(lacks("281.4"));
-    shown.failure(2);
-    check("--json").stdout(empty()).failure(2);
+    let claims = "min=281.4120us max=283.6us median=282.5120us mean=290us";
+    let named = contains("cannot check the claims `min=281.4120us` and `median=282.5120us`");
+    let shown = check(claims, "").stderr(named).stdout(contains("holds")).stdout(contains("contradicted"));
+    shown.stdout(lacks("281.4")).failure(2);
+    let found = document(&check(claims, "--json").stderr(contains("`median=282.5120us`")).failure(2));
+    assert_eq!(
+        (verdicts(&found, "figures"), &found["all_hold"]),
+        (vec!["holds".into(), "contradicted".into()], &json!(false))
+    );
+    let undecided = |at: usize| [&found["undecided"][at]["claim"], &found["undecided"][at]["reason"]];
+    assert_eq!(undecided(0), [&json!("min=281.4120us"), &json!("too-fine")], "{found:#}");
+    assert_eq!(undecided(1)[0], &json!("median=282.5120us"));
+    // An undecided quantile stays a possible maximum, and a claim that fails is named although another one is undecided.
+    let text = check("p75=283.0562us max=283.056us", "").stderr(contains("claim `p75=283.0562us`")).failure(2).stdout;
+    assert!(text.contains("explained by 1") && text.contains("what is called maximum is p75"), "{text}");
+    // Losses and units that the data do not state leave the others their verdicts as well.
+    let text = check("lost=0 loss=0% mean=282.5us max=7", "").stdout(contains("holds")).failure(2);
+    assert!(text.stderr.contains("the claims `lost=0`, `loss=0%` and `max=7`"), "{}", text.stderr);
+    let none = document(&check("lost=0", "--json").failure(2));
+    assert_eq!((&none["figures"], &none["undecided"][0]["reason"]), (&json!([]), &json!("losses-unknown")));
+}
+
+#[test]
+fn packet_ids_are_exact_beside_rounded_values() {
+    let rows = |first: usize| (0..400).map(move |row| (first + row, format!("{}.{:05}", 110 + row, 69_751 + 7 * row)));
+    let log = |first| rows(first).fold("id,rtt_us\n".to_owned(), |log, (id, micros)| log + &format!("{id},{micros}\n"));
+    for (first, claim) in [(0, "min=127ns"), (0, "min=1ns"), (1, "min=127ns"), (1, "min=1ns")] {
+        let lab = Latlab::new().file("log", log(first)).line("check-published log --claims").arg(claim);
+        lab.stdout(contains("contradicted")).failure(1);
+    }
+    // The remedy of an undecided claim decides it.
+    let refused = Latlab::new().file("log", log(1)).line("check-published log --claims min=110.697ns").failure(2);
+    assert!(refused.stderr.contains("one number on each line"), "{}", refused.stderr);
+    let numbers = rows(1).fold(String::new(), |text, (_, micros)| text + &micros + "\n");
+    let lab = Latlab::new().file("log", numbers).line("check-published log --unit us --claims min=110.697ns");
+    lab.stdout(contains("explained by 1")).failure(1);
 }
 
 #[test]

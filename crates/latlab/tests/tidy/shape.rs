@@ -23,7 +23,7 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 104_150),
+    (Measure::ShippedLines, 104_400),
     (Measure::Files, 510),
     (Measure::SmallFiles, 109),
     (Measure::Circles, 0),

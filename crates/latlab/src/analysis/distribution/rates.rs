@@ -20,7 +20,8 @@ pub struct StreamRatePoint {
     pub offered_bps: Option<f64>,
     /// Received; `None` after the last interval of the receiver.
     pub delivered_bps: Option<f64>,
-    /// Sent and not received, as counted between two polls of the receiver; `None` as for `delivered_bps`.
+    /// Sent and not received, as counted between two polls of the receiver; `None` as for `delivered_bps`, and if the losses of
+    /// the stream are unknown.
     pub lost_bps: Option<f64>,
 }
 
@@ -61,7 +62,11 @@ pub(super) fn rates<S: ProbeSource>(source: &S) -> Result<StreamRateSeries, S::E
     let here = if is_down { StreamEnd::Receiver } else { StreamEnd::Sender };
     let span = ends[here as usize].or(ends[StreamEnd::Sender as usize]).or(ends[StreamEnd::Receiver as usize]);
     let span = span.map(|[start_ns, _]| TimeSpan { start_ns, length: Nanos(length) });
-    Ok(StreamRateSeries { points: bins.finish(lengths, packet_bits), span })
+    let mut points = bins.finish(lengths, packet_bits);
+    if !spec.knows_losses() {
+        points.iter_mut().for_each(|point| point.lost_bps = None);
+    }
+    Ok(StreamRateSeries { points, span })
 }
 
 fn index_of(interval: &StreamInterval) -> usize {

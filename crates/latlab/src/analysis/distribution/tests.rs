@@ -1,9 +1,9 @@
 //! Figures' data of whole runs, in numbers that a reader can compute.
 
 use super::*;
-use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled, stream_interval};
+use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, logged, scheduled, stream_interval};
 use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts, StreamInterval};
-use crate::plan::Target;
+use crate::plan::{Target, Work};
 use crate::probe::{Fate, ProbeRecord};
 
 fn of(source: &InMemory) -> RunDistribution {
@@ -218,6 +218,15 @@ fn rates_of_a_stream_are_of_both_ends_from_their_own_beginning() {
     assert_eq!(rates(&run), [[Some(2e6), Some(1.5e6), Some(0.5e6)], [Some(1e6), Some(1e6), Some(0.0)]]);
     assert_eq!((run.statistics.metric, run.statistics.mean), (Metric::DeliveredRate, Some(1.25e6)));
     assert_eq!((run.n, &run.over_time, run.duration_ns), (0, &None, Nanos::from_millis(200)));
+    let mut source = logged(Vec::new(), true);
+    source.manifest.kind = Kind::Stream;
+    source.intervals = vec![stream_interval(0, offered(200)), stream_interval(0, counted(100, 100))];
+    for (states_losses, lost) in [(true, Some(0.0)), (false, None)] {
+        if let Work::Import(import) = &mut source.manifest.spec.work {
+            (import.rows, import.states_losses, import.size_bytes) = (Kind::Stream, states_losses, Some(125));
+        }
+        assert_eq!(rates(&of(&source)), [[Some(2e6), Some(1e6), lost]], "a rate of 0 is a statement too");
+    }
     // The receiver counted for 20 ms of the second bin, and the sender until the begin of the third.
     let last = StreamInterval { end_ns: 7_120_000_000, ..stream_interval(7_100, counted(20, 20)) };
     let unequal = vec![

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::claim::{FigureClaim, PublishedFigure};
 use super::digits::{
-    Alternative, DigitMatch, FigureClaimError, FinerDigits, ScaledClaim, StretchPlace, ValueScale, chance_alone,
-    chance_together, digit_match, stretch_of,
+    Alternative, DigitMatch, FinerDigits, ScaledClaim, StretchPlace, Undecidable, UndecidedClaim, ValueScale,
+    chance_alone, chance_together, digit_match, refusal, stretch_of,
 };
 use super::merged::FigureSpan;
 use super::mistake::{Hypothesis, Mistake};
 use super::population::{Population, PopulationRule};
 use super::raw_values::PublishedData;
+use crate::diagnostics::Failure;
 use crate::stats::observations_needed;
 use crate::units::Nanos;
 use crate::units::human::TimeUnit;
@@ -112,11 +113,13 @@ pub struct ExplainedGroup {
 /// Published figures with their verdicts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigureCheck {
-    /// Each claim, in their order.
+    /// Each claim that the data decide, in their order.
     pub claims: Vec<CheckedClaim>,
+    /// The other ones, in their order.
+    pub undecided: Vec<UndecidedClaim>,
     /// Explanations, those of most claims first; their chance may be too large for a verdict.
     pub groups: Vec<ExplainedGroup>,
-    /// Hypotheses that were tried, apart from the correct computation; 0 if every figure holds.
+    /// Hypotheses that were tried, apart from the correct computation; 0 if every claim holds.
     pub tried: usize,
     /// Values of answered probes without the warm-up.
     pub answered: u64,
@@ -133,7 +136,12 @@ pub struct FigureCheck {
 impl FigureCheck {
     /// Whether every figure holds.
     pub fn all_hold(&self) -> bool {
-        self.claims.iter().all(|claim| claim.verdict == ClaimVerdict::Holds)
+        self.undecided.is_empty() && self.claims.iter().all(|claim| claim.verdict == ClaimVerdict::Holds)
+    }
+
+    /// The failure that names all undecided claims, if there are any.
+    pub fn refusal(&self) -> Option<Failure> {
+        refusal(&self.undecided)
     }
 }
 
@@ -144,51 +152,59 @@ const BODY: f64 = 0.25;
 /// The most explanations of a claim that are kept.
 const EXPLANATIONS_MAX: usize = 4;
 
-/// Checks `claims` about `data`. `unit` is that of claims without one.
+/// Checks `claims` about `data`. `unit` is that of claims without one. A claim that the data do not decide counts neither as
+/// evidence for a mistake nor against one.
 ///
 /// # Errors
-/// If the unit of a claim is missing, the values have none, the data do not decide a claim about losses, two claims state
-/// different values of one figure, or the data do not decide the last digits of claims, all of which are named.
+/// Two claims that state different values of one figure.
 pub fn check_figures(
     data: &PublishedData,
     claims: &[FigureClaim],
     unit: Option<TimeUnit>,
-) -> Result<FigureCheck, FigureClaimError> {
-    claims.iter().try_for_each(|claim| expect_decidable(data, claim))?;
-    let scaled = claims.iter().map(|claim| ScaledClaim::of(claim, data.scale, unit)).collect::<Result<Vec<_>, _>>()?;
-    let figure_numbers = figure_numbers(&scaled)?;
-    let mut hypotheses = vec![Hypothesis::default()];
-    let mut computed = ComputedFigures::of(data, &hypotheses, &scaled);
-    let correct = computed.figures.concat();
-    let holds = |at: &usize| scaled[*at].matched(correct[*at]).is_some();
-    let failing: Vec<usize> = (0..scaled.len()).filter(|at| !holds(at)).collect();
-    if !failing.is_empty() {
-        hypotheses = Hypothesis::all(&Mistake::possible(data, claims));
-        computed = ComputedFigures::of(data, &hypotheses, &scaled);
+) -> Result<FigureCheck, Failure> {
+    let mut undecided: BTreeMap<usize, Undecidable> = BTreeMap::new();
+    let mut scaled = Vec::new();
+    for (place, claim) in claims.iter().enumerate() {
+        match expect_stated(data, claim).and_then(|()| ScaledClaim::of(claim, data.scale, unit)) {
+            Ok(own) => scaled.push(own),
+            Err(reason) => undecided.extend([(place, reason)]),
+        }
     }
-    computed.expect_decided(data.finer, &hypotheses, &scaled)?;
-    computed.leave_out_undecided(data.finer, &hypotheses, &scaled, &failing);
+    let places: Vec<usize> = (0..claims.len()).filter(|place| !undecided.contains_key(place)).collect();
+    let figure_numbers = figure_numbers(&scaled)?;
+    let mut computed = ComputedFigures::of(data, vec![Hypothesis::default()], &scaled);
+    if (0..scaled.len()).any(|at| !computed.holds(at)) {
+        computed = ComputedFigures::of(data, Hypothesis::all(&Mistake::possible(data, claims)), &scaled);
+    }
+    let (judged, too_fine): (Vec<usize>, Vec<usize>) = (0..scaled.len()).partition(|at| computed.is_decided(*at));
+    undecided.extend(too_fine.into_iter().map(|at| {
+        let can_be_shorter = scaled[at].claim.published.can_be_shorter();
+        (places[at], Undecidable::TooFine { finer: data.finer, can_be_shorter })
+    }));
     let search = Search {
-        claims: &scaled,
-        figure_numbers: &figure_numbers,
-        hypotheses: &hypotheses,
-        figures: &computed.figures,
-        failing: &failing,
+        claims: judged.iter().map(|at| &scaled[*at]).collect(),
+        figure_numbers: judged.iter().map(|at| figure_numbers[*at]).collect(),
+        hypotheses: &computed.hypotheses,
+        figures: computed.known(&judged),
+        failing: (0..judged.len()).filter(|at| !computed.holds(judged[*at])).collect(),
     };
     let groups = search.groups();
     let stretch = data.sleep.and_then(stretch_of);
     let minimum = data.values.iter().skip(data.warmup).min().map(|value| *value as f64);
-    let checked: Vec<CheckedClaim> = (0..scaled.len())
-        .map(|at| CheckedClaim {
-            stretch: stretch.and_then(|stretch| scaled[at].stretch_place(correct[at], minimum, stretch, data.scale)),
-            ..search.checked(at, &groups, data.answered() + data.lost)
+    let checked: Vec<CheckedClaim> = (0..judged.len())
+        .map(|at| {
+            let checked = search.checked(at, &groups, data.answered() + data.lost);
+            let place = |stretch| search.claims[at].stretch_place(checked.recomputed, minimum, stretch, data.scale);
+            CheckedClaim { stretch: stretch.and_then(place), ..checked }
         })
         .collect();
+    let undecided = undecided.into_iter().map(|(at, reason)| UndecidedClaim { claim: claims[at].clone(), reason });
     Ok(FigureCheck {
         stretch: stretch.filter(|_| checked.iter().any(|claim| claim.stretch.is_some())),
         claims: checked,
+        undecided: undecided.collect(),
         groups,
-        tried: hypotheses.len() - 1,
+        tried: computed.hypotheses.len() - 1,
         answered: data.answered(),
         lost: data.lost,
         knows_losses: data.knows_losses,
@@ -196,108 +212,109 @@ pub fn check_figures(
     })
 }
 
-/// Refuses a claim about losses that `data` do not state.
-fn expect_decidable(data: &PublishedData, claim: &FigureClaim) -> Result<(), FigureClaimError> {
-    let text = || claim.text.clone();
+/// Expects that a claim is not about losses that `data` do not state.
+fn expect_stated(data: &PublishedData, claim: &FigureClaim) -> Result<(), Undecidable> {
     match claim.figure {
         _ if data.knows_losses => Ok(()),
-        PublishedFigure::Lost | PublishedFigure::LossRatio => Err(FigureClaimError::LossesUnknown { text: text() }),
-        PublishedFigure::N if data.missing_ids > 0 => {
-            Err(FigureClaimError::ProbesMissing { text: text(), missing: data.missing_ids })
-        }
+        PublishedFigure::Lost | PublishedFigure::LossRatio => Err(Undecidable::LossesUnknown),
+        PublishedFigure::N if data.missing_ids > 0 => Err(Undecidable::ProbesMissing(data.missing_ids)),
         _ => Ok(()),
     }
 }
 
 /// The number of each claim's figure: claims of one figure have the same, which must have one value.
-fn figure_numbers(claims: &[ScaledClaim<'_>]) -> Result<Vec<usize>, FigureClaimError> {
+fn figure_numbers(claims: &[ScaledClaim<'_>]) -> Result<Vec<usize>, Failure> {
     let mut first_of: BTreeMap<String, usize> = BTreeMap::new();
     let number = |(at, own): (usize, &ScaledClaim<'_>)| {
         let first = *first_of.entry(own.claim.figure.name()).or_insert(at);
         match claims[first].has_value_of(own) {
             true => Ok(first),
-            false => Err(FigureClaimError::TwoValues {
-                first: claims[first].claim.text.clone(),
-                second: own.claim.text.clone(),
-            }),
+            false => Err(Failure::request(format!(
+                "cannot check both `{}` and `{}`",
+                claims[first].claim.text, own.claim.text
+            ))
+            .because("they are different values of one figure, of which a sample has one")
+            .hint("leave one of them out, or check each in a run of its own")),
         }
     };
     claims.iter().enumerate().map(number).collect()
 }
 
 /// The figures of claims by hypotheses.
-struct ComputedFigures {
+struct ComputedFigures<'a> {
+    claims: &'a [ScaledClaim<'a>],
+    /// The correct computation first, and none behind one with more mistakes.
+    hypotheses: Vec<Hypothesis>,
     /// Of each hypothesis the figure of each claim.
     figures: Vec<Vec<Option<f64>>>,
     /// Where the figure of a hypothesis and a claim lies, if that is not known better: it depends on how many values differ that
     /// are equal after rounding.
     spans: BTreeMap<(usize, usize), FigureSpan>,
+    /// The figures of a hypothesis and a claim that are exact although values were rounded.
+    exact: BTreeSet<(usize, usize)>,
+    finer: FinerDigits,
 }
 
-impl ComputedFigures {
+impl<'a> ComputedFigures<'a> {
     /// Each population is sorted once.
-    fn of(data: &PublishedData, hypotheses: &[Hypothesis], claims: &[ScaledClaim<'_>]) -> ComputedFigures {
+    fn of(data: &PublishedData, hypotheses: Vec<Hypothesis>, claims: &'a [ScaledClaim<'a>]) -> ComputedFigures<'a> {
         let mut of_population: BTreeMap<PopulationRule, Vec<usize>> = BTreeMap::new();
         for (at, hypothesis) in hypotheses.iter().enumerate() {
             of_population.entry(hypothesis.population(data)).or_default().push(at);
         }
         let mut figures = vec![Vec::new(); hypotheses.len()];
-        let mut spans = BTreeMap::new();
+        let (mut spans, mut exact) = (BTreeMap::new(), BTreeSet::new());
         for (rule, members) in of_population {
             let population = Population::of(data, rule);
             for own in members {
                 let hypothesis = &hypotheses[own];
-                let factor_of =
-                    |claimed: PublishedFigure| if claimed.is_of_values() { hypothesis.factor() } else { 1.0 };
                 for (at, claim) in claims.iter().enumerate() {
                     let claimed = claim.claim.figure;
-                    let (figure, rules, factor) =
-                        (hypothesis.computed(claimed), hypothesis.rules(), factor_of(claimed));
+                    let (figure, rules) = (hypothesis.computed(claimed), hypothesis.rules());
+                    let factor = if claimed.is_of_values() { hypothesis.factor() } else { 1.0 };
                     figures[own].push(population.figure(figure, rules).map(|figure| figure * factor));
-                    spans.extend(population.span(figure, rules).map(|span| ((own, at), span.times(factor))));
+                    match population.span(figure, rules) {
+                        Some(span) => spans.extend([((own, at), span.times(factor))]),
+                        None if population.is_exact(figure, rules) => exact.extend([(own, at)]),
+                        None => {}
+                    }
                 }
             }
         }
-        ComputedFigures { figures, spans }
+        ComputedFigures { claims, hypotheses, figures, spans, exact, finer: data.finer }
     }
 
-    /// Expects that rounding decides the verdict of no claim. Figures that depend on which values were equal before they were
-    /// rounded come behind those of other hypotheses with as many mistakes.
-    fn expect_decided(
-        &self,
-        finer: FinerDigits,
-        hypotheses: &[Hypothesis],
-        claims: &[ScaledClaim<'_>],
-    ) -> Result<(), FigureClaimError> {
-        let is_undecided = |at: usize| {
-            let span = |own: usize| self.spans.get(&(own, at)).copied();
-            let mut order: Vec<usize> = (0..hypotheses.len()).collect();
-            order.sort_by_key(|own| (hypotheses[*own].mistakes.len(), span(*own).is_some()));
-            let known = |own: usize| self.figures[own][at].map(FigureSpan::at);
-            let spans = order.into_iter().map(|own| (span(own).or(known(own)), hypotheses[own].rounding_factor()));
-            !claims[at].is_decided(spans, finer)
+    /// Whether the correct figure has the digits of a claim.
+    fn holds(&self, claim: usize) -> bool {
+        self.claims[claim].matched(self.figures[0][claim]).is_some()
+    }
+
+    /// Whether the figure of a hypothesis has the digits of a claim; `None` if rounding decides that.
+    fn is_matched(&self, hypothesis: usize, claim: usize) -> Option<bool> {
+        let at = (hypothesis, claim);
+        let known = || self.figures[hypothesis][claim].map(FigureSpan::at);
+        let Some(span) = self.spans.get(&at).copied().or_else(known) else { return Some(false) };
+        let finer = if self.exact.contains(&at) { FinerDigits::Absent } else { self.finer };
+        self.claims[claim].is_matched(span, finer, self.hypotheses[hypothesis].rounding_factor())
+    }
+
+    /// Whether rounding decides neither whether the correct figure has the digits of a claim, nor which hypothesis is the first
+    /// that has them. Figures that depend on which values were equal before they were rounded come behind those of other
+    /// hypotheses with as many mistakes.
+    fn is_decided(&self, claim: usize) -> bool {
+        let mut order: Vec<usize> = (0..self.hypotheses.len()).collect();
+        order.sort_by_key(|own| (self.hypotheses[*own].mistakes.len(), self.spans.contains_key(&(*own, claim))));
+        order.into_iter().map(|own| self.is_matched(own, claim)).find(|matched| *matched != Some(false)) != Some(None)
+    }
+
+    /// Of each hypothesis the figures of the `judged` claims. Of a claim that does not hold, none is taken for known whose digits
+    /// depend on which values were equal before they were rounded.
+    fn known(&self, judged: &[usize]) -> Vec<Vec<Option<f64>>> {
+        let is_known = |own: usize, claim: usize| {
+            !self.spans.contains_key(&(own, claim)) || self.holds(claim) || self.is_matched(own, claim) == Some(true)
         };
-        let undecided = (0..claims.len()).filter(|at| is_undecided(*at)).map(|at| claims[at].claim.text.clone());
-        match undecided.collect::<Vec<_>>() {
-            undecided if undecided.is_empty() => Ok(()),
-            undecided => Err(FigureClaimError::TooFine { claims: undecided, finer }),
-        }
-    }
-
-    /// Takes no figure of a `failing` claim for known whose digits depend on which values were equal before they were rounded.
-    fn leave_out_undecided(
-        &mut self,
-        finer: FinerDigits,
-        hypotheses: &[Hypothesis],
-        claims: &[ScaledClaim<'_>],
-        failing: &[usize],
-    ) {
-        for ((own, at), span) in &self.spans {
-            let factor = hypotheses[*own].rounding_factor();
-            if failing.contains(at) && claims[*at].is_matched(*span, finer, factor) != Some(true) {
-                self.figures[*own][*at] = None;
-            }
-        }
+        let of = |own: usize| judged.iter().map(move |at| self.figures[own][*at].filter(|_| is_known(own, *at)));
+        (0..self.hypotheses.len()).map(|own| of(own).collect()).collect()
     }
 }
 
@@ -318,15 +335,15 @@ impl FoundGroup {
 
 /// The search for hypotheses that reproduce what does not hold.
 struct Search<'a> {
-    claims: &'a [ScaledClaim<'a>],
+    claims: Vec<&'a ScaledClaim<'a>>,
     /// Of each claim the number of its figure: a figure that is claimed twice is one piece of evidence.
-    figure_numbers: &'a [usize],
+    figure_numbers: Vec<usize>,
     /// The correct computation first.
     hypotheses: &'a [Hypothesis],
     /// Of each hypothesis the figure of each claim.
-    figures: &'a [Vec<Option<f64>>],
+    figures: Vec<Vec<Option<f64>>>,
     /// Indices of the claims that do not hold.
-    failing: &'a [usize],
+    failing: Vec<usize>,
 }
 
 impl Search<'_> {
@@ -368,7 +385,7 @@ impl Search<'_> {
     /// Covers the failing claims: first the hypothesis that reproduces most of them, of several the one with the fewest
     /// mistakes and contradictions, then the one that fits best. Each claim gets the part of it that it needs.
     fn groups(&self) -> Vec<ExplainedGroup> {
-        let mut remaining = self.failing.to_vec();
+        let mut remaining = self.failing.clone();
         let mut found: Vec<FoundGroup> = Vec::new();
         while let Some(best) = self.best(&remaining) {
             let (own, others): (Vec<usize>, Vec<usize>) =
@@ -465,7 +482,7 @@ impl Search<'_> {
 
     /// The claim with its verdict; the sample has `n` values, lost ones included.
     fn checked(&self, at: usize, groups: &[ExplainedGroup], n: u64) -> CheckedClaim {
-        let scaled = &self.claims[at];
+        let scaled = self.claims[at];
         let recomputed = self.figures[0][at];
         let group = groups.iter().find(|group| group.claims.contains(&at));
         let tail = match scaled.claim.figure {
@@ -538,3 +555,7 @@ fn is_about_place(hypothesis: &Hypothesis) -> bool {
 #[cfg(test)]
 #[path = "check_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "rounding_tests.rs"]
+mod rounding_tests;

@@ -155,6 +155,11 @@ impl PublishedNumber {
         ticks / 10_f64.powi(self.decimals as i32)
     }
 
+    /// Whether it has decimals that can be left out: of `127ns` and `0.1ns` none can, as `12ns` and `0ns` are other numbers.
+    pub(super) fn can_be_shorter(&self) -> bool {
+        self.decimals > 0 && (self.digits() > 1 || self.digits == 0)
+    }
+
     /// How many digits it was published with, without leading zeros.
     pub fn digits(&self) -> u32 {
         self.digits.unsigned_abs().checked_ilog10().map_or(1, |power| power + 1)

@@ -3,12 +3,10 @@
 
 use std::f64::consts::SQRT_2;
 
-use thiserror::Error;
-
 use super::claim::{FigureClaim, PublishedFigure, PublishedUnit};
 use super::merged::FigureSpan;
 use crate::analysis::experiment::SlackFacts;
-use crate::diagnostics::{Explain, Failure};
+use crate::diagnostics::Failure;
 use crate::units::Nanos;
 use crate::units::human::{TimeUnit, counted, listed};
 
@@ -162,90 +160,58 @@ fn has_kept_digits(number: f64, factor: f64) -> bool {
     is_whole(number, factor) || (scaled.round() - scaled).abs() <= scaled.abs() * PRECISION
 }
 
-/// Claims that cannot be checked.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum FigureClaimError {
+/// Why a claim has no verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undecidable {
     /// The values are times, and the claim has no unit.
-    #[error("cannot check the claim `{text}`")]
-    UnitMissing {
-        /// The claim as typed.
-        text: String,
-    },
+    UnitMissing,
     /// The claim has a unit, and the values have none.
-    #[error("cannot check the claim `{text}`")]
-    UnitUnknown {
-        /// The claim as typed.
-        text: String,
-    },
+    UnitUnknown,
     /// The claim is about losses, and the data do not state them.
-    #[error("cannot check the claim `{text}`")]
-    LossesUnknown {
-        /// The claim as typed.
-        text: String,
-    },
-    /// The claim is about the number of probes, of which some have no row, and the data do not state whether these were lost.
-    #[error("cannot check the claim `{text}`")]
-    ProbesMissing {
-        /// The claim as typed.
-        text: String,
-        /// How many have no row.
-        missing: u64,
-    },
-    /// The last digits of claims are finer than those of the data, and these decide their verdicts.
-    #[error("cannot check the {}", named(.claims))]
+    LossesUnknown,
+    /// The claim is about the number of probes, of which this many have no row, and the data do not state whether these were
+    /// lost.
+    ProbesMissing(u64),
+    /// The last digits of the claim are finer than those of the data, and these decide its verdict.
     TooFine {
-        /// The claims as typed.
-        claims: Vec<String>,
         /// Why the values may have been rounded.
         finer: FinerDigits,
-    },
-    /// Two claims state different values of one figure.
-    #[error("cannot check both `{first}` and `{second}`")]
-    TwoValues {
-        /// The first one as typed.
-        first: String,
-        /// The other one as typed.
-        second: String,
+        /// Whether the claim has digits that can be left out.
+        can_be_shorter: bool,
     },
 }
 
-impl Explain for FigureClaimError {
-    fn explain(&self) -> Failure {
-        let failure = Failure::request(self);
-        match self {
-            FigureClaimError::UnitMissing { .. } => {
-                failure.because("its unit is missing").hint("write it behind the number: `mean=296us`")
+impl Undecidable {
+    /// A stable kebab-case name, the cause as a sentence without its end, and the remedy.
+    pub fn words(self) -> [String; 3] {
+        let words = match self {
+            Undecidable::UnitMissing => {
+                ["unit-missing", "its unit is missing", "write it behind the number: `mean=296us`"]
             }
-            FigureClaimError::UnitUnknown { .. } => failure
-                .because("the numbers of the file have no unit")
-                .hint("say which unit they have, such as `--unit us`, or leave that of the claim out"),
-            FigureClaimError::LossesUnknown { .. } => failure
-                .because("the log does not state losses: that it has none says nothing")
-                .hint("leave the claim out; recordings of latlab and logs of ping, irtt and sockperf state losses"),
-            FigureClaimError::ProbesMissing { missing, .. } => failure
-                .because(format!(
+            Undecidable::UnitUnknown => [
+                "unit-unknown",
+                "the numbers of the file have no unit",
+                "say which unit they have, such as `--unit us`, or leave that of the claim out",
+            ],
+            Undecidable::LossesUnknown => [
+                "losses-unknown",
+                "the log does not state losses: that it has none says nothing",
+                "leave the claim out; recordings of latlab and logs of ping, irtt and sockperf state losses",
+            ],
+            Undecidable::ProbesMissing(missing) => [
+                "probes-missing",
+                &format!(
                     "its rows leave out {}, and the log does not state whether these probes were lost",
-                    counted(*missing as usize, "number")
-                ))
-                .hint("leave the claim out; the other figures are of the rows"),
-            FigureClaimError::TooFine { finer, .. } => failure.because(too_fine(*finer)).hint(match finer {
-                FinerDigits::Absent => "leave the last digits out",
-                FinerDigits::Rounded | FinerDigits::Merged => {
-                    "leave the last digits out, and `--id-column` if it is given"
-                }
-                _ => "leave the last digits out; of a file with one number on each line 15 digits are kept",
-            }),
-            FigureClaimError::TwoValues { .. } => failure
-                .because("they are different values of one figure, of which a sample has one")
-                .hint("leave one of them out, or check each in a run of its own"),
-        }
+                    counted(missing as usize, "number")
+                ),
+                "leave the claim out; the other figures are of the rows",
+            ],
+            Undecidable::TooFine { finer, can_be_shorter } => {
+                ["too-fine", too_fine(finer), too_fine_hint(finer, can_be_shorter)]
+            }
+        };
+        words.map(str::to_owned)
     }
-}
-
-/// The `claims` as a message names them: ``claims `a`, `b` and `c` ``.
-fn named(claims: &[String]) -> String {
-    let quoted: Vec<String> = claims.iter().map(|text| format!("`{text}`")).collect();
-    format!("{} {}", if claims.len() > 1 { "claims" } else { "claim" }, listed(&quoted))
 }
 
 /// Why a claim cannot be checked about values with `finer` digits.
@@ -262,6 +228,58 @@ const fn too_fine(finer: FinerDigits) -> &'static str {
             "digits finer than 1 ns, to which the values of the log may be rounded, decide the verdict"
         }
     }
+}
+
+/// What decides a claim about values with `finer` digits.
+const fn too_fine_hint(finer: FinerDigits, can_be_shorter: bool) -> &'static str {
+    match (finer, can_be_shorter) {
+        (FinerDigits::Absent, _) => "leave the last digits out",
+        (FinerDigits::Rounded | FinerDigits::Merged, true) => {
+            "leave the last digits out, or `--id-column` if it is given"
+        }
+        (FinerDigits::Rounded | FinerDigits::Merged, false) => "leave the claim out, or `--id-column` if it is given",
+        (_, true) => {
+            "leave the last digits out, or check the values as one number on each line of a file, with `--unit`: 15 digits \
+             of each are kept"
+        }
+        (_, false) => {
+            "check the values as one number on each line of a file, with `--unit`: 15 digits of each are kept"
+        }
+    }
+}
+
+/// The failure that names all `undecided` claims with their reasons; `None` without any.
+pub(super) fn refusal(undecided: &[UndecidedClaim]) -> Option<Failure> {
+    let all: Vec<String> = undecided.iter().map(|one| format!("`{}`", one.claim.text)).collect();
+    let noun = if all.len() > 1 { "claims" } else { "claim" };
+    let failure = Failure::request(format!("cannot check the {noun} {}", listed(&all)));
+    // The claims stand before the words unless these are about all.
+    let [cause, hint] = [1, 2].map(|part| {
+        let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+        for (one, name) in undecided.iter().zip(&all) {
+            let words = one.reason.words()[part].clone();
+            match groups.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, names)) => names.push(name.clone()),
+                None => groups.push((words, vec![name.clone()])),
+            }
+        }
+        match groups.as_slice() {
+            [(words, _)] => words.clone(),
+            several => {
+                several.iter().map(|(words, own)| format!("{}: {words}", listed(own))).collect::<Vec<_>>().join("; ")
+            }
+        }
+    });
+    (!all.is_empty()).then(|| failure.because(cause).hint(hint))
+}
+
+/// A claim without a verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UndecidedClaim {
+    /// The claim.
+    pub claim: FigureClaim,
+    /// Why it has none.
+    pub reason: Undecidable,
 }
 
 /// How a figure has published digits.
@@ -332,18 +350,13 @@ impl ScaledClaim<'_> {
         claim: &FigureClaim,
         scale: ValueScale,
         unit: Option<TimeUnit>,
-    ) -> Result<ScaledClaim<'_>, FigureClaimError> {
-        let text = || claim.text.clone();
+    ) -> Result<ScaledClaim<'_>, Undecidable> {
         let ticks = match (claim.figure.is_of_values(), claim.published.unit, scale) {
             (false, Some(PublishedUnit::Percent), _) => 0.01,
             (false, ..) => 1.0,
-            (true, Some(PublishedUnit::Time(_)), ValueScale::Plain(_)) => {
-                return Err(FigureClaimError::UnitUnknown { text: text() });
-            }
+            (true, Some(PublishedUnit::Time(_)), ValueScale::Plain(_)) => return Err(Undecidable::UnitUnknown),
             (true, Some(PublishedUnit::Time(unit)), ValueScale::Time(_)) => scale.ticks(unit),
-            (true, _, ValueScale::Time(_)) => {
-                scale.ticks(unit.ok_or_else(|| FigureClaimError::UnitMissing { text: text() })?)
-            }
+            (true, _, ValueScale::Time(_)) => scale.ticks(unit.ok_or(Undecidable::UnitMissing)?),
             (true, _, ValueScale::Plain(_)) => scale.ticks(TimeUnit::Nanos),
         };
         let published = &claim.published;
@@ -404,20 +417,6 @@ impl ScaledClaim<'_> {
             (from, to) if from >= low - slack && to <= high + slack => Some(true),
             _ => None,
         }
-    }
-
-    /// Whether rounding decides neither whether the correct figure, the first of `figures`, has the published digits, nor
-    /// which one is the first that has them. Each stands with the factor by which it multiplies the rounding of the values.
-    pub(super) fn is_decided(
-        &self,
-        figures: impl Iterator<Item = (Option<FigureSpan>, f64)>,
-        finer: FinerDigits,
-    ) -> bool {
-        let decided = |(span, factor): (Option<FigureSpan>, f64)| match span {
-            Some(span) => self.is_matched(span, finer, factor),
-            None => Some(false),
-        };
-        figures.map(decided).find(|decided| *decided != Some(false)) != Some(None)
     }
 
     /// Where the `stretch` of a time-out shows; the smallest value is `minimum`, on this scale.

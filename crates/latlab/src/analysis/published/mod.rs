@@ -12,7 +12,7 @@ mod raw_values;
 
 pub use check::{CheckedClaim, ClaimVerdict, ExplainedGroup, Explanation, FigureCheck, check_figures};
 pub use claim::{ClaimError, FigureClaim, OrderClaim, PublishedFigure, PublishedNumber, PublishedUnit, StatedClaims};
-pub use digits::{FigureClaimError, FinerDigits, StretchPlace, UnfitNumber, ValueScale};
+pub use digits::{FinerDigits, StretchPlace, Undecidable, UndecidedClaim, UnfitNumber, ValueScale};
 pub use mistake::{Hypothesis, Mistake};
 pub use order::{CheckedOrder, OrderError, OrderVerdict, check_orders};
 pub use population::QuantileRule;

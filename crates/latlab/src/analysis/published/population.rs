@@ -3,6 +3,7 @@
 //! Numbers are kept in half ticks, so that halves of round trips are exact integers.
 
 use super::claim::PublishedFigure;
+use super::digits::FinerDigits;
 use super::merged::{FigureSpan, MergedNumbers};
 use super::raw_values::PublishedData;
 use crate::stats::QuantilePosition;
@@ -66,6 +67,8 @@ pub(super) struct Population {
     squares: f64,
     /// How often distinct numbers were found, if rounding may have made some equal.
     merged: Option<MergedNumbers>,
+    /// Those of the numbers that were rounded, ascending, if others beside them are exact.
+    rounded: Option<Vec<i64>>,
 }
 
 impl Population {
@@ -79,6 +82,9 @@ impl Population {
             (value - dwell) * rule.factor
         });
         let mut sorted: Vec<i64> = values.collect();
+        let has_others = rule.lost == LostProbes::Zero || rule.table == NumberTable::WithIds;
+        let mut rounded = (has_others && data.finer != FinerDigits::Absent).then(|| sorted.clone());
+        rounded.iter_mut().for_each(|rounded| rounded.sort_unstable());
         let lost = data.lost + if rule.with_warmup { data.warmup_lost } else { 0 };
         if rule.lost == LostProbes::Zero {
             sorted.extend(std::iter::repeat_n(0, lost as usize));
@@ -99,7 +105,7 @@ impl Population {
         let sum: i128 = sorted.iter().map(|value| i128::from(*value)).sum();
         let mean = mean_of(sum, sorted.len());
         let squares = sorted.iter().map(|value| (*value as f64 - mean).powi(2)).sum();
-        Population { sorted, infinite, lost, sent, sum, squares, merged }
+        Population { sorted, infinite, lost, sent, sum, squares, merged, rounded }
     }
 
     fn n(&self) -> u64 {
@@ -126,6 +132,21 @@ impl Population {
         let stddev = self.stddev(rules.population_stddev);
         let span = self.merged.as_ref()?.span(figure, &self.sorted, self.infinite, stddev)?;
         Some(if figure.is_of_values() { span.times(1.0 / HALVES as f64) } else { span })
+    }
+
+    /// Whether `figure` is exact although values were rounded: an order statistic that is a packet id, or a zero for a lost probe.
+    pub(super) fn is_exact(&self, figure: PublishedFigure, rules: FigureRules) -> bool {
+        let Some(rounded) = &self.rounded else { return false };
+        let place = match figure {
+            PublishedFigure::Min => RankPlace { rank: 0, weight: 0.0 },
+            PublishedFigure::Max => RankPlace { rank: (self.sorted.len() as u64).saturating_sub(1), weight: 0.0 },
+            PublishedFigure::Quantile(q) if self.n() > 0 => rules.quantiles.place(q, self.n()),
+            _ => return false,
+        };
+        let ranks = place.rank..=place.rank + u64::from(place.weight > 0.0);
+        // A value that was rounded to the same number may be another one, which stands at that rank.
+        let is_rounded = |number: &i64| rounded.binary_search(number).is_ok();
+        ranks.into_iter().all(|rank| self.sorted.get(rank as usize).is_some_and(|number| !is_rounded(number)))
     }
 
     fn loss_ratio(&self) -> Option<f64> {
@@ -292,6 +313,31 @@ mod tests {
         // The numbers of the packets are 3 to 7.
         let with_ids = PopulationRule { table: NumberTable::WithIds, ..left_out };
         assert_eq!(figures(with_ids), some([10.0, (1101.0 + 25.0) / 10.0, 3.0, 401.0, 53.5]));
+    }
+
+    #[test]
+    fn order_statistics_that_are_ids_or_zeros_alone_are_exact() {
+        use PublishedFigure::{Max, Mean, Min, Quantile};
+        let data = PublishedData {
+            ids: Some(vec![3, 5, 600]),
+            lost: 1,
+            finer: FinerDigits::BelowNanosecond,
+            ..PublishedData::of_values(vec![5, 100, 200], ValueScale::NANOS)
+        };
+        let exact = |data: &PublishedData, rule: PopulationRule| {
+            let population = Population::of(data, rule);
+            // Of 3, 5, 5, 100, 200 and 600: one of both fives is a value.
+            [Min, Max, Quantile(0.1), Quantile(0.2), Quantile(0.5), Mean]
+                .map(|figure| population.is_exact(figure, FigureRules::default()))
+        };
+        let with_ids = PopulationRule { table: NumberTable::WithIds, lost: LostProbes::LeftOut, ..RULE };
+        assert_eq!(exact(&data, with_ids), [true, true, false, false, false, false]);
+        let zeros = PopulationRule { lost: LostProbes::Zero, ..RULE };
+        assert_eq!(exact(&data, zeros), [true, false, false, false, false, false]);
+        assert_eq!(exact(&data, PopulationRule { table: NumberTable::Distinct, ..zeros })[..2], [true, false]);
+        assert_eq!(exact(&data, RULE), [false; 6], "values are rounded");
+        let ids = PublishedData { ids: Some(vec![1, 2, 3]), ..data };
+        assert_eq!(exact(&ids, with_ids)[2..], [true, true, false, false]);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! A column has round trips only if its whole name says so (`rtt`, `round_trip_time`), else delays. One that has averages or
 //! halves by its name is refused unless the user names it.
 
-use super::field::{LogField, cells, is_blank_or_comment, is_decimal_comma, unit_of};
+use super::field::{LogField, cells, is_blank_or_comment, is_decimal_comma, is_not_finite, signed, unit_of};
 use super::log::are_rows;
 use super::{LineParser, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
 use crate::facts::{LogFacts, LoggedValue, RowNumbers};
@@ -106,7 +106,8 @@ fn has_names(line: &[u8]) -> bool {
 /// Whether `line` is a number, which may have a decimal comma: that is a fault with a hint later.
 fn is_lone_number(line: &[u8]) -> bool {
     let cells = cells_of(line, b';').unwrap_or_default();
-    cells.len() == 1 && cells.iter().all(|cell| is_number(cell) || is_decimal_comma(cell.text))
+    cells.len() == 1
+        && cells.iter().all(|cell| is_number(cell) || is_decimal_comma(cell.text) || is_not_finite(cell.text))
 }
 
 /// Whether `first` and the lines behind it have the same number of cells, with numbers in all of them or below a header. Rows
@@ -121,7 +122,8 @@ fn are_cells<'a>(first: &'a [u8], delimiter: u8, others: impl Iterator<Item = &'
         are_numbers && surplus.is_some_and(|surplus| surplus == 0 || surplus <= decimal_commas(line, &cells, delimiter))
     };
     // A damaged first row is a fault later.
-    let is_damaged = headings.iter().any(is_number) && !agrees(first);
+    let has_value = |cell: &LogField<'_>| is_number(cell) || is_not_finite(cell.text);
+    let is_damaged = headings.iter().any(has_value) && !agrees(first);
     let first_row = Some(first).filter(|_| !has_header && !is_damaged);
     are_rows(first_row.into_iter().chain(others), agrees)
 }
@@ -201,16 +203,17 @@ fn is_number(cell: &LogField<'_>) -> bool {
     cell.time(TimeUnit::Nanos).is_ok()
 }
 
-/// Whether `line` with these cells is a header: a cell has a letter and is not a number, and the others are not numbers,
-/// except in quotes. A line with a number beside a damaged one is a row.
+/// Whether `line` with these cells is a header: a cell has a letter, and is neither a number nor `nan` or `inf`, and the others
+/// are not numbers, except in quotes. A line with a number beside a damaged one is a row.
 fn is_header(line: &[u8], cells: &[LogField<'_>]) -> bool {
     let has_letter = |cell: &LogField<'_>| cell.text.iter().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii());
     let is_quoted = |cell: &LogField<'_>| cell.column > 1 && line.get(cell.column - 2) == Some(&b'"');
     // The only cell of a row may be damaged too.
     let is_value = |cell: &LogField<'_>| {
-        is_number(cell) || (cells.len() == 1 && cell.text.first().is_some_and(u8::is_ascii_digit))
+        let begins_with_digit = signed(cell.text).1.first().is_some_and(u8::is_ascii_digit);
+        is_number(cell) || is_decimal_comma(cell.text) || (cells.len() == 1 && begins_with_digit)
     };
-    cells.iter().any(|cell| has_letter(cell) && !is_number(cell))
+    cells.iter().any(|cell| has_letter(cell) && !is_number(cell) && !is_not_finite(cell.text))
         && !cells.iter().any(|cell| is_value(cell) && !is_quoted(cell))
 }
 

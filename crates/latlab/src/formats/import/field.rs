@@ -225,7 +225,7 @@ const fn exponent_of(unit: TimeUnit) -> u32 {
 
 /// Whether `text` has a minus sign, and what follows a sign.
 #[inline]
-fn signed(text: &[u8]) -> (bool, &[u8]) {
+pub(super) fn signed(text: &[u8]) -> (bool, &[u8]) {
     match text.split_first() {
         Some((b'-', rest)) => (true, rest),
         Some((b'+', rest)) => (false, rest),
@@ -274,12 +274,23 @@ fn decimal(text: &[u8], exponent: u32) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// Whether `text` is a number with a decimal comma.
+/// Whether `text` is a number with a decimal comma: a sign and an exponent may be around it.
 pub(super) fn is_decimal_comma(text: &[u8]) -> bool {
     let digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-    let mut parts = text.strip_prefix(b"-").unwrap_or(text).split(|byte| *byte == b',');
+    let (_, text) = signed(text);
+    let (mantissa, has_power) = match memchr::memchr2(b'e', b'E', text) {
+        Some(at) => (&text[..at], power_of(&text[at + 1..]).is_some()),
+        None => (text, true),
+    };
+    let mut parts = mantissa.split(|byte| *byte == b',');
     let (whole, places, more) = (parts.next(), parts.next(), parts.next());
-    more.is_none() && whole.is_some_and(digits) && places.is_some_and(digits)
+    has_power && more.is_none() && whole.is_some_and(digits) && places.is_some_and(digits)
+}
+
+/// Whether `text` is what tools write for a value that is not finite, of either sign.
+pub(super) fn is_not_finite(text: &[u8]) -> bool {
+    let (_, text) = signed(text);
+    [&b"nan"[..], b"inf", b"infinity"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]
@@ -430,7 +441,13 @@ mod tests {
             let fault = field(text).time(TimeUnit::Nanos).expect_err(text);
             assert_eq!((fault.column, fault.what), (Some(3), format!("`{text}` is not a time below 146 years")));
         }
-        assert!(field("0,000296").time(TimeUnit::Seconds).expect_err("a comma").hint.is_some());
+        for text in ["0,000296", "-0,5", "+0,5", "1,5e-3", "-1,5E+3", "0,5e0"] {
+            let fault = field(text).time(TimeUnit::Seconds).expect_err(text);
+            assert!(fault.hint.is_some_and(|hint| hint.contains("point, not a comma")), "{text}");
+        }
+        for text in ["1,5e", "1,5e-", "1e3,5", "+-1,5", ",5", "5,", "1,2,3", "1,5e3,5", "1,5x"] {
+            assert_eq!(field(text).time(TimeUnit::Seconds).expect_err(text).hint, None, "{text}");
+        }
         for (text, expected) in [("7", 7), ("-7", -7), ("+0", 0), ("-4611686018427387903", 1 - NANOS_END)] {
             assert_eq!(field(text).nanos(), Ok(expected), "{text}");
         }

@@ -17,8 +17,10 @@
 //! `lost_packets` those of the whole run: how many of them were lost before 0 is unknown, and a log with any is refused.
 //!
 //! A receiver counts up to the last packet that arrived: what was lost behind that packet is unknown. If its sender counted more
-//! packets, beyond those that may have been under way at the end, or if the log has no count of the sender, as that of a server
-//! that receives, losses are unknown. A log without totals was cut short, and is refused.
+//! packets, in its intervals or in its totals, or if the log has no count of the sender, as that of a server that receives, losses
+//! are unknown. So they are if the totals of the receiver have packets beyond its intervals: since 3.16 a thread counts on for an
+//! instant. Other totals than those of its intervals contradict them, and the log is refused; with `--omit` the two count from
+//! different instants. A log without totals was cut short, and is refused.
 //!
 //! A server that sends does not get the totals of its receiver, and writes 0: such a log is refused. The totals of several flows
 //! at a receiver do not say which flow lost the packets after the last one that arrived: such a log is refused, as are both
@@ -30,7 +32,7 @@ use std::io::BufRead;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use self::document::{
-    BOTH_ENDS, FlowTotal, Key, LATE_SIZE, LoggedInterval, OtherTotals, Start, StreamCounts, StreamTotal, Totals, whole,
+    BOTH_ENDS, FlowTotal, Key, LATE_SIZE, LoggedInterval, Start, StreamCounts, StreamTotal, Totals, whole,
 };
 use super::field::{TOTAL_MAX, bounded};
 use super::json::{self, Stopped, each};
@@ -59,6 +61,10 @@ const SECONDS_END: f64 = 1e9;
 /// The most characters of an error that a message shows.
 const SHOWN: usize = 200;
 const TCP: &str = "TCP intervals count bytes, not packets";
+/// What to do with a log that iperf3 cannot have written.
+const AS_WRITTEN: &str = "import the log as iperf3 wrote it";
+/// A receiver whose totals and intervals are not of the same run.
+const CONTRADICTION: &str = "the totals of the receiver contradict its intervals";
 
 fn detects(head: &LogHead<'_>) -> bool {
     let has = |key: &str| memchr::memmem::find(head.bytes, key.as_bytes()).is_some();
@@ -74,7 +80,7 @@ fn read(input: &mut dyn BufRead, _: &LogOptions, rows: &mut LogRows<'_>) -> Resu
         other: EndIntervals::default(),
         counts: Vec::new(),
         totals: None,
-        other_totals: Vec::new(),
+        other_totals: Totals::default(),
         has_accepted: false,
         size_bytes: None,
         omits: false,
@@ -98,8 +104,8 @@ struct IperfReading<'a, 'r> {
     /// Those of the rows of each flow.
     counts: Vec<EndCounts>,
     totals: Option<Totals>,
-    /// Those of the flows, in the document of the other end.
-    other_totals: Vec<StreamTotal>,
+    /// Those of the document of the other end; empty without it.
+    other_totals: Totals,
     has_accepted: bool,
     /// Payload of a packet.
     size_bytes: Option<u32>,
@@ -239,7 +245,13 @@ impl EndIntervals {
             return Ok(None);
         }
         let is_sender = self.end == Some(StreamEnd::Sender);
-        let lost = if is_sender { 0 } else { counts.lost_packets.unwrap_or(0) };
+        let lost = match counts.lost_packets {
+            _ if is_sender => 0,
+            Some(lost) => lost,
+            None => {
+                return Err(LogFault::whole("an interval of a receiver without `lost_packets`").hint(AS_WRITTEN));
+            }
+        };
         let mut span = Span { flow, start: counts.start, end: counts.end };
         let is_first = !std::mem::replace(&mut self.has_begun[usize::from(flow)], true);
         if counts.begins_before_zero() || (omits && is_first && size_bytes.is_some()) {
@@ -340,14 +352,52 @@ impl IperfReading<'_, '_> {
     /// Whether the receiver counted what its sender sent. Packets behind the last one that arrived are not in its counts.
     fn has_decided(&self, totals: &Totals) -> bool {
         let rows_agree = self.counts.iter().all(|counts| counts.agree());
+        if !self.omits {
+            return rows_agree && self.has_decided_totals(totals) && self.has_decided_totals(&self.other_totals);
+        }
         // With `--omit` the rows of each end count from a 0 of its own; the totals of a sender count from its 0.
-        if self.omits && self.written.end != Some(StreamEnd::Sender) {
+        if self.written.end != Some(StreamEnd::Sender) {
             return false;
         }
-        let sum = totals.sum_received.as_ref().filter(|_| self.omits);
+        let sum = totals.sum_received.as_ref();
         let Some(decided) = sum.and_then(|sum| u64::try_from(whole(sum.packets)?).ok()) else { return rows_agree };
         let sent = self.counts.iter().fold(0, |sum: u64, counts| sum.saturating_add(counts.sent));
         EndCounts { sent, decided }.agree() && (rows_agree || self.counts.len() == 1)
+    }
+
+    /// Whether the receiver counted what its sender sent by these totals. Those of a receiver alone are its own counts.
+    fn has_decided_totals(&self, totals: &Totals) -> bool {
+        let is_decided = |packets: i64, decided: u64| u64::try_from(packets).is_ok_and(|packets| packets <= decided);
+        let of_flow = |flow: usize, counts: &EndCounts| {
+            let total = totals.of_flow(flow, self.counts.len());
+            total.is_none_or(|total| is_decided(total.packets, counts.decided))
+        };
+        let sum = totals.sum_sent.as_ref().and_then(|sum| whole(sum.packets));
+        sum.is_none_or(|sum| is_decided(sum, self.decided()))
+            && self.counts.iter().enumerate().all(|(flow, counts)| of_flow(flow, counts))
+    }
+
+    /// Packets of all flows that the receiver counted.
+    fn decided(&self) -> u64 {
+        self.counts.iter().fold(0, |sum, counts| sum.saturating_add(counts.decided))
+    }
+
+    /// Whether the intervals of the receiver have all that it counted. With `--omit` they count from another 0 than its totals.
+    ///
+    /// # Errors
+    /// They contradict its totals.
+    fn has_all_intervals(&self, totals: &Totals) -> Result<bool, LogFault> {
+        let is_receiver = |end: &&EndIntervals| end.end == Some(StreamEnd::Receiver);
+        let receiver = [&self.written, &self.other].into_iter().find(is_receiver);
+        let is_of_whole_run = |end: &&EndIntervals| !self.omits && end.divided.is_empty();
+        let Some(receiver) = receiver.filter(is_of_whole_run) else { return Ok(true) };
+        let packets = i64::try_from(self.decided()).unwrap_or(i64::MAX);
+        let are_all_in = |totals: &Totals| {
+            totals.are_all_in(packets, &receiver.lost).ok_or_else(|| LogFault::whole(CONTRADICTION).hint(AS_WRITTEN))
+        };
+        // The totals of a server that sends state 0 of its receiver.
+        let of_other = self.other.end != receiver.end || are_all_in(&self.other_totals)?;
+        Ok(are_all_in(totals)? && of_other)
     }
 
     /// Adds the totals of an end without intervals.
@@ -364,7 +414,9 @@ impl IperfReading<'_, '_> {
         if self.other.end == Some(written) {
             return Err(LogFault::whole("both ends of the log have the same role"));
         }
-        for divided in [self.written.divided(&totals.streams)?, self.other.divided(&self.other_totals)?].concat() {
+        for divided in
+            [self.written.divided(&totals.streams)?, self.other.divided(&self.other_totals.streams)?].concat()
+        {
             self.row(divided);
         }
         let flows = self.written.sockets.len();
@@ -380,8 +432,9 @@ impl IperfReading<'_, '_> {
             StreamEnd::Receiver => sent(&totals, flows, size_bytes)?,
         };
         let is_of_receiver_alone = self.other.end.is_none() && of_other.is_empty();
+        let is_whole = self.has_all_intervals(&totals)?;
         of_other.into_iter().for_each(|total| self.row(total));
-        let is_unknown = is_of_receiver_alone || !self.has_decided(&totals);
+        let is_unknown = is_of_receiver_alone || !is_whole || !self.has_decided(&totals);
         Ok(LogFacts { states_losses: is_unknown.then_some(false), ..self.facts })
     }
 }
@@ -397,6 +450,9 @@ fn received(totals: &Totals, flows: usize, omitting: Option<u32>) -> Result<Stre
     let late = totals.streams.first().and_then(|stream| stream.udp.as_ref()?.out_of_order);
     let [packets, lost] = match omitting {
         Some(size_bytes) => [sum.since_zero(size_bytes)?, 0],
+        None if totals.are_all_in(packets, &[lost]).is_none() => {
+            return Err(LogFault::whole("the totals of the receiver contradict each other").hint(AS_WRITTEN));
+        }
         None => [packets, lost],
     };
     Span { flow: 0, start: sum.start, end: sum.end }.with(counted(packets, lost, late)?)
@@ -447,7 +503,7 @@ impl<'de> Visitor<'de> for OtherEnd<'_, '_, '_> {
                 Key::Intervals => {
                     document.next_value_seed(each(|interval: LoggedInterval| self.0.take(&interval, true)))?;
                 }
-                Key::End => self.0.other_totals = document.next_value::<OtherTotals>()?.streams,
+                Key::End => self.0.other_totals = document.next_value()?,
                 _ => {
                     document.next_value::<IgnoredAny>()?;
                 }

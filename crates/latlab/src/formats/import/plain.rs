@@ -1,6 +1,6 @@
 //! Files of numbers: one value on each line. The unit is that which the user states.
 
-use super::field::{LogField, is_blank_or_comment, is_decimal_comma, unit_of};
+use super::field::{LogField, is_blank_or_comment, is_decimal_comma, is_not_finite, unit_of};
 use super::log::are_rows;
 use super::{LineParser, LogFault, LogFormat, LogHead, LogOptions, LogReader, LogRows};
 use crate::facts::{LogFacts, LoggedValue};
@@ -30,11 +30,12 @@ fn open(options: &LogOptions) -> Result<Box<dyn LineParser>, LogFault> {
     }))
 }
 
-/// Whether the lines are one number each. Behind the first one they may have decimal commas, which is a fault with a hint later.
+/// Whether the lines are one number each. Some may be `nan` or `inf`, which is a fault later; behind the first one they may have
+/// decimal commas, which is a fault with a hint later.
 fn detects(head: &LogHead<'_>) -> bool {
     let lines = || head.lines().filter(|line| !line.starts_with(b"#"));
-    let is_number = |line| number(line).time(TimeUnit::Nanos).is_ok();
-    lines().next().is_some_and(is_number) && are_rows(lines(), |line| is_number(line) || is_decimal_comma(line))
+    let is_value = |line| number(line).time(TimeUnit::Nanos).is_ok() || is_not_finite(line);
+    lines().next().is_some_and(is_value) && are_rows(lines(), |line| is_value(line) || is_decimal_comma(line))
 }
 
 /// The number of a line.
@@ -131,11 +132,21 @@ mod tests {
 
     #[test]
     fn files_of_which_half_the_lines_are_numbers_are_detected() {
-        for text in [&b"# a\n1\n\n2.5\r\n"[..], b"-1e-5", b"1\nx\n", b"1\n2\n1,5\n", b"1\n0,5\n0,6"] {
+        for text in [
+            &b"# a\n1\n\n2.5\r\n"[..],
+            b"-1e-5",
+            b"1\nx\n",
+            b"1\n2\n1,5\n",
+            b"1\n0,5\n0,6",
+            b"5\n+0,5\n1,5e-3",
+            b"nan\n5\n6\n",
+        ] {
             assert!(is_detected(&FORMAT, text), "{}", String::from_utf8_lossy(text));
         }
         let comma = read(&FORMAT, &micros(), false, b"1\n0,5\n0,6").expect_err("decimal commas");
         assert!(comma.line == Some(2) && comma.hint.is_some_and(|hint| hint.contains("point")));
+        let first = read(&FORMAT, &micros(), false, b"-inf\n5\n6\n").expect_err("it is not finite");
+        assert_eq!((first.line, &*first.what), (Some(1), "`-inf` is not a number"));
         for text in ["", "# a\n", "x\n1\n2\n", "1\nx\ny\n", "1 2\n", "1,2\n", "rtt\n1\n", "0: 0: 5\n", "{}\n"] {
             assert!(!is_detected(&FORMAT, text.as_bytes()), "{text:?}");
         }

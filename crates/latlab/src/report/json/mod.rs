@@ -47,7 +47,7 @@ struct SummaryDocument<'a> {
     started_at: &'a str,
     ending: RunEnding,
     condition: &'a Condition,
-    sent: u64,
+    sent: Option<u64>,
     answered: u64,
     late: Option<u64>,
     lost: Option<u64>,
@@ -133,7 +133,7 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
         started_at: &summary.started_at,
         ending: summary.ending,
         condition: &summary.condition,
-        sent: counts.sent,
+        sent: sent(summary),
         answered: counts.answered,
         late: counted.then_some(counts.late),
         lost: summary.knows_losses.then_some(counts.lost),
@@ -172,6 +172,15 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
     }
 }
 
+/// What was answered, late or lost. What was lost may be unknown of a stream: then it is what its sender counted, `None` of the log
+/// of a receiver alone.
+fn sent(summary: &Summary) -> Option<u64> {
+    match &summary.stream {
+        Some(stream) if !summary.knows_losses => streams::sent(&stream.total),
+        _ => Some(summary.counts.sent),
+    }
+}
+
 fn ratios(ratios: &Ratios) -> RatiosDocument {
     RatiosDocument {
         loss_ratio: ratios.loss,
@@ -196,8 +205,10 @@ fn windows(summary: &Summary) -> Option<WindowsDocument> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
+    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, logged, scheduled, stream_interval};
     use crate::analysis::{SummaryOptions, summarise};
+    use crate::facts::IntervalCounts;
+    use crate::plan::Work;
     use crate::probe::Fate;
     use crate::report::schemas::check;
     use serde_json::{Value, json};
@@ -256,6 +267,34 @@ mod tests {
         let (low, high) = ends("deadline_miss_ratio_interval");
         assert!(low < missed && missed < high, "{ratios}");
         assert!(document.get("half").is_none());
+    }
+
+    #[test]
+    fn what_was_sent_of_a_stream_with_unknown_losses_is_what_its_sender_counted() {
+        let offered = IntervalCounts::Offered { packets: 625, refused: 0, skipped: 0 };
+        let counted = IntervalCounts::Counted {
+            polled: 312,
+            delivered: 312,
+            reordered: 0,
+            duplicates: 0,
+            outside_window: 0,
+            socket_drops: None,
+        };
+        let of = |states_losses, seen: &[IntervalCounts]| {
+            let mut source = logged(Vec::new(), true);
+            source.manifest.kind = Kind::Stream;
+            source.intervals = seen.iter().map(|seen| stream_interval(0, *seen)).collect();
+            if let Work::Import(import) = &mut source.manifest.spec.work {
+                (import.rows, import.states_losses, import.size_bytes) = (Kind::Stream, states_losses, Some(1_000));
+            }
+            let text = render(&[summary(source)], USUAL);
+            check("summary", &text);
+            let document = parsed(&text);
+            ["sent", "answered", "lost"].map(|key| document[key].clone())
+        };
+        assert_eq!(json!(of(false, &[offered, counted])), json!([625, 312, null]));
+        assert_eq!(json!(of(false, &[counted])), json!([null, 312, null]), "a receiver alone");
+        assert_eq!(json!(of(true, &[offered, counted])), json!([312, 312, 0]), "the packets that are decided on");
     }
 
     #[test]

@@ -204,11 +204,16 @@ impl StreamDocument {
     }
 }
 
+/// What the sender counted; `None` of the log of a receiver alone.
+pub(super) fn sent(totals: &StreamTotals) -> Option<u64> {
+    (!totals.is_of_receiver_alone()).then_some(totals.sent)
+}
+
 impl FlowDocument {
     fn of(flow: &StreamTotals, summary: &Summary) -> FlowDocument {
         let counted = |count: u64| (!summary.is_imported).then_some(count);
         FlowDocument {
-            sent: (!flow.is_of_receiver_alone()).then_some(flow.sent),
+            sent: sent(flow),
             decided: flow.decided,
             delivered: flow.delivered,
             lost: summary.knows_losses.then(|| flow.lost()),

@@ -138,7 +138,7 @@ fn cells(grid: &DelayGrid, metric: Metric) -> Vec<Cell> {
     grid.cells.iter().map(cell).collect()
 }
 
-/// What was offered, delivered and lost of a stream.
+/// What was offered, delivered and, if it is known, lost of a stream.
 fn rates(run: &RunDistribution) -> Option<Figure> {
     let values = run.rates.iter().flat_map(|rate| [rate.offered_bps, rate.delivered_bps, rate.lost_bps]).flatten();
     let ValueLimits { max, .. } = ValueLimits::of(values)?;
@@ -155,7 +155,7 @@ fn rates(run: &RunDistribution) -> Option<Figure> {
         step(1, "delivered", |rate| rate.delivered_bps),
         step(2, "lost", |rate| rate.lost_bps),
     ];
-    // Of the log of a receiver nothing was offered.
+    // Of the log of a receiver it is unknown what was offered, and of some logs what was lost.
     let has_points = |series: &Series| !matches!(&series.marks, Marks::Steps(points) if points.is_empty());
     let series = series.into_iter().filter(has_points).collect();
     let others = match run.over_time {

@@ -177,6 +177,26 @@ fn a_damaged_first_row_is_a_fault_and_not_a_header() {
 }
 
 #[test]
+fn a_value_that_is_not_finite_or_damaged_is_not_a_heading() {
+    let micros = options("", Some(TimeUnit::Micros));
+    for value in ["nan", "NaN", "-nan", "+NAN", "inf", "-Inf", "INFINITY", "+infinity", "\"nan\"", "-5x", "+7us"] {
+        let text = format!("# c\n{value}\n5\n6\n");
+        let fault = read_csv(&micros, &text).expect_err(value);
+        let bare = value.trim_matches('"');
+        assert_eq!((fault.line, fault.what), (Some(2), format!("`{bare}` is not a number")));
+        let (block, end) = read(&FORMAT, &micros, true, text.as_bytes()).expect(value);
+        assert_eq!((block.values.len(), end.skipped), (2, 1), "{value}");
+    }
+    let second = options("2", Some(TimeUnit::Micros));
+    for text in ["nan,inf\n1,5\n", "1,5e-3;x\n1;5\n"] {
+        assert_eq!(read_csv(&second, text).expect_err(text).line, Some(1), "{text}");
+    }
+    assert!(is_detected(&FORMAT, b"nan,5\n1,5\n2,5\n"));
+    assert_eq!(rows_of(&second, "inf,rtt\n1,5\n"), [(0, 5_000)], "beside a heading it is one");
+    assert_eq!(rows_of(&second, "nanos,information\n1,5\n"), [(0, 5_000)], "headings that begin alike");
+}
+
+#[test]
 fn a_column_by_itself_is_detected_by_a_heading_with_a_unit() {
     for text in ["rtt_us\n10\n20\n", "rtt [s]\n0,000296\n0,000301\n", "\"rtt (ms)\"\n\"10\"\nx\n", "# c\nus\n1"] {
         assert!(is_detected(&FORMAT, text.as_bytes()), "{text}");
@@ -247,7 +267,7 @@ fn a_decimal_comma_is_a_fault_with_a_hint() {
 #[test]
 fn one_decimal_comma_on_each_line_is_not_taken_for_two_columns() {
     let millis = options("", Some(TimeUnit::Millis));
-    for text in ["0,5\n0,6\n", "# c\n-12,25\r\n1,5\r\n"] {
+    for text in ["0,5\n0,6\n", "# c\n-12,25\r\n1,5\r\n", "+0,5\n+0,7\n", "1,5e-3\n2,5e-3\n"] {
         assert!(is_detected(&FORMAT, text.as_bytes()), "{text}");
         let fault = read_csv(&millis, text).expect_err(text);
         assert!(fault.what.starts_with("the commas may be decimal commas"), "{fault:?}");

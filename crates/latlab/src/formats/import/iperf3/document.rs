@@ -87,13 +87,36 @@ impl StreamCounts {
     }
 }
 
-/// The totals of the run.
-#[derive(Deserialize)]
+/// The totals of the run in the document of an end.
+#[derive(Default, Deserialize)]
 pub(super) struct Totals {
     #[serde(default, deserialize_with = "json::few")]
     pub(super) streams: Vec<StreamTotal>,
     pub(super) sum_sent: Option<SumDocument>,
     pub(super) sum_received: Option<SumDocument>,
+}
+
+impl Totals {
+    /// Those of a flow, if they are of so many `flows`.
+    pub(super) fn of_flow(&self, flow: usize, flows: usize) -> Option<FlowTotal> {
+        self.streams.get(flow).filter(|_| self.streams.len() == flows)?.udp
+    }
+
+    /// Whether the intervals of a receiver, which have `packets` and of each flow so many `lost` ones, are all that it counted: it
+    /// may go on counting for an instant behind its last interval, and a late packet is then one less that is lost. `None` if the
+    /// totals contradict these intervals: they have fewer packets, or losses that differ by more.
+    pub(super) fn are_all_in(&self, packets: i64, lost: &[i64]) -> Option<bool> {
+        let sum = self.sum_received.as_ref();
+        let total = sum.and_then(|sum| whole(sum.packets)).unwrap_or(packets);
+        let beyond = u64::try_from(total.checked_sub(packets)?).ok()?;
+        let late = self.streams.iter().filter_map(|stream| stream.udp?.out_of_order).map(u64::from);
+        let of_flow = |flow| self.of_flow(flow, lost.len()).and_then(|total| total.lost_packets);
+        let all_lost = lost.iter().fold(0_i64, |sum, lost| sum.saturating_add(*lost));
+        let differences = lost.iter().enumerate().filter_map(|(flow, lost)| Some(of_flow(flow)?.abs_diff(*lost)));
+        let of_sum = sum.and_then(|sum| Some(whole(sum.lost_packets)?.abs_diff(all_lost)));
+        let most = differences.chain(of_sum).max().unwrap_or_default();
+        (most <= late.fold(beyond, u64::saturating_add)).then_some(beyond == 0 && most == 0)
+    }
 }
 
 #[derive(Deserialize)]
@@ -106,16 +129,11 @@ pub(super) struct FlowTotal {
     pub(super) socket: Option<i64>,
     /// In the totals of a receiver those that the sender sent.
     pub(super) bytes: Option<i64>,
+    /// Those that the sender sent; in the document of a server that received, those that it counted.
     pub(super) packets: i64,
+    /// Those of the receiver; 0 in the document of a server that sent.
     pub(super) lost_packets: Option<i64>,
     pub(super) out_of_order: Option<u32>,
-}
-
-/// The totals of the document of the other end.
-#[derive(Deserialize)]
-pub(super) struct OtherTotals {
-    #[serde(default, deserialize_with = "json::few")]
-    pub(super) streams: Vec<StreamTotal>,
 }
 
 #[derive(Deserialize)]

@@ -32,12 +32,11 @@ fn intervals(streams: &[&[String]]) -> String {
     format!("\"intervals\": [{}]", each.collect::<Vec<_>>().join(",\n"))
 }
 
-/// The totals of streams with these packets.
+/// The totals of streams with these packets. The losses of a stream are those of all, if it is the only one.
 fn end(streams: &[u64], sent: u64, received: u64, lost: i64) -> String {
+    let of_stream = if streams.len() == 1 { format!("\"lost_packets\": {lost}, ") } else { String::new() };
     let udp = |packets: &u64| {
-        format!(
-            r#"{{ "udp": {{ "socket": 5, "end": 2, "packets": {packets}, "lost_packets": {lost}, "out_of_order": 3 }} }}"#
-        )
+        format!(r#"{{ "udp": {{ "socket": 5, "end": 2, "packets": {packets}, {of_stream}"out_of_order": 3 }} }}"#)
     };
     let streams: Vec<_> = streams.iter().map(udp).collect();
     format!(
@@ -135,7 +134,7 @@ fn losses_are_unknown_if_the_sender_counted_more_than_its_receiver_could_miss_at
     let both = |sent, received| {
         let counts = intervals(&[&[receiving(5, "0", "1", received, 0)]]);
         let other = document(&[start("UDP"), counts, end(&[0], 0, received, 0)]);
-        sender(sent, sent).replacen('{', &format!("{{ \"server_output_json\": {other},"), 1)
+        with_other(&sender(sent, received), &other)
     };
     for (sent, received, due) in
         [(300, 300, None), (300, 299, Some(false)), (300, 146, Some(false)), (300, 0, Some(false)), (300, 301, None)]
@@ -145,6 +144,101 @@ fn losses_are_unknown_if_the_sender_counted_more_than_its_receiver_could_miss_at
             assert_eq!(rows(&text).len(), 2, "the counts are rows all the same");
         }
     }
+}
+
+/// `log` of a client, with the document of the other end.
+fn with_other(log: &str, other: &str) -> String {
+    let members = log.trim_end().strip_suffix('}').expect("a document");
+    format!("{members}, \"server_output_json\": {other} }}\n")
+}
+
+#[test]
+fn losses_are_unknown_if_the_totals_of_a_sender_have_more_than_its_receiver_counted() {
+    let sender =
+        |flow, sum| document(&[start("UDP"), intervals(&[&[sending(5, "0", "1", 39)]]), end(&[flow], sum, 39, 0)]);
+    let received = intervals(&[&[receiving(5, "0", "1", 39, 0)]]);
+    let receiver = |sum| document(&[start("UDP"), received.clone(), end(&[39], sum, 39, 0)]);
+    let serving =
+        |flow, sum| document(&[start("UDP"), intervals(&[&[sending(5, "0", "1", 39)]]), end(&[flow], sum, 0, 0)]);
+    for (text, due) in [
+        (sender(39, 39), None),
+        (sender(38, 38), None),
+        (sender(45, 45), Some(false)),
+        (sender(45, 39), Some(false)),
+        (sender(39, 45), Some(false)),
+        (with_other(&receiver(39), &serving(39, 39)), None),
+        (with_other(&receiver(45), &serving(39, 39)), Some(false)),
+        (with_other(&receiver(39), &serving(45, 39)), Some(false)),
+        (with_other(&receiver(39), &serving(39, 45)), Some(false)),
+    ] {
+        assert_eq!(states_losses(&text), due, "{text}");
+        assert!(rows(&text).iter().any(|row| row.seen == offered(39).expect("a count")), "{text}");
+    }
+    // Those of each flow are compared too: one may have counted a duplicate.
+    let sent = intervals(&[&[sending(5, "0", "1", 39), sending(7, "0", "1", 39)]]);
+    let received = intervals(&[&[receiving(5, "0", "1", 45, 0), receiving(6, "0", "1", 39, 0)]]);
+    let other = document(&[start("UDP"), received, end(&[45, 39], 0, 84, 0)]);
+    for (flows, due) in [([45, 39], None), ([39, 45], Some(false))] {
+        let log = document(&[start("UDP"), sent.clone(), end(&flows, 84, 84, 0)]);
+        assert_eq!(states_losses(&with_other(&log, &other)), due, "{flows:?}");
+    }
+}
+
+#[test]
+fn an_interval_of_a_receiver_without_its_losses_is_refused() {
+    let log = document(&[start("UDP"), intervals(&[&[receiving(5, "0", "1", 39, 0)]]), end(&[39], 39, 39, 0)]);
+    assert_eq!(states_losses(&log), None);
+    for text in [
+        log.replacen("\"lost_packets\": 0,", "\"lost_packets\": null,", 1),
+        log.replacen("\"lost_packets\": 0,", "", 1),
+    ] {
+        let fault = fault(&text);
+        assert_eq!(fault.what, "an interval of a receiver without `lost_packets`");
+        assert!(fault.line.is_some() && fault.hint.is_some_and(|hint| hint.contains("as iperf3 wrote it")));
+    }
+}
+
+#[test]
+fn totals_of_a_receiver_that_contradict_its_intervals_are_refused() {
+    let counts = |lost| {
+        let counted = receiving(5, "0", "1", 626, lost);
+        intervals(&[&[lasting(&counted, "1.0", 1_000 * 626_u64.saturating_add_signed(-lost))]])
+    };
+    let receiver = |lost, totals: &str| document(&[start("UDP"), counts(lost), totals.to_owned()]);
+    let both = |lost, totals: &str| {
+        let sent = intervals(&[&[lasting(&sending(5, "0", "1", 626), "1.0", 626_000)]]);
+        with_other(&document(&[start("UDP"), sent, end(&[626], 626, 626, 58)]), &receiver(lost, totals))
+    };
+    let usual = end(&[626], 626, 626, 58);
+    let of_flow =
+        end(&[626], 626, 626, 50).replace("\"lost_packets\": 50, \"sender\"", "\"lost_packets\": 58, \"sender\"");
+    let of_sum =
+        end(&[626], 626, 626, 58).replace("\"lost_packets\": 58, \"sender\"", "\"lost_packets\": 50, \"sender\"");
+    for is_of_both in [false, true] {
+        let log = |lost, totals: &str| if is_of_both { both(lost, totals) } else { receiver(lost, totals) };
+        assert_eq!(states_losses(&log(58, &usual)), None);
+        let fewer = end(&[626], 626, 625, 58);
+        for (lost, totals) in [(0, &usual), (62, &usual), (58, &of_flow), (58, &of_sum), (58, &fewer)] {
+            let text = log(lost, totals);
+            let fault = fault(&text);
+            assert_eq!(fault.what, CONTRADICTION, "{text}");
+            assert!(fault.hint.is_some_and(|hint| hint.contains("as iperf3 wrote it")));
+            // With `--omit` they count from another 0.
+            assert!(!rows(&omitting(&text)).is_empty(), "{text}");
+        }
+    }
+    // A thread of the receiver counted on behind the last interval; of the totals 3 packets came late.
+    for (beyond, lost, due) in
+        [(2, 58, true), (2, 63, true), (2, 64, false), (0, 58, true), (0, 57, true), (0, 55, true), (0, 54, false)]
+    {
+        let log = receiver(58, &end(&[626], 626, 626 + beyond, lost));
+        match due {
+            true => assert_eq!(states_losses(&log), ((beyond, lost) != (0, 58)).then_some(false), "{beyond} {lost}"),
+            false => assert_eq!(fault(&log).what, CONTRADICTION),
+        }
+    }
+    let sent = document(&[start("UDP"), intervals(&[&[sending(5, "0", "1", 626)]]), of_flow]);
+    assert_eq!(fault(&sent).what, "the totals of the receiver contradict each other");
 }
 
 #[test]
