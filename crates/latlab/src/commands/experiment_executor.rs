@@ -184,12 +184,13 @@ impl<'a> ExperimentExecutor<'a> {
         // The first failure decides, but that of another hook than the service before it.
         errors.sort_by_key(HookError::is_of_service);
         let is_cut_off = self.is_cut_off(&result);
+        let is_served = !errors.iter().any(HookError::is_of_service);
         let decisive = if is_cut_off { None } else { errors.drain(..errors.len().min(1)).next() };
         errors.into_iter().for_each(|error| warn_of_hook(&error.into(), self.console));
         match decisive {
             None if is_cut_off => RunResult { outcome: RunOutcome::Interrupted, ..result },
             None => result,
-            Some(error) => self.failed_by(error, result),
+            Some(error) => self.failed_by(error, result, is_served),
         }
     }
 
@@ -206,14 +207,14 @@ impl<'a> ExperimentExecutor<'a> {
         }
     }
 
-    /// `result` of a run whose hook failed with `error`: its recording is marked. A service that fails is the cause of what
-    /// the measurement failed by; another hook is not.
-    fn failed_by(&self, error: HookError, result: RunResult) -> RunResult {
+    /// `result` of a run whose hook failed with `error`: its recording is marked. Unless the run `is_served`, its service is the
+    /// cause of what the measurement failed by; another hook is not.
+    fn failed_by(&self, error: HookError, result: RunResult, is_served: bool) -> RunResult {
         let is_of_service = error.is_of_service();
         let failure = Failure::from(error);
         let cause = result.failure.as_ref().and_then(|failure| failure.cause.as_deref());
         let is_full = cause.is_some_and(names_full_disk);
-        if let Some(own) = result.failure.as_ref().filter(|_| is_full || !is_of_service) {
+        if let Some(own) = result.failure.as_ref().filter(|_| is_full || is_served) {
             self.console.warning(&in_one_line(own), own.hint.as_deref());
         }
         let (outcome, kind) = match result.outcome {

@@ -203,13 +203,8 @@ impl Explain for ExperimentError {
 /// The explanation of exchanged `programs`.
 fn exchanged(failure: Failure, programs: &BTreeSet<ExchangedProgram>) -> Failure {
     let sentences: Vec<String> = programs.iter().map(ToString::to_string).collect();
-    let remedy = match programs.iter().all(ExchangedProgram::is_replaced) {
-        true => "",
-        false => {
-            "restore or build it, or continue in the directory in which it was begun, where its path leads to it; "
-        }
-    };
-    failure.because(sentences.join("\n")).hint(format!(
-        "{remedy}`--new` begins another experiment; `--force` continues this one, with runs of both programs"
-    ))
+    failure.because(sentences.join("\n")).hint(match programs.iter().all(ExchangedProgram::is_replaced) {
+        true => "`--new` begins another experiment; `--force` continues this one, with runs of both programs",
+        false => "restore or build it, or continue in the directory in which it was begun, where its path leads to it",
+    })
 }

@@ -292,14 +292,14 @@ fn markdown_json_and_the_page_say_why_runs_failed() {
     let warnings: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("> **warning:**")).collect();
     let [warning] = warnings[..] else { panic!("{}", ran.stdout) };
     let reason = "the first: the hook \\`before-run\\` failed: exit status 7: a ";
-    assert!(warning.contains("3 runs failed and not judged (of \\`new\\`)") && warning.contains(reason), "{warning}");
+    assert!(warning.contains("3 runs failed, not judged (of \\`new\\`)") && warning.contains(reason), "{warning}");
     assert!(warning.contains("b\\` \\| &lt;img src=x> \\x1b[31m; ![a]\\(http://b)"), "{warning}");
     assert!(warning.ends_with("; no space") && warning.len() < 2_200, "{}: {warning}", warning.len());
-    assert!(ran.stderr.contains("3 runs failed and not judged (of `new`); the first: the hook"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("3 runs failed, not judged (of `new`); the first: the hook"), "{}", ran.stderr);
     assert!(ran.stdout.contains("one condition (`build=old`), compared with none"), "{}", ran.stdout);
     let experiment = only(directory.path());
     let text = Latlab::at(directory.path()).arg("run").arg(&experiment).failure(4);
-    assert!(!text.stdout.contains("failed and not judged"), "on standard error only: {}", text.stdout);
+    assert!(!text.stdout.contains("failed, not judged"), "on standard error only: {}", text.stdout);
     let document = Latlab::at(directory.path()).arg("run").arg(&experiment).args(["--json", "-q"]).failure(4).json();
     check_schema(&document, "compare/1");
     let failed: Vec<_> =
@@ -312,7 +312,7 @@ fn markdown_json_and_the_page_say_why_runs_failed() {
     let page = Latlab::at(directory.path()).arg("report").arg(&experiment).args(["-o", "page.html"]);
     page.start().exits_with_one_of(&[0, 4]);
     let page = fs::read_to_string(directory.path().join("page.html")).expect("written");
-    assert!(page.contains("3 runs failed and not judged") && page.contains("exit status 7"), "{page}");
+    assert!(page.contains("3 runs failed, not judged") && page.contains("exit status 7"), "{page}");
     assert!(page.contains("Over 3 runs of one condition (<code>build=old</code>):"), "{page}");
     assert!(page.contains("&lt;img src=x&gt;") && !page.contains("<img src=x>"), "{page}");
 }

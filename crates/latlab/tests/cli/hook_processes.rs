@@ -321,7 +321,8 @@ fn a_failed_hook_after_a_failed_service_stops_the_experiment() {
         "before-run = \"true '{build}'\"\nservice = \"sh -c 'exit 5'\"\nafter-run = \"sh -c 'exit 9'\"\n",
     );
     let lab = Latlab::at(directory.path()).line("run x.toml").stderr(contains("the hook `after-run` failed"));
-    lab.stderr(contains("warning: the hook `service` failed: it ended: exit status 5")).failure(3);
+    let lab = lab.stderr(contains("warning: the hook `service` failed: it ended: exit status 5"));
+    lab.stderr(lacks("the run ended early")).failure(3);
     assert_eq!(runs(&journal(&only(directory.path()))).len(), 1);
 }
 
@@ -495,7 +496,7 @@ fn a_program_that_is_exchanged_during_an_experiment_stops_it() {
     let lab = Latlab::at(directory.path())
         .line("run x.toml")
         .stderr(contains("`./echo`, which runs have used, is not found"));
-    lab.stderr(contains("restore or build it")).failure(2);
+    lab.stderr(contains("restore or build it")).stderr(lacks("`--force`")).failure(2);
 }
 
 #[test]
@@ -505,8 +506,8 @@ fn the_recording_of_a_failed_run_is_marked_before_what_its_service_has_left_is_e
     script(directory.path(), "serve", &format!("(trap '' TERM; exec ./{left} 300) & ./echo $2 & sleep 0.2; exit 5"));
     let running = Latlab::at(directory.path()).line("run x.toml").start();
     let is_marked = || {
-        let store = directory.path().join("latlab-runs");
-        let recordings = store.exists().then(|| fs::read_dir(only(directory.path()).join("runs")).ok()).flatten();
+        let begun = crate::experiment::experiments(directory.path());
+        let recordings = begun.first().and_then(|experiment| fs::read_dir(experiment.join("runs")).ok());
         recordings.into_iter().flatten().any(|entry| {
             let manifest = fs::read_to_string(entry.expect("one").path().join("manifest.json")).unwrap_or_default();
             manifest.contains("the hook `service` failed")

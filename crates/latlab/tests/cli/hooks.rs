@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use crate::experiment::{check, directory_with, events, journal, only, runs};
 use crate::harness::{Latlab, contains, wait_until};
 use crate::serve::free_port;
+use crate::skip::skip;
 
 /// An experiment of two builds with four runs each, below which `[hooks]` follows.
 pub(crate) fn two_builds(target: &str, hooks: &str) -> TempDir {
@@ -284,6 +285,9 @@ fn worked_example(port: u16) -> (Vec<String>, String) {
 
 #[test]
 fn the_pause_of_the_worked_example_is_found_with_its_size_and_none_in_a_copy() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return skip("there is one CPU only");
+    }
     let directory = tempfile::tempdir().expect("a directory");
     let (building, measuring) = worked_example(free_port());
     for line in building.iter().chain([&building[0].replace("-o old", "-o copy")]) {

@@ -111,7 +111,7 @@ impl ExperimentReport {
         let (silent, broken): (Vec<_>, Vec<_>) = self.ended_as(RunOutcome::Failed).partition(|run| run.is_unanswered());
         let untrusted: Vec<_> = self.ended_as(RunOutcome::Untrusted).collect();
         let counted = [
-            (broken, "failed and not judged"),
+            (broken, "failed, not judged"),
             (silent, "without an answer, judged as lost"),
             (untrusted, "with a fatal caveat that `latlab summary` names"),
         ];

@@ -468,13 +468,15 @@ impl CsvLog {
             ));
         }
         let value = value_column(&headings, cells.len(), wanted)?;
-        let heading = headings.get(value);
+        // A row whose other cells are words looks like a header.
+        let heading = headings.get(value).filter(|heading| !is_not_finite(heading.whole.as_bytes()));
         if let (Some(heading), None) = (heading, &self.options.column) {
             heading.expect_samples()?;
         }
         let unit = unit_of(heading.and_then(|heading| heading.unit), self.options.unit)?;
         let stated = heading.map_or(Metric::Delay, Heading::metric);
         self.metric = self.options.metric.unwrap_or(stated);
+        let has_header = heading.is_some();
         let id = (0..headings.len()).find(|at| *at != value && headings[*at].counts_rows());
         let columns = cells.len();
         let numbers = RowNumbers::default();

@@ -192,7 +192,9 @@ fn a_value_that_is_not_finite_or_damaged_is_not_a_heading() {
         assert_eq!(read_csv(&second, text).expect_err(text).line, Some(1), "{text}");
     }
     assert!(is_detected(&FORMAT, b"nan,5\n1,5\n2,5\n"));
-    assert_eq!(rows_of(&second, "inf,rtt\n1,5\n"), [(0, 5_000)], "beside a heading it is one");
+    assert_eq!(rows_of(&second, "inf,rtt\n1,5\n"), [(0, 5_000)], "beside the heading of the values it is one");
+    let fault = read_csv(&options("1", Some(TimeUnit::Micros)), "nan,timeout\n12,ok\n").expect_err("a row");
+    assert_eq!((fault.line, &*fault.what), (Some(1), "`nan` is not a number"));
     assert_eq!(rows_of(&second, "nanos,information\n1,5\n"), [(0, 5_000)], "headings that begin alike");
 }
 
