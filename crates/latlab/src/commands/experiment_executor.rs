@@ -13,9 +13,9 @@ use crate::cli::resolve::ExperimentJob;
 use crate::console::{Console, Progress};
 use crate::diagnostics::{Explain, Failure, names_full_disk};
 use crate::experiment::{
-    DueRun, ExchangedProgram, ExperimentError, ExperimentEvent, ExperimentState, FailureKind, HookError, HookRunner,
-    HookWait, HookedRun, OpenExperiment, Programs, RunExecutor, RunResult, StopRule, exchanged, in_one_line,
-    programs_of, result_of,
+    DueRun, ExchangedProgram, ExperimentError, ExperimentEvent, ExperimentState, FailureKind, FoundPrograms, HookError,
+    HookRunner, HookWait, HookedRun, OpenExperiment, Programs, RunExecutor, RunResult, StopRule, in_one_line,
+    result_of,
 };
 use crate::facts::{ExperimentFacts, RunOutcome};
 use crate::measure::{PlanOutcome, RecordingTarget};
@@ -108,11 +108,10 @@ impl<'a> ExperimentExecutor<'a> {
     /// them if it `takes_others`.
     pub(super) fn expect_same_programs(&mut self, state: &ExperimentState, takes_others: bool) -> Result<(), Failure> {
         self.takes_others = takes_others;
-        let conditions = self.job.experiment.conditions.iter();
-        self.expect_used(conditions.flat_map(|condition| exchanged(condition, &state.programs)).collect())
+        self.expect_used(FoundPrograms::of(&self.job.experiment.conditions).exchanged(&state.programs))
     }
 
-    fn expect_used(&mut self, programs: BTreeSet<ExchangedProgram>) -> Result<(), Failure> {
+    fn expect_used(&mut self, programs: Vec<ExchangedProgram>) -> Result<(), Failure> {
         if !self.takes_others && !programs.is_empty() {
             let path = self.store.path().parent().unwrap_or(self.store.path()).to_owned();
             return Err(ExperimentError::Exchanged { path, programs }.into());
@@ -248,11 +247,9 @@ impl RunExecutor for ExperimentExecutor<'_> {
     }
 
     fn programs(&mut self, due: &DueRun, state: &ExperimentState) -> Result<Programs, Failure> {
-        let condition = &self.job.experiment.conditions[due.condition];
-        self.expect_used(exchanged(condition, &state.programs))?;
-        let mut programs = programs_of(condition);
-        programs.retain(|path, hash| state.programs.get(path) != Some(hash));
-        Ok(programs)
+        let found = FoundPrograms::of([&self.job.experiment.conditions[due.condition]]);
+        self.expect_used(found.exchanged(&state.programs))?;
+        Ok(found.unused(&state.programs))
     }
 
     fn is_interrupted(&self) -> bool {

@@ -1,6 +1,5 @@
 //! Errors of experiments, with cause, hint and exit code.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -85,7 +84,7 @@ pub enum ExperimentError {
         /// The experiment's directory.
         path: PathBuf,
         /// At least one.
-        programs: BTreeSet<ExchangedProgram>,
+        programs: Vec<ExchangedProgram>,
     },
     /// The next block needs another boot.
     #[error("block {block} of `{}` needs a reboot first", path.display())]
@@ -201,7 +200,7 @@ impl Explain for ExperimentError {
 }
 
 /// The explanation of exchanged `programs`.
-fn exchanged(failure: Failure, programs: &BTreeSet<ExchangedProgram>) -> Failure {
+fn exchanged(failure: Failure, programs: &[ExchangedProgram]) -> Failure {
     let sentences: Vec<String> = programs.iter().map(ToString::to_string).collect();
     failure.because(sentences.join("\n")).hint(match programs.iter().all(ExchangedProgram::is_replaced) {
         true => "`--new` begins another experiment; `--force` continues this one, with runs of both programs",

@@ -17,7 +17,7 @@ pub(crate) use directory::{
     remove, runs_directory, runs_of,
 };
 pub(crate) use hooks::{HookError, HookRunner, HookWait, HookedRun};
-pub(crate) use programs::{Programs, exchanged, programs_of};
+pub(crate) use programs::{FoundPrograms, Programs};
 pub(crate) use results::{PartialReport, ReportReader, StopRule, can_be_of, gone_runs, observe, result_of};
 pub(crate) use runner::{
     ExperimentEvent, ExperimentRunner, FailureKind, RunExecutor, RunPolicy, RunResult, RunnerOutcome, in_one_line,

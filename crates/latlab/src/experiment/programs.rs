@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -13,22 +13,37 @@ use crate::plan::{ExperimentCondition, Hooks, Target};
 /// BLAKE3, hexadecimal, of each program by its path as typed.
 pub(crate) type Programs = BTreeMap<String, String>;
 
-/// The programs of `condition`: the words of `service` and of a target that are the path of an executable file; none if
-/// `before-block` or `before-run` may have built them.
-pub(crate) fn programs_of(condition: &ExperimentCondition) -> Programs {
-    let hashed = |word: &str| Some((word.to_owned(), hash_of(Path::new(word)).ok()??));
-    words_of(condition).into_iter().filter_map(hashed).collect()
-}
+/// The programs of conditions as they are now: the words of `service` and of a target that are the path of an executable file,
+/// except where `before-block` or `before-run` may have built them.
+pub(crate) struct FoundPrograms<'a>(BTreeMap<&'a str, Result<String, String>>);
 
-/// How programs of `condition` differ now from those that runs have `used`, a sentence for each.
-pub(crate) fn exchanged(condition: &ExperimentCondition, used: &Programs) -> BTreeSet<ExchangedProgram> {
-    let named = words_of(condition);
-    let named = named.into_iter().filter_map(|word| used.get_key_value(word));
-    named.filter_map(|(path, hash)| ExchangedProgram::of(path, hash)).collect()
+impl<'a> FoundPrograms<'a> {
+    /// Each is read once, however many conditions have it.
+    pub(crate) fn of(conditions: impl IntoIterator<Item = &'a ExperimentCondition>) -> FoundPrograms<'a> {
+        let words: BTreeSet<&str> = conditions.into_iter().flat_map(words_of).collect();
+        FoundPrograms(words.into_iter().map(|word| (word, hash_or_refusal(Path::new(word)))).collect())
+    }
+
+    /// Those that are not the ones that runs have `used`.
+    pub(crate) fn exchanged(&self, used: &Programs) -> Vec<ExchangedProgram> {
+        let differing =
+            self.0.iter().filter(|(path, now)| used.get(**path).is_some_and(|hash| now.as_ref() != Ok(hash)));
+        let exchanged = |(path, now): (&&str, &Result<String, String>)| ExchangedProgram {
+            path: (*path).to_owned(),
+            refusal: now.clone().err(),
+        };
+        differing.map(exchanged).collect()
+    }
+
+    /// Those that runs have not `used`.
+    pub(crate) fn unused(&self, used: &Programs) -> Programs {
+        let found = self.0.iter().filter_map(|(path, now)| Some(((*path).to_owned(), now.as_ref().ok()?.clone())));
+        found.filter(|(path, hash)| used.get(path) != Some(hash)).collect()
+    }
 }
 
 /// A program that runs have used, and that is another one now.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExchangedProgram {
     /// Its path as typed.
     path: String,
@@ -37,17 +52,6 @@ pub struct ExchangedProgram {
 }
 
 impl ExchangedProgram {
-    fn of(path: &str, hash: &str) -> Option<ExchangedProgram> {
-        let refusal = match hash_of(Path::new(path)) {
-            Ok(Some(now)) if now == hash => return None,
-            Ok(Some(_)) => None,
-            Ok(None) => Some("is not an executable file".into()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Some("is not found from this directory".into()),
-            Err(error) => Some(format!("cannot be read: {}", latlab_sys::errno::explain(&error))),
-        };
-        Some(ExchangedProgram { path: path.to_owned(), refusal })
-    }
-
     /// Whether another program is in its place.
     pub(crate) const fn is_replaced(&self) -> bool {
         self.refusal.is_none()
@@ -75,19 +79,24 @@ fn words_of(condition: &ExperimentCondition) -> Vec<&str> {
     service.iter().map(|hook| &hook.0).chain(targets).flatten().map(String::as_str).collect()
 }
 
+/// The hash of a program, or why it cannot be used.
+fn hash_or_refusal(path: &Path) -> Result<String, String> {
+    match hash_of(path) {
+        Ok(found) => found.ok_or_else(|| "is not an executable file".into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err("is not found from this directory".into()),
+        Err(error) => Err(format!("cannot be read: {}", latlab_sys::errno::explain(&error))),
+    }
+}
+
 /// `None` if it is not an executable file with a path.
 fn hash_of(path: &Path) -> io::Result<Option<String>> {
     let found = fs::metadata(path)?;
     if path.components().count() < 2 || !found.is_file() || found.permissions().mode() & 0o111 == 0 {
         return Ok(None);
     }
-    let (mut file, mut hasher, mut buffer) = (File::open(path)?, blake3::Hasher::new(), vec![0; 1 << 16]);
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(Some(hasher.finalize().to_hex().to_string())),
-            bytes => _ = hasher.update(&buffer[..bytes]),
-        }
-    }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(path)?)?;
+    Ok(Some(hasher.finalize().to_hex().to_string()))
 }
 
 #[cfg(test)]
@@ -107,12 +116,21 @@ mod tests {
         assert!(hash_of(Path::new("/usr/bin")).expect("a directory").is_none());
         assert!(hash_of(&directory.path().join("absent")).is_err());
         let text = path.display().to_string();
-        let sentence = |hash: &str| ExchangedProgram::of(&text, hash).map(|program| program.to_string());
-        assert_eq!(sentence(&two), None);
-        assert_eq!(sentence(&one), Some(format!("`{text}` is not the program that runs have used")));
+        let sentences = |used: &str| {
+            let found = FoundPrograms(BTreeMap::from([(&*text, hash_or_refusal(&path))]));
+            let used = Programs::from([(text.clone(), used.to_owned())]);
+            let all = found.exchanged(&used).iter().map(ToString::to_string).collect::<Vec<_>>();
+            (all, found.unused(&used).into_values().collect::<Vec<_>>())
+        };
+        assert_eq!(sentences(&two), (vec![], vec![]));
+        assert_eq!(
+            sentences(&one),
+            (vec![format!("`{text}` is not the program that runs have used")], vec![two.clone()])
+        );
+        let refused = |refusal: &str| (vec![format!("`{text}`, which runs have used, {refusal}")], vec![]);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("changed");
-        assert_eq!(sentence(&two), Some(format!("`{text}`, which runs have used, is not an executable file")));
+        assert_eq!(sentences(&two), refused("is not an executable file"));
         fs::remove_file(&path).expect("removed");
-        assert_eq!(sentence(&two), Some(format!("`{text}`, which runs have used, is not found from this directory")));
+        assert_eq!(sentences(&two), refused("is not found from this directory"));
     }
 }
