@@ -11,9 +11,7 @@ use crate::receiving::Receiving;
 /// The type of a topic (`idl/latlab.idl`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopicType {
-    /// `latlab::Message`.
     Message,
-    /// `latlab::KeyedMessage`.
     KeyedMessage,
 }
 
@@ -84,7 +82,6 @@ impl Writer {
     }
 }
 
-/// A received sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Its length in bytes.
@@ -100,7 +97,6 @@ pub struct Sample {
 pub struct MatchedWriter {
     /// The GUID of its participant (RTPS 2.5, section 9.3.1).
     pub participant: [u8; 16],
-    /// Its partitions.
     pub partitions: Vec<String>,
 }
 

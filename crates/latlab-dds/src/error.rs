@@ -10,11 +10,8 @@ use crate::ffi::{self, DdsReturn};
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot {action}: {cause}")]
 pub struct DdsError {
-    /// The attempted action.
     pub action: &'static str,
-    /// The library's words.
     pub cause: String,
-    /// Whether a time-out passed.
     pub is_timeout: bool,
 }
 

@@ -16,7 +16,6 @@ pub(crate) const KEEP_LAST: c_int = 0;
 pub(crate) const KEEP_ALL: c_int = 1;
 pub(crate) const XCDR1: i16 = 0;
 
-/// `struct dds_sequence`, of octets.
 #[repr(C)]
 pub(crate) struct Octets {
     pub(crate) maximum: u32,
@@ -32,7 +31,6 @@ pub(crate) struct TopicDescriptor {
     _opaque: [u8; 0],
 }
 
-/// `dds_sample_info_t`.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct SampleInfo {
@@ -50,7 +48,6 @@ pub(crate) struct SampleInfo {
     pub(crate) absolute_generation_rank: u32,
 }
 
-/// `dds_publication_matched_status_t` and `dds_subscription_matched_status_t`.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct Matched {
@@ -61,7 +58,6 @@ pub(crate) struct Matched {
     pub(crate) last_handle: u64,
 }
 
-/// `dds_offered_incompatible_qos_status_t` and `dds_requested_incompatible_qos_status_t`.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct Incompatible {
@@ -70,7 +66,6 @@ pub(crate) struct Incompatible {
     pub(crate) last_policy_id: u32,
 }
 
-/// `dds_sample_lost_status_t`.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct SampleLost {
@@ -78,7 +73,6 @@ pub(crate) struct SampleLost {
     pub(crate) total_count_change: i32,
 }
 
-/// `dds_builtintopic_endpoint_t`.
 #[repr(C)]
 pub(crate) struct BuiltinEndpoint {
     pub(crate) key: [u8; 16],
@@ -89,7 +83,6 @@ pub(crate) struct BuiltinEndpoint {
     pub(crate) qos: *mut Qos,
 }
 
-/// `dds_log_data_t`.
 #[repr(C)]
 pub(crate) struct LogData {
     pub(crate) priority: u32,
@@ -102,13 +95,11 @@ pub(crate) struct LogData {
     pub(crate) header_size: usize,
 }
 
-/// `dds_qos_t`.
 #[repr(C)]
 pub(crate) struct Qos {
     _opaque: [u8; 0],
 }
 
-/// `dds_listener_t`.
 #[repr(C)]
 pub(crate) struct Listener {
     _opaque: [u8; 0],

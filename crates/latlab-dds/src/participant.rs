@@ -198,7 +198,6 @@ fn set_address(octets: &[u8], scope: u32) {
 
 /// What the library logged and traced since it was last asked. Its sinks are global.
 static MESSAGES: Mutex<Messages> = Mutex::new(Messages { settings: Vec::new(), warnings: Vec::new() });
-/// Further warnings are dropped.
 const MOST_WARNINGS: usize = 100;
 
 struct Messages {

@@ -9,7 +9,6 @@ use crate::ffi;
 /// RELIABILITY: whether samples that were lost are sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reliability {
-    /// They are not.
     BestEffort,
     /// They are, as long as the writer keeps them.
     Reliable {
@@ -23,7 +22,6 @@ pub enum Reliability {
 pub enum History {
     /// The last ones, so many.
     KeepLast(u32),
-    /// All.
     KeepAll,
 }
 
@@ -39,9 +37,7 @@ const UNLIMITED: i32 = -1;
 /// representation is XCDR1, and a writer does not dispose of its instances when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Qos {
-    /// RELIABILITY.
     pub reliability: Reliability,
-    /// HISTORY.
     pub history: History,
     /// Of a writer, an extension of the library: samples are collected until [`Writer::flush`](crate::Writer::flush), or
     /// until a message is full.

@@ -23,7 +23,6 @@ struct Inbox {
 struct State {
     /// Work that a thread in [`Receiving::run_within`] lends; that thread removes it before it returns.
     work: Option<Lent>,
-    /// The work is done.
     done: bool,
     /// Samples came since the last [`Receiving::wait`].
     arrived: bool,

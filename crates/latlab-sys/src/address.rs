@@ -6,14 +6,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 /// Internet protocol version of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressFamily {
-    /// AF_INET.
     Ipv4,
     /// AF_INET6.
     Ipv6,
 }
 
 impl AddressFamily {
-    /// The family of `address`.
     pub const fn of(address: &SocketAddr) -> AddressFamily {
         match address {
             SocketAddr::V4(_) => AddressFamily::Ipv4,

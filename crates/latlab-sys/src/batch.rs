@@ -175,7 +175,6 @@ impl fmt::Debug for ReceiveBatch {
 pub struct Arrived<'a> {
     /// Its bytes.
     pub bytes: &'a mut [u8],
-    /// Its sender.
     pub peer: &'a Address,
     /// Its local address; `None` if the socket does not report it (`socket::report_local_address`).
     pub local: Option<IpAddr>,

@@ -14,7 +14,6 @@ const MAP_UPDATE_ELEM: c_int = 2;
 const PROG_LOAD: c_int = 5;
 const PROG_TEST_RUN: c_int = 10;
 const LINK_CREATE: c_int = 28;
-/// `BPF_PROG_TYPE_XDP`.
 const PROGRAM_OF_XDP: u32 = 6;
 /// `BPF_XDP`, of the attach types.
 const ATTACH_XDP: u32 = 37;
@@ -30,14 +29,12 @@ const LOADS: usize = 5;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Instruction {
-    /// The operation.
     pub code: u8,
     /// The destination register in the low four bits, the source register in the high ones; on big-endian hosts the other
     /// way round.
     pub registers: u8,
     /// A displacement of memory or a jump.
     pub offset: i16,
-    /// A constant.
     pub immediate: i32,
 }
 
@@ -50,7 +47,6 @@ pub enum MapKind {
     XdpSockets,
 }
 
-/// Where a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttachMode {
     /// In the driver, before the kernel has made a buffer of the packet.

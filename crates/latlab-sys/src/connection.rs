@@ -85,7 +85,6 @@ pub fn set_unsent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &c_int::try_from(bytes).unwrap_or(c_int::MAX))
 }
 
-/// Whether TCP_NODELAY is set.
 pub fn no_delay(socket: BorrowedFd<'_>) -> io::Result<bool> {
     get(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY).map(|value| value != 0)
 }
@@ -139,7 +138,6 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
 /// The name of the congestion control algorithm, such as `cubic` (TCP_CONGESTION,
 /// [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
 pub fn congestion_control(socket: BorrowedFd<'_>) -> io::Result<String> {
-    /// TCP_CA_NAME_MAX in net/tcp.h.
     const NAME_BYTES: usize = 16;
     let mut name = [0_u8; NAME_BYTES];
     let mut length = NAME_BYTES as libc::socklen_t;

@@ -111,7 +111,6 @@ fn receive_from_with(socket: BorrowedFd<'_>, buffer: &mut [u8], peer: &mut Addre
 /// Both addresses of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
-    /// The peer's address.
     pub peer: Address,
     /// The local address; `None` if the socket does not report it (`socket::report_local_address`).
     pub local: Option<IpAddr>,

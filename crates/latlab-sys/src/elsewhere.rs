@@ -20,32 +20,27 @@ macro_rules! refuse {
     };
 }
 
-/// Socket addresses.
 pub mod address {
     use super::SocketAddr;
 
     /// Internet protocol version of a socket.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum AddressFamily {
-        /// AF_INET.
         Ipv4,
         /// AF_INET6.
         Ipv6,
     }
 
     impl AddressFamily {
-        /// The family of `address`.
         pub const fn of(address: &SocketAddr) -> AddressFamily {
             if address.is_ipv4() { AddressFamily::Ipv4 } else { AddressFamily::Ipv6 }
         }
     }
 
-    /// A socket address.
     #[derive(Clone, Copy, Debug)]
     pub struct Address(Option<SocketAddr>);
 
     impl Address {
-        /// No address.
         pub const fn empty() -> Address {
             Address(None)
         }
@@ -63,7 +58,6 @@ pub mod address {
     }
 }
 
-/// UDP sockets.
 pub mod socket {
     use super::{BorrowedFd, OwnedFd, SocketAddr, address::AddressFamily};
     refuse! {
@@ -89,11 +83,9 @@ pub mod socket {
     }
 }
 
-/// TCP connections.
 pub mod connection {
     use super::{BorrowedFd, OwnedFd, SocketAddr, address::AddressFamily};
 
-    /// Counts of a connection.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct ConnectionCounts {
         /// The largest segment that it sends, in bytes of payload.
@@ -119,21 +111,17 @@ pub mod connection {
     }
 }
 
-/// Datagrams in and out.
 pub mod datagram {
     use super::{BorrowedFd, IpAddr, address::Address};
 
     /// Both addresses of a datagram.
     #[derive(Clone, Copy, Debug)]
     pub struct Envelope {
-        /// The sender.
         pub peer: Address,
-        /// The local address.
         pub local: Option<IpAddr>,
     }
 
     impl Envelope {
-        /// No addresses.
         pub const fn empty() -> Envelope {
             Envelope { peer: Address::empty(), local: None }
         }
@@ -161,12 +149,10 @@ pub mod batch {
     pub struct SendBatch;
 
     impl SendBatch {
-        /// An empty batch.
         pub const fn new(_: usize, _: Option<Address>) -> SendBatch {
             SendBatch
         }
 
-        /// `Unsupported` here.
         pub fn send(&mut self, _: BorrowedFd<'_>, _: &[u8], _: usize, _: usize) -> std::io::Result<usize> {
             unsupported()
         }
@@ -178,36 +164,29 @@ pub mod batch {
     #[derive(Debug)]
     pub struct ReceiveBatch;
 
-    /// A received datagram.
     #[derive(Debug)]
     pub struct Arrived<'a> {
         /// Its bytes.
         pub bytes: &'a mut [u8],
-        /// Its sender.
         pub peer: &'a Address,
-        /// Its local address.
         pub local: Option<IpAddr>,
         /// The length of each of several merged datagrams.
         pub segment: Option<usize>,
     }
 
     impl ReceiveBatch {
-        /// An empty batch.
         pub const fn new(_: usize, _: usize) -> ReceiveBatch {
             ReceiveBatch
         }
 
-        /// `Unsupported` here.
         pub fn receive(&mut self, _: BorrowedFd<'_>, _: usize) -> std::io::Result<usize> {
             unsupported()
         }
 
-        /// `Unsupported` here.
         pub fn receive_now(&mut self, _: BorrowedFd<'_>, _: usize) -> std::io::Result<usize> {
             unsupported()
         }
 
-        /// Nothing.
         pub const fn arrived(&mut self, _: usize) -> Option<Arrived<'_>> {
             None
         }
@@ -234,12 +213,10 @@ pub mod readiness {
         None,
     }
 
-    /// Empty here.
     #[derive(Debug)]
     pub struct ReadyList;
 
     impl ReadyList {
-        /// Empty.
         pub const fn with_capacity(_: usize) -> ReadyList {
             ReadyList
         }
@@ -255,22 +232,18 @@ pub mod readiness {
     pub struct Epoll;
 
     impl Epoll {
-        /// `Unsupported` here.
         pub fn new() -> std::io::Result<Epoll> {
             unsupported()
         }
 
-        /// `Unsupported` here.
         pub fn add(&self, _: BorrowedFd<'_>, _: u64, _: Interest) -> std::io::Result<()> {
             unsupported()
         }
 
-        /// `Unsupported` here.
         pub fn modify(&self, _: BorrowedFd<'_>, _: u64, _: Interest) -> std::io::Result<()> {
             unsupported()
         }
 
-        /// `Unsupported` here.
         pub fn wait(&self, _: &mut ReadyList, _: i32) -> std::io::Result<usize> {
             unsupported()
         }
@@ -284,13 +257,11 @@ pub mod scheduler {
         leave_real_time() -> ();
     }
 
-    /// Unknown.
     pub const fn current_cpu() -> Option<u16> {
         None
     }
 }
 
-/// CPU time used.
 pub mod cpu_time {
     refuse! {
         of_this_thread() -> i64;
@@ -300,7 +271,6 @@ pub mod cpu_time {
     }
 }
 
-/// Processes.
 pub mod process {
     use super::BorrowedFd;
 
@@ -366,28 +336,23 @@ pub mod sleep {
     pub struct SignalTimer(());
 
     impl SignalTimer {
-        /// `Unsupported` here.
         pub fn new() -> std::io::Result<SignalTimer> {
             super::unsupported()
         }
 
-        /// `Unsupported` here.
         pub fn arm(&self, _: i64, _: bool) -> std::io::Result<()> {
             super::unsupported()
         }
 
-        /// `Unsupported` here.
         pub fn wait(&self) -> std::io::Result<()> {
             super::unsupported()
         }
     }
 
-    /// Unknown.
     pub const fn current_thread() -> i32 {
         0
     }
 
-    /// Unknown; the usual niceness.
     pub const fn niceness() -> i32 {
         0
     }

@@ -14,11 +14,9 @@ use std::os::fd::BorrowedFd;
 /// The driver of an interface; fields that it does not report are empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverInfo {
-    /// The driver's name.
     pub name: String,
     /// Its version; drivers of the kernel's tree report that of the kernel.
     pub version: String,
-    /// The firmware's version.
     pub firmware: String,
     /// The bus address of the device.
     pub bus: String,
@@ -36,11 +34,9 @@ pub fn driver(socket: BorrowedFd<'_>, interface: &str) -> io::Result<DriverInfo>
 /// The sizes of the descriptor rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
-    /// Receive descriptors in use.
     pub receive: u32,
     /// The maximum number of receive descriptors that the device supports.
     pub receive_maximum: u32,
-    /// Transmit descriptors in use.
     pub transmit: u32,
     /// The maximum number of transmit descriptors that the device supports.
     pub transmit_maximum: u32,
@@ -160,7 +156,6 @@ pub struct Feature {
     pub name: String,
     /// Whether it can be changed.
     pub changeable: bool,
-    /// Whether it is requested.
     pub requested: bool,
     /// Whether it is on. A requested feature is off while another one that it needs is off.
     pub active: bool,
@@ -206,9 +201,7 @@ pub fn set_features(socket: BorrowedFd<'_>, interface: &str, wanted: &[(&str, bo
 
 /// The name of each feature by its number; empty for numbers without a feature. ETHTOOL_GSSET_INFO, ETHTOOL_GSTRINGS.
 fn feature_names(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Vec<String>> {
-    /// ETH_SS_FEATURES.
     const FEATURE_NAMES: u32 = 4;
-    /// ETH_GSTRING_LEN.
     const NAME_WORDS: usize = 32 / size_of::<u32>();
     /// Linux 6.18 has 66 features; a count above this is invalid.
     const FEATURES_MAX: u32 = 1_024;

@@ -185,7 +185,6 @@ pub fn has_queued(socket: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(allocated > 0)
 }
 
-/// SK_MEMINFO_VARS in linux/sock_diag.h.
 const MEMORY_NUMBERS: usize = 9;
 
 fn memory_numbers(socket: BorrowedFd<'_>) -> io::Result<[u32; MEMORY_NUMBERS]> {

@@ -124,7 +124,6 @@ struct Row<'a> {
     is_bare: bool,
 }
 
-/// What a run took.
 struct RunFigures {
     seconds: f64,
     /// Largest resident memory; 0 of DuckDB.

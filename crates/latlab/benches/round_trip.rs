@@ -83,7 +83,6 @@ const PEER_TARGET: f64 = 1.00;
 /// Of a schedule on one core, whose sender sleeps between two probes.
 const CLOSED_TARGET: f64 = 1.15;
 
-/// One row's settings.
 struct Row<'a> {
     mode: &'a WaitMode,
     size: u32,

@@ -69,7 +69,6 @@ impl Receiver {
     }
 }
 
-/// One row's settings.
 struct Row<'a> {
     /// Past the network stack, between two private namespaces.
     xdp: bool,

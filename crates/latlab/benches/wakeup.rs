@@ -57,7 +57,6 @@ const MANNERS: [Manner; 4] = [
     },
 ];
 
-/// One row's settings.
 struct Row<'a> {
     manner: &'a Manner,
     interval_ms: u32,

@@ -5,11 +5,9 @@ use crate::units::{Nanos, SenderClock, Stamp};
 
 /// A source of stamps on the sender's clock: the real one, or the simulated network's.
 pub trait Clock {
-    /// Now.
     fn now(&self) -> Stamp<SenderClock>;
 }
 
-/// CLOCK_MONOTONIC of this host.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Monotonic;
 
@@ -41,7 +39,6 @@ fn anchor_once() -> ClockAnchor {
     ClockAnchor { monotonic_ns: first + (last - first) / 2, realtime_ns, boottime_ns, tai_ns, width_ns: last - first }
 }
 
-/// The clock's resolution.
 pub fn resolution() -> Nanos {
     Nanos(latlab_sys::clock::monotonic_resolution_ns())
 }

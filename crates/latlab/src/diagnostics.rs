@@ -10,9 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Worth knowing.
     Note,
-    /// The figures may mislead.
     Warning,
     /// The figures must not be trusted: exit code 4.
     Fatal,
@@ -23,13 +21,10 @@ pub enum Severity {
 pub struct Caveat {
     /// Stable kebab-case name, listed in docs/metrics.md.
     pub code: String,
-    /// How bad.
     pub severity: Severity,
-    /// The cause, with numbers.
     pub message: String,
     /// The effect on the figures.
     pub effect: String,
-    /// The remedy.
     pub hint: String,
 }
 
@@ -52,9 +47,7 @@ impl Caveat {
 pub struct Failure {
     /// The attempted action, with its object in backticks.
     pub message: String,
-    /// Why it failed.
     pub cause: Option<String>,
-    /// The remedy.
     pub hint: Option<String>,
     /// The exit code of the process.
     pub exit_code: u8,
@@ -92,13 +85,11 @@ impl Failure {
         Failure { message: shorten(message), cause: cause.map(shorten), hint: hint.map(shorten), ..self }
     }
 
-    /// Adds the cause.
     pub fn because(mut self, cause: impl Into<String>) -> Failure {
         self.cause = Some(cause.into());
         self
     }
 
-    /// Adds the remedy.
     pub fn hint(mut self, hint: impl Into<String>) -> Failure {
         self.hint = Some(hint.into());
         self
@@ -149,15 +140,12 @@ pub struct Colour {
 }
 
 impl Colour {
-    /// No colour.
     pub const OFF: Colour = Colour { mark: None };
 
-    /// Colours with this mark.
     pub const fn marked(mark: u64) -> Colour {
         Colour { mark: Some(mark) }
     }
 
-    /// Whether text is coloured.
     pub const fn is_on(self) -> bool {
         self.mark.is_some()
     }
@@ -199,11 +187,9 @@ pub enum Outcome {
     NotTrusted,
     /// SIGINT ended the command early; what was measured is kept and was summarised.
     Interrupted,
-    /// SIGTERM ended the command.
     Terminated,
     /// SIGHUP ended the command: its terminal was closed.
     HungUp,
-    /// SIGQUIT ended the command.
     Quit,
 }
 

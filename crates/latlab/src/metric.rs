@@ -34,7 +34,6 @@ pub enum Metric {
 struct Definition {
     /// In JSON, in `--gate` and in `compare`.
     name: &'static str,
-    /// In text for people.
     title: &'static str,
     unit: Unit,
 }
@@ -93,7 +92,6 @@ impl Metric {
     /// The metrics that a summary of probes shows by default: the delay, and whether the schedule was kept.
     pub const USUAL: [Metric; 3] = [Metric::RoundTripDelay, Metric::ResponseTime, Metric::SendSlip];
 
-    /// Every metric once.
     pub fn every() -> impl Iterator<Item = Metric> {
         Metric::PING.into_iter().chain(Metric::WAKEUP).chain(Metric::STREAM).chain([Metric::Delay])
     }

@@ -15,7 +15,6 @@ pub struct Seq(pub u64);
 pub enum Phase {
     /// Probes are sent for caches, routes and frequencies to settle; they are recorded, but in no statistic.
     Warmup,
-    /// Probes count.
     Measure,
 }
 
@@ -23,7 +22,6 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
-    /// Answered within the time-out.
     Answered,
     /// Answered, but after the time-out.
     Late,
@@ -88,9 +86,7 @@ pub struct KernelStamps {
 /// One probe: a row of `probes.parquet` (docs/recording.md).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeRecord {
-    /// Sequence number.
     pub seq: Seq,
-    /// Phase of the run.
     pub phase: Phase,
     /// When it was due; `None` in a closed loop.
     pub due: Option<Stamp<SenderClock>>,
@@ -104,15 +100,11 @@ pub struct ProbeRecord {
     pub reflector_sent: Option<Stamp<ReflectorClock>>,
     /// Timestamps of kernels and NICs.
     pub kernel: KernelStamps,
-    /// Transport payload.
     pub size_bytes: u32,
     /// CPU that sent, if known without a system call.
     pub sent_cpu: Option<u16>,
-    /// CPU that received.
     pub received_cpu: Option<u16>,
-    /// CPU of the reflector.
     pub reflector_cpu: Option<u16>,
-    /// Its outcome.
     pub fate: Fate,
     /// errno of a send call that failed.
     pub error: Option<i32>,

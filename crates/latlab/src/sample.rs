@@ -8,7 +8,6 @@ pub const INFINITE: i64 = i64::MAX;
 /// The singletons of the measuring phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The metric.
     pub metric: Metric,
     /// In the unit of the metric, or [`INFINITE`]; in the order of sending.
     pub singletons: Vec<i64>,

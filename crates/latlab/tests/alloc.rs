@@ -34,7 +34,6 @@ thread_local! {
     static RECEIVES: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
-/// Calls of all threads.
 static OF_ALL_THREADS: AtomicU64 = AtomicU64::new(0);
 /// Calls of the threads in which the DDS library receives.
 static OF_LIBRARY_THREADS: AtomicU64 = AtomicU64::new(0);

@@ -23,7 +23,6 @@ use serde_json::Value;
 
 mod runs;
 
-/// Without `LATLAB_MUTATIONS`.
 const USUAL: Range<u64> = 0..1_200;
 const USUAL_TIME: Duration = Duration::from_secs(60);
 /// Nothing that is read here takes a second.

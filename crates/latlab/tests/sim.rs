@@ -23,7 +23,6 @@ use latlab::transport::sim::{Fault, Network, SimTransport};
 use latlab::units::{Nanos, SenderClock, Stamp};
 use serde::Deserialize;
 
-/// No interrupt.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// One scenario, as written in a file.

@@ -247,7 +247,6 @@ fn the_bare_loop_of_wake_ups_makes_the_calls_that_latlab_makes() {
 /// The length of a POLL, which no packet of these streams has.
 const POLL_BYTES: i64 = 160;
 
-/// A traced stream.
 struct Streamed {
     /// The calls of the sending thread from the first packet to the last.
     sender: Vec<String>,

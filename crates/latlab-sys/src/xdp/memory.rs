@@ -98,7 +98,6 @@ impl Received {
 /// Memories for frames that were made so far.
 static NEXT_UMEM: AtomicU32 = AtomicU32::new(0);
 
-/// Frames of one size.
 #[derive(Debug)]
 pub(super) struct Umem {
     /// Of all in this process, so that frames of one are not taken for those of another.

@@ -7,7 +7,6 @@ use super::paired::{ROUNDS_MAX, ROUNDS_MIN};
 pub(crate) struct Options {
     /// Show that it runs; judge nothing.
     pub(crate) quick: bool,
-    /// Rounds to begin with.
     pub(crate) rounds: usize,
     /// Rounds to give up after.
     pub(crate) rounds_max: usize,

@@ -52,7 +52,6 @@ impl Paired {
         Paired { rounds, median: median(&ratios), low, high, coverage }
     }
 
-    /// The interval in words.
     pub(crate) fn interval(&self) -> String {
         match self.low.is_finite() {
             true => format!("{:.3}–{:.3}", self.low, self.high),

@@ -92,14 +92,12 @@ impl<C: Copy + Ord + Debug> Rounds<C> {
         self.ratio(self.bare[1], self.bare[0], figure)
     }
 
-    /// One contender's figures, ascending.
     pub(crate) fn sorted(&self, contender: C, figure: Figure) -> Vec<f64> {
         let mut figures: Vec<f64> = self.readings[&contender].iter().map(figure).collect();
         figures.sort_by(f64::total_cmp);
         figures
     }
 
-    /// Every reading.
     pub(crate) fn raw(&self) -> Value {
         let of = |readings: &Vec<Reading>| {
             json!({

@@ -28,7 +28,6 @@ fn caption(quick: bool) -> String {
     format!("{warning}{}\n", facts.join(" · "))
 }
 
-/// A Markdown table.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let titles: Vec<String> = head.iter().map(|title| title.to_string()).collect();

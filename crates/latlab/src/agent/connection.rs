@@ -78,7 +78,6 @@ pub(super) struct AgentConnection {
 
 /// The streams of an agent, and the flag that its loss sets.
 pub(super) struct AgentStreams {
-    /// From the agent.
     pub(super) from: Box<dyn Read + Send>,
     /// To the agent; non-blocking: an agent that reads nothing counts as lost.
     pub(super) to: Box<dyn Write + Send>,

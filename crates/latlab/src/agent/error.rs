@@ -16,25 +16,16 @@ pub enum AgentError {
     /// The program that connects cannot be started.
     #[error("cannot start `{program}` to reach `{peer}`")]
     Start {
-        /// The target.
         peer: String,
-        /// The program.
         program: String,
         /// The error of the operating system.
         source: io::Error,
     },
-    /// ssh failed to connect.
     #[error("cannot reach `{peer}` with ssh")]
-    NotReached {
-        /// The target.
-        peer: String,
-        /// Standard error of ssh.
-        stderr: Option<String>,
-    },
+    NotReached { peer: String, stderr: Option<String> },
     /// The command ended with exit code 127: latlab is not installed on the remote host, or not in the path.
     #[error("cannot find latlab on `{peer}`")]
     NotFound {
-        /// The target.
         peer: String,
         /// Standard error of the shell on the remote host.
         stderr: Option<String>,
@@ -42,17 +33,14 @@ pub enum AgentError {
     /// The agent or the connection ended.
     #[error("lost the agent of `{peer}`")]
     Ended {
-        /// The target.
         peer: String,
         /// Exit status of the command that connects.
         status: Option<String>,
         /// Standard error of the command that connects.
         stderr: Option<String>,
     },
-    /// No greeting was received.
     #[error("no agent answers on `{peer}`")]
     NoGreeting {
-        /// The target.
         peer: String,
         /// Exit status of the command that connects.
         status: Option<String>,
@@ -61,16 +49,10 @@ pub enum AgentError {
     },
     /// No reply was received in time.
     #[error("the agent of `{peer}` does not answer")]
-    Silent {
-        /// The target.
-        peer: String,
-        /// The time-out.
-        within: Duration,
-    },
+    Silent { peer: String, within: Duration },
     /// The agent has another version of the protocol.
     #[error("the agent of `{peer}` speaks format `{format}`")]
     Format {
-        /// The target.
         peer: String,
         /// The format version of the agent.
         format: u16,
@@ -78,7 +60,6 @@ pub enum AgentError {
     /// A message that the protocol does not permit.
     #[error("unknown message from the agent of `{peer}`")]
     Unknown {
-        /// The target.
         peer: String,
         /// The error in the message.
         what: String,
@@ -86,21 +67,16 @@ pub enum AgentError {
     /// The agent refused the request.
     #[error("`{peer}` refuses: {}", refusal.message)]
     Refused {
-        /// The target.
         peer: String,
         /// The failure that it reported.
         refusal: Failure,
     },
     /// The address to send probes to is unknown.
     #[error("the address at which to measure `{peer}` is not known")]
-    NoAddress {
-        /// The target.
-        peer: String,
-    },
+    NoAddress { peer: String },
     /// The address to send probes to is not that of one host.
     #[error("cannot measure `{peer}` at `{address}`")]
     NotOneHost {
-        /// The target.
         peer: String,
         /// The requested address, or the one that the agent reported.
         address: IpAddr,
@@ -108,7 +84,6 @@ pub enum AgentError {
     /// The host that ssh connects to does not have the address at which, by the agent's report, ssh reached it.
     #[error("`{peer}` says that ssh reached it at `{reached}`")]
     OtherHost {
-        /// The target.
         peer: String,
         /// The address that the agent reported.
         reached: IpAddr,
@@ -118,19 +93,14 @@ pub enum AgentError {
     /// The reflector of the agent has another address than the requested one.
     #[error("`{peer}` was asked for a reflector at `{asked}`, but answered with `{named}`")]
     OtherAddress {
-        /// The target.
         peer: String,
-        /// The requested address.
         asked: IpAddr,
         /// The address that the agent reported.
         named: SocketAddr,
     },
     /// A signal interrupted the wait for the greeting.
     #[error("interrupted before the agent of `{peer}` answered")]
-    Interrupted {
-        /// The target.
-        peer: String,
-    },
+    Interrupted { peer: String },
 }
 
 /// The end of the command that connects, with the words of its exit status: `exit status: 0`, `signal: 9 (SIGKILL)`.

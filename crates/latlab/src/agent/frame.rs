@@ -2,7 +2,6 @@
 
 /// The version of the format.
 pub const FORMAT: u16 = 1;
-/// The longest payload.
 pub const PAYLOAD_MAX_BYTES: usize = 1 << 20;
 /// Output of a shell's start-up files that is skipped before the preamble.
 pub const NOISE_MAX_BYTES: usize = 1 << 16;

@@ -17,11 +17,9 @@ use crate::units::Nanos;
 pub enum Request {
     /// The controller is alive. The only request without a reply.
     Heartbeat,
-    /// Start a reflector.
     StartReflector {
         /// The address to bind, on a free port.
         bind: IpAddr,
-        /// Scheduling of its thread.
         end: EndSpec,
         /// The line of the pre-shared key; an agent refuses `None`.
         key: Option<String>,
@@ -52,7 +50,6 @@ pub enum Request {
         /// The longest duration of the run.
         planned_ns: Nanos,
     },
-    /// The run is over.
     Disarm,
     /// Read the facts of the agent's host.
     ReadFacts {
@@ -111,7 +108,6 @@ pub enum LoadsRequest {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetLoadPath {
-    /// The reflector that counts.
     pub sink: SocketAddr,
     /// Local end and socket options.
     pub path: PathSpec,
@@ -125,15 +121,11 @@ pub struct NetLoadPath {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LoadsStatus {
-    /// No loads were requested.
     None,
     /// Some of them have not started yet.
     Starting,
-    /// All of them run.
     Running,
-    /// They are ending.
     Ending,
-    /// They have ended.
     Ended {
         /// A report for each load, in the requested order.
         reports: Vec<LoadReport>,
@@ -146,9 +138,7 @@ pub enum LoadsStatus {
 pub enum Reply {
     /// The agent's version and address.
     Greeting(Greeting),
-    /// Success without data.
     Done,
-    /// The reflector is ready.
     Reflector {
         /// Address and port of the reflector.
         address: SocketAddr,
@@ -160,7 +150,6 @@ pub enum Reply {
     Settings(Vec<SettingFacts>),
     /// The state of its loads.
     Loads(LoadsStatus),
-    /// The run is over.
     Disarmed {
         /// How a reflector process died during the run, such as `killed by SIGKILL`; `None` if it runs.
         reflector_died: Option<String>,
@@ -169,9 +158,7 @@ pub enum Reply {
     Facts(Box<HostFacts>),
     /// The clocks of its host.
     Clocks(ClockAnchor),
-    /// A page of samples.
     Samples(SamplePage),
-    /// The request failed.
     Error(Failure),
 }
 

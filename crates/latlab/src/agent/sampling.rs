@@ -49,9 +49,7 @@ pub(super) enum Sampling {
     /// No samples were requested, or all have been collected.
     #[default]
     Idle,
-    /// Samples are being taken.
     Running(Sampler<DecimatedSamples>),
-    /// Samples are being collected.
     Collecting(VecDeque<HostSample>),
 }
 

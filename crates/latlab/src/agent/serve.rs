@@ -25,9 +25,7 @@ const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The streams of an agent.
 #[derive(Debug)]
 pub struct ServeStreams {
-    /// Requests.
     pub input: OwnedFd,
-    /// Replies.
     pub output: OwnedFd,
     /// Becomes readable when a signal asks the agent to end.
     pub signals: OwnedFd,
@@ -36,13 +34,11 @@ pub struct ServeStreams {
 /// Why an agent ended before the end of its input.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentEnd {
-    /// A signal was received.
     #[error("a signal ended the agent")]
     Signal,
     /// The controller was silent for too long.
     #[error("the other end of this agent does not answer")]
     Silent {
-        /// The time-out.
         within: Duration,
         /// The message that was due.
         awaited: &'static str,
@@ -53,10 +49,8 @@ pub enum AgentEnd {
     /// The controller has another version of the protocol.
     #[error("cannot work with a latlab of format `{0}`")]
     Format(u16),
-    /// Its watchdog has ended.
     #[error("cannot continue without a watchdog")]
     Unwatched,
-    /// A stream failed.
     #[error("lost the other end of this agent")]
     Broken(#[source] io::Error),
 }

@@ -19,7 +19,6 @@ use rustix::process::{Signal, kill_process};
 
 use crate::host::process::as_parent;
 
-/// The hidden command.
 const COMMAND: &str = "watchdog";
 /// How long a request may take: longer than the controller waits for the reply.
 pub(super) const REQUEST_SILENCE: Duration = Duration::from_secs(15);
@@ -112,9 +111,7 @@ pub fn wait_for_end(agent: u32, input: BorrowedFd<'_>) -> io::Result<()> {
 /// Why nothing more is expected of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Silence {
-    /// It has ended.
     Ended,
-    /// It makes no progress.
     Stopped,
 }
 

@@ -30,7 +30,6 @@ pub struct AvailableFigures {
 /// Why a run can never have a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureAbsence {
-    /// No deadline was given.
     Deadline,
     /// A stream waits for no answers.
     DeadlineOfStream,

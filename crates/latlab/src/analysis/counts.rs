@@ -13,18 +13,13 @@ use crate::sample::{INFINITE, Sample};
 use crate::stats::{Interval, Share, share};
 use crate::units::Nanos;
 
-/// Measured probes by fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Handed to the network: answered + late + lost.
     pub sent: u64,
-    /// Answered within the time-out.
     pub answered: u64,
-    /// Answered after it.
     pub late: u64,
-    /// Never answered.
     pub lost: u64,
-    /// Refused by the kernel.
     pub send_failed: u64,
     /// Given up because the backlog was past its limit.
     pub not_sent: u64,
@@ -64,7 +59,6 @@ pub struct Deadline {
     pub deadline_ns: Nanos,
     /// Missed it, unanswered and unsent ones included.
     pub missed: u64,
-    /// All due probes.
     pub due: u64,
 }
 
@@ -103,7 +97,6 @@ impl Ratios {
         }
     }
 
-    /// The value of `ratio`.
     pub(super) fn get(&self, ratio: Ratio) -> Option<f64> {
         match ratio {
             Ratio::Loss => self.loss,
@@ -186,7 +179,6 @@ pub(super) struct RunCounts {
     longest_burst: u64,
 }
 
-/// Consecutive lost probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LossBurst {
     probes: u64,
@@ -201,7 +193,6 @@ pub(super) struct EndOfAnswers {
     pub(super) after: Nanos,
     /// From the first probe to the last one.
     pub(super) sending: Nanos,
-    /// Lost at the end.
     pub(super) probes: u64,
 }
 

@@ -26,19 +26,14 @@ pub enum Estimand {
 /// A statistic of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
-    /// Smallest answered.
     Min,
-    /// Over the answered.
     Mean,
-    /// Largest answered.
     Max,
-    /// Over the answered.
     Stddev,
     /// Over all, in (0, 1).
     Quantile(f64),
 }
 
-/// A ratio of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ratio {
     /// Not answered in time, of those sent.
@@ -77,7 +72,6 @@ const STATISTICS: [(&str, Statistic); 8] = [
 pub enum RunFigure {
     /// Nanoseconds, bits a second, or a ratio.
     Finite {
-        /// The figure.
         value: f64,
         /// Whether at least 10 effective observations lie beyond a quantile.
         supported: bool,
@@ -113,7 +107,6 @@ impl RunFigure {
 }
 
 impl Statistic {
-    /// Its figure in `described`.
     pub(super) fn figure(self, described: &Description) -> RunFigure {
         let is_unanswered = described.n > 0 && described.n == described.lost;
         let of_answered = |value: Option<f64>| if is_unanswered { RunFigure::Infinite } else { RunFigure::of(value) };
@@ -253,7 +246,6 @@ pub fn default_estimands(metric: Metric) -> Vec<Estimand> {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot compute `{text}`")]
 pub struct EstimandError {
-    /// As typed.
     pub text: String,
     /// The error in the text.
     pub cause: String,

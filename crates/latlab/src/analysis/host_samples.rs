@@ -18,11 +18,8 @@ pub(super) type HostAccumulators = BTreeMap<Side, HostAccumulator>;
 /// Clock rates of a CPU, kHz.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClockRates {
-    /// Lowest reading.
     pub min_khz: i64,
-    /// Mean of the readings.
     pub mean_khz: f64,
-    /// Highest reading.
     pub max_khz: i64,
 }
 

@@ -30,7 +30,6 @@ pub(crate) struct InMemory {
     /// Measured wake-ups: CPU, due time, wake-up.
     pub(crate) wakeups: Vec<(Option<u16>, i64, i64)>,
     pub(crate) hosts: Vec<(Side, HostSample)>,
-    /// Those of a stream.
     pub(crate) intervals: Vec<StreamInterval>,
     /// Those of an imported log.
     pub(crate) values: Vec<LoggedValue>,

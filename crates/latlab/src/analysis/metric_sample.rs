@@ -139,7 +139,6 @@ impl MetricSample {
         }
     }
 
-    /// Number of finite singletons.
     pub fn finite(&self) -> u64 {
         match self {
             MetricSample::Ordered(sample) => sample.n() - sample.infinite,
@@ -153,7 +152,6 @@ impl MetricSample {
         Counts { sent: answered + lost, answered, lost, ..Counts::default() }
     }
 
-    /// The values beyond `deadline_ns`.
     pub(super) fn deadline(&self, deadline_ns: Option<Nanos>) -> Option<Deadline> {
         let deadline_ns = deadline_ns?;
         let (due, missed) = match self {
@@ -168,7 +166,6 @@ impl MetricSample {
     }
 }
 
-/// A row of values.
 struct ValueRow {
     /// ns, or [`INFINITE`].
     value: i64,

@@ -26,7 +26,6 @@ struct Definition {
 /// How singletons follow from the spans of their rows.
 #[derive(Clone, Copy, PartialEq)]
 enum Derived {
-    /// The span itself.
     Unchanged,
     /// The span less the least of the sample.
     LessMinimum,

@@ -9,7 +9,6 @@ use crate::recording::reader::{
     IntColumn, ProbeBatch, ProbeColumn, Recording, RecordingError, ValueBatch, WakeupBatch, WordColumn,
 };
 
-/// Rows and their manifest.
 pub trait ProbeSource {
     /// Why rows cannot be read.
     type Error: std::error::Error + 'static;
@@ -124,7 +123,6 @@ pub(crate) fn as_probes(batch: WakeupBatch) -> ProbeBatch {
 pub(super) trait RowVisitor {
     /// The columns that it reads, except for phase and fate.
     fn columns(&self) -> Vec<ProbeColumn>;
-    /// Takes the next rows.
     fn visit(&mut self, batch: &ProbeBatch);
 }
 

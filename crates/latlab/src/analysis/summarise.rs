@@ -20,7 +20,6 @@ use crate::recording::manifest::Manifest;
 use crate::stats::{DescribeOptions, Description, describe};
 use crate::units::Nanos;
 
-/// Summarises a recording.
 pub fn summarise<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Summary, AnalysisError<S::Error>> {
     expect_quantiles(&options.judging.quantiles)?;
     match source.manifest().kind {

@@ -18,10 +18,8 @@ use crate::recording::manifest::RunEnding;
 use crate::stats::{Bucket, Description};
 use crate::units::{Nanos, human};
 
-/// Parameters of a summary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SummaryOptions {
-    /// Quantiles, windows and deadline.
     pub judging: SummaryDefaults,
     /// Whether to compute intervals, which take longer than everything else.
     pub intervals: bool,
@@ -48,16 +46,12 @@ impl SummaryOptions {
     }
 }
 
-/// One run, summarised.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// The run's id.
     pub run: String,
-    /// Path of the recording.
     pub recording: String,
     /// The kind of the run.
     pub kind: Kind,
-    /// Its main metric.
     pub metric: Metric,
     /// Whether another tool measured it: answers that were late, reordered or duplicate are unknown.
     pub is_imported: bool,
@@ -73,11 +67,9 @@ pub struct Summary {
     pub peer_address: Option<String>,
     /// When it was to end.
     pub stop: StopWhen,
-    /// How it ended.
     pub ending: RunEnding,
     /// Whether probes carried an authentication tag.
     pub authenticated: bool,
-    /// Measured probes by fate.
     pub counts: Counts,
     /// From the first measured probe to the last answer or send.
     pub duration_ns: Nanos,
@@ -93,7 +85,6 @@ pub struct Summary {
     pub strays: BTreeMap<String, u64>,
     /// ICMP errors about measured probes: name of the errno → count.
     pub socket_errors: BTreeMap<String, u64>,
-    /// Ratios of the counts.
     pub ratios: Ratios,
     /// Statistics of each metric that has data.
     pub metrics: BTreeMap<Metric, Description>,
@@ -109,11 +100,8 @@ pub struct Summary {
     pub deadline: Option<Deadline>,
     /// The length of a window, if windows were requested.
     pub window_ns: Option<Nanos>,
-    /// The windows, in order.
     pub windows: Vec<Window>,
-    /// Offered and achieved loads.
     pub loads: Vec<LoadReport>,
-    /// The instrument's own cost.
     pub instrument: Instrument,
     /// The conditions of the bare loop that is the lower limit of its round trips, or why there is none.
     pub bare_conditions: Result<BareConditions, NoBareLoop>,
@@ -144,18 +132,12 @@ pub enum AnalysisError<E: std::error::Error + 'static> {
     Source(#[from] E),
     /// The windows are too short for this run.
     #[error("cannot divide {} into windows of `{}`", human::span(*.duration), human::span(*.window))]
-    TooManyWindows {
-        /// The run's length.
-        duration: Nanos,
-        /// The window requested.
-        window: Nanos,
-    },
+    TooManyWindows { duration: Nanos, window: Nanos },
     /// The recording or the command asks for too many quantiles, or for one that does not exist.
     #[error("cannot compute the quantiles of the run")]
     Quantiles {
         /// The first quantile that is not between 0 and 1; `None` if there are too many.
         outside: Option<f64>,
-        /// How many there are.
         count: usize,
     },
 }

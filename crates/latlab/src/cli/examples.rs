@@ -3,7 +3,6 @@
 /// An example of a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// The command line.
     pub line: &'static str,
     /// Effect of the command line.
     pub effect: &'static str,

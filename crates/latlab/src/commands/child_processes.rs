@@ -216,16 +216,18 @@ fn leave_real_time() -> Result<(), Failure> {
 }
 
 enum ReflectorService {
-    /// Sessions.
     Sessions(Box<dyn Listener>, Box<SessionReflector>),
     /// Every message of this size, unparsed.
-    Bare { end: BareEnd, wait: bare::Wait, size_bytes: u32 },
+    Bare {
+        end: BareEnd,
+        wait: bare::Wait,
+        size_bytes: u32,
+    },
     /// No answers: counts what arrives.
     BareStream(BareCounter, bare::Wait),
 }
 
 impl ReflectorService {
-    /// Address and receive buffer.
     fn ready(&self) -> Result<ReflectorEvent, Failure> {
         let (address, receive_buffer_bytes, xdp) = match self {
             ReflectorService::Sessions(listener, _) => {

@@ -143,7 +143,6 @@ impl<'a> ExperimentExecutor<'a> {
 }
 
 impl<'a> ExperimentExecutor<'a> {
-    /// Measures one run.
     fn measured(&self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult {
         let measured = self.measure_plan(due, facts, runs_done);
         let is_interrupted = self.signals.outcome().is_some();

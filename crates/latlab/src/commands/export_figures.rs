@@ -71,7 +71,6 @@ fn absence(run: &ExportedRun, metric: Metric, known: &str) -> String {
 /// Runs without a finite value of a metric, by the reason.
 #[derive(Default)]
 pub(super) struct ValuelessRuns {
-    /// Nothing was answered.
     unanswered: usize,
     /// The metric is not defined for any of what was.
     undefined: usize,
@@ -144,7 +143,6 @@ fn is_typed(run: &ExportedRun, factor: &str) -> bool {
     is_named || run.experiment.as_ref().is_some_and(|it| it.factors.contains_key(factor))
 }
 
-/// The columns of bins.
 pub(super) fn bin_columns() -> Vec<ExportColumn> {
     let text = |name| ExportColumn { nullable: false, ..ExportColumn::nullable(name, ExportType::Text) };
     let edge = |name| ExportColumn::nullable(name, ExportType::I64);

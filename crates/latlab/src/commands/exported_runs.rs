@@ -20,7 +20,6 @@ use crate::recording::manifest::Manifest;
 use crate::recording::{RecordedTable, Recording};
 use crate::units::human::counted;
 
-/// What is exported.
 pub(super) struct Export<'a> {
     /// At least one, all of one kind.
     pub(super) runs: &'a [ExportedRun],
@@ -37,7 +36,6 @@ impl Export<'_> {
     }
 }
 
-/// Why writing ended early.
 pub(super) enum ExportBreak {
     /// The target refuses bytes; also if the reader of a pipe has gone.
     Refused(io::Error),
@@ -85,7 +83,6 @@ pub(super) struct ExportedRun {
     pub(super) is_excluded: bool,
     /// When it began, since the epoch; 0 if its manifest does not say so. Of a log without a start, when it was imported.
     pub(super) started: Duration,
-    /// Whether it began then.
     pub(super) is_start_known: bool,
     pub(super) tables: Vec<RecordedTable>,
 }
@@ -124,7 +121,6 @@ impl ExportedRun {
     }
 }
 
-/// Every table.
 pub(super) const TABLES: [RecordedTable; 5] = [
     RecordedTable::Probes,
     RecordedTable::Wakeups,

@@ -145,7 +145,6 @@ pub(super) fn expect_delays(name: &str, format: &LogFormat) -> Result<(), Failur
     }
 }
 
-/// Where rows go.
 struct Sink {
     writer: ImportWriter,
     order: RowOrder,

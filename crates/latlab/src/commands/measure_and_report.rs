@@ -34,7 +34,6 @@ use crate::tui;
 use crate::units::Nanos;
 use crate::units::human::{bit_rate, grouped, percent, span};
 
-/// `latlab ping`: round trips.
 pub(super) fn ping(job: &PingJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
     expect_feasible_intervals(&job.plan.runs)?;
     let gates = gates_of(&job.gates, &job.plan)?;
@@ -55,7 +54,6 @@ pub(super) fn wakeup(job: &WakeupJob, command_line: &CommandLine, console: &Cons
     measure_and_report(&measured, console)
 }
 
-/// `latlab stream`: one-way throughput.
 pub(super) fn stream(job: &StreamJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
     let gates = gates_of(&job.gates, &job.plan)?;
     let key = keys::find(&job.key)?;

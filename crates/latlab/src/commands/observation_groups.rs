@@ -266,7 +266,6 @@ impl FoundRecordings {
     }
 }
 
-/// The conditions of experiments.
 #[derive(Default)]
 struct ExperimentConditions {
     /// Those that take part in the comparison, with or without runs.
@@ -460,7 +459,6 @@ impl FoundRun {
 /// The runs in a path.
 pub(super) struct FoundRuns {
     pub(super) runs: Vec<FoundRun>,
-    /// Names of damaged ones.
     pub(super) damaged: Vec<String>,
 }
 

@@ -45,7 +45,6 @@ impl OutputFile {
         Ok(output)
     }
 
-    /// Gives it its name.
     pub(super) fn commit(mut self) -> io::Result<()> {
         self.file.flush()?;
         if let Some(next) = &self.next {
@@ -104,7 +103,6 @@ impl Drop for OutputFile {
 
 /// Where a stream of bytes goes.
 pub(super) enum OutputTarget<'a> {
-    /// A file.
     File(OutputFile, PathBuf),
     /// A pipe, a device, or standard output.
     Stream(BufWriter<File>, Option<PathBuf>),

@@ -33,7 +33,6 @@ const FACTOR: &str = "remedy";
 const AS_ASKED: &str = "as asked";
 /// Its level with every remedy.
 const TOGETHER: &str = "all of these";
-/// Runs of each condition.
 const RUNS: u32 = defaults::REMEDY_BLOCKS * defaults::REMEDY_RUNS;
 const DESIGN: Design = Design {
     runs: RunsRule::PerBlock(defaults::REMEDY_RUNS),

@@ -299,7 +299,6 @@ fn read_runs(conditions: &[FoundCondition], job: &ReportJob, console: &Console) 
     Ok(all)
 }
 
-/// One of `count` runs.
 fn read_run(path: &Path, count: usize, job: &ReportJob) -> Result<ReadRun, Failure> {
     let recording = Recording::open(path)?;
     let mut distribution = distribution(&recording)?;
@@ -354,7 +353,6 @@ fn named<'a>(figures: &'a [Figure], name: &str) -> Result<&'a Figure, Failure> {
     })
 }
 
-/// What is written.
 enum Document {
     Page(String),
     Figure { name: &'static str, format: FigureFormat, bytes: Vec<u8> },
@@ -396,7 +394,6 @@ impl Document {
         }
     }
 
-    /// Writes it to stdout.
     fn print(&self, console: &Console) -> Result<(), Failure> {
         match self {
             Document::Page(text) => console.values(text),

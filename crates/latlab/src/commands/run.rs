@@ -35,7 +35,6 @@ use crate::report::experiment::{
 };
 use crate::units::human::shell_word;
 
-/// Carries out `job`.
 pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let gates = measure_and_report::gates(&job.gates)?;
     if let (true, RunSource::Typed(typed, _)) = (job.print_file, &job.source) {
@@ -95,14 +94,12 @@ struct ExperimentSource {
     text: String,
     /// `None` if a directory was named.
     origin: Option<ExperimentOrigin>,
-    /// The experiment to continue.
     directory: Option<PathBuf>,
     /// Why its commands are not trusted: another user can write or exchange the file that was read. That of an experiment
     /// to continue is judged when it is opened.
     distrust: Option<io::Error>,
 }
 
-/// The experiment to run.
 struct SettledExperiment {
     source: ExperimentSource,
     job: ExperimentJob,

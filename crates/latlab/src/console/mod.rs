@@ -24,15 +24,12 @@ pub use full_screen::{FullScreen, leave_full_screen};
 pub use output::{Progress, RedrawBegin, RedrawCost};
 use output::{SharedStream, escaped, escaped_in_json, shared, write_whole};
 
-/// Which messages reach stderr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
     /// Warnings and errors.
     Quiet,
-    /// Progress and notes too.
     #[default]
     Usual,
-    /// Details too: `--verbose`.
     Verbose,
 }
 
@@ -136,12 +133,10 @@ impl Console {
         Console { verbosity, ..self }
     }
 
-    /// Which messages are printed.
     pub const fn verbosity(&self) -> Verbosity {
         self.verbosity
     }
 
-    /// Capabilities of stdout.
     pub const fn data_screen(&self) -> Screen {
         self.data_screen
     }
@@ -152,7 +147,6 @@ impl Console {
         columns.map_or(PLOT_WIDTH, |columns| usize::from(columns).saturating_sub(2).max(*PLOT_WIDTHS.start() as usize))
     }
 
-    /// Capabilities of stderr.
     pub const fn message_screen(&self) -> Screen {
         self.message_screen
     }
@@ -238,14 +232,12 @@ impl Console {
         }
     }
 
-    /// A note.
     pub fn note(&self, text: &str) {
         if self.verbosity >= Verbosity::Usual {
             self.say(Mark::Note, text, &[]);
         }
     }
 
-    /// Several lines on stderr.
     pub fn lines(&self, text: &str) {
         if self.verbosity >= Verbosity::Usual {
             // A closed stderr cannot be reported anywhere.

@@ -23,7 +23,6 @@ pub(super) struct OutputStream {
 
 pub(super) type SharedStream = Arc<Mutex<OutputStream>>;
 
-/// `stream` for two threads.
 pub(super) fn shared(stream: impl Write + Send + 'static) -> SharedStream {
     Arc::new(Mutex::new(OutputStream { stream: Box::new(stream), drawn: 0, held: None }))
 }
@@ -119,9 +118,7 @@ fn replaced<'a>(
 /// CPU time of drawings, with the making of what they show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RedrawCost {
-    /// How many there were.
     pub redraws: u32,
-    /// Of all of them.
     pub total: Nanos,
     /// Of the most expensive one.
     pub longest: Nanos,
@@ -234,7 +231,6 @@ fn progress_line(title: &str, share: Option<f64>, text: &str, columns: usize) ->
     }
 }
 
-/// `━━━╸      `
 fn bar(share: f64, cells: usize) -> String {
     let halves = (share * 2.0 * cells as f64) as usize;
     let done = "━".repeat(halves / 2) + if halves % 2 == 1 { "╸" } else { "" };

@@ -435,7 +435,6 @@ impl OpenExperiment {
         Ok(OpenExperiment { path: directory.to_owned(), text, journal, state })
     }
 
-    /// Its directory.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -445,7 +444,6 @@ impl OpenExperiment {
         &self.text
     }
 
-    /// Its state.
     pub const fn state(&self) -> &ExperimentState {
         &self.state
     }

@@ -14,34 +14,22 @@ use crate::recording::RecordingError;
 /// Errors of beginning, reading and continuing an experiment.
 #[derive(Debug, Error)]
 pub enum ExperimentError {
-    /// A system call failed.
     #[error("cannot {action} `{}`", path.display())]
     Refused {
-        /// The attempted action.
         action: &'static str,
-        /// The file or directory.
         path: PathBuf,
         /// The error of the call.
         source: io::Error,
     },
     /// The directory holds no experiment.
     #[error("`{}` is not an experiment", path.display())]
-    NotAnExperiment {
-        /// The directory.
-        path: PathBuf,
-    },
+    NotAnExperiment { path: PathBuf },
     /// The journal cannot be read.
     #[error("the journal of the experiment `{}` is damaged", path.display())]
-    Damaged {
-        /// The experiment's directory.
-        path: PathBuf,
-        /// Where and how.
-        cause: String,
-    },
+    Damaged { path: PathBuf, cause: String },
     /// It has runs, and its journal does not say which: they would be repeated.
     #[error("the experiment `{}` has runs, but its journal cannot be read", path.display())]
     Unreadable {
-        /// The experiment's directory.
         path: PathBuf,
         /// The error of its journal.
         source: Box<ExperimentError>,
@@ -49,15 +37,12 @@ pub enum ExperimentError {
     /// A later version wrote it in a form that this one would misread.
     #[error("the experiment `{}` has format {}.{}", path.display(), found.major, found.minor)]
     NewerVersion {
-        /// The experiment's directory.
         path: PathBuf,
         /// Format version of the experiment.
         found: ExperimentFormat,
     },
-    /// Another process runs it.
     #[error("the experiment `{}` is being measured", path.display())]
     Busy {
-        /// The experiment's directory.
         path: PathBuf,
         /// That process, if it is in the journal.
         pid: Option<u32>,
@@ -65,31 +50,20 @@ pub enum ExperimentError {
     /// The file to continue with differs from the one that it began with.
     #[error("`{file}` has changed since the experiment `{}` began", path.display())]
     Changed {
-        /// The file.
         file: String,
-        /// The experiment's directory.
         path: PathBuf,
         /// The first difference, in words.
         difference: String,
     },
     /// The file in its directory is not the one that its journal names.
     #[error("the file of the experiment `{}` was edited", path.display())]
-    Edited {
-        /// The experiment's directory.
-        path: PathBuf,
-    },
+    Edited { path: PathBuf },
     /// A program that it measures was exchanged between its runs.
     #[error("the experiment in `{}` cannot be continued with another program", path.display())]
-    Exchanged {
-        /// The experiment's directory.
-        path: PathBuf,
-        /// At least one.
-        programs: Vec<ExchangedProgram>,
-    },
+    Exchanged { path: PathBuf, programs: Vec<ExchangedProgram> },
     /// The next block needs another boot.
     #[error("block {block} of `{}` needs a reboot first", path.display())]
     SameBoot {
-        /// The experiment's directory.
         path: PathBuf,
         /// The block that is next.
         block: u32,

@@ -46,7 +46,6 @@ pub(crate) enum HookError {
         hook: &'static str,
         /// As it can be pasted.
         command: String,
-        /// The refusal.
         source: io::Error,
     },
     /// It ended with another exit status than 0, or too early.
@@ -56,7 +55,6 @@ pub(crate) enum HookError {
         hook: &'static str,
         /// `exit status 3`, `no end within 1 min`.
         how: String,
-        /// Its last lines.
         last: String,
         /// The file with its output, if one could be written.
         kept: Option<PathBuf>,
@@ -64,11 +62,8 @@ pub(crate) enum HookError {
     /// What the run waits for did not come.
     #[error("`wait-for` failed: `{what}` was not ready within {}", human::span(*.timeout))]
     NotReady {
-        /// What was waited for.
         what: String,
-        /// For how long.
         timeout: Nanos,
-        /// Why not.
         cause: String,
         /// The last lines of the service.
         last: String,
@@ -80,15 +75,11 @@ pub(crate) enum HookError {
     Left {
         /// Its key in the file.
         hook: &'static str,
-        /// How many.
         processes: usize,
     },
     /// The directory of the experiment, or what latlab writes in it, was moved or removed.
     #[error("the experiment is gone: `{}`", .path.display())]
-    Gone {
-        /// The directory or file.
-        path: PathBuf,
-    },
+    Gone { path: PathBuf },
 }
 
 impl HookError {
@@ -143,9 +134,7 @@ pub(crate) struct HookedRun<'a> {
 
 /// A wait that a signal ends.
 pub(crate) struct HookWait<'a> {
-    /// Set by a signal.
     pub(crate) stop: &'a AtomicBool,
-    /// Called while it waits.
     pub(crate) heartbeat: &'a mut dyn FnMut(),
 }
 
@@ -158,7 +147,6 @@ pub(crate) struct HookRunner {
     experiment: String,
     /// The block whose `before-block` was run, and what it has left.
     block: Option<(u32, Supervised)>,
-    /// What `before-run` has left.
     before_run: Option<Supervised>,
     service: Option<Supervised>,
 }
@@ -375,7 +363,6 @@ enum Readiness {
     Ready,
     NotYet {
         why: String,
-        /// Of a command.
         output: String,
     },
     /// The time was up, or a signal came, before the command had ended.

@@ -45,7 +45,6 @@ impl<'a> FoundPrograms<'a> {
 /// A program that runs have used, and that is another one now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExchangedProgram {
-    /// Its path as typed.
     path: String,
     /// Why it cannot be used; `None` if another program is there.
     refusal: Option<String>,

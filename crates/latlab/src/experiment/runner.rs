@@ -84,7 +84,6 @@ pub(crate) trait RunExecutor {
     fn is_interrupted(&self) -> bool {
         false
     }
-    /// Waits; false if interrupted.
     fn wait(&mut self, span: Nanos) -> bool;
     /// Judges the precision of the runs so far; called only if the experiment has a stop rule.
     fn check_precision(&mut self, _state: &ExperimentState) -> Result<PrecisionResult, Failure> {
@@ -127,7 +126,6 @@ pub(crate) struct RunPolicy {
     pub(crate) drop_impossible: bool,
 }
 
-/// Why the runner stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RunnerOutcome {
     /// Nothing is left to do.

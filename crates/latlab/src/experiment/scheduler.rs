@@ -35,7 +35,6 @@ pub(crate) enum NextStep {
 pub(crate) struct DueRun {
     pub(crate) key: RunKey,
     pub(crate) position: RunPosition,
-    /// Index of its condition.
     pub(crate) condition: usize,
     /// The pause before it is measured, once its hooks are ready; 0 without one.
     pub(crate) settle: Nanos,

@@ -11,7 +11,6 @@ use crate::plan::Factors;
 /// The progress of an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExperimentState {
-    /// Its id.
     pub id: String,
     /// The absolute path of its file, or `recipe:…`.
     pub source: String,
@@ -21,9 +20,7 @@ pub struct ExperimentState {
     pub runs: Vec<RunState>,
     /// Conditions that were given up.
     pub dropped: Vec<ExcludedCondition>,
-    /// Its blocks so far.
     pub blocks: BTreeMap<u32, BlockState>,
-    /// The stop rule held.
     pub narrow_enough: bool,
     /// Nothing is left to do.
     pub finished: bool,
@@ -59,14 +56,12 @@ impl ExperimentState {
         ExperimentState { id, ..ExperimentState::default() }
     }
 
-    /// The state after `entries`.
     pub(super) fn of(entries: Vec<JournalEntry>) -> ExperimentState {
         let mut state = ExperimentState::default();
         entries.into_iter().for_each(|entry| state.apply(entry));
         state
     }
 
-    /// Applies one more entry.
     pub(super) fn apply(&mut self, entry: JournalEntry) {
         match entry {
             JournalEntry::Begun { experiment, source, recipe, number, file_blake3, .. } => {
@@ -96,7 +91,6 @@ impl ExperimentState {
         }
     }
 
-    /// Its report is shown.
     fn finish(&mut self, looks: Option<Option<u32>>) {
         self.finished = true;
         self.looks = self.looks.or(looks);
@@ -173,7 +167,6 @@ impl ExperimentState {
         self.done.len() as u64
     }
 
-    /// Runs with this outcome.
     pub fn runs_that(&self, outcome: RunOutcome) -> impl Iterator<Item = &RunState> {
         self.runs.iter().filter(move |run| run.outcome == Some(outcome))
     }

@@ -7,11 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct ClockAnchor {
     /// CLOCK_MONOTONIC, midway between the first and the last read.
     pub monotonic_ns: i64,
-    /// CLOCK_REALTIME.
     pub realtime_ns: i64,
-    /// CLOCK_BOOTTIME.
     pub boottime_ns: i64,
-    /// CLOCK_TAI.
     pub tai_ns: i64,
     /// From the first reading to the last: twice the error bound of the anchor.
     pub width_ns: i64,
@@ -48,7 +45,6 @@ impl ClockExchange {
 pub struct ClockRelation {
     /// Before the run was armed.
     pub before: ClockExchange,
-    /// After it was disarmed.
     pub after: ClockExchange,
 }
 
@@ -76,7 +72,6 @@ impl ClockRelation {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClockFacts {
-    /// Available clocksources.
     pub clocksources: Option<Vec<String>>,
     /// The state that the kernel reports for CLOCK_REALTIME.
     pub discipline: Option<ClockDiscipline>,
@@ -89,9 +84,7 @@ pub struct ClockFacts {
 pub struct ClockDiscipline {
     /// Whether the clock is synchronised.
     pub synchronised: bool,
-    /// Estimated error.
     pub estimated_error_us: i64,
-    /// Maximum error.
     pub maximum_error_us: i64,
     /// Frequency correction, parts per million.
     pub frequency_ppm: f64,
@@ -105,11 +98,8 @@ pub struct ClockDiscipline {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClockKeeper {
-    /// `chrony` or `ntp`.
     pub name: String,
-    /// Reference of the daemon.
     pub reference: Option<String>,
-    /// Stratum of this host.
     pub stratum: Option<u32>,
     /// Estimated offset of this clock.
     pub offset_ns: Option<f64>,

@@ -45,11 +45,8 @@ impl ExperimentFormat {
 /// A recipe and its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecipeFacts {
-    /// Its name.
     pub name: String,
-    /// `quick`, `usual` or `full`.
     pub scale: String,
-    /// The target, as typed.
     pub target: String,
 }
 
@@ -87,9 +84,7 @@ pub enum RunOutcome {
     Failed,
     /// A signal ended it early.
     Interrupted,
-    /// Its process died.
     Died,
-    /// It could not begin.
     Refused,
 }
 
@@ -118,7 +113,6 @@ impl RunKey {
 /// One run of an experiment, as its journal has it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunState {
-    /// Its identity.
     #[serde(flatten)]
     pub key: RunKey,
     /// Its position among the others.
@@ -151,7 +145,6 @@ impl RunState {
 /// A condition that this host or its target cannot measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ExcludedCondition {
-    /// Its factors.
     pub factors: BTreeMap<String, String>,
     /// Why it cannot be measured.
     pub reason: String,

@@ -16,9 +16,7 @@ const FAIR_SERVER: (u32, u32) = (6, 12);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostFacts {
-    /// `uname -s` and `-r`.
     pub kernel: Option<String>,
-    /// `uname -m`.
     pub architecture: Option<String>,
     /// The model name of the CPU.
     pub cpu_model: Option<String>,
@@ -26,7 +24,6 @@ pub struct HostFacts {
     pub cpus_online: Option<String>,
     /// Frequency governors in use, each once.
     pub governors: Option<Vec<String>>,
-    /// The clocksource behind CLOCK_MONOTONIC.
     pub clocksource: Option<String>,
     /// `kernel.sched_rt_runtime_us`; −1: no throttling.
     pub rt_runtime_us: Option<i64>,
@@ -36,7 +33,6 @@ pub struct HostFacts {
     pub virtualisation: Option<String>,
     /// Load averages over 1, 5 and 15 minutes.
     pub load_average: Option<[f64; 3]>,
-    /// MemTotal.
     pub memory_bytes: Option<u64>,
     /// The id of this boot.
     pub boot_id: Option<String>,
@@ -44,23 +40,17 @@ pub struct HostFacts {
     pub steal_ticks: Option<u64>,
     /// How the kernel was started and how it schedules.
     pub kernel_settings: KernelFacts,
-    /// The CPUs.
     pub processor: ProcessorFacts,
-    /// Counters since boot.
     pub counters: CounterFacts,
-    /// Memory.
     pub memory: MemoryFacts,
     /// Interface of the path, and limits of sockets.
     pub network: NetworkFacts,
-    /// Clocks.
     pub clock: ClockFacts,
-    /// Heat and power.
     pub heat: HeatFacts,
     /// Privileges of the process that read the facts.
     pub rights: Option<Rights>,
     /// When reading began, on CLOCK_MONOTONIC of that host.
     pub monotonic_ns: Option<i64>,
-    /// How long reading took.
     pub reading_ns: Option<u64>,
     /// Why a field is null: field, as `network.interface.ring` → reason.
     pub unknown: BTreeMap<String, String>,
@@ -109,20 +99,16 @@ pub enum FindingSeverity {
     Blocker,
     /// The figures will be worse or vary more than necessary.
     Warning,
-    /// Worth knowing.
     Note,
-    /// Checked, without a problem.
     Fine,
 }
 
 /// One result of a check of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Stable kebab-case name.
     pub code: String,
     /// Its effect on a measurement.
     pub severity: FindingSeverity,
-    /// The finding, with numbers.
     pub message: String,
     /// The command or option that fixes it; `None` if there is nothing to fix, or no way to.
     pub fix: Option<String>,

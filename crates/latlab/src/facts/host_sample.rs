@@ -17,7 +17,6 @@ macro_rules! readings {
         impl $name {
             /// Column names, in the order of the file.
             pub const COLUMNS: [&str; [$(stringify!($field)),+].len()] = [$(stringify!($field)),+];
-            /// Number of columns.
             pub const WIDTH: usize = Self::COLUMNS.len();
 
             /// The values, in the order of [`Self::COLUMNS`].
@@ -48,7 +47,6 @@ readings! {
         idle_ns,
         /// Ready to run while the hypervisor ran another guest, ns since boot.
         steal_ns,
-        /// Current frequency (`scaling_cur_freq`), kHz.
         frequency_khz,
         /// Hard interrupts served since boot (`/proc/interrupts`).
         interrupts,

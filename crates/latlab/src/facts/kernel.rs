@@ -18,7 +18,6 @@ pub struct KernelFacts {
     pub isolated_cpus: Option<String>,
     /// CPUs without a periodic tick while they run a single thread (nohz_full); empty: none.
     pub tickless_cpus: Option<String>,
-    /// `kernel.sched_rt_period_us`.
     pub rt_period_us: Option<i64>,
     /// CPU time per period that the fair server (Linux 6.12) reserves for normal threads of CPU 0; 0: disabled.
     pub fair_share_runtime_ns: Option<u64>,
@@ -31,17 +30,11 @@ pub struct KernelFacts {
 pub enum RealTimePause {
     /// Before Linux 6.12 such threads are stopped at the end of each period, even if no other thread waits
     /// ([sched(7)](https://man7.org/linux/man-pages/man7/sched.7.html)).
-    Throttling {
-        /// Length of the pause.
-        pause_us: i64,
-        /// The period.
-        period_us: i64,
-    },
+    Throttling { pause_us: i64, period_us: i64 },
     /// Since Linux 6.12 a deadline server runs the normal threads that wait ([LWN](https://lwn.net/Articles/934415/)).
     FairShare {
         /// Greatest length of the pause.
         pause_us: i64,
-        /// The period.
         period_us: i64,
         /// Both are the defaults of the kernel, because debugfs, which has them, cannot be read.
         assumed: bool,
@@ -70,7 +63,6 @@ pub enum Capability {
     NetRaw = 13,
     /// CAP_IPC_LOCK: locking memory beyond the limit.
     IpcLock = 14,
-    /// CAP_SYS_ADMIN: namespaces.
     SysAdmin = 21,
     /// CAP_SYS_NICE: real-time priorities, affinity of other processes.
     SysNice = 23,
@@ -122,7 +114,6 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Whether `capability` is effective.
     pub const fn has(&self, capability: Capability) -> bool {
         self.capabilities >> capability as u32 & 1 == 1
     }
@@ -142,13 +133,10 @@ impl Rights {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MemoryFacts {
-    /// MemAvailable.
     pub available_bytes: Option<u64>,
-    /// MemFree.
     pub free_bytes: Option<u64>,
     /// SwapTotal; 0: no swap.
     pub swap_bytes: Option<u64>,
-    /// SwapFree.
     pub swap_free_bytes: Option<u64>,
     /// Major page faults since boot (pgmajfault).
     pub major_faults: Option<u64>,
@@ -158,7 +146,6 @@ pub struct MemoryFacts {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CounterFacts {
-    /// CPU time in ticks.
     pub cpu_ticks: Option<CpuTicks>,
     /// Context switches of all CPUs.
     pub context_switches: Option<u64>,
@@ -168,7 +155,6 @@ pub struct CounterFacts {
     pub softirqs: Option<BTreeMap<String, ByCpu<u64>>>,
 }
 
-/// One line of `/proc/interrupts`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterruptSource {
     /// The interrupt controller and the device.
@@ -182,11 +168,8 @@ pub struct InterruptSource {
 /// Interrupts on one CPU between two readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterruptUse<'a> {
-    /// Number or short name.
     pub name: &'a str,
-    /// The source.
     pub interrupt: &'a InterruptSource,
-    /// How many there were.
     pub times: u64,
 }
 

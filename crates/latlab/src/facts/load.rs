@@ -66,11 +66,8 @@ pub const PACKETS_PER_SECOND: &str = "packets_per_second";
 /// The rate of a stream over windows of about 100 ms, in bits a second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowedRate {
-    /// Over all windows.
     pub mean_bps: f64,
-    /// In the slowest window.
     pub min_bps: f64,
-    /// In the fastest window.
     pub max_bps: f64,
 }
 
@@ -91,7 +88,6 @@ pub struct StreamReport {
     pub sent: Option<WindowedRate>,
     /// The rate received, on the clock of the reflector.
     pub delivered: Option<WindowedRate>,
-    /// Number of windows.
     pub windows: u64,
     /// Length of all windows, on the clock of the reflector; null without a complete one.
     pub measured_ns: Option<Nanos>,
@@ -101,13 +97,11 @@ pub struct StreamReport {
     pub skipped_packets: u64,
     /// Packets that the kernel of the sender refused because its buffer was full.
     pub refused_packets: u64,
-    /// Packets received, without duplicates.
     pub delivered_packets: u64,
     /// Packets sent and not received.
     pub lost_packets: u64,
     /// Packets received after one that was sent later (RFC 4737).
     pub reordered_packets: u64,
-    /// Packets received again.
     pub duplicate_packets: u64,
     /// Datagrams dropped by the socket of the reflector, of all sessions; null if unknown.
     pub socket_drops: Option<u64>,

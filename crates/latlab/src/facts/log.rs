@@ -21,7 +21,6 @@ pub struct LoggedProbe {
     pub reflector_received_ns: Option<i64>,
     /// When the reflector answered, ns of the reflector's clock.
     pub reflector_sent_ns: Option<i64>,
-    /// Transport payload.
     pub size_bytes: Option<u32>,
 }
 
@@ -32,7 +31,6 @@ pub struct LoggedValue {
     pub seq: Option<u64>,
     /// ns; `None` if the log says that no answer came, which counts as +infinity.
     pub value_ns: Option<i64>,
-    /// How often it occurred.
     pub count: u64,
 }
 
@@ -104,7 +102,6 @@ pub struct ImportFacts {
     pub irregular_ids: u64,
     /// Numbers without a row between the first and the last one, of a log that has instants.
     pub missing_ids: u64,
-    /// Delays below zero.
     pub negative_delays: u64,
     /// Probes that are lost according to the totals of the log, and have no row.
     pub lost_without_row: u64,
@@ -120,7 +117,6 @@ pub struct ImportFacts {
 /// before it, and later ids are as far from it as in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowNumbers {
-    /// The last number.
     last: Option<u64>,
     /// Number less id, modulo 2^64.
     offset: u64,

@@ -40,21 +40,15 @@ pub struct InterfaceFacts {
     pub state: Option<String>,
     /// Maximum transmission unit.
     pub mtu_bytes: Option<u32>,
-    /// Queueing discipline.
     pub qdisc: Option<String>,
     /// Length of its transmit queue.
     pub transmit_queue_packets: Option<u32>,
-    /// The driver.
     pub driver: Option<Driver>,
-    /// Link speed.
     pub speed_mbit_per_s: Option<u32>,
     /// Sizes of the descriptor rings.
     pub ring: Option<RingSizes>,
-    /// Interrupt coalescing.
     pub coalescing: Option<Coalescing>,
-    /// Numbers of queues.
     pub channels: Option<Channels>,
-    /// Timestamping capabilities.
     pub stamping: Option<Stamping>,
     /// Offload features that are on or can be switched on, by the name that the kernel gives them.
     pub offloads: Option<BTreeMap<String, bool>>,
@@ -82,11 +76,8 @@ pub struct XdpAbilities {
 /// The driver of an interface; a field that the driver does not report is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Driver {
-    /// Name.
     pub name: String,
-    /// Version.
     pub version: String,
-    /// Version of the firmware.
     pub firmware: String,
     /// Bus address of the device.
     pub bus: String,
@@ -95,13 +86,9 @@ pub struct Driver {
 /// Descriptors in the rings of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingSizes {
-    /// Receive descriptors.
     pub receive: u32,
-    /// Most receive descriptors.
     pub receive_maximum: u32,
-    /// Transmit descriptors.
     pub transmit: u32,
-    /// Most transmit descriptors.
     pub transmit_maximum: u32,
 }
 
@@ -125,11 +112,8 @@ pub struct Coalescing {
 /// Queues of a device (`ethtool -l`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channels {
-    /// Receive only.
     pub receive: u32,
-    /// Transmit only.
     pub transmit: u32,
-    /// Both.
     pub combined: u32,
 }
 
@@ -183,7 +167,6 @@ impl DdsFacts {
 /// How packets of one end pass the network stack by (XDP).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct XdpFacts {
-    /// The interface.
     pub interface: String,
     /// The queue of the AF_XDP socket; null if a program answers, which runs at every queue.
     pub queue: Option<u32>,

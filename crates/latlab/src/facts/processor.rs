@@ -9,17 +9,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcessorFacts {
-    /// Topology of each CPU.
     pub topology: Option<ByCpu<CpuTopology>>,
     /// Whether cores run more than one thread at a time.
     pub smt_active: Option<bool>,
-    /// Frequency of each CPU.
     pub frequencies: Option<ByCpu<Frequency>>,
     /// Whether CPUs may run above their base frequency.
     pub turbo: Option<bool>,
-    /// The cpuidle driver.
     pub idle_driver: Option<String>,
-    /// The cpuidle governor.
     pub idle_governor: Option<String>,
     /// The idle states of each CPU, the shallowest first.
     pub idle_states: Option<ByCpu<Vec<IdleState>>>,
@@ -28,9 +24,7 @@ pub struct ProcessorFacts {
 /// The position of a CPU in the hardware.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTopology {
-    /// The socket.
     pub package: Option<i32>,
-    /// The core within it.
     pub core: Option<i32>,
     /// The CPUs of this core, itself included, as the kernel lists them.
     pub siblings: Option<String>,
@@ -39,9 +33,7 @@ pub struct CpuTopology {
 /// The frequency limits of a CPU, and its frequency.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frequency {
-    /// The cpufreq driver.
     pub driver: Option<String>,
-    /// The cpufreq governor.
     pub governor: Option<String>,
     /// The lowest that the governor may choose.
     pub minimum_khz: Option<u64>,
@@ -60,11 +52,9 @@ pub struct IdleState {
     pub name: String,
     /// The longest time to leave it, as the driver states.
     pub exit_latency_us: u32,
-    /// Whether it is disabled.
     pub disabled: bool,
     /// Times that it was entered since boot.
     pub entered: u64,
-    /// Residency since boot.
     pub resident_us: u64,
 }
 
@@ -75,7 +65,6 @@ pub struct IdleUse<'a> {
     pub state: &'a IdleState,
     /// Times that it was entered.
     pub entered: u64,
-    /// Residency.
     pub resident_us: u64,
 }
 
@@ -150,7 +139,6 @@ impl<T> TryFrom<BTreeMap<String, T>> for ByCpu<T> {
 /// Clock ticks since boot, of one CPU or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ticks {
-    /// Running anything.
     pub busy: u64,
     /// Idle, or waiting for a disk.
     pub idle: u64,
@@ -161,7 +149,6 @@ pub struct Ticks {
 /// The ticks of all CPUs at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTicks {
-    /// Of all CPUs together.
     pub all: Ticks,
     /// Of each CPU that is online.
     pub each: ByCpu<Ticks>,
@@ -198,9 +185,7 @@ fn share(now: &Ticks, earlier: &Ticks) -> CpuShare {
 /// How the CPUs spent a period.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Activity {
-    /// All together.
     pub all: CpuShare,
-    /// Each CPU.
     pub each: BTreeMap<u16, CpuShare>,
 }
 
@@ -208,7 +193,6 @@ pub struct Activity {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HeatFacts {
-    /// Sensor → degrees Celsius.
     pub temperatures_celsius: Option<BTreeMap<String, f64>>,
     /// Times since boot that each CPU was throttled for heat (x86).
     pub throttle_counts: Option<ByCpu<u64>>,
@@ -227,7 +211,6 @@ impl FirmwareThrottling {
     const WORDS: [(u32, &'static str); 4] =
         [(2, "throttled"), (0, "under-voltage"), (1, "frequency capped"), (3, "soft temperature limit")];
 
-    /// Conditions that hold now.
     pub fn now(self) -> Vec<&'static str> {
         self.words(0)
     }

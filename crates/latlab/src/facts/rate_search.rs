@@ -27,7 +27,6 @@ const REPEATS: usize = 2;
 pub struct TrialFacts {
     /// Packets a second asked for; null: unlimited.
     pub asked_pps: Option<f64>,
-    /// Planned time of sending.
     pub lasting_ns: Nanos,
     /// Actual time of sending, on the clock of the sender.
     pub sending_ns: Nanos,
@@ -55,7 +54,6 @@ pub struct StageFacts {
     pub stream: Option<TrialFacts>,
 }
 
-/// Why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchEnding {
@@ -69,7 +67,6 @@ pub enum SearchEnding {
     CutShort,
 }
 
-/// A rate search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RateSearchFacts {
     /// The lowest rate to try, in packets a second.
@@ -78,9 +75,7 @@ pub struct RateSearchFacts {
     pub ceiling_pps: f64,
     /// The trials in their order; the first ones without a pace, unless a rate was asked for.
     pub trials: Vec<TrialFacts>,
-    /// Why the search ended.
     pub ending: SearchEnding,
-    /// Duration of the search.
     pub took_ns: Nanos,
 }
 

@@ -58,7 +58,6 @@ fn shell_argument(word: &str) -> String {
 /// The cost of the instrument during one run: the lower limit of its figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Instrument {
-    /// clock_getres(CLOCK_MONOTONIC).
     pub clock_resolution_ns: Option<Nanos>,
     /// Median cost of one clock read, measured when the run was armed.
     pub clock_read_ns: Option<f64>,
@@ -75,9 +74,7 @@ pub struct BareLoop {
     pub p50_ns: f64,
     /// 99th percentile of the round trip time.
     pub p99_ns: f64,
-    /// Number of round trips.
     pub n: u64,
-    /// How it was measured.
     #[serde(flatten)]
     pub conditions: BareConditions,
     /// When it was measured, UTC, RFC 3339.
@@ -90,13 +87,10 @@ pub struct BareLoop {
 /// settings. It is the lower limit of runs in the same conditions only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BareConditions {
-    /// Payload of a datagram.
     pub size_bytes: u32,
     /// `block`, `spin` or `busy-poll`, both ends.
     pub wait: String,
-    /// CPU of the sender.
     pub cpu: Option<u16>,
-    /// CPU of the reflector.
     pub peer_cpu: Option<u16>,
     /// SCHED_FIFO priority of both ends. Calibrations of earlier versions do not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,9 +119,7 @@ pub struct SettingFacts {
     /// The root of the files, if it is not that of the host (`LATLAB_HOST_ROOT`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// Value before the run.
     pub before: String,
-    /// Value that was set.
     pub set: String,
     /// Value that was read back.
     pub read_back: Option<String>,
@@ -142,21 +134,14 @@ pub enum Restoration {
     /// To the value before the run.
     Restored,
     /// Another process had set another value meanwhile, which was kept.
-    Changed {
-        /// The value found.
-        found: String,
-    },
+    Changed { found: String },
     /// The value could not be read or written.
-    Failed {
-        /// The reason.
-        reason: String,
-    },
+    Failed { reason: String },
 }
 
 /// The counters of a session at the reflector.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReflectorReport {
-    /// Probes answered.
     pub answered: u64,
     /// Probes dropped as duplicates or older than the replay window.
     pub replayed: u64,
@@ -195,7 +180,6 @@ const fn is_zero(count: &u64) -> bool {
 /// One wake-up that was later than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateWakeup {
-    /// Number of its slot.
     pub seq: u64,
     /// CPU of the thread, if known.
     pub cpu: Option<u16>,

@@ -10,7 +10,6 @@ use crate::units::Nanos;
 pub struct StreamInterval {
     /// Number of the flow, from 0.
     pub flow: u16,
-    /// Whether it counts.
     pub phase: Phase,
     /// Begin of the interval, ns.
     pub start_ns: i64,
@@ -18,14 +17,12 @@ pub struct StreamInterval {
     pub end_ns: i64,
     /// CPU time of the thread at that end; `None` if unknown or counted with another flow.
     pub cpu: Option<Nanos>,
-    /// Counts of that end.
     pub seen: IntervalCounts,
 }
 
 /// The counts of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntervalCounts {
-    /// Of the sender.
     Offered {
         /// Packets accepted by the kernel.
         packets: u64,
@@ -38,11 +35,9 @@ pub enum IntervalCounts {
     Counted {
         /// Packets that the sender sent between those two polls.
         polled: u64,
-        /// Packets received, without duplicates.
         delivered: u64,
         /// Of these, packets received after one that was sent later (RFC 4737).
         reordered: u32,
-        /// Packets received again.
         duplicates: u32,
         /// Packets older than the replay window, which may be duplicates.
         outside_window: u32,
@@ -55,17 +50,13 @@ pub enum IntervalCounts {
 /// An end of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StreamEnd {
-    /// The end that sends.
     Sender,
-    /// The end that counts.
     Receiver,
 }
 
 impl StreamEnd {
-    /// Both ends.
     pub const ALL: [StreamEnd; 2] = [StreamEnd::Sender, StreamEnd::Receiver];
 
-    /// The word in recordings.
     pub const fn word(self) -> &'static str {
         match self {
             StreamEnd::Sender => "sender",
@@ -75,7 +66,6 @@ impl StreamEnd {
 }
 
 impl StreamInterval {
-    /// The end that counted.
     pub const fn end(&self) -> StreamEnd {
         match self.seen {
             IntervalCounts::Offered { .. } => StreamEnd::Sender,

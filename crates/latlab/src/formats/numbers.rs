@@ -43,26 +43,18 @@ impl TextColumn {
 /// A file of numbers that cannot be read.
 #[derive(Debug, Error)]
 pub enum NumbersError {
-    /// The system refused access.
     #[error("cannot read `{}`", path.display())]
     Refused {
-        /// The file.
         path: PathBuf,
         /// The error of the system call.
         source: io::Error,
     },
     /// There are more numbers than the limit.
     #[error("cannot read more than {max} numbers from `{name}`")]
-    TooMany {
-        /// The file, or `<stdin>`.
-        name: String,
-        /// The limit.
-        max: usize,
-    },
+    TooMany { name: String, max: usize },
     /// The column of a line does not hold a number.
     #[error("cannot read `{value}` on line {line} of `{name}` as a number")]
     NotANumber {
-        /// The file, or `<stdin>`.
         name: String,
         /// From 1.
         line: u64,
@@ -175,13 +167,11 @@ fn read_at_most(max: usize, name: &str, mut input: impl Read, column: &TextColum
     }
 }
 
-/// Converts lines to values.
 struct Lines<'a> {
     name: &'a str,
     column: &'a TextColumn,
     /// Whether a line that consists of one number has its value in the column.
     plain: bool,
-    /// The most values.
     max: usize,
     /// Number of lines so far.
     read: u64,

@@ -26,7 +26,6 @@ impl Calibrations {
         Some(Calibrations { path: state.join("latlab/calibrations.json") })
     }
 
-    /// Their file.
     pub fn path(&self) -> &Path {
         &self.path
     }

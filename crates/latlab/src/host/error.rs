@@ -19,7 +19,6 @@ pub enum HostError {
     /// The CPU does not exist or is offline.
     #[error("cannot run on CPU `{cpu}`")]
     CpuAbsent {
-        /// The requested CPU.
         cpu: u16,
         /// CPUs online, as the kernel lists them.
         online: String,
@@ -27,7 +26,6 @@ pub enum HostError {
     /// The kernel refused the affinity.
     #[error("cannot run on CPU `{cpu}`")]
     Affinity {
-        /// The requested CPU.
         cpu: u16,
         /// The error of the system call.
         source: io::Error,
@@ -35,7 +33,6 @@ pub enum HostError {
     /// The kernel refused the real-time priority.
     #[error("cannot run with SCHED_FIFO priority `{priority}`")]
     Fifo {
-        /// The requested priority.
         priority: u8,
         /// The error of the system call.
         source: io::Error,
@@ -54,7 +51,6 @@ pub enum HostError {
     /// The namespaces of the lab, or the pair between them, could not be set up.
     #[error("cannot set up the target `lab`: {step}")]
     Lab {
-        /// The step that failed.
         step: &'static str,
         /// The error of the system call.
         source: io::Error,
@@ -118,7 +114,6 @@ pub enum KnobError {
     /// The host does not have the knob, or not this value. Nothing was changed.
     #[error("cannot set `{setting}`")]
     Absent {
-        /// The setting as typed.
         setting: String,
         /// The knob or value that the host lacks, or why it cannot be set.
         cause: String,
@@ -128,7 +123,6 @@ pub enum KnobError {
     /// Two settings of one run set the knob. Nothing was changed.
     #[error("cannot set `{setting}`")]
     Twice {
-        /// The setting as typed.
         setting: String,
         /// The file, or the interface and its property.
         place: String,
@@ -138,7 +132,6 @@ pub enum KnobError {
     /// Another latlab has set the knob. Nothing was changed.
     #[error("cannot set `{setting}`")]
     Taken {
-        /// The setting as typed.
         setting: String,
         /// The file, or the interface and its property.
         place: String,
@@ -150,7 +143,6 @@ pub enum KnobError {
     /// A latlab that died has left the knob changed. Nothing was changed.
     #[error("cannot set `{setting}`")]
     Left {
-        /// The setting as typed.
         setting: String,
         /// The file, or the interface and its property.
         place: String,
@@ -170,7 +162,6 @@ pub enum KnobError {
     /// The host refused to read or to write the value.
     #[error("cannot set `{setting}` at `{place}`")]
     Refused {
-        /// The setting as typed.
         setting: String,
         /// The file, or the interface and its property.
         place: String,
@@ -180,13 +171,10 @@ pub enum KnobError {
     /// The value that was read back differs from the one written.
     #[error("`{setting}` has no effect at `{place}`")]
     Differs {
-        /// The setting as typed.
         setting: String,
         /// The file, or the interface and its property.
         place: String,
-        /// The value written.
         wanted: String,
-        /// The value read back.
         found: String,
     },
 }

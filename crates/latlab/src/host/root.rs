@@ -11,12 +11,10 @@ pub struct HostRoot {
 }
 
 impl HostRoot {
-    /// The host under `path`.
     pub fn new(path: impl Into<PathBuf>) -> HostRoot {
         HostRoot { path: path.into() }
     }
 
-    /// This host.
     pub fn live() -> HostRoot {
         HostRoot::new("/")
     }

@@ -15,7 +15,6 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use super::process::{ProcessIdentity, boot_id};
 use crate::units::Nanos;
 
-/// Where systems mount tracefs.
 const MOUNTED: &str = "/sys/kernel/tracing";
 /// The prefix of latlab's instances.
 const PREFIX: &str = "latlab-";

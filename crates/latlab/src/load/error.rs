@@ -14,7 +14,6 @@ pub enum LoadError {
     /// Its process cannot be started.
     #[error("cannot start a process for the load `{load}`")]
     Process {
-        /// As typed.
         load: String,
         /// The error of the system call.
         #[source]
@@ -23,7 +22,6 @@ pub enum LoadError {
     /// Its process reported a failure.
     #[error("cannot make the load `{load}`: {failure}")]
     Refused {
-        /// As typed.
         load: String,
         /// The failure that it reported.
         failure: Failure,
@@ -31,7 +29,6 @@ pub enum LoadError {
     /// A CPU does not exist, or latlab may not use it.
     #[error("cannot work on CPU `{cpu}`")]
     CpuAbsent {
-        /// The CPU.
         cpu: u16,
         /// The usable CPUs, as a list.
         usable: String,

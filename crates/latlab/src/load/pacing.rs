@@ -20,7 +20,6 @@ pub(super) enum ControlStep {
         /// The end of this period, since the start.
         until_ns: i64,
     },
-    /// Sleep until `until_ns`.
     Rest {
         /// The end of this period, since the start.
         until_ns: i64,

@@ -31,7 +31,6 @@ const END_TIMEOUT: Duration = Duration::ZERO;
 /// one a line; if the input closes before, the process ends at once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StressorRequest {
-    /// The load.
     pub load: LoadKind,
     /// Its end of the path: `local` or `peer`.
     pub at: String,
@@ -74,7 +73,6 @@ impl StressorRequest {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StressorEvent {
-    /// Every worker works.
     Ready,
     /// The load could not be started.
     Refused(Failure),
@@ -114,7 +112,6 @@ impl Stressor {
         }
     }
 
-    /// The process id.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }

@@ -131,7 +131,6 @@ const WINDOW_PART_MIN: f64 = 0.9;
 /// A reading of the meter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Reading {
-    /// CLOCK_MONOTONIC.
     at_ns: i64,
     /// The total since the start.
     total: f64,

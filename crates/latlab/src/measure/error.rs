@@ -30,14 +30,10 @@ pub enum MeasureError {
     Loads(#[from] LoadsError),
     /// The reflector opened a session but answers no POLL.
     #[error("`{peer}` does not count streams")]
-    StreamUncounted {
-        /// The reflector.
-        peer: String,
-    },
+    StreamUncounted { peer: String },
     /// The reflector no longer answers POLLs.
     #[error("`{peer}` no longer reports what arrives")]
     StreamSilent {
-        /// The reflector.
         peer: String,
         /// The time without an answer.
         span: Nanos,
@@ -47,22 +43,13 @@ pub enum MeasureError {
     Imported,
     /// No rate without loss was found.
     #[error("cannot find a rate that reaches `{peer}` without loss")]
-    NoCleanRate {
-        /// The reflector.
-        peer: String,
-    },
+    NoCleanRate { peer: String },
     /// The reflector opened a session without a down-stream.
     #[error("`{peer}` sends no stream")]
-    NoDownStream {
-        /// The reflector.
-        peer: String,
-    },
+    NoDownStream { peer: String },
     /// The reflector would drop packets without a checksum.
     #[error("`{peer}` takes no packets without a checksum")]
-    ChecksumNeeded {
-        /// The reflector.
-        peer: String,
-    },
+    ChecksumNeeded { peer: String },
     /// Packets cannot be sent in the requested mode.
     #[error(transparent)]
     SendMode(#[from] SendModeError),
@@ -72,7 +59,6 @@ pub enum MeasureError {
     /// The socket failed during the measurement.
     #[error("the socket to `{peer}` broke while measuring")]
     Socket {
-        /// The peer.
         peer: String,
         /// The error of the system call.
         #[source]
@@ -81,7 +67,6 @@ pub enum MeasureError {
     /// A thread of `latlab wakeup` cannot sleep.
     #[error("cannot sleep via `{}`", via.word())]
     Sleep {
-        /// The sleep method.
         via: Via,
         /// The error of the system call.
         #[source]

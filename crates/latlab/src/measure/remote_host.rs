@@ -67,7 +67,6 @@ impl RemoteHost {
 /// The settings of the peer's host. Its agent gets them without their side (`@peer`, `@both`).
 #[derive(Debug, Default)]
 pub(super) struct PeerSettings {
-    /// As typed.
     specs: Vec<SettingSpec>,
     facts: Vec<SettingFacts>,
 }

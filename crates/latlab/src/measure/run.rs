@@ -22,10 +22,8 @@ use crate::transport::{OpenPath, PathTransport, TransportError, TransportFamily,
 use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::StreamTerms;
 
-/// The target of recordings.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordingTarget<'a> {
-    /// The store.
     pub store: &'a Store,
     /// The directory of `--output`; `None`: one that the store names.
     pub directory: Option<&'a Path>,
@@ -119,7 +117,6 @@ impl LiveProgress {
         }
     }
 
-    /// The counts so far.
     pub fn read(&self) -> LiveCounts {
         let mut counts = LiveCounts {
             sent_bits: self.sent_bits.load(Ordering::Relaxed),
@@ -273,7 +270,6 @@ pub enum CpuSource {
     Pinned(u16),
     /// Read from the vDSO each time; `None` on architectures on which that is a system call.
     Running,
-    /// Unknown (simulations).
     Unknown,
 }
 
@@ -319,9 +315,7 @@ impl SessionLifetime {
 pub(crate) struct SessionTraffic {
     /// UDP payload or message size of each packet.
     pub(crate) size_bytes: u32,
-    /// When packets are sent.
     pub(crate) schedule: Schedule,
-    /// The time-out of answers.
     pub(crate) timeout: Nanos,
     /// How packets of a stream are sent and received.
     pub(crate) stream: StreamTerms,
@@ -330,12 +324,10 @@ pub(crate) struct SessionTraffic {
 }
 
 impl SessionTraffic {
-    /// The probes of `ping`.
     pub(crate) fn probes(ping: &PingSpec) -> SessionTraffic {
         SessionTraffic { schedule: ping.schedule, timeout: ping.timeout_ns, ..SessionTraffic::packets(ping.size_bytes) }
     }
 
-    /// Packets of a stream.
     pub(crate) fn packets(size_bytes: u32) -> SessionTraffic {
         let (schedule, timeout) = (Schedule::Closed, Nanos::from_secs(1));
         SessionTraffic { size_bytes, schedule, timeout, stream: StreamTerms::NONE, down_gap: None }
@@ -441,7 +433,6 @@ pub(crate) trait MeasuredRun: Send + Sized {
     /// The writer of its recording, for samples of the hosts and facts about the run.
     fn writer(&mut self) -> &mut RecordingWriter;
 
-    /// Measures the warm-up.
     fn warm_up(&mut self, stop: &StopSignal) -> Result<(), MeasureError>;
 
     /// Measures slice `round` of `rounds`.

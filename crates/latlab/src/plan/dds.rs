@@ -58,7 +58,6 @@ impl DdsSpec {
     }
 }
 
-/// RELIABILITY.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reliability {
@@ -82,13 +81,10 @@ impl Reliability {
     }
 }
 
-/// HISTORY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum History {
-    /// KEEP_LAST with this depth.
     KeepLast(u16),
-    /// KEEP_ALL.
     KeepAll,
 }
 

@@ -8,7 +8,6 @@ pub const DURATION: Nanos = Nanos::from_secs(10);
 pub const WARMUP: Nanos = Nanos::from_secs(1);
 /// … or after this many probes: caches, routes and neighbour entries are warm long before.
 pub const WARMUP_PROBES: u64 = 1_000;
-/// Later answers are `late`.
 pub const TIMEOUT: Nanos = Nanos::from_secs(1);
 /// A longer time-out is probably a wrong unit.
 pub const TIMEOUT_MAX: Nanos = Nanos::from_secs(60);

@@ -16,9 +16,7 @@ use crate::units::{Nanos, human};
 /// An experiment: every condition is measured in many interleaved runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// Its name.
     pub name: String,
-    /// Kind of its runs.
     pub kind: Kind,
     /// The combinations of its factors, in the order of its file; the last factor varies fastest.
     pub conditions: Vec<ExperimentCondition>,
@@ -33,7 +31,6 @@ pub struct Experiment {
 pub struct ExperimentCondition {
     /// Factor → value, as typed.
     pub factors: Factors,
-    /// Its single run.
     pub plan: Plan,
     /// The commands around each of its runs.
     pub hooks: Hooks,
@@ -45,7 +42,6 @@ pub type Factors = BTreeMap<String, String>;
 /// A row of the comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contrast {
-    /// The metric.
     pub metric: Metric,
     /// The statistic of each run, as typed: `mean`, `p99` …
     pub statistic: String,
@@ -68,7 +64,6 @@ pub struct Design {
     pub between: BetweenBlocks,
     /// Order of the runs of a block.
     pub order: RunOrder,
-    /// Seed of that order.
     pub seed: u64,
     /// Pause before a run whose condition differs from that of the previous run.
     pub settle: Nanos,
@@ -83,7 +78,6 @@ pub enum RunsRule {
     PerBlock(u32),
     /// As many as are needed until intervals are narrow enough.
     Until {
-        /// The statistic, as typed.
         statistic: String,
         /// The half-width at which an interval is narrow enough, as a share of the value.
         half_width: f64,
@@ -95,9 +89,7 @@ pub enum RunsRule {
 /// The separation of successive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BetweenBlocks {
-    /// Nothing.
     Nothing,
-    /// A pause.
     Pause(Nanos),
     /// A reboot, which the user does.
     Reboot,
@@ -106,9 +98,7 @@ pub enum BetweenBlocks {
 /// The order of the runs of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunOrder {
-    /// Shuffled.
     Randomized,
-    /// The conditions in turn.
     Listed,
 }
 
@@ -117,7 +107,6 @@ pub enum RunOrder {
 pub struct ScheduledRun {
     /// Position in the block, from 1.
     pub position: u32,
-    /// Index of its condition.
     pub condition: usize,
     /// Number among the runs of the condition in this block, from 1; warm-up runs are counted separately.
     pub repetition: u32,
@@ -138,7 +127,6 @@ impl Design {
         }
     }
 
-    /// The most blocks.
     pub fn blocks_at_most(&self) -> u32 {
         match self.runs {
             RunsRule::PerBlock(_) => self.blocks,

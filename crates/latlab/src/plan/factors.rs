@@ -38,10 +38,8 @@ pub struct Condition {
     /// Over DDS: HISTORY as typed, `keep-last:16` or `keep-all`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<String>,
-    /// `native` or `echo`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// Transport payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u32>,
     /// How this end waits for datagrams.
@@ -65,7 +63,6 @@ pub struct Condition {
     /// Packets in one call at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u16>,
-    /// Flows of a stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u16>,
     /// Whether packets have UDP checksums.

@@ -26,7 +26,6 @@ pub fn is_of_a_run(key: &str) -> bool {
 pub struct Hooks {
     /// Before the first run of a block; the same for all conditions.
     pub before_block: Option<HookCommand>,
-    /// Before each run.
     pub before_run: Option<HookCommand>,
     /// Runs while each run is measured.
     pub service: Option<HookCommand>,
@@ -38,7 +37,6 @@ pub struct Hooks {
     pub timeout: Nanos,
 }
 
-/// Program and arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookCommand(pub Vec<String>);
 
@@ -58,7 +56,6 @@ pub enum WaitFor {
 pub struct HookAddress {
     /// Name or address, without brackets.
     pub host: String,
-    /// The port.
     pub port: u16,
 }
 

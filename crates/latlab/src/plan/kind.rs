@@ -8,11 +8,8 @@ use crate::metric::Metric;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Round trips.
     Ping,
-    /// Wake-ups.
     Wakeup,
-    /// Rates of a stream.
     Stream,
     /// Values of an imported log that has no instants.
     Values,

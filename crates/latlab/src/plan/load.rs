@@ -13,7 +13,6 @@ use crate::units::human::{typed_byte_rate, typed_cpus, typed_percent, typed_size
 /// An artificial load during a measurement, and its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadSpec {
-    /// The load.
     #[serde(flatten)]
     pub kind: LoadKind,
     /// The end of the load; always [`Side::Local`] if both ends are on one host.
@@ -28,14 +27,12 @@ pub enum LoadKind {
     Cpu {
         /// Share of the time of each CPU, above 0 and at most 1.
         share: f64,
-        /// CPUs that are loaded.
         cpus: Vec<u16>,
         /// Period of a burst and the pause after it.
         period_ns: Nanos,
     },
     /// Threads that compute hashes without pause.
     Heaters {
-        /// Number of threads.
         workers: u32,
         /// CPUs on which they may run.
         cpus: Vec<u16>,
@@ -45,7 +42,6 @@ pub enum LoadKind {
     Memory {
         /// Sum of the bytes read and written in a second on all of `cpus` together.
         bytes_per_second: f64,
-        /// CPUs that are loaded.
         cpus: Vec<u16>,
         /// Period of a burst and the pause after it.
         period_ns: Nanos,
@@ -57,7 +53,6 @@ pub enum LoadKind {
 }
 
 impl LoadKind {
-    /// The word before `=`.
     pub const fn word(&self) -> &'static str {
         match self {
             LoadKind::Cpu { .. } => "cpu",
@@ -67,7 +62,6 @@ impl LoadKind {
         }
     }
 
-    /// The value after `=`.
     fn value(&self) -> String {
         match self {
             LoadKind::Cpu { share, .. } => typed_percent(*share),

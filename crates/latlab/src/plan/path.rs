@@ -20,7 +20,6 @@ pub enum Target {
     Host {
         /// Name or address as typed, without brackets.
         host: String,
-        /// UDP or TCP port.
         port: u16,
     },
     /// An agent on that host, started by ssh.
@@ -34,10 +33,7 @@ pub enum Target {
         words: Vec<String>,
     },
     /// Unknown: another tool measured, and its log was imported.
-    Log {
-        /// That tool.
-        tool: String,
-    },
+    Log { tool: String },
 }
 
 impl Target {
@@ -69,7 +65,6 @@ impl fmt::Display for Target {
     }
 }
 
-/// Internet protocol version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
@@ -80,7 +75,6 @@ pub enum Family {
 }
 
 impl Family {
-    /// The word in headings.
     pub const fn word(self) -> &'static str {
         match self {
             Family::Ipv4 => "ipv4",
@@ -117,7 +111,6 @@ pub struct PathSpec {
 }
 
 impl PathSpec {
-    /// Without any option.
     pub const SYSTEM: PathSpec = PathSpec {
         family: None,
         peer_address: None,

@@ -23,15 +23,11 @@ pub enum Protocol {
 /// The parameters of a ping run: round trips of one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PingSpec {
-    /// Transport of its datagrams.
     pub transport: TransportKind,
-    /// Content of its datagrams.
     pub protocol: Protocol,
-    /// Path of its datagrams.
     pub path: PathSpec,
     /// Transport payload in both directions.
     pub size_bytes: u32,
-    /// When probes are due.
     pub schedule: Schedule,
     /// Answers after this time are `late`.
     pub timeout_ns: Nanos,
@@ -58,22 +54,17 @@ impl PingSpec {
     }
 }
 
-/// When probes are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Schedule {
     /// At the answer to the previous probe, or its time-out.
     Closed,
-    /// At a fixed interval.
     Periodic {
-        /// The interval.
         interval_ns: Nanos,
     },
     /// At exponential intervals (RFC 2330, section 11.1.1), which do not synchronise with periodic behaviour.
     Poisson {
-        /// The mean interval.
         mean_ns: Nanos,
-        /// Seed of the intervals.
         seed: u64,
     },
 }

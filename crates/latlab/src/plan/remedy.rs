@@ -13,7 +13,6 @@ pub enum Remedy {
     TimerSlack,
     /// Run the threads under SCHED_FIFO.
     Fifo,
-    /// Keep CPU frequencies high.
     Governor,
     /// Keep CPUs out of idle states with a long exit latency.
     CpuDmaLatency,
@@ -27,7 +26,6 @@ impl Remedy {
     pub const ALL: [Remedy; 5] =
         [Remedy::ClockNanosleep, Remedy::TimerSlack, Remedy::Fifo, Remedy::Governor, Remedy::CpuDmaLatency];
 
-    /// The option as typed.
     pub const fn words(self) -> &'static str {
         match self {
             Remedy::ClockNanosleep => "--via clock_nanosleep",

@@ -51,7 +51,6 @@ impl Plan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Work {
-    /// Round trips.
     Ping(PingSpec),
     /// Wake-ups of threads of this host.
     Wakeup(WakeupSpec),
@@ -65,7 +64,6 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WaitMode {
-    /// Block in the kernel.
     Block,
     /// Call in a loop without blocking, which takes a whole CPU.
     Spin,
@@ -74,7 +72,6 @@ pub enum WaitMode {
 }
 
 impl WaitMode {
-    /// The word of `--wait`.
     pub const fn word(self) -> &'static str {
         match self {
             WaitMode::Block => "block",
@@ -87,7 +84,6 @@ impl WaitMode {
 /// When a run ends: at the first of its limits, of which at least one is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopWhen {
-    /// Number of measured probes.
     pub count: Option<u64>,
     /// Length of the measuring phase.
     pub duration_ns: Option<Nanos>,
@@ -96,20 +92,16 @@ pub struct StopWhen {
 /// When the warm-up ends: at the first of its limits. Without limits nothing is warmed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warmup {
-    /// Number of probes.
     pub count: Option<u64>,
-    /// Length.
     pub duration_ns: Option<Nanos>,
 }
 
 /// How the process at one end runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndSpec {
-    /// How it waits.
     pub wait: WaitMode,
     /// The CPU that its measuring thread is pinned to.
     pub cpu: Option<u16>,
-    /// SCHED_FIFO priority.
     pub fifo: Option<u8>,
     /// Whether all memory is locked.
     pub mlock: bool,
@@ -140,12 +132,10 @@ pub struct SummaryDefaults {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CompatOutput {
-    /// `netperf -t UDP_STREAM`.
     NetperfUdpStream,
 }
 
 impl CompatOutput {
-    /// The word of `--like`.
     pub const fn word(self) -> &'static str {
         match self {
             CompatOutput::NetperfUdpStream => "netperf-udp-stream",
@@ -162,22 +152,17 @@ pub enum NoBareLoop {
     Conditions,
 }
 
-/// One run, settled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
-    /// The far end.
     pub target: Target,
     /// The kind of the run with its parameters.
     pub work: Work,
-    /// When the run ends.
     pub stop: StopWhen,
     /// When the warm-up before it ends.
     pub warmup: Warmup,
-    /// This end.
     pub here: EndSpec,
     /// The far end; `None` if latlab does not start it (`HOST`).
     pub peer: Option<EndSpec>,
-    /// Loads during the run.
     #[serde(default)]
     pub loads: Vec<LoadSpec>,
     /// Settings of the hosts for the time of the run.
@@ -187,7 +172,6 @@ pub struct RunSpec {
     pub authenticated: bool,
     /// Tags given by the user.
     pub tags: BTreeMap<String, String>,
-    /// Defaults of the summary.
     pub judging: SummaryDefaults,
 }
 

@@ -34,7 +34,6 @@ pub enum Setting {
     SocketBuffer(u32),
 }
 
-/// Idle states to disable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdleStates {
@@ -49,7 +48,6 @@ pub enum IdleStates {
 pub struct IrqCpus {
     /// Number of the interrupt in `/proc/interrupts`.
     pub irq: u32,
-    /// Ascending, each once.
     pub cpus: Vec<u16>,
 }
 
@@ -98,7 +96,6 @@ impl Setting {
     }
 }
 
-/// The value as typed.
 impl fmt::Display for Setting {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -130,7 +127,6 @@ impl IrqCpus {
     }
 }
 
-/// One `--set`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingSpec {
     /// The knob and its value.
@@ -174,15 +170,12 @@ pub enum Side {
     Local,
     /// The end that reflects them.
     Peer,
-    /// Both ends.
     Both,
 }
 
 impl Side {
-    /// Every side.
     pub const ALL: [Side; 3] = [Side::Local, Side::Peer, Side::Both];
 
-    /// The word after `@`.
     pub const fn word(self) -> &'static str {
         match self {
             Side::Local => "local",

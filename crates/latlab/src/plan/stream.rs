@@ -31,7 +31,6 @@ pub enum Pace {
         /// 0.01 to 1.
         share: f64,
     },
-    /// Without a limit.
     Max,
 }
 
@@ -47,7 +46,6 @@ pub enum PaceError {
 /// A stream of UDP packets of one size: a network load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamSpec {
-    /// The offered rate.
     pub pace: Pace,
     /// UDP payload of each packet; `None`: 1,400 bytes, or the largest unfragmented payload if that is less.
     pub size_bytes: Option<u32>,
@@ -206,7 +204,6 @@ pub struct StreamRunSpec {
     /// Transport of its packets; over TCP each is a message in the connection of its flow.
     #[serde(default, skip_serializing_if = "TransportKind::is_default")]
     pub transport: TransportKind,
-    /// Path of its packets.
     pub path: PathSpec,
     /// The offered rate of all flows together; never a share.
     pub pace: Pace,
@@ -218,7 +215,6 @@ pub struct StreamRunSpec {
     pub flows: u16,
     /// The system call that sends packets, and the options of its socket.
     pub sending: SenderSocketOptions,
-    /// Direction of the packets.
     pub direction: Direction,
     /// The search for a rate up to `pace`; without one the rate is `pace`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -316,7 +312,6 @@ impl SendMode {
     /// Those of UDP sockets, the default first.
     pub const OF_SOCKETS: [SendMode; 3] = [SendMode::Send, SendMode::Sendmmsg, SendMode::Gso];
 
-    /// The word of `--mode`.
     pub const fn word(self) -> &'static str {
         match self {
             SendMode::Send => "send",
@@ -360,7 +355,6 @@ impl ReceiveMode {
     pub const ALL: [ReceiveMode; 4] =
         [ReceiveMode::Pause, ReceiveMode::Recvmmsg, ReceiveMode::Ppoll, ReceiveMode::Recvfrom];
 
-    /// The word of `--receiver`.
     pub const fn word(self) -> &'static str {
         match self {
             ReceiveMode::Pause => "pause",
@@ -398,7 +392,6 @@ impl BareReceiver {
 /// How the sender of a stream sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderSocketOptions {
-    /// The system call.
     pub mode: SendMode,
     /// The most packets of a burst, between two checks of clock and schedule.
     pub batch: u16,

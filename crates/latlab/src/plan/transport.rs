@@ -5,16 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::defaults;
 use crate::units::Nanos;
 
-/// How messages travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TransportKind {
-    /// Kernel UDP sockets.
     #[default]
     Udp,
-    /// Kernel TCP connections.
     Tcp,
-    /// Samples of DDS topics.
     Dds,
     /// UDP packets past the network stack (AF_XDP).
     Xdp,
@@ -23,9 +19,7 @@ pub enum TransportKind {
 /// The properties of a kind of transport. Code outside of `transport/` reads these properties instead of the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportProperties {
-    /// The value of `--transport`.
     pub word: &'static str,
-    /// The name in messages.
     pub name: &'static str,
     /// A message of a stream.
     pub message: &'static str,
@@ -92,7 +86,6 @@ impl TransportKind {
         *self == TransportKind::default()
     }
 
-    /// The value of `--transport`.
     pub const fn word(self) -> &'static str {
         self.properties().word
     }

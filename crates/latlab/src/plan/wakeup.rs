@@ -113,7 +113,6 @@ pub struct WakeupSpec {
     pub interval_ns: Nanos,
     /// Whether threads sleep for an interval, instead of until the next slot of the schedule.
     pub relative: bool,
-    /// CPUs of the threads.
     pub cpus: WakeupCpus,
     /// The run ends at the first measured wake-up later than this.
     pub break_ns: Option<Nanos>,

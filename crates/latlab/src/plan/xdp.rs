@@ -20,10 +20,8 @@ pub struct XdpSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reflect {
-    /// A UDP socket.
     #[default]
     Socket,
-    /// An AF_XDP socket.
     Xdp,
     /// A program in the network driver, in front of a UDP socket.
     XdpTx,

@@ -15,7 +15,6 @@ const CONTROL: u16 = 16;
 const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
-/// Of the family `netdev`.
 const GET_DEVICE: u8 = 1;
 const INTERFACE_INDEX: u16 = 1;
 const XDP_FEATURES: u16 = 3;

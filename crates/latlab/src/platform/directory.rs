@@ -16,7 +16,6 @@ use rustix::io::Errno;
 
 use super::input_file;
 
-/// An open directory.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,

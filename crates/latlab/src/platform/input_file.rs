@@ -21,10 +21,7 @@ pub(crate) enum UnfitInput {
     /// A link where none is followed.
     Link,
     /// More bytes than the limit.
-    TooLong {
-        /// The limit.
-        max_bytes: u64,
-    },
+    TooLong { max_bytes: u64 },
 }
 
 impl fmt::Display for UnfitInput {

@@ -34,7 +34,6 @@ enum OwnershipFault {
 }
 
 impl Untrusted {
-    /// The fault, in words.
     pub(crate) fn cause(&self) -> String {
         let path = self.path.display();
         match self.fault {

@@ -32,7 +32,6 @@ pub(crate) struct VethEnd {
     pub(crate) name: &'static str,
     /// Given by the caller, which then need not look it up.
     pub(crate) index: u32,
-    /// The hardware address.
     pub(crate) hardware: [u8; 6],
 }
 
@@ -83,7 +82,6 @@ impl RouteSocket {
         self.request(RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Sets a link up.
     pub(crate) fn set_up(&mut self, index: u32) -> io::Result<()> {
         let mut message = link(index);
         message.header.flags = LinkFlags::Up;

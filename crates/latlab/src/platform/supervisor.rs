@@ -45,10 +45,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// The line that asks for the output.
 const SHOW_OUTPUT: &str = "output";
 
-/// A command to supervise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SupervisedCommand {
-    /// Program and arguments.
     pub(crate) words: Vec<String>,
     /// Additional variables of its environment.
     pub(crate) environment: BTreeMap<String, String>,
@@ -58,11 +56,9 @@ pub(crate) struct SupervisedCommand {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SupervisorEvent {
-    /// The command runs.
     Started,
     /// It could not be started.
     Refused {
-        /// Why.
         reason: String,
     },
     /// Its first process ended by itself.

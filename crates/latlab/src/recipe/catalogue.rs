@@ -4,7 +4,6 @@ use super::definition::{Recipe, no_words};
 use super::{dds, loopback, raspberry_pi, wakeup};
 use crate::units::human;
 
-/// Every recipe.
 pub const RECIPES: [&Recipe; 6] =
     [&raspberry_pi::UDP_LOAD, &loopback::MATRIX, &raspberry_pi::ROUND_TRIP, &dds::PING_PONG, &wakeup::GOVERNOR, &AA];
 

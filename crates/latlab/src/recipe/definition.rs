@@ -4,7 +4,6 @@ use crate::metric::Metric;
 use crate::plan::{Factors, Kind};
 use crate::stats::MeanDifference;
 
-/// A built-in experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Recipe {
     /// The name for `latlab run`.
@@ -41,14 +40,12 @@ pub enum Between {
     /// As the recipe's file says: without pause or reboot.
     #[default]
     AsItsFileSays,
-    /// A reboot.
     Reboots,
 }
 
 /// The extent of a recipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecipeScale {
-    /// At most a minute.
     Quick,
     /// At most half an hour.
     #[default]
@@ -58,7 +55,6 @@ pub enum RecipeScale {
 }
 
 impl RecipeScale {
-    /// The word in journals.
     pub const fn word(self) -> &'static str {
         match self {
             RecipeScale::Quick => "quick",
@@ -105,7 +101,6 @@ pub struct Published {
     pub own_units: f64,
     /// The name of that unit.
     pub unit: &'static str,
-    /// Digits after the point.
     pub decimals: usize,
     /// Whether its figures are half of the metric.
     pub half: bool,
@@ -117,7 +112,6 @@ pub struct Published {
     pub figures_of: FiguresOf,
     /// Its columns, and others that can be computed from its raw data.
     pub columns: &'static [Column],
-    /// Its rows.
     pub rows: &'static [PublishedRow],
     /// Levels of factors that a smaller scale does not vary.
     pub implied: &'static [(&'static str, &'static str)],
@@ -135,17 +129,11 @@ pub enum FiguresOf {
 /// A statistic of a run, or of the runs of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Column {
-    /// Smallest.
     Min,
-    /// Mean.
     Mean,
-    /// Sample standard deviation.
     Stddev,
-    /// Largest.
     Max,
-    /// Median.
     Median,
-    /// Quantile.
     Quantile(f64),
 }
 
@@ -193,7 +181,6 @@ impl Column {
         }
     }
 
-    /// Its heading.
     pub fn heading(self) -> String {
         match self {
             Column::Median => "median".into(),

@@ -13,7 +13,6 @@ use crate::units::{Nanos, SenderClock, Stamp};
 
 /// An absent instant in the columns of the block.
 const NONE: i64 = i64::MIN;
-/// An absent CPU.
 const NO_CPU: u16 = u16::MAX;
 
 /// Probes by their place, which is their number in the block. Values of an earlier block remain in the other columns of

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// Checksums of a Parquet file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableChecksums {
-    /// Length of the file.
     pub bytes: u64,
     /// CRC-32C of all bytes after the last column chunk, as eight hexadecimal digits.
     pub footer: String,

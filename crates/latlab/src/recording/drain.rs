@@ -40,7 +40,6 @@ struct DrainCounts {
 /// Probes of the measuring phase, as far as their fate is known while the run goes on. The rest is in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbeCounts {
-    /// The kernel accepted them.
     pub sent: u64,
     /// Their answer arrived within about the time-out.
     pub answered: u64,
@@ -54,12 +53,10 @@ impl RecordingProgress {
         self.0.measured.load(Ordering::Relaxed)
     }
 
-    /// Probes sent, warm-up included.
     pub fn sent(&self) -> u64 {
         self.0.sent.load(Ordering::Relaxed)
     }
 
-    /// Answers, duplicates included.
     pub fn arrived(&self) -> u64 {
         self.0.arrived.load(Ordering::Relaxed)
     }
@@ -214,7 +211,6 @@ pub(crate) enum SpoolFailure {
     Vanished,
 }
 
-/// How the thread ended.
 #[derive(Debug, Default)]
 pub(crate) struct Drained {
     pub(crate) failure: Option<SpoolFailure>,
@@ -222,7 +218,6 @@ pub(crate) struct Drained {
     pub(crate) discarded: u64,
 }
 
-/// The writer thread's work.
 pub(crate) struct Drain {
     /// One for each thread that measures.
     pub(crate) readers: Vec<RingReader>,
@@ -235,7 +230,6 @@ pub(crate) struct Drain {
     pub(crate) tally: ProbeTally,
     /// Whether the spool has a name, which it can lose.
     pub(crate) is_named: bool,
-    /// Parts that were written.
     pub(crate) parts: u64,
     /// The bytes of a write.
     pub(crate) checked: Vec<u8>,

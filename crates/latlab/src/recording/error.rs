@@ -15,28 +15,16 @@ use crate::platform::input_file::{UnfitInput, unfit};
 pub enum RecordingError {
     /// The path does not exist.
     #[error("no recording at `{}`", path.display())]
-    Missing {
-        /// The path as given.
-        path: PathBuf,
-    },
+    Missing { path: PathBuf },
     /// A file is in the place of a directory.
     #[error("`{}` is a file, and a {due} is a directory", path.display())]
-    NotADirectory {
-        /// The path as given.
-        path: PathBuf,
-        /// `recording` or `store`.
-        due: &'static str,
-    },
+    NotADirectory { path: PathBuf, due: &'static str },
     /// A directory without a manifest.
     #[error("`{}` is not a recording", path.display())]
-    NotARecording {
-        /// The path as given.
-        path: PathBuf,
-    },
+    NotARecording { path: PathBuf },
     /// A file of the recording is not as the format requires.
     #[error("the recording file `{}` is damaged", path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// The error in the file.
         what: String,
@@ -44,7 +32,6 @@ pub enum RecordingError {
     /// A later latlab wrote the recording in a format that this one would misread.
     #[error("the recording `{}` has format {}.{}", path.display(), found.major, found.minor)]
     NewerVersion {
-        /// The recording.
         path: PathBuf,
         /// The format that it has.
         found: FormatVersion,
@@ -52,29 +39,21 @@ pub enum RecordingError {
     /// The run goes on, or another command is finishing the recording.
     #[error("the recording `{}` is still being written", path.display())]
     Busy {
-        /// The recording.
         path: PathBuf,
         /// The process that began to write the recording.
         pid: u32,
     },
     /// `--output` names a path that exists.
     #[error("cannot make the recording `{}`: it exists already", path.display())]
-    Exists {
-        /// The path as given.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// The recording's directory was removed during the run.
     #[error("the recording `{}` was removed while it was being measured", path.display())]
-    Vanished {
-        /// The removed directory.
-        path: PathBuf,
-    },
+    Vanished { path: PathBuf },
     /// The system refused an operation.
     #[error("cannot {action} `{}`", path.display())]
     Refused {
         /// The operation, as a verb with its object.
         action: &'static str,
-        /// The file or directory.
         path: PathBuf,
         /// The error of the system call.
         source: io::Error,

@@ -8,7 +8,6 @@ use crate::plan::Via;
 use crate::probe::{Phase, Seq};
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 
-/// Words in an event.
 pub(super) const EVENT_WORDS: usize = 8;
 /// Bytes of an event in the spool.
 pub(super) const EVENT_BYTES: usize = EVENT_WORDS * 8;
@@ -18,9 +17,7 @@ pub(super) const EVENT_BYTES: usize = EVENT_WORDS * 8;
 pub enum SpoolEvent {
     /// The kernel accepted a probe.
     Sent {
-        /// The probe.
         seq: Seq,
-        /// Warm-up or measurement.
         phase: Phase,
         /// When it was due; `None` in a closed loop.
         due: Option<Stamp<SenderClock>>,
@@ -31,9 +28,7 @@ pub enum SpoolEvent {
     },
     /// The kernel refused a probe.
     SendFailed {
-        /// The probe.
         seq: Seq,
-        /// Warm-up or measurement.
         phase: Phase,
         /// When it was due; `None` in a closed loop.
         due: Option<Stamp<SenderClock>>,
@@ -43,23 +38,14 @@ pub enum SpoolEvent {
         errno: i32,
     },
     /// A due probe was not sent: the backlog was above its limit.
-    NotSent {
-        /// The probe.
-        seq: Seq,
-        /// Warm-up or measurement.
-        phase: Phase,
-        /// When it was due.
-        due: Stamp<SenderClock>,
-    },
+    NotSent { seq: Seq, phase: Phase, due: Stamp<SenderClock> },
     /// A valid answer arrived: the first one, a late one or a duplicate.
     Arrived {
         /// The probe that it answers.
         seq: Seq,
         /// The clock just after the receive call.
         received: Stamp<SenderClock>,
-        /// The reflector's receive stamp.
         reflector_received: Option<Stamp<ReflectorClock>>,
-        /// The reflector's send stamp.
         reflector_sent: Option<Stamp<ReflectorClock>>,
         /// The kernel's receive stamp, on the sender's clock.
         rx_software: Option<Stamp<SenderClock>>,
@@ -74,23 +60,18 @@ pub enum SpoolEvent {
     Gap {
         /// When the first one was dropped.
         since: Stamp<SenderClock>,
-        /// Number of dropped events.
         events: u64,
     },
     /// A closed loop stopped waiting for an answer.
     TimedOut {
         /// The probe without an answer.
         seq: Seq,
-        /// How long it waited.
         waited: Nanos,
     },
-    /// A thread woke up.
     Woke {
         /// The slot, from 0; each thread counts its own.
         seq: Seq,
-        /// Warm-up or measurement.
         phase: Phase,
-        /// When it was due.
         due: Stamp<SenderClock>,
         /// The clock just after the call.
         woke: Stamp<SenderClock>,

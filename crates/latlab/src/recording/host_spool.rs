@@ -31,7 +31,6 @@ const HAS_CHECKSUM: u64 = 1 << 32;
 const READ_ROWS: usize = 256;
 /// An absent reading. Readings are counters and states, which are never that small.
 const NULL: i64 = i64::MIN;
-/// An absent CPU.
 const NO_CPU: u16 = u16::MAX;
 const HOST_KIND: u64 = 1;
 const CPU_KIND: u64 = 2;

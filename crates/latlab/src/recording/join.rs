@@ -32,7 +32,6 @@ const INTERVAL_EVENTS: u64 = 8_192;
 pub(crate) enum Horizon {
     /// For the time-out of every probe.
     Enough,
-    /// Until this instant.
     At(Stamp<SenderClock>),
     /// Until the last instant in the spool: the run was cut short.
     LastEvent,
@@ -43,7 +42,6 @@ pub(crate) enum Horizon {
 pub(crate) struct JoinRules {
     /// Answers after more than this are late.
     pub(crate) timeout: Nanos,
-    /// Payload of every packet.
     pub(crate) size_bytes: u32,
     pub(crate) horizon: Horizon,
     pub(crate) limits: JoinLimits,
@@ -111,7 +109,6 @@ pub(crate) struct ProbeJoin {
 }
 
 impl ProbeJoin {
-    /// Does the first pass.
     pub(crate) fn new(spool: Arc<Spool>, rules: JoinRules) -> io::Result<ProbeJoin> {
         let mut pass = FirstPass::new(rules.limits);
         spool.walk(0..spool.events(), |index, event| pass.take(index, event))?;

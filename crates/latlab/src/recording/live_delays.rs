@@ -17,15 +17,12 @@ const IN_FLIGHT_MAX: usize = 1 << 16;
 /// The round trip delays, or wake-up latencies, that became known in one second of the measuring phase, to within 0.4 %.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveSecond {
-    /// Its end.
     pub end: Stamp<SenderClock>,
     /// How many there are; never 0.
     pub n: u64,
-    /// Their median.
     pub p50: Nanos,
     /// The 99th percentile.
     pub p99: Nanos,
-    /// The largest one, exactly.
     pub max: Nanos,
 }
 
@@ -34,7 +31,6 @@ pub struct LiveSecond {
 pub struct LiveDelays {
     /// The last [`SECONDS_KEPT`] seconds that had any delay, the oldest first.
     pub seconds: Vec<LiveSecond>,
-    /// All delays so far.
     pub whole: LogHistogram,
 }
 

@@ -47,7 +47,6 @@ impl FormatVersion {
     }
 }
 
-/// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunEnding {
@@ -151,9 +150,7 @@ pub const UNFRAGMENTED_BYTES: &str = "path.unfragmented-bytes";
 pub struct RunFacts {
     /// The address measured from, `ADDR:PORT`.
     pub local_address: Option<String>,
-    /// The address measured to.
     pub peer_address: Option<String>,
-    /// The reflector's own counters.
     pub reflector: Option<ReflectorReport>,
     /// How latlab's own reflector process died during the run: `killed by SIGKILL`. Null if it did not, or if latlab did
     /// not start it.
@@ -230,11 +227,9 @@ pub struct RunFacts {
 pub struct Software {
     /// `latlab`, or the tool whose log was imported.
     pub name: String,
-    /// Version of that software.
     pub version: String,
 }
 
-/// The manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Format of the whole directory.
@@ -245,9 +240,7 @@ pub struct Manifest {
     pub kind: Kind,
     /// UTC start, RFC 3339.
     pub started_at: String,
-    /// The settled specification.
     pub spec: RunSpec,
-    /// The specification as factors.
     pub condition: Condition,
     /// The command line that made the run; absent in formats before 1.10, and if the file of an experiment made the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -255,9 +248,7 @@ pub struct Manifest {
     /// The run's place in an experiment; null outside of one.
     #[serde(default)]
     pub experiment: Option<ExperimentFacts>,
-    /// This end.
     pub here: EndFacts,
-    /// The other end.
     pub peer: EndFacts,
     /// The far host's CLOCK_MONOTONIC in terms of this one, by which its host samples were converted. Null without an
     /// agent at the far end, or if it was lost before the end.
@@ -277,7 +268,6 @@ pub struct Manifest {
     pub caveats: Vec<Caveat>,
     /// The software that made the recording.
     pub software: Software,
-    /// How the run ended.
     pub ending: RunEnding,
     /// Why, if not by its own stop rule.
     pub reason: Option<String>,

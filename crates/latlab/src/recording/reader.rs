@@ -44,7 +44,6 @@ pub use super::tables::wakeups::WakeupBatch;
 const RETRIES: u32 = 100;
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// An open recording.
 #[derive(Debug)]
 pub struct Recording {
     directory: Arc<Directory>,
@@ -103,7 +102,6 @@ impl Recording {
         self.note.as_deref()
     }
 
-    /// The table `name`.
     fn table(&self, name: &str) -> Result<TableFile, RecordingError> {
         open_table(&self.directory, name, &self.manifest)
     }

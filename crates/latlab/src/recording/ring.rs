@@ -154,7 +154,6 @@ impl fmt::Debug for EventLog {
     }
 }
 
-/// The consumer.
 pub(crate) struct RingReader {
     ring: Arc<EventRing>,
     tail: u64,

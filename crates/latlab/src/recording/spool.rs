@@ -28,9 +28,7 @@ const MAGIC: [u8; 8] = *b"latlabSP";
 const READ_EVENTS: usize = 4096;
 /// Bytes of a header before its checksum.
 const CHECKED_HEADER_BYTES: usize = 60;
-/// Events under one checksum.
 const PART_EVENTS: usize = 63;
-/// Kind of a checksum.
 const CHECKSUM: u64 = 10;
 /// Separate damaged parts of a spool that are left out; with more the spool is refused.
 const DAMAGED_MAX: usize = 4096;
@@ -183,7 +181,6 @@ impl Spool {
         self.exclusive
     }
 
-    /// Admits other readers.
     pub(crate) fn share(&self) {
         // If this fails other readers wait.
         _ = flock(&self.file, FlockOperation::NonBlockingLockShared);

@@ -31,7 +31,6 @@ pub(super) const TRACE: &str = "trace.txt";
 /// Further files that a recording may have.
 const OTHER_FILES: [&str; 3] = [MANIFEST, NEXT, TRACE];
 
-/// A directory of recordings.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -53,9 +52,7 @@ enum StoreEnd {
 /// An entry of a store's list: a recording that was not opened.
 #[derive(Debug)]
 pub struct Listing {
-    /// Directory of the recording.
     pub path: PathBuf,
-    /// State of the recording.
     pub state: ListingState,
     /// Manifest of the recording, if readable.
     pub manifest: Option<Manifest>,
@@ -66,9 +63,7 @@ pub struct Listing {
 pub enum ListingState {
     /// Finished, with any ending of the run.
     Finished,
-    /// The run goes on.
     Measuring {
-        /// The measuring process.
         pid: u32,
     },
     /// The run is over, but the rows are still in the spool: opening the recording finishes it.
@@ -78,7 +73,6 @@ pub enum ListingState {
 }
 
 impl Listing {
-    /// The directory's name.
     pub fn name(&self) -> String {
         self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
@@ -213,7 +207,6 @@ impl Store {
         }
     }
 
-    /// Its directory.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -175,7 +175,6 @@ impl RecordingWriter {
         _ = written.and_then(|()| manifest_file::reserve(&self.directory));
     }
 
-    /// The recording's directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -14,14 +14,12 @@ use crate::analysis::published::{
 };
 use crate::units::human::{ABSENT, TimeUnit, counted, grouped, listed, percent, signed, significant, span};
 
-/// A checked publication.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublicationReport {
     /// Path of the sample, or the names of the groups.
     pub source: String,
     /// The figures of a sample; `None` if orders of groups were checked.
     pub figures: Option<FigureCheck>,
-    /// The orders of groups.
     pub orders: Vec<CheckedOrder>,
 }
 

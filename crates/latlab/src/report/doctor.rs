@@ -12,7 +12,6 @@ struct DoctorDocument<'a> {
     findings: &'a [Finding],
 }
 
-/// Renders the JSON document.
 pub fn render_json(findings: &[Finding]) -> String {
     pretty(&DoctorDocument { schema: "latlab.doctor/1", findings: &sorted(findings) })
 }

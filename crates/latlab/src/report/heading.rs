@@ -13,11 +13,9 @@ const SEARCH: &str = "search";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Headline<'a> {
     pub kind: Kind,
-    /// Factors of the run.
     pub condition: &'a Condition,
     /// Address family of the path; `None` if unknown.
     pub family: Option<Family>,
-    /// Stop condition.
     pub stop: StopWhen,
     /// Threads that sleep so often as `stop` says, each on a CPU of its own; `None` for one on each CPU of the host.
     pub threads: Option<usize>,
@@ -28,7 +26,6 @@ pub(super) struct Headline<'a> {
 /// How much of a planned run was measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MeasuredPart {
-    /// Probes, wake-ups or packets.
     rows: u64,
     duration: Nanos,
     stopped: Option<StoppedAt>,

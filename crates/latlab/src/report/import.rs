@@ -7,14 +7,12 @@ use crate::diagnostics::Caveat;
 use crate::recording::manifest::Manifest;
 use crate::units::human::grouped;
 
-/// An imported log.
 #[derive(Debug)]
 pub struct ImportView<'a> {
     /// The manifest of its recording.
     pub manifest: &'a Manifest,
     /// The path of the recording.
     pub recording: &'a str,
-    /// The log as typed.
     pub log: &'a str,
     /// The format of the log, for people.
     pub title: &'a str,
@@ -48,7 +46,6 @@ impl ImportView<'_> {
         })
     }
 
-    /// Renders as text.
     pub fn text(&self) -> String {
         let (rows, noun) = (self.manifest.rows.unwrap_or(0), self.noun());
         let of_values = self.manifest.spec.import().and_then(|import| import.metric);

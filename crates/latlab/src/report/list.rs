@@ -12,7 +12,6 @@ use crate::units::human::{ABSENT, grouped};
 /// A recording of the store.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ListingView {
-    /// Path of the directory.
     pub recording: String,
     /// Path of the experiment that it belongs to.
     pub experiment: Option<String>,
@@ -28,11 +27,9 @@ pub struct ListingView {
     pub warmup: Option<bool>,
     /// Number of rows; `None` if the run is unfinished.
     pub rows: Option<u64>,
-    /// Size of its files.
     pub bytes: u64,
     /// `completed`, `interrupted`, `failed`, `recovered`, `measuring`, `unfinished` or `damaged`.
     pub state: String,
-    /// Reason for the state.
     pub reason: Option<String>,
     /// Name or path, as it is typed behind `latlab summary`.
     #[serde(skip)]
@@ -48,7 +45,6 @@ pub struct ListingView {
 /// An experiment of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ListedExperiment {
-    /// Path of the directory.
     pub experiment: String,
     /// Name in the experiment file; null if the file is unreadable.
     pub name: Option<String>,
@@ -58,11 +54,9 @@ pub struct ListedExperiment {
     pub runs_done: Option<u64>,
     /// Total number of runs; the maximum if a stopping rule depends on interval widths; null if no condition is possible.
     pub runs_planned: Option<u64>,
-    /// Size of its recordings.
     pub bytes: u64,
     /// `finished`, `unfinished`, `measuring` or `damaged`.
     pub state: String,
-    /// Reason for the state.
     pub reason: Option<String>,
     /// Kind with its target, and the factors that vary, as in `load × size`; empty if the file is unreadable.
     #[serde(skip)]
@@ -70,7 +64,6 @@ pub struct ListedExperiment {
     /// Name or path, as it is typed behind `latlab summary`.
     #[serde(skip)]
     pub word: String,
-    /// Start time.
     #[serde(skip)]
     pub start: Option<Timestamp>,
 }
@@ -78,11 +71,9 @@ pub struct ListedExperiment {
 /// Contents of a store, in order of display.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StoreView {
-    /// Path of the directory.
     pub store: String,
     /// Recordings, those of experiments included.
     pub recordings: Vec<ListingView>,
-    /// Experiments.
     pub experiments: Vec<ListedExperiment>,
     /// True if what is listed was removed, false if it would be; null if it was only listed.
     pub removed: Option<bool>,
@@ -104,7 +95,6 @@ struct ListDocument<'a> {
     contents: &'a StoreView,
 }
 
-/// Renders the JSON document.
 pub fn render_json(contents: &StoreView) -> String {
     pretty(&ListDocument { schema: "latlab.list/1", contents })
 }
@@ -139,7 +129,6 @@ fn title(contents: &StoreView, available: usize) -> Vec<String> {
 
 /// A recording or an experiment.
 struct Row {
-    /// Columns before its name.
     indent: usize,
     word: String,
     /// Its amount as a cell of a column.

@@ -42,7 +42,6 @@ impl<'a> LoadsView<'a> {
         pretty(&LoadDocument { schema: "latlab.load/1", loads: self.loads, caveats: &self.caveats })
     }
 
-    /// Renders as text.
     pub fn text(&self, style: Style) -> String {
         if self.loads.is_empty() {
             return "no load was made\n".into();

@@ -8,18 +8,14 @@ use crate::units::human::general;
 /// Plot symbol of each group. Symbols of groups in the same cell are combined by bitwise OR of their indices.
 const SYMBOLS: [char; 8] = [' ', 'x', '+', '*', '%', '#', '@', 'O'];
 
-/// A group of observations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MinistatGroup {
     /// File name, `<stdin>` or name of the group.
     pub name: String,
-    /// Observations in any order.
     pub observations: Vec<f64>,
-    /// Statistics of the observations.
     pub outline: Outline,
 }
 
-/// Options of the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MinistatForm {
     /// Width of the plot between its borders in characters; `None` for no plot.

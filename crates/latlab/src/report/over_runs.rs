@@ -22,7 +22,6 @@ pub(super) struct TableRow<'a> {
     pub(super) label: String,
     /// The name of its condition; empty if that has none.
     pub(super) condition: &'a str,
-    /// Its runs.
     pub(super) runs: &'a [Summary],
     /// What stands below its medians; `None` for a single run.
     pub(super) bounds: Option<MedianBounds>,

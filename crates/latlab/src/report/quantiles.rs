@@ -23,14 +23,16 @@ pub(super) type Cells = [String; 2];
 /// What is shown of a quantile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ShownQuantile {
-    /// Nothing was measured.
     Absent,
     /// It is infinite: supported, or farther out than such a quantile, or even its lower bound is infinite.
     Lost,
     /// The value of a supported quantile.
     Supported(f64),
     /// The value in this sample, `None` if infinite, and the one-sided 95 % lower bound, if one exists.
-    Unsupported { value: Option<f64>, bound: Option<f64> },
+    Unsupported {
+        value: Option<f64>,
+        bound: Option<f64>,
+    },
 }
 
 impl ShownQuantile {

@@ -110,7 +110,6 @@ pub enum CaveatChoice {
     /// The first three, without notes that nearly every run carries.
     #[default]
     Foremost,
-    /// All: `--verbose`.
     All,
 }
 
@@ -425,14 +424,10 @@ fn blocks(length: f64, longest: usize) -> String {
     text
 }
 
-/// Style of text output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Whether it is coloured.
     pub colour: Colour,
-    /// Line width in columns.
     pub width: usize,
-    /// Which caveats are shown.
     pub caveats: CaveatChoice,
 }
 

@@ -4,7 +4,6 @@
 use crate::analysis::CompatOutput;
 use crate::diagnostics::Severity;
 
-/// Options of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Showing {
     /// True to show `round trip / 2` in addition to the round trip.
@@ -21,7 +20,6 @@ pub struct Showing {
     pub of_store: bool,
 }
 
-/// A report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportView {
     /// One-line description of the measurement.
@@ -32,7 +30,6 @@ pub struct ReportView {
     pub alike: Vec<String>,
     /// Histogram of round trips; only for a single run.
     pub histogram: Option<HistogramView>,
-    /// Gates with their results.
     pub gates: Vec<String>,
     /// Labelled lines: instrument, deadline, time-outs.
     pub remarks: Vec<RemarkView>,
@@ -44,10 +41,8 @@ pub struct ReportView {
     pub of_store: bool,
 }
 
-/// A table of figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableView {
-    /// Title of the table.
     pub title: String,
     /// Text at the right end of the title line: n and loss.
     pub note: String,
@@ -64,7 +59,6 @@ pub struct TableView {
 /// Label and rank of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowView {
-    /// Label; may be empty.
     pub label: String,
     /// True if the row only annotates the row above, as intervals do.
     pub quiet: bool,
@@ -73,7 +67,6 @@ pub struct RowView {
 /// Columns under a common heading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupView {
-    /// Heading; may be empty.
     pub heading: String,
     /// Columns from left to right.
     pub columns: Vec<ColumnView>,
@@ -102,30 +95,23 @@ pub struct BarView {
     pub from: String,
     /// Length from 0 to 1: logarithm of the count relative to that of the largest count.
     pub length: f64,
-    /// Count of the bucket.
     pub count: String,
 }
 
-/// A labelled line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemarkView {
-    /// Label.
     pub label: String,
-    /// Text.
     pub text: String,
 }
 
 /// A caveat of one or several runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaveatView {
-    /// Severity.
     pub severity: Severity,
     /// Whether nearly every run carries it.
     pub is_routine: bool,
     /// Observation, with the runs concerned unless it concerns all of them.
     pub message: String,
-    /// Effect on the figures.
     pub effect: String,
-    /// The remedy.
     pub hint: String,
 }

@@ -15,14 +15,11 @@ use crate::wire::{
     StreamTally, TagKey, Terms, extend_sent_counter, extend_stamp,
 };
 
-/// A genuine answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The probe that it answers.
     pub seq: Seq,
-    /// The reflector's receive stamp.
     pub reflector_received: Option<Stamp<ReflectorClock>>,
-    /// The reflector's send stamp.
     pub reflector_sent: Option<Stamp<ReflectorClock>>,
     /// The receive stamp of the reflector's kernel.
     pub reflector_rx_software: Option<Stamp<ReflectorClock>>,
@@ -118,7 +115,6 @@ const LATE_NS: i64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Stray {
-    /// Not an answer.
     Foreign,
     /// An answer of another session.
     OtherSession,
@@ -126,7 +122,6 @@ enum Stray {
     WrongSize,
     /// To a probe that was never sent.
     NeverSent,
-    /// The tag is wrong.
     Forged,
 }
 
@@ -178,7 +173,6 @@ impl NativeSession {
         }
     }
 
-    /// The granted terms.
     pub fn terms(&self) -> &Terms {
         &self.terms
     }

@@ -157,16 +157,10 @@ fn from_hexadecimal(digits: &str) -> Option<Vec<u8>> {
 pub enum KeyError {
     /// The file or descriptor cannot be read.
     #[error("cannot read the key from `{name}`")]
-    Unreadable {
-        /// File or descriptor.
-        name: String,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Unreadable { name: String, source: io::Error },
     /// The file's mode gives permissions to other users.
     #[error("the key file `{}` has mode `{mode:04o}`", path.display())]
     Exposed {
-        /// The file.
         path: PathBuf,
         /// Permission bits of the file.
         mode: u32,
@@ -174,39 +168,22 @@ pub enum KeyError {
     /// The content is not a key.
     #[error("`{name}` contains no latlab key")]
     Foreign {
-        /// File or descriptor.
         name: String,
         /// The error in the content.
         what: String,
     },
     /// Shorter than 128 bit.
     #[error("the key in `{name}` is too short: `{bits}` bit")]
-    TooShort {
-        /// File or descriptor.
-        name: String,
-        /// Length of the key.
-        bits: usize,
-    },
+    TooShort { name: String, bits: usize },
     /// A new key would overwrite a file.
     #[error("cannot write a key to `{}`", path.display())]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// A new key cannot be written.
     #[error("cannot write a key to `{}`", path.display())]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Unwritable { path: PathBuf, source: io::Error },
     /// The kernel has no random bytes.
     #[error("cannot get random bytes from the kernel")]
-    NoRandomness {
-        /// Its error.
-        cause: String,
-    },
+    NoRandomness { cause: String },
 }
 
 impl Explain for KeyError {

@@ -34,7 +34,6 @@ pub struct Loads {
 /// The path of network loads, which is the measured one.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadedPath<'a> {
-    /// The reflector that counts.
     pub peer: SocketAddr,
     /// Local end and socket options.
     pub path: &'a PathSpec,
@@ -202,10 +201,8 @@ pub fn wait_until(then: Instant, stop: &AtomicBool, heartbeat: &mut dyn FnMut())
 /// Why a load could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadsError {
-    /// CPU or memory.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// Network.
     #[error(transparent)]
     Network(#[from] NetLoadError),
 }
@@ -233,11 +230,9 @@ const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The request to the process of a network load: one line of JSON on its standard input.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct NetLoadRequest {
-    /// The reflector that counts.
     pub peer: SocketAddr,
     /// Local end and socket options.
     pub path: PathSpec,
-    /// The load.
     pub stream: StreamSpec,
     /// The line of the pre-shared key, if there is one (rule R7: only parent and child have the pipe).
     pub key: Option<String>,
@@ -259,10 +254,7 @@ pub enum NetLoadEvent {
     /// The load cannot be started, or broke off.
     Refused(Failure),
     /// The load has ended as requested.
-    Ended {
-        /// Its figures.
-        report: Box<StreamReport>,
-    },
+    Ended { report: Box<StreamReport> },
 }
 
 impl NetLoadEvent {
@@ -313,7 +305,6 @@ impl NetLoad {
         self.spec.offered_bps(self.searched_bps)
     }
 
-    /// The process id.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }

@@ -31,7 +31,6 @@ pub struct SessionParams {
     pub peer: String,
     /// Fresh for every session (`random_bytes`): replies without it are ignored.
     pub nonce: Nonce,
-    /// The requested terms.
     pub terms: Terms,
 }
 
@@ -139,7 +138,6 @@ trait Exchange {
     /// Sends the current request. An error is kept: the next attempt may succeed.
     fn send(&mut self, transport: &mut impl Transport);
 
-    /// Handles a received datagram.
     fn handle(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Result<Progress, SessionError>;
 
     /// Keeps an error that an earlier datagram caused.
@@ -327,14 +325,10 @@ impl Exchange for Confirmation {
 /// Why the sender got no session.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// No reply at all.
     #[error("no answer from `{peer}`")]
     NoAnswer {
-        /// The peer.
         peer: String,
-        /// HELLOs sent.
         hellos: u32,
-        /// The time-out.
         within: Nanos,
         /// The last error of the socket, if there was one: ICMP messages appear there.
         refused: Option<io::Error>,
@@ -344,7 +338,6 @@ pub enum SessionError {
     /// An AF_XDP socket has one queue of its interface.
     #[error("packets from `{peer}` do not arrive at queue {queue} of `{interface}`")]
     OtherQueue {
-        /// The peer.
         peer: String,
         /// The interface of this end.
         interface: String,
@@ -353,14 +346,10 @@ pub enum SessionError {
     },
     /// The stop flag was set.
     #[error("interrupted before `{peer}` opened a session")]
-    Interrupted {
-        /// The peer.
-        peer: String,
-    },
+    Interrupted { peer: String },
     /// A connection was made, but no session over it: another protocol, caps that were reached, or a broken path.
     #[error("`{peer}` takes a connection, but opens no session over it")]
     NoGreeting {
-        /// The peer.
         peer: String,
         /// The error of the connection; `None`: silence.
         instead: Option<io::Error>,
@@ -368,43 +357,26 @@ pub enum SessionError {
     /// A COOKIE came, but no reply to OPEN.
     #[error("`{peer}` does not open a session")]
     NotOpened {
-        /// The peer.
         peer: String,
-        /// OPENs sent.
         opens: u32,
         /// Whether both ends use a key.
         keyed: bool,
     },
     /// A session was opened, but no reply to the POLLs that confirm it came.
     #[error("`{peer}` opened a session, but does not answer in it")]
-    NotConfirmed {
-        /// The peer.
-        peer: String,
-        /// POLLs sent.
-        polls: u64,
-    },
+    NotConfirmed { peer: String, polls: u64 },
     /// The reflector has no program in its network driver.
     #[error("`{peer}` does not answer in its network driver")]
-    NotInDriver {
-        /// The peer.
-        peer: String,
-    },
+    NotInDriver { peer: String },
     /// The reflector has a key, this end has none.
     #[error("`{peer}` asks for a pre-shared key")]
-    KeyRequired {
-        /// The peer.
-        peer: String,
-    },
+    KeyRequired { peer: String },
     /// This end has a key, the reflector has none.
     #[error("`{peer}` has no pre-shared key")]
-    KeyUnknown {
-        /// The peer.
-        peer: String,
-    },
+    KeyUnknown { peer: String },
     /// The reflector has another protocol version.
     #[error("`{peer}` speaks version `{version}` of the protocol")]
     Version {
-        /// The peer.
         peer: String,
         /// Protocol version of the peer.
         version: u8,
@@ -412,21 +384,14 @@ pub enum SessionError {
     /// A cap of the reflector.
     #[error("`{peer}` refuses the session: {}", refusal(*reason, *limit))]
     Refused {
-        /// The peer.
         peer: String,
         /// The cap that was reached.
         reason: RefuseReason,
         /// The value of the cap.
         limit: u64,
     },
-    /// The transport failed.
     #[error("cannot talk to `{peer}`")]
-    Broken {
-        /// The peer.
-        peer: String,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Broken { peer: String, source: io::Error },
 }
 
 impl SessionError {

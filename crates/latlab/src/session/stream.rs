@@ -107,7 +107,6 @@ impl UpStream {
         self.session.terms().size_bytes
     }
 
-    /// How packets leave.
     pub fn options(&self) -> SenderSocketOptions {
         self.options
     }
@@ -215,7 +214,6 @@ impl DownStream {
         self.session.terms().interval
     }
 
-    /// The counts so far.
     pub fn counts(&self) -> DownCounts {
         self.counts
     }

@@ -57,7 +57,6 @@ impl CountedSample {
         self.finite().saturating_add(self.infinite)
     }
 
-    /// Number of finite values.
     pub fn finite(&self) -> u64 {
         self.cumulated.last().copied().unwrap_or(0)
     }

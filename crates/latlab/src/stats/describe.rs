@@ -7,7 +7,6 @@ use super::order::{Order, select};
 use super::quantile::{QuantilePosition, RankBounds, SUPPORT_MIN, WITNESSES_MIN, is_supported};
 use crate::sample::{INFINITE, Sample};
 
-/// An estimated quantile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuantileEstimate {
     /// In (0, 1).
@@ -30,15 +29,12 @@ pub struct QuantileEstimate {
 /// The figures of a sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
-    /// Singletons, finite or not.
     pub n: u64,
     /// Infinite singletons.
     pub lost: u64,
     /// Smallest finite singleton. This and the next three are of finite singletons only; `None` without any.
     pub min: Option<i64>,
-    /// Largest finite.
     pub max: Option<i64>,
-    /// Mean.
     pub mean: Option<f64>,
     /// Sample standard deviation (n − 1); `None` below two, and if it was not asked for.
     pub stddev: Option<f64>,
@@ -80,13 +76,10 @@ impl QuantileEstimate {
 /// A figure of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DescribedFigure {
-    /// The mean.
     Mean,
-    /// A quantile.
     Quantile(f64),
 }
 
-/// The figures to compute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DescribeOptions {
     /// Quantiles in (0, 1).

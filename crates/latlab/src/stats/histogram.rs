@@ -10,14 +10,12 @@ use crate::sample::{INFINITE, Sample};
 /// Edges are chosen from at most this many singletons; counts are over all.
 const EXCERPT: usize = 1 << 14;
 
-/// One row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
     /// Lower edge, in ns.
     pub low_ns: i64,
     /// Upper edge, exclusive, in ns.
     pub high_ns: i64,
-    /// Singletons in it.
     pub count: u64,
 }
 

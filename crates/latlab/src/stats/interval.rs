@@ -9,7 +9,6 @@ use crate::sample::Sample;
 /// A confidence interval of a parameter; an end that the data do not bound is `None`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Lower end.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -69,12 +68,9 @@ pub(super) fn trials(dependence: &Dependence, confidence: f64) -> f64 {
     }
 }
 
-/// A ratio of counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// Singletons with the property.
     pub hits: u64,
-    /// All singletons.
     pub n: u64,
     /// hits / n; `None` if n is 0.
     pub value: Option<f64>,

@@ -25,7 +25,6 @@ impl LogHistogram {
         histogram
     }
 
-    /// Counts `value`.
     pub fn record(&mut self, value: i64) {
         self.record_n(value, 1);
     }
@@ -55,7 +54,6 @@ impl LogHistogram {
         self.n += other.n;
     }
 
-    /// Number of values.
     pub const fn n(&self) -> u64 {
         self.n
     }

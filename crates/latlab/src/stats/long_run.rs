@@ -35,7 +35,6 @@ pub(super) struct TimeSeries {
     n: f64,
     /// Sums over the cells: as many as the largest power of two up to the length and to [`CELLS_MAX`].
     cells: Vec<f64>,
-    /// Sum of the squares.
     squares: f64,
     /// Sum of the fourth powers.
     fourths: f64,
@@ -222,7 +221,6 @@ impl MeanVariance {
 struct Estimate {
     variance: f64,
     freedom: f64,
-    /// Of the mean.
     skewness: f64,
     bursts: f64,
 }
@@ -237,12 +235,10 @@ struct Level {
     freedom: f64,
     /// Of the batch means; 3 if they are normal.
     kurtosis: f64,
-    /// Of the batch means.
     skewness: f64,
 }
 
 impl Level {
-    /// The values themselves.
     fn independent(series: &TimeSeries) -> Level {
         let n = series.n;
         let second = series.squares / n;
@@ -385,7 +381,6 @@ struct Autoregressive {
     n: f64,
     /// Lag-1 autocorrelation.
     correlation: f64,
-    /// Long-run variance.
     variance: f64,
     freedom: f64,
 }
@@ -415,7 +410,6 @@ impl Autoregressive {
     }
 }
 
-/// Moments of batch sums.
 struct Shape {
     second_about_zero: f64,
     skewness: f64,

@@ -27,7 +27,6 @@ pub struct LossGoal {
 pub struct RateTrial {
     /// The rate asked for, in packets a second.
     pub pps: f64,
-    /// How long it lasted.
     pub lasting: Nanos,
     /// The share of packets that the path did not carry: lost, too late, or requested but not sent.
     pub loss_ratio: f64,
@@ -42,7 +41,6 @@ pub enum RateClass {
     Lower,
     /// It does not meet the goal, whatever further trials show.
     Upper,
-    /// Further trials can decide.
     Undecided,
 }
 

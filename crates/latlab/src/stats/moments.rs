@@ -6,7 +6,6 @@ use crate::sample::INFINITE;
 /// Count, extremes and exact sum of the finite singletons, from one pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
-    /// Finite singletons.
     pub(super) count: u64,
     /// Smallest, in ns.
     pub(super) min: i64,
@@ -54,7 +53,6 @@ impl Extent {
 pub(super) struct Spread {
     /// Sample standard deviation (n − 1) in ns; `None` below two.
     pub(super) stddev: Option<f64>,
-    /// Deviations from the mean.
     pub(super) series: TimeSeries,
 }
 

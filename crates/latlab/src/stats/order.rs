@@ -19,10 +19,12 @@ pub(super) struct Order<'a> {
 }
 
 enum Form {
-    /// All finite singletons, sorted.
     Sorted(Vec<i64>),
     /// Number of finite singletons in each bucket; buckets below the anchor come first.
-    Counted { anchor: i64, counts: Vec<u64> },
+    Counted {
+        anchor: i64,
+        counts: Vec<u64>,
+    },
 }
 
 impl<'a> Order<'a> {

@@ -4,15 +4,11 @@
 /// Count, extremes, median, mean and standard deviation of one group of observations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outline {
-    /// Number of observations.
     pub n: u64,
-    /// Smallest.
     pub min: f64,
-    /// Largest.
     pub max: f64,
     /// The middle observation, or the mean of the two middle ones.
     pub median: f64,
-    /// Mean.
     pub mean: f64,
     /// Sample standard deviation (n − 1); 0 of one observation.
     pub stddev: f64,
@@ -73,15 +69,11 @@ const REACH: f64 = 1.5;
 /// where they reach it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FiveNumberSummary {
-    /// Smallest.
     pub min: f64,
-    /// First quartile.
     pub q1: f64,
     /// Second quartile.
     pub median: f64,
-    /// Third quartile.
     pub q3: f64,
-    /// Largest.
     pub max: f64,
 }
 
@@ -99,15 +91,12 @@ impl FiveNumberSummary {
 /// The figures of a box plot, in the unit of the observations. Infinite observations are the largest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoxPlot {
-    /// Number of observations.
     pub n: usize,
     /// Infinite ones among them.
     pub infinite: usize,
-    /// First quartile.
     pub q1: f64,
     /// Second quartile.
     pub median: f64,
-    /// Third quartile.
     pub q3: f64,
     /// The smallest observation at most 1.5 interquartile ranges below the box, and the largest at most that far above it.
     /// With an infinite third quartile, they are the smallest observation and +∞.

@@ -27,9 +27,7 @@ const COUNT_SLACK: f64 = 1e-9;
 /// The runs of one block: a value for each, on the scale of the comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockRuns {
-    /// Values of the baseline.
     pub baseline: Vec<f64>,
-    /// Values of the candidate.
     pub candidate: Vec<f64>,
 }
 
@@ -115,7 +113,6 @@ impl PermutationTest {
         Some(PermutationTest { difference: snapped(difference), critical, unchanged, exact })
     }
 
-    /// Candidate minus baseline.
     pub const fn difference(&self) -> f64 {
         self.difference
     }
@@ -196,7 +193,6 @@ struct BundledBlock {
     own: Vec<u32>,
     /// Bundles of the smaller group.
     few: usize,
-    /// Runs in a bundle.
     size: usize,
     /// Sum of the values of the smaller group.
     own_sum: f64,

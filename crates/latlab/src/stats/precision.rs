@@ -12,7 +12,6 @@ use super::shift_test::ShiftTest;
 pub struct PrecisionGoal {
     /// Half of the width, on the scale of the values.
     pub half_width: f64,
-    /// Confidence of the interval.
     pub confidence: f64,
     /// Permutations to draw, such as [`DRAWS`](super::DRAWS).
     pub draws: u32,

@@ -15,7 +15,6 @@ pub const RUNS_MAX: u32 = 10_000;
 /// The alternative hypothesis, on the scale of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SampleSizeGoal {
-    /// There is a difference.
     Difference,
     /// The difference lies between these limits.
     Equivalence {
@@ -58,7 +57,6 @@ fn pooled(blocks: &[BlockRuns], difference: f64) -> Option<CellVariance> {
 /// Difference, variances and sizes of the present runs, from which the power of further runs is predicted.
 struct Prediction {
     difference: f64,
-    /// Of baseline and candidate.
     variances: [CellVariance; 2],
     /// Runs of baseline and candidate in each block.
     sizes: Vec<(f64, f64)>,

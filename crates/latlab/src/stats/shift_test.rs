@@ -163,7 +163,6 @@ struct Welch {
     difference: f64,
     /// 0 if nothing varies but by rounding.
     standard_error: f64,
-    /// Degrees of freedom.
     freedom: f64,
 }
 
@@ -224,7 +223,6 @@ impl Welch {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CellVariance {
     pub(super) variance: f64,
-    /// Degrees of freedom.
     pub(super) freedom: f64,
 }
 

@@ -15,7 +15,6 @@ pub struct TwoSamples {
     pub pooled_stddev: f64,
     /// Standard error of the difference.
     pub standard_error: f64,
-    /// Degrees of freedom.
     pub freedom: u64,
 }
 
@@ -36,7 +35,6 @@ impl TwoSamples {
 pub enum MeanDifference {
     /// The difference is not significant.
     NotProven,
-    /// The difference is significant.
     Proven {
         /// Mean of the candidate minus that of the baseline.
         percent: f64,
@@ -147,7 +145,6 @@ impl MinistatTest {
     }
 }
 
-/// ministat's quantile of t.
 fn quantile(percent: f64, freedom: u64) -> f64 {
     let level = LEVELS.iter().position(|(level, _)| *level == percent).unwrap_or(2);
     let printed = PRINTED.iter().find(|(printed, _)| *printed == freedom && level == LEVELS.len() - 1);

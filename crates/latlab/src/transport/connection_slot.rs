@@ -19,7 +19,6 @@ const CHECKS_WITHOUT_PROGRESS: u8 = 30;
 /// Limits on the connections of a listener (rule R4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionCaps {
-    /// Connections at a time.
     pub connections: u16,
     /// Connections at a time from one /24 (IPv4) or /64 (IPv6); loopback is exempt.
     pub per_prefix: u16,

@@ -18,85 +18,44 @@ use crate::units::{Nanos, human};
 pub enum TransportError {
     /// The name has no address.
     #[error("cannot find an address for `{host}`")]
-    Unresolvable {
-        /// As typed.
-        host: String,
-        /// The resolver's error.
-        source: io::Error,
-    },
+    Unresolvable { host: String, source: io::Error },
     /// The name has addresses, but none in the requested family.
     #[error("`{host}` has no {} address", family_word(*.family))]
-    NoAddressOfFamily {
-        /// As typed.
-        host: String,
-        /// The requested family.
-        family: Family,
-    },
+    NoAddressOfFamily { host: String, family: Family },
     /// The two addresses are of different families.
     #[error("cannot send from `{local}` to `{peer}`")]
-    FamilyMismatch {
-        /// Address to send from.
-        local: IpAddr,
-        /// Address to send to.
-        peer: SocketAddr,
-    },
+    FamilyMismatch { local: IpAddr, peer: SocketAddr },
     /// socket(2) failed.
     #[error("cannot open an {} socket", family_word(*.family))]
-    Socket {
-        /// The requested family.
-        family: Family,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Socket { family: Family, source: io::Error },
     /// The local address or port was refused.
     #[error("cannot use the local address `{local}`")]
     Bind {
         /// The requested address and port.
         local: SocketAddr,
-        /// The kernel's error.
         source: io::Error,
     },
-    /// The interface was refused.
     #[error("cannot send through the interface `{interface}`")]
-    Interface {
-        /// As typed.
-        interface: String,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Interface { interface: String, source: io::Error },
     /// No route to the peer.
     #[error("cannot reach `{peer}`")]
-    Connect {
-        /// Address to send to.
-        peer: SocketAddr,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Connect { peer: SocketAddr, source: io::Error },
     /// No TCP connection with the peer.
     #[error("cannot connect to `{peer}` over TCP")]
     Connection {
-        /// Address to connect to.
         peer: SocketAddr,
         /// The kernel's error, or `TimedOut`.
         source: io::Error,
     },
     /// The caller's stop flag was set.
     #[error("interrupted before `{peer}` answered")]
-    Interrupted {
-        /// Address to connect to.
-        peer: SocketAddr,
-    },
+    Interrupted { peer: SocketAddr },
     /// This program was built without DDS.
     #[error("this latlab has no DDS")]
     NotBuilt,
     /// The DDS library refused to join a domain, or to make a reader or writer.
     #[error("cannot open a path over DDS in domain {domain}")]
-    Dds {
-        /// The requested domain.
-        domain: u16,
-        /// The library's words.
-        cause: String,
-    },
+    Dds { domain: u16, cause: String },
     /// With multicast the sockets of the library receive at every address.
     #[error("cannot use multicast over DDS on loopback")]
     LoopbackMulticast,
@@ -111,7 +70,6 @@ pub enum TransportError {
     Unmatched {
         /// The address that was asked.
         peer: SocketAddr,
-        /// The domain.
         domain: u16,
         /// The policy that did not fit, if one end was found and refused.
         policy: Option<&'static str>,
@@ -121,37 +79,20 @@ pub enum TransportError {
     /// The kernel or the driver refused an AF_XDP socket, or its program.
     #[error("cannot open an AF_XDP socket on `{interface}` queue {queue}")]
     Xdp {
-        /// The interface.
         interface: String,
         /// The number of its queue.
         queue: u32,
-        /// The kernel's error.
         source: io::Error,
     },
     /// The program that answers in the network driver was refused.
     #[error("cannot answer in the driver of `{interface}`")]
-    XdpProgram {
-        /// The interface.
-        interface: String,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    XdpProgram { interface: String, source: io::Error },
     /// The kernel takes no packet from 127.0.0.0/8 that comes from a device.
     #[error("cannot send from `{local}` past the network stack")]
-    XdpLoopback {
-        /// The address.
-        local: IpAddr,
-    },
+    XdpLoopback { local: IpAddr },
     /// A socket option was refused.
     #[error("cannot set {option} to `{value}` on the socket")]
-    Setting {
-        /// Its name for users.
-        option: &'static str,
-        /// The requested value.
-        value: String,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Setting { option: &'static str, value: String, source: io::Error },
 }
 
 const fn family_word(family: Family) -> &'static str {
@@ -412,7 +353,6 @@ pub enum SendModeError {
     TooLongForXdp {
         /// UDP payload of each packet.
         size_bytes: u32,
-        /// The most that fits.
         most_bytes: u32,
     },
     /// Fragmentation is forbidden, and a packet exceeds the path MTU.

@@ -111,7 +111,6 @@ impl MessageEncoder {
         !self.unsent.is_empty()
     }
 
-    /// The unsent part.
     pub fn unsent(&self) -> &[u8] {
         &self.bytes[self.unsent.clone()]
     }

@@ -122,7 +122,6 @@ impl<'a> Packets<'a> {
         Packets { bytes, size, stride, count }
     }
 
-    /// The number of packets.
     #[inline]
     pub fn count(&self) -> usize {
         self.count
@@ -140,13 +139,11 @@ impl<'a> Packets<'a> {
         self.stride
     }
 
-    /// The buffer.
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The packets in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let (bytes, size, stride) = (self.bytes, self.size, self.stride);
@@ -330,9 +327,7 @@ pub trait ReflectorSocket {
 /// A session whose probes are answered in the network driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverSession {
-    /// Its number.
     pub session: u16,
-    /// Its sender.
     pub peer: SocketAddr,
     /// The length of each probe.
     pub size_bytes: u32,
@@ -347,7 +342,6 @@ pub struct DriverSession {
 /// What was counted in a session in the network driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverCounts {
-    /// Probes answered.
     pub answered: u64,
     /// Probes dropped: their counter had come before.
     pub seen_before: u64,
@@ -406,7 +400,6 @@ pub struct BatchBuffer {
 /// Datagrams of one sender that were received in one buffer.
 #[derive(Debug)]
 pub struct SenderBatch<'a> {
-    /// The datagrams, contiguous.
     pub bytes: &'a mut [u8],
     /// The length of each datagram; the last one may be shorter.
     pub each_bytes: usize,

@@ -77,7 +77,6 @@ pub trait TransportFamily: 'static {
 pub struct PathOptions<'a> {
     /// Local end and socket options.
     pub path: &'a PathSpec,
-    /// The other end.
     pub peer: SocketAddr,
     /// How the transport waits for answers.
     pub wait: WaitStrategy,
@@ -97,14 +96,11 @@ pub enum ListenAddress {
     },
 }
 
-/// How a reflector listens.
 #[derive(Clone, Copy, Debug)]
 pub struct ListenOptions {
-    /// Where.
     pub address: ListenAddress,
     /// How it waits for datagrams.
     pub wait: WaitMode,
-    /// Limits on connections.
     pub caps: ConnectionCaps,
     /// The reflector answers one sender in its lifetime.
     pub single_sender: bool,
@@ -119,7 +115,6 @@ pub struct ListenOptions {
 /// A reflector's socket and its address.
 #[derive(Debug)]
 pub struct Bound<S> {
-    /// The socket.
     pub socket: S,
     /// Its address, with the port that the kernel chose.
     pub address: SocketAddr,
@@ -148,7 +143,6 @@ pub fn visit<V: FamilyVisitor>(kind: TransportKind, visitor: V) -> V::Output {
     }
 }
 
-/// Kernel UDP sockets.
 #[derive(Debug)]
 pub enum Udp {}
 
@@ -176,7 +170,6 @@ impl TransportFamily for Udp {
     }
 }
 
-/// Kernel TCP connections.
 #[derive(Debug)]
 pub enum Tcp {}
 
@@ -203,7 +196,6 @@ impl TransportFamily for Tcp {
     }
 }
 
-/// Samples of DDS topics.
 #[derive(Debug)]
 pub enum Dds {}
 

@@ -20,7 +20,6 @@ use crate::units::{Nanos, SenderClock, Stamp};
 /// The parameters of a simulated network. Delay, loss and duplication are drawn for each direction independently.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// The shortest one-way delay.
     pub delay: Nanos,
     /// Maximum of the additional delay, which is uniformly distributed. If it exceeds the interval between probes, they
     /// are reordered.
@@ -33,34 +32,28 @@ pub struct Network {
     pub clock_read: Nanos,
     /// The duration of a send call.
     pub send_cost: Nanos,
-    /// Seed of the generator.
     pub seed: u64,
     /// Faults at given send calls.
     pub faults: Vec<Fault>,
 }
 
-/// A single fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// A send call fails.
     Refuse {
         /// Number of the call, from 0.
         send: u64,
-        /// Its error.
         errno: i32,
     },
     /// The sender loses its CPU during a send call.
     Stall {
         /// Number of the call, from 0.
         send: u64,
-        /// For how long.
         span: Nanos,
     },
     /// The answer to a datagram is delayed.
     Hold {
         /// Number of the send call, from 0.
         send: u64,
-        /// For how long.
         span: Nanos,
     },
 }

@@ -22,7 +22,6 @@ const ERROR_KINDS: usize = 8;
 /// The discard service (RFC 863).
 const DISCARD_PORT: u16 = 9;
 
-/// A connected UDP socket.
 #[derive(Debug)]
 pub struct UdpTransport {
     socket: OwnedFd,

@@ -22,7 +22,6 @@ pub enum WaitStrategy {
         /// As above; in the poll call it acts only if `net.core.busy_poll` is set.
         busy_poll: bool,
     },
-    /// Never sleep.
     Spin,
 }
 
@@ -70,7 +69,6 @@ pub(super) enum WaitStep {
     SleepInReceive,
     /// Poll for readiness, at most so long, then receive what is there.
     Poll(Nanos),
-    /// Receive what is there.
     Receive,
 }
 

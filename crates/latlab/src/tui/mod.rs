@@ -16,16 +16,13 @@ use crate::units::{Nanos, SenderClock, Stamp};
 /// The size of a terminal in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScreenSize {
-    /// Lines.
     pub rows: usize,
-    /// Characters in a line.
     pub columns: usize,
 }
 
 /// What a run does in one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LiveRates {
-    /// Probes or wake-ups.
     pub measured_per_s: f64,
     /// Payload of a stream that the kernel took.
     pub sent_bps: f64,
@@ -47,7 +44,6 @@ impl LiveRates {
     }
 }
 
-/// What the view shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveState<'a> {
     /// The heading of the run.
@@ -58,13 +54,10 @@ pub struct LiveState<'a> {
     pub rows: &'a str,
     /// What it does: `warm-up`, `measuring for 7.1 s`.
     pub phase: &'a str,
-    /// Its counts so far.
     pub counts: LiveCounts,
     /// Its rates in about the last second.
     pub rates: LiveRates,
-    /// Its delays so far.
     pub delays: &'a LiveDelays,
-    /// The present time.
     pub now: Stamp<SenderClock>,
     /// The offered loads as typed; empty without a load.
     pub loads: &'a str,
@@ -183,7 +176,6 @@ fn cost(state: &LiveState<'_>) -> String {
     )
 }
 
-/// `whole` as a histogram.
 fn histogram(title: String, whole: &LogHistogram, style: Style) -> String {
     let middle = |low: i64, high: i64| (low as f64 + (high - 1) as f64) / 2.0;
     let value = whole

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 pub struct Nanos(pub i64);
 
 impl Nanos {
-    /// Zero.
     pub const ZERO: Nanos = Nanos(0);
     /// The longest span; stands for "never" where a limit is optional inside a loop.
     pub const MAX: Nanos = Nanos(i64::MAX);
@@ -81,7 +80,6 @@ impl Neg for Nanos {
     }
 }
 
-/// The sender's CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SenderClock {}
 

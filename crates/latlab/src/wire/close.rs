@@ -21,7 +21,6 @@ const FLAG_SOCKET_DROPS: u8 = 1;
 /// CLOSE: 8 header, 16 sender's nonce, 1 requests, 71 zero, 32 code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Close {
-    /// The session.
     pub session: u16,
     /// The nonce with which it was opened.
     pub nonce: Nonce,
@@ -55,11 +54,9 @@ impl Close {
 /// 1 flags and 7 zero stand before the code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The session.
     pub session: u16,
     /// The nonce with which it was opened.
     pub nonce: Nonce,
-    /// Probes answered.
     pub answered: u64,
     /// Probes dropped because their counter was received before.
     pub seen_before: u64,

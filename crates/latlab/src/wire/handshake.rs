@@ -80,7 +80,6 @@ pub struct Cookie {
 }
 
 impl Cookie {
-    /// This version's COOKIE.
     pub const fn new(nonce: Nonce, token: CookieToken, key_required: bool) -> Cookie {
         Cookie { version: super::VERSION, nonce, token, key_required }
     }
@@ -106,7 +105,6 @@ impl Cookie {
         })
     }
 
-    /// Writes the COOKIE.
     pub fn write(&self, to: &mut [u8; COOKIE_BYTES]) {
         to.fill(0);
         MessageHeader { version: self.version, ..MessageHeader::new(MessageType::Cookie, 0) }.write(to);
@@ -215,7 +213,6 @@ pub struct Open {
     pub nonce: Nonce,
     /// The token of the COOKIE.
     pub token: CookieToken,
-    /// The requested terms.
     pub terms: Terms,
 }
 
@@ -253,7 +250,6 @@ pub struct Accept {
     pub reflector_nonce: Nonce,
     /// When the OPEN was received, on the reflector's clock: the reference for extending the stamps of answers.
     pub anchor: Stamp<ReflectorClock>,
-    /// The granted terms.
     pub terms: Terms,
 }
 
@@ -306,7 +302,6 @@ pub enum RefuseReason {
 }
 
 impl RefuseReason {
-    /// Every reason.
     pub const ALL: [RefuseReason; 7] = [
         RefuseReason::Sessions,
         RefuseReason::SessionsPerPrefix,
@@ -327,7 +322,6 @@ impl RefuseReason {
 pub struct Refuse {
     /// The nonce of the OPEN.
     pub nonce: Nonce,
-    /// Why.
     pub reason: RefuseReason,
     /// The exceeded limit, in the unit of the reason.
     pub limit: u64,

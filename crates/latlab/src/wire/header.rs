@@ -11,7 +11,6 @@ pub const NONCE_BYTES: usize = 16;
 /// Bytes of a set-up message's authentication code.
 pub const MAC_BYTES: usize = 32;
 
-/// A number used once.
 pub type Nonce = [u8; NONCE_BYTES];
 
 /// `lltb`: distinguishes set-up messages from datagrams of other programs.
@@ -51,7 +50,6 @@ pub enum MessageType {
 }
 
 impl MessageType {
-    /// Every type.
     pub const ALL: [MessageType; 13] = [
         MessageType::Hello,
         MessageType::Cookie,
@@ -102,7 +100,6 @@ impl MessageType {
 /// The header of a set-up message: type, version, session (0 until ACCEPT), magic number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageHeader {
-    /// Which message.
     pub message: MessageType,
     /// The protocol version of its sender.
     pub version: u8,
@@ -147,7 +144,6 @@ impl MessageHeader {
         Ok(header)
     }
 
-    /// Writes the header.
     pub(super) fn write(self, to: &mut [u8]) {
         put(to, 0, [self.message as u8, self.version]);
         put(to, 2, self.session.to_be_bytes());

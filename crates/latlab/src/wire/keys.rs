@@ -50,9 +50,7 @@ impl fmt::Debug for SetupKey {
 /// The keys of one session, one per direction (rule R3 of docs/protocol.md).
 #[derive(Clone, Debug)]
 pub struct SessionKeys {
-    /// Probes: sender → reflector.
     pub probes: TagKey,
-    /// Answers: reflector → sender.
     pub answers: TagKey,
     /// CLOSE, REPORT, POLL and TALLY. One key serves both directions, since the code covers the message type.
     pub close: Codes,

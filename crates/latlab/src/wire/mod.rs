@@ -34,7 +34,6 @@ pub enum Malformed {
     /// The first byte is not a message type, or not that of the expected message.
     #[error("unknown message type")]
     Type,
-    /// Not latlab's magic number.
     #[error("no latlab message")]
     Magic,
     /// A version that this latlab does not support.

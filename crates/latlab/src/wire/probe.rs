@@ -8,7 +8,6 @@
 use super::{Malformed, MessageType, TagKey, put, tags_equal, take};
 use crate::units::{Nanos, ReflectorClock, Stamp};
 
-/// The smallest probe.
 pub const PROBE_MIN_BYTES: usize = 24;
 /// From this size on an answer carries the receive stamp in full.
 pub const FULL_STAMP_MIN_BYTES: usize = 32;
@@ -30,7 +29,6 @@ pub struct ProbeHeader {
     pub message: MessageType,
     /// Flags: 0x80 tagged; in answers 0x40 kernel lead, 0x20 CPU, 0x0f bits 35 to 32 of the receive stamp.
     pub flags: u8,
-    /// Which session.
     pub session: u16,
     /// Low half of the counter.
     pub counter_low: u32,
@@ -116,11 +114,8 @@ impl ProbeHeader {
 /// A genuine probe that is to be answered.
 #[derive(Clone, Copy, Debug)]
 pub struct Reflection {
-    /// Its session.
     pub session: u16,
-    /// Its full counter.
     pub counter: u64,
-    /// The answer's key.
     pub key: Option<TagKey>,
     /// When the receive call returned.
     pub received: Stamp<ReflectorClock>,
@@ -191,7 +186,6 @@ impl<'a> SealedAnswer<'a> {
         Ok(SealedAnswer { header: ProbeHeader::parse(datagram, MessageType::Answer)?, datagram })
     }
 
-    /// Its session.
     #[inline]
     pub const fn session(&self) -> u16 {
         self.header.session

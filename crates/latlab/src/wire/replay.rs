@@ -12,9 +12,7 @@ const WORDS: usize = REPLAY_WINDOW as usize / WORD_BITS as usize;
 pub enum ReplayVerdict {
     /// Not received before; marked now.
     New,
-    /// Received before.
     Duplicate,
-    /// Below the window: unknown.
     BelowWindow,
 }
 

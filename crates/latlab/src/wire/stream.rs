@@ -30,7 +30,6 @@ const CREDIT_AT: usize = WISH_AT + 8;
 /// POLL, in bytes: 8 header, 16 sender's nonce, 8 number, 1 requests, 7 zero, 8 credit, 80 zero, 32 code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamPoll {
-    /// The session.
     pub session: u16,
     /// The nonce with which it was opened.
     pub nonce: Nonce,
@@ -74,7 +73,6 @@ impl StreamPoll {
 /// Counts are since the session was opened, except `socket_drops`; of a down-stream the first three are those sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamTally {
-    /// The session.
     pub session: u16,
     /// The nonce with which it was opened.
     pub nonce: Nonce,

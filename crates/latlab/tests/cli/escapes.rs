@@ -76,7 +76,6 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON")
 }
 
-/// The recordings of testdata.
 fn all_recordings() -> Vec<PathBuf> {
     let entries = |folder: &str| fs::read_dir(testdata(folder)).expect("test data");
     let paths =

@@ -19,7 +19,6 @@ use crate::processes::is_alive;
 use crate::scheduling::{errors, is_late, only_late};
 use crate::store::recordings;
 
-/// The tested binary.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
 
 /// A process that takes longer hangs: the slowest takes 10 s, and may get a tenth of a CPU only.
@@ -31,12 +30,10 @@ pub(crate) enum Expectation {
     Contains(String),
     /// The stream does not contain this text.
     Lacks(String),
-    /// The stream is empty.
     Empty,
     WarningsAtMost,
 }
 
-/// The stream contains `text`.
 pub(crate) fn contains(text: impl Into<String>) -> Expectation {
     Expectation::Contains(text.into())
 }
@@ -46,7 +43,6 @@ pub(crate) fn lacks(text: impl Into<String>) -> Expectation {
     Expectation::Lacks(text.into())
 }
 
-/// The stream is empty.
 pub(crate) fn empty() -> Expectation {
     Expectation::Empty
 }
@@ -108,7 +104,6 @@ pub(crate) struct Latlab {
 enum Directory {
     /// A temporary one, removed with the value.
     Own(TempDir),
-    /// One of the test.
     Shared(PathBuf),
 }
 
@@ -138,13 +133,11 @@ impl Latlab {
         Latlab { directory, args, environment, stdin: None, stdout, stderr, deadline: DEADLINE }
     }
 
-    /// Appends `args`.
     pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Latlab {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
-    /// Appends `arg`.
     pub(crate) fn arg(self, arg: impl AsRef<OsStr>) -> Latlab {
         self.args([arg])
     }
@@ -154,7 +147,6 @@ impl Latlab {
         self.args(line.split_whitespace())
     }
 
-    /// Sets an environment variable.
     pub(crate) fn environment(mut self, name: &str, value: impl AsRef<OsStr>) -> Latlab {
         self.environment.push((name.into(), value.as_ref().to_owned()));
         self
@@ -252,12 +244,10 @@ impl Running {
         Running { child, lab, stdout, stderr }
     }
 
-    /// The process id.
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
-    /// Sends `signal`.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).expect("our own child");
     }
@@ -365,7 +355,6 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// Its working directory.
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
     }

@@ -35,7 +35,6 @@ fn published(document: &Value) -> BTreeMap<String, Value> {
     rows.iter().map(|row| (row["label"].as_str().expect("a label").to_owned(), row.clone())).collect()
 }
 
-/// `text` without line breaks.
 fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

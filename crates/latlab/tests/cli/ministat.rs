@@ -58,7 +58,6 @@ const CASES: [(&str, &[Difference]); 34] = [
     ("1e300 2e300 3e300 | 10 11 12", &[Spread]),
 ];
 
-/// Flags of ministat.
 const FLAGS: [&str; 13] = [
     "",
     "-s",

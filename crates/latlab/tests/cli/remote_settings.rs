@@ -18,7 +18,6 @@ use crate::store::{manifest, only_recording, recordings, spool_bytes};
 /// Settings of the far host.
 const THREE_THERE: &str = "--set governor@peer=performance --set idle-states@peer=max-us:10 --set rt-runtime@peer=-1";
 const SET: [&str; 3] = ["performance", "1", "-1"];
-/// The processes of `LOADED`.
 const LOADS: [&str; 2] = ["stressor", "net-load"];
 const LOADED: &str = "--load cpu=5%@peer --load net=1Mbit/s@peer";
 

@@ -32,7 +32,6 @@ fn tags<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
     page.split(start.as_str()).skip(1).filter(is_whole).map(|rest| rest.split('>').next().unwrap_or_default()).collect()
 }
 
-/// The figures on `page`.
 fn figures(page: &str) -> Vec<&str> {
     let name = |tag: &str| -> Option<usize> { tag.find("data-figure=\"").map(|at| at + "data-figure=\"".len()) };
     tags(page, "figure").into_iter().filter_map(|tag| tag[name(tag)?..].split('"').next()).collect()

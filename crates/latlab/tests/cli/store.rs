@@ -14,7 +14,6 @@ pub(crate) fn recordings(directory: &Path) -> Vec<PathBuf> {
     recordings_in(&directory.join("latlab-runs"))
 }
 
-/// The recordings in `store`.
 pub(crate) fn recordings_in(store: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(store) else { return Vec::new() };
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("a store can be read").path()).collect();

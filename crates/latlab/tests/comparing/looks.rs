@@ -17,13 +17,10 @@ const RUNS: usize = 5;
 /// How the looks are paid for.
 #[derive(Clone, Copy, Debug)]
 enum Rule {
-    /// There is only one.
     Single,
     /// Each has the whole level.
     Naive,
-    /// Their number is open.
     Open,
-    /// Their number was declared.
     Declared,
 }
 

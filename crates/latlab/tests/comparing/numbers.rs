@@ -4,7 +4,6 @@ use latlab::analysis::comparison::{ComparisonOptions, ComparisonRequest, NumberF
 
 use crate::simulated::{Random, in_parallel};
 
-/// Permutations of a test.
 const DRAWS: u32 = 199;
 /// A shift, in standard errors of the difference between the means of independent parts of so long a log.
 const SHIFT: f64 = 4.0;

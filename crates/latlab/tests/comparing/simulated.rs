@@ -4,7 +4,6 @@ use latlab::stats::BlockRuns;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Probes of a run.
 const PROBES: usize = 1_000;
 /// Coefficient of the autoregressive process behind the probes of a run.
 const CORRELATION: f64 = 0.8;
@@ -31,7 +30,6 @@ pub(crate) struct Design {
 /// The designs of the table in docs/statistics.md.
 pub(crate) const DESIGNS: [Design; 2] = [Design { runs: 10, blocks: 3 }, Design { runs: 5, blocks: 8 }];
 
-/// The compared statistics.
 pub(crate) const STATISTICS: [&str; 3] = ["mean", "p50", "p99"];
 
 /// Normal numbers from uniform ones.

@@ -5,13 +5,11 @@
 pub(crate) struct Block {
     /// Line of the opening fence, from 1.
     pub(crate) line: usize,
-    /// Needs root.
     pub(crate) root: bool,
     /// Why it cannot run in a test.
     pub(crate) norun: Option<String>,
     /// Exit code of the last command.
     pub(crate) exit: i32,
-    /// Its commands in order.
     pub(crate) commands: Vec<Command>,
 }
 
@@ -20,7 +18,6 @@ pub(crate) struct Block {
 pub(crate) struct Command {
     /// As typed, without `$`, continuation lines joined.
     pub(crate) typed: String,
-    /// The lines below it.
     pub(crate) output: Vec<String>,
 }
 

@@ -33,7 +33,6 @@ impl FakeHost {
         host
     }
 
-    /// The temporary directory.
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
     }

@@ -2,7 +2,6 @@
 
 /// Lines shown around a difference.
 const CONTEXT: usize = 3;
-/// Lines shown in all.
 const SHOWN: usize = 80;
 
 /// The lines of `old` and `new` that the other lacks, marked `-` and `+`, with some context; cut after [`SHOWN`] lines.

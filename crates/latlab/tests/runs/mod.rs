@@ -17,7 +17,6 @@ use latlab::units::{Nanos, Stamp};
 pub(crate) const TIMEOUT: Nanos = Nanos::from_millis(1);
 /// The gap of its schedule.
 pub(crate) const INTERVAL: i64 = 10_000;
-/// Its warm-up probes.
 pub(crate) const WARMUP: u64 = 3;
 
 /// The manifest of a made-up run as it stands before the run.
@@ -100,7 +99,6 @@ pub(crate) fn recorded(store: &Store, run_id: &str, probes: u64) -> Finished {
     writer.finish(log, RunEnding::Completed, None).expect("finished")
 }
 
-/// Every row of `recording`.
 pub(crate) fn rows(recording: &Recording) -> Vec<ProbeRecord> {
     let mut rows = Vec::new();
     for batch in recording.probes(&ProbeColumn::ALL).expect("rows open") {

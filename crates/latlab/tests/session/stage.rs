@@ -14,7 +14,6 @@ use latlab::session::{PreSharedKey, ReceiverState, ReflectorAction, ReflectorLim
 use latlab::transport::Transport;
 use latlab::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 
-/// Never set.
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// The offset of the reflector's clock from the sender's.
@@ -48,7 +47,6 @@ pub(crate) struct Stage {
     pub(crate) reflector: SessionReflector,
     pub(crate) clock: StageClock,
     pub(crate) from: SocketAddr,
-    /// Everything sent, in order.
     pub(crate) requests: Vec<Vec<u8>>,
     /// Every reply, in order, lost ones included.
     pub(crate) replies: Vec<Vec<u8>>,

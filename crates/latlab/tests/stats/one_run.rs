@@ -20,7 +20,6 @@ pub(crate) const SCALE: f64 = 1e6;
 /// Runs with fewer bursts do not count: nothing in them shows how frequent bursts are.
 const EVENTS_MIN: usize = 3;
 
-/// A simulated process.
 #[derive(Clone, Copy, Debug)]
 enum Process {
     /// Normal of first order with this coefficient; 0 is white noise.
@@ -132,7 +131,6 @@ fn inverse(function: impl Fn(f64) -> f64, level: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// A seeded generator.
 pub(crate) struct Random(Pcg64Mcg);
 
 impl Random {

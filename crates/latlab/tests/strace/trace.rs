@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// One system call.
 #[derive(Debug)]
 pub(crate) struct Call {
-    /// Its name.
     pub(crate) name: String,
     /// Its arguments and its result, as strace prints them.
     pub(crate) text: String,

@@ -17,7 +17,6 @@ type Imports = BTreeMap<(usize, usize), BTreeSet<String>>;
 /// Files that import each other.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Circle {
-    /// Paths, sorted.
     pub(crate) files: Vec<String>,
     /// `a.rs -> b.rs: names` for each import within the circle.
     pub(crate) imports: Vec<String>,

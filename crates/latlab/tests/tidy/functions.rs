@@ -10,7 +10,6 @@ pub(crate) struct Function {
     pub(crate) line: usize,
     /// From the line of `fn` to that of the closing brace.
     pub(crate) lines: usize,
-    /// As written, without comments.
     pub(crate) parameters: Vec<String>,
 }
 

@@ -52,7 +52,6 @@ pub(crate) fn inner(outer: &str, name: &str) -> String {
     if outer.is_empty() { name.to_string() } else { format!("{outer}::{name}") }
 }
 
-/// Reads one file.
 struct Reader<'a> {
     tokens: &'a [&'a str],
     at: usize,

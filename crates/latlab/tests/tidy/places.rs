@@ -20,7 +20,6 @@ const EVERYWHERE: [Place; 2] = [
     Place { word: "libc::", allowed: &["crates/latlab-sys/"], why: "system calls are wrapped in latlab-sys" },
 ];
 
-/// In `crates/latlab/src`.
 const SHIPPED: [Place; 13] = [
     printing("println!"),
     printing("print!"),

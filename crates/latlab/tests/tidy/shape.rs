@@ -129,7 +129,6 @@ impl Measure {
     }
 }
 
-/// Everything that is counted.
 struct Shape {
     /// Path and shipped lines of each file.
     file_lines: Vec<(String, usize)>,
@@ -189,7 +188,6 @@ impl Shape {
         layers
     }
 
-    /// Everything in words.
     fn table(&self, ceilings: &[Ceiling], layer_files: &[(&str, usize)]) -> String {
         let mut text = format!("\n{:<44}{:>8}{:>9}\n", "measure", "value", "ceiling");
         for (measure, ceiling) in ceilings {

@@ -4,11 +4,9 @@ use std::ops::Range;
 
 use crate::paths::module_of;
 
-/// One source file.
 pub(crate) struct Source {
     /// Relative to the repository, with `/`.
     pub(crate) path: String,
-    /// As written.
     pub(crate) text: String,
     /// As long as `text`; comments and the contents of string and character literals are spaces.
     pub(crate) code: String,
@@ -161,7 +159,6 @@ fn line_end(bytes: &[u8], from: usize) -> usize {
     bytes[from..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |length| from + length)
 }
 
-/// Block comments nest.
 fn comment_end(bytes: &[u8], from: usize) -> usize {
     let (mut depth, mut at) = (0, from);
     while at < bytes.len() {

@@ -10,7 +10,6 @@ use crate::{Breach, expect_none, repository};
 
 /// How a section that describes a way begins.
 const HEADING: &str = "### The way of ";
-/// Lines of a way.
 const LINES_MAX: usize = 10;
 
 /// Heading and lines of each way in `text`.

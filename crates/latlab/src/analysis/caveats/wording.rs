@@ -48,11 +48,9 @@ pub fn is_routine(caveat: &Caveat) -> bool {
 
 /// Texts of the common caveats for one kind of run.
 pub(super) struct Wording {
-    /// Effect of lost events.
     pub(super) rows_missing: &'static str,
     /// Effect of a process that died.
     pub(super) cut_off: &'static str,
-    /// Effect of stolen time.
     pub(super) stolen: &'static str,
     /// Effect of other processes' work.
     pub(super) foreign: &'static str,

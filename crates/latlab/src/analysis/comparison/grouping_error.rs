@@ -13,7 +13,6 @@ pub enum GroupingError {
     /// No run has that factor.
     #[error("cannot group the runs by `{factor}`")]
     NoFactor {
-        /// As typed.
         factor: String,
         /// The factors in which the runs differ.
         varying: Vec<String>,
@@ -21,7 +20,6 @@ pub enum GroupingError {
     /// No group has the name of the baseline.
     #[error("no group to compare with has the name `{name}`")]
     NoBaseline {
-        /// As typed.
         name: String,
         /// The names that there are.
         known: Vec<String>,
@@ -29,11 +27,9 @@ pub enum GroupingError {
     /// No factor varied, or all runs are excluded.
     #[error("cannot compare {} of runs", if *groups == 1 { "one group".to_owned() } else { format!("{groups} groups") })]
     TooFewGroups {
-        /// The number of groups.
         groups: usize,
         /// Why there are so few.
         cause: String,
-        /// The remedy.
         hint: String,
     },
     /// The runs are of several kinds.
@@ -45,7 +41,6 @@ pub enum GroupingError {
     /// Runs of this kind, or some of them, have no such metric.
     #[error("cannot compare `{}` of runs of `{}`", .metric.name(), .kind.word())]
     NoMetric {
-        /// The metric.
         metric: Metric,
         /// The kind of the runs.
         kind: Kind,
@@ -57,9 +52,7 @@ pub enum GroupingError {
 /// The runs of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunsOfKind {
-    /// Their kind.
     pub kind: Kind,
-    /// How many there are.
     pub runs: usize,
     /// The factors in which they differ.
     pub varying: Vec<String>,

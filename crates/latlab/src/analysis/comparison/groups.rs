@@ -30,7 +30,6 @@ pub struct RunGroup {
 /// What the numbers of a group are apart from the observations that are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NumberFacts {
-    /// How many there are.
     pub lines: u64,
     /// In how many files; of several each is one observation.
     pub files: u64,
@@ -486,7 +485,6 @@ fn title_of<'a>(factors: impl Iterator<Item = &'a String>) -> Option<String> {
 
 /// A factor of an experiment whose level is a tag of each of its runs.
 struct FreeFactor {
-    /// Its name: `build`.
     name: String,
     /// The name of its tag among the levels: `tag:build`.
     tag: String,

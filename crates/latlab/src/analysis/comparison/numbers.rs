@@ -11,7 +11,6 @@ use crate::units::human;
 /// The numbers of a group by file, in the order of their lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberFiles {
-    /// Name of the group.
     pub name: String,
     /// Of each file its name and its numbers; at least one number in all.
     pub files: Vec<(String, Vec<f64>)>,

@@ -116,12 +116,10 @@ pub struct ObservedRun {
     pub factors: Option<BTreeMap<String, String>>,
     /// The number of its condition in the experiment, from 1; 0 without an experiment.
     pub condition: u32,
-    /// One for each estimand.
     pub figures: Vec<RunFigure>,
     /// The same if each unanswered probe counts as answered after the time-out, or after the largest delay if that is
     /// longer; `None` if that changes none.
     pub figures_with_losses: Option<Vec<RunFigure>>,
-    /// What it lost.
     pub losses: RunLosses,
     /// Why it is excluded, if it is.
     pub excluded: Option<ExclusionReason>,

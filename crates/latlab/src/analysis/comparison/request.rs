@@ -10,10 +10,8 @@ use crate::stats::{DRAWS, Look};
 /// Quantiles at which a distribution is compared: the deciles and two tails.
 const SHIFTS: [f64; 11] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999];
 
-/// The quantity to compare.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
-    /// An estimand of recordings.
     Of(Estimand),
     /// Numbers from a file, each an observation.
     Value,
@@ -115,7 +113,6 @@ pub enum QuestionScope {
     Boots,
 }
 
-/// Options of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonOptions {
     /// Of intervals and verdicts, after the looks are paid for.
@@ -185,7 +182,6 @@ impl ComparisonRequest {
         self.shifts = SHIFTS.into_iter().map(|q| self.index_of(quantile(q))).collect();
     }
 
-    /// The quantities, each once.
     pub fn quantities(&self) -> &[Quantity] {
         &self.quantities
     }

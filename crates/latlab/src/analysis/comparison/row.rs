@@ -17,12 +17,10 @@ use crate::stats::{
     runs_needed, spread_ratio, weighted_baseline, weighted_difference,
 };
 
-/// What a row compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     /// The quantity of this index, which is that of the figure in each run.
     Asked(usize),
-    /// The loss ratio.
     Loss,
     /// The ratio of late answers.
     Late,
@@ -76,7 +74,6 @@ impl ComparedFigure {
 enum Figures {
     Finite,
     InfiniteInPart,
-    /// No test is needed.
     Separated(Verdict),
     Missing(UndecidedReason),
 }
@@ -378,13 +375,11 @@ fn verdict_without_answers(quantity: Quantity) -> Option<Verdict> {
 /// Tests of one table that are adjusted together.
 #[derive(Clone, Copy)]
 struct TestFamily {
-    /// Its level.
     alpha: f64,
     /// The level that one more row would have to reach.
     alpha_next: f64,
     /// That level in a fresh experiment, which does not pay for earlier looks.
     alpha_fresh: f64,
-    /// Its rows.
     comparisons: usize,
 }
 

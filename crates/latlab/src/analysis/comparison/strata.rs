@@ -18,7 +18,6 @@ pub(super) struct Strata {
     pub(super) boots: Vec<Vec<BlockRuns>>,
     /// Strata with runs of both groups.
     pub(super) common: usize,
-    /// Blocks of these.
     pub(super) blocks: usize,
 }
 

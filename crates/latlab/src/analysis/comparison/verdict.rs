@@ -6,9 +6,7 @@ use crate::stats::Interval;
 /// Whether and how a candidate differs from the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The candidate is lower.
     Lower,
-    /// The candidate is higher.
     Higher,
     /// The difference is proven to lie within the margin.
     Equivalent,
@@ -28,7 +26,6 @@ pub enum UndecidedReason {
     },
     /// The row is significant alone, but not after Holm's adjustment over its family.
     Corrected {
-        /// Rows of the family.
         comparisons: usize,
         /// Further runs of each group with which it would be.
         runs_needed: Option<u32>,
@@ -45,12 +42,7 @@ pub enum UndecidedReason {
         runs_needed: Option<u32>,
     },
     /// Too few boots to generalise to boots.
-    TooFewBoots {
-        /// Boots in the data.
-        boots: usize,
-        /// Boots that are needed.
-        needed: usize,
-    },
+    TooFewBoots { boots: usize, needed: usize },
     /// No block has runs of both groups at the same levels of the other factors.
     NoCommonBlock,
     /// A group has no run that can be judged.
@@ -67,10 +59,7 @@ pub enum UndecidedReason {
     /// The figure is infinite in every run of both groups.
     Infinite,
     /// Some runs have nothing to compute the figure from.
-    NoFigure {
-        /// Runs of both groups.
-        runs: usize,
-    },
+    NoFigure { runs: usize },
 }
 
 /// A difference with its interval.
@@ -78,14 +67,12 @@ pub enum UndecidedReason {
 pub struct Effect {
     /// The candidate less the baseline.
     pub value: f64,
-    /// Its confidence interval.
     pub interval: Interval,
 }
 
 /// How a comparison was decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ComparisonMethod {
-    /// Nothing could be tested.
     #[default]
     None,
     /// The test of a shift.
@@ -151,13 +138,10 @@ pub struct Comparison {
     /// The difference as a share of the baseline, on a linear scale of its absolute value; `None` for ratios, and if the
     /// baseline is 0.
     pub relative: Option<Effect>,
-    /// The equivalence margin.
     pub margin: Option<f64>,
-    /// The verdict.
     pub verdict: Verdict,
     /// Why the verdict is undecided.
     pub undecided: Option<UndecidedReason>,
-    /// How it was reached.
     pub method: ComparisonMethod,
     /// Whether latlab added the row: the losses behind the others. Such rows are a family of tests of their own.
     pub added: bool,
@@ -190,7 +174,6 @@ impl Comparison {
 }
 
 impl Verdict {
-    /// The word in JSON.
     pub const fn word(self) -> &'static str {
         match self {
             Verdict::Lower => "lower",
@@ -203,7 +186,6 @@ impl Verdict {
 }
 
 impl UndecidedReason {
-    /// The code in JSON.
     pub const fn code(self) -> &'static str {
         match self {
             UndecidedReason::Unsure { .. } => "unsure",
@@ -257,7 +239,6 @@ impl FigureScale {
         }
     }
 
-    /// Back from this scale.
     pub fn to_figure(self, value: f64) -> f64 {
         match self {
             FigureScale::Logarithmic => value.exp(),

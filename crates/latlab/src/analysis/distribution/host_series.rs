@@ -24,7 +24,6 @@ pub enum HostQuantity {
 }
 
 impl HostQuantity {
-    /// All of them.
     pub const ALL: [HostQuantity; 3] = [HostQuantity::BusyShare, HostQuantity::Frequency, HostQuantity::InterruptRate];
 }
 
@@ -33,11 +32,9 @@ impl HostQuantity {
 pub struct HostSeries {
     /// The end whose host it is of.
     pub side: Side,
-    /// Number of the CPU.
     pub cpu: u16,
     /// Whether the threads of the run that work on this host were pinned to it.
     pub is_pinned: bool,
-    /// What it shows.
     pub quantity: HostQuantity,
     /// In order of time; each value holds until the next point.
     pub points: Vec<TimedValue>,
@@ -58,7 +55,6 @@ struct CpuReading {
     at_ns: i64,
     busy_ns: Option<i64>,
     interrupts: Option<i64>,
-    /// Lowest and highest, kHz.
     frequency: Option<[i64; 2]>,
     samples: u64,
 }
@@ -121,7 +117,6 @@ impl CpuOverTime {
 pub(super) struct CpuOfHost {
     /// The end whose host it is of.
     pub(super) side: Side,
-    /// Its number.
     pub(super) cpu: u16,
 }
 

@@ -23,7 +23,6 @@ pub struct TailPoint {
 
 /// Finite delays by their rank.
 pub(super) trait RankedDelays {
-    /// How many they are.
     fn count(&self) -> u64;
     /// The delay of `rank`, from 0 to one less than their number.
     fn at(&self, rank: u64) -> i64;
@@ -37,7 +36,6 @@ pub(super) trait RankedDelays {
     }
 }
 
-/// Ascending delays.
 impl RankedDelays for [i64] {
     fn count(&self) -> u64 {
         self.len() as u64

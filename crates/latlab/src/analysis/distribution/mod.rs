@@ -31,7 +31,6 @@ use over_time::{GridAccumulator, MeasuredSpan};
 /// What figures need of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunDistribution {
-    /// The run's id.
     pub run: String,
     /// The level of each factor.
     pub condition: Condition,
@@ -66,7 +65,6 @@ pub struct RunDistribution {
 /// Statistics of one run as one observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunStatistics {
-    /// What they are of.
     pub metric: Metric,
     /// Over the finite singletons, ns or bits a second; `None` without any.
     pub mean: Option<f64>,
@@ -74,7 +72,6 @@ pub struct RunStatistics {
     pub p50: Option<f64>,
     /// The same of the 99th percentile.
     pub p99: Option<f64>,
-    /// Largest finite singleton.
     pub max: Option<f64>,
 }
 

@@ -19,7 +19,6 @@ const CELLS: usize = 8_000;
 pub struct DelayGrid {
     /// Width of a column. The first one begins at the first measured probe.
     pub column_ns: Nanos,
-    /// Number of columns.
     pub columns: usize,
     /// Edges of the rows in ascending order: the first is the smallest delay, the last is 1 ns above the largest. Empty
     /// without a finite delay.

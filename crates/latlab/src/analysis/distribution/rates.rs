@@ -8,7 +8,6 @@ use crate::plan::{Direction, Kind, defaults};
 use crate::probe::Phase;
 use crate::units::Nanos;
 
-/// Most bins.
 const BINS: i64 = 480;
 
 /// Rates of a stream in one bin, bits of payload a second.

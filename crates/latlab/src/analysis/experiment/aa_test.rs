@@ -24,7 +24,6 @@ pub struct NamedRun {
 /// False positives and drift of a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AaTest {
-    /// Runs that were judged.
     pub runs: usize,
     /// Blocks × statistics in which the test of runs finds a difference.
     pub found: Share,
@@ -41,7 +40,6 @@ pub struct AaTest {
 /// The drift of a statistic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drift {
-    /// Its name.
     pub statistic: String,
     /// The change of its logarithm per hour; `None` if there are too few runs.
     pub slope: Option<Slope>,

@@ -141,9 +141,7 @@ fn has_pair(baseline: &Factors, conditions: &[Factors], measured: &[&Factors]) -
 /// Whether intervals are narrow enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PrecisionResult {
-    /// Narrow enough.
     Narrow,
-    /// Not narrow enough yet.
     Wide,
     /// The statistic is infinite in a run: no further run makes its interval narrow.
     Infinite,
@@ -246,7 +244,6 @@ pub fn comparisons_asked(experiment: &Experiment) -> usize {
 /// A named baseline with which nothing is compared, since conditions are not measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostBaseline<'a> {
-    /// Its levels.
     pub levels: &'a Factors,
     /// Whether it is measured, and the conditions that differ from it are not.
     pub is_measured: bool,

@@ -8,7 +8,6 @@ use crate::units::Nanos;
 /// Time and disk space of the runs that are left.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ExperimentCost {
-    /// Measuring, settling and pauses.
     pub duration: Nanos,
     /// The assumed time of a round trip; `None` if the duration does not depend on it.
     pub guessed: Option<Nanos>,
@@ -20,7 +19,6 @@ pub struct ExperimentCost {
 #[derive(Clone, Copy, Debug, Default)]
 struct RunCost {
     duration_ns: f64,
-    /// Probes, wake-ups or intervals.
     rows: f64,
     /// Whether the time of a round trip was assumed.
     is_guess: bool,
@@ -83,7 +81,6 @@ pub(crate) struct RemainingTime {
     settle_ns: f64,
     /// All runs of the experiment, at most.
     pub(crate) runs: u64,
-    /// All blocks, at most.
     pub(crate) blocks: u32,
 }
 

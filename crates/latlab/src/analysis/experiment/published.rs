@@ -14,7 +14,6 @@ use crate::stats::{BoxPlot, Description, MeanDifference, Outline, between_blocks
 /// The figure of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ColumnFigure {
-    /// Known exactly.
     Known(f64),
     /// A quantile that the run does not support.
     Unsupported {
@@ -49,7 +48,6 @@ impl ColumnFigure {
         }
     }
 
-    /// Twice the figure.
     #[must_use]
     pub fn doubled(self) -> ColumnFigure {
         let twice = |value: Option<f64>| value.map(|value| 2.0 * value);
@@ -134,7 +132,6 @@ fn middle(mut values: Vec<f64>) -> Option<f64> {
 /// A publication and the figures measured for its rows.
 #[derive(Clone, Debug)]
 pub struct PublishedResults {
-    /// The publication.
     pub published: &'static Published,
     /// For each row of the publication its measured figures, or the reason why there are none.
     pub rows: Vec<Result<MeasuredRow, String>>,
@@ -147,7 +144,6 @@ pub struct MeasuredRow {
     pub figures: Vec<ColumnFigure>,
     /// The difference to the first row; `None` unless figures are over runs, and there are enough of both.
     pub against_first: Option<MeanDifference>,
-    /// Runs.
     pub runs: usize,
     /// Probes, packets or wake-ups of a run, the most.
     pub singletons: u64,
@@ -260,7 +256,6 @@ pub struct RunSpread {
     pub unit: &'static str,
     /// Digits after the decimal point.
     pub decimals: usize,
-    /// Rows that have runs.
     pub cells: Vec<SpreadCell>,
     /// Whether the first row has runs, and each row enough for a test against it.
     pub is_testable: bool,
@@ -273,13 +268,10 @@ pub struct RunSpread {
 /// The spread of the runs of one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpreadCell {
-    /// The row's label.
     pub label: &'static str,
-    /// One for each run.
     pub observations: Vec<f64>,
     /// Of all of its runs.
     pub box_plot: BoxPlot,
-    /// Medians of its blocks.
     pub blocks: Vec<BlockMedian>,
     /// The share of the variance that lies between blocks; `None` if it cannot be estimated.
     pub between_blocks: Option<f64>,
@@ -290,9 +282,7 @@ pub struct SpreadCell {
 pub struct BlockMedian {
     /// From 1.
     pub block: u32,
-    /// Runs in it.
     pub runs: usize,
-    /// Their median.
     pub median: f64,
 }
 

@@ -5,9 +5,7 @@ use crate::analysis::comparison::{Comparison, Comparisons, Verdict};
 /// The effect of one remedy on each statistic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemedyGains {
-    /// The remedy, as typed.
     pub remedy: String,
-    /// One for each statistic.
     pub gains: Vec<Gain>,
 }
 
@@ -26,7 +24,6 @@ pub struct Gain {
     pub low_ns: Option<f64>,
     /// The upper end.
     pub high_ns: Option<f64>,
-    /// The verdict.
     pub verdict: GainVerdict,
     /// The p value of no difference, adjusted by Holm over all rows.
     pub adjusted_p_value: Option<f64>,
@@ -41,12 +38,10 @@ pub enum GainVerdict {
     Helps,
     /// Threads wake later with it.
     Harms,
-    /// No difference is proven.
     Undecided,
 }
 
 impl GainVerdict {
-    /// The word in documents.
     pub const fn word(self) -> &'static str {
         match self {
             GainVerdict::Helps => "helps",

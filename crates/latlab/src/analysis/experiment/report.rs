@@ -18,13 +18,10 @@ const REASON_BYTES: usize = 2_000;
 /// The results of an experiment so far.
 #[derive(Clone, Debug)]
 pub struct ExperimentReport {
-    /// Its id.
     pub id: String,
-    /// Its name.
     pub name: String,
     /// The kind of its runs.
     pub kind: Kind,
-    /// Its directory.
     pub directory: String,
     /// The recipe, if it is one.
     pub recipe: Option<RecipeFacts>,
@@ -46,13 +43,11 @@ pub struct ExperimentReport {
     pub published: Option<PublishedResults>,
     /// Of a recipe whose published figures are over runs.
     pub spread: Option<RunSpread>,
-    /// Of the recipe `aa`.
     pub aa_test: Option<AaTest>,
     /// Of the recipe `wakeup-governor`: `Some(None)` if its runs cannot answer.
     pub timeout_slack: Option<Option<TimeoutSlack>>,
     /// Of two measured conditions or more.
     pub comparisons: Option<Comparisons>,
-    /// Of one measured condition.
     pub single_condition: Option<Vec<ConditionRow>>,
     /// Results of the gates of the command over all judged runs.
     pub gates: Vec<ExperimentGateResult>,

@@ -8,7 +8,6 @@ use crate::stats::{Interval, own_interval};
 /// One statistic of the condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConditionRow {
-    /// The statistic.
     pub quantity: Quantity,
     /// Runs with a finite figure.
     pub runs: usize,

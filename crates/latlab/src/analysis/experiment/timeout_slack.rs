@@ -25,7 +25,6 @@ const STRETCH_NICE: f64 = 0.005;
 /// One interval: the same sleep through the exact call and through the one that stretches its time-out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SleepRow {
-    /// The interval.
     pub interval: Nanos,
     /// The typical median latency of the exact call, ns.
     pub exact_ns: f64,
@@ -104,16 +103,13 @@ pub struct TimeoutSlack {
     pub grown: Option<Effect>,
     /// `None` unless the stretched call is known to grow.
     pub explained: Option<ExplainedShare>,
-    /// The answer.
     pub verdict: SlackVerdict,
-    /// The circumstances.
     pub facts: SlackFacts,
 }
 
 /// One run of the selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlackRun<'a> {
-    /// The interval between wake-ups.
     pub interval: Nanos,
     /// The name of its recording.
     pub recording: &'a str,

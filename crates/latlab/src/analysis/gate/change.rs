@@ -28,13 +28,10 @@ pub struct ChangeGate {
 /// A gate applied to one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeGateResult {
-    /// As typed.
     pub gate: String,
-    /// What is compared.
     pub quantity: Quantity,
     /// The index of the row; `None` if there is none to judge.
     pub row: Option<usize>,
-    /// Its state.
     pub state: GateState,
     /// Why it is undecided, or broken without an interval.
     pub reason: Option<GateReason>,
@@ -43,7 +40,6 @@ pub struct ChangeGateResult {
 /// A gate that the runs do not decide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndecidedGate {
-    /// As typed.
     pub gate: String,
     /// That more runs would decide it, or the reason why they would not.
     pub hint: &'static str,

@@ -15,7 +15,6 @@ use crate::diagnostics::{Explain, Failure, Outcome};
 use crate::metric::Metric;
 use crate::plan::defaults::GATES_MAX;
 
-/// State of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GateState {
     /// The figure, or the whole interval of the change, is within the limit.
@@ -27,7 +26,6 @@ pub enum GateState {
 }
 
 impl GateState {
-    /// The word in text.
     pub const fn in_text(self) -> &'static str {
         match self {
             GateState::Kept => "met",
@@ -36,7 +34,6 @@ impl GateState {
         }
     }
 
-    /// The word in JSON.
     pub const fn word(self) -> &'static str {
         match self {
             GateState::Kept => "kept",
@@ -70,7 +67,6 @@ pub enum GateReason {
 }
 
 impl GateReason {
-    /// The code in JSON.
     pub const fn code(self) -> &'static str {
         match self {
             GateReason::BothSides => "both-sides",
@@ -89,9 +85,7 @@ impl GateReason {
 /// The result of a gate on the figure of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueGateResult {
-    /// As typed.
     pub gate: String,
-    /// What was judged.
     pub estimand: Estimand,
     /// The figure in nanoseconds, bits a second, or as a ratio; `None` if it is infinite or missing.
     pub value: Option<f64>,
@@ -99,7 +93,6 @@ pub struct ValueGateResult {
     pub lower_bound: Option<f64>,
     /// The limit, as the figure.
     pub limit: f64,
-    /// Its state.
     pub state: GateState,
     /// Why it is undecided, or what the state rests on instead of a finite, supported figure.
     pub reason: Option<GateReason>,
@@ -181,10 +174,8 @@ impl<'a> GateParts<'a> {
 /// Why a gate cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum GateError {
-    /// It cannot be parsed.
     #[error("cannot read the gate `{text}`")]
     Form {
-        /// As typed.
         text: String,
         /// The error in the text.
         cause: String,
@@ -194,7 +185,6 @@ pub enum GateError {
     /// The run can never have what the gate is about.
     #[error("cannot judge the gate `{text}` on `{run}`")]
     Absent {
-        /// As typed.
         text: String,
         /// The recording, or the kind of the planned run.
         run: String,
@@ -205,10 +195,7 @@ pub enum GateError {
     },
     /// There are more gates than the limit.
     #[error("{count} gates are too many for one command")]
-    TooMany {
-        /// How many there are.
-        count: usize,
-    },
+    TooMany { count: usize },
 }
 
 /// Refuses more gates than the limit.
@@ -232,7 +219,6 @@ enum GatedRuns {
     Planned,
     /// Their command has the options of a summary.
     Recorded,
-    /// Their command has neither.
     Compared,
 }
 

@@ -121,17 +121,13 @@ impl ValueGates {
 /// The result of a gate on the judged runs of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentGateResult {
-    /// As typed.
     pub gate: String,
-    /// What is judged.
     pub estimand: Estimand,
-    /// Judged runs.
     pub runs: usize,
     /// Conditions without a judged run.
     pub missing: usize,
     /// Judged runs whose recordings are gone or damaged: they may have been worse.
     pub gone: usize,
-    /// Runs that break it.
     pub broken: usize,
     /// Runs that do not decide it.
     pub undecided: usize,
@@ -144,9 +140,7 @@ pub struct ExperimentGateResult {
 pub struct WorstRun {
     /// The name of its recording.
     pub recording: String,
-    /// Its kind.
     pub kind: Kind,
-    /// Its result.
     pub result: ValueGateResult,
 }
 

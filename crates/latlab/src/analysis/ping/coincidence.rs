@@ -64,17 +64,13 @@ impl LateBeyond {
 /// Slow probes that coincided with late wake-ups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coincidence {
-    /// Interval of the wake-ups.
     pub interval_ns: Nanos,
-    /// Their CPUs.
     pub cpus: Vec<u16>,
-    /// Their latency.
     pub wakeup_latency: Description,
     /// Slots that were past when their thread returned from the one before.
     pub overrun_slots: u64,
     /// The latency beyond which a wake-up was late.
     pub late_beyond: LateBeyond,
-    /// Late wake-ups.
     pub late: u64,
     /// The delay beyond which a probe was slow: its round trip, or with a deadline its wait for the answer.
     pub slow_beyond: Threshold,
@@ -132,7 +128,6 @@ pub(in crate::analysis) fn coincidence<S: ProbeSource>(
     }))
 }
 
-/// A measured wake-up.
 struct Wakeup {
     cpu: Option<u16>,
     due_ns: i64,

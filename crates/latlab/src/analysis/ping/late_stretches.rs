@@ -46,7 +46,6 @@ impl LateStretches {
         }
     }
 
-    /// Late wake-ups.
     pub(super) fn late(&self) -> u64 {
         self.late
     }
@@ -96,7 +95,6 @@ impl LateStretches {
 struct WatchedCpu {
     /// Late stretches, from the due time to the wake-up; ascending and disjoint.
     late: Vec<(i64, i64)>,
-    /// Ascending.
     slices: Vec<Slice>,
     slots: u64,
     /// Slots due before the thread had returned from an earlier one; of one CPU only.
@@ -108,7 +106,6 @@ struct Slice {
     start: i64,
     /// Due time of its last slot so far.
     due: i64,
-    /// The last wake-up.
     end: i64,
     /// Index of its first late stretch.
     late_from: usize,
@@ -163,7 +160,6 @@ struct Shifts {
     end: SlotTime,
     /// The first late slot, and the end of the last late stretch; `None` if no slot was late.
     late: Option<(i64, SlotTime)>,
-    /// The longest first.
     gaps: Vec<Gap>,
 }
 

@@ -44,7 +44,6 @@ impl ClaimVerdict {
 /// A hypothesis with the figure that it computes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// The mistakes.
     pub hypothesis: Hypothesis,
     /// The figure with them, in ticks of the data, or as a count or share.
     pub computed: f64,
@@ -53,7 +52,6 @@ pub struct Explanation {
 /// A published figure with its verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedClaim {
-    /// The claim.
     pub claim: FigureClaim,
     /// The length of the published unit in ticks of the data; 1 of counts, 1 or 0.01 of shares.
     pub ticks: f64,
@@ -61,7 +59,6 @@ pub struct CheckedClaim {
     pub published: f64,
     /// The correct figure; `None` if it does not exist, or is infinite.
     pub recomputed: Option<f64>,
-    /// The verdict.
     pub verdict: ClaimVerdict,
     /// Whether the recomputed figure has the published digits only if it is cut off instead of rounded.
     pub is_truncated: bool,
@@ -97,7 +94,6 @@ impl CheckedClaim {
 /// Claims that one hypothesis explains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExplainedGroup {
-    /// The mistakes.
     pub hypothesis: Hypothesis,
     /// Indices of the claims that do not hold, and that it reproduces.
     pub claims: Vec<usize>,
@@ -129,12 +125,10 @@ pub struct FigureCheck {
     pub knows_losses: bool,
     /// The part of a time-out by which select(2) may wake later, if it shows in a figure.
     pub stretch: Option<Nanos>,
-    /// What the values count.
     pub scale: ValueScale,
 }
 
 impl FigureCheck {
-    /// Whether every figure holds.
     pub fn all_hold(&self) -> bool {
         self.undecided.is_empty() && self.claims.iter().all(|claim| claim.verdict == ClaimVerdict::Holds)
     }
@@ -338,7 +332,6 @@ struct Search<'a> {
     claims: Vec<&'a ScaledClaim<'a>>,
     /// Of each claim the number of its figure: a figure that is claimed twice is one piece of evidence.
     figure_numbers: Vec<usize>,
-    /// The correct computation first.
     hypotheses: &'a [Hypothesis],
     /// Of each hypothesis the figure of each claim.
     figures: Vec<Vec<Option<f64>>>,

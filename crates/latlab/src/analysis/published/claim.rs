@@ -10,19 +10,14 @@ use crate::units::human::{self, TimeUnit, parse_quantile};
 pub enum PublishedFigure {
     /// Number of values, lost ones included.
     N,
-    /// Number of lost probes.
     Lost,
     /// Lost probes as a share of all.
     LossRatio,
-    /// Mean.
     Mean,
-    /// Smallest value.
     Min,
-    /// Largest value.
     Max,
     /// Quantile in (0, 1); the median is that of 0.5.
     Quantile(f64),
-    /// Standard deviation.
     Stddev,
 }
 
@@ -80,7 +75,6 @@ impl PublishedFigure {
 pub enum PublishedUnit {
     /// A unit of time.
     Time(TimeUnit),
-    /// A hundredth.
     Percent,
 }
 
@@ -169,11 +163,8 @@ impl PublishedNumber {
 /// A published figure: `p99.9=11.026ms`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigureClaim {
-    /// As typed.
     pub text: String,
-    /// The figure.
     pub figure: PublishedFigure,
-    /// Its published value.
     pub published: PublishedNumber,
 }
 
@@ -214,7 +205,6 @@ pub struct OrderClaim {
     pub text: String,
     /// The group that is claimed to have the larger figure.
     pub greater: String,
-    /// The other group.
     pub lesser: String,
 }
 
@@ -237,12 +227,9 @@ impl OrderClaim {
     }
 }
 
-/// What is published.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatedClaims {
-    /// Figures of one sample.
     pub figures: Vec<FigureClaim>,
-    /// Orders of groups.
     pub orders: Vec<OrderClaim>,
 }
 
@@ -303,7 +290,6 @@ impl StatedClaims {
         Ok(())
     }
 
-    /// Whether nothing is claimed.
     pub fn is_empty(&self) -> bool {
         self.figures.is_empty() && self.orders.is_empty()
     }

@@ -77,11 +77,9 @@ fn power_of_ten(power: u32) -> f64 {
 pub struct UnfitNumber {
     /// How many numbers stand before it.
     pub index: usize,
-    /// The number.
     pub number: f64,
 }
 
-/// Numbers as integers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ScaledNumbers {
     pub(super) values: Vec<i64>,
@@ -276,7 +274,6 @@ pub(super) fn refusal(undecided: &[UndecidedClaim]) -> Option<Failure> {
 /// A claim without a verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UndecidedClaim {
-    /// The claim.
     pub claim: FigureClaim,
     /// Why it has none.
     pub reason: Undecidable,
@@ -285,7 +282,6 @@ pub struct UndecidedClaim {
 /// How a figure has published digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DigitMatch {
-    /// It rounds to them.
     Rounded,
     /// It is cut off to them.
     CutOff,

@@ -9,7 +9,6 @@ use crate::units::human;
 /// A mistake, or another definition than the stated one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mistake {
-    /// Halves of round trips.
     HalfRoundTrip,
     /// Whole round trips instead of halves.
     WholeRoundTrip,
@@ -124,7 +123,6 @@ impl Mistake {
         matches!(self.aspect(), Aspect::Half | Aspect::Dwell | Aspect::Deviation | Aspect::QuantileRule)
     }
 
-    /// Stable kebab-case name.
     pub fn code(self) -> String {
         match self {
             Mistake::HalfRoundTrip => "half-round-trip".into(),

@@ -35,9 +35,7 @@ impl OrderVerdict {
 /// A published order with its verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedOrder {
-    /// The claim.
     pub claim: OrderClaim,
-    /// The verdict.
     pub verdict: OrderVerdict,
     /// The comparison of the group that is claimed to be greater with the other one as the baseline.
     pub comparison: Comparison,
@@ -63,7 +61,6 @@ pub enum OrderError {
     /// No group has that name.
     #[error("no group has the name `{name}`")]
     NoGroup {
-        /// As claimed.
         name: String,
         /// The names that there are.
         known: Vec<String>,

@@ -11,7 +11,6 @@ use crate::stats::QuantilePosition;
 /// Half ticks in a tick.
 const HALVES: i64 = 2;
 
-/// Which numbers are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PopulationRule {
     /// Half ticks for a tick of the data: 2 of whole values, 1 of halves, 4 of doubles.
@@ -31,7 +30,6 @@ pub(super) struct PopulationRule {
 pub(super) enum LostProbes {
     /// As +∞, in quantiles and in n.
     Infinite,
-    /// Not at all.
     LeftOut,
     /// Each as a value of 0.
     Zero,
@@ -40,9 +38,7 @@ pub(super) enum LostProbes {
 /// Which table the numbers are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum NumberTable {
-    /// The values.
     Values,
-    /// Each distinct value once.
     Distinct,
     /// The values and the numbers of their packets.
     WithIds,
@@ -54,13 +50,11 @@ pub(super) const ZEROS_MAX: u64 = 100_000_000;
 /// Sorted numbers with their moments.
 #[derive(Clone, Debug)]
 pub(super) struct Population {
-    /// Ascending, in half ticks.
     sorted: Vec<i64>,
     /// How many further ones are infinite.
     infinite: u64,
     /// Lost probes, however they are taken.
     lost: u64,
-    /// Answered and lost probes.
     sent: u64,
     sum: i128,
     /// Sum of the squares of the deviations from the mean, in squares of half ticks.

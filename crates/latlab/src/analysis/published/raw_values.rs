@@ -48,7 +48,6 @@ pub struct PublishedData {
     pub less_dwell: bool,
     /// Probes of the measuring phase without an answer, as far as the data state them.
     pub lost: u64,
-    /// Those of the warm-up.
     pub warmup_lost: u64,
     /// Whether the data state every loss.
     pub knows_losses: bool,
@@ -159,7 +158,6 @@ impl PublishedData {
 /// What values are, as the user, their log or their recording states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatedValues {
-    /// Their metric.
     pub metric: Metric,
     /// Whether the published figures are of half round trips.
     pub is_halved: bool,
@@ -289,7 +287,6 @@ impl StatedValues {
 /// Values that a check does not take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UnfitSample {
-    /// There are too many.
     #[error("cannot check more than {} values", grouped(NUMBERS_MAX as u64))]
     TooMany {
         /// How many there are at least.

@@ -121,7 +121,6 @@ pub struct CpuCost {
 pub struct StreamFigures {
     /// Totals of each flow, in order.
     pub flows: Vec<StreamTotals>,
-    /// Totals of all flows.
     pub total: StreamTotals,
     /// Rates of the whole run.
     pub rates: StreamRates,

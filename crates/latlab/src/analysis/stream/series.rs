@@ -151,9 +151,7 @@ impl RateSeries {
 /// The shortest and the longest level of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelSpans {
-    /// The shortest.
     pub shortest: Nanos,
-    /// The longest.
     pub longest: Nanos,
 }
 

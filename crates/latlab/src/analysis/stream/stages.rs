@@ -29,7 +29,6 @@ pub enum GoalEnd {
 }
 
 impl GoalEnd {
-    /// The word in documents.
     pub const fn word(self) -> &'static str {
         match self {
             GoalEnd::Reached => "reached",
@@ -43,7 +42,6 @@ impl GoalEnd {
 /// The result for one goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GoalFigures {
-    /// The goal as requested.
     pub goal: LossGoal,
     /// The bounds of the rate.
     pub bounds: RateBounds,
@@ -54,7 +52,6 @@ pub struct GoalFigures {
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchFigures {
-    /// Its goals, as typed.
     pub goals: Vec<GoalFigures>,
     /// The rate that the stages hold, in packets a second; `None` if none was found.
     pub found_pps: Option<f64>,
@@ -62,15 +59,12 @@ pub struct SearchFigures {
     pub min_pps: f64,
     /// The highest rate that may be tried, in packets a second.
     pub max_pps: f64,
-    /// The number of trials.
     pub trials: usize,
     /// The longest counted late trial at the lowest rate; `None` if any there was unanswered, lossy or short.
     pub late_at_least: Option<TrialFacts>,
-    /// Duration of the search.
     pub took: Nanos,
     /// The time limit of the search.
     pub within: Nanos,
-    /// Why the search ended.
     pub ending: SearchEnding,
 }
 
@@ -163,7 +157,6 @@ pub(super) fn search(manifest: &Manifest) -> Option<SearchFigures> {
 #[derive(Clone, Copy, Debug)]
 struct MergedStage {
     share: Option<f64>,
-    /// Their streams, added up.
     stream: Option<TrialFacts>,
 }
 

@@ -59,7 +59,6 @@ pub(in crate::analysis) const fn is_backlog(overrun_slots: u64, measured: u64) -
 /// The parts of the lateness of a wake-up that the system call accounts for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lateness {
-    /// How the threads slept.
     pub via: Via,
     /// The timer slack in force; `None` if it was not read.
     pub timer_slack_ns: Option<Nanos>,
@@ -153,7 +152,6 @@ fn median(described: &Description) -> Option<f64> {
     described.quantiles.iter().find(|one| one.q == 0.5 && one.supported)?.value
 }
 
-/// Wake-ups, row by row.
 pub(in crate::analysis) struct WakeupAccumulator {
     /// Whether each CPU has a thread of its own.
     each_cpu: bool,
@@ -248,7 +246,6 @@ impl RowVisitor for WakeupAccumulator {
 /// Activity of a CPU from the first to the last host sample of a run, its warm-up included.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpuActivity {
-    /// The CPU.
     pub cpu: u16,
     /// The share of the time in which it was idle, in steps of the kernel's tick.
     pub idle: Option<f64>,

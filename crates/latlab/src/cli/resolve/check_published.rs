@@ -18,7 +18,6 @@ use crate::units::human::TimeUnit;
 pub struct CheckPublishedJob {
     /// What the claims are checked against.
     pub subject: CheckedSubject,
-    /// The texts of `--claims`.
     pub claims: Vec<String>,
     /// The file of further claims.
     pub claims_file: Option<PathBuf>,
@@ -26,20 +25,17 @@ pub struct CheckPublishedJob {
     pub metric: Option<String>,
     /// True for one JSON document instead of text.
     pub json: bool,
-    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
 /// What claims are checked against.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CheckedSubject {
-    /// One sample.
     Sample(RawSample),
     /// Groups of runs or numbers.
     Groups(Sources),
 }
 
-/// One sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawSample {
     /// A recording or a file of numbers; `-` is standard input.

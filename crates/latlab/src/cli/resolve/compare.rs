@@ -12,7 +12,6 @@ use crate::formats::numbers::TextColumn;
 use crate::plan::{Kind, defaults};
 use crate::units::human;
 
-/// The resolved `latlab compare`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CompareJob {
     /// Output in the form of FreeBSD's ministat.
@@ -22,7 +21,6 @@ pub enum CompareJob {
 }
 
 impl CompareJob {
-    /// Verbosity of stderr.
     pub const fn verbosity(&self) -> Verbosity {
         match self {
             CompareJob::Ministat(job) => job.verbosity,
@@ -52,7 +50,6 @@ pub struct MinistatJob {
     pub separate_bars: bool,
     /// Width of the plot between its borders in characters; `None` selects the terminal's width.
     pub width: Option<usize>,
-    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
@@ -77,7 +74,6 @@ pub struct VerdictJob {
     pub explain: bool,
     /// The plots below the table.
     pub plots: PlotArgs,
-    /// Conditions of `--gate`.
     pub gates: Vec<String>,
     /// True if an undecided gate fails.
     pub gate_strict: bool,
@@ -85,7 +81,6 @@ pub struct VerdictJob {
     pub format: FormatWord,
     /// True for one JSON document instead of a table.
     pub json: bool,
-    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
@@ -298,7 +293,6 @@ pub enum Grouping {
 /// A group of `--group NAME=GLOB`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedGlob {
-    /// Name of the group.
     pub name: String,
     /// Pattern of the paths in the group.
     pub glob: String,

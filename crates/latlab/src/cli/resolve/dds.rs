@@ -54,7 +54,6 @@ fn refuse_busy_poll(end: EndSpec) -> Result<(), RequestError> {
     }
 }
 
-/// Refuses `--source-port`.
 pub(super) fn no_ports(transport: TransportKind, given: bool) -> Result<(), RequestError> {
     match transport == TransportKind::Dds && given {
         true => Err(own_sockets("--source-port")),

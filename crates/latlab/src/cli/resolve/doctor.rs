@@ -9,7 +9,6 @@ use crate::console::Verbosity;
 use crate::measure::baseline::BareSpec;
 use crate::plan::{Protocol, Target};
 
-/// The resolved `latlab doctor`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoctorSpec {
     /// The inspected host: this host or one with an agent.
@@ -24,7 +23,6 @@ pub struct DoctorSpec {
     pub restore: bool,
     /// True for one JSON document instead of text.
     pub json: bool,
-    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 

@@ -41,9 +41,7 @@ pub enum KeySource {
     None,
     /// A generated key, passed to both ends, which latlab starts itself.
     Fresh,
-    /// A key file.
     File(PathBuf),
-    /// An inherited file descriptor.
     Descriptor(i32),
 }
 
@@ -56,10 +54,8 @@ pub(super) const fn verbosity(typed: &VerbosityArgs) -> Verbosity {
     }
 }
 
-/// Destination of recordings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputSpec {
-    /// No recording is kept.
     Nothing,
     /// A new directory for each run in this store.
     InStore(PathBuf),

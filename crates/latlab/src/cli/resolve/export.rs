@@ -9,20 +9,17 @@ use crate::console::Verbosity;
 use crate::plan::Kind;
 use crate::recording::RecordedTable;
 
-/// The resolved `latlab export`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportJob {
     /// Recordings, stores and experiments as typed.
     pub recordings: Vec<PathBuf>,
     /// Only runs of this kind; `None`: all of them, which must be of one kind.
     pub kind: Option<Kind>,
-    /// What is written.
     pub content: ExportContent,
     /// The file; `None` for standard output.
     pub output: Option<PathBuf>,
     /// True to replace any file.
     pub force: bool,
-    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
@@ -31,59 +28,44 @@ pub struct ExportJob {
 pub enum ExportContent {
     /// The rows of a table.
     Rows {
-        /// How.
         format: RowFormat,
         /// `None` for the main table of the kind.
         table: Option<RecordedTable>,
     },
     /// The bins of the histogram of each run, as CSV or JSON lines.
     Bins {
-        /// How.
         format: RowFormat,
-        /// Of this metric.
         metric: Option<String>,
     },
-    /// Histograms of HdrHistogram.
     Hlog {
-        /// Of this metric.
         metric: Option<String>,
     },
     /// A number for each run.
     Values {
-        /// Of this metric.
         metric: Option<String>,
-        /// The statistic.
         statistic: String,
         /// Its unit.
         unit: ExportUnit,
     },
     /// A number for each probe.
     Singletons {
-        /// Of this metric.
         metric: Option<String>,
         /// Its unit.
         unit: ExportUnit,
     },
     /// A line of a Go benchmark for each run.
     Benchstat {
-        /// Of this metric.
         metric: Option<String>,
     },
-    /// Metrics of each condition.
     Prometheus {
-        /// Of this metric.
         metric: Option<String>,
     },
 }
 
-/// A format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFormat {
-    /// Comma-separated values.
     Csv,
-    /// JSON lines.
     Jsonl,
-    /// Parquet.
     Parquet,
 }
 

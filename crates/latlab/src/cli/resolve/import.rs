@@ -11,7 +11,6 @@ use crate::formats::import::{FORMATS, LogFormat, LogOptions, format_named};
 use crate::metric::Metric;
 use crate::units::human::{TimeUnit, suggestion};
 
-/// The resolved `latlab import`.
 #[derive(Clone, Debug)]
 pub struct ImportJob {
     /// The log; `-` is standard input.
@@ -22,19 +21,15 @@ pub struct ImportJob {
     pub options: LogOptions,
     /// Whether malformed lines are skipped.
     pub skip_bad: bool,
-    /// The store.
     pub store: PathBuf,
     /// A directory for the recording that is not in the store.
     pub output: Option<PathBuf>,
-    /// Tags of the run.
     pub tags: BTreeMap<String, String>,
     /// Whether the result is a JSON document.
     pub json: bool,
-    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
-/// Resolves the arguments.
 pub fn import(typed: &ImportArgs, environment: &Environment) -> Result<ImportJob, RequestError> {
     Ok(ImportJob {
         file: typed.file.clone(),

@@ -13,18 +13,13 @@ use crate::cli::args::{ListArgs, ListFilterArgs, ListedKind, SortKey};
 use crate::plan::Kind;
 use crate::units::human::parse_duration;
 
-/// The resolved `latlab list`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListSpec {
-    /// Directory of the store.
     pub store: PathBuf,
     /// True if other commands find its recordings by name, without `--store`.
     pub is_usual_store: bool,
-    /// What is listed.
     pub filter: ListFilter,
-    /// Order of the rows.
     pub sort: SortKey,
-    /// What is removed.
     pub pruning: Pruning,
     /// True for one JSON document instead of text.
     pub json: bool,
@@ -33,11 +28,9 @@ pub struct ListSpec {
 /// Whether what is listed is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pruning {
-    /// Nothing is.
     Off,
     /// What would be removed is listed.
     DryRun,
-    /// It is removed.
     Confirmed,
 }
 
@@ -46,9 +39,7 @@ pub enum Pruning {
 pub struct ListFilter {
     /// Kinds of rows; empty for all.
     kinds: Vec<ListedKind>,
-    /// Tags that it has.
     tags: BTreeMap<String, String>,
-    /// Earliest start.
     since: Option<Timestamp>,
     /// End of the latest start.
     before: Option<Timestamp>,
@@ -66,7 +57,6 @@ impl ListFilter {
         self.kinds.is_empty() || listed.is_some_and(|kind| self.kinds.contains(&kind))
     }
 
-    /// Whether experiments are listed.
     pub fn has_experiments(&self) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&ListedKind::Experiment)
     }

@@ -9,7 +9,6 @@ use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate, ParseError, nearest};
 
 const OPTION: &str = "--load";
-/// Keys without a value.
 const FLAGS: [&str; 2] = ["wire", "spin"];
 /// The kinds of loads as typed.
 pub const LOAD_KINDS: [&str; 5] = ["cpu", "heaters", "mem", "net", "none"];
@@ -302,14 +301,11 @@ fn pace(parts: &Parts<'_>) -> Result<Pace, RequestError> {
     })
 }
 
-/// The resolved `latlab load`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadJob {
-    /// Peer of network loads.
     pub target: Target,
     /// Path of the packets of network loads.
     pub path: PathSpec,
-    /// Loads to generate.
     pub loads: Vec<LoadSpec>,
     /// Source of the key of network loads.
     pub key: KeySource,
@@ -317,7 +313,6 @@ pub struct LoadJob {
     pub duration: Nanos,
     /// True for one JSON document instead of text.
     pub json: bool,
-    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 

@@ -15,7 +15,6 @@ use crate::plan::{
 };
 use crate::units::Nanos;
 
-/// The resolved `latlab ping`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PingJob {
     /// Runs of every size with every source port.
@@ -24,13 +23,11 @@ pub struct PingJob {
     pub key: KeySource,
     /// What must hold; the analysis parses it.
     pub gates: GateArgs,
-    /// Destination of the recordings.
     pub output: OutputSpec,
     /// True for one JSON document instead of text.
     pub json: bool,
     /// True for the full-screen view meanwhile.
     pub live: bool,
-    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
@@ -127,7 +124,6 @@ fn sizes(typed: &ProbeArgs) -> Result<Vec<u32>, RequestError> {
     }
 }
 
-/// Resolves `--transport`.
 pub(super) fn transport(typed: Option<&str>) -> Result<TransportKind, RequestError> {
     let Some(word) = typed else { return Ok(TransportKind::default()) };
     match TransportKind::ALL.into_iter().find(|transport| transport.word() == word) {

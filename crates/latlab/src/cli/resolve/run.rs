@@ -14,7 +14,6 @@ use crate::units::human::{shell_word, suggestion};
 /// The resolved `latlab run`; the experiment file is not yet read.
 #[derive(Clone, Debug)]
 pub struct RunJob {
-    /// Source of the experiment.
     pub source: RunSource,
     /// Options for resuming an experiment.
     pub going_on: ResumeArgs,
@@ -22,20 +21,16 @@ pub struct RunJob {
     pub print_file: bool,
     /// What must hold of each run; the analysis parses it.
     pub gates: GateArgs,
-    /// Store of the experiments.
     pub store: PathBuf,
     /// True for one JSON document instead of text.
     pub json: bool,
     /// Form of the report if it is not JSON.
     pub format: ReportFormat,
-    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
-/// Source of the experiment.
 #[derive(Clone, Debug)]
 pub enum RunSource {
-    /// A built-in experiment.
     Recipe(AskedRecipe),
     /// An experiment file or directory.
     Path(PathBuf),
@@ -46,13 +41,10 @@ pub enum RunSource {
 /// A built-in experiment with its parameters.
 #[derive(Clone, Debug)]
 pub struct AskedRecipe {
-    /// The recipe.
     pub recipe: &'static Recipe,
-    /// Target as typed.
     pub target: String,
     /// Number of blocks and runs.
     pub scale: RecipeScale,
-    /// Action between blocks.
     pub between: Between,
 }
 

@@ -27,7 +27,6 @@ pub(super) fn warmup(typed: &StopArgs) -> Result<Warmup, RequestError> {
     }
 }
 
-/// Resolves the sending schedule.
 pub(super) fn schedule(typed: &ScheduleArgs, environment: &Environment) -> Result<Schedule, RequestError> {
     nothing_stands_alone(typed)?;
     let Some(interval) = typed.interval.as_deref() else {

@@ -11,7 +11,6 @@ use crate::session::ReflectorLimits;
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate};
 
-/// The resolved `latlab serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeSpec {
     /// Distinct addresses to listen on.
@@ -28,9 +27,7 @@ pub struct ServeSpec {
     pub key: KeySource,
     /// CPU, priority and wait mode of the reflector.
     pub end: EndSpec,
-    /// Limits of the reflector.
     pub limits: ReflectorLimits,
-    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 

@@ -21,7 +21,6 @@ use crate::units::human::{self, NetworkRate, parse_percent, typed_percent, typed
 
 const DOWN: &str = "--direction down";
 
-/// The resolved `latlab stream`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamJob {
     /// One run for each size.
@@ -30,13 +29,11 @@ pub struct StreamJob {
     pub key: KeySource,
     /// What must hold; the analysis parses it.
     pub gates: GateArgs,
-    /// Destination of the recordings.
     pub output: OutputSpec,
     /// True for one JSON document instead of text.
     pub json: bool,
     /// True for the full-screen view meanwhile.
     pub live: bool,
-    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
@@ -427,24 +424,18 @@ pub(super) fn stream_warmup(lasting: &StreamStopArgs, search: Option<&RateSearch
     }
 }
 
-/// The resolved `latlab bare-stream`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BareStreamSpec {
-    /// Transport of the packets.
     pub transport: TransportKind,
     /// Socket options of the sender.
     pub sending: SenderSocketOptions,
-    /// The receiver.
     pub receiver: BareReceiver,
     /// Payload size in bytes.
     pub size_bytes: u32,
-    /// Duration of the stream.
     pub span: Nanos,
     /// Loopback address of the selected family.
     pub loopback: IpAddr,
-    /// Settings of the sender.
     pub here: EndSpec,
-    /// Settings of the receiver.
     pub peer: EndSpec,
 }
 

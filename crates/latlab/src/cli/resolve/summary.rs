@@ -14,7 +14,6 @@ use crate::units::{Nanos, human};
 pub struct SummarySpec {
     /// Recordings in the order typed.
     pub recordings: Vec<PathBuf>,
-    /// Options of the summary.
     pub options: SummaryRequest,
     /// True to compute confidence intervals.
     pub intervals: bool,
@@ -24,7 +23,6 @@ pub struct SummarySpec {
     pub gates: GateArgs,
     /// True for one JSON document instead of text.
     pub json: bool,
-    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
@@ -34,7 +32,6 @@ pub struct SummaryRequest {
     quantiles: Option<Vec<f64>>,
     /// The length of a window.
     pub window_ns: Option<Nanos>,
-    /// The deadline.
     pub deadline_ns: Option<Nanos>,
     /// Whether halves of round trips are shown.
     pub half: bool,
@@ -43,7 +40,6 @@ pub struct SummaryRequest {
 }
 
 impl SummaryRequest {
-    /// Resolves the typed options.
     pub(super) fn of(typed: &JudgingArgs, like: Option<CompatOutput>) -> Result<SummaryRequest, RequestError> {
         Ok(SummaryRequest {
             quantiles: quantiles(&typed.quantiles)?,

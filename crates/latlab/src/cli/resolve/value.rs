@@ -38,7 +38,6 @@ pub(super) fn whole(option: &'static str, typed: &str, limits: RangeInclusive<u6
     within(option, typed, read, limits)
 }
 
-/// `limits` in words.
 fn range(limits: &RangeInclusive<u64>) -> String {
     match (limits.start(), limits.end()) {
         (least, &u64::MAX) => format!("{least} or more"),
@@ -107,22 +106,14 @@ pub(super) fn unusable(
 pub enum RequestError {
     /// The value is not a duration, count or size.
     #[error("{source} for `{option}`")]
-    Unreadable {
-        /// Name of the option.
-        option: &'static str,
-        /// The parse error.
-        source: ParseError,
-    },
+    Unreadable { option: &'static str, source: ParseError },
     /// The value is well-formed but not allowed.
     #[error("`{option}` cannot be `{value}`")]
     Unusable {
         /// Name of the option, or `TARGET`.
         option: &'static str,
-        /// The value as typed.
         value: String,
-        /// Reason for the refusal.
         cause: String,
-        /// The remedy.
         hint: String,
     },
     /// An address other than loopback requires a key.
@@ -130,45 +121,28 @@ pub enum RequestError {
     KeyNeeded {
         /// Target or address as typed.
         target: String,
-        /// The remedy.
         hint: &'static str,
     },
     /// An option does not apply to the target or conflicts with another option.
     #[error("`{option}` cannot go with `{with}`")]
     OutOfPlace {
-        /// Name of the option.
         option: &'static str,
         /// The conflicting target or option.
         with: String,
-        /// Reason for the refusal.
         cause: &'static str,
-        /// The remedy.
         hint: &'static str,
     },
     /// An option requires another option.
     #[error("`{option}` needs `{needed}`")]
-    Alone {
-        /// Name of the option.
-        option: &'static str,
-        /// The required option.
-        needed: &'static str,
-        /// Reason for the requirement.
-        cause: &'static str,
-        /// The remedy.
-        hint: &'static str,
-    },
+    Alone { option: &'static str, needed: &'static str, cause: &'static str, hint: &'static str },
     /// The combinations of the options exceed a limit.
     #[error("{count} {noun} are too many for one command")]
     TooMany {
-        /// Resulting number.
         count: usize,
         /// Unit of the number: `runs`, `sessions` or `quantiles`.
         noun: &'static str,
-        /// Largest allowed number.
         limit: usize,
-        /// Reason for the number.
         cause: &'static str,
-        /// The remedy.
         hint: &'static str,
     },
 }

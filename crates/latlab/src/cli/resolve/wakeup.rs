@@ -12,7 +12,6 @@ use crate::plan::{
 use crate::units::Nanos;
 use crate::units::human::{self, typed_span};
 
-/// The resolved `latlab wakeup`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WakeupJob {
     /// Runs of every sleep method with every interval.
@@ -21,13 +20,11 @@ pub struct WakeupJob {
     pub try_remedies: bool,
     /// What must hold; the analysis parses it.
     pub gates: GateArgs,
-    /// Destination of the recordings.
     pub output: OutputSpec,
     /// True for one JSON document instead of text.
     pub json: bool,
     /// True for the full-screen view meanwhile.
     pub live: bool,
-    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 

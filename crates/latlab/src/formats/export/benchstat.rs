@@ -18,7 +18,6 @@ const LAST_PART: &str = "/by=latlab";
 /// A run as a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchmarkLine<'a> {
-    /// What was measured.
     pub metric: Metric,
     /// Factor and level of its condition.
     pub levels: &'a [(String, String)],
@@ -55,7 +54,6 @@ pub fn write_line(target: &mut impl Write, line: &BenchmarkLine<'_>) -> io::Resu
     writeln!(target)
 }
 
-/// `round_trip_delay` as `RoundTripDelay`.
 fn camel_case(name: &str) -> String {
     let word = |word: &str| {
         let mut chars = word.chars();

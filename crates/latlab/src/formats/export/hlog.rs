@@ -23,13 +23,11 @@ const DIGITS: u8 = 3;
 pub struct HlogRun<'a> {
     /// What names its condition; the runs of one condition share it.
     pub tag: &'a str,
-    /// The run's id.
     pub run: &'a str,
     /// The name of its directory.
     pub recording: &'a str,
     /// When it began, since the epoch.
     pub started: Duration,
-    /// How long it measured.
     pub length: Duration,
     /// Whether its infinite values are its losses, and all of them.
     pub shows_losses: bool,
@@ -41,7 +39,6 @@ pub enum HlogError {
     /// A singleton is negative, which an HdrHistogram cannot hold.
     #[error("cannot write {metric} as a histogram: {value} is negative")]
     Negative {
-        /// The metric.
         metric: &'static str,
         /// The first negative value, in the unit of the metric.
         value: i64,

@@ -27,16 +27,13 @@ pub enum ExportType {
     U16,
     /// True or false, as 1 or 0.
     Flag,
-    /// Text.
     Text,
 }
 
-/// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportColumn {
     /// Its name, which is unique among the columns of a file.
     pub name: String,
-    /// Its type.
     pub column_type: ExportType,
     /// Whether a row may lack a value.
     pub nullable: bool,
@@ -63,18 +60,14 @@ pub struct ExportSchema {
 pub enum ExportCell {
     /// Not known, or not applicable.
     Null,
-    /// A number.
     Int(i64),
-    /// True or false.
     Flag(bool),
-    /// Text.
     Text(String),
 }
 
 /// The values of one column in consecutive rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExportValues {
-    /// Numbers and flags.
     Ints {
         /// One for each row; any value where it is null.
         values: Vec<i64>,
@@ -113,7 +106,6 @@ impl ExportValues {
 /// Consecutive rows of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportBatch {
-    /// Number of rows.
     pub rows: usize,
     /// In the order of [`ExportSchema::columns`].
     pub columns: Vec<ExportValues>,
@@ -130,7 +122,6 @@ pub trait RowsWriter {
     /// Appends rows of the run that was begun last.
     fn append(&mut self, batch: ExportBatch) -> io::Result<()>;
 
-    /// Ends the file.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 

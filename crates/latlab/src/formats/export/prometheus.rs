@@ -31,7 +31,6 @@ pub struct PrometheusSeries {
     sum: i128,
     /// Fate → measured probes; empty for runs without probes, or whose losses are not known.
     pub fates: BTreeMap<&'static str, u64>,
-    /// Number of runs.
     pub runs: u64,
     /// When the newest run began, in seconds since the epoch, if known.
     pub started: Option<f64>,

@@ -15,7 +15,6 @@ use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::units::human::{TimeUnit, counted};
 
-/// `--from csv`.
 pub(super) const FORMAT: LogFormat = LogFormat {
     name: "csv",
     title: "CSV file with a column of values",
@@ -29,7 +28,6 @@ pub(super) const FORMAT: LogFormat = LogFormat {
 
 /// Headings of numbers that count the rows.
 const IDS: [&str; 8] = ["id", "seq", "seqno", "icmp_seq", "packet", "n", "index", "cycle"];
-/// Headings of instants.
 const INSTANTS: [&str; 5] = ["timestamp", "time", "date", "datetime", "ts"];
 /// Headings of round trips, in lower case, with blanks between words and without unit.
 const ROUND_TRIPS: [&str; 10] = [
@@ -217,9 +215,7 @@ fn is_header(line: &[u8], cells: &[LogField<'_>]) -> bool {
         && !cells.iter().any(|cell| is_value(cell) && !is_quoted(cell))
 }
 
-/// A heading.
 struct Heading {
-    /// As in the file.
     whole: String,
     /// In lower case, without its unit.
     name: String,
@@ -392,7 +388,6 @@ struct CsvColumn {
 struct Picked<'a> {
     value: Option<LogField<'a>>,
     id: Option<LogField<'a>>,
-    /// Number of cells.
     cells: usize,
 }
 
@@ -443,7 +438,6 @@ impl CsvColumn {
     }
 }
 
-/// Reads a CSV file.
 struct CsvLog {
     options: LogOptions,
     /// `None` before the first line.

@@ -16,7 +16,6 @@ use crate::plan::Kind;
 use crate::units::Nanos;
 use crate::units::human::{TimeUnit, counted};
 
-/// `--from cyclictest`.
 pub(super) const FORMAT: LogFormat = LogFormat {
     name: "cyclictest",
     title: "output of cyclictest -v",
@@ -28,7 +27,6 @@ pub(super) const FORMAT: LogFormat = LogFormat {
     reader: LogReader::Lines(|options| Ok(Box::new(CycleLog::new(options)))),
 };
 
-/// `--from cyclictest-histogram`.
 pub(super) const HISTOGRAM_FORMAT: LogFormat = LogFormat {
     name: "cyclictest-histogram",
     title: "histogram of cyclictest -h",
@@ -184,7 +182,6 @@ struct ThreadCycles {
     is_doubtful: bool,
 }
 
-/// Reads latencies of `-v`.
 struct CycleLog {
     run: CyclictestRun,
     /// Threads that have a line `Thread`.
@@ -281,19 +278,15 @@ impl LineParser for CycleLog {
 struct HistogramBin {
     /// Latency in the unit of the run.
     value: i64,
-    /// All columns together.
     count: u64,
-    /// Of the last column.
     last: u64,
 }
 
-/// Reads a histogram.
 struct HistogramLog {
     run: CyclictestRun,
     bins: Vec<HistogramBin>,
     /// The latency of the last bin.
     latest: Option<i64>,
-    /// Latencies of each column.
     columns: Vec<u64>,
     totals: Option<Vec<u64>>,
     minima: Option<Vec<u64>>,

@@ -11,7 +11,6 @@ use crate::facts::{LogFacts, LoggedProbe};
 use crate::plan::Kind;
 use crate::units::human::TimeUnit;
 
-/// `--from four-times`.
 pub(super) const FORMAT: LogFormat = LogFormat {
     name: "four-times",
     title: "four-times log of det-bypass",
@@ -65,7 +64,6 @@ fn missing(line: &[u8], part: &str) -> LogFault {
     LogFault::at(end + 1, format!("{part} is missing: a line is `{}`", PARTS.join(" ")))
 }
 
-/// Reads such a log.
 struct FourTimes;
 
 impl LineParser for FourTimes {

@@ -107,7 +107,6 @@ struct IperfReading<'a, 'r> {
     /// Those of the document of the other end; empty without it.
     other_totals: Totals,
     has_accepted: bool,
-    /// Payload of a packet.
     size_bytes: Option<u32>,
     /// Whether `--omit` leaves the beginning out.
     omits: bool,
@@ -118,7 +117,6 @@ struct IperfReading<'a, 'r> {
 /// Packets of a flow that its ends counted.
 #[derive(Clone, Copy, Debug, Default)]
 struct EndCounts {
-    /// By the sender.
     sent: u64,
     /// By the receiver, as delivered or lost.
     decided: u64,
@@ -151,7 +149,6 @@ struct DividedInterval {
     flow: u16,
     /// Seconds.
     end: f64,
-    /// Packets since its beginning.
     packets: i64,
     /// Packets that arrived since time 0.
     delivered: i64,
@@ -186,7 +183,6 @@ fn nanos(seconds: f64) -> i64 {
     (seconds * 1e9).round() as i64
 }
 
-/// What a sender counted.
 fn offered(packets: i64) -> Result<IntervalCounts, LogFault> {
     Ok(IntervalCounts::Offered { packets: count(packets)?, refused: 0, skipped: 0 })
 }
@@ -294,7 +290,6 @@ impl EndIntervals {
 }
 
 impl IperfReading<'_, '_> {
-    /// Keeps `fault`, and stops.
     fn stop(&mut self, fault: LogFault) -> Stopped {
         self.stopped = Some(fault);
         Stopped

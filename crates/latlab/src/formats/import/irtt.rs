@@ -78,7 +78,6 @@ struct IrttReading<'a, 'r> {
     numbers: RowNumbers,
     /// The number of the first row.
     first: Option<u64>,
-    /// Rows so far.
     trips: u64,
     /// Probes that were sent, as the totals state it.
     sent: Option<u64>,

@@ -20,10 +20,8 @@ pub struct LogOptions {
     pub direction: Option<String>,
 }
 
-/// A format of logs.
 #[derive(Clone, Copy, Debug)]
 pub struct LogFormat {
-    /// The word of `--from`.
     pub name: &'static str,
     /// For people: `full log of sockperf`.
     pub title: &'static str,
@@ -37,7 +35,6 @@ pub struct LogFormat {
     pub states_losses: bool,
     /// Whether a log that begins with these bytes is of this format. `LogHead::lines` gives its complete lines.
     pub detects: fn(&LogHead<'_>) -> bool,
-    /// How it is read.
     pub reader: LogReader,
 }
 
@@ -64,9 +61,7 @@ impl PartialEq for LogFormat {
 /// How a format is read.
 #[derive(Clone, Copy, Debug)]
 pub enum LogReader {
-    /// Line by line.
     Lines(fn(&LogOptions) -> Result<Box<dyn LineParser>, LogFault>),
-    /// As one document.
     Document(fn(&mut dyn BufRead, &LogOptions, &mut LogRows<'_>) -> Result<LogFacts, LogFault>),
 }
 
@@ -129,7 +124,6 @@ pub struct LogFault {
 }
 
 impl LogFault {
-    /// A malformed line.
     pub fn at(column: usize, what: impl Into<String>) -> LogFault {
         LogFault { line: None, column: Some(column as u64), what: what.into(), hint: None }
     }
@@ -148,7 +142,6 @@ impl LogFault {
         }
     }
 
-    /// With a `hint`.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> LogFault {
         LogFault { hint: Some(hint.into()), ..self }
@@ -166,12 +159,10 @@ pub struct LogBlock {
     pub probes: Vec<LoggedProbe>,
     /// Values, in the order of the log.
     pub values: Vec<LoggedValue>,
-    /// Intervals of a stream.
     pub intervals: Vec<StreamInterval>,
 }
 
 impl LogBlock {
-    /// Number of rows.
     pub fn len(&self) -> usize {
         self.probes.len() + self.values.len() + self.intervals.len()
     }
@@ -205,14 +196,12 @@ impl<'a> LogRows<'a> {
         LogRows { block: LogBlock::default(), block_rows, pass, failed: None, has_passed: false }
     }
 
-    /// Takes a probe.
     #[inline]
     pub fn probe(&mut self, probe: LoggedProbe) {
         self.block.probes.push(probe);
         self.pass_if_full();
     }
 
-    /// Takes a value.
     #[inline]
     pub fn value(&mut self, value: LoggedValue) {
         self.block.values.push(value);

@@ -146,11 +146,9 @@ const BUFFER_BYTES: usize = 1 << 18;
 /// A log that was read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEnd {
-    /// What it states.
     pub facts: LogFacts,
     /// Malformed lines that were skipped.
     pub skipped: u64,
-    /// The first of them.
     pub first_skipped: Option<LogFault>,
 }
 
@@ -160,7 +158,6 @@ pub enum LogError {
     /// It is malformed, or cannot be imported.
     #[error("{}", .0.what)]
     Fault(LogFault),
-    /// It cannot be read.
     #[error("cannot read the log")]
     Unreadable(#[source] io::Error),
     /// Its rows cannot be written.

@@ -137,7 +137,6 @@ struct PerftestLog {
     /// Whether a round trip has digits below a nanosecond.
     has_finer_digits: bool,
     table: Table,
-    /// Tables so far.
     tables: u32,
     has_summary: bool,
     /// The payload of the samples.
@@ -148,7 +147,6 @@ struct PerftestLog {
     version: Option<String>,
 }
 
-/// What the lines are.
 #[derive(Clone, Copy, PartialEq)]
 enum Table {
     Outside,

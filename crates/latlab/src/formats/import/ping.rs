@@ -22,7 +22,6 @@ use crate::plan::Kind;
 use crate::units::Nanos;
 use crate::units::human::TimeUnit;
 
-/// `--from ping`.
 pub(super) const FORMAT: LogFormat = LogFormat {
     name: "ping",
     title: "output of ping",
@@ -85,7 +84,6 @@ fn detects(head: &LogHead<'_>) -> bool {
 /// What is known of a packet that was sent.
 #[derive(Clone, Copy)]
 enum PacketAnswer {
-    /// No answer so far.
     Missing,
     /// Its round trip in ns.
     Received(i64),
@@ -100,7 +98,6 @@ struct PingTotals {
     received: u64,
 }
 
-/// Reads such a log.
 #[derive(Default)]
 struct PingLog {
     /// The number of the first packet, from the first line of the log.
@@ -201,7 +198,6 @@ impl PingLog {
         }
     }
 
-    /// Takes the first line.
     fn begin(&mut self, line: LogField<'_>) -> Result<(), LogFault> {
         if self.first.is_some() || self.oldest.is_some() {
             return Err(

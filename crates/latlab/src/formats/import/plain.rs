@@ -8,7 +8,6 @@ use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::units::human::TimeUnit;
 
-/// `--from numbers`.
 pub(super) const FORMAT: LogFormat = LogFormat {
     name: "numbers",
     title: "one number on each line",
@@ -45,7 +44,6 @@ fn number(line: &[u8]) -> LogField<'_> {
     LogField { text: text.trim_ascii_end(), column: line.len() - text.len() + 1 }
 }
 
-/// Reads such a file.
 struct PlainNumbers {
     unit: TimeUnit,
     metric: Metric,

@@ -60,7 +60,6 @@ struct SockperfLog {
     has_parameters: bool,
 }
 
-/// Where the reading is.
 #[derive(Clone, Copy, PartialEq)]
 enum Table {
     Ahead,

@@ -4,7 +4,6 @@ use super::evidence::HostEvidence;
 use crate::facts::{Capability, Finding, FindingSeverity, RealTimePause, Rights};
 use crate::plan::WaitMode;
 
-/// The oldest supported kernel.
 const MINIMUM: (u32, u32) = (5, 10);
 const SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
 

@@ -160,7 +160,6 @@ fn idle_state(root: &HostRoot, directory: &str) -> Option<IdleState> {
     })
 }
 
-/// Temperatures and throttling.
 pub(super) fn heat(root: &HostRoot, known: &mut FactReader) -> HeatFacts {
     HeatFacts {
         temperatures_celsius: known.fact("heat.temperatures_celsius", || temperatures(root)),

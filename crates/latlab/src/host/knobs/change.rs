@@ -27,7 +27,6 @@ const IPV6_LEAST_BYTES: u32 = 1_280;
 /// One knob that is to be changed, or was changed.
 #[derive(Debug)]
 pub(super) struct KnobChange {
-    /// The setting as typed.
     pub(super) setting: String,
     /// The end of the path.
     pub(super) at: Side,

@@ -23,7 +23,6 @@ pub struct HostGuard {
 }
 
 impl HostGuard {
-    /// Without settings.
     pub fn none() -> HostGuard {
         HostGuard { root: HostRoot::live(), changes: Vec::new(), page: None, one_host: false }
     }

@@ -76,12 +76,10 @@ pub(super) struct HeldPage {
 /// The journal, locked by this process.
 pub(super) struct LockedJournal<'a> {
     journal: &'a KnobJournal,
-    /// The directory.
     lock: File,
 }
 
 impl KnobJournal {
-    /// The journal in `directory`.
     pub fn at(directory: impl Into<PathBuf>) -> KnobJournal {
         KnobJournal { directory: directory.into() }
     }
@@ -103,7 +101,6 @@ impl KnobJournal {
         Some(KnobJournal::at(state.join("journal")))
     }
 
-    /// Its directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -182,9 +179,7 @@ impl KnobJournal {
 /// A page whose values must not be restored.
 #[derive(Debug)]
 pub(super) enum UnclaimedPage {
-    /// The owner is alive.
     Living(ProcessIdentity, Vec<JournalRecord>),
-    /// It cannot be read.
     Unreadable(PathBuf, io::Error),
 }
 

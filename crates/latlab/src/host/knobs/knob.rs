@@ -18,22 +18,17 @@ use crate::host::root::HostRoot;
 pub(super) enum Knob {
     /// The governor of one frequency domain.
     Governor {
-        /// Its number.
         policy: u32,
     },
     /// Whether an idle state of a CPU is disabled: `0` or `1`.
     IdleState {
-        /// The CPU.
         cpu: u16,
-        /// The state's number.
         state: u16,
     },
     /// The CPUs that serve an interrupt.
     IrqAffinity {
-        /// Its number.
         irq: u32,
     },
-    /// `kernel.sched_rt_runtime_us`.
     RtRuntime,
     /// `net.core.busy_poll`, for poll(2), in µs.
     BusyPoll,
@@ -45,21 +40,17 @@ pub(super) enum Knob {
     SendBufferMax,
     /// Parameters of an interface's interrupt coalescing: `rx-usecs:8 rx-frames:0`.
     Coalesce {
-        /// The interface.
         interface: String,
-        /// Which parameters.
         parameters: Vec<String>,
     },
     /// Requested features of an interface: `tx-checksum-ip-generic:on`.
     Offload {
-        /// The interface.
         interface: String,
         /// Which features, by the kernel's names.
         features: Vec<String>,
     },
     /// An interface's largest packet, in bytes.
     Mtu {
-        /// The interface.
         interface: String,
     },
     /// The wake-up latency that this process requests, in µs, as long as it holds the file open
@@ -228,7 +219,6 @@ pub(super) const fn on_or_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
-/// `name:value name:value`.
 fn listed(names: &[String], mut value: impl FnMut(&str) -> Option<String>) -> Result<String, io::ErrorKind> {
     let mut parts = Vec::with_capacity(names.len());
     for name in names {

@@ -19,7 +19,6 @@ use crate::host::root::HostRoot;
 /// One value that a latlab had left changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
-    /// The setting as typed.
     pub setting: String,
     /// The file, or the interface and its property.
     pub place: String,
@@ -27,7 +26,6 @@ pub struct Recovered {
     pub before: String,
     /// The value that latlab set.
     pub ours: String,
-    /// How it was restored.
     pub outcome: Restoration,
     /// The page that keeps it, if it could not be restored.
     pub kept_in: Option<PathBuf>,

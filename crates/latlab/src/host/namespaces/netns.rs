@@ -59,7 +59,6 @@ pub(super) fn new_namespace() -> io::Result<File> {
     })
 }
 
-/// Does `work` in `namespace`.
 pub(crate) fn inside<T: Send>(namespace: &File, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     on_own_thread(|| {
         move_to(namespace.as_fd())?;
@@ -110,7 +109,6 @@ pub struct PathInterfaces {
 }
 
 impl PathInterfaces {
-    /// Both ends on loopback.
     pub fn loopback() -> PathInterfaces {
         let local = Some(NetnsInterface { interface: "lo".into(), namespace: None });
         PathInterfaces { local, one_host: true, ..PathInterfaces::default() }

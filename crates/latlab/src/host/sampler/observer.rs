@@ -34,7 +34,6 @@ impl Observer {
         }
     }
 
-    /// Takes a sample.
     pub fn sample(&mut self) -> HostSample {
         let start_ns = Monotonic.now().as_nanos();
         let mut host = HostReadings::default();

@@ -19,7 +19,6 @@ pub(super) struct Processors {
     stat: Option<PreopenedText>,
     interrupts: Option<PreopenedText>,
     softnet: Option<PreopenedText>,
-    /// Ascending.
     cpus: Vec<Processor>,
 }
 
@@ -192,7 +191,6 @@ fn backlog_drops(text: &str) -> Vec<(u16, i64)> {
 /// The share of time in which a CPU was busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CpuBusy {
-    /// Its number.
     pub cpu: u16,
     /// From 0 to 1.
     pub share: f64,

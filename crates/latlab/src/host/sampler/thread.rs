@@ -17,7 +17,6 @@ use crate::units::{Nanos, SenderClock, Stamp};
 
 /// Receives samples on the sampling thread.
 pub trait SampleSink: Send + 'static {
-    /// Takes the next sample.
     fn take(&mut self, sample: HostSample);
 }
 

@@ -18,14 +18,11 @@ use crate::plan::{WaitMode, defaults};
 /// The time after which a missing answer is an error; on loopback no datagram is lost.
 const GIVE_UP_NS: i64 = 1_000_000_000;
 
-/// How the ends wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// A blocking receive call.
     Block,
     /// A blocking receive call that polls the driver first.
     BusyPoll,
-    /// Repeated non-blocking receive calls.
     Spin,
 }
 

@@ -52,7 +52,6 @@ impl Received {
     }
 }
 
-/// Memory for received packets.
 struct Packets {
     batch: ReceiveBatch,
     one: Vec<u8>,

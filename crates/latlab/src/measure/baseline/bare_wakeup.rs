@@ -24,9 +24,7 @@ const LEAD_NS: i64 = 5_000_000;
 pub struct BareWakeupSpec {
     /// The time between due times.
     pub interval_ns: Nanos,
-    /// Measured wake-ups.
     pub count: usize,
-    /// Wake-ups of the warm-up.
     pub warmup: usize,
     /// The placement of the thread; its wait mode has no effect.
     pub end: EndSpec,
@@ -37,7 +35,6 @@ pub struct BareWakeupSpec {
 /// The result of the loop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BareWakeups {
-    /// The median latency.
     pub p50_ns: f64,
     /// The 99th percentile of the latency.
     pub p99_ns: f64,

@@ -23,9 +23,7 @@ const ADDRESSES: [(usize, usize, usize); 3] = [(0, 6, 6), (26, 30, 4), (34, 36, 
 /// One end, over IPv4.
 #[derive(Debug)]
 pub enum BareXdp {
-    /// Sends.
     Sender(Box<XdpTransport>),
-    /// Returns every packet.
     Reflector(Box<XdpReflector>),
 }
 

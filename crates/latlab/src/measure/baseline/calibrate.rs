@@ -32,19 +32,15 @@ const WARMUP: usize = 1_000;
 /// A run of the bare loop: on loopback, past the network stack between two private namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BareSpec {
-    /// Transport of the messages.
     pub transport: TransportKind,
     /// Domain and policies over DDS.
     pub dds: DdsSpec,
     /// The time between two messages, over UDP only; `None`: each follows the answer to the one before.
     pub interval_ns: Option<Nanos>,
-    /// Number of round trips.
     pub count: usize,
     /// Payload size in bytes.
     pub size_bytes: u32,
-    /// Settings of the sender.
     pub here: EndSpec,
-    /// Settings of the reflector.
     pub peer: EndSpec,
 }
 
@@ -105,11 +101,9 @@ fn start(request: ReflectorRequest, lab: Option<&Lab>) -> Result<ReflectorProces
 /// One end of the bare loop.
 #[derive(Debug)]
 pub enum BareEnd {
-    /// A UDP socket.
     Udp(OwnedFd),
     /// A TCP connection, or a listener.
     Tcp(OwnedFd),
-    /// An AF_XDP socket.
     Xdp(BareXdp),
     /// A writer and a reader of DDS.
     #[cfg(feature = "dds")]

@@ -18,7 +18,6 @@ use crate::plan::{BareReceiver, SenderSocketOptions, TransportKind};
 pub enum BareCounter {
     /// A UDP socket, and how it is read.
     Udp(OwnedFd, BareReceiver),
-    /// An AF_XDP socket.
     Xdp(BareXdp),
 }
 

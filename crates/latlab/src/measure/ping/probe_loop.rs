@@ -62,7 +62,6 @@ fn closed_loop<T: Transport, C: Clock, D: ProbeCodec>(
     Ok(())
 }
 
-/// How a wait ended.
 struct Waited {
     /// The last reading of the clock.
     until: Stamp<SenderClock>,
@@ -179,7 +178,6 @@ pub struct SessionSender<'a, T, C, D> {
 }
 
 impl<'a, T: Transport, C: Clock, D: ProbeCodec> SessionSender<'a, T, C, D> {
-    /// Arms the sender.
     pub fn new(transport: &'a mut T, clock: &'a C, codec: &'a mut D, log: &'a mut EventLog, cpu: CpuSource) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         SessionSender { transport, clock, codec, log, cpu, buffer }

@@ -79,13 +79,11 @@ impl InFlight {
         InFlight { words: vec![0; words as usize].into_boxed_slice(), waiting: 0 }
     }
 
-    /// Forgets all probes.
     pub(crate) fn clear(&mut self) {
         self.words.fill(0);
         self.waiting = 0;
     }
 
-    /// Adds probe `seq`.
     #[inline]
     pub(crate) fn sent(&mut self, seq: Seq) {
         let (word, bit) = self.position(seq);

@@ -87,7 +87,6 @@ impl<T: Transport, C: Clock> DownReceiver<T, C> {
         self.clock.now()
     }
 
-    /// Its transport.
     pub fn transport(&self) -> &T {
         &self.transport
     }

@@ -54,7 +54,6 @@ pub(crate) trait StreamFlow: Send {
 pub(crate) struct FlowSlice<'a> {
     /// Whether its packets count as measured.
     pub(crate) phase: Phase,
-    /// The time of sending.
     pub(crate) span: Nanos,
     /// Packets a second of each flow; `None`: as fast as possible.
     pub(crate) packets_per_second: Option<f64>,

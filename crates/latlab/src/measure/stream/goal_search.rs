@@ -17,11 +17,9 @@ const SAME: f64 = 1e-6;
 /// The next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum GoalStep {
-    /// Measure a trial.
     Try {
         /// Packets a second.
         pps: f64,
-        /// Its duration.
         lasting: Nanos,
     },
     /// Every goal has its bounds, or cannot have them.
@@ -52,7 +50,6 @@ struct GoalProgress {
     steps: i32,
 }
 
-/// A search in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct GoalSearch {
     goals: Vec<LossGoal>,

@@ -23,16 +23,13 @@ pub struct Sent {
 /// The counts of both ends at a POLL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeterPoint {
-    /// Those of the sender.
     pub sent: Sent,
-    /// Those of the reflector.
     pub tally: StreamTally,
 }
 
 /// The counts of both ends in a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FlowCounts {
-    /// Sent packets.
     pub(crate) sent: u64,
     /// Packets that had arrived when the last POLL was answered.
     pub(crate) delivered: u64,
@@ -125,7 +122,6 @@ impl StreamMeter {
         self.next_poll - now
     }
 
-    /// POLL `number` is sent.
     pub fn asked(&mut self, number: u64, sent: Sent) {
         self.asked[number as usize % POLLS_MAX] = (number, sent);
         self.newest = number;
@@ -163,12 +159,10 @@ impl StreamMeter {
         now - self.answered_at
     }
 
-    /// The first point.
     pub fn origin(&self) -> Option<&MeterPoint> {
         self.origin.as_ref()
     }
 
-    /// The latest point.
     pub fn last(&self) -> Option<&MeterPoint> {
         self.last.as_ref()
     }

@@ -36,17 +36,14 @@ pub struct NetLoadOutcome {
 pub struct NetLoadCommands {
     /// Begins the reported interval, which without this command begins with the load. Also set with `end`.
     pub begin: AtomicBool,
-    /// Ends the load.
     pub end: AtomicBool,
 }
 
 impl NetLoadCommands {
-    /// Begins the reported interval.
     pub fn set_begin(&self) {
         self.begin.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the load.
     pub fn set_end(&self) {
         self.end.store(true, Ordering::Relaxed);
         self.begin.store(true, Ordering::Relaxed);

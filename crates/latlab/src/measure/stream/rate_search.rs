@@ -25,9 +25,7 @@ pub(crate) struct RateTrialResult {
     pub sending: Nanos,
     /// The time from the first to the last TALLY, on the reflector's clock.
     pub arriving: Nanos,
-    /// Packets sent.
     pub sent: u64,
-    /// Packets delivered.
     pub delivered: u64,
 }
 
@@ -58,7 +56,6 @@ pub(crate) enum SearchStep {
     Nothing,
 }
 
-/// A search in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct RateSearch {
     until: Stamp<SenderClock>,

@@ -42,7 +42,6 @@ pub(crate) struct StreamRun {
 /// The meaning of silence of the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnSilence {
-    /// The stream has failed.
     Fail,
     /// The rate was too high: the packets count as lost.
     CountAsLoss {

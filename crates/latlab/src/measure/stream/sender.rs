@@ -30,7 +30,6 @@ const BUFFER_BYTES: usize = 256;
 /// Why a stream broke off.
 #[derive(Debug)]
 pub enum StreamError {
-    /// The socket failed.
     Socket(io::Error),
     /// Packets cannot be sent in the requested mode.
     SendMode(SendModeError),
@@ -112,7 +111,6 @@ pub struct StreamSender<T, C> {
     buffer: Box<[u8]>,
     refused: u64,
     next_receive: Stamp<SenderClock>,
-    /// The whole time-outs.
     whole_patience: Patience,
     patience: Patience,
     stalls: StallDetector,
@@ -171,7 +169,6 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
         (self.up.sent(), self.refused)
     }
 
-    /// Its transport.
     pub fn transport(&self) -> &T {
         &self.transport
     }
@@ -367,7 +364,6 @@ pub(crate) struct StallDetector {
 }
 
 impl StallDetector {
-    /// Without an unanswered POLL.
     pub(crate) fn new(now: Stamp<SenderClock>) -> StallDetector {
         StallDetector { asked_bytes: None, carried_bytes: 0, moved_at: now }
     }

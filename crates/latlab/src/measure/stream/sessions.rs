@@ -27,14 +27,11 @@ const LINGER: Nanos = Nanos::from_millis(50);
 
 /// The open path of a flow, without a session.
 pub(crate) enum FlowPath<F: TransportFamily> {
-    /// This end sends.
     Up(F::Stream),
-    /// The other end sends.
     Down(F::Path),
 }
 
 impl<F: TransportFamily> FlowPath<F> {
-    /// Its addresses and limits.
     pub(crate) fn path(&self) -> OpenPath {
         match self {
             FlowPath::Up(transport) => transport.path(),
@@ -66,7 +63,6 @@ impl<F: TransportFamily> ReadyFlow<F> {
         }
     }
 
-    /// Closes the session.
     pub(crate) fn close(self) {
         match self {
             ReadyFlow::Up(stream) => _ = stream.close(),
@@ -205,7 +201,6 @@ impl ProbeSession {
         ConcurrentProbes { open: self, sequence, log, listened_until: None }
     }
 
-    /// Closes the session.
     pub(crate) fn close(mut self) {
         // The reflector's report does not concern the stream.
         let _ = self.session.close(&mut self.transport, &Monotonic);

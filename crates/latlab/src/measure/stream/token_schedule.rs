@@ -18,7 +18,6 @@ const SLEEP_MIN: Nanos = Nanos::from_micros(150);
 /// The packets that are due at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// Packets are due.
     Now {
         /// The number to send now, at least 1.
         packets: u64,

@@ -140,7 +140,6 @@ impl<T: OneShot> Sleeper for T {
 pub struct Timerfd(OwnedFd);
 
 impl Timerfd {
-    /// A new timer.
     pub fn new() -> io::Result<Timerfd> {
         sleep::timerfd().map(Timerfd)
     }

@@ -21,7 +21,6 @@ pub(crate) enum ColumnType {
     U16,
     /// BYTE_ARRAY of UTF-8: one of a few words.
     Word,
-    /// BOOLEAN.
     Flag,
 }
 

@@ -33,7 +33,6 @@ impl TableReader {
         Ok(TableReader { file, columns })
     }
 
-    /// Rows in the file.
     pub(crate) fn rows(&self) -> u64 {
         u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
@@ -235,7 +234,6 @@ impl<T: Copy, P: Fn(&str) -> Option<T>> WordDecoder<T, P> {
     }
 }
 
-/// Length-prefixed strings.
 fn plain<T>(mut bytes: &[u8], values: usize, parse: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
     let mut words = Vec::new();
     for _ in 0..values {

@@ -142,7 +142,6 @@ impl<W: Write + Send> GroupWriter<'_, W> {
         IntColumn::transposed(rows).iter().try_for_each(|column| self.ints(column))
     }
 
-    /// Ends the row group.
     pub(crate) fn close(self) -> Result<()> {
         self.group.close().map(drop)
     }

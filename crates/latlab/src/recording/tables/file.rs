@@ -146,7 +146,6 @@ impl TableFile {
 /// Why a part of a table cannot be read.
 #[derive(Debug)]
 pub(super) enum TableFault {
-    /// What is damaged.
     Damage(String),
     /// The system refused to read it, or has too little memory for it.
     Refused(io::Error),

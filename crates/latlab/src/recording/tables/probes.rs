@@ -22,7 +22,6 @@ pub(crate) const PROBES: &str = "probes.parquet";
 pub enum ProbeColumn {
     /// Sequence number in the run, from 0.
     Seq,
-    /// `warmup` or `measure`.
     Phase,
     /// When the schedule wanted the probe sent.
     DueNs,
@@ -48,7 +47,6 @@ pub enum ProbeColumn {
     ReflectorRxSoftwareNs,
     /// The answer leaves the reflector's kernel, ns of the reflector's clock.
     ReflectorTxSoftwareNs,
-    /// Transport payload.
     SizeBytes,
     /// CPU of the send call.
     SentCpu,

@@ -15,15 +15,10 @@ use crate::recording::error::RecordingError;
 /// A table of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordedTable {
-    /// `probes.parquet`.
     Probes,
-    /// `wakeups.parquet`.
     Wakeups,
-    /// `intervals.parquet`.
     Intervals,
-    /// `values.parquet`.
     Values,
-    /// `host.parquet`.
     Host,
 }
 
@@ -56,14 +51,12 @@ impl RecordedTable {
 pub enum UniformColumn {
     /// Numbers and flags; of a flag 1 or 0.
     Ints(IntColumn),
-    /// Words.
     Words(WordColumn<&'static str>),
 }
 
 /// Consecutive rows of a table, one column for each of the table's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UniformBatch {
-    /// Number of rows.
     pub rows: usize,
     /// In the order of the file.
     pub columns: Vec<UniformColumn>,

@@ -23,18 +23,14 @@ pub(super) const COLUMNS: [ColumnSpec; 4] = [
     ColumnSpec::required("count", U64),
 ];
 
-/// Consecutive rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValueBatch {
-    /// Number of rows.
     pub rows: usize,
     /// Number in the order of measuring, ascending; null if the order is unknown.
     pub seq: IntColumn,
-    /// What the value is.
     pub metric: WordColumn<Metric>,
     /// ns; null if no answer came, which counts as +infinity.
     pub value_ns: IntColumn,
-    /// How often it occurred.
     pub count: IntColumn,
 }
 

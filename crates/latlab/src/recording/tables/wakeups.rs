@@ -27,14 +27,11 @@ pub(super) const COLUMNS: [ColumnSpec; 6] = [
     ColumnSpec::required("via", Word),
 ];
 
-/// Consecutive rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WakeupBatch {
-    /// Number of rows.
     pub rows: usize,
     /// The slot, from 0; each thread counts its own.
     pub seq: IntColumn,
-    /// Warm-up or measurement.
     pub phase: WordColumn<Phase>,
     /// When the thread was due to wake, ns of CLOCK_MONOTONIC.
     pub due_ns: IntColumn,

@@ -35,7 +35,6 @@ pub fn render(view: &ComparisonView, style: Style) -> String {
 /// How much of a row stands in one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RowLayout {
-    /// All of it.
     Whole,
     /// All but the verdict, which stands below.
     Figures,
@@ -83,7 +82,6 @@ impl Columns {
         format!(" {label}{}{}{figures}{change}", pad(label, self.label), " ".repeat(GAP))
     }
 
-    /// Formats all six cells.
     fn line(&self, figures: [&str; 4], verdict: &str, p: &str) -> String {
         let [_, _, _, change] = figures;
         let gap = " ".repeat(GAP);

@@ -28,11 +28,9 @@ pub struct ComparisonView {
     pub heading: String,
     /// Levels that all compared groups have in common, and the baseline if it is that of every row and no title says so.
     pub common: Option<String>,
-    /// Rows of each contrast.
     pub contrasts: Vec<ContrastView>,
     /// Differences along the distribution for each contrast.
     pub shifts: Vec<ContrastView>,
-    /// Gates with their results.
     pub gates: Vec<String>,
     /// That of the footnotes which says what kind of mean the figures are; `None` without a mean.
     pub means: Option<String>,
@@ -51,14 +49,11 @@ pub struct ContrastView {
     pub rows: Vec<ChangeView>,
 }
 
-/// Comparison of one statistic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeView {
     /// The levels by which its pair differs from the others of the contrast, and the name of the statistic, such as `p99`.
     pub label: Vec<String>,
-    /// Figure of the baseline.
     pub baseline: String,
-    /// Figure of the candidate.
     pub candidate: String,
     /// Difference with its confidence interval.
     pub change: String,
@@ -70,7 +65,6 @@ pub struct ChangeView {
     pub reason: Option<String>,
     /// Number of runs that would decide.
     pub runs_needed: Option<String>,
-    /// Method of the verdict.
     pub explanation: Option<String>,
 }
 
@@ -106,7 +100,6 @@ struct GroupNames<'a> {
     common: Factors,
 }
 
-/// A pair of groups.
 struct PairNames {
     /// What distinguishes its groups: `select → poll`.
     contrast: String,

@@ -24,11 +24,9 @@ use crate::units::human::{about, grouped, quantile, shell_word, span, typed_perc
 /// An experiment before it begins or continues.
 #[derive(Clone, Copy, Debug)]
 pub struct ExperimentPlan<'a> {
-    /// The experiment.
     pub experiment: &'a Experiment,
     /// Conditions that are not measured here, and why.
     pub not_measured: &'a [ExcludedCondition],
-    /// Runs that are done.
     pub done: u64,
     /// Whether the order of each block is shown.
     pub with_order: bool,
@@ -55,7 +53,6 @@ const BLOCKS_SHOWN: u32 = 12;
 /// Columns of the number of a condition.
 const NUMBER: usize = 4;
 
-/// The plan as text.
 pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
     let measured = plan.measured();
     let Experiment { name, conditions, design, .. } = &measured;
@@ -246,7 +243,6 @@ pub(in crate::report) fn disk_size(bytes: f64) -> String {
     }
 }
 
-/// A list of `recipes`.
 pub fn recipe_list(recipes: &[&Recipe], style: Style) -> String {
     let widest = recipes.iter().map(|recipe| width(recipe.name)).max().unwrap_or_default();
     let lines = |recipe: &&Recipe| {
@@ -287,9 +283,7 @@ fn with_fitting_comment(line: &str, columns: usize) -> String {
 pub struct SystemdUnit<'a> {
     /// The name of the experiment.
     pub name: &'a str,
-    /// The working directory.
     pub here: &'a Path,
-    /// The program.
     pub program: &'a Path,
     /// The directory of the experiment.
     pub directory: &'a Path,

@@ -22,13 +22,11 @@ pub struct RemediesView<'a> {
     pub runs: usize,
     /// Blocks in which the conditions were interleaved.
     pub blocks: u32,
-    /// The confidence of intervals.
     pub confidence: f64,
     /// The gains of each remedy that was tried.
     pub gains: Vec<RemedyGains>,
     /// The remedies that were not tried.
     pub untried: &'a [UntriedRemedy],
-    /// Caveats of the comparison.
     pub caveats: &'a [Caveat],
     /// All recordings, in the order in which they were made.
     pub recordings: Vec<String>,
@@ -37,13 +35,11 @@ pub struct RemediesView<'a> {
 /// A remedy that is impossible here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UntriedRemedy {
-    /// The options, as typed.
     pub remedy: String,
     /// Why it was not tried.
     pub reason: String,
 }
 
-/// As text.
 pub fn text(view: &RemediesView<'_>, style: Style) -> String {
     let RemediesView { heading, runs, blocks, .. } = view;
     let heading = format!("{heading} · {runs} runs each in {blocks} blocks, interleaved, 95 % intervals");
@@ -159,7 +155,6 @@ struct GainDocument<'a> {
     runs_needed: Option<u32>,
 }
 
-/// As the document.
 pub fn json(view: &RemediesView<'_>) -> String {
     let tried = view.gains.iter().map(|one| RemedyDocument {
         remedy: &one.remedy,

@@ -11,9 +11,7 @@ use crate::report::text_plots::{LabelledBox, box_plots};
 use crate::stats::Outline;
 use crate::units::human::{ABSENT, percent};
 
-/// Columns between two columns.
 const GAP: usize = 2;
-/// Columns of a figure.
 const FIGURE: usize = 8;
 /// More blocks than this have no columns of their own.
 const BLOCKS_SHOWN: usize = 4;
@@ -35,7 +33,6 @@ pub(super) fn classic(view: &RunSpread, plot_width: usize) -> Option<String> {
     view.is_testable.then(|| heading + &ministat::render(&groups, form))
 }
 
-/// As text.
 pub(super) fn text(view: &RunSpread, style: Style) -> String {
     let heading = format!("{}, {}", style.strong("spread of the runs"), view.unit);
     let parts = [[vec![heading], plots(view, style)].concat(), quartiles(view, style), blocks(view, style)];

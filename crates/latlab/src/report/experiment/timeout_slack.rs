@@ -8,7 +8,6 @@ use crate::report::text::{Style, width, wrap};
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, TimeUnit, percent, signed, significant, span};
 
-/// As text.
 pub(super) fn text(slack: Option<&TimeoutSlack>, style: Style) -> String {
     let heading = wrap("why longer sleeps wake later: medians of idle runs, by the call that sleeps", style.width);
     let heading = heading.iter().map(|line| style.strong(line)).collect();

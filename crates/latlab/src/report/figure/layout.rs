@@ -5,7 +5,6 @@ use super::scale::{AxisScale, AxisSide, NAME_LINE, NAMES_WIDTH, TICK_SIZE, Tick,
 use super::style::{LOOKS, is_hollow, level};
 use super::{BoxMark, Cell, Figure, InfiniteMark, IntervalMark, Marks, Point, Range, Scale, Series};
 
-/// Width of a figure.
 pub(super) const WIDTH: f64 = 560.0;
 /// Height of the area of a figure without named rows.
 const HEIGHT: f64 = 264.0;
@@ -50,11 +49,8 @@ pub(super) struct Place {
 pub(super) enum PathShape {
     /// A rectangle between two opposite corners: left and top, right and bottom.
     Rectangle(Place, Place),
-    /// Open lines.
     Lines(Vec<Vec<Place>>),
-    /// Closed lines.
     Polygons(Vec<Vec<Place>>),
-    /// A point.
     Dot(Place),
 }
 
@@ -71,7 +67,6 @@ pub(super) struct DrawnPath {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DrawnMark {
     pub(super) class: &'static str,
-    /// Its values in words.
     pub(super) title: Option<String>,
     pub(super) paths: Vec<DrawnPath>,
 }
@@ -93,7 +88,6 @@ pub(super) struct DrawnSeries {
     /// PaintColour, dashes and shape of points, below [`LOOKS`].
     pub(super) look: usize,
     pub(super) marks: Vec<DrawnMark>,
-    /// Values within cells.
     pub(super) values: Vec<DrawnText>,
 }
 
@@ -237,11 +231,9 @@ struct Canvas<'a> {
     figure: &'a Figure,
     area: PlotArea,
     has_texts: bool,
-    /// The class of bands.
     band: &'static str,
 }
 
-/// Both axes.
 #[derive(Clone, Copy)]
 struct Axes<'a> {
     x: &'a AxisScale<'a>,

@@ -15,7 +15,6 @@ pub(super) enum Dimension {
 /// A value of a mark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MarkValue {
-    /// Axis of the value.
     pub(super) dimension: Dimension,
     /// Role of the value where a mark has several on an axis: `from`, `median`; else empty.
     pub(super) role: &'static str,
@@ -44,7 +43,6 @@ fn has_names(axis: &Axis) -> bool {
     matches!(axis.scale, Scale::Categories(_))
 }
 
-/// The axis of `dimension`.
 pub(super) fn axis(figure: &Figure, dimension: Dimension) -> &Axis {
     match dimension {
         Dimension::X => &figure.x,

@@ -15,31 +15,24 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 
-/// A figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Its name on the command line and in the page: `tail`, `histogram`.
     pub name: &'static str,
-    /// Title.
     pub title: String,
     /// What it shows: sample, n, losses, convention.
     pub caption: String,
-    /// Horizontal axis.
     pub x: Axis,
-    /// Vertical axis.
     pub y: Axis,
     /// Series in the order of the legend; later ones are drawn above earlier ones.
     pub series: Vec<Series>,
 }
 
-/// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// What it shows, without the unit.
     pub label: String,
-    /// How values become positions.
     pub scale: Scale,
-    /// What values are.
     pub unit: AxisUnit,
 }
 
@@ -60,7 +53,6 @@ pub enum Scale {
 pub enum AxisUnit {
     /// Nanoseconds.
     Time,
-    /// Numbers of things.
     Count,
     /// Shares from 0 to 1, shown in per cent.
     Share,
@@ -74,7 +66,6 @@ pub enum AxisUnit {
     ByteRate,
     /// Bits in a second.
     BitRate,
-    /// Hertz.
     Frequency,
     /// Bytes.
     Bytes,
@@ -82,14 +73,12 @@ pub enum AxisUnit {
     Plain,
 }
 
-/// Marks that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Its name in the legend; empty for a series that the legend leaves out.
     pub name: String,
     /// Number of its colour and dash pattern.
     pub colour: usize,
-    /// Its marks.
     pub marks: Marks,
 }
 
@@ -101,7 +90,6 @@ pub enum Marks {
     Steps(Vec<Point>),
     /// A line from point to point, with a gap where y is infinite.
     Line(Vec<Point>),
-    /// Points alone.
     Points(Vec<Point>),
     /// An area between low and high values, with straight edges from range to range, and a gap where both are +∞.
     Band(Vec<Range>),
@@ -123,19 +111,15 @@ pub enum Marks {
     Level(f64),
 }
 
-/// A point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Horizontal value.
     pub x: f64,
-    /// Vertical value.
     pub y: f64,
 }
 
 /// A range of y at x.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// Horizontal value.
     pub x: f64,
     /// Its lower end; −∞ if it is open, +∞ if the whole range is infinite.
     pub low: f64,
@@ -146,11 +130,9 @@ pub struct Range {
 /// A bar. One between infinite edges counts what is infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
-    /// Lower edge.
     pub from: f64,
     /// Upper edge.
     pub to: f64,
-    /// Vertical value.
     pub y: f64,
 }
 
@@ -159,7 +141,6 @@ pub struct Bar {
 pub struct Cell {
     /// Left edge, or an index of a named place.
     pub x: f64,
-    /// Width.
     pub width: f64,
     /// Lower edge, or an index of a named place.
     pub y: f64,
@@ -167,18 +148,15 @@ pub struct Cell {
     pub y_to: f64,
     /// From 0 to 1.
     pub darkness: f64,
-    /// Its value in words.
     pub text: String,
 }
 
 /// What is infinite at a place of the other axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InfiniteMark {
-    /// Horizontal value.
     pub x: f64,
     /// Vertical value; one of the two is +∞.
     pub y: f64,
-    /// Its count in words.
     pub text: String,
 }
 
@@ -187,9 +165,7 @@ pub struct InfiniteMark {
 pub struct BoxMark {
     /// Index on the vertical axis.
     pub row: f64,
-    /// Quartiles.
     pub quartiles: [f64; 3],
-    /// Ends of the whiskers.
     pub whiskers: [f64; 2],
 }
 

@@ -15,24 +15,19 @@ const FIRST_HOLLOW: usize = 4;
 /// A colour of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PaintColour {
-    /// Not painted.
     Absent,
     /// That of the series, or of the level of darkness.
     Own,
-    /// Text and axes.
     Ink,
     /// Text of second rank.
     Quiet,
-    /// Lines of the grid.
     Grid,
-    /// The background.
     Paper,
 }
 
 /// Dashes and ends of a stroke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stroke {
-    /// Continuous.
     Whole,
     /// With the dashes of the series.
     Dashed,
@@ -43,13 +38,10 @@ pub(super) enum Stroke {
 /// How the marks of a class are painted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Paint {
-    /// Class.
     pub(super) class: &'static str,
-    /// PaintColour of the area.
     pub(super) fill: PaintColour,
     /// Opacity of the area, from 0 to 1.
     pub(super) opacity: f32,
-    /// PaintColour of the outline.
     pub(super) line: PaintColour,
     /// Width of the outline in pixels, which zooming does not change.
     pub(super) width: f32,

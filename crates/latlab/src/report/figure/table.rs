@@ -14,7 +14,6 @@ const CSV_DIGITS: usize = 15;
 /// The data of a figure in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FigureTable {
-    /// Headings of the columns.
     pub columns: Vec<String>,
     /// Rows, each with one cell for each column; at most [`TABLE_ROWS`].
     pub rows: Vec<Vec<String>>,
@@ -22,10 +21,8 @@ pub struct FigureTable {
     pub omitted: usize,
 }
 
-/// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Column {
-    /// Name of the series.
     Series,
     /// A value of an axis; that of the field does not count.
     Value(MarkValue),

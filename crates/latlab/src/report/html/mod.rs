@@ -36,7 +36,6 @@ pub struct PageView {
     pub question: String,
     /// What was found, in one sentence.
     pub verdict: String,
-    /// Gates with their results.
     pub gates: Vec<String>,
     /// Tables of figures, most important first: published figures beside measured ones, then conditions or runs.
     pub tables: Vec<TableView>,
@@ -48,7 +47,6 @@ pub struct PageView {
     pub comparisons: Vec<ComparisonView>,
     /// The metric of the tables, if the comparisons are of another one; else empty.
     pub metric_of_tables: String,
-    /// The same of plots.
     pub metric_of_plots: String,
     /// Plots in order of display.
     pub figures: Vec<Figure>,
@@ -58,15 +56,12 @@ pub struct PageView {
     pub caveats: Vec<CaveatView>,
     /// Conditions of the measurement: path, schedule, instrument.
     pub remarks: Vec<RemarkView>,
-    /// Facts of each host.
     pub hosts: Vec<HostFactsView>,
-    /// Offered against achieved load.
     pub loads: Vec<TableView>,
     /// How figures, intervals and verdicts were computed, a paragraph each.
     pub methods: Vec<String>,
     /// Experiment file, command lines and versions.
     pub reproduce: Vec<TextBlock>,
-    /// Paths of the recordings.
     pub recordings: Vec<String>,
     /// Version of latlab and UTC time of the recordings; not the time of rendering, so that the same recordings give the same
     /// page.
@@ -76,16 +71,12 @@ pub struct PageView {
 /// A titled text of fixed width, whose lines are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextBlock {
-    /// Title.
     pub title: String,
-    /// Text.
     pub text: String,
 }
 
-/// Facts of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostFactsView {
-    /// Name of the host.
     pub name: String,
     /// Facts in order of display.
     pub rows: Vec<RemarkView>,

@@ -117,7 +117,6 @@ impl StageDocument {
     }
 }
 
-/// The object `rates`.
 #[derive(Serialize)]
 pub(super) struct RatesDocument {
     offered_pps: Option<f64>,

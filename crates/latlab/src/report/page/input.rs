@@ -8,7 +8,6 @@ use crate::report::figure::Figure;
 use crate::report::view::Showing;
 use crate::units::human::few;
 
-/// What a page reports.
 #[derive(Debug)]
 pub struct PageInput<'a> {
     /// The recording or experiment, or how many recordings: `20261121T021500Z-ping-7f3a`.

@@ -13,7 +13,6 @@ use crate::units::human::{few_parts, percent, significant};
 /// What a page says of a run apart from its figures, in words.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReportedRun {
-    /// Kind and id.
     run: String,
     /// UTC start, RFC 3339; empty if it is not known.
     started_at: String,

@@ -95,7 +95,6 @@ fn question_of_runs(summaries: &[Summary]) -> String {
     format!("{asked}{of_runs} ({conditions})?")
 }
 
-/// What was found.
 pub(super) fn verdict(input: &PageInput<'_>, names: &[String]) -> String {
     let single = |it: PageExperiment<'_>| {
         verdict_of_condition(it.report.single_condition.as_ref()?, it.report.only_condition().as_deref())

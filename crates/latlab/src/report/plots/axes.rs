@@ -32,7 +32,6 @@ impl ValueLimits {
         Scale::Log(self.min / factor, self.max * factor)
     }
 
-    /// A linear scale.
     pub(super) fn linear(self) -> Scale {
         let margin = match self.max - self.min {
             0.0 if self.max == 0.0 => 1.0,

@@ -129,7 +129,6 @@ struct SweptFactor<'a> {
 }
 
 impl SweptFactor<'_> {
-    /// `size`, `load cpu@peer`.
     fn label(&self) -> String {
         format!("{} {}", self.name, self.kind.load).trim_end().into()
     }

@@ -29,7 +29,6 @@ pub struct PlotCondition {
 }
 
 impl PlotInput<'_> {
-    /// All runs, by condition.
     pub(super) fn runs(&self) -> impl Iterator<Item = &RunDistribution> {
         self.conditions.iter().flat_map(|condition| &condition.runs)
     }

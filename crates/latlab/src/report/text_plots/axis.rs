@@ -13,7 +13,6 @@ pub enum PlotUnit {
     BitsPerSecond,
     /// Shares from 0 to 1.
     Share,
-    /// Plain numbers.
     Number,
 }
 
@@ -51,7 +50,6 @@ const LOGARITHMIC: f64 = 4.0;
 /// Columns for each tick of a linear axis.
 const TICK_COLUMNS: usize = 14;
 
-/// An axis of `columns`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlotAxis {
     low: f64,

@@ -61,12 +61,10 @@ fn ends(plot: &BoxPlot) -> impl Iterator<Item = f64> {
     [plot.whiskers.0, plot.q1].into_iter().chain(highest).chain(outside).filter(|value| value.is_finite())
 }
 
-/// From values to columns.
 #[derive(Clone, Copy)]
 struct BoxScale {
     low: f64,
     high: f64,
-    /// Columns of finite values.
     columns: usize,
     /// All columns, the last of which has infinite values.
     width: usize,
@@ -107,7 +105,6 @@ fn drawn(plot: &BoxPlot, scale: BoxScale) -> String {
 /// One figure of each run of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigureGroup {
-    /// Its name.
     pub name: String,
     /// The figures of its runs, in the unit of the plot; an infinite one is the largest.
     pub figures: Vec<f64>,
@@ -120,7 +117,6 @@ pub struct FigureGroups {
     pub title: String,
     /// Its unit.
     pub unit: PlotUnit,
-    /// From top to bottom.
     pub groups: Vec<FigureGroup>,
 }
 

@@ -13,7 +13,6 @@ use crate::units::human::grouped;
 pub struct CountedValue {
     /// The value, in the unit of its plot.
     pub value: f64,
-    /// How often it occurs.
     pub count: u64,
 }
 
@@ -28,14 +27,12 @@ pub struct HistogramRow {
     pub unanswered: u64,
 }
 
-/// Histograms on one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histograms {
     /// The name of the values.
     pub title: String,
     /// Their unit.
     pub unit: PlotUnit,
-    /// From top to bottom.
     pub rows: Vec<HistogramRow>,
 }
 

@@ -26,14 +26,12 @@ pub struct ReflectorLimits {
     pub duration: Nanos,
     /// The longest time of a session without a probe.
     pub idle: Nanos,
-    /// The largest probe.
     pub size_bytes: u32,
     /// The rate of a down-stream, in bits of UDP payload a second; 0: no down-streams.
     pub down_bps: u64,
 }
 
 impl ReflectorLimits {
-    /// The defaults of `serve`.
     pub const DEFAULT: ReflectorLimits = ReflectorLimits {
         sessions: defaults::SERVE_SESSIONS,
         sessions_per_prefix: defaults::SERVE_SESSIONS_PER_PREFIX,
@@ -46,7 +44,6 @@ impl ReflectorLimits {
         down_bps: 0,
     };
 
-    /// The compiled-in bounds.
     pub const MAX: ReflectorLimits = ReflectorLimits {
         sessions: defaults::SERVE_SESSIONS_MAX,
         sessions_per_prefix: defaults::SERVE_SESSIONS_MAX,
@@ -176,7 +173,6 @@ impl TokenBucket {
         TokenBucket { interval, depth: Nanos::from_secs(1), full_at: None }
     }
 
-    /// Gives a token back.
     pub(super) fn put_back(&mut self) {
         self.full_at = self.full_at.map(|full_at| full_at - self.interval);
     }

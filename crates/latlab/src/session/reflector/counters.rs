@@ -112,7 +112,6 @@ impl From<Malformed> for DropReason {
 /// The counters of a reflector since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReflectorCounters {
-    /// Datagrams received.
     pub received: u64,
     /// Bytes of the received datagrams.
     pub received_bytes: u64,
@@ -120,7 +119,6 @@ pub struct ReflectorCounters {
     pub replied: u64,
     /// Bytes of the replies, never more than `received_bytes`.
     pub replied_bytes: u64,
-    /// Probes answered.
     pub answered: u64,
     /// Packets of streams counted: neither answered nor dropped.
     pub counted: u64,
@@ -128,15 +126,11 @@ pub struct ReflectorCounters {
     pub down: u64,
     /// Bytes of the packets of down-streams sent.
     pub down_bytes: u64,
-    /// TALLYs sent.
     pub tallies: u64,
-    /// COOKIEs sent.
     pub cookies: u64,
-    /// Sessions opened.
     pub opened: u64,
     /// ACCEPTs repeated, because the first was lost.
     pub accepts_repeated: u64,
-    /// Sessions ended by CLOSE.
     pub closed: u64,
     /// Sessions ended by their duration or idle time.
     pub expired: u64,
@@ -148,7 +142,6 @@ pub struct ReflectorCounters {
     pub connections: Option<ConnectionTally>,
     /// Replies that could not be sent.
     pub reply_failed: u64,
-    /// Failed receive calls.
     pub receive_failed: u64,
     /// Datagrams that the kernel dropped because the receive buffer was full, since the socket was made, modulo 2^32;
     /// `None` if unknown.
@@ -160,12 +153,10 @@ pub struct ReflectorCounters {
 }
 
 impl ReflectorCounters {
-    /// Datagrams dropped for `reason`.
     pub fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped[reason as usize]
     }
 
-    /// Sessions refused for `reason`.
     pub fn refused(&self, reason: RefuseReason) -> u64 {
         self.refused[reason as usize - 1]
     }

@@ -66,7 +66,6 @@ pub struct SessionReflector {
 }
 
 impl fmt::Debug for SessionReflector {
-    /// Without keys and seed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionReflector")
             .field("limits", &self.limits)

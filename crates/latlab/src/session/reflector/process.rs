@@ -31,13 +31,11 @@ const READY_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct ReflectorRequest {
     /// The address to answer at; port 0: the kernel's choice.
     pub bind: SocketAddr,
-    /// Scheduling of its thread.
     pub end: EndSpec,
     /// The line of the pre-shared key, if there is one (rule R7: only parent and child have the pipe).
     pub key: Option<String>,
     /// Sessions that the command opens in all; with one session the socket is dedicated to its sender.
     pub sessions: u16,
-    /// How messages travel.
     #[serde(default)]
     pub transport: TransportKind,
     /// Domain and policies over DDS.
@@ -104,7 +102,6 @@ impl ReflectorRequest {
 pub enum ReflectorEvent {
     /// It answers until its standard input closes.
     Ready {
-        /// The bound address.
         address: SocketAddr,
         /// The granted receive buffer in bytes; `None` if none was requested.
         #[serde(default)]
@@ -113,7 +110,6 @@ pub enum ReflectorEvent {
         #[serde(default)]
         xdp: Option<XdpFacts>,
     },
-    /// It cannot answer.
     Refused(Failure),
 }
 
@@ -182,10 +178,8 @@ impl ReflectorProcess {
 /// Why a reflector process cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ReflectorProcessError {
-    /// It did not start.
     #[error("cannot start a reflector process")]
     Start(#[source] io::Error),
-    /// It started and refused.
     #[error("the reflector process refused: {0}")]
     Refused(Failure),
 }

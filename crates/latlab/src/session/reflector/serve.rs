@@ -34,7 +34,6 @@ const CONFIGURE_EVERY: Nanos = Nanos::from_secs(1);
 /// Requests to the loop, read before every datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Requests<'a> {
-    /// End the loop.
     pub stop: &'a AtomicBool,
     /// Show the counters (SIGUSR1); the loop resets it.
     pub counters: &'a AtomicBool,
@@ -274,7 +273,6 @@ fn now(clock: &impl Clock) -> Stamp<ReflectorClock> {
 
 /// The bound socket of a reflector, of any transport.
 pub trait Listener: Send {
-    /// The kind of transport.
     fn kind(&self) -> TransportKind;
 
     /// The bound address, with the port that the kernel chose.
@@ -369,16 +367,9 @@ pub fn check_address(address: SocketAddr, key: Option<&PreSharedKey>) -> Result<
 pub enum ServeError {
     /// Other hosts could reach it without a key.
     #[error("cannot serve on `{address}` without a key")]
-    KeylessRemote {
-        /// The requested address.
-        address: SocketAddr,
-    },
-    /// Receive calls keep failing.
+    KeylessRemote { address: SocketAddr },
     #[error("cannot receive any more")]
-    Broken {
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Broken { source: io::Error },
 }
 
 impl Explain for ServeError {

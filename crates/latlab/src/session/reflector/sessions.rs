@@ -484,7 +484,6 @@ impl SessionTable {
         closed.map(|slot| slot.state = SlotState::Closed).count() as u64
     }
 
-    /// The open sessions.
     pub(super) fn open(&self) -> impl Iterator<Item = &SessionSlot> + '_ {
         self.slots.iter().filter(|slot| slot.is_open())
     }

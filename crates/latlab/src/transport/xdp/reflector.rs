@@ -131,7 +131,6 @@ impl XdpReflector {
         self.queue.socket_mut()
     }
 
-    /// Interface, queue and mode.
     pub const fn facts(&self) -> &XdpFacts {
         self.queue.facts()
     }

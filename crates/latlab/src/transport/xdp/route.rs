@@ -14,7 +14,6 @@ use crate::transport::error::TransportError;
 const RESOLUTION_TIMEOUT: Duration = Duration::from_secs(3);
 const RESOLUTION_STEP: Duration = Duration::from_millis(5);
 
-/// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct EthernetInterface {
     pub(super) name: String,

@@ -12,7 +12,6 @@ use crate::units::Nanos;
 pub struct ParseError {
     /// The expected quantity: `duration`, `count`, `size`, `ratio`, `rate` or `list of CPUs`.
     pub noun: &'static str,
-    /// The text.
     pub value: String,
     /// Why it cannot be parsed.
     pub cause: String,

@@ -69,7 +69,6 @@ impl BitRateUnit {
         BitRateUnit { symbol, scale }
     }
 
-    /// Symbol.
     pub const fn symbol(self) -> &'static str {
         self.symbol
     }

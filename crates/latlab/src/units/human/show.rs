@@ -15,11 +15,9 @@ pub const ABSENT: &str = "–";
 pub enum TimeUnit {
     /// ns
     Nanos,
-    /// µs
     Micros,
     /// ms
     Millis,
-    /// s
     Seconds,
 }
 
@@ -34,7 +32,6 @@ impl TimeUnit {
         }
     }
 
-    /// Symbol.
     pub const fn symbol(self) -> &'static str {
         match self {
             TimeUnit::Nanos => "ns",

@@ -55,7 +55,6 @@ struct Case {
     name: &'static str,
     flows: u16,
     rows: Vec<Vec<StreamInterval>>,
-    /// Levels of the series.
     levels: u64,
     delivered: u64,
     time_ms: i64,

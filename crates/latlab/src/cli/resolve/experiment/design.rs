@@ -20,7 +20,6 @@ struct UntilRule {
     at: usize,
 }
 
-/// `max-runs`
 struct RunsCap {
     most: u32,
     /// The position in the file.

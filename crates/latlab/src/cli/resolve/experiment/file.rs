@@ -11,13 +11,11 @@ use crate::units::human::{ParseError, suggestion};
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot use line {line} of `{file}`")]
 pub struct FileError {
-    /// The file, as named.
     pub file: String,
     /// From 1.
     pub line: usize,
     /// The error in that line.
     pub cause: String,
-    /// The remedy.
     pub hint: Option<String>,
 }
 
@@ -52,7 +50,6 @@ pub(super) struct ListedTable<'t, 'i> {
 }
 
 impl<'a> FileText<'a> {
-    /// The text as TOML.
     pub(super) fn parse(self) -> Result<DeTable<'a>, FileError> {
         DeTable::parse(self.text).map(Spanned::into_inner).map_err(|error| {
             let at = error.span().unwrap_or_default().start;

@@ -18,7 +18,6 @@ const KEYS: [&str; 6] = [BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR, AFTER_RUN,
 /// `[hooks]` before placeholders are filled in.
 #[derive(Debug, Default)]
 pub(super) struct HookTemplates {
-    /// By key.
     commands: Vec<Template>,
     timeout: Nanos,
 }
@@ -189,9 +188,7 @@ fn target_with(text: &str, replaced: impl Fn(&Part<'_>) -> String) -> String {
 /// One part of a text with placeholders; shown as it is written.
 enum Part<'t> {
     Text(&'t str),
-    /// `{NAME}`
     Name(&'t str),
-    /// `{{NAME}}`
     Escaped(&'t str),
 }
 

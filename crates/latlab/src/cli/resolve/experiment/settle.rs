@@ -23,7 +23,6 @@ const LEAVE_OUT: &str = "leave-out";
 /// An experiment, and what the plan of a run does not hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentJob {
-    /// The experiment.
     pub experiment: Experiment,
     /// The factors of every condition in the order of the file, possible here or not.
     pub combinations: Vec<Factors>,
@@ -157,7 +156,6 @@ fn refuse_too_many_runs(
     Err(file.error(at, cause, "fewer `runs`, `blocks` or conditions"))
 }
 
-/// `x` of `/a/x.toml`.
 fn stem(file: &str) -> String {
     Path::new(file).file_stem().map_or_else(|| file.into(), |stem| stem.to_string_lossy().into_owned())
 }

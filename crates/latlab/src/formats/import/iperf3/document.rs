@@ -41,7 +41,6 @@ pub(super) struct Timestamp {
 #[derive(Deserialize)]
 pub(super) struct TestStart {
     pub(super) protocol: Option<String>,
-    /// Payload of a packet.
     pub(super) blksize: Option<u32>,
     /// Seconds.
     pub(super) omit: Option<f64>,

@@ -263,7 +263,6 @@ fn basis_in_singletons(measured: &MeasuredRow, published: &Published) -> String 
     }
 }
 
-/// A labelled text, wrapped.
 fn wrapped(label: &str, words: &str, style: Style) -> Vec<String> {
     if style.width < NARROW {
         let text = if label.is_empty() { words.to_owned() } else { format!("{label}: {words}") };
