@@ -4,12 +4,6 @@
 
 use std::io;
 
-#[cfg(target_os = "linux")]
-use libc::{CLOCK_BOOTTIME, CLOCK_MONOTONIC_COARSE, CLOCK_TAI};
-// Other systems do not have these: the nearest clock is used instead.
-#[cfg(not(target_os = "linux"))]
-use libc::{CLOCK_MONOTONIC as CLOCK_BOOTTIME, CLOCK_MONOTONIC as CLOCK_MONOTONIC_COARSE, CLOCK_REALTIME as CLOCK_TAI};
-
 #[inline]
 #[allow(clippy::unnecessary_cast, reason = "both fields have 32 bits on some targets")]
 fn nanos(spec: libc::timespec) -> i64 {
@@ -34,7 +28,7 @@ pub fn monotonic_ns() -> i64 {
 /// CLOCK_MONOTONIC_COARSE in ns: CLOCK_MONOTONIC at the last tick of the kernel, up to 10 ms ago, for a third of the cost.
 #[inline]
 pub fn coarse_ns() -> i64 {
-    read(CLOCK_MONOTONIC_COARSE)
+    read(libc::CLOCK_MONOTONIC_COARSE)
 }
 
 /// CLOCK_REALTIME in ns.
@@ -44,12 +38,12 @@ pub fn realtime_ns() -> i64 {
 
 /// CLOCK_BOOTTIME in ns.
 pub fn boottime_ns() -> i64 {
-    read(CLOCK_BOOTTIME)
+    read(libc::CLOCK_BOOTTIME)
 }
 
 /// CLOCK_TAI in ns; equal to CLOCK_REALTIME if the offset in the kernel was never set.
 pub fn tai_ns() -> i64 {
-    read(CLOCK_TAI)
+    read(libc::CLOCK_TAI)
 }
 
 /// CPU time that the calling thread has used, in ns: CLOCK_THREAD_CPUTIME_ID, a system call.
@@ -90,7 +84,6 @@ pub struct Discipline {
 }
 
 /// Reads the state of the synchronisation. [adjtimex(2)](https://man7.org/linux/man-pages/man2/adjtimex.2.html)
-#[cfg(target_os = "linux")]
 #[allow(clippy::unnecessary_cast, reason = "the fields have 32 bits on some targets")]
 pub fn discipline() -> io::Result<Discipline> {
     // SAFETY: a timex is plain numbers, for which zero bytes are valid. No bit is set in `modes`: nothing is changed.
@@ -107,12 +100,6 @@ pub fn discipline() -> io::Result<Discipline> {
         tai_offset_s: state.tai,
         status: state.status,
     })
-}
-
-/// Returns `Unsupported` on systems other than Linux.
-#[cfg(not(target_os = "linux"))]
-pub fn discipline() -> io::Result<Discipline> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(test)]

@@ -38,7 +38,6 @@ pub const fn name(errno: i32) -> Option<&'static str> {
         libc::ECONNREFUSED => "ECONNREFUSED",
         libc::EHOSTDOWN => "EHOSTDOWN",
         libc::EHOSTUNREACH => "EHOSTUNREACH",
-        #[cfg(target_os = "linux")]
         libc::ENONET => "ENONET",
         _ => return None,
     })

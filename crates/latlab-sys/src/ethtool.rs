@@ -7,7 +7,6 @@
 
 use std::io;
 use std::net::Ipv4Addr;
-#[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
 use std::os::fd::BorrowedFd;
 
@@ -254,7 +253,6 @@ fn ask_words(socket: BorrowedFd<'_>, interface: &str, command: u32, words: &mut 
 ///
 /// # Safety
 /// `content` must point to the whole structure that the command reads and writes, exclusively.
-#[cfg(target_os = "linux")]
 unsafe fn ask(socket: BorrowedFd<'_>, interface: &str, content: *mut libc::c_char) -> io::Result<()> {
     let mut request = request_about(interface)?;
     request.ifr_ifru.ifru_data = content;
@@ -263,7 +261,6 @@ unsafe fn ask(socket: BorrowedFd<'_>, interface: &str, content: *mut libc::c_cha
 }
 
 /// [netdevice(7)](https://man7.org/linux/man-pages/man7/netdevice.7.html)
-#[cfg(target_os = "linux")]
 fn mtu(socket: BorrowedFd<'_>, interface: &str, wanted: Option<u32>) -> io::Result<u32> {
     let mut request = request_about(interface)?;
     let command = match wanted {
@@ -280,7 +277,6 @@ fn mtu(socket: BorrowedFd<'_>, interface: &str, wanted: Option<u32>) -> io::Resu
 }
 
 /// [netdevice(7)](https://man7.org/linux/man-pages/man7/netdevice.7.html)
-#[cfg(target_os = "linux")]
 fn first_address(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Ipv4Addr> {
     let mut request = request_about(interface)?;
     // SAFETY: the request is exclusive and of the type that the command reads and writes.
@@ -290,7 +286,6 @@ fn first_address(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Ipv4Addr
     Ok(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)))
 }
 
-#[cfg(target_os = "linux")]
 fn request_about(interface: &str) -> io::Result<libc::ifreq> {
     // SAFETY: an interface request is a name and a union of plain values, for which zero bytes are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -303,24 +298,7 @@ fn request_about(interface: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// # Safety
-/// None needed: nothing is read or written.
-#[cfg(not(target_os = "linux"))]
-unsafe fn ask(_: BorrowedFd<'_>, _: &str, _: *mut libc::c_char) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn mtu(_: BorrowedFd<'_>, _: &str, _: Option<u32>) -> io::Result<u32> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn first_address(_: BorrowedFd<'_>, _: &str) -> io::Result<Ipv4Addr> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
 
