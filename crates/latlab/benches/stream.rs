@@ -15,8 +15,9 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use latlab::facts::{Capability, Rights};
+use latlab::facts::Capability;
 use latlab::host::HostRoot;
+use latlab::host::facts::rights;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
@@ -139,7 +140,7 @@ fn run(options: &Options) -> Result<(), String> {
     let of_xdp = XDP_SIZES
         .into_iter()
         .flat_map(|size| ["send", "batch"].map(|mode| Row { xdp: true, ..row(mode, size, false) }));
-    let has_rights = Rights::read(&HostRoot::live())
+    let has_rights = rights(&HostRoot::live())
         .is_ok_and(|rights| rights.has(Capability::SysAdmin) && rights.has(Capability::NetAdmin));
     if !has_rights {
         println!("without root no rows past the network stack");

@@ -12,12 +12,13 @@ mod skip;
 
 use std::process::Command;
 
-use latlab::facts::{Capability, Rights};
+use latlab::facts::Capability;
 use latlab::host::HostRoot;
+use latlab::host::facts::rights;
 
 /// Whether this process may create network namespaces. If not, the test is skipped.
 fn privileged() -> bool {
-    let rights = Rights::read(&HostRoot::live()).expect("this process has rights");
+    let rights = rights(&HostRoot::live()).expect("this process has rights");
     let enough = rights.has(Capability::SysAdmin) && rights.has(Capability::NetAdmin);
     if !enough {
         skip::skip("namespaces need CAP_SYS_ADMIN and CAP_NET_ADMIN: run as root");

@@ -9,7 +9,7 @@ use super::output_file::OutputTarget;
 use crate::analysis::comparison::{ObservedRun, RunFigure, levels_of_run, parse_estimand};
 use crate::analysis::{Estimand, MetricSample, Ratio, Statistic, Summary, SummaryOptions, summarise};
 use crate::cli::args::ExportUnit;
-use crate::diagnostics::Failure;
+use crate::diagnostics::{Explain, Failure};
 use crate::experiment::observe;
 use crate::formats::export::benchstat::{self, BenchmarkLine};
 use crate::formats::export::hlog::{HlogError, HlogRun, HlogWriter};
@@ -270,7 +270,7 @@ pub(super) fn values(
 ) -> Result<(), ExportBreak> {
     let metric = metric(export, metric_name)?;
     // A ratio is of the run and has no metric.
-    let estimand = parse_estimand(Some(metric.name()), statistic)?;
+    let estimand = parse_estimand(Some(metric.name()), statistic).map_err(|error| error.explain())?;
     let is_time = matches!(estimand, Estimand::Statistic(metric, _) if !metric.is_rate());
     expect_unit(is_time, unit)?;
     let (mut infinite, mut missing) = (0, 0);

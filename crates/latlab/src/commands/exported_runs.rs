@@ -17,7 +17,7 @@ use crate::facts::ExperimentFacts;
 use crate::formats::import::format_named;
 use crate::plan::{Condition, Kind};
 use crate::recording::manifest::Manifest;
-use crate::recording::{RecordedTable, Recording};
+use crate::recording::{RecordedTable, Recording, RecordingError};
 use crate::units::human::counted;
 
 pub(super) struct Export<'a> {
@@ -51,15 +51,15 @@ impl From<io::Error> for ExportBreak {
     }
 }
 
-impl From<Failure> for ExportBreak {
-    fn from(failure: Failure) -> ExportBreak {
-        ExportBreak::Failed(failure)
+impl From<RecordingError> for ExportBreak {
+    fn from(error: RecordingError) -> ExportBreak {
+        ExportBreak::Failed(error.explain())
     }
 }
 
-impl<E: Explain> From<E> for ExportBreak {
-    fn from(error: E) -> ExportBreak {
-        ExportBreak::Failed(error.explain())
+impl From<Failure> for ExportBreak {
+    fn from(failure: Failure) -> ExportBreak {
+        ExportBreak::Failed(failure)
     }
 }
 

@@ -309,9 +309,8 @@ impl HookRunner {
         wait: &mut HookWait<'_>,
     ) -> Result<Readiness, HookError> {
         let tried = match what {
-            WaitFor::Udp(address) => address.resolve().and_then(|to| expect_udp(to, address)),
-            WaitFor::Tcp(address) => address
-                .resolve()
+            WaitFor::Udp(address) => resolve(address).and_then(|to| expect_udp(to, address)),
+            WaitFor::Tcp(address) => resolve(address)
                 .and_then(|to| TcpStream::connect_timeout(&to, rest.clamp(READY_INTERVAL, CONNECT_TIMEOUT)))
                 .map(drop),
             WaitFor::Command(command) => {
@@ -400,11 +399,9 @@ fn joined(how: &str, last: &str) -> String {
     if last.is_empty() { how.to_owned() } else { format!("{how}\n{last}") }
 }
 
-impl HookAddress {
-    fn resolve(&self) -> io::Result<SocketAddr> {
-        let mut found = (self.host.as_str(), self.port).to_socket_addrs()?;
-        found.next().ok_or_else(|| io::Error::other("the name has no address"))
-    }
+fn resolve(address: &HookAddress) -> io::Result<SocketAddr> {
+    let mut found = (address.host.as_str(), address.port).to_socket_addrs()?;
+    found.next().ok_or_else(|| io::Error::other("the name has no address"))
 }
 
 /// Succeeds if a socket receives at `to`: of an address of this host, without a datagram; else if a datagram of one byte is not

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use latlab::clock::{Clock, Monotonic};
-use latlab::facts::{Capability, Rights};
+use latlab::facts::Capability;
+use latlab::host::facts::rights;
 use latlab::host::{HostRoot, Lab};
 use latlab::measure::stream::{StreamMeter, StreamSender, TokenSchedule};
 use latlab::plan::{PathSpec, Schedule, SendMode, SenderSocketOptions, WaitMode};
@@ -21,7 +22,7 @@ use crate::armed::{PROBES, SCHEDULES, SETUP_DATAGRAMS, Watched, logged, ping_spe
 use crate::{calls_of, calls_so_far, skip};
 
 fn privileged() -> bool {
-    let rights = Rights::read(&HostRoot::live()).expect("this process has rights");
+    let rights = rights(&HostRoot::live()).expect("this process has rights");
     let enough = rights.has(Capability::SysAdmin) && rights.has(Capability::NetAdmin);
     if !enough {
         skip::skip("namespaces need root");

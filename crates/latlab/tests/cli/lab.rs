@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use latlab::facts::{Capability, Rights};
+use latlab::facts::Capability;
 use latlab::host::HostRoot;
+use latlab::host::facts::rights;
 use latlab::host::{EnteredNamespace, Lab};
 use rustix::process::Signal;
 
@@ -17,7 +18,7 @@ use crate::store::{manifest, only_recording, spool_bytes};
 
 /// Whether this process may create network namespaces. If not, the test is skipped.
 pub(crate) fn privileged() -> bool {
-    let rights = Rights::read(&HostRoot::live()).expect("this process has rights");
+    let rights = rights(&HostRoot::live()).expect("this process has rights");
     let enough = rights.has(Capability::SysAdmin) && rights.has(Capability::NetAdmin);
     if !enough {
         skip("namespaces need root");

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use latlab::facts::{Capability, Rights};
+use latlab::facts::Capability;
 use latlab::host::HostRoot;
+use latlab::host::facts::rights;
 use serde_json::Value;
 
 use crate::experiment::only;
@@ -120,7 +121,7 @@ fn pi_udp_load_is_reported_with_its_publication() {
     );
     // Over loopback one end has an AF_XDP socket, and no program answers.
     let past = &published["rows"][4];
-    let rights = Rights::read(&HostRoot::live()).expect("this process has rights");
+    let rights = rights(&HostRoot::live()).expect("this process has rights");
     let is_root = rights.has(Capability::NetAdmin);
     assert_eq!(past["label"], "AF_XDP, no load");
     assert_eq!(past["measured"]["xdp"][0]["sender"]["interface"].as_str(), is_root.then_some("lo"), "{past:#}");

@@ -107,13 +107,13 @@ fn impure_words(source: &Source) -> Vec<Breach> {
 
 #[test]
 fn imports_go_down_only() {
-    let sources = shipped(&repository::sources("crates/latlab/src"));
+    let sources = shipped(&repository::own_sources());
     expect_none(sources.iter().flat_map(wrong_imports).collect());
 }
 
 #[test]
 fn pure_layers_read_no_clock_no_chance_and_no_system() {
-    let sources = shipped(&repository::sources("crates/latlab/src"));
+    let sources = shipped(&repository::own_sources());
     expect_none(sources.iter().flat_map(impure_words).collect());
 }
 

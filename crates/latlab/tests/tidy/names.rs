@@ -82,12 +82,12 @@ fn modules_are_named_by_nouns() {
 
 #[test]
 fn the_ends_are_sender_and_reflector() {
-    expect_none(repository::sources("crates/latlab/src").iter().flat_map(wrong_roles).collect());
+    expect_none(repository::own_sources().iter().flat_map(wrong_roles).collect());
 }
 
 #[test]
 fn fields_say_which_delay_and_in_which_unit() {
-    expect_none(repository::sources("crates/latlab/src").iter().flat_map(bare_fields).collect());
+    expect_none(repository::own_sources().iter().flat_map(bare_fields).collect());
 }
 
 #[test]

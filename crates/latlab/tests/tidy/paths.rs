@@ -11,10 +11,19 @@ pub(crate) struct Mention {
     pub(crate) segments: Vec<String>,
 }
 
-/// The module that the file at `path` below `src/` is: `plan/mod.rs` → `[plan]`, `main.rs` → `[]`.
+/// Crates that are one module.
+const SINGLE_MODULES: [&str; 6] = ["analysis", "formats", "platform", "recording", "report", "stats"];
+
+/// The module that the file at `path` below `src/` is: `plan/mod.rs` → `[plan]`, `main.rs` → `[]`; in a crate that is one
+/// module, `latlab-stats/src/order.rs` → `[stats, order]`.
 pub(crate) fn module_of(path: &str) -> Vec<String> {
-    let inside = path.rsplit_once("/src/").map_or(path, |(_, inside)| inside).trim_end_matches(".rs");
-    let mut segments: Vec<String> = inside.split('/').map(String::from).collect();
+    let (before, inside) = path.rsplit_once("/src/").unwrap_or(("", path));
+    let inside = inside.trim_end_matches(".rs");
+    let single = before.rsplit_once("/latlab-").map(|(_, name)| name).filter(|name| SINGLE_MODULES.contains(name));
+    let mut segments: Vec<String> = single.into_iter().chain(inside.split('/')).map(String::from).collect();
+    if single.is_some() && inside == "lib" {
+        segments.pop();
+    }
     if segments.last().is_some_and(|last| last == "mod") || ["lib", "main"].contains(&inside) {
         segments.pop();
     }

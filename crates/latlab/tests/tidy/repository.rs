@@ -23,6 +23,12 @@ pub(crate) fn files(folder: &str, endings: &[&str]) -> Vec<String> {
     found
 }
 
+/// The sources of the crates without `unsafe`.
+pub(crate) fn own_sources() -> Vec<Source> {
+    let is_own = |path: &str| !["crates/latlab-sys/", "crates/latlab-dds/"].iter().any(|other| path.starts_with(other));
+    sources("crates").into_iter().filter(|source| source.path.contains("/src/") && is_own(&source.path)).collect()
+}
+
 fn walk(folder: &Path, found: &mut Vec<String>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.map(|entry| entry.expect("a readable folder")) {

@@ -126,7 +126,7 @@ fn the_ways_of_architecture_name_functions_that_exist() {
     let text = repository::read("ARCHITECTURE.md");
     let named: usize = ways(&text).iter().flat_map(|(_, lines)| lines).map(|line| paths(line).len()).sum();
     assert!(ways(&text).len() >= 4 && named >= 20, "{} ways with {named} functions", ways(&text).len());
-    expect_none(wrong_ways(&text, &shipped(&repository::sources("crates/latlab/src"))));
+    expect_none(wrong_ways(&text, &shipped(&repository::own_sources())));
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn a_term_without_source_is_reported() {
 
 #[test]
 fn every_caveat_is_documented() {
-    let sources = repository::sources("crates/latlab/src");
+    let sources = repository::own_sources();
     expect_none(unlisted_caveats(&sources, &repository::read("docs/metrics.md")));
 }
 

@@ -16,4 +16,6 @@ pub use file::FileError;
 pub use settle::{ExperimentJob, experiment, experiment_from};
 
 #[cfg(test)]
+mod plan_tests;
+#[cfg(test)]
 mod tests;

@@ -1,0 +1,29 @@
+//! Analysis of an experiment: its estimated cost, its stop rule, and the results of its runs. Pure: recordings are read
+//! by `experiment/`.
+
+mod aa_test;
+mod contrasts;
+mod cost;
+mod published;
+mod remedies;
+mod report;
+mod single_condition;
+mod timeout_slack;
+
+pub use aa_test::{AaTest, Drift, NamedRun, aa_test};
+pub use contrasts::{
+    ExperimentComparison, PrecisionResult, PrecisionRule, add_contrasts, compared_conditions, reported_estimands,
+};
+pub use contrasts::{LostBaseline, Rehearsal, comparisons_asked, lost_baselines, rehearsal};
+pub use cost::RemainingTime;
+pub use cost::{ExperimentCost, experiment_cost};
+pub use published::{
+    BlockMedian, ColumnFigure, IMPOSSIBLE, MeasuredRow, PublishedResults, RunSpread, RunsByRow, ShortRuns, SpreadCell,
+    median_of_runs, short_runs, unmeasured_reason,
+};
+pub use remedies::{Gain, GainVerdict, RemedyGains, gains};
+pub use report::ExperimentReport;
+pub use single_condition::{ConditionRow, single_condition};
+pub use timeout_slack::{
+    ExplainedShare, Prediction, SlackFacts, SlackRun, SlackSelection, SlackVerdict, SleepRow, TimeoutSlack,
+};

@@ -1,0 +1,62 @@
+//! Analysis of recordings: summaries, caveats, gates and comparisons. Pure: every figure can be computed again
+//! from the recording. Definitions: docs/metrics.md.
+#![forbid(unsafe_code)]
+
+extern crate self as analysis;
+
+use latlab_plan::{facts, plan, recipe};
+use latlab_recording as recording;
+use latlab_stats as stats;
+use latlab_terms::{diagnostics, metric, probe, sample, units};
+
+mod available;
+mod caveats;
+pub mod comparison;
+mod counts;
+pub mod distribution;
+mod estimand;
+pub mod experiment;
+mod gate;
+mod host_samples;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod in_memory;
+mod limits;
+mod logged;
+mod metric_sample;
+mod outcome;
+mod ping;
+pub mod published;
+mod singletons;
+mod source;
+mod stream;
+mod summarise;
+mod summary;
+mod wakeup;
+
+pub use available::AvailableFigures;
+pub use caveats::{effect_order, is_routine, real_time_warning, repeats_silence, unreached_loads};
+pub use counts::{Counts, Deadline, Ratios};
+pub use estimand::{Estimand, Ratio, Statistic};
+pub use gate::{
+    ChangeGate, ChangeGateResult, ExperimentGateResult, GateError, GateReason, GateState, UndecidedGate,
+    ValueGateResult, ValueGates, WorstRun, change_gates_outcome, expect_few_gates, undecided_gates,
+};
+pub use host_samples::ClockRates;
+pub use logged::caveats as import_caveats;
+pub use metric_sample::{MetricHistogram, MetricSample};
+pub use outcome::{comparison_outcome, ended_run_outcome, run_outcome, summary_outcome, with_gates};
+pub use ping::{Coincidence, LateBeyond, RunPlacement, Threshold, Window};
+pub use singletons::sample;
+pub use source::ProbeSource;
+pub use stream::{
+    CpuCost, GoalEnd, GoalFigures, LevelSpans, SearchFigures, StageFigures, StreamFigures, StreamRates, StreamTotals,
+};
+pub use summarise::summarise;
+pub use summary::{AnalysisError, Summary, SummaryOptions};
+pub use wakeup::{CpuActivity, Lateness, StateShare, UnexplainedDelay, Wakeups};
+
+// The condition of a summary's run, for reports.
+pub use crate::plan::{CompatOutput, Condition, Family, Kind, NoBareLoop, StopWhen, Via};
+
+/// The length of a stream's intervals.
+pub const STREAM_INTERVAL: crate::units::Nanos = crate::plan::defaults::STREAM_WINDOW;

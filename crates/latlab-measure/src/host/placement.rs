@@ -1,0 +1,202 @@
+//! CPU, priority and memory locks of the calling thread.
+
+use std::io;
+use std::num::NonZeroU64;
+
+use rustix::mm::MlockAllFlags;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::error::HostError;
+use super::root::{HostRoot, parse_cpu_list};
+use crate::host::facts::rights;
+use crate::plan::EndSpec;
+use crate::units::Nanos;
+
+/// Applies the placement of `end` to the calling thread: its CPU, locked memory (of the whole process), SCHED_FIFO.
+///
+/// Threads and processes that it starts later inherit the CPU, but not the priority: start writers and
+/// children before, or let them call [`keep_off`].
+///
+/// # Errors
+/// The CPU is absent or not allowed, or a privilege or limit is missing.
+pub fn place(end: &EndSpec) -> Result<(), HostError> {
+    if let Some(cpu) = end.cpu {
+        pin(cpu)?;
+    }
+    if end.mlock {
+        lock_memory()?;
+    }
+    if let Some(priority) = end.fifo {
+        latlab_sys::scheduler::set_fifo(priority).map_err(|source| HostError::Fifo { priority, source })?;
+    }
+    Ok(())
+}
+
+/// Returns the calling thread, and threads that it starts later, to normal scheduling if it has a real-time policy.
+///
+/// # Errors
+/// The kernel refused.
+pub fn leave_real_time() -> io::Result<()> {
+    latlab_sys::scheduler::leave_real_time()
+}
+
+/// The CPUs that the calling thread may use, ascending.
+pub fn allowed_cpus() -> Vec<u16> {
+    let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).filter_map(|cpu| u16::try_from(cpu).ok()).collect()
+}
+
+/// The timer slack of the calling thread; `None` if unknown.
+pub fn timer_slack() -> Option<Nanos> {
+    let slack = rustix::thread::current_timer_slack().ok()?;
+    i64::try_from(slack).ok().map(Nanos)
+}
+
+/// Gives the calling thread, and threads that it starts later, the smallest timer slack: with the usual 50 µs a sleep ends
+/// that much late. Real-time threads have none. Best effort: if the kernel refuses, sends are late, which is recorded.
+pub fn minimise_timer_slack() {
+    let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));
+}
+
+fn pin(cpu: u16) -> Result<(), HostError> {
+    if let Ok(online) = HostRoot::live().text("sys/devices/system/cpu/online")
+        && parse_cpu_list(&online).is_some_and(|cpus| !cpus.contains(&cpu))
+    {
+        return Err(HostError::CpuAbsent { cpu, online });
+    }
+    if usize::from(cpu) >= CpuSet::MAX_CPU {
+        return Err(HostError::CpuAbsent { cpu, online: format!("below {}", CpuSet::MAX_CPU) });
+    }
+    let mut cpus = CpuSet::new();
+    cpus.set(cpu.into());
+    sched_setaffinity(None, &cpus).map_err(|source| HostError::Affinity { cpu, source: source.into() })
+}
+
+/// Locks mapped memory, and later mappings unless a limit could make an allocation fail.
+fn lock_memory() -> Result<(), HostError> {
+    let rights = rights(&HostRoot::live()).ok();
+    let unlimited = rights.is_some_and(|rights| rights.may_lock_all());
+    let flags = if unlimited { MlockAllFlags::CURRENT | MlockAllFlags::FUTURE } else { MlockAllFlags::CURRENT };
+    rustix::mm::mlockall(flags).map_err(|source| HostError::MemoryLock {
+        limit_bytes: rights.and_then(|rights| rights.memory_lock_bytes),
+        source: source.into(),
+    })
+}
+
+/// The CPUs and memory locks of the calling thread before a run, restored when this is dropped, so that each run of a
+/// process begins alike.
+#[derive(Debug)]
+pub struct AffinityGuard {
+    cpus: Option<CpuSet>,
+    unlock: bool,
+}
+
+impl AffinityGuard {
+    /// Saves the present CPUs. `unlock` if the run locks memory.
+    pub fn save(unlock: bool) -> AffinityGuard {
+        AffinityGuard { cpus: sched_getaffinity(None).ok(), unlock }
+    }
+
+    /// Gives the calling thread the saved CPUs: one that was started by a pinned thread has inherited its CPU. Best effort,
+    /// as [`keep_off`].
+    pub fn restore(&self) {
+        if let Some(cpus) = &self.cpus {
+            let _ = sched_setaffinity(None, cpus);
+        }
+    }
+}
+
+impl Drop for AffinityGuard {
+    fn drop(&mut self) {
+        self.restore();
+        if self.unlock {
+            let _ = rustix::mm::munlockall();
+        }
+    }
+}
+
+/// Keeps the calling thread, and threads that it starts later, off the measuring CPUs. If it has no other CPUs, it leaves as
+/// many as possible, beginning with the first, which is the sender's: a disturbed reflector delays an answer, a disturbed
+/// sender its schedule as well. Best effort: a writer on a measuring CPU disturbs the run and does not falsify it.
+pub fn keep_off(measuring: &[u16]) {
+    let Ok(allowed) = sched_getaffinity(None) else { return };
+    let rest =
+        (0..=measuring.len()).rev().map(|left| without(allowed, &measuring[..left])).find(|rest| rest.count() > 0);
+    if let Some(rest) = rest.filter(|rest| *rest != allowed) {
+        let _ = sched_setaffinity(None, &rest);
+    }
+}
+
+fn without(mut cpus: CpuSet, measuring: &[u16]) -> CpuSet {
+    for cpu in measuring.iter().filter(|cpu| usize::from(**cpu) < CpuSet::MAX_CPU) {
+        cpus.unset((*cpu).into());
+    }
+    cpus
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostics::Explain;
+    use crate::plan::WaitMode;
+
+    const FREE: EndSpec = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
+
+    /// Placement belongs to a thread, so each case runs in one of its own.
+    fn in_a_thread<T: Send>(case: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| scope.spawn(case).join().expect("no panic"))
+    }
+
+    #[test]
+    fn a_pin_moves_the_thread_and_keep_off_moves_it_away() {
+        let allowed = sched_getaffinity(None).expect("sched_getaffinity");
+        let cpus: Vec<u16> = (0..1024).filter(|cpu| allowed.is_set(usize::from(*cpu))).collect();
+        let cpu = cpus[cpus.len() - 1];
+        in_a_thread(|| {
+            place(&EndSpec { cpu: Some(cpu), ..FREE }).expect("an allowed CPU");
+            let now = sched_getaffinity(None).expect("sched_getaffinity");
+            assert!(now.is_set(cpu.into()) && now.count() == 1);
+            keep_off(&[cpu]);
+            assert!(sched_getaffinity(None).expect("sched_getaffinity").is_set(cpu.into()), "nothing else is left");
+        });
+        in_a_thread(|| {
+            keep_off(&[cpu]);
+            let now = sched_getaffinity(None).expect("sched_getaffinity");
+            assert_eq!(now.is_set(cpu.into()), cpus.len() == 1);
+        });
+        in_a_thread(|| {
+            // Every CPU measures, and this one is the sender's.
+            let others = cpus.iter().copied().filter(|other| *other != cpu);
+            keep_off(&std::iter::once(cpu).chain(others).collect::<Vec<u16>>());
+            let now = sched_getaffinity(None).expect("sched_getaffinity");
+            assert_eq!((now.is_set(cpu.into()), now.count() > 0), (cpus.len() == 1, true));
+        });
+    }
+
+    #[test]
+    fn a_dropped_guard_restores_the_cpus() {
+        in_a_thread(|| {
+            let before = sched_getaffinity(None).expect("sched_getaffinity");
+            let guard = AffinityGuard::save(false);
+            keep_off(&[allowed_cpus()[0]]);
+            drop(guard);
+            assert_eq!(sched_getaffinity(None).expect("sched_getaffinity"), before);
+        });
+    }
+
+    #[test]
+    fn the_error_of_an_absent_cpu_names_those_online() {
+        for absent in [1_000, 2_000] {
+            let error = in_a_thread(|| place(&EndSpec { cpu: Some(absent), ..FREE })).expect_err("no such CPU");
+            assert_eq!(error.explain().exit_code, 3);
+            assert!(error.to_string().contains(&format!("`{absent}`")), "{error}");
+            assert!(error.explain().cause.is_some_and(|cause| cause.contains("online are")));
+        }
+    }
+
+    #[test]
+    fn the_error_of_an_invalid_priority_has_a_hint() {
+        let error = in_a_thread(|| place(&EndSpec { fifo: Some(120), ..FREE })).expect_err("99 is the highest");
+        assert!(error.to_string().contains("`120`") && error.explain().hint.is_some());
+    }
+}

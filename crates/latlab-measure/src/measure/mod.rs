@@ -1,0 +1,22 @@
+//! Measuring: the lifecycle of runs of all kinds (`lifecycle.rs`, `run.rs`), the peer (`peer.rs`), and a folder for
+//! each kind with its hot loop. `baseline/` has bare loops of the same system calls for comparison.
+
+mod background_loads;
+pub mod baseline;
+mod error;
+mod lifecycle;
+mod manifest;
+mod peer;
+pub mod ping;
+mod remote_host;
+mod run;
+mod stop_signal;
+pub mod stream;
+pub mod wakeup;
+
+pub use background_loads::BackgroundLoads;
+pub use error::MeasureError;
+pub use lifecycle::{PlanOutcome, measure_plan, rehearse_run};
+pub use peer::Peer;
+pub use peer::absence_of;
+pub use run::{CpuSource, LiveCounts, LiveProgress, RecordingTarget, Slice, UnansweredProbes};

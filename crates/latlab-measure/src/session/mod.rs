@@ -1,0 +1,24 @@
+//! Sessions: both ends of the protocol of sender and reflector before, during and after a run (docs/protocol.md).
+//! Starts the processes that hold one end of a session (reflectors, network loads), and with them all loads of a run.
+
+mod codec;
+mod key;
+mod loads;
+mod opening;
+mod reflector;
+mod stream;
+
+pub use codec::{Answer, EchoCodec, NativeSession, ProbeCodec};
+pub use key::{KeyError, PreSharedKey, random_bytes};
+pub use loads::{
+    BEGIN_LINE, LoadedPath, Loads, LoadsError, NET_LOAD_COMMAND, NetLoad, NetLoadError, NetLoadEvent, NetLoadRequest,
+    lost_loads, wait_until,
+};
+pub use opening::{SessionError, SessionParams, open};
+pub use reflector::ReflectorProcess;
+pub use reflector::{
+    DownDue, DropReason, Listener, PendingReply, REFLECTOR_COMMAND, ReceiverState, ReflectorAction, ReflectorCounters,
+    ReflectorEvent, ReflectorLimits, ReflectorProcessError, ReflectorRequest, Requests, ServeError, SessionReflector,
+    check_address, listen, serve,
+};
+pub use stream::{DownCounts, DownMessage, DownStream, UpStream};

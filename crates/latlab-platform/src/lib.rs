@@ -1,0 +1,33 @@
+//! This process, its children and its inputs, and the kernel's network configuration: latlab's own child processes, parallel
+//! work, signals, input files, routes.
+#![forbid(unsafe_code)]
+
+extern crate self as platform;
+
+use latlab_plan::facts;
+use latlab_terms::{diagnostics, units};
+
+mod child_process;
+mod device_abilities;
+mod directory;
+pub mod input_file;
+pub mod ownership;
+pub mod parallel_map;
+mod route_socket;
+pub mod signals;
+mod supervisor;
+
+pub use child_process::ChildProcess;
+pub use device_abilities::{DeviceAbilities, XdpFeatures};
+pub use directory::Directory;
+pub use route_socket::{LOOPBACK, RouteSocket, VethEnd};
+pub use signals::{SignalWatch, SuspendSignal};
+pub use supervisor::{CommandEnd, MarkedProcesses, Supervised, SupervisedCommand, end_marked, supervise};
+
+use crate::facts::Capability;
+
+/// The command that grants `lacking` to the file of latlab, with what this process has.
+pub fn grant(lacking: &[Capability]) -> String {
+    let effective = rustix::thread::capabilities(None).map_or(0, |sets| sets.effective.bits());
+    Capability::grant(lacking, effective)
+}

@@ -1,0 +1,285 @@
+//! Finishes a recording: from spools to rows on disk, right after the run or by a later command.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::errors::{ParquetError, Result as ParquetResult};
+
+use super::checksums::TableChecksums;
+use super::error::RecordingError;
+use super::host_spool::{HOST_SPOOL, HostSpool};
+use super::join::{Horizon, JoinCounts, JoinLimits, JoinRules, ProbeJoin, SpooledIntervals, SpooledWakeups};
+use super::manifest::{Manifest, RunEnding};
+use super::manifest_file;
+use super::spool::{SPOOL, Spool};
+use super::tables::file::TableFile;
+use super::tables::host::{self, HOST};
+use super::tables::intervals::{self, INTERVALS};
+use super::tables::probes::{self, PROBES};
+use super::tables::values::VALUES;
+use super::tables::wakeups::{self, WAKEUPS};
+use crate::diagnostics::{Caveat, Severity};
+use crate::plan::{Kind, RunSpec};
+use crate::platform::Directory;
+use crate::units::{Nanos, Stamp};
+
+/// How the spool of the run of `manifest` is joined.
+pub(crate) fn join_rules(manifest: &Manifest) -> JoinRules {
+    let timeout = manifest.spec.ping().map_or(Nanos::ZERO, |ping| ping.timeout_ns);
+    let size_bytes = manifest.spec.size_bytes().unwrap_or(0);
+    let horizon = match (manifest.run.listened_until_ns, manifest.ending) {
+        (Some(until), _) => Horizon::At(Stamp::from_nanos(until)),
+        (None, RunEnding::Measuring) => Horizon::LastEvent,
+        (None, _) => Horizon::Enough,
+    };
+    JoinRules { timeout, size_bytes, horizon, limits: JoinLimits::default() }
+}
+
+/// How the concurrent probes of a stream are joined; `None` without any.
+pub(crate) fn probe_rules(manifest: &Manifest) -> Option<JoinRules> {
+    let probes = manifest.spec.concurrent_probes()?;
+    Some(JoinRules { timeout: probes.timeout_ns, size_bytes: probes.size_bytes, ..join_rules(manifest) })
+}
+
+/// Joins the spools into tables, writes these and the manifest, and removes the spools. Each step leaves a directory
+/// that can be opened: the rows are renamed into place, then the host samples, then the manifest; then the spools are
+/// removed, that of the events last since it holds the lock.
+///
+/// # Errors
+/// If a table or the manifest could not be written: then the data are in the spools.
+pub(crate) fn conclude(
+    directory: &Directory,
+    spool: &Arc<Spool>,
+    samples: Option<HostSpool>,
+    rules: JoinRules,
+    manifest: &mut Manifest,
+) -> Result<(), RecordingError> {
+    let run_id = manifest.run_id.clone();
+    let write = |name| TableTarget { directory, name, run_id: &run_id };
+    let of_wakeups = has_wakeups(&manifest.spec).then(|| write(WAKEUPS).wakeups(spool)).transpose()?;
+    let counts = match (manifest.kind, of_wakeups) {
+        (Kind::Wakeup, Some(of_wakeups)) => of_wakeups,
+        (Kind::Stream, _) => write(INTERVALS).intervals(spool, rules.size_bytes)?,
+        _ => write(PROBES).probes(spool, rules)?,
+    };
+    let of_probes = probe_rules(manifest).map(|rules| write(PROBES).probes(spool, rules)).transpose()?;
+    let host_rows = samples.map(|samples| write(HOST).samples(samples)).transpose()?;
+    enter_counts(manifest, counts, rules.horizon);
+    if let Some(of_probes) = of_probes {
+        manifest.run.undecided_probes = of_probes.undecided_probes;
+        manifest.run.orphan_answers = of_probes.orphan_answers;
+    }
+    (manifest.rows, manifest.host_rows) = (Some(counts.rows), host_rows);
+    manifest.wakeup_rows = of_wakeups.map(|counts| counts.rows);
+    manifest.interval_rows = (manifest.kind == Kind::Stream).then_some(counts.rows);
+    manifest.probe_rows = of_probes.map(|counts| counts.rows);
+    enter_damage(manifest, spool);
+    enter_checksums(directory, manifest)?;
+    let written = manifest_file::write(directory, manifest);
+    written.map_err(RecordingError::refused("write the manifest of", directory.path()))?;
+    remove_spools(directory)
+}
+
+/// Enters what of `spool` was left out or not checked, after the counts of the join.
+pub(crate) fn enter_damage(manifest: &mut Manifest, spool: &Spool) {
+    manifest.run.unreadable_events += spool.missing_parts();
+    manifest.run.unchecked_events = spool.unchecked_events();
+}
+
+/// The tables that the recording of `manifest` has, with their promised numbers of rows.
+pub(crate) fn tables_of(manifest: &Manifest) -> Vec<(&'static str, Option<u64>)> {
+    let mut tables = vec![(rows_file(manifest.kind), manifest.rows)];
+    let further = [(WAKEUPS, manifest.wakeup_rows), (PROBES, manifest.probe_rows), (HOST, manifest.host_rows)];
+    for (name, rows) in further.into_iter().filter(|(_, rows)| rows.is_some()) {
+        if tables.iter().all(|(known, _)| *known != name) {
+            tables.push((name, rows));
+        }
+    }
+    tables
+}
+
+/// Enters the checksums of the tables in `directory`.
+pub(super) fn enter_checksums(directory: &Directory, manifest: &mut Manifest) -> Result<(), RecordingError> {
+    let of_table = |(name, _): (&'static str, _)| -> Result<(String, TableChecksums), RecordingError> {
+        Ok((name.into(), TableFile::open(directory, name, None)?.checksums_on_disk()?))
+    };
+    manifest.checksums = tables_of(manifest).into_iter().map(of_table).collect::<Result<_, _>>()?;
+    Ok(())
+}
+
+/// Marks the finished recording at `path` as one of a failed run: what was measured does not count.
+///
+/// # Errors
+/// If its manifest cannot be read or written.
+pub fn mark_failed(path: &Path, reason: &str) -> Result<(), RecordingError> {
+    let directory = Directory::open(path).map_err(RecordingError::unreadable("open", path))?;
+    let mut manifest = manifest_file::read(&directory)?;
+    (manifest.ending, manifest.reason) = (RunEnding::Failed, Some(reason.to_owned()));
+    manifest_file::rewrite(&directory, &manifest).map_err(RecordingError::refused("write", path))
+}
+
+/// Removes the spools of a recording whose rows are written.
+pub(crate) fn remove_spools(directory: &Directory) -> Result<(), RecordingError> {
+    let remove = |name| directory.remove(name).map_err(RecordingError::refused("remove", directory.path_of(name)));
+    [HOST_SPOOL, SPOOL].into_iter().try_for_each(remove)
+}
+
+/// The spool of host samples in `directory`. If it cannot be read, a caveat is added.
+pub(crate) fn open_host_spool(directory: &Directory, manifest: &mut Manifest) -> Option<HostSpool> {
+    let opened = HostSpool::open(directory).and_then(|spool| match spool {
+        Some(spool) if !spool.is_of(&manifest.run_id) => {
+            Err(RecordingError::damaged(directory.path_of(HOST_SPOOL), OF_ANOTHER_RUN))
+        }
+        spool => Ok(spool),
+    });
+    opened.unwrap_or_else(|error| {
+        let message = format!("host samples cannot be read: {error}");
+        manifest.caveats.push(host_samples_lost(&message, SOUND_DISK));
+        None
+    })
+}
+
+/// The damage of a file whose run id is not that of the manifest.
+pub(super) const OF_ANOTHER_RUN: &str = "it is of another run";
+
+/// The hint if samples that were written cannot be read.
+pub(super) const SOUND_DISK: &str = "check the disk of `--store`";
+
+/// The caveat of a run whose host samples are not all in the recording; `hint` says what would have kept them.
+pub(crate) fn host_samples_lost(message: &str, hint: &str) -> Caveat {
+    Caveat::new(
+        Severity::Warning,
+        "host-samples-lost",
+        message,
+        "throttling, steal and foreign load in that part of the run would not be detected",
+        hint,
+    )
+}
+
+/// Whether a run of `spec` records wake-ups.
+pub(crate) const fn has_wakeups(spec: &RunSpec) -> bool {
+    spec.wakeup().is_some() || spec.concurrent_wakeups().is_some()
+}
+
+/// The file that every finished recording of `kind` has.
+pub(crate) const fn rows_file(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Ping => PROBES,
+        Kind::Wakeup => WAKEUPS,
+        Kind::Stream => INTERVALS,
+        Kind::Values => VALUES,
+    }
+}
+
+/// The counts of a join whose rows are not kept.
+pub(crate) fn count_rows(spool: &Arc<Spool>, kind: Kind, rules: JoinRules) -> Result<JoinCounts, RecordingError> {
+    let count = || -> io::Result<JoinCounts> {
+        match kind {
+            Kind::Wakeup => {
+                let mut rows = SpooledWakeups::new(Arc::clone(spool));
+                rows.try_for_each(|batch| batch.map(drop))?;
+                Ok(rows.counts())
+            }
+            Kind::Stream => {
+                let mut rows = SpooledIntervals::new(Arc::clone(spool));
+                rows.try_for_each(|batch| batch.map(drop))?;
+                Ok(rows.counts())
+            }
+            // Values are not measured, so that no spool has any.
+            Kind::Ping | Kind::Values => {
+                let mut join = ProbeJoin::new(Arc::clone(spool), rules)?;
+                while join.next_block()?.is_some() {}
+                Ok(join.counts())
+            }
+        }
+    };
+    count().map_err(RecordingError::refused("read", spool.path()))
+}
+
+/// Enters the counts of the join into the manifest.
+pub(crate) fn enter_counts(manifest: &mut Manifest, counts: JoinCounts, horizon: Horizon) {
+    let run = &mut manifest.run;
+    // Events that the writer discarded are not in the spool, but were counted then.
+    run.gap_events = run.gap_events.max(counts.gap_events);
+    run.timed_out_ns = counts.timed_out;
+    run.refused_pause_ns = counts.refused_pause;
+    run.undecided_probes = counts.undecided_probes;
+    run.orphan_answers = counts.orphan_answers;
+    run.unreadable_events = counts.holes;
+    if horizon == Horizon::LastEvent {
+        run.listened_until_ns = counts.latest.map(Stamp::as_nanos);
+    }
+}
+
+/// A table to be written into a recording.
+struct TableTarget<'a> {
+    directory: &'a Directory,
+    name: &'static str,
+    run_id: &'a str,
+}
+
+impl TableTarget<'_> {
+    fn probes(self, spool: &Arc<Spool>, rules: JoinRules) -> Result<JoinCounts, RecordingError> {
+        self.write(|file, run_id| {
+            let mut table = probes::create(file, run_id)?;
+            let mut join = ProbeJoin::new(Arc::clone(spool), rules)?;
+            while let Some(block) = join.next_block()? {
+                block.write(&mut table)?;
+            }
+            Ok((table.finish()?, join.counts()))
+        })
+    }
+
+    fn wakeups(self, spool: &Arc<Spool>) -> Result<JoinCounts, RecordingError> {
+        self.write(|file, run_id| {
+            let mut rows = SpooledWakeups::new(Arc::clone(spool));
+            Ok((wakeups::write(file, run_id, &mut rows)?, rows.counts()))
+        })
+    }
+
+    fn intervals(self, spool: &Arc<Spool>, size_bytes: u32) -> Result<JoinCounts, RecordingError> {
+        self.write(|file, run_id| {
+            let mut rows = SpooledIntervals::new(Arc::clone(spool));
+            Ok((intervals::write(file, run_id, size_bytes, &mut rows)?, rows.counts()))
+        })
+    }
+
+    fn samples(self, samples: HostSpool) -> Result<u64, RecordingError> {
+        self.write(|file, run_id| host::write(file, run_id, samples.rows()))
+    }
+
+    /// Lets `write` fill a new file, which gets its name once it is whole. A crash leaves it behind as `NAME.unfinished`,
+    /// and the next command that finishes the recording replaces it.
+    fn write<T>(
+        self,
+        write: impl FnOnce(BufWriter<File>, &str) -> ParquetResult<(BufWriter<File>, T)>,
+    ) -> Result<T, RecordingError> {
+        let TableTarget { directory, name, run_id } = self;
+        let unfinished = format!("{name}.unfinished");
+        let write = || {
+            let file = BufWriter::with_capacity(1 << 16, directory.replace_file(&unfinished)?);
+            let (file, written) = write(file, run_id)?;
+            // Synced, since the spool will be removed.
+            file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
+            directory.rename(&unfinished, name)?;
+            Ok(written)
+        };
+        write().map_err(|error| {
+            // A part of a table has no use, and the space may be needed.
+            _ = directory.remove(&unfinished);
+            RecordingError::refused("write", directory.path_of(name))(io_error(error))
+        })
+    }
+}
+
+pub(super) fn io_error(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(other) => io::Error::other(other.to_string()),
+        },
+        other => io::Error::other(other.to_string()),
+    }
+}

@@ -1,0 +1,423 @@
+//! The writer thread: drains the rings into the spool. It runs on the CPUs of the thread that starts it, which leaves
+//! those that measure.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::thread;
+
+use rustix::fs::fstat;
+
+use super::event::{EVENT_BYTES, EVENT_WORDS, SpoolEvent};
+use super::live_delays::{DelaySeconds, LiveDelays, LiveSecond, SharedDelays};
+use super::ring::RingReader;
+use super::spool::{self, HEADER_BYTES};
+use crate::plan::defaults;
+use crate::probe::{Phase, Seq};
+use crate::units::{Nanos, SenderClock, Stamp};
+
+/// Events per `write`: 64 KiB.
+const WRITE_EVENTS: u64 = 1024;
+
+/// Counts of the events in the spool, for a progress line: at most one drain old.
+#[derive(Clone, Debug, Default)]
+pub struct RecordingProgress(Arc<DrainCounts>);
+
+#[derive(Debug, Default)]
+struct DrainCounts {
+    measured: AtomicU64,
+    sent: AtomicU64,
+    arrived: AtomicU64,
+    missed: AtomicU64,
+    /// When the first probe was sent or refused, in nanoseconds; 0 before.
+    begin_ns: AtomicI64,
+    probes: [AtomicU64; 3],
+    delays: SharedDelays,
+}
+
+/// Probes of the measuring phase, as far as their fate is known while the run goes on. The rest is in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProbeCounts {
+    pub sent: u64,
+    /// Their answer arrived within about the time-out.
+    pub answered: u64,
+    /// Their time-out has passed without an answer.
+    pub lost: u64,
+}
+
+impl RecordingProgress {
+    /// Probes of the measuring phase that were sent, refused or not sent; in a run of wake-ups, wake-ups.
+    pub fn measured(&self) -> u64 {
+        self.0.measured.load(Ordering::Relaxed)
+    }
+
+    pub fn sent(&self) -> u64 {
+        self.0.sent.load(Ordering::Relaxed)
+    }
+
+    pub fn arrived(&self) -> u64 {
+        self.0.arrived.load(Ordering::Relaxed)
+    }
+
+    /// Probes that were refused, or whose time-out has passed without an answer, warm-up included.
+    pub fn missed(&self) -> u64 {
+        self.0.missed.load(Ordering::Relaxed)
+    }
+
+    /// When the first probe was sent or refused.
+    pub fn begin(&self) -> Option<Stamp<SenderClock>> {
+        Some(self.0.begin_ns.load(Ordering::Relaxed)).filter(|begin_ns| *begin_ns != 0).map(Stamp::from_nanos)
+    }
+
+    /// The delays so far; empty unless the recording keeps them for a display.
+    pub fn delays(&self) -> LiveDelays {
+        self.0.delays.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The last second with a delay.
+    pub fn last_second(&self) -> Option<LiveSecond> {
+        self.0.delays.lock().unwrap_or_else(PoisonError::into_inner).seconds.last().copied()
+    }
+
+    /// Probes of the measuring phase by their fate.
+    pub fn probes(&self) -> ProbeCounts {
+        let [sent, answered, lost] = self.0.probes.each_ref().map(|count| count.load(Ordering::Relaxed));
+        ProbeCounts { sent, answered, lost }
+    }
+}
+
+/// Counts the events of a run. Probes that were sent one after the other, within a sixteenth of the time-out, are counted
+/// as a group, so that a probe in flight takes no memory. Reads no clock: a group is over when a later probe was sent more
+/// than a time-out after it.
+pub(crate) struct ProbeTally {
+    timeout: Nanos,
+    progress: RecordingProgress,
+    /// Groups whose time-out has not passed, the oldest first.
+    groups: VecDeque<ProbeGroup>,
+    measured: u64,
+    sent: u64,
+    arrived: u64,
+    missed: u64,
+    probes: ProbeCounts,
+    /// `None` if no display shows them.
+    delays: Option<DelaySeconds>,
+}
+
+struct ProbeGroup {
+    phase: Phase,
+    first: Seq,
+    begin: Stamp<SenderClock>,
+    end: Stamp<SenderClock>,
+    sent: u64,
+    answered: u64,
+}
+
+impl ProbeTally {
+    /// No events so far, of probes with this `timeout`; the counts are published in `progress`, and the delays of the last
+    /// seconds if `keeps_delays`.
+    pub(crate) fn new(timeout: Nanos, progress: RecordingProgress, keeps_delays: bool) -> ProbeTally {
+        // Seventeen groups fit into a time-out, and the warm-up has one of its own.
+        let (groups, probes) = (VecDeque::with_capacity(32), ProbeCounts::default());
+        let delays = keeps_delays.then(|| DelaySeconds::new(timeout));
+        ProbeTally { timeout, progress, groups, measured: 0, sent: 0, arrived: 0, missed: 0, probes, delays }
+    }
+
+    fn count(&mut self, event: SpoolEvent) {
+        match event {
+            SpoolEvent::Sent { seq, phase, sent, .. } => self.count_sent(seq, phase, sent),
+            SpoolEvent::SendFailed { phase, tried, .. } => {
+                self.begin(tried);
+                self.missed += 1;
+                self.measured += u64::from(phase == Phase::Measure);
+            }
+            SpoolEvent::NotSent { phase, .. } => self.measured += u64::from(phase == Phase::Measure),
+            SpoolEvent::Woke { phase: Phase::Measure, due, woke, .. } => {
+                self.measured += 1;
+                self.delays.iter_mut().for_each(|delays| delays.record(woke, woke - due));
+            }
+            SpoolEvent::Woke { phase: Phase::Warmup, .. } => (),
+            SpoolEvent::Arrived { seq, received, .. } => {
+                self.count_answer(seq);
+                self.delays.iter_mut().for_each(|delays| delays.arrived(seq, received));
+            }
+            SpoolEvent::Interval(_) | SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => (),
+        }
+    }
+
+    fn begin(&self, at: Stamp<SenderClock>) {
+        if self.sent + self.missed == 0 {
+            self.progress.0.begin_ns.store(at.as_nanos(), Ordering::Relaxed);
+        }
+    }
+
+    fn count_sent(&mut self, seq: Seq, phase: Phase, at: Stamp<SenderClock>) {
+        self.begin(at);
+        self.end_groups(at);
+        self.sent += 1;
+        if phase == Phase::Measure {
+            self.measured += 1;
+            self.probes.sent += 1;
+            self.delays.iter_mut().for_each(|delays| delays.sent(seq, at));
+        }
+        let span = Nanos(self.timeout.0 / 16);
+        match self.groups.back_mut().filter(|group| group.phase == phase && at - group.begin < span) {
+            Some(group) => (group.end, group.sent) = (at, group.sent + 1),
+            None => self.groups.push_back(ProbeGroup { phase, first: seq, begin: at, end: at, sent: 1, answered: 0 }),
+        }
+    }
+
+    /// Counts as lost what is unanswered in groups whose time-out has passed at `now`.
+    fn end_groups(&mut self, now: Stamp<SenderClock>) {
+        let is_over = |group: &&ProbeGroup| group.end + self.timeout < now;
+        let count = self.groups.iter().take_while(is_over).count();
+        for over in self.groups.drain(..count) {
+            let lost = over.sent - over.answered;
+            self.missed += lost;
+            self.probes.lost += if over.phase == Phase::Measure { lost } else { 0 };
+        }
+    }
+
+    /// An answer to a probe of a group that is over is late, and was counted as lost.
+    fn count_answer(&mut self, seq: Seq) {
+        self.arrived += 1;
+        let group = self.groups.iter_mut().rev().find(|group| group.first <= seq);
+        // Further answers are duplicates.
+        if let Some(group) = group.filter(|group| group.answered < group.sent) {
+            group.answered += 1;
+            self.probes.answered += u64::from(group.phase == Phase::Measure);
+        }
+    }
+
+    fn publish(&mut self) {
+        self.delays.iter_mut().for_each(|delays| delays.publish(&self.progress.0.delays));
+        let shared = &*self.progress.0;
+        let store = |place: &AtomicU64, count| place.store(count, Ordering::Relaxed);
+        let ProbeCounts { sent, answered, lost } = self.probes;
+        shared.probes.iter().zip([sent, answered, lost]).for_each(|(place, count)| store(place, count));
+        store(&shared.sent, self.sent);
+        store(&shared.arrived, self.arrived);
+        store(&shared.missed, self.missed);
+        store(&shared.measured, self.measured);
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum SpoolFailure {
+    /// A write was refused; earlier events are in the file.
+    Refused(std::io::Error),
+    /// The file was unlinked: the recording was removed. Its content is there as long as it is open.
+    Vanished,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Drained {
+    pub failure: Option<SpoolFailure>,
+    /// Events after the failure, which are lost.
+    pub discarded: u64,
+}
+
+pub(crate) struct Drain {
+    /// One for each thread that measures.
+    pub readers: Vec<RingReader>,
+    /// The spool, at its end.
+    pub spool: File,
+    /// Time between two drains, unless events are frequent ([`defaults::DRAIN_FREQUENT`]).
+    pub period: Nanos,
+    /// Set if the run must end because it can no longer be recorded.
+    pub stop: Arc<AtomicBool>,
+    pub tally: ProbeTally,
+    /// Whether the spool has a name, which it can lose.
+    pub is_named: bool,
+    pub parts: u64,
+    /// The bytes of a write.
+    pub checked: Vec<u8>,
+}
+
+impl Drain {
+    /// Drains until every log is dropped and every ring empty.
+    pub(crate) fn run(mut self) -> Drained {
+        let mut drained = Drained::default();
+        let mut bytes = Vec::with_capacity(WRITE_EVENTS as usize * EVENT_BYTES);
+        let mut wait = self.period;
+        loop {
+            let over = self.readers.iter().all(RingReader::is_closed);
+            let mut frequent = false;
+            for ring in 0..self.readers.len() {
+                let events = self.empty(ring, &mut drained, &mut bytes);
+                frequent |= self.readers[ring].fills_a_quarter(events, wait, self.period);
+            }
+            self.check_link(&mut drained);
+            if over {
+                break;
+            }
+            wait = if frequent { self.period.min(defaults::DRAIN_FREQUENT) } else { self.period };
+            thread::park_timeout(wait.to_duration());
+        }
+        let gaps: Vec<SpoolEvent> = self.readers.iter().filter_map(RingReader::pending_gap).collect();
+        for gap in gaps {
+            bytes.clear();
+            spool::append(gap.to_words(), &mut bytes);
+            self.write(&bytes, &mut drained);
+        }
+        drained
+    }
+
+    /// Moves the events of a ring to the spool; returns their number.
+    fn empty(&mut self, ring: usize, drained: &mut Drained, bytes: &mut Vec<u8>) -> u64 {
+        let mut all = 0;
+        loop {
+            let events = self.step(ring, drained, bytes);
+            all += events;
+            if events < WRITE_EVENTS {
+                return all;
+            }
+        }
+    }
+
+    /// Moves at most one buffer of events from a ring to the spool; returns their number.
+    fn step(&mut self, ring: usize, drained: &mut Drained, bytes: &mut Vec<u8>) -> u64 {
+        bytes.clear();
+        let tally = &mut self.tally;
+        let events = self.readers[ring].drain(WRITE_EVENTS, |words: [u64; EVENT_WORDS]| {
+            spool::append(words, bytes);
+            if let Some(event) = SpoolEvent::from_words(words) {
+                tally.count(event);
+            }
+        });
+        if events > 0 {
+            self.tally.publish();
+            self.write(bytes, drained);
+        }
+        events
+    }
+
+    /// Writes the events in `bytes` and their checksums, in one write.
+    fn write(&mut self, bytes: &[u8], drained: &mut Drained) {
+        let events = (bytes.len() / EVENT_BYTES) as u64;
+        if matches!(drained.failure, Some(SpoolFailure::Refused(_))) {
+            drained.discarded += events;
+            return;
+        }
+        self.checked.clear();
+        spool::append_with_checksums(bytes, &mut self.parts, &mut self.checked);
+        let before = self.places();
+        if let Err(error) = self.spool.write_all(&self.checked) {
+            // A part may have been written: readers ignore a torn event at its end.
+            drained.discarded += events - spool::events_in(self.places() - before).min(events);
+            drained.failure = Some(SpoolFailure::Refused(error));
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whole events and checksums in the spool.
+    fn places(&self) -> u64 {
+        let length = self.spool.metadata().map_or(0, |metadata| metadata.len());
+        length.saturating_sub(HEADER_BYTES as u64) / EVENT_BYTES as u64
+    }
+
+    fn check_link(&self, drained: &mut Drained) {
+        if self.is_named && drained.failure.is_none() && fstat(&self.spool).is_ok_and(|facts| facts.st_nlink == 0) {
+            drained.failure = Some(SpoolFailure::Vanished);
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Via;
+
+    fn sent_at(seq: u64, millis: i64, phase: Phase) -> SpoolEvent {
+        let sent = Stamp::from_nanos(Nanos::from_millis(millis).0);
+        SpoolEvent::Sent { seq: Seq(seq), phase, due: None, sent, cpu: None }
+    }
+
+    fn answer_to(seq: u64) -> SpoolEvent {
+        SpoolEvent::Arrived {
+            seq: Seq(seq),
+            received: Stamp::from_nanos(0),
+            reflector_received: None,
+            reflector_sent: None,
+            rx_software: None,
+            reflector_rx_software: None,
+            cpu: None,
+            reflector_cpu: None,
+        }
+    }
+
+    fn counted(events: impl IntoIterator<Item = SpoolEvent>) -> RecordingProgress {
+        counted_with(false, events)
+    }
+
+    fn counted_with(keeps_delays: bool, events: impl IntoIterator<Item = SpoolEvent>) -> RecordingProgress {
+        let mut tally = ProbeTally::new(Nanos::from_secs(1), RecordingProgress::default(), keeps_delays);
+        events.into_iter().for_each(|event| tally.count(event));
+        tally.publish();
+        assert!(tally.groups.len() <= 18, "{} groups", tally.groups.len());
+        tally.progress
+    }
+
+    #[test]
+    fn probes_are_lost_once_their_time_out_has_passed() {
+        // One probe every 10 ms; each tenth is not answered.
+        let events = (1..=500).flat_map(|seq: u64| {
+            let answer = (!seq.is_multiple_of(10)).then(|| answer_to(seq));
+            std::iter::once(sent_at(seq, seq as i64 * 10, Phase::Measure)).chain(answer)
+        });
+        let progress = counted(events);
+        let ProbeCounts { sent, answered, lost } = progress.probes();
+        assert_eq!((sent, answered), (500, 450));
+        // Of the 50 without an answer, those of the last second and of the group before it may be in flight.
+        assert!((38..=40).contains(&lost), "{lost} lost");
+        assert_eq!((progress.missed(), progress.begin()), (lost, Some(Stamp::from_nanos(10_000_000))));
+    }
+
+    #[test]
+    fn delays_are_kept_only_for_a_display() {
+        let wake = |millis: i64| {
+            let [due, woke] = [0, 50_000].map(|late| Stamp::from_nanos(Nanos::from_millis(millis).0 + late));
+            SpoolEvent::Woke {
+                phase: Phase::Measure,
+                seq: Seq(millis as u64),
+                due,
+                woke,
+                cpu: None,
+                via: Via::ClockNanosleep,
+            }
+        };
+        let seconds = |keeps_delays| counted_with(keeps_delays, (1..=2_500).map(wake)).delays().seconds;
+        assert_eq!(seconds(true).iter().map(|second| second.n).collect::<Vec<_>>(), [1_000, 1_000]);
+        assert!(seconds(false).is_empty());
+    }
+
+    #[test]
+    fn late_and_repeated_answers_and_those_to_the_warm_up_count_as_no_answers() {
+        let events = [
+            sent_at(0, 1, Phase::Warmup),
+            answer_to(0),
+            sent_at(1, 2, Phase::Measure),
+            answer_to(1),
+            answer_to(1),
+            sent_at(2, 1_000, Phase::Measure),
+            sent_at(3, 3_000, Phase::Measure),
+            answer_to(2),
+        ];
+        let progress = counted(events);
+        assert_eq!(progress.probes(), ProbeCounts { sent: 3, answered: 1, lost: 1 });
+        assert_eq!((progress.sent(), progress.arrived(), progress.missed()), (4, 4, 1));
+    }
+
+    #[test]
+    fn refused_probes_are_missed_and_begin_the_run() {
+        let tried = Stamp::from_nanos(7);
+        let refused =
+            |seq| SpoolEvent::SendFailed { seq: Seq(seq), phase: Phase::Measure, due: None, tried, errno: 101 };
+        let progress = counted([refused(0), refused(1)]);
+        assert_eq!((progress.missed(), progress.begin(), progress.measured()), (2, Some(tried), 2));
+        assert_eq!(progress.probes(), ProbeCounts::default());
+        assert_eq!(counted([]).begin(), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! Recordings: the files between measurement and analysis. Format: docs/recording.md.
+//!
+//! A run writes with `Store`, `RecordingWriter` and `EventLog`; analysis reads with `Recording`. Events go through a ring
+//! and a spool, and are joined into tables after the run: docs/design/0002-recording.md.
+#![forbid(unsafe_code)]
+
+extern crate self as recording;
+
+use latlab_plan::{facts, plan};
+use latlab_platform as platform;
+use latlab_stats as stats;
+use latlab_terms::{diagnostics, metric, probe, units};
+
+mod block;
+mod checksums;
+mod conclude;
+mod drain;
+mod error;
+mod event;
+mod host_spool;
+mod import;
+mod join;
+#[cfg(test)]
+mod join_tests;
+mod live_delays;
+pub mod manifest;
+mod manifest_file;
+mod plausible;
+pub mod reader;
+mod ring;
+mod spool;
+mod store;
+mod tables;
+mod writer;
+
+pub use conclude::mark_failed;
+pub use drain::{ProbeCounts, RecordingProgress};
+pub use error::RecordingError;
+pub use event::SpoolEvent;
+pub use host_spool::HostLog;
+pub use import::ImportWriter;
+pub use live_delays::{LiveDelays, LiveSecond, SECONDS_KEPT};
+pub use reader::ColumnType;
+pub use reader::{
+    IntColumn, ProbeBatch, ProbeColumn, RecordedRows, RecordedTable, Recording, UniformBatch, UniformColumn,
+    ValueBatch, WakeupBatch, WordColumn,
+};
+pub use ring::EventLog;
+pub use store::entry_names;
+pub use store::{Listing, ListingState, Store, fresh_run_id, start_in_name, started_at};
+pub use writer::{Finished, RecordingWriter};
+pub use writer::{trace_awaited, trace_missing};

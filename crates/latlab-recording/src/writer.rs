@@ -1,0 +1,459 @@
+//! Creates a recording: its directory, its writer thread, its end, and the trace that may follow.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::{Builder, JoinHandle};
+
+use latlab_sys::errno;
+
+use super::conclude::{SOUND_DISK, conclude, count_rows, enter_counts, host_samples_lost, join_rules};
+use super::drain::{Drain, Drained, ProbeTally, RecordingProgress, SpoolFailure};
+use super::error::RecordingError;
+use super::host_spool::{HOST_SPOOL, HostLog, HostSpool};
+use super::join::{Horizon, JoinRules};
+use super::manifest::{Manifest, RunEnding};
+use super::manifest_file::{self, MANIFEST, NEXT};
+use super::reader::Recording;
+use super::ring::{EventLog, ring};
+use super::spool::{self, SPOOL, Spool};
+use super::store::{Store, TRACE, directory_name, refuse_files};
+use crate::diagnostics::{Caveat, Explain, Severity};
+use crate::plan::{Kind, defaults};
+use crate::platform::Directory;
+use crate::units::Nanos;
+
+/// The file of a trace while it is written.
+const UNFINISHED_TRACE: &str = "trace.txt.unfinished";
+/// The caveat of a run without the trace that was asked for.
+const TRACE_MISSING: &str = "trace-missing";
+
+/// A recording that is being written. If it is dropped without [`RecordingWriter::finish`], it stays as after a crash: the
+/// next command that opens it finishes it.
+#[derive(Debug)]
+pub struct RecordingWriter {
+    directory: Arc<Directory>,
+    manifest: Manifest,
+    spool: File,
+    host: Option<File>,
+    drain: Option<JoinHandle<Drained>>,
+    progress: RecordingProgress,
+    keeps_delays: bool,
+}
+
+/// A recording that is finished, as far as the disk allowed.
+#[derive(Debug)]
+pub struct Finished {
+    /// Directory of the recording; of one that is not kept, that of temporary files.
+    pub path: PathBuf,
+    directory: Arc<Directory>,
+    /// Manifest of the recording as it is on disk.
+    pub manifest: Manifest,
+    /// The first error, if there was one: then the recording is readable and its ending is `failed`.
+    pub failure: Option<RecordingError>,
+}
+
+impl RecordingWriter {
+    /// Creates the recording's directory: `directory` if given (`--output`), else a new one in `store`. Foreseeable
+    /// errors are returned here, before a probe is sent.
+    ///
+    /// # Errors
+    /// If `directory` exists, is below a file, or cannot be written to.
+    pub fn create(store: &Store, directory: Option<&Path>, mut manifest: Manifest) -> Result<Self, RecordingError> {
+        (manifest.ending, manifest.reason, manifest.rows) = (RunEnding::Measuring, None, None);
+        let directory = match directory {
+            Some(directory) => make_directory(directory)?,
+            None if store.keeps() => make_directory_in(store, &manifest)?,
+            None => Directory::nameless(store.path()),
+        };
+        match begin(&directory, &manifest) {
+            Ok(spool) => Ok(RecordingWriter {
+                directory: Arc::new(directory),
+                manifest,
+                spool,
+                host: None,
+                drain: None,
+                progress: RecordingProgress::default(),
+                keeps_delays: false,
+            }),
+            Err(error) => {
+                _ = directory.remove_with(&BEGUN);
+                Err(RecordingError::refused("make the recording", directory.path())(error))
+            }
+        }
+    }
+
+    /// Keeps the delays of the last seconds for [`RecordingProgress::delays`]. Call before the start. A recording without it
+    /// does no work for a display.
+    pub fn keep_delays(&mut self) {
+        self.keeps_delays = true;
+    }
+
+    /// Writes the manifest, creates the ring and starts the writer thread, which sets `stop` if the run can no longer be
+    /// recorded. Call once.
+    ///
+    /// # Errors
+    /// If the manifest cannot be written or the thread cannot be started.
+    pub fn start(&mut self, stop: Arc<AtomicBool>) -> Result<EventLog, RecordingError> {
+        let mut logs = self.start_logs(stop, &[defaults::RING_EVENTS])?;
+        Ok(logs.swap_remove(0))
+    }
+
+    /// Like [`RecordingWriter::start`], with one ring for each measuring thread. `rings` has their capacities, which are
+    /// powers of two.
+    ///
+    /// # Errors
+    /// As [`RecordingWriter::start`].
+    pub fn start_logs(&mut self, stop: Arc<AtomicBool>, rings: &[usize]) -> Result<Vec<EventLog>, RecordingError> {
+        let refused = |action| RecordingError::refused(action, self.directory.path());
+        manifest_file::write(&self.directory, &self.manifest).map_err(refused("write the manifest of"))?;
+        manifest_file::reserve(&self.directory).map_err(refused("write the manifest of"))?;
+        let (logs, readers) = rings.iter().map(|capacity| ring(*capacity)).unzip();
+        let spool = self.spool.try_clone().map_err(refused("write"))?;
+        let period = drain_period(self.manifest.kind, rings);
+        let timeout = self.manifest.spec.ping().map_or(defaults::TIMEOUT, |ping| ping.timeout_ns);
+        let drain = Drain {
+            readers,
+            spool,
+            period,
+            stop,
+            tally: ProbeTally::new(timeout, self.progress.clone(), self.keeps_delays),
+            is_named: !self.directory.is_nameless(),
+            parts: 0,
+            checked: Vec::new(),
+        };
+        let thread = Builder::new().name("latlab-spool".into()).spawn(|| drain.run());
+        self.drain = Some(thread.map_err(refused("start the writer of"))?);
+        Ok(logs)
+    }
+
+    /// The log of host samples. Call once; pass the log to [`RecordingWriter::note_unwritten_samples`] at the end.
+    ///
+    /// # Errors
+    /// If its spool cannot be created.
+    pub fn host_log(&mut self) -> Result<HostLog, RecordingError> {
+        let path = self.directory.path_of(HOST_SPOOL);
+        let begun = HostLog::create(&self.directory, &self.manifest.run_id).and_then(|log| Ok((log.file()?, log)));
+        let (file, log) = begun.map_err(RecordingError::refused("write", path))?;
+        self.host = Some(file);
+        Ok(log)
+    }
+
+    /// Adds a caveat if samples in `log` could not be written. Call at the end of the run.
+    pub fn note_unwritten_samples(&mut self, log: &HostLog) {
+        if let Some((error, lost)) = log.failure() {
+            let message = format!("{lost} host samples could not be written: {}", errno::explain(error));
+            self.manifest.caveats.push(host_samples_lost(&message, "a disk with free space for `--store`"));
+        }
+    }
+
+    /// Adds a caveat if `given_up`, the number of samples of the far host that did not arrive in time, is not 0.
+    pub fn note_samples_given_up(&mut self, given_up: u64) {
+        if given_up > 0 {
+            let message = format!("the last {given_up} samples of the reflector's host did not arrive in time");
+            let hint = "a faster connection to the agent, or a shorter run: the samples must arrive within 10 s";
+            self.manifest.caveats.push(host_samples_lost(&message, hint));
+        }
+    }
+
+    /// Counts of what was recorded so far.
+    pub fn progress(&self) -> RecordingProgress {
+        self.progress.clone()
+    }
+
+    /// The manifest, which the caller completes during the run.
+    pub fn manifest_mut(&mut self) -> &mut Manifest {
+        &mut self.manifest
+    }
+
+    /// Writes the manifest, so that its present content is kept however the process ends. Waits for the disk. An
+    /// error is ignored here; if it persists, the end of the run reports it.
+    pub fn save(&mut self) {
+        let written = manifest_file::write(&self.directory, &self.manifest);
+        _ = written.and_then(|()| manifest_file::reserve(&self.directory));
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Drains the last events, joins the rows, writes them and the manifest, and removes the spool. If that fails,
+    /// the recording is readable and has the ending `failed`: see [`Finished::failure`].
+    ///
+    /// # Errors
+    /// If no readable recording could be written.
+    pub fn finish(self, log: EventLog, ending: RunEnding, reason: Option<String>) -> Result<Finished, RecordingError> {
+        self.finish_logs(vec![log], ending, reason)
+    }
+
+    /// Like [`RecordingWriter::finish`], for several measuring threads.
+    ///
+    /// # Errors
+    /// As [`RecordingWriter::finish`].
+    pub fn finish_logs(
+        mut self,
+        logs: Vec<EventLog>,
+        ending: RunEnding,
+        reason: Option<String>,
+    ) -> Result<Finished, RecordingError> {
+        let dropped = logs.iter().map(EventLog::dropped).sum::<u64>();
+        let drained = self.stop_draining(logs);
+        let path = self.directory.path_of(SPOOL);
+        (self.manifest.ending, self.manifest.reason) = (ending, reason);
+        let mut rules = join_rules(&self.manifest);
+        let failure = drained.failure.map(|failure| match failure {
+            SpoolFailure::Refused(source) => {
+                // The spool ends earlier than the run.
+                rules.horizon = Horizon::LastEvent;
+                RecordingError::refused("write", &path)(source)
+            }
+            SpoolFailure::Vanished => RecordingError::Vanished { path: self.directory.path().to_owned() },
+        });
+        if let Some(failure) = &failure {
+            self.fail(failure);
+        }
+        self.manifest.run.gap_events = dropped + drained.discarded;
+        if self.directory.is_removed() {
+            self.directory = Arc::new(make_directory(self.directory.path())?);
+        }
+        let file = self.spool.try_clone().map_err(RecordingError::refused("read", &path))?;
+        let spool = Arc::new(Spool::from_file(file, &path)?);
+        let host = self.host_spool();
+        match conclude(&self.directory, &spool, host, rules, &mut self.manifest) {
+            Ok(()) => Ok(self.finished(failure)),
+            Err(refusal) => self.finish_without_rows(&spool, rules, failure, refusal),
+        }
+    }
+
+    fn finished(self, failure: Option<RecordingError>) -> Finished {
+        let RecordingWriter { directory, manifest, .. } = self;
+        // If it was renamed, later messages name the place where it is.
+        let directory = directory.at_present_path().map_or(directory, Arc::new);
+        Finished { path: directory.path().to_owned(), directory, manifest, failure }
+    }
+
+    /// Opens the spool of host samples, if there is one. Adds a caveat if it cannot be read.
+    fn host_spool(&mut self) -> Option<HostSpool> {
+        let opened = HostSpool::from_file(self.host.take()?, &self.directory.path_of(HOST_SPOOL));
+        opened.map_err(|error| self.manifest.caveats.push(host_samples_lost(&error.to_string(), SOUND_DISK))).ok()
+    }
+
+    /// Removes the recording: nothing was measured.
+    pub fn discard(mut self, logs: impl IntoIterator<Item = EventLog>) {
+        self.stop_draining(logs);
+        // If this fails, the next command opens it as an empty recording.
+        _ = self.directory.remove_with(&BEGUN);
+    }
+
+    fn stop_draining(&mut self, logs: impl IntoIterator<Item = EventLog>) -> Drained {
+        logs.into_iter().for_each(drop);
+        let Some(drain) = self.drain.take() else { return Drained::default() };
+        drain.thread().unpark();
+        // The thread does not panic; if it did, its events so far are in the spool.
+        drain.join().unwrap_or_default()
+    }
+
+    /// Leaves the data in the spool, since the rows could not be written. The manifest gets the cause, if it can be written.
+    fn finish_without_rows(
+        mut self,
+        spool: &Arc<Spool>,
+        rules: JoinRules,
+        failure: Option<RecordingError>,
+        refusal: RecordingError,
+    ) -> Result<Finished, RecordingError> {
+        if !self.directory.has(SPOOL) {
+            return Err(refusal);
+        }
+        let counts = count_rows(spool, self.manifest.kind, rules)?;
+        enter_counts(&mut self.manifest, counts, rules.horizon);
+        self.manifest.clear_rows();
+        let failure = failure.unwrap_or(refusal);
+        self.fail(&failure);
+        // If this is refused too, the ending stays `measuring` and the recording is recovered as after a crash.
+        _ = manifest_file::write(&self.directory, &self.manifest);
+        Ok(self.finished(Some(failure)))
+    }
+
+    fn fail(&mut self, failure: &RecordingError) {
+        self.manifest.ending = RunEnding::Failed;
+        let cause = failure.explain().cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+        self.manifest.reason = Some(format!("{failure}{cause}"));
+    }
+}
+
+/// The files of a recording that has begun.
+const BEGUN: [&str; 4] = [HOST_SPOOL, NEXT, MANIFEST, SPOOL];
+
+fn begin(directory: &Directory, manifest: &Manifest) -> io::Result<File> {
+    // The spool is created first: a manifest without a locked spool means that its run died.
+    let spool = spool::create(directory, &manifest.run_id)?;
+    manifest_file::write(directory, manifest)?;
+    manifest_file::reserve(directory)?;
+    Ok(spool)
+}
+
+fn make_directory(path: &Path) -> Result<Directory, RecordingError> {
+    refuse_files(path)?;
+    let refused = || RecordingError::refused("make the recording", path);
+    fs::create_dir_all(path.parent().unwrap_or(path)).map_err(refused())?;
+    Directory::create(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => RecordingError::Exists { path: path.to_owned() },
+        _ => refused()(error),
+    })
+}
+
+/// Runs that begin in the same second with the same first digits of their ids get names with more digits.
+fn make_directory_in(store: &Store, manifest: &Manifest) -> Result<Directory, RecordingError> {
+    let name_with = |digits| directory_name(&manifest.started_at, manifest.kind, &manifest.run_id, digits);
+    let path_with = |digits| store.path().join(name_with(digits));
+    for digits in [4, 8, 16] {
+        match store.make_directory(&name_with(digits)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+            made => return made.map_err(RecordingError::refused("make the recording", path_with(digits))),
+        }
+    }
+    Err(RecordingError::Exists { path: path_with(16) })
+}
+
+/// The time between two drains. Rings of wake-ups hold seconds of events, unless the wake-ups are so frequent that the
+/// capacity is the maximum.
+fn drain_period(kind: Kind, rings: &[usize]) -> Nanos {
+    let is_below_maximum = rings.iter().all(|capacity| *capacity < defaults::RING_EVENTS);
+    if kind == Kind::Wakeup && is_below_maximum { defaults::WAKEUP_DRAIN } else { defaults::DRAIN }
+}
+
+/// The caveat of a run until its trace is written. It stays if the process dies earlier.
+pub fn trace_awaited() -> Caveat {
+    missing("latlab ended before it was stored", "measure again")
+}
+
+/// The caveat of a run whose trace could not be recorded or written.
+pub fn trace_missing(error: &io::Error) -> Caveat {
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => "as root, or with `cap_sys_admin`",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or another place with `--store`",
+        io::ErrorKind::InvalidInput => "without `--no-record`: it would be a part of the recording",
+        io::ErrorKind::ReadOnlyFilesystem => "a writable directory with `--store`",
+        _ => "a kernel with tracefs and its scheduler events",
+    };
+    missing(&errno::explain(error), hint)
+}
+
+fn missing(reason: &str, hint: &str) -> Caveat {
+    Caveat::new(
+        Severity::Note,
+        TRACE_MISSING,
+        format!("there is no trace around the late wake-up: {reason}"),
+        "it is not known what ran on the CPU then",
+        hint,
+    )
+}
+
+impl Finished {
+    /// Opens the recording.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn open(&self) -> Result<Recording, RecordingError> {
+        Recording::open_in(Arc::clone(&self.directory))
+    }
+
+    /// Writes `text` as the trace of the recording and names it in the manifest, instead of the caveat
+    /// [`trace_awaited`]. The trace is written last, since rows and manifest have priority on a disk that is nearly full.
+    /// If it cannot be written, no part of the file remains, and the manifest gets the cause, if it can be written.
+    pub fn keep_trace(&mut self, text: &str) {
+        let kept = write_trace(&self.directory, text).and_then(|()| self.enter_trace(None));
+        if let Err(error) = kept {
+            _ = self.directory.remove(TRACE);
+            // If this fails too, the manifest keeps `trace_awaited`.
+            _ = self.enter_trace(Some(&error));
+        }
+    }
+
+    fn enter_trace(&mut self, failure: Option<&io::Error>) -> io::Result<()> {
+        let mut manifest = self.manifest.clone();
+        manifest.caveats.retain(|caveat| caveat.code != TRACE_MISSING);
+        manifest.caveats.extend(failure.map(trace_missing));
+        if let Some(facts) = &mut manifest.run.wakeup {
+            facts.trace = failure.is_none().then(|| TRACE.to_owned());
+        }
+        manifest_file::rewrite(&self.directory, &manifest)?;
+        self.manifest = manifest;
+        Ok(())
+    }
+}
+
+fn write_trace(directory: &Directory, text: &str) -> io::Result<()> {
+    let written = directory.replace_file(UNFINISHED_TRACE).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_data()?;
+        directory.rename(UNFINISHED_TRACE, TRACE)
+    });
+    written.inspect_err(|_| _ = directory.remove(UNFINISHED_TRACE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::WakeupFacts;
+    use crate::plan::{RunSpec, Via, WakeupCpus, WakeupSpec, Work};
+    use crate::recording::Recording;
+
+    fn finished(directory: &Path) -> Finished {
+        let interval_ns = Nanos::from_millis(1);
+        let (via, cpus) = (Via::ClockNanosleep, WakeupCpus::Anywhere);
+        let spec = WakeupSpec { via, interval_ns, relative: false, cpus, break_ns: Some(interval_ns) };
+        let run = RunSpec::here(Work::Wakeup(spec));
+        let mut manifest = Manifest::new(run, "0123456789abcdef".into(), "2026-11-22T00:00:00Z".into());
+        manifest.run.wakeup = Some(WakeupFacts::default());
+        manifest.caveats.push(trace_awaited());
+        let store = Store::open(directory).expect("opens");
+        let mut writer = RecordingWriter::create(&store, None, manifest).expect("created");
+        let log = writer.start(Arc::new(AtomicBool::new(false))).expect("started");
+        writer.finish(log, RunEnding::Completed, None).expect("finished")
+    }
+
+    /// The file name of the trace and the caveats in the reopened recording.
+    fn trace_and_caveats(finished: &Finished) -> (Option<String>, Vec<String>) {
+        let recording = Recording::open(&finished.path).expect("opens");
+        assert_eq!(recording.manifest(), &finished.manifest);
+        let manifest = recording.manifest();
+        let caveats = manifest.caveats.iter().map(|caveat| format!("{}; {}", caveat.message, caveat.hint));
+        (manifest.run.wakeup.clone().and_then(|facts| facts.trace), caveats.collect())
+    }
+
+    #[test]
+    fn a_kept_trace_is_a_file_of_the_recording_and_in_the_manifest() {
+        let directory = tempfile::tempdir().expect("temporary directory");
+        let mut finished = finished(directory.path());
+        assert!(trace_and_caveats(&finished).1[0].contains("latlab ended before it was stored"));
+        finished.keep_trace("who ran\n");
+        assert_eq!(trace_and_caveats(&finished), (Some(TRACE.into()), vec![]));
+        assert_eq!(fs::read_to_string(finished.path.join(TRACE)).expect("kept"), "who ran\n");
+        assert!(!finished.path.join(UNFINISHED_TRACE).exists());
+    }
+
+    #[test]
+    fn a_trace_that_cannot_be_written_leaves_no_file_and_a_caveat() {
+        for name in [UNFINISHED_TRACE, TRACE] {
+            let directory = tempfile::tempdir().expect("temporary directory");
+            let mut finished = finished(directory.path());
+            fs::create_dir(finished.path.join(name)).expect("made");
+            finished.keep_trace("who ran\n");
+            let (trace, why) = trace_and_caveats(&finished);
+            assert_eq!((trace, why.len()), (None, 1));
+            assert!(why[0].contains("EISDIR") && !finished.path.join(name).is_file(), "{why:?}");
+            assert!(!finished.path.join(UNFINISHED_TRACE).is_file(), "a partial trace remains");
+        }
+    }
+
+    #[test]
+    fn the_hint_of_a_missing_trace_follows_from_its_cause() {
+        for (errno, word) in [(1, "cap_sys_admin"), (13, "cap_sys_admin"), (28, "--store"), (2, "tracefs")] {
+            let caveat = trace_missing(&io::Error::from_raw_os_error(errno));
+            assert!(caveat.hint.contains(word), "{caveat:?}");
+        }
+    }
+}

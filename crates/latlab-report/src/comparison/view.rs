@@ -1,0 +1,561 @@
+//! The content of a comparison report, rounded and formatted as text.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::words;
+use crate::analysis::comparison::{
+    Comparison, ComparisonMethod, Comparisons, Evidence, FigureScale, NOT_POSSIBLE, Quantity, QuestionScope, RunGroup,
+    RunGroups, UndecidedReason, Verdict,
+};
+use crate::analysis::{ChangeGateResult, GateReason};
+use crate::diagnostics::Caveat;
+use crate::plan::{Factors, common_levels, level_words, levels_words};
+use crate::report::summary_view::caveat_views;
+use crate::report::view::CaveatView;
+use crate::units::human::{self, ABSENT, counted, listed};
+
+/// Options of a comparison report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ComparisonShowing {
+    /// True to explain the method of each verdict.
+    pub explain: bool,
+}
+
+/// Content of a comparison report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparisonView {
+    /// One-line description of the comparison.
+    pub heading: String,
+    /// Levels that all compared groups have in common, and the baseline if it is that of every row and no title says so.
+    pub common: Option<String>,
+    pub contrasts: Vec<ContrastView>,
+    /// Differences along the distribution for each contrast.
+    pub shifts: Vec<ContrastView>,
+    pub gates: Vec<String>,
+    /// That of the footnotes which says what kind of mean the figures are; `None` without a mean.
+    pub means: Option<String>,
+    /// Notes on what was compared and on the methods.
+    pub footnotes: Vec<String>,
+    /// Caveats numbered from 1, most severe first.
+    pub caveats: Vec<CaveatView>,
+}
+
+/// Pairs of groups that differ in the same levels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContrastView {
+    /// The levels, or names, of baseline and candidate, and the levels that all of its pairs have in common.
+    pub title: String,
+    /// Compared statistics of each pair.
+    pub rows: Vec<ChangeView>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeView {
+    /// The levels by which its pair differs from the others of the contrast, and the name of the statistic, such as `p99`.
+    pub label: Vec<String>,
+    pub baseline: String,
+    pub candidate: String,
+    /// Difference with its confidence interval.
+    pub change: String,
+    /// Verdict; empty if none is given.
+    pub verdict: String,
+    /// Adjusted p value of the verdict; empty without a verdict.
+    pub p: String,
+    /// Reason for an undecided verdict, in the first of the rows that have it.
+    pub reason: Option<String>,
+    /// Number of runs that would decide.
+    pub runs_needed: Option<String>,
+    pub explanation: Option<String>,
+}
+
+impl ComparisonView {
+    /// Builds the view of comparisons and gates.
+    pub fn of(comparisons: &Comparisons, gates: &[ChangeGateResult], showing: ComparisonShowing) -> ComparisonView {
+        let names = GroupNames::of(comparisons);
+        let with_metric = several_metrics(&comparisons.rows);
+        let contrasts = |rows: &[Comparison], judged: bool| {
+            names.contrasts(rows, |row| ChangeView::of(row, with_metric, judged, showing.explain))
+        };
+        let is_other = |caveat: &&Caveat| caveat.code != NOT_POSSIBLE;
+        let caveats: Vec<Caveat> = comparisons.caveats.iter().filter(is_other).cloned().collect();
+        ComparisonView {
+            heading: heading(comparisons, &names),
+            common: names.common_line(&comparisons.rows),
+            contrasts: contrasts(&comparisons.rows, true),
+            shifts: contrasts(&comparisons.shifts, false),
+            gates: gates.iter().map(|gated| gate(gated, comparisons)).collect(),
+            means: figures(comparisons),
+            footnotes: footnotes(comparisons, &names, showing),
+            caveats: caveat_views(&caveats),
+        }
+    }
+}
+
+/// How groups are named: by what distinguishes them.
+struct GroupNames<'a> {
+    groups: &'a RunGroups,
+    /// Whether the compared groups are conditions of several factors; otherwise they have names only.
+    by_factors: bool,
+    /// The levels that all compared groups have in common.
+    common: Factors,
+}
+
+struct PairNames {
+    /// What distinguishes its groups: `select → poll`.
+    contrast: String,
+    /// ` (2 factors differ)`; empty if one does.
+    several: String,
+    /// The levels that its groups have in common, but other groups do not.
+    shared: Factors,
+}
+
+impl<'a> GroupNames<'a> {
+    fn of(comparisons: &'a Comparisons) -> GroupNames<'a> {
+        let groups = &comparisons.groups;
+        let rows = || comparisons.rows.iter().chain(&comparisons.shifts);
+        let compared: BTreeSet<usize> = rows().flat_map(|row| [row.baseline, row.candidate]).collect();
+        let compared: Vec<&RunGroup> = compared.into_iter().map(|index| &groups.groups[index]).collect();
+        let by_factors = compared.iter().all(|group| group.has_factors());
+        let levels: Vec<&Factors> = compared.iter().filter(|_| by_factors).map(|group| &group.levels).collect();
+        GroupNames { groups, by_factors, common: common_levels(&levels) }
+    }
+
+    /// A level, with its factor if another factor has the same level.
+    fn word(&self, factor: &str, level: &str) -> String {
+        let mut all = self.groups.groups.iter().flat_map(|group| &group.levels);
+        match all.any(|(other, same)| other != factor && same == level) {
+            true => format!("{factor}={level}"),
+            false => level_words(factor, level),
+        }
+    }
+
+    /// A level that stands beside other ones of its factor: with its factor if one of these is.
+    fn word_in_row(&self, factor: &str, level: &str) -> String {
+        let mut levels = self.groups.groups.iter().filter_map(|group| group.levels.get(factor));
+        match levels.any(|other| level_words(factor, other) != *other) {
+            true => format!("{factor}={level}"),
+            false => self.word(factor, level),
+        }
+    }
+
+    fn words(&self, levels: &Factors) -> String {
+        levels.iter().map(|(factor, level)| self.word(factor, level)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Formats as ``all with tcp; each compared with `load=none, size=64` ``.
+    fn common_line(&self, rows: &[Comparison]) -> Option<String> {
+        let common = (!self.common.is_empty()).then(|| format!("all with {}", self.words(&self.common)));
+        let baseline = self.only_baseline(rows).map(|baseline| format!("each compared with `{baseline}`"));
+        let parts: Vec<String> = common.into_iter().chain(baseline).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// The baseline of all `rows`, if some of them differ from it in several factors.
+    fn only_baseline(&self, rows: &[Comparison]) -> Option<String> {
+        let mut compared = rows.iter().filter(|row| !lacks_runs(row));
+        let first = compared.next()?;
+        let is_alike = compared.all(|row| row.baseline == first.baseline);
+        let is_mixed = self.by_factors && rows.iter().any(|row| self.differing(row) > 1);
+        let are_several = rows.iter().any(|row| row.candidate != first.candidate);
+        let levels = self.groups.groups[first.baseline].levels.iter();
+        let own = levels.filter(|(factor, _)| !self.common.contains_key(*factor));
+        let words: Vec<String> = own.map(|(factor, level)| format!("{factor}={level}")).collect();
+        (is_alike && is_mixed && are_several).then(|| words.join(", "))
+    }
+
+    /// The number of factors in which the groups of `row` differ.
+    fn differing(&self, row: &Comparison) -> usize {
+        let [baseline, candidate] = [row.baseline, row.candidate].map(|index| &self.groups.groups[index].levels);
+        baseline.iter().filter(|(factor, level)| candidate.get(*factor) != Some(*level)).count()
+    }
+
+    fn pair(&self, row: &Comparison) -> PairNames {
+        let [baseline, candidate] = [row.baseline, row.candidate].map(|index| &self.groups.groups[index]);
+        if !self.by_factors {
+            let contrast = format!("{} → {}", baseline.words(), candidate.words());
+            return PairNames { contrast, several: String::new(), shared: Factors::new() };
+        }
+        let differs = |factor: &str| baseline.levels.get(factor) != candidate.levels.get(factor);
+        let own = |group: &RunGroup| {
+            let levels = group.levels.clone().into_iter().filter(|(factor, _)| differs(factor));
+            self.words(&levels.collect())
+        };
+        let is_shared = |factor: &str| !differs(factor) && !self.common.contains_key(factor);
+        let several = match self.differing(row) {
+            0 | 1 => String::new(),
+            factors => format!(" ({factors} factors differ)"),
+        };
+        PairNames {
+            contrast: format!("{} → {}", own(baseline), own(candidate)),
+            several,
+            shared: baseline.levels.clone().into_iter().filter(|(factor, _)| is_shared(factor)).collect(),
+        }
+    }
+
+    /// The rows whose groups have runs, by contrast in order of first occurrence. A reason is given once.
+    fn contrasts(&self, rows: &[Comparison], change: impl Fn(&Comparison) -> ChangeView) -> Vec<ContrastView> {
+        let mut contrasts: Vec<(String, Vec<Factors>, Vec<ChangeView>)> = Vec::new();
+        let (mut known, mut given) = (BTreeMap::new(), BTreeSet::new());
+        for row in rows.iter().filter(|row| !lacks_runs(row)) {
+            let PairNames { contrast, several, shared } = self.pair(row);
+            let contrast = contrast + &several;
+            let mut change = change(row);
+            change.reason = change.reason.filter(|reason| row.undecided.is_none() || given.insert(reason.clone()));
+            change.runs_needed =
+                change.runs_needed.filter(|needed| needed != words::IMPRACTICAL || given.insert(needed.clone()));
+            let index = *known.entry(contrast.clone()).or_insert(contrasts.len());
+            if index == contrasts.len() {
+                contrasts.push((contrast, Vec::new(), Vec::new()));
+            }
+            contrasts[index].1.push(shared);
+            contrasts[index].2.push(change);
+        }
+        let is_single = are_of_one_quantity(rows);
+        let view = |(contrast, levels, mut rows): (String, Vec<Factors>, Vec<ChangeView>)| {
+            let common = common_levels(&levels.iter().collect::<Vec<_>>());
+            rows.iter_mut().zip(levels).for_each(|(row, levels)| self.label(row, levels, &common, is_single));
+            let title = if common.is_empty() { contrast } else { format!("{contrast}, {}", self.words(&common)) };
+            ContrastView { title, rows }
+        };
+        contrasts.into_iter().map(view).collect()
+    }
+
+    /// Labels `row` with those `levels` of its groups that are not `common` in its contrast. The heading names a single
+    /// statistic.
+    fn label(&self, row: &mut ChangeView, levels: Factors, common: &Factors, is_single: bool) {
+        let own = levels.iter().filter(|(factor, _)| !common.contains_key(*factor));
+        let mut label: Vec<String> = own.map(|(factor, level)| self.word_in_row(factor, level)).collect();
+        if label.is_empty() || !is_single {
+            label.append(&mut row.label);
+        }
+        row.label = label;
+    }
+
+    /// The factors in which pairs of `rows` differ: `interval, load and via`.
+    fn factors(&self, rows: &[Comparison]) -> Option<String> {
+        if !self.by_factors {
+            return self.groups.factor.clone();
+        }
+        let levels = |index: usize| &self.groups.groups[index].levels;
+        let of_row = |row: &Comparison| {
+            let [baseline, candidate] = [row.baseline, row.candidate].map(levels);
+            baseline.keys().filter(|factor| baseline.get(*factor) != candidate.get(*factor)).collect::<Vec<_>>()
+        };
+        let factors: BTreeSet<&String> = rows.iter().flat_map(of_row).collect();
+        let factors: Vec<String> = factors.into_iter().cloned().collect();
+        (!factors.is_empty()).then(|| listed(&factors))
+    }
+
+    /// The levels of `group` that distinguish it, without that of the load `name`.
+    fn beside_load(&self, group: &RunGroup, name: &str) -> String {
+        if !self.by_factors {
+            return group.words();
+        }
+        let levels = group.levels.clone().into_iter();
+        let is_own = |(factor, level): &(String, String)| level != name && !self.common.contains_key(factor);
+        self.words(&levels.filter(is_own).collect())
+    }
+}
+
+/// Whether a group of `row` has no run that can be judged.
+pub(crate) fn lacks_runs(row: &Comparison) -> bool {
+    matches!(row.undecided, Some(UndecidedReason::NoRun { .. }))
+}
+
+/// The reason that all of `rows` share whose groups have runs; `None` if one of them has another reason, or does not need one.
+pub(crate) fn shared_reason(rows: &[Comparison]) -> Option<String> {
+    let mut reasons = rows.iter().filter(|row| !lacks_runs(row)).map(words::reason);
+    let first = reasons.next()??;
+    reasons.all(|reason| reason.as_ref() == Some(&first)).then_some(first)
+}
+
+fn are_of_one_quantity(rows: &[Comparison]) -> bool {
+    rows.windows(2).all(|pair| pair[0].quantity == pair[1].quantity)
+}
+
+impl ChangeView {
+    fn of(row: &Comparison, with_metric: bool, judged: bool, explain: bool) -> ChangeView {
+        let typical =
+            row.centres.map_or(0.0, |(baseline, candidate)| if baseline.is_finite() { baseline } else { candidate });
+        let figure = |value: Option<f64>| match value {
+            Some(value) => words::figure(row.quantity, value, typical),
+            None => ABSENT.into(),
+        };
+        ChangeView {
+            label: vec![row_label(row, with_metric)],
+            baseline: figure(row.centres.map(|centres| centres.0)),
+            candidate: figure(row.centres.map(|centres| centres.1)),
+            change: words::change(row),
+            verdict: if judged { row.verdict.word().into() } else { String::new() },
+            p: if judged { words::p_value(row.deciding_p_value()) } else { String::new() },
+            reason: words::reason(row).filter(|_| judged),
+            runs_needed: words::runs_needed(row).filter(|_| judged),
+            explanation: (explain && judged).then(|| explanation(row)),
+        }
+    }
+
+    /// Why the verdict is undecided, and what would decide it.
+    pub fn remark(&self) -> Option<String> {
+        let parts: Vec<&str> = self.reason.iter().chain(&self.runs_needed).map(String::as_str).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+/// The name of the statistic of `row`, with its metric if there are several: `round_trip_delay p99`.
+pub(crate) fn row_label(row: &Comparison, with_metric: bool) -> String {
+    match with_metric && (row.quantity.is_time() || row.quantity.is_rate()) {
+        true => format!("{} {}", row.quantity.metric_name(), row.quantity.label()),
+        false => row.quantity.label(),
+    }
+}
+
+/// The names of all `groups` beside each other: of conditions without the levels that all those with runs have in common.
+pub fn names_of_groups(groups: &RunGroups) -> Vec<String> {
+    let with_runs = groups.groups.iter().filter(|group| !group.runs.is_empty()).map(|group| &group.levels);
+    let common = common_levels(&with_runs.collect::<Vec<_>>());
+    let by_factors = groups.groups.iter().all(RunGroup::has_factors);
+    let words = |group: &RunGroup| {
+        let mut own = group.levels.clone();
+        own.retain(|factor, level| common.get(factor) != Some(level));
+        if own.is_empty() || !by_factors { group.words() } else { levels_words(&own) }
+    };
+    groups.groups.iter().map(words).collect()
+}
+
+/// Names of pairs of groups, without the levels that all compared groups have in common: `none → cpu=80%, 64 B`.
+pub(crate) fn pair_name(comparisons: &Comparisons) -> impl Fn(&Comparison) -> String + '_ {
+    let names = GroupNames::of(comparisons);
+    move |row| {
+        let PairNames { contrast, shared, .. } = names.pair(row);
+        if shared.is_empty() { contrast } else { format!("{contrast}, {}", names.words(&shared)) }
+    }
+}
+
+/// The factors in which compared groups differ, as words; `None` if the groups were named.
+pub(crate) fn compared_factors(comparisons: &Comparisons) -> Option<String> {
+    GroupNames::of(comparisons).factors(&comparisons.rows).or_else(|| comparisons.groups.factor.clone())
+}
+
+/// The levels that all compared groups have in common, as a sentence after others; empty without any.
+pub(crate) fn common_sentence(comparisons: &Comparisons) -> String {
+    let names = GroupNames::of(comparisons);
+    if names.common.is_empty() { String::new() } else { format!(" All with {}.", names.words(&names.common)) }
+}
+
+pub(crate) fn several_metrics(rows: &[Comparison]) -> bool {
+    let of_metric = |row: &&Comparison| row.quantity.is_time() || row.quantity.is_rate();
+    let mut times = rows.iter().filter(of_metric).map(|row| row.quantity.metric_name());
+    let first = times.next();
+    times.any(|name| Some(name) != first)
+}
+
+/// Formats as `round trip delay by load: 10 runs × 3 blocks each, interleaved, 95 % intervals`.
+fn heading(comparisons: &Comparisons, names: &GroupNames<'_>) -> String {
+    let asked = comparisons.rows.iter().filter(|row| !row.added);
+    let mut titles: Vec<_> = asked.map(|row| row.quantity.metric_title()).collect();
+    titles.dedup();
+    let title = if titles.windows(2).all(|pair| pair[0] == pair[1]) { titles.first().copied() } else { None };
+    let what = title.unwrap_or(if comparisons.rows.is_empty() { "nothing to compare" } else { "several metrics" });
+    let statistic = comparisons
+        .rows
+        .first()
+        .filter(|row| names.by_factors && are_of_one_quantity(&comparisons.rows) && !row.quantity.is_share());
+    let statistic = statistic.map(|row| format!(", {},", row.quantity.label())).unwrap_or_default();
+    let by = names.factors(&comparisons.rows).map(|factors| format!(" by {factors}")).unwrap_or_default();
+    let interleaved = comparisons.is_interleaved();
+    let design = design(comparisons, interleaved);
+    let turns = if interleaved { ", interleaved" } else { "" };
+    format!("{what}{statistic}{by}: {design}{turns}, {} intervals", words::confidence(comparisons.options.confidence))
+}
+
+/// Formats as `10 runs × 3 blocks each` for a balanced design, else with the counts common to all groups.
+fn design(comparisons: &Comparisons, interleaved: bool) -> String {
+    let noun = if comparisons.quantities.contains(&Quantity::Value) { "value" } else { "run" };
+    let in_blocks = |group: &RunGroup| {
+        let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+        group.runs.iter().for_each(|run| *counts.entry(run.origin.block.clone()).or_default() += 1);
+        counts
+    };
+    let groups: Vec<_> =
+        comparisons.groups.groups.iter().filter(|group| !group.runs.is_empty()).map(in_blocks).collect();
+    let blocks = groups.iter().flat_map(BTreeMap::keys).collect::<BTreeSet<_>>().len();
+    let blocks = if interleaved { blocks } else { 1 };
+    let counts: BTreeSet<usize> = groups.iter().flat_map(BTreeMap::values).copied().collect();
+    let size = |group: &RunGroup| group.numbers.map_or(group.runs.len(), |numbers| numbers.lines as usize);
+    let with_runs = comparisons.groups.groups.iter().filter(|group| !group.runs.is_empty());
+    let sizes: BTreeSet<usize> = with_runs.map(size).collect();
+    let count = |count: usize| human::grouped(count as u64);
+    let plural = |number: usize| format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" });
+    let [least, most] = [sizes.first(), sizes.last()].map(|size| size.copied().unwrap_or(0));
+    let is_full = counts.len() == 1 && groups.iter().all(|group| group.len() == blocks);
+    let size = if least == most { plural(most) } else { format!("{} to {}", count(least), plural(most)) };
+    match blocks {
+        0 | 1 => format!("{size} each"),
+        _ if is_full => format!("{} × {blocks} blocks each", plural(most / blocks)),
+        _ => format!("{size} each in {blocks} blocks"),
+    }
+}
+
+fn footnotes(comparisons: &Comparisons, names: &GroupNames<'_>, showing: ComparisonShowing) -> Vec<String> {
+    let not_possible = comparisons.caveats.iter().find(|caveat| caveat.code == NOT_POSSIBLE);
+    let mut notes: Vec<String> = not_possible.map(|caveat| caveat.message.clone()).into_iter().collect();
+    notes.extend(groups_without_runs(comparisons));
+    notes.extend(too_few_runs(comparisons));
+    notes.extend(reached_loads(comparisons, names));
+    notes.extend(figures(comparisons));
+    let tested = |row: &&Comparison| row.p_value.is_some();
+    if !comparisons.rows.iter().any(|row| tested(&row)) {
+        return notes;
+    }
+    let over = match comparisons.options.scope {
+        QuestionScope::Blocks => "permutation test and Welch's t within blocks (the larger), for these blocks",
+        QuestionScope::Boots => "sign permutation test and paired t (the larger), over boots",
+    };
+    let of_family = |added: bool| comparisons.rows.iter().filter(|row| row.added == added).filter(tested).count();
+    let family = match (of_family(false), of_family(true)) {
+        (asked, 0 | 1) if asked > 1 => format!(", Holm over {asked} comparisons"),
+        (asked, losses) if losses > 1 => format!(", Holm over {asked} comparisons, and apart over {losses} of losses"),
+        _ => String::new(),
+    };
+    let more = if showing.explain { "" } else { "; details: `--explain`" };
+    notes.push(format!("p values: {over}{family}{more}"));
+    let equivalent = comparisons.rows.iter().filter(|row| row.verdict == Verdict::Equivalent);
+    let mut margins: Vec<String> = equivalent.filter_map(|row| row.margin).map(human::percent).collect();
+    margins.dedup();
+    if !margins.is_empty() {
+        notes.push(format!(
+            "equivalent: the difference is proven to lie within {}; its p is that of a larger one",
+            margins.join(" and ")
+        ));
+    }
+    notes
+}
+
+/// Says once which numbers of runs cannot decide, although their values might be apart.
+fn too_few_runs(comparisons: &Comparisons) -> Option<String> {
+    let is_too_few = |row: &&Comparison| matches!(row.undecided, Some(UndecidedReason::TooFewRuns { .. }));
+    let sizes: BTreeSet<String> = comparisons.rows.iter().filter(is_too_few).map(words::sizes).collect();
+    // So many runs can decide a row with a margin of equivalence, and not one without.
+    let what = |sizes: String| {
+        let of_sizes: Vec<&Comparison> = comparisons.rows.iter().filter(|row| words::sizes(row) == sizes).collect();
+        let too_few: BTreeSet<String> =
+            of_sizes.iter().copied().filter(is_too_few).map(|row| row.quantity.label()).collect();
+        match of_sizes.iter().all(is_too_few) {
+            true => format!("{sizes} can never decide"),
+            false => format!("{sizes} can never decide {}", human::few(&too_few.into_iter().collect::<Vec<_>>())),
+        }
+    };
+    let sizes: Vec<String> = sizes.into_iter().map(what).collect();
+    (!sizes.is_empty()).then(|| format!("{}: undecided whatever the values", human::few_parts(&sizes)))
+}
+
+/// Names the groups whose comparisons have no row.
+fn groups_without_runs(comparisons: &Comparisons) -> Option<String> {
+    let mut lacking = comparisons.rows.iter().filter(|row| lacks_runs(row)).peekable();
+    lacking.peek()?;
+    let names: Vec<_> = comparisons.groups.words_without_runs().iter().map(|name| format!("`{name}`")).collect();
+    Some(format!("no row, since no run of it can be judged: {}", human::few(&names)))
+}
+
+/// Formats `loads reached: cpu=80% 63.8 % in cpu; …`: the mean over the runs of each group, where loads have figures.
+fn reached_loads(comparisons: &Comparisons, names: &GroupNames<'_>) -> Option<String> {
+    let mut reached = Vec::new();
+    for group in &comparisons.groups.groups {
+        let loads = || group.runs.iter().flat_map(|run| &run.loads);
+        let own_names: BTreeSet<&str> = loads().map(|load| load.load.as_str()).collect();
+        for name in own_names {
+            let own = || loads().filter(|load| load.load == name);
+            let figures: Vec<f64> = own().filter_map(|load| load.achieved).collect();
+            if let (Some(first), false) = (own().next(), figures.is_empty()) {
+                let mean = figures.iter().sum::<f64>() / figures.len() as f64;
+                let place = Some(names.beside_load(group, name)).filter(|words| !words.is_empty());
+                let place = place.map(|words| format!(" in {words}")).unwrap_or_default();
+                reached.push(format!("`{name}` {}{place}", human::load_figure(&first.unit, mean)));
+            }
+        }
+    }
+    (!reached.is_empty()).then(|| format!("loads reached: {}", reached.join("; ")))
+}
+
+/// Names the kind of mean that `rows` compare, which may differ from the arithmetic mean of publications; `None` without a mean.
+pub(crate) fn compared_means(comparisons: &Comparisons, rows: &[&Comparison]) -> Option<String> {
+    // The mean of one run is its figure.
+    let has_mean = |row: &Comparison| row.centres.is_some() && row.evidence.runs.0.max(row.evidence.runs.1) > 1;
+    let has_scale = |scale: FigureScale| rows.iter().any(|row| row.scale == scale);
+    let of = if comparisons.quantities.contains(&Quantity::Value) { "the values" } else { "the runs" };
+    let means = match (has_scale(FigureScale::Logarithmic), has_scale(FigureScale::Linear)) {
+        (true, false) => format!("geometric means of {of}"),
+        (true, true) => format!("geometric means of {of}; of shares, and where one is not above 0, means"),
+        (false, _) => format!("means of {of}"),
+    };
+    rows.iter().any(|row| has_mean(row)).then_some(means)
+}
+
+fn figures(comparisons: &Comparisons) -> Option<String> {
+    let means = compared_means(comparisons, &comparisons.rows.iter().collect::<Vec<_>>())?;
+    let reads_losses =
+        comparisons.rows.iter().any(|row| row.evidence.reads_losses && row.method == ComparisonMethod::Shift);
+    let losses = if reads_losses { "; intervals also count each lost probe as its time-out" } else { "" };
+    Some(format!("figures: {means}{losses}"))
+}
+
+fn explanation(row: &Comparison) -> String {
+    let scale = match row.scale {
+        FigureScale::Logarithmic => "by logarithms: figures are geometric means, a change is a factor",
+        FigureScale::Linear => "as they are: figures are means, a change is a difference",
+    };
+    let (baseline, candidate) = row.evidence.runs;
+    let Evidence { blocks, strata, boots, .. } = row.evidence;
+    let strata = if strata == blocks { String::new() } else { format!(", {strata} strata with the other factors") };
+    let boots = if boots > 0 { format!(", {}", counted(boots, "boot")) } else { String::new() };
+    let exchanges = match (row.evidence.permutations, row.evidence.exact) {
+        (count, true) => format!("all {} permutations", human::grouped(count)),
+        (count, false) => format!("{} random permutations", human::grouped(count)),
+    };
+    let raw = format!("p {} before Holm", words::p_value(row.p_value));
+    let margin = row.p_equivalent.map(|p| format!(", p {} of a difference beyond the margin", words::p_value(Some(p))));
+    let margin = margin.unwrap_or_default();
+    let test = match row.method {
+        ComparisonMethod::None => "no test".to_owned(),
+        ComparisonMethod::Separated => {
+            "no test: all runs of one group are infinite or unanswered, none of the other".into()
+        }
+        ComparisonMethod::Placements => format!("{exchanges} of ranks, and Brunner and Munzel's t; {raw}"),
+        ComparisonMethod::Shift => format!("{exchanges}, and Welch's t; {raw}{margin}; compared {scale}"),
+    };
+    let noun = match row.quantity {
+        Quantity::Value if row.evidence.of_means => "lines or means of consecutive lines",
+        Quantity::Value => "lines",
+        Quantity::Of(_) => "runs",
+    };
+    format!("{baseline} and {candidate} {noun} in {}{strata}{boots}; {test}", counted(blocks, "common block"))
+}
+
+/// Says what a gate lacks, of the first that applies.
+fn nothing_to_judge(gated: &ChangeGateResult, comparisons: &Comparisons) -> &'static str {
+    match gated.row.map(|row| comparisons.rows[row].evidence) {
+        None => ": nothing was compared in it",
+        Some(Evidence { runs: (0, _), .. }) => ": the baseline has no run",
+        Some(Evidence { runs: (_, 0), .. }) => ": it has no run",
+        Some(Evidence { runs, unanswered, .. }) if unanswered.0 == runs.0 => ": no run of the baseline got an answer",
+        Some(_) => ": some runs have nothing to compute it from",
+    }
+}
+
+fn gate(gated: &ChangeGateResult, comparisons: &Comparisons) -> String {
+    let word = gated.state.in_text();
+    let why = match gated.reason {
+        Some(GateReason::ZeroBaseline) => ": the baseline is 0, so that a change is not a share of it",
+        Some(GateReason::Unanswered) => ": no run of it got an answer",
+        Some(GateReason::Infinite) => ": it is infinite, and the baseline is not",
+        Some(GateReason::NothingToJudge) => nothing_to_judge(gated, comparisons),
+        Some(GateReason::MissingRuns) => ": recordings or files of the experiment are gone, damaged or edited",
+        Some(GateReason::Losses) => ": lost probes make the change uncertain",
+        Some(GateReason::BothSides | GateReason::Untested | GateReason::Unsupported) | None => "",
+    };
+    let Some(row) = gated.row.map(|row| &comparisons.rows[row]) else {
+        return format!("gate `{}` {word}{why}", gated.gate);
+    };
+    let name = comparisons.groups.groups[row.candidate].words();
+    format!("gate `{}` {word} for `{name}`: {}{why}", gated.gate, words::judged_change(row))
+}

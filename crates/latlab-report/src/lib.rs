@@ -1,0 +1,48 @@
+//! Rendering of summaries, comparisons and experiments. All functions are pure and return strings. Text of summaries comes
+//! from [`view`], whose figures are already rounded and formatted; JSON comes from the analysis.
+#![forbid(unsafe_code)]
+
+extern crate self as report;
+
+use latlab_analysis as analysis;
+use latlab_plan::{facts, plan, recipe};
+use latlab_recording as recording;
+use latlab_stats as stats;
+#[cfg(test)]
+use latlab_terms::probe;
+use latlab_terms::{diagnostics, metric, units};
+
+pub mod check_published;
+pub mod comparison;
+pub mod doctor;
+pub mod experiment;
+pub mod figure;
+mod figures;
+mod gates;
+mod heading;
+pub mod html;
+pub mod import;
+pub mod json;
+pub mod list;
+pub mod loads;
+pub mod ministat;
+mod over_runs;
+pub mod page;
+pub mod plots;
+mod quantiles;
+mod remarks;
+#[cfg(test)]
+mod schemas;
+mod stream_tables;
+mod summary_view;
+pub mod text;
+pub mod text_plots;
+pub mod view;
+mod wakeup_remarks;
+
+pub use heading::{family_of, planned_heading};
+pub use summary_view::report_view;
+pub use text::{CaveatChoice, Style};
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,0 @@
-//! Network namespaces: the target `lab`, the interfaces of a path, and their configuration.
-
-mod lab;
-mod netns;
-
-pub use lab::Lab;
-pub use netns::{EnteredNamespace, PathInterfaces};
-pub(crate) use netns::{NetnsInterface, inside, within};
