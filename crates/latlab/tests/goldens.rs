@@ -25,6 +25,8 @@ mod documents;
 mod experiments;
 #[path = "goldens/hosts.rs"]
 mod hosts;
+#[path = "goldens/json.rs"]
+mod json;
 #[path = "goldens/pages.rs"]
 mod pages;
 #[path = "goldens/refusals.rs"]
@@ -44,7 +46,8 @@ struct Case {
     /// What is copied into the directory beforehand: files and directories below `testdata/`, each under its own name;
     /// `x as y` copies it as `y`.
     inputs: Vec<String>,
-    /// One command line a line. Before the arguments of `latlab` may stand `NAME=value` for the environment and `tty` for
+    /// One command line a line. Before a line may stand `~`: only what differs from the last whole output is shown; or
+    /// `valid:NAME,…`: only these members of the JSON document are shown, which has to be valid under its schema. Before the arguments of `latlab` may stand `NAME=value` for the environment and `tty` for
     /// a terminal, after them `< FILE`. `write NAME TEXT` makes a file (`\n` ends a line of it), `patch RECORDING JSON`
     /// changes facts in its manifest, `cat PATH` shows a file, or each file of a directory.
     lines: Vec<String>,

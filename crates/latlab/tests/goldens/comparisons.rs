@@ -46,25 +46,25 @@ compare before after --plot --ministat
 compare before after --ascii";
 
 const NUMBERS: &str = "
-compare before after
 compare before after same
-compare before after same -v
-compare before after same -q
+~ compare before after same -v
+~ compare before after same -q
+~ compare before after same --explain
 compare before after same --json
-compare before after same --explain
-compare before after same --explain --json
+~ compare before after same --explain --json
 compare before after same --format markdown
 compare before after same --format csv
 compare before same --equivalence 3%
-compare before same --equivalence 3% --json
-compare before same --equivalence 3% --explain
-compare before after -c 99.9
-compare before after --over boots
-compare before after --statistic median
-compare before after --statistic value
-compare --group old=before --group new=after
-compare before - < after
-compare - before < after
+~ compare before same --equivalence 3% --explain
+valid compare before same --equivalence 3% --json
+compare before after
+~ compare before after -c 99.9
+~ compare before after --over boots
+~ compare before after --statistic median
+~ compare before after --statistic value
+~ compare --group old=before --group new=after
+~ compare before - < after
+~ compare - before < after
 compare before again/before
 ";
 
@@ -80,39 +80,40 @@ write large 1e300\\n2e300\\n1e300\\n2e300\\n
 write two 1\\n2\\n
 write two2 1\\n2\\n
 compare zeros ones --equivalence 3%
-compare zeros ones --gate 'value <= +5%'
-compare zeros ones --gate 'value <= +5%' --gate-strict
+~ compare zeros ones --gate 'value <= +5%'
+~ compare zeros ones --gate 'value <= +5%' --gate-strict
 compare signs signs2 --equivalence 3%
-compare signs signs2 --equivalence 3% --json
+valid compare signs signs2 --equivalence 3% --json
 compare huge huger
 compare huge huger --json
 compare huge huger --format csv
 compare tiny large
-compare tiny large --json
+valid compare tiny large --json
 compare tiny large --format csv
 compare two two2
 compare two ones
-compare two ones --explain
-compare two ones --json
+~ compare two ones --explain
+valid compare two ones --json
 ";
 
 const GATES: &str = "
-compare before after --gate 'value <= +5%'
-compare before after --gate 'value <= +20%'
-compare before after --gate 'value <= +8%'
-compare before after --gate 'value <= +8%' --gate-strict
-compare before after --gate 'value >= -5%' --gate-strict
-compare before after --gate 'value <= +5%' --json
-compare before after --gate 'value <= +8%' --json
+compare before after
+~ compare before after --gate 'value <= +5%'
+~ compare before after --gate 'value <= +20%'
+~ compare before after --gate 'value <= +8%'
+~ compare before after --gate 'value <= +8%' --gate-strict
+~ compare before after --gate 'value >= -5%' --gate-strict
+~ compare before after same --gate 'value <= +5%' -q
+valid:gates compare before after --gate 'value <= +5%' --json
+valid:gates compare before after --gate 'value <= +8%' --json
 compare before after --gate 'value <= +5%' --gate 'value <= +20%' --format markdown
 compare before after --gate 'value <= +5%' --format csv
 compare before after same --gate 'value <= +5%' --explain
-compare before after same --gate 'value <= +5%' -q
 ";
 
 const COLUMNS: &str = "
 compare columns columns2 -C 3 -d ';'
-compare columns columns2 -C 3 -d ';' --json
+valid compare columns columns2 -C 3 -d ';' --json
 compare columns columns2 -C 2 -d ';'
 compare --ministat -C 3 -d ';' columns columns2
 compare columns columns2 -C 1 -d ';'
@@ -121,6 +122,11 @@ compare columns columns2
 
 const MINISTAT: &str = "
 compare --ministat before after
+~ compare --ministat before - < after
+~ compare --ministat --group old=before --group new=after
+~ compare --ministat -q before after
+~ compare --ministat -c 80 before after
+~ tty compare --ministat before after
 compare --ministat before after same
 compare --ministat before same
 compare --ministat before
@@ -129,39 +135,35 @@ compare --ministat - after < before
 compare --ministat -A before after same
 compare --ministat -n before after same
 compare --ministat -s before after same
-compare --ministat -q before after
 compare --ministat -q -n before after
 compare --ministat -w 40 before after
-compare --ministat -w 120 -s before after
-compare --ministat -c 80 before after
 compare --ministat -c 90 -A before after
-compare --ministat -c 98 -A before after
-compare --ministat -c 99 -A before after
-compare --ministat -c 99.5 -A before after
-compare --ministat --group old=before --group new=after
+~ compare --ministat -c 98 -A before after
+~ compare --ministat -c 99 -A before after
+~ compare --ministat -c 99.5 -A before after
 compare --ministat before again/before
 compare --ministat before after same again/before again/after again/same third/before
-tty compare --ministat before after
 COLUMNS=100 tty compare --ministat before after
 ";
 
 const ONE_RUN_EACH: &str = "
-compare closed scheduled
 compare closed scheduled --json
-compare closed scheduled --explain
-compare closed scheduled --shift
+valid compare closed scheduled --shift --json
+compare closed scheduled
+~ compare closed scheduled --explain
+~ compare closed scheduled --shift
+~ compare closed scheduled --gate 'p50 <= +5%'
 compare closed scheduled --format markdown
 compare closed scheduled --format csv
 compare closed 1.5-tcp
 compare --by transport closed 1.5-tcp
 compare --by schedule closed scheduled
 compare closed again/closed
-compare closed scheduled --gate 'p50 <= +5%'
 ";
 
 const KINDS: &str = "
 compare 1.3-wakeup again/1.3-wakeup
-compare 1.3-wakeup again/1.3-wakeup --json
+valid compare 1.3-wakeup again/1.3-wakeup --json
 compare 1.4-stream 1.5-search
 compare 1.4-stream again/1.4-stream
 compare 1.4-stream again/1.4-stream --statistic mean --statistic loss_ratio --statistic p10
@@ -171,11 +173,15 @@ compare 1.3-wakeup 1.4-stream
 ";
 
 const COLOUR: &str = "
-tty compare before after same
-tty compare before after same --explain
-tty compare before after --gate 'value <= +5%'
-NO_COLOR=1 tty compare before after
-COLUMNS=120 tty compare before after same
-tty compare closed scheduled --shift
+compare before after same
+~ tty compare before after same
+~ NO_COLOR=1 tty compare before after same
+~ COLUMNS=120 tty compare before after same
+compare before after same --explain
+~ tty compare before after same --explain
+compare before after --gate 'value <= +5%'
+~ tty compare before after --gate 'value <= +5%'
+compare closed scheduled --shift
+~ tty compare closed scheduled --shift
 tty compare before missing
 ";

@@ -29,6 +29,13 @@ pub(crate) fn of(old: &str, new: &str) -> String {
     shown.join("\n")
 }
 
+/// The lines of `old` and `new` that the other lacks, marked `-` and `+`.
+pub(crate) fn changes(old: &str, new: &str) -> String {
+    let script = script(&old.lines().collect::<Vec<_>>(), &new.lines().collect::<Vec<_>>());
+    let changed = script.iter().filter(|(mark, _)| *mark != ' ');
+    changed.map(|(mark, line)| format!("{mark} {line}\n")).collect()
+}
+
 /// Each line with its mark: the longest common subsequence between equal beginnings and ends.
 fn script<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(char, &'a str)> {
     let head = old.iter().zip(new).take_while(|(old, new)| old == new).count();

@@ -13,7 +13,7 @@ use latlab::report::{Style, doctor};
 use latlab::units::Nanos;
 use serde_json::Value;
 
-use crate::testdata;
+use crate::{json, testdata};
 
 /// The name of each golden, and its document.
 pub(crate) fn all() -> Vec<(String, String)> {
@@ -29,6 +29,8 @@ fn manifest(recording: &str) -> Value {
 
 /// A document in all of its forms.
 fn forms(plain: &str, coloured: &str, json: &str) -> String {
+    json::check(json);
+    let json = json::short(json);
     format!("[text]\n{plain}\n[colour]\n{}\n[JSON]\n{json}", coloured.replace(";7m", "m").replace('\u{1b}', "␛"))
 }
 

@@ -4,7 +4,7 @@ use crate::{Case, case, directories, lines_of};
 
 pub(crate) fn cases() -> Vec<Case> {
     let finished = directories("experiments/finished").into_iter().map(|name| {
-        let lines = lines_of(FINISHED).into_iter().chain(lines_of(more(&name))).collect();
+        let lines = [FINISHED, json(&name), more(&name)].into_iter().flat_map(lines_of).collect();
         Case { name: format!("experiment/{name}"), inputs: vec![format!("experiments/finished/{name} as x")], lines }
     });
     let others = [
@@ -19,51 +19,60 @@ pub(crate) fn cases() -> Vec<Case> {
 /// Command lines for every finished experiment.
 const FINISHED: &str = "
 run x
-run x --json
+~ run x -q
+~ run x -v
 run x --format markdown
 compare x
-compare x --format markdown
-compare x --format csv
 ";
+
+/// The whole document of one experiment; of the others what belongs to their recipe.
+fn json(name: &str) -> &'static str {
+    match name {
+        "lost" => "run x --json",
+        "factors" => "valid:groups run x --json",
+        _ => "valid:experiment,caveats run x --json",
+    }
+}
 
 /// Further command lines for the experiment of that name.
 fn more(name: &str) -> &'static str {
     match name {
         "factors" => FACTORS,
-        "aa" => "run x -v\nrun x -q\ncompare x --explain\ncompare x --shift\ncompare x --ministat\nlist --store x/runs",
-        "alone" | "until" => "run x -v\nrun x --dry-run\ncompare x --explain\nsummary x/runs/*",
+        "aa" => "compare x --explain\ncompare x --shift\ncompare x --ministat\nlist --store x/runs",
+        "alone" | "until" => "run x --dry-run\ncompare x --explain\ncompare x --format csv\nsummary x/runs/*",
         "stream" | "search" => {
             "compare x --metric delivered_rate\ncompare x --metric loss_ratio\ncompare x --explain --statistic p10"
         }
-        "lost" => "run x --keep-going\nrun x -q\ncompare x --statistic loss_ratio --gate 'loss_ratio <= +1%'",
+        "lost" => {
+            "~ run x --keep-going\ncompare x --format csv\ncompare x --statistic loss_ratio --gate 'loss_ratio <= +1%'"
+        }
         "wakeup" => "compare x --by via\ncompare x --by interval\ncompare x --explain",
-        "udp-loopback-matrix" => "run x -q\nrun x -v\nrun x --print-unit\ncompare x --ministat",
-        _ => "run x -q\nrun x -v",
+        "udp-loopback-matrix" => "run x --print-unit\ncompare x --ministat",
+        _ => "",
     }
 }
 
 const FACTORS: &str = "
-run x -v
-run x -q
+~ compare x --explain
 run x --dry-run
 run x --new
 run x --force
 run x --print-unit
 run x lab
-compare x --json
-compare x --explain
+compare x --format markdown
+compare x --format csv
+valid compare x --json
 compare x --by load
-compare x --by load --json
-compare x --by load --explain
-compare x --by load --baseline cpu=20%
+~ compare x --by load --explain
+~ compare x --by load --baseline cpu=20%
+~ compare x --by load --shift
+~ compare x --by load --gate 'p50 <= +5%'
 compare x --by size --equivalence 20%
-compare x --by size --over boots
+~ compare x --by size --over boots
 compare x --by size --metric response_time --statistic p90 --statistic mean
-compare x --by load --shift
-compare x --by load --shift --json
+valid compare x --by load --shift --json
 compare x --by load --shift --format markdown
-compare x --by load --gate 'p50 <= +5%'
-compare x --by load --gate 'p50 <= +50%' --gate 'response_time mean <= +60%' --json
+valid:gates compare x --by load --gate 'p50 <= +50%' --gate 'response_time mean <= +60%' --json
 compare x --by laod
 compare x --by load --baseline cpu=30%
 compare x --ministat
@@ -72,7 +81,7 @@ compare x --ministat --by load --statistic p50 -A
 compare --ministat --group all=x/runs/*
 compare --group a=x/runs/*[0-7] --group b=x/runs/*[89a-f]
 list --store x/runs
-list --store x/runs --json
+valid list --store x/runs --json
 ";
 
 const STORED: [&str; 3] = [
@@ -83,18 +92,22 @@ const STORED: [&str; 3] = [
 
 const STORES: &str = "
 list --store store
-list --store store --json
+list --store store/20261122T205636Z-experiment-91aa --json
+valid list --store store --json
 list --store store/20261122T203428Z-experiment-9a1b
 compare store
 compare store/20261122T203428Z-experiment-9a1b store/20261122T205636Z-experiment-91aa
-compare store/20261122T203428Z-experiment-9a1b store/20261122T205636Z-experiment-91aa --json
+valid compare store/20261122T203428Z-experiment-9a1b store/20261122T205636Z-experiment-91aa --json
 compare --group one=store/*9a1b/runs/* --group two=store/*91aa/runs/*
 ";
 
 const COLOUR: &str = "
-tty list --store store
-tty run store/20261122T203428Z-experiment-9a1b
-tty compare store/20261122T203428Z-experiment-9a1b --explain
+list --store store
+~ tty list --store store
+run store/20261122T203428Z-experiment-9a1b
+~ tty run store/20261122T203428Z-experiment-9a1b
+compare store/20261122T203428Z-experiment-9a1b --explain
+~ tty compare store/20261122T203428Z-experiment-9a1b --explain
 COLUMNS=120 tty compare store/20261122T203428Z-experiment-9a1b
 ";
 
@@ -102,7 +115,7 @@ const UNFINISHED: &str = "
 run x --dry-run
 run x --print-unit
 compare x
-compare x --json
+valid compare x --json
 list --store x/runs
 ";
 

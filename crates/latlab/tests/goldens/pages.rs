@@ -7,9 +7,10 @@ const RECIPES: [&str; 6] =
     ["pi-udp-load", "pi-roundtrip", "aa", "wakeup-governor", "udp-loopback-matrix", "dds-pingpong"];
 
 pub(crate) fn cases() -> Vec<Case> {
-    let help = LISTED.into_iter().chain(HIDDEN).map(|command| {
-        case(&format!("help/{command}"), &[], &format!("{command} -h\n{command} --help\nhelp {command}"))
-    });
+    let help = LISTED
+        .into_iter()
+        .chain(HIDDEN)
+        .map(|command| case(&format!("help/{command}"), &[], &format!("{command} -h\n{command} --help")));
     let shells = ["bash", "elvish", "fish", "powershell", "zsh"];
     let completions = shells.map(|shell| case(&format!("completions/{shell}"), &[], &format!("completions {shell}")));
     let recipes = RECIPES.map(|recipe| case(&format!("recipes/{recipe}"), &[], &lines_of(recipe)));
@@ -17,9 +18,9 @@ pub(crate) fn cases() -> Vec<Case> {
         case(
             "help/latlab",
             &[],
-            "\n-h\n--help\nhelp\n-V\n--version\nCOLUMNS=40 tty ping -h\ntty ping -h\nCOLUMNS=200 tty ping -h",
+            "\n~ help\n~ -h\n--help\n-V\n~ --version\nping -h\n~ tty ping -h\nCOLUMNS=40 tty agent -h\nCOLUMNS=200 tty agent -h",
         ),
-        case("man", &[], "man\nman --output pages\ncat pages"),
+        case("man", &[], "man\nman list\nman --output pages\ncat pages/latlab-agent.1"),
         case(
             "recipes/list",
             &[],
@@ -32,7 +33,11 @@ pub(crate) fn cases() -> Vec<Case> {
 /// A recipe, and its plan at each scale.
 fn lines_of(recipe: &str) -> String {
     let scales = ["", " --quick", " --full"];
-    let shown = scales.map(|scale| format!("recipes show {recipe}{scale}"));
+    let shown = ["", "~ "]
+        .into_iter()
+        .chain(["~ "])
+        .zip(scales)
+        .map(|(varied, scale)| format!("{varied}recipes show {recipe}{scale}"));
     // Governors that the host has not are left out of a plan.
     let host = if recipe == "wakeup-governor" { "LATLAB_HOST_ROOT=DIR/host " } else { "" };
     let planned = scales.map(|scale| format!("{host}run {recipe}{scale} --dry-run"));

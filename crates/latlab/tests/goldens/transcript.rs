@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{Case, testdata};
+use crate::{Case, diff, json, testdata};
 
 /// Time limit of a command line: no command measures, so one that takes longer hangs.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -25,8 +25,55 @@ pub(crate) fn of(case: &Case) -> String {
         });
         copy(&testdata().join(from), &directory.path().join(name));
     }
-    let blocks: Vec<String> = case.lines.iter().map(|line| block(directory.path(), line)).collect();
+    let mut base = Block::default();
+    let mut blocks = Vec::new();
+    for line in &case.lines {
+        if let Some(line) = line.strip_prefix(VARIED) {
+            blocks.push(block(directory.path(), line).as_varied(&base));
+        } else {
+            let block = block(directory.path(), line);
+            blocks.push(block.whole());
+            // Neither files nor documents of which only the schema is shown.
+            if !block.command.is_empty() && !line.starts_with(VALID) {
+                base = block;
+            }
+        }
+    }
     blocks.join("\n")
+}
+
+/// Before a command line of which only the difference from the last whole one is shown.
+const VARIED: &str = "~ ";
+/// Before a command line whose document has to be valid under its schema, and of which only the members are shown whose
+/// names follow: `valid:gates,caveats `.
+const VALID: &str = "valid";
+
+/// The output of one command line, or a file without a command line.
+#[derive(Default)]
+struct Block {
+    command: String,
+    exit: String,
+    output: String,
+}
+
+impl Block {
+    fn file(text: String) -> Block {
+        Block { output: text, ..Block::default() }
+    }
+
+    fn whole(&self) -> String {
+        format!("{}{}{}", self.command, self.exit, self.output)
+    }
+
+    /// The lines that differ from those of `base`; the whole if these are not fewer.
+    fn as_varied(&self, base: &Block) -> String {
+        let changes = diff::changes(&base.output, &self.output);
+        if changes.lines().count() >= self.output.lines().count() && !changes.is_empty() {
+            return self.whole();
+        }
+        let from = base.command.trim_start_matches("$ ").replacen("latlab ", "", 1);
+        format!("{}{}[as] {from}{changes}", self.command, self.exit)
+    }
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -43,27 +90,38 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// The output of `line` in `directory`.
-fn block(directory: &Path, line: &str) -> String {
+fn block(directory: &Path, line: &str) -> Block {
     if let Some((name, text)) = line.strip_prefix("write ").and_then(|line| line.split_once(' ')) {
         let text =
             text.replace("\\n", "\n").replace("DIR", &directory.to_string_lossy()).replace("BOOT-ID", &boot_id());
         let path = directory.join(name);
         fs::create_dir_all(path.parent().expect("it is in the directory")).expect("made");
         fs::write(path, text).expect("the directory takes a file");
-        return masked(directory, &shown(directory, Path::new(name)));
+        return Block::file(masked(directory, &shown(directory, Path::new(name))));
     }
     if let Some((recording, change)) = line.strip_prefix("patch ").and_then(|line| line.split_once(' ')) {
         patch(&directory.join(recording).join("manifest.json"), change);
-        return format!("$ patch {recording} '{change}'\n");
+        return Block::file(format!("$ patch {recording} '{change}'\n"));
     }
+    let (members, line) = match line.strip_prefix(VALID).and_then(|line| line.split_once(' ')) {
+        Some((members, line)) => (Some(members.trim_start_matches(':')), line),
+        None => (None, line),
+    };
     let words = shlex::split(line).unwrap_or_else(|| panic!("{line}: quotes"));
     if let [cat, path] = &words[..]
         && cat == "cat"
     {
-        return masked(directory, &shown(directory, Path::new(path)));
+        return Block::file(masked(directory, &shown(directory, Path::new(path))));
     }
     let ran = Ran::of(directory, words);
-    let mut text = format!("$ {}\n[exit {}]\n{}", typed(line), ran.code, ran.stdout);
+    let mut text = match json::schema_of(&ran.stdout) {
+        Some(schema) => {
+            json::check(&ran.stdout);
+            let shown = members.map(|members| format!("[a valid {schema}]\n{}", json::members(&ran.stdout, members)));
+            shown.unwrap_or_else(|| json::short(&ran.stdout))
+        }
+        None => ran.stdout.clone(),
+    };
     if !ran.stdout.is_empty() && !ran.stdout.ends_with('\n') {
         text.push_str("[no end of line]\n");
     }
@@ -71,7 +129,11 @@ fn block(directory: &Path, line: &str) -> String {
         text.push_str("[stderr]\n");
         text.push_str(&ran.stderr);
     }
-    masked(directory, &text)
+    Block {
+        command: masked(directory, &format!("$ {}\n", typed(line))),
+        exit: format!("[exit {}]\n", ran.code),
+        output: masked(directory, &text),
+    }
 }
 
 /// Merges `change` into the JSON file `path` (RFC 7386).
@@ -110,7 +172,7 @@ fn words_before(line: &str) -> impl Iterator<Item = &str> {
 
 /// Whether the command line `line` is run on a terminal.
 pub(crate) fn needs_terminal(line: &str) -> bool {
-    words_before(line).any(|word| word == "tty")
+    words_before(line.trim_start_matches(VARIED)).any(|word| word == "tty")
 }
 
 /// The transcript `text` without the command lines that are run on a terminal.
