@@ -3,16 +3,66 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
-use crate::error::{DdsError, checked};
-use crate::ffi::{self, DdsReturn, Incompatible, Matched, Octets, SampleInfo, SampleLost};
+use crate::error::{DdsError, c_string, checked};
+use crate::ffi::{self, DdsReturn, Incompatible, Matched, Octets, SampleInfo, SampleLost, TopicDescriptor};
 use crate::participant::{Entity, Participant};
-use crate::receiving::Receiving;
+use crate::qos::{Qos, QosSet};
+use crate::receiving::{ReaderListener, Receiving};
 
 /// The type of a topic (`idl/latlab.idl`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopicType {
     Message,
     KeyedMessage,
+}
+
+impl Participant {
+    /// A writer of the topic `name` in `partition`; an empty one is the default partition.
+    ///
+    /// # Errors
+    /// The participant has the topic with another type, or memory is short.
+    pub fn writer(&self, name: &str, kind: TopicType, qos: Qos, partition: &str) -> Result<Writer, DdsError> {
+        let (topic, qos) = (self.topic(name, kind)?, QosSet::new(qos, partition)?);
+        // SAFETY: participant, topic and policies live.
+        let created = unsafe { ffi::dds_create_writer(self.entity(), topic.0, qos.as_ptr(), ptr::null()) };
+        let writer = Entity::new("create a writer", created)?;
+        Ok(Writer::new(writer, topic, kind, self.clone()))
+    }
+
+    /// A reader of the topic `name` in `partition`, which may be a pattern with `*`. `receiving` may be that of several
+    /// readers.
+    ///
+    /// # Errors
+    /// As [`Participant::writer`].
+    pub fn reader(
+        &self,
+        name: &str,
+        kind: TopicType,
+        qos: Qos,
+        partition: &str,
+        receiving: &Receiving,
+    ) -> Result<Reader, DdsError> {
+        let (topic, qos) = (self.topic(name, kind)?, QosSet::new(qos, partition)?);
+        let listener = ReaderListener::new(receiving);
+        let (topic_handle, policies) = (topic.0, qos.as_ptr());
+        // SAFETY: participant, topic, policies and listener live; the reader keeps what the listener notifies.
+        let created = unsafe { ffi::dds_create_reader(self.entity(), topic_handle, policies, listener.as_ptr()) };
+        let reader = Entity::new("create a reader", created)?;
+        Ok(Reader::new(reader, topic, kind, receiving.clone(), self.clone()))
+    }
+
+    fn topic(&self, name: &str, kind: TopicType) -> Result<Entity, DdsError> {
+        let name = c_string("create a topic", name)?;
+        // SAFETY: the descriptors are constants of `shim.c`; the name is copied.
+        let created = unsafe {
+            let descriptor: *const TopicDescriptor = match kind {
+                TopicType::Message => &raw const ffi::latlab_message,
+                TopicType::KeyedMessage => &raw const ffi::latlab_keyed_message,
+            };
+            ffi::dds_create_topic(self.entity(), descriptor, name.as_ptr(), ptr::null(), ptr::null())
+        };
+        Entity::new("create a topic", created)
+    }
 }
 
 /// Writes messages to a topic.

@@ -4,6 +4,8 @@
 //! `idl/latlab.idl`. The library starts its own threads for receiving and for what is due, and allocates for each sample
 //! that it sends or receives; this crate does not.
 
+#![allow(unsafe_code, reason = "calls of a C library")]
+
 mod endpoint;
 mod error;
 mod ffi;

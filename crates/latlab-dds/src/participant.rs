@@ -7,11 +7,8 @@ use std::ptr;
 use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::endpoint::{Reader, TopicType, Writer};
 use crate::error::{DdsError, c_string, checked};
-use crate::ffi::{self, DdsEntity, LogData, TopicDescriptor};
-use crate::qos::{Qos, QosSet};
-use crate::receiving::{ReaderListener, Receiving};
+use crate::ffi::{self, DdsEntity, LogData};
 
 /// The name of the library and its version.
 pub const IMPLEMENTATION: &str = "Eclipse Cyclone DDS 11.0.0";
@@ -94,52 +91,8 @@ impl Participant {
         Messages::lock().warnings.clone()
     }
 
-    /// A writer of the topic `name` in `partition`; an empty one is the default partition.
-    ///
-    /// # Errors
-    /// The participant has the topic with another type, or memory is short.
-    pub fn writer(&self, name: &str, kind: TopicType, qos: Qos, partition: &str) -> Result<Writer, DdsError> {
-        let (topic, qos) = (self.topic(name, kind)?, QosSet::new(qos, partition)?);
-        // SAFETY: participant, topic and policies live.
-        let created = unsafe { ffi::dds_create_writer(self.0.participant.0, topic.0, qos.as_ptr(), ptr::null()) };
-        let writer = Entity::new("create a writer", created)?;
-        Ok(Writer::new(writer, topic, kind, self.clone()))
-    }
-
-    /// A reader of the topic `name` in `partition`, which may be a pattern with `*`. `receiving` may be that of several
-    /// readers.
-    ///
-    /// # Errors
-    /// As [`Participant::writer`].
-    pub fn reader(
-        &self,
-        name: &str,
-        kind: TopicType,
-        qos: Qos,
-        partition: &str,
-        receiving: &Receiving,
-    ) -> Result<Reader, DdsError> {
-        let (topic, qos) = (self.topic(name, kind)?, QosSet::new(qos, partition)?);
-        let listener = ReaderListener::new(receiving);
-        let (topic_handle, policies) = (topic.0, qos.as_ptr());
-        // SAFETY: participant, topic, policies and listener live; the reader keeps what the listener notifies.
-        let created =
-            unsafe { ffi::dds_create_reader(self.0.participant.0, topic_handle, policies, listener.as_ptr()) };
-        let reader = Entity::new("create a reader", created)?;
-        Ok(Reader::new(reader, topic, kind, receiving.clone(), self.clone()))
-    }
-
-    fn topic(&self, name: &str, kind: TopicType) -> Result<Entity, DdsError> {
-        let name = c_string("create a topic", name)?;
-        // SAFETY: the descriptors are constants of `shim.c`; the name is copied.
-        let created = unsafe {
-            let descriptor: *const TopicDescriptor = match kind {
-                TopicType::Message => &raw const ffi::latlab_message,
-                TopicType::KeyedMessage => &raw const ffi::latlab_keyed_message,
-            };
-            ffi::dds_create_topic(self.0.participant.0, descriptor, name.as_ptr(), ptr::null(), ptr::null())
-        };
-        Entity::new("create a topic", created)
+    pub(crate) fn entity(&self) -> DdsEntity {
+        self.0.participant.0
     }
 }
 

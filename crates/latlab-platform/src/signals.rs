@@ -1,5 +1,7 @@
 //! Signals that end a command: SIGINT, SIGTERM, SIGHUP, SIGQUIT; and the one that stops it, SIGTSTP.
 
+#![expect(clippy::disallowed_methods, reason = "the only handling of signals")]
+
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;

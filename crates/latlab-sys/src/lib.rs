@@ -4,6 +4,8 @@
 //! This crate and the test allocator are the only places with `unsafe` (ARCHITECTURE.md, invariant 8).
 //! It compiles on Linux only.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 pub mod address;
 pub mod batch;
 pub mod bpf;

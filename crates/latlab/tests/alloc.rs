@@ -1,5 +1,7 @@
 //! Armed threads do not allocate: an allocator counts the calls of the measuring and the reflecting thread.
 
+#![allow(unsafe_code, reason = "an allocator that counts")]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_ulong};

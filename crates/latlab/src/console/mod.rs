@@ -5,6 +5,8 @@
 //! paragraph separators and those that change the direction of text as `\u{202e}`; in JSON as `\u001b`, which a reader
 //! of JSON decodes. Only CSV that goes to a file or pipe is left as it is.
 
+#![expect(clippy::disallowed_methods, reason = "the only printing")]
+
 mod full_screen;
 mod output;
 

@@ -40,6 +40,7 @@ fn play_the_reflector() {
         in_driver: false,
     };
     let bound = Dds::listen(&options).expect("a port");
+    #[expect(clippy::disallowed_methods, reason = "the parent reads it")]
     let mut out = io::stdout();
     writeln!(out, "\nat {}", bound.address).and_then(|()| out.flush()).expect("a reader");
     let mut socket = Watched::new(bound.socket, calls_of_all_threads);

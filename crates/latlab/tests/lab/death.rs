@@ -27,6 +27,7 @@ fn start_role(role: &str) -> Child {
 }
 
 /// Reports to the process of the parent role that all is set up, and in which threads.
+#[expect(clippy::disallowed_methods, reason = "the parent reads it")]
 fn report_ready(threads: &str) {
     // The test harness has already printed the name of the test without an end of line.
     writeln!(std::io::stdout(), "\nready {threads}").expect("the parent listens");

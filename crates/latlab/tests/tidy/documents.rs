@@ -1,8 +1,8 @@
-//! Documents: links lead somewhere, rows are in tables, decisions have a status and are indexed, no machine shows through.
+//! Documents: links lead somewhere, decisions are indexed, no path of one machine shows through.
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::{Breach, expect_none, repository};
+use crate::{Breach, expect_none};
 
 /// Paths that exist on one machine only. Written in pieces, so that this file does not hold them.
 const MACHINE_PATHS: [&str; 4] =
@@ -11,21 +11,7 @@ const MACHINE_PATHS: [&str; 4] =
 const TEXT: [&str; 12] =
     [".rs", ".md", ".toml", ".json", ".py", ".sh", ".yml", ".lock", "justfile", ".ci/run", ".txt", "LICENSE-MIT"];
 
-/// Every link in Markdown `text` as (line, target), code left out.
-fn links(text: &str) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    for (number, line) in prose(text) {
-        let plain: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
-        for piece in plain.split("](").skip(1) {
-            if let Some((target, _)) = piece.split_once(')') {
-                found.push((number, target.trim().to_string()));
-            }
-        }
-    }
-    found
-}
-
-/// The lines outside of fenced blocks, numbered from 1.
+/// The lines of Markdown `text` outside of fenced blocks, numbered from 1.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     text.lines().enumerate().filter_map(move |(number, line)| {
@@ -35,31 +21,32 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
+/// Every link as (line, target), code left out.
+fn links(text: &str) -> impl Iterator<Item = (usize, String)> {
+    prose(text).flat_map(|(number, line)| {
+        let plain: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
+        let targets = plain.split("](").skip(1).filter_map(|piece| piece.split_once(')'));
+        targets.map(|(target, _)| (number, target.trim().to_owned())).collect::<Vec<_>>()
+    })
+}
+
 /// The anchors that the headings of `text` make.
 fn anchors(text: &str) -> Vec<String> {
-    let headings = prose(text).filter(|(_, line)| line.starts_with('#'));
     let kept = |char: &char| char.is_alphanumeric() || matches!(char, ' ' | '-' | '_');
-    headings
-        .map(|(_, line)| line.trim_start_matches('#').trim().to_lowercase())
-        .map(|title| title.chars().filter(kept).collect::<String>().replace(' ', "-"))
-        .collect()
+    let headings = prose(text).filter(|(_, line)| line.starts_with('#'));
+    let titles = headings.map(|(_, line)| line.trim_start_matches('#').trim().to_lowercase());
+    titles.map(|title| title.chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
 }
 
 /// Links of the document at `path` that lead nowhere; `read` gives the text of a file, if it exists.
 fn broken_links(path: &str, text: &str, read: impl Fn(&str) -> Option<String>) -> Vec<Breach> {
     let mut breaches = Vec::new();
-    for (line, link) in links(text) {
-        if link.contains("://") || link.starts_with("mailto:") {
-            continue;
-        }
+    for (line, link) in links(text).filter(|(_, link)| !link.contains("://") && !link.starts_with("mailto:")) {
         let (file, anchor) = link.split_once('#').unwrap_or((link.as_str(), ""));
-        let target = if file.is_empty() { path.to_string() } else { beside(path, file) };
-        match read(&target) {
-            None => breaches.push(format!("{path}:{line}: link to `{link}`, which does not exist")),
-            Some(text) if !anchor.is_empty() && !anchors(&text).iter().any(|found| found == anchor) => {
-                breaches.push(format!("{path}:{line}: link to `{link}`, which has no such heading"));
-            }
-            Some(_) => {}
+        let target = if file.is_empty() { path.to_owned() } else { beside(path, file) };
+        let leads = read(&target).is_some_and(|text| anchor.is_empty() || anchors(&text).iter().any(|it| it == anchor));
+        if !leads {
+            breaches.push(format!("{path}:{line}: link to `{link}`, which does not exist"));
         }
     }
     breaches
@@ -79,39 +66,6 @@ fn beside(path: &str, file: &str) -> String {
     clean.to_string_lossy().into_owned()
 }
 
-/// The errors of decision record `name`.
-fn record_breaches(name: &str, text: &str, index: &str) -> Vec<Breach> {
-    let mut breaches = Vec::new();
-    let status = text.lines().find_map(|line| line.strip_prefix("Status: "));
-    let known = ["proposed", "accepted", "superseded"];
-    if !status.is_some_and(|status| known.iter().any(|word| status.starts_with(word))) {
-        breaches.push(format!("docs/design/{name}: no line `Status: proposed|accepted|superseded…`"));
-    }
-    if !index.contains(&format!("]({name})")) {
-        breaches.push(format!("docs/design/README.md: `{name}` is not in the index"));
-    }
-    breaches
-}
-
-/// Rows of the document at `path` that a reader sees as text, or with cells beyond the header's.
-fn stray_rows(path: &str, text: &str) -> Vec<Breach> {
-    let rows: Vec<(usize, &str)> = prose(text).filter(|(_, line)| line.starts_with('|')).collect();
-    let cells = |row: &str| row.replace("\\|", "").matches('|').count();
-    let tables = rows.chunk_by(|one, next| one.0 + 1 == next.0);
-    let strays = tables.flat_map(|table| match table {
-        [header, separator, rows @ ..] if separator.1.starts_with("| ---") => {
-            let of_header = cells(header.1);
-            rows.iter().filter(|row| cells(row.1) != of_header).copied().collect()
-        }
-        rows => rows.to_vec(),
-    });
-    strays.map(|(line, row)| format!("{path}:{line}: a row outside of its table: {row}")).collect()
-}
-
-fn is_record(name: &str) -> bool {
-    name.len() > 5 && name.as_bytes()[..4].iter().all(u8::is_ascii_digit) && name.as_bytes()[4] == b'-'
-}
-
 fn machine_paths(path: &str, text: &str) -> Vec<Breach> {
     let shows = |line: &str| MACHINE_PATHS.iter().any(|start| line.contains(start));
     let lines = text.lines().enumerate().filter(|(_, line)| shows(line));
@@ -121,69 +75,45 @@ fn machine_paths(path: &str, text: &str) -> Vec<Breach> {
 #[test]
 fn links_lead_somewhere() {
     let read = |path: &str| {
-        let whole = repository::root().join(path);
+        let whole = crate::root().join(path);
         // Pictures are not text.
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         if whole.is_dir() { Some(String::new()) } else { std::fs::read(whole).ok().map(text) }
     };
-    let documents = repository::files("", &[".md"]);
+    let documents = crate::files("", &[".md"]);
     assert!(documents.len() > 6, "only {documents:?}");
-    expect_none(documents.iter().flat_map(|path| broken_links(path, &repository::read(path), read)).collect());
+    let breaches: Vec<_> = documents.iter().flat_map(|path| broken_links(path, &crate::read(path), read)).collect();
+    expect_none(&breaches);
 }
 
 #[test]
-fn rows_are_in_their_tables() {
-    let documents = repository::files("", &[".md"]);
-    expect_none(documents.iter().flat_map(|path| stray_rows(path, &repository::read(path))).collect());
-}
-
-#[test]
-fn decisions_have_a_status_and_are_indexed() {
-    let index = repository::read("docs/design/README.md");
-    let records = repository::files("docs/design", &[".md"]);
-    let named = records.iter().filter_map(|path| path.strip_prefix("docs/design/")).filter(|name| is_record(name));
-    let breaches =
-        named.flat_map(|name| record_breaches(name, &repository::read(&format!("docs/design/{name}")), &index));
-    expect_none(breaches.collect());
+fn decisions_are_indexed() {
+    let index = crate::read("docs/design/README.md");
+    let records = crate::files("docs/design", &[".md"]);
+    let records = records.iter().filter_map(|path| path.strip_prefix("docs/design/0"));
+    let missing = records.filter(|name| !index.contains(&format!("](0{name})")));
+    expect_none(
+        &missing.map(|name| format!("docs/design/README.md: `0{name}` is not in the index")).collect::<Vec<_>>(),
+    );
 }
 
 #[test]
 fn no_machine_shows_through() {
-    let files = repository::files("", &TEXT);
-    expect_none(files.iter().flat_map(|path| machine_paths(path, &repository::read(path))).collect());
+    let files = crate::files("", &TEXT);
+    expect_none(&files.iter().flat_map(|path| machine_paths(path, &crate::read(path))).collect::<Vec<_>>());
 }
 
 #[test]
-fn broken_links_are_seen() {
+fn broken_links_and_machine_paths_are_seen() {
     let text = "# A b: `c`!\n[x](there.md) [y](gone.md#z) [z](#a-b-c) [w](#q)\n```\n[n](no.md)\n```\n`[n](no.md)`\n[h](http://x)";
     let read = |path: &str| match path {
-        "docs/x.md" => Some(text.to_string()),
+        "docs/x.md" => Some(text.to_owned()),
         "docs/there.md" => Some(String::new()),
         _ => None,
     };
     let breaches = broken_links("docs/x.md", text, read);
     assert_eq!(breaches.len(), 2, "{breaches:?}");
     assert_eq!(beside("docs/design/x.md", "../../README.md"), "README.md");
-}
-
-#[test]
-fn a_row_outside_of_its_table_is_seen() {
-    let table = "| a | b |\n| --- | --- |\n| c | d \\| e |\n";
-    assert!(stray_rows("x.md", &format!("{table}\n```\n| f |\n```\n")).is_empty());
-    let stray = stray_rows("x.md", &format!("{table}| f | g | h |\n\n| i | j |\n"));
-    assert_eq!(stray.len(), 2, "{stray:?}");
-}
-
-#[test]
-fn a_record_without_status_or_index_is_seen() {
-    assert_eq!(record_breaches("0009-x.md", "# 9", "").len(), 2);
-    assert_eq!(record_breaches("0009-x.md", "Status: maybe", "[x](0009-x.md)").len(), 1);
-    assert!(record_breaches("0009-x.md", "Status: accepted, 2026-11.", "[x](0009-x.md)").is_empty());
-    assert!(is_record("0001-wire.md") && !is_record("dependencies.md") && !is_record("README.md"));
-}
-
-#[test]
-fn a_machine_path_is_seen() {
-    let bad = format!("cd {}someone", MACHINE_PATHS[0]);
-    assert_eq!(machine_paths("x.md", &format!("fine\n{bad}\n/etc/fstab")).len(), 1);
+    let path = format!("cd {}someone", MACHINE_PATHS[0]);
+    assert_eq!(machine_paths("x.md", &format!("fine\n{path}\n/etc/fstab")).len(), 1);
 }
