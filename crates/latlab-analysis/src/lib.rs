@@ -21,7 +21,6 @@ mod host_samples;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod in_memory;
 mod limits;
-mod logged;
 mod metric_sample;
 mod outcome;
 mod ping;
@@ -34,7 +33,7 @@ mod summary;
 mod wakeup;
 
 pub use available::AvailableFigures;
-pub use caveats::{effect_order, is_routine, real_time_warning, repeats_silence, unreached_loads};
+pub use caveats::{is_routine, of_import as import_caveats, real_time_warning, repeats_silence, unreached_loads};
 pub use counts::{Counts, Deadline, Ratios};
 pub use estimand::{Estimand, Ratio, Statistic};
 pub use gate::{
@@ -42,7 +41,6 @@ pub use gate::{
     ValueGateResult, ValueGates, WorstRun, change_gates_outcome, expect_few_gates, undecided_gates,
 };
 pub use host_samples::ClockRates;
-pub use logged::caveats as import_caveats;
 pub use metric_sample::{MetricHistogram, MetricSample};
 pub use outcome::{comparison_outcome, ended_run_outcome, run_outcome, summary_outcome, with_gates};
 pub use ping::{Coincidence, LateBeyond, RunPlacement, Threshold, Window};

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::caveats::repeats_silence;
 use super::comparison::{Comparisons, ObservedRun};
 use super::counts::Counts;
 use super::stream::SearchFigures;
@@ -149,7 +148,7 @@ fn no_probe_answered(summaries: &[Summary], failure: Failure) -> Failure {
             tried(summaries)
         ));
         let mut caveats = summaries.iter().filter(|one| one.counts.sent > 0).flat_map(|one| &one.caveats);
-        let hint = caveats.find(|caveat| repeats_silence(caveat)).map(|caveat| caveat.hint.clone());
+        let hint = caveats.find(|caveat| caveat.code == "no-answer").map(|caveat| caveat.hint.clone());
         Failure { hint, ..failure }.of_silence(true)
     }
 }

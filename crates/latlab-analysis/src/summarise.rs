@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::caveats;
+use super::caveats::Run;
 use super::counts::{Ratios, RunCounts, SendErrors, ShareIntervals};
 use super::host_samples::HostAccumulators;
 use super::metric_sample::MetricSample;
-use super::ping::{self, PlacementFindings, Placements, RunPlacement, SpinStalls, Windows, coincidence};
+use super::ping::{Placed, Placements, RunPlacement, SpinStalls, Windows, coincidence};
 use super::singletons::{Singletons, is_on_schedule, sample};
 use super::source::{ProbeSource, RowVisitor, visit_rows};
 use super::stream::{self, StreamAccumulator};
 use super::summary::{AnalysisError, Summary, SummaryOptions};
-use super::wakeup::{self, WakeupAccumulator};
+use super::wakeup::WakeupAccumulator;
 use crate::diagnostics::Caveat;
 use crate::facts::{Instrument, XdpEnds};
 use crate::metric::Metric;
@@ -74,51 +74,54 @@ fn of_probes<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     summary.wakeups = wakeups
         .zip(manifest.spec.wakeup())
         .map(|(wakeups, spec)| wakeups.finish(manifest, spec, hosts.get(&Side::Local), described, &describing));
-    let mut own = findings_of_rows(source, &counts, described, &hosts)?.caveats;
-    own.extend(caveats::of_one_run(&manifest.spec, described, intervals.lost()));
-    own.extend(summary.wakeups.iter().flat_map(|wakeups| wakeup::caveats(wakeups, counts.counts.answered)));
-    own.extend(summary.coincidence.as_ref().and_then(ping::overrun_caveat));
-    own.extend(ping::socket_caveats(manifest, &counts.counts));
-    summary.caveats = caveats::of_run(manifest, &hosts, own);
+    let found = RowFindings::of(source, &counts)?;
+    summary.caveats = Run {
+        described,
+        lost: intervals.lost(),
+        wakeups: summary.wakeups.as_ref(),
+        coincidence: summary.coincidence.as_ref(),
+        ..found.run(manifest, &hosts, &counts)
+    }
+    .caveats();
     Ok(summary)
 }
 
 /// What the rows of a run of probes or wake-ups say besides their figures.
-pub(super) struct RowFindings {
-    pub(super) caveats: Vec<Caveat>,
-    /// That of most of its probes, if both ends were on one host and their CPUs are known.
-    pub(super) placement: Option<RunPlacement>,
+#[derive(Default)]
+struct RowFindings {
+    errors: SendErrors,
+    stalls: Option<SpinStalls>,
+    placed: Option<Placed>,
 }
 
-/// The caveats of the counts, and of the CPUs on which the probes were sent and reflected.
-fn findings_of_rows<S: ProbeSource>(
-    source: &S,
-    counts: &RunCounts,
-    described: Option<&Description>,
-    hosts: &HostAccumulators,
-) -> Result<RowFindings, S::Error> {
-    let manifest = source.manifest();
-    if manifest.spec.import().is_some() {
-        return Ok(RowFindings { caveats: Vec::new(), placement: None });
+impl RowFindings {
+    fn of<S: ProbeSource>(source: &S, counts: &RunCounts) -> Result<RowFindings, S::Error> {
+        let manifest = source.manifest();
+        if manifest.spec.import().is_some() {
+            return Ok(RowFindings::default());
+        }
+        let mut errors = (counts.counts.send_failed > 0).then(SendErrors::default);
+        let (mut placements, mut stalls) = (Placements::of(manifest), SpinStalls::of(manifest));
+        let mut visitors: Vec<&mut dyn RowVisitor> = Vec::new();
+        visitors.extend(errors.as_mut().map(|errors| errors as &mut dyn RowVisitor));
+        visitors.extend(placements.as_mut().map(|placements| placements as &mut dyn RowVisitor));
+        visitors.extend(stalls.as_mut().map(|stalls| stalls as &mut dyn RowVisitor));
+        if !visitors.is_empty() {
+            visit_rows(source, &mut visitors)?;
+        }
+        let placed = placements.and_then(Placements::finish);
+        Ok(RowFindings { errors: errors.unwrap_or_default(), stalls, placed })
     }
-    let mut errors = (counts.counts.send_failed > 0).then(SendErrors::default);
-    let (mut placements, mut stalls) = (Placements::of(manifest), SpinStalls::of(manifest));
-    let mut visitors: Vec<&mut dyn RowVisitor> = Vec::new();
-    visitors.extend(errors.as_mut().map(|errors| errors as &mut dyn RowVisitor));
-    visitors.extend(placements.as_mut().map(|placements| placements as &mut dyn RowVisitor));
-    visitors.extend(stalls.as_mut().map(|stalls| stalls as &mut dyn RowVisitor));
-    if !visitors.is_empty() {
-        visit_rows(source, &mut visitors)?;
+
+    fn run<'a>(&'a self, manifest: &'a Manifest, hosts: &'a HostAccumulators, counts: &'a RunCounts) -> Run<'a> {
+        Run {
+            counts: Some(counts).filter(|_| manifest.spec.import().is_none()),
+            errors: Some(&self.errors),
+            stalls: self.stalls.as_ref(),
+            placed: self.placed.as_ref(),
+            ..Run::of(manifest, hosts)
+        }
     }
-    let is_contended = caveats::is_contended(manifest, hosts, Side::Local);
-    let mut own = ping::caveats(manifest, counts, &errors.unwrap_or_default(), described, is_contended);
-    own.extend(caveats::answers_ended(manifest, counts));
-    own.extend(stalls.and_then(|stalls| stalls.caveat(manifest)));
-    let placed = placements.map(Placements::finish);
-    let placed =
-        placed.unwrap_or_else(|| PlacementFindings { caveats: Vec::new(), placement: RunPlacement::of_pins(manifest) });
-    own.extend(placed.caveats);
-    Ok(RowFindings { caveats: own, placement: placed.placement })
 }
 
 /// The placement of a run of probes or wake-ups, and the caveats that its summary has, but for those of single figures.
@@ -126,17 +129,17 @@ pub(super) fn findings_of_probes<S: ProbeSource>(
     source: &S,
     counts: &RunCounts,
     wakeups: Option<WakeupAccumulator>,
-) -> Result<RowFindings, S::Error> {
+) -> Result<(Vec<Caveat>, Option<RunPlacement>), S::Error> {
     let manifest = source.manifest();
     let hosts = host_samples(source)?;
-    let RowFindings { caveats: mut own, placement } = findings_of_rows(source, counts, None, &hosts)?;
-    if let Some((wakeups, spec)) = wakeups.zip(manifest.spec.wakeup()) {
-        let describing = describe_options(&without_intervals(manifest));
-        let wakeups = wakeups.finish(manifest, spec, hosts.get(&Side::Local), None, &describing);
-        own.extend(wakeup::caveats(&wakeups, counts.counts.answered));
-    }
-    own.extend(ping::socket_caveats(manifest, &counts.counts));
-    Ok(RowFindings { caveats: caveats::of_run(manifest, &hosts, own), placement })
+    let found = RowFindings::of(source, counts)?;
+    let describing = describe_options(&without_intervals(manifest));
+    let wakeups = wakeups
+        .zip(manifest.spec.wakeup())
+        .map(|(wakeups, spec)| wakeups.finish(manifest, spec, hosts.get(&Side::Local), None, &describing));
+    let run = Run { wakeups: wakeups.as_ref(), ..found.run(manifest, &hosts, counts) };
+    let placement = found.placed.as_ref().and_then(Placed::placement).or_else(|| RunPlacement::of_pins(manifest));
+    Ok((run.caveats(), placement))
 }
 
 /// The caveats that the summary of a stream has, but for those of single figures.
@@ -146,7 +149,7 @@ pub(super) fn caveats_of_stream<S: ProbeSource>(
 ) -> Result<Vec<Caveat>, S::Error> {
     let manifest = source.manifest();
     let figures = stream::figures(source, intervals, &describe_options(&without_intervals(manifest)))?;
-    Ok(caveats::of_run(manifest, &host_samples(source)?, stream::caveats(manifest, &figures, None)))
+    Ok(Run { stream: Some(&figures), ..Run::of(manifest, &host_samples(source)?) }.caveats())
 }
 
 fn without_intervals(manifest: &Manifest) -> SummaryOptions {
@@ -168,14 +171,13 @@ fn of_stream<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     let metrics: BTreeMap<Metric, Description> = known.map(described).collect();
     let hosts = host_samples(source)?;
     let delivered = metrics.get(&Metric::DeliveredRate);
-    let mut own = stream::caveats(manifest, &figures, delivered);
-    own.extend(caveats::of_one_run(&manifest.spec, delivered, None));
+    let caveats = Run { described: delivered, stream: Some(&figures), ..Run::of(manifest, &hosts) }.caveats();
     Ok(Summary {
         // Windows and deadlines of answers are refused when a stream is requested; here they are ignored.
         ratios: known_ratios(manifest, Ratios::of(&counts.counts, None, &ShareIntervals::default())),
         metrics,
         stream: Some(figures),
-        caveats: caveats::of_run(manifest, &hosts, own),
+        caveats,
         ..of_manifest(source, &counts)
     })
 }
@@ -204,13 +206,14 @@ fn of_values<S: ProbeSource>(source: &S, options: &SummaryOptions) -> Result<Sum
     let deadline = sample.deadline(options.judging.deadline_ns);
     let mut intervals = share_intervals(manifest, options);
     sample.ordered().into_iter().for_each(|sample| intervals.take(sample));
-    let own = caveats::of_one_run(&manifest.spec, Some(&described), intervals.lost());
+    let hosts = HostAccumulators::new();
+    let caveats = Run { described: Some(&described), lost: intervals.lost(), ..Run::of(manifest, &hosts) }.caveats();
     Ok(Summary {
         ratios: known_ratios(manifest, Ratios::of(&counts.counts, deadline, &intervals)),
         histogram: sample.histogram(),
         metrics: BTreeMap::from([(manifest.metric(), described)]),
         deadline,
-        caveats: caveats::of_run(manifest, &HostAccumulators::new(), own),
+        caveats,
         ..of_manifest(source, &counts)
     })
 }

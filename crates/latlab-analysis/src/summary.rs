@@ -119,7 +119,7 @@ impl Summary {
 
     /// Whether it was measured for a shorter time than planned: interrupted, failed, killed, or ended by what it measured.
     pub fn ended_early(&self) -> bool {
-        const EARLY: [&str; 4] = ["no-answer", "ended-early", "broke", "cut-short"];
+        const EARLY: [&str; 2] = ["ended-early", "broke"];
         self.ending != RunEnding::Completed || self.caveats.iter().any(|caveat| EARLY.contains(&caveat.code.as_str()))
     }
 }

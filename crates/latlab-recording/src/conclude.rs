@@ -151,7 +151,7 @@ pub(super) const SOUND_DISK: &str = "check the disk of `--store`";
 pub(crate) fn host_samples_lost(message: &str, hint: &str) -> Caveat {
     Caveat::new(
         Severity::Warning,
-        "host-samples-lost",
+        "recording-gap",
         message,
         "throttling, steal and foreign load in that part of the run would not be detected",
         hint,

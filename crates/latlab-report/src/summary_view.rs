@@ -8,7 +8,7 @@ use super::over_runs::{TableRow, explain_medians, factor_of_labels};
 use super::quantiles::{explain_marks, explain_marks_of_each};
 use super::view::{CaveatView, ReportView, Showing, TableView};
 use super::{gates, remarks, stream_tables};
-use crate::analysis::{CompatOutput, Kind, Summary, effect_order, is_routine};
+use crate::analysis::{CompatOutput, Kind, Summary, is_routine};
 use crate::diagnostics::Caveat;
 use crate::units::human::{few, shell_word};
 
@@ -165,7 +165,7 @@ fn caveats(summaries: &[Summary], names: &[String]) -> Vec<CaveatView> {
             }
         }
     }
-    concerns.sort_by_key(|concern| effect_order(concern.worst()));
+    concerns.sort_by_key(|concern| concern.worst().worst_first());
     concerns.iter().map(|concern| view(concern, summaries.len())).collect()
 }
 

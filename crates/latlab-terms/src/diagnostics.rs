@@ -1,6 +1,7 @@
 //! Diagnostics that reach the user: caveats of a result, failures with cause, hint and exit code, and outcomes of a
 //! command. Every other module may import this one, so that each can explain its own errors.
 
+use std::cmp::Reverse;
 use std::error::Error;
 use std::{fmt, io};
 
@@ -38,6 +39,11 @@ impl Caveat {
         hint: impl Into<String>,
     ) -> Caveat {
         Caveat { code: code.into(), severity, message: message.into(), effect: effect.into(), hint: hint.into() }
+    }
+
+    /// The key by which caveats are sorted: those of one severity stay in their order.
+    pub fn worst_first(&self) -> Reverse<Severity> {
+        Reverse(self.severity)
     }
 }
 

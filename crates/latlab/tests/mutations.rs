@@ -31,8 +31,7 @@ const HANG_SECONDS: &str = "20";
 const MEMORY_KIB: &str = "65536";
 
 /// Caveats that report damage. Others may follow from other figures, and excuse none.
-const OF_DAMAGE: [&str; 6] =
-    ["unreadable-events", "unchecked-events", "host-samples-lost", "missing-runs", "orphan-answers", "recovered"];
+const OF_DAMAGE: [&str; 4] = ["recording-gap", "no-checksums", "missing-runs", "ended-early"];
 
 /// A directory to be damaged, and how it is read.
 struct Subject {
@@ -119,7 +118,7 @@ fn subject(name: &'static str, directory: PathBuf, command: &'static [&'static s
     copy(&directory, &scratch.path().join("subject"));
     let sound = read(scratch.path(), command);
     assert!(sound.figures.is_object(), "{name}: {sound:?}");
-    let ends_anywhere = sound.caveats.contains("recovered") || name == "begun experiment";
+    let ends_anywhere = sound.caveats.contains("ended-early") || name == "begun experiment";
     Subject { name, directory, command, checked, ends_anywhere, files, sound }
 }
 

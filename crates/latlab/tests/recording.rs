@@ -248,7 +248,7 @@ fn play_on_a_full_disk() {
     // A file that is open for writing keeps the disk from becoming read-only below.
     drop(host_log);
     let finished = writer.finish(log, RunEnding::Completed, None).expect("readable all the same");
-    let lost = finished.manifest.caveats.iter().find(|caveat| caveat.code == "host-samples-lost").expect("reported");
+    let lost = finished.manifest.caveats.iter().find(|caveat| caveat.code == "recording-gap").expect("reported");
     assert!(lost.message.contains("ENOSPC"), "{}", lost.message);
     let failure = finished.failure.expect("the disk was full");
     assert_eq!(failure.explain().exit_code, 3);

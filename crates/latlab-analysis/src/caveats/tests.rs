@@ -2,14 +2,21 @@
 
 mod fragmentation;
 mod host_samples;
+mod of_figures;
+mod of_imports;
+mod of_loads;
 
+use std::collections::BTreeSet;
+
+use super::{figures, hosts, imports, probes, recording, streams};
+use crate::analysis::comparison::caveats as comparison;
 use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
-use crate::analysis::{SummaryOptions, summarise};
+use crate::analysis::{SummaryOptions, real_time_warning, summarise};
 use crate::diagnostics::{Caveat, Severity};
-use crate::facts::{ClockAnchor, ConnectionFacts, DdsFacts, HostFacts, KernelFacts, SettingFacts};
+use crate::facts::{ClockAnchor, ConnectionFacts, DdsFacts, HostFacts, KernelFacts, Restoration, SettingFacts};
 use crate::plan::{
-    DdsSpec, Direction, History, Pace, PacketSize, PathSpec, PingSpec, Reliability, Schedule, SendMode,
-    SenderSocketOptions, StreamRunSpec, Target, TransportKind, WaitMode, Work,
+    DdsSpec, EndSpec, Pace, PacketSize, PathSpec, PingSpec, Plan, RunSpec, Schedule, SendMode, SenderSocketOptions,
+    Setting, SettingSpec, StreamRunSpec, Target, TransportKind, Via, WaitMode, WakeupCpus, WakeupSpec, Work,
 };
 use crate::probe::{Fate, ProbeRecord};
 use crate::recording::manifest::{Manifest, RunEnding, UNFRAGMENTED_BYTES};
@@ -47,24 +54,33 @@ fn end(manifest: &mut Manifest) -> &mut ClockAnchor {
     manifest.here.clock_end.as_mut().expect("the test manifest has it")
 }
 
+/// Codes that are raised outside of the tables: by the measuring process, and about groups and gates.
+const ELSEWHERE: [&str; 6] =
+    ["dependent-lines", "few-observations", "missing-runs", "recording-gap", "runs-left-out", "trace-missing"];
+
+#[test]
+fn every_code_is_documented_and_no_other() {
+    let page = include_str!("../../../../docs/metrics.md");
+    let (_, page) = page.split_once("\n## Caveats\n").expect("a section");
+    let documented: Vec<&str> =
+        page.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0)).collect();
+    let of_runs = [recording::RULES, imports::RULES, probes::RULES, streams::RULES, streams::OF_PATH, figures::RULES];
+    let mut codes: BTreeSet<&str> = of_runs.iter().flat_map(|rules| rules.iter()).map(|rule| rule.code).collect();
+    codes.extend(hosts::OF_ENDS.iter().map(|rule| rule.code));
+    codes.extend(hosts::OF_LOADS.iter().map(|rule| rule.code));
+    codes.extend(hosts::OF_SETTINGS.iter().map(|rule| rule.code));
+    codes.extend(comparison::RULES.iter().map(|rule| rule.code));
+    codes.extend(ELSEWHERE);
+    assert_eq!(codes, documented.iter().copied().collect(), "docs/metrics.md");
+    assert_eq!(codes.len(), documented.len(), "each once");
+    assert!(codes.len() <= 60, "{}", codes.len());
+    assert!(super::ROUTINE.iter().chain(&super::SILENCE).all(|code| codes.contains(code)));
+}
+
 #[test]
 fn a_sound_run_has_only_the_caveat_of_its_length() {
     let codes: Vec<_> = caveats(&quiet(CLOSED, closed_loop())).into_iter().map(|one| one.code).collect();
     assert_eq!(codes, ["few-observations"]);
-}
-
-#[test]
-fn a_gap_of_a_full_disk_is_distinguished_from_one_of_a_writer_that_did_not_keep_up() {
-    let mut source = quiet(CLOSED, closed_loop());
-    source.manifest.run.gap_events = 7;
-    let slow = find(&source, "recording-gap").expect("events were lost");
-    assert!(slow.message.contains("too little CPU time or the disk was too slow"), "{slow:?}");
-    assert!(slow.hint.contains("fewer other processes") && slow.hint.contains("faster disk"), "{slow:?}");
-    assert!(slow.effect.contains("deadlines"), "{slow:?}");
-    source.manifest.ending = RunEnding::Failed;
-    source.manifest.reason = Some("cannot write `/s/events.spool`: no space left on device (ENOSPC)".into());
-    let full = find(&source, "recording-gap").expect("events were lost");
-    assert!(full.message.ends_with("the disk was full") && full.hint.starts_with("free some space"), "{full:?}");
 }
 
 #[test]
@@ -82,43 +98,36 @@ fn too_few_observations_are_reported_for_the_innermost_quantiles() {
 }
 
 #[test]
-fn probes_in_flight_of_a_recovered_run_are_not_called_lost() {
-    let mut source = quiet(CLOSED, closed_loop());
-    source.manifest.ending = RunEnding::Recovered;
-    let recovered = find(&source, "recovered").expect("it died");
-    assert!(recovered.effect.contains("in no count") && !recovered.effect.contains("lost"), "{}", recovered.effect);
-}
-
-#[test]
 fn each_fact_of_the_manifest_raises_its_caveat() {
     type Change = fn(&mut Manifest);
     let table: &[(&str, Severity, Change)] = &[
-        ("interrupted", Severity::Warning, |manifest| manifest.ending = RunEnding::Interrupted),
+        ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Interrupted),
         ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Failed),
-        ("recovered", Severity::Warning, |manifest| manifest.ending = RunEnding::Recovered),
-        ("unfinished", Severity::Warning, |manifest| manifest.ending = RunEnding::Measuring),
+        ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Recovered),
+        ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Measuring),
         ("recording-gap", Severity::Warning, |manifest| manifest.run.gap_events = 3),
-        ("undecided-probes", Severity::Note, |manifest| manifest.run.undecided_probes = 2),
-        ("orphan-answers", Severity::Warning, |manifest| manifest.run.orphan_answers = 1),
-        ("orphan-answers", Severity::Note, |manifest| {
+        ("undecided", Severity::Note, |manifest| manifest.run.undecided_probes = 2),
+        ("recording-gap", Severity::Warning, |manifest| manifest.run.orphan_answers = 1),
+        ("recording-gap", Severity::Warning, |manifest| {
             (manifest.run.orphan_answers, manifest.run.gap_events) = (1, 1);
         }),
-        ("unreadable-events", Severity::Warning, |manifest| manifest.run.unreadable_events = 5),
+        ("recording-gap", Severity::Warning, |manifest| manifest.run.unreadable_events = 5),
+        ("no-checksums", Severity::Note, |manifest| manifest.run.unchecked_events = 5),
         ("strays", Severity::Note, |manifest| {
             manifest.run.strays.insert("foreign".into(), 2);
         }),
         ("socket-errors", Severity::Warning, |manifest| {
             manifest.run.socket_errors.insert("ECONNREFUSED".into(), 2);
         }),
-        ("reflector-died", Severity::Fatal, |manifest| {
+        ("answers-ended", Severity::Fatal, |manifest| {
             manifest.run.reflector_died = Some("killed by SIGKILL".into());
         }),
         ("clock-stepped", Severity::Fatal, |manifest| end(manifest).realtime_ns -= 2_000_000),
-        ("suspended", Severity::Fatal, |manifest| {
+        ("clock-stepped", Severity::Fatal, |manifest| {
             end(manifest).boottime_ns += 5_000_000_000;
             end(manifest).realtime_ns += 5_000_000_000;
         }),
-        ("slow-clock", Severity::Warning, |manifest| manifest.instrument.clock_read_ns = Some(900.0)),
+        ("coarse-clock", Severity::Warning, |manifest| manifest.instrument.clock_read_ns = Some(900.0)),
         ("coarse-clock", Severity::Warning, |manifest| {
             manifest.instrument.clock_resolution_ns = Some(Nanos::from_millis(4));
         }),
@@ -137,7 +146,7 @@ fn each_fact_of_the_manifest_raises_its_caveat() {
             let facts = manifest.here.before.as_mut();
             facts.expect("the test manifest has it").rt_runtime_us = Some(950_000);
         }),
-        ("fair-server", Severity::Warning, |manifest| {
+        ("rt-throttling", Severity::Warning, |manifest| {
             manifest.spec.here.fifo = Some(50);
             let facts = manifest.here.before.as_mut().expect("the test manifest has it");
             (facts.kernel, facts.rt_runtime_us) = (Some("Linux 6.12.3".into()), Some(-1));
@@ -145,6 +154,14 @@ fn each_fact_of_the_manifest_raises_its_caveat() {
         ("steal", Severity::Warning, |manifest| {
             manifest.here.before.as_mut().expect("the test manifest has it").steal_ticks = Some(5);
             manifest.here.after.as_mut().expect("the test manifest has it").steal_ticks = Some(55);
+        }),
+        ("setting-changed", Severity::Warning, |manifest| {
+            let ended = Some(Restoration::Changed { found: "schedutil".into() });
+            manifest.settings = vec![SettingFacts { ended, ..awake("governor=performance", "local") }];
+        }),
+        ("setting-not-restored", Severity::Warning, |manifest| {
+            let ended = Some(Restoration::Failed { reason: "gone".into() });
+            manifest.settings = vec![SettingFacts { ended, ..awake("governor=performance", "local") }];
         }),
         ("fragmentation", Severity::Warning, |manifest| {
             manifest.spec.target = Target::Host { host: "10.0.0.7".into(), port: 9862 };
@@ -170,21 +187,17 @@ fn a_complete_run_with_a_reason_and_no_answer_ended_for_want_of_one() {
     };
     let reason = Some("no probe was answered in the first 10 s");
     for fate in [Fate::Lost, Fate::SendFailed, Fate::Late] {
-        let found = find(&run_of(fate, reason, RunEnding::Completed), "no-answer").expect("none is answered");
-        assert_eq!(found.severity, Severity::Warning);
+        let silent = run_of(fate, reason, RunEnding::Completed);
+        let found = find(&silent, "ended-early").expect("it ended early");
         assert!(found.message.ends_with(": no probe was answered in the first 10 s"), "{found:?}");
-        let codes = ["none-answered", "lost"].map(|code| find(&run_of(fate, reason, RunEnding::Completed), code));
-        assert_eq!(codes, [None, None], "one caveat for one cause");
+        let found = find(&silent, "no-answer").expect("none is answered");
+        assert_eq!((found.severity, found.message.starts_with("none of 100 probes")), (Severity::Warning, true));
+        assert_eq!(["lost", "answers-ended"].map(|code| find(&silent, code)), [None, None]);
     }
-    for (fate, reason, ending) in [
-        (Fate::Answered, reason, RunEnding::Completed),
-        (Fate::Lost, None, RunEnding::Completed),
-        (Fate::Lost, reason, RunEnding::Failed),
-    ] {
-        assert_eq!(find(&run_of(fate, reason, ending), "no-answer"), None, "{fate:?} {reason:?} {ending:?}");
-    }
-    let answered_at_last = find(&run_of(Fate::Answered, reason, RunEnding::Completed), "ended-early");
-    assert_eq!(answered_at_last.expect("it ended early").severity, Severity::Warning);
+    let complete = run_of(Fate::Lost, None, RunEnding::Completed);
+    assert!(find(&complete, "no-answer").is_some() && find(&complete, "ended-early").is_none());
+    let answered_at_last = run_of(Fate::Answered, reason, RunEnding::Completed);
+    assert!(find(&answered_at_last, "ended-early").is_some() && find(&answered_at_last, "no-answer").is_none());
 }
 
 #[test]
@@ -203,7 +216,8 @@ fn answers_that_end_are_fatal_unless_the_reflector_is_known_to_have_died() {
     );
     assert_eq!(find(&end_at(1_000), "answers-ended"), None);
     ended.manifest.run.reflector_died = Some("killed by SIGKILL".into());
-    assert_eq!(find(&ended, "answers-ended"), None);
+    let died: Vec<_> = caveats(&ended).into_iter().filter(|caveat| caveat.code == "answers-ended").collect();
+    assert!(died.len() == 1 && died[0].message.ends_with("killed by SIGKILL"), "{died:?}");
 }
 
 #[test]
@@ -257,18 +271,34 @@ fn real_time_throttling_depends_on_the_kernel_version() {
     source.manifest.spec.here.fifo = Some(50);
     let settings = KernelFacts { fair_share_runtime_ns: Some(0), fair_share_period_ns: Some(1), ..Default::default() };
     for (kernel, runtime_us, kernel_settings, expected) in [
-        ("Linux 6.11.9", 950_000, KernelFacts::default(), Some("rt-throttling")),
+        ("Linux 6.11.9", 950_000, KernelFacts::default(), Some("`--set rt-runtime=-1`")),
         ("Linux 6.11.9", -1, KernelFacts::default(), None),
         // As in the doctor: these kernels ignore `rt-runtime`.
-        ("Linux 6.12.0-rt", 950_000, KernelFacts::default(), Some("fair-server")),
-        ("Linux 6.12.0-rt", -1, KernelFacts::default(), Some("fair-server")),
+        ("Linux 6.12.0-rt", 950_000, KernelFacts::default(), Some("fair_server")),
+        ("Linux 6.12.0-rt", -1, KernelFacts::default(), Some("fair_server")),
         ("Linux 6.12.0-rt", 950_000, settings, None),
     ] {
         let facts = source.manifest.here.before.as_mut().expect("the test manifest has it");
         (facts.kernel, facts.rt_runtime_us) = (Some(kernel.into()), Some(runtime_us));
         facts.kernel_settings = kernel_settings;
-        let found = ["rt-throttling", "fair-server"].map(|code| find(&source, code).map(|caveat| caveat.code));
-        assert_eq!(found.into_iter().flatten().next().as_deref(), expected, "{kernel} with {runtime_us}");
+        let hint = find(&source, "rt-throttling").map(|caveat| caveat.hint);
+        assert_eq!(hint.is_some(), expected.is_some(), "{kernel} with {runtime_us}");
+        assert!(hint.is_none_or(|hint| expected.is_some_and(|word| hint.contains(word))), "{kernel} with {runtime_us}");
+    }
+}
+
+/// A setting that was made at that end, and was restored.
+fn awake(setting: &str, at: &str) -> SettingFacts {
+    SettingFacts {
+        setting: setting.into(),
+        at: at.into(),
+        place: "/dev/cpu_dma_latency".into(),
+        before: "none".into(),
+        places: 1,
+        root: None,
+        set: "0us".into(),
+        read_back: Some("0us".into()),
+        ended: Some(Restoration::Restored),
     }
 }
 
@@ -279,23 +309,12 @@ fn a_far_cpu_with_idle_states_has_a_caveat_unless_settings_prevent_them() {
     source.manifest.peer.before = Some(HostFacts { boot_id: Some("another".into()), ..HostFacts::default() });
     assert_eq!(find(&source, "idle-states"), None, "both ends spin");
     source.manifest.spec.peer.as_mut().expect("it has one").wait = WaitMode::Block;
-    let set = |setting: &str, at: &str| SettingFacts {
-        setting: setting.into(),
-        at: at.into(),
-        place: "/dev/cpu_dma_latency".into(),
-        before: "none".into(),
-        places: 1,
-        root: None,
-        set: "0us".into(),
-        read_back: Some("0us".into()),
-        ended: None,
-    };
     for (settings, expected) in [
         (vec![], true),
-        (vec![set("cpu-dma-latency=0us", "local")], true),
-        (vec![set("cpu-dma-latency@both=0us", "local"), set("cpu-dma-latency@both=0us", "peer")], false),
-        (vec![set("idle-states@peer=max-us:0", "peer")], false),
-        (vec![set("idle-states@peer=max-us:10", "peer")], true),
+        (vec![awake("cpu-dma-latency=0us", "local")], true),
+        (vec![awake("cpu-dma-latency@both=0us", "local"), awake("cpu-dma-latency@both=0us", "peer")], false),
+        (vec![awake("idle-states@peer=max-us:0", "peer")], false),
+        (vec![awake("idle-states@peer=max-us:10", "peer")], true),
     ] {
         source.manifest.settings = settings;
         let found = find(&source, "idle-states");
@@ -328,11 +347,11 @@ fn a_schedule_is_lost_if_one_in_a_hundred_probes_was_not_sent() {
         (0..1_000).map(|seq| if seq < unsent as u64 { but(row(seq), Fate::NotSent) } else { row(seq) }).collect()
     };
     let few = quiet(EVERY_MS, rows(9));
-    assert_eq!(find(&few, "not-sent").map(|caveat| caveat.severity), Some(Severity::Warning));
+    assert_eq!(find(&few, "send-failed").map(|caveat| caveat.severity), Some(Severity::Warning));
     assert_eq!(find(&few, "schedule-lost"), None);
     let many = quiet(EVERY_MS, rows(10));
     assert_eq!(caveats(&many).first().map(|caveat| caveat.code.as_str()), Some("schedule-lost"), "the worst is first");
-    assert_eq!(find(&many, "not-sent"), None);
+    assert_eq!(find(&many, "send-failed"), None);
 }
 
 #[test]
@@ -355,49 +374,15 @@ fn a_late_sender_has_a_caveat_with_numbers() {
     let source = InMemory { batch: 1_000, ..quiet(EVERY_MS, rows) };
     let caveat = find(&source, "send-slip").expect("412 slipped");
     assert_eq!(caveat.message, "412 of 60,000 probes left more than 50 µs after they were due");
-    assert!(caveat.effect.contains("above p99.31 "), "{}", caveat.effect);
     assert_eq!(caveat.severity, Severity::Warning);
-}
-
-#[test]
-fn the_quantile_below_the_slips_is_rounded_down_exactly() {
-    for (slipped, all, quantile) in [
-        (1, 10_000, "p99.99"),
-        (1, 1_000, "p99.9"),
-        (10, 1_000, "p99"),
-        (7, 1_000, "p99.3"),
-        (1, 3, "p66"),
-        (1, 2, "p50"),
-        (100, 1_000, "p90"),
-        (29, 1_000, "p97.1"),
-        (3, 20_000, "p99.985"),
-    ] {
-        let slip = |seq: u64| if seq < slipped { 51 } else { 1 };
-        let rows = (0..all).map(|seq| scheduled(seq, seq as i64 * 1_000, slip(seq), 50)).collect();
-        let source = InMemory { batch: 1_000, ..quiet(EVERY_MS, rows) };
-        let effect = find(&source, "send-slip").expect("some slipped").effect;
-        assert!(
-            effect.starts_with(&format!(
-                "the round trip does not include how late a probe left: quantiles above {quantile} may"
-            )),
-            "{slipped} of {all}: {effect}"
-        );
-    }
-}
-
-#[test]
-fn if_most_probes_slip_no_quantile_is_named() {
-    let rows = (0..100).map(|seq| scheduled(seq, seq as i64 * 1_000, 51, 50)).collect();
-    let caveat = find(&quiet(EVERY_MS, rows), "send-slip").expect("all slipped");
-    assert!(caveat.effect.contains(": most quantiles may be too low"), "{}", caveat.effect);
 }
 
 #[test]
 fn nothing_measured_and_nothing_answered_are_distinguished() {
     let nothing = quiet(CLOSED, Vec::new());
-    assert!(find(&nothing, "no-probe-measured").is_some() && find(&nothing, "none-answered").is_none());
+    assert!(find(&nothing, "nothing-measured").is_some() && find(&nothing, "no-answer").is_none());
     let silent = quiet(CLOSED, vec![but(closed(0, 0, 0), Fate::Lost)]);
-    assert!(find(&silent, "none-answered").is_some() && find(&silent, "no-probe-measured").is_none());
+    assert!(find(&silent, "no-answer").is_some() && find(&silent, "nothing-measured").is_none());
     assert!(find(&silent, "lost").is_none(), "one caveat for one cause");
     assert!(find(&silent, "few-observations").is_none());
 }
@@ -412,9 +397,8 @@ fn a_step_and_a_suspension_of_one_machine_are_reported_once() {
     assert!(steps[0].message.contains("this host was stepped forward by 7 s"), "{}", steps[0].message);
     end(&mut source.manifest).boottime_ns += 1_000_000_000;
     source.manifest.peer.clock_end = source.manifest.here.clock_end;
-    let codes: Vec<_> = caveats(&source).into_iter().map(|caveat| caveat.code).collect();
-    let count = |code: &str| codes.iter().filter(|other| *other == code).count();
-    assert_eq!((count("clock-stepped"), count("suspended")), (1, 1), "{codes:?}");
+    let both = caveats(&source).into_iter().filter(|caveat| caveat.code == "clock-stepped").count();
+    assert_eq!(both, 2, "one of the step, one of the suspension");
 }
 
 #[test]
@@ -454,33 +438,28 @@ fn over_tcp_datagrams_are_not_fragmented_and_few_retransmissions_are_a_note() {
     assert_eq!(find(&source, "tcp-retransmits").map(|caveat| caveat.severity), Some(Severity::Warning));
 }
 
-/// The hint of a caveat with `code` of a run over DDS, with the policies `dds`.
-fn hint_over_dds(code: &str, (fate, error): (Fate, Option<i32>), dds: DdsSpec) -> String {
-    let mut rows: Vec<_> = (0..200).map(|seq| closed(seq, seq as i64 * 60, 50)).collect();
-    rows.push(ProbeRecord { error, ..but(closed(200, 200 * 60, 50), fate) });
-    let mut source = quiet(CLOSED, rows);
-    ping(&mut source.manifest).transport = TransportKind::Dds;
-    ping(&mut source.manifest).path.dds = Some(dds);
-    find(&source, code).expect("one failed").hint
-}
-
 #[test]
-fn hints_over_dds_name_what_can_help() {
-    let of = |reliability, history| DdsSpec { reliability, history, ..DdsSpec::default() };
-    let (best_effort, reliable) = (Reliability::BestEffort, Reliability::Reliable);
-    for (dds, expected) in [
-        (of(best_effort, History::KeepAll), "`--reliability reliable` sends lost samples again"),
-        (of(reliable, History::KeepLast(16)), "a larger `--history`, or `keep-all`, at both ends"),
-        (of(reliable, History::KeepAll), "check that the reflector still runs, and has `--history keep-all` too"),
+fn a_plan_with_fifo_threads_that_do_not_sleep_has_a_warning_unless_it_lifts_the_throttling() {
+    let (via, cpus, interval_ns) = (Via::ClockNanosleep, WakeupCpus::Anywhere, Nanos::from_micros(2));
+    let spec = WakeupSpec { via, interval_ns, relative: false, cpus, break_ns: None };
+    let mut run = RunSpec::here(Work::Wakeup(spec));
+    run.here.fifo = Some(80);
+    let facts =
+        |kernel: &str| HostFacts { kernel: Some(kernel.into()), rt_runtime_us: Some(950_000), ..HostFacts::default() };
+    let lifting = RunSpec {
+        settings: vec![SettingSpec { setting: Setting::RtRuntime(-1), interface: None, side: None }],
+        ..run.clone()
+    };
+    for (run, kernel, word) in [
+        (&run, "Linux 6.11.9", Some("rt-runtime=-1")),
+        (&lifting, "Linux 6.11.9", None),
+        (&lifting, "Linux 6.12.3", Some("fair_server")),
     ] {
-        assert_eq!(hint_over_dds("lost", (Fate::Lost, None), dds), expected);
+        let plan = Plan { runs: vec![run.clone()], rounds: 1 };
+        let found = real_time_warning(&plan, || facts(kernel));
+        assert_eq!(found.is_some(), word.is_some(), "{kernel}");
+        assert!(found.is_none_or(|found| word.is_some_and(|word| found.hint.contains(word))), "{kernel}");
     }
-    for (error, history, expected) in [
-        (11, History::KeepAll, "check that the reflector still runs"),
-        (11, History::KeepLast(1), "the warnings of the library"),
-        (0, History::KeepAll, "the warnings of the library"),
-    ] {
-        let refused = hint_over_dds("send-failed", (Fate::SendFailed, Some(error)), of(reliable, history));
-        assert!(refused.starts_with(expected), "{refused}");
-    }
+    let sleeps = RunSpec { here: EndSpec::SYSTEM, ..run };
+    assert_eq!(real_time_warning(&Plan { runs: vec![sleeps], rounds: 1 }, || panic!("no such thread")), None);
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use super::caveats;
+use super::caveats::{Compared, pairs};
 use super::grouping_error::GroupingError;
 use super::groups::{GroupPair, RunGroup, RunGroups};
 use super::observed_run::ObservedRun;
@@ -91,7 +91,7 @@ pub fn compare(
     decide(&mut rows, options);
     let shifts = shifts(&groups, request, pairs_of_baselines, options);
     let rows: Vec<Comparison> = rows.into_iter().map(|row| row.comparison).collect();
-    let caveats = caveats::of(&groups, quantities, &rows, options);
+    let caveats = Compared { groups: &groups, quantities, rows: &rows, options }.caveats();
     let outlined = |group: &RunGroup| match group.numbers {
         Some(numbers) => vec![numbers.outline],
         None => (0..quantities.len()).map(|index| Outline::of(&mut group.values(index))).collect(),
@@ -151,7 +151,7 @@ fn lost_by_pairs(groups: &RunGroups, quantities: &[Quantity], rows: &[Comparison
 impl Comparisons {
     /// Whether the runs of all compared groups were randomised within blocks.
     pub fn is_interleaved(&self) -> bool {
-        caveats::pairs(&self.groups, &self.rows).into_iter().all(|pair| self.groups.are_interleaved(pair))
+        pairs(&self.groups, &self.rows).into_iter().all(|pair| self.groups.are_interleaved(pair))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Comparison of groups of runs: differences, their intervals, and verdicts. Method and reasons: decision 0011.
 //! Formulas and their validation: docs/statistics.md. Pure: the seed is an argument.
 
-mod caveats;
+pub(crate) mod caveats;
 mod compare;
 mod grouping_error;
 mod groups;

@@ -121,7 +121,7 @@ fn files_caveat(groups: &RunGroups) -> Option<Caveat> {
     (!names.is_empty()).then(|| {
         Caveat::new(
             Severity::Note,
-            "files-as-runs",
+            "dependent-lines",
             format!("each file is one observation, the mean of its lines: {}", names.join(", ")),
             "the lines of one file may come from one run, and then resemble each other",
             "to compare lines, put those of a group into one file",
@@ -137,7 +137,7 @@ fn few_lines_caveat(groups: &RunGroups) -> Option<Caveat> {
     (!names.is_empty()).then(|| {
         Caveat::new(
             Severity::Note,
-            "few-lines",
+            "dependent-lines",
             format!("fewer than {LOG_LINES} lines do not show whether they depend on each other: {}", names.join(", ")),
             "they are treated as independent, like one number per run",
             "if they come from one run, measure several runs, or compare more lines",
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(empty.groups[0].runs.len(), 50, "an empty file does not count");
         assert!(empty.groups[0].numbers.is_some_and(|facts| facts.mean.is_some()));
         let ministat = independence_caveat(&[files("logs", 50)]).expect("several files of several lines");
-        assert_eq!((ministat.code.as_ref(), ministat.severity), ("files-as-runs", Severity::Warning));
+        assert_eq!((ministat.code.as_ref(), ministat.severity), ("dependent-lines", Severity::Warning));
         assert_eq!((dependence_caveat(&groups), few_lines_caveat(&groups)), (None, None));
     }
 

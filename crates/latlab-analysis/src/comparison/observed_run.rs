@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::analysis::available::AvailableFigures;
-use crate::analysis::caveats::{self, timeout_of};
+use crate::analysis::caveats::Run;
 use crate::analysis::counts::{Counts, RunCounts, ratio_of};
 use crate::analysis::estimand::{Estimand, Ratio, RunFigure, Statistic};
 use crate::analysis::host_samples::HostAccumulators;
@@ -12,7 +12,7 @@ use crate::analysis::ping::RunPlacement;
 use crate::analysis::singletons::Singletons;
 use crate::analysis::source::{ProbeSource, RowVisitor, visit_rows};
 use crate::analysis::stream::StreamAccumulator;
-use crate::analysis::summarise::{RowFindings, caveats_of_stream, findings_of_probes};
+use crate::analysis::summarise::{caveats_of_stream, findings_of_probes};
 use crate::analysis::wakeup::WakeupAccumulator;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{ExperimentFacts, LoadReport};
@@ -21,6 +21,7 @@ use crate::plan::{Condition, Factors, Kind, RunSpec, defaults};
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::sample::Sample;
 use crate::stats::{DescribeOptions, Description, plain};
+use crate::units::Nanos;
 
 /// Why a run is excluded from comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -276,14 +277,14 @@ impl Observation {
                 index.map_or(RunFigure::Nothing, |index| of(*statistic, &described[index]))
             }
         };
-        let timeout = timeout_of(source.manifest());
+        let timeout = spec.ping().map_or(Nanos::ZERO, |ping| ping.timeout_ns);
         let plain = |estimand| figure(estimand, &|statistic, described| statistic.figure(described));
         let with_losses =
             |estimand| figure(estimand, &|statistic, described| statistic.figure_with_losses(described, timeout));
         let losses = if kind == Kind::Wakeup { RunLosses::default() } else { RunLosses::of(&counts.counts, spec) };
         let figures: Vec<RunFigure> = estimands.iter().map(plain).collect();
         let figures_with_losses: Vec<RunFigure> = estimands.iter().map(with_losses).collect();
-        let RowFindings { caveats, placement } = findings_of_probes(source, &counts, wakeups)?;
+        let (caveats, placement) = findings_of_probes(source, &counts, wakeups)?;
         Ok(Observation {
             figures_with_losses: Some(figures_with_losses).filter(|counted| *counted != figures),
             figures,
@@ -310,7 +311,7 @@ impl Observation {
             figures: estimands.iter().map(figure).collect(),
             figures_with_losses: None,
             losses: RunLosses::of(&counts, &manifest.spec),
-            caveats: caveats::of_run(manifest, &HostAccumulators::new(), []),
+            caveats: Run::of(manifest, &HostAccumulators::new()).caveats(),
             placement: None,
         })
     }

@@ -165,33 +165,24 @@ impl ExperimentGateResult {
     /// The warning that it is undecided, if it is.
     pub fn undecided_warning(&self) -> Option<Caveat> {
         let worst = self.worst.as_ref().filter(|_| self.state() == GateState::Undecided)?;
-        worst.result.undecided_warning(worst.kind)
+        worst.result.undecided_warning()
     }
 }
 
 impl ValueGateResult {
-    /// The warning that it is undecided, if it is; the run is of `kind`.
-    pub fn undecided_warning(&self, kind: Kind) -> Option<Caveat> {
+    /// The warning that it is undecided, if it is.
+    pub fn undecided_warning(&self) -> Option<Caveat> {
         if self.state != GateState::Undecided {
             return None;
         }
-        let (more, level) = match kind {
-            Kind::Ping | Kind::Values => (format!("measure more {}", kind.rows()), "delay"),
-            Kind::Wakeup => (format!("measure more {}", kind.rows()), "latency"),
-            Kind::Stream => ("measure for longer".into(), "rate"),
-        };
         Some(Caveat::new(
             Severity::Warning,
-            "unsupported-gate",
+            "few-observations",
             format!("the gate `{}` is undecided", self.gate),
-            format!(
-                "too few effective observations lie beyond its quantile (10 are needed, or 100 if the {level} drifts): \
-                 another run may give another result"
-            ),
-            format!(
-                "{more}, or several runs if the {level} drifts; or gate on a quantile nearer to p50; `--gate-strict` \
-                 fails"
-            ),
+            "too few effective observations lie beyond its quantile (10 are needed, or 100 if the figure drifts): another run \
+             may give another result",
+            "measure for longer, or several runs if the figure drifts; or gate on a quantile nearer to p50; \
+             `--gate-strict` fails",
         ))
     }
 }
@@ -451,14 +442,14 @@ mod tests {
     #[test]
     fn only_an_undecided_gate_has_a_warning() {
         let result = |text: &str| judge(CLOSED, closed_loop(0), text).expect("a gate");
-        let warning = result("p99.99 <= 1h").undecided_warning(Kind::Ping).expect("it is undecided");
+        let warning = result("p99.99 <= 1h").undecided_warning().expect("it is undecided");
         assert_eq!(
             (warning.code.as_str(), warning.message.as_str()),
-            ("unsupported-gate", "the gate `p99.99 <= 1h` is undecided")
+            ("few-observations", "the gate `p99.99 <= 1h` is undecided")
         );
-        assert!(warning.hint.contains("probes") && warning.hint.contains("--gate-strict"), "{warning:?}");
+        assert!(warning.hint.contains("--gate-strict"), "{warning:?}");
         for text in ["p99.99 <= 1ms", "p50 <= 1h"] {
-            assert_eq!(result(text).undecided_warning(Kind::Ping), None, "{text}");
+            assert_eq!(result(text).undecided_warning(), None, "{text}");
         }
     }
 

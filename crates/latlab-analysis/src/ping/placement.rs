@@ -1,14 +1,9 @@
 //! The CPUs of both ends of a run on one host: without pins the scheduler chooses them, and the round trip depends on its
 //! choice more than on most settings. A spinning end that has to share its CPU waits whole time slices.
 
-use std::collections::BTreeSet;
-
-use crate::analysis::caveats::{any_of, cpu_for_each_end, same_machine, spin_on_one_cpu_caveat};
-use crate::analysis::limits::{
-    PLACEMENT_CONTRAST, PLACEMENT_MOST, PLACEMENT_SHARE, STALLED, STALLED_CONTRAST, STALLED_SHARE,
-};
+use crate::analysis::caveats::same_machine;
+use crate::analysis::limits::{PLACEMENT_MOST, PLACEMENT_SHARE, STALLED, STALLED_CONTRAST, STALLED_SHARE};
 use crate::analysis::source::{RowVisitor, cpu_at, for_each_measured, value_at};
-use crate::diagnostics::{Caveat, Severity};
 use crate::facts::CpuTopology;
 use crate::plan::{EndSpec, Kind, WaitMode};
 use crate::probe::Fate;
@@ -72,12 +67,6 @@ impl Placement {
 pub struct RunPlacement {
     /// In words: `on two cores`.
     pub words: &'static str,
-    /// The options that keep both ends there; `None` if their CPUs varied, or if they may not share one.
-    pub pins: Option<String>,
-    /// Whether both ends were on one CPU.
-    pub is_shared: bool,
-    /// Whether an end spun, which keeps the other from a CPU that they share.
-    pub spins: bool,
     /// Whether pins of both ends determined it.
     pub is_pinned: bool,
 }
@@ -85,36 +74,14 @@ pub struct RunPlacement {
 impl RunPlacement {
     /// By the pins of both ends on one host; `None` if an end is not pinned, or on another host.
     pub(crate) fn of_pins(manifest: &Manifest) -> Option<RunPlacement> {
-        let peer = peer_here(manifest)?;
-        let (here, there, spins) = (manifest.spec.here.cpu?, peer.cpu?, spins(manifest, peer));
-        Some(RunPlacement {
-            words: Placement::of(manifest, here, there).words(),
-            pins: (here != there || !spins).then(|| pins(manifest, here, there)),
-            is_shared: here == there,
-            spins,
-            is_pinned: true,
-        })
-    }
-
-    /// By the probes: that of `found` with the largest share, which is first.
-    fn of_probes(found: &[PlacementFigures], spins: bool) -> RunPlacement {
-        let most = found.first().filter(|most| most.share >= PLACEMENT_MOST);
-        RunPlacement {
-            words: most.map_or("on CPUs that varied", |most| most.placement.words()),
-            pins: most.and_then(|most| most.pins.clone()),
-            is_shared: most.is_some_and(|most| most.placement == Placement::OneCpu),
-            spins,
-            is_pinned: false,
-        }
+        let (here, there) = (manifest.spec.here.cpu?, peer_here(manifest)?.cpu?);
+        Some(RunPlacement { words: Placement::of(manifest, here, there).words(), is_pinned: true })
     }
 }
 
-/// The options, or the keys of an experiment's file, that pin both ends.
-fn pins(manifest: &Manifest, here: u16, there: u16) -> String {
-    match manifest.experiment {
-        None => format!("`--cpu {here} --peer-cpu {there}`"),
-        Some(_) => format!("`cpu = {here}` and `peer-cpu = {there}` in `[base]`"),
-    }
+/// The options that pin both ends.
+fn pins(here: u16, there: u16) -> String {
+    format!("`--cpu {here} --peer-cpu {there}`")
 }
 
 /// The round trips of the probes with one placement.
@@ -146,16 +113,13 @@ pub(crate) struct Placements<'a> {
     placed: [PlacedProbes; Placement::ALL.len()],
     /// Answered probes for which the CPU of an end is not known.
     unknown: u64,
-    /// The CPUs of the sender and of the reflector in these, as far as they are known.
-    seen: [BTreeSet<u16>; 2],
 }
 
-/// What the CPUs of both ends say of a run.
-pub(crate) struct PlacementFindings {
-    /// The caveats of ends that were not pinned.
-    pub(crate) caveats: Vec<Caveat>,
-    /// `None` if the CPUs are not known.
-    pub(crate) placement: Option<RunPlacement>,
+/// Where the probes of a run had both ends, though not both were pinned.
+pub(crate) struct Placed {
+    /// By falling share; empty if the CPUs are not known.
+    figures: Vec<PlacementFigures>,
+    spins: bool,
 }
 
 impl<'a> Placements<'a> {
@@ -164,29 +128,15 @@ impl<'a> Placements<'a> {
         let peer = peer_here(manifest)?;
         let is_pinned = manifest.spec.here.cpu.is_some() && peer.cpu.is_some();
         let has_one_cpu = manifest.here.before.as_ref().is_some_and(|facts| facts.has_one_cpu());
-        (!is_pinned && !has_one_cpu).then(|| Placements {
-            manifest,
-            peer,
-            placed: Default::default(),
-            unknown: 0,
-            seen: Default::default(),
-        })
+        let placed = Default::default();
+        (!is_pinned && !has_one_cpu).then_some(Placements { manifest, peer, placed, unknown: 0 })
     }
 
-    /// The placement of the run, and its caveats: the share of each placement, and an end that spins on a shared CPU.
-    pub(crate) fn finish(mut self) -> PlacementFindings {
+    /// `None` without an answered probe.
+    pub(crate) fn finish(mut self) -> Option<Placed> {
         let known: usize = self.placed.iter().map(|placed| placed.round_trips_ns.len()).sum();
-        if known == 0 {
-            let caveats = (self.unknown > 0).then(|| self.without_cpus()).into_iter().collect();
-            return PlacementFindings { caveats, placement: None };
-        }
-        let found = self.figures(known);
-        let unpinned = match found.as_slice() {
-            [one] => one.alone(),
-            several => varied(several),
-        };
-        let caveats = self.spin_on_one_cpu(&found).into_iter().chain([unpinned]).collect();
-        PlacementFindings { caveats, placement: Some(RunPlacement::of_probes(&found, spins(self.manifest, self.peer))) }
+        let spins = spins(self.manifest, self.peer);
+        (known > 0 || self.unknown > 0).then(|| Placed { figures: self.figures(known), spins })
     }
 
     /// The placements that are named, of `known` probes, by falling share.
@@ -201,7 +151,7 @@ impl<'a> Placements<'a> {
                 placement,
                 share,
                 median: placed.median(),
-                pins: placed.first.filter(|_| may_stay).map(|[here, there]| pins(manifest, here, there)),
+                pins: placed.first.filter(|_| may_stay).map(|[here, there]| pins(here, there)),
             })
         };
         let mut found: Vec<PlacementFigures> =
@@ -209,49 +159,7 @@ impl<'a> Placements<'a> {
         found.sort_by(|one, other| other.share.total_cmp(&one.share));
         found
     }
-
-    /// The caveat of ends that shared a CPU without pins while one of them spun. Each round trip may then contain a
-    /// time slice, so that no fast one shows that the slow ones are not the path's.
-    fn spin_on_one_cpu(&self, found: &[PlacementFigures]) -> Option<Caveat> {
-        let shared = found.iter().find(|placed| placed.placement == Placement::OneCpu)?;
-        spins(self.manifest, self.peer).then(|| {
-            let share = percent(shared.share);
-            let message = format!("both ends shared one CPU for {share} of the probes, and at least one of them spins");
-            spin_on_one_cpu_caveat(self.manifest, message)
-        })
-    }
-
-    /// The caveat if the CPUs of both ends are known for no probe.
-    fn without_cpus(&self) -> Caveat {
-        let is_short = self.manifest.spec.size_bytes().is_some_and(|size| size < REPORTING_BYTES);
-        let reported = if is_short { "; answers of 40 B and more report the reflector's CPU" } else { "" };
-        let [sender, reflector] = self.seen.each_ref().map(cpus);
-        let known = match (sender, reflector) {
-            (Some(cpu), None) => format!(": the sender was on {cpu}, and the reflector's CPU is not known"),
-            (None, Some(cpu)) => format!(": the reflector was on {cpu}, and the sender's CPU is not known"),
-            _ => ", and their CPUs are not known".into(),
-        };
-        let missing = match (self.manifest.spec.here.cpu, self.peer.cpu) {
-            (Some(_), None) => "`--peer-cpu`",
-            (None, Some(_)) => "`--cpu`",
-            _ => BOTH_PINS,
-        };
-        let message = format!("the ends were not both pinned{known}");
-        Caveat::new(Severity::Note, UNPINNED_PLACEMENT, message, OTHERWISE, format!("{missing}{reported}"))
-    }
 }
-
-/// The CPUs as `CPU 3` or, if there are several, `2 CPUs`; `None` without any.
-fn cpus(seen: &BTreeSet<u16>) -> Option<String> {
-    let first = seen.first()?;
-    Some(if seen.len() == 1 { format!("CPU {first}") } else { format!("{} CPUs", seen.len()) })
-}
-
-pub(crate) const UNPINNED_PLACEMENT: &str = "unpinned-placement";
-const OTHERWISE: &str = "in another run they may be on other CPUs, and its round trips then differ";
-const BOTH_PINS: &str = "`--cpu` and `--peer-cpu`";
-/// Length of the shortest answer that reports the reflector's CPU (docs/protocol.md).
-const REPORTING_BYTES: u32 = 40;
 
 /// What is shown of one placement.
 struct PlacementFigures {
@@ -266,36 +174,43 @@ impl PlacementFigures {
     fn words(&self) -> String {
         format!("{} {}, median {}", percent(self.share), self.placement.words(), span(self.median))
     }
-
-    fn alone(&self) -> Caveat {
-        Caveat::new(
-            Severity::Note,
-            UNPINNED_PLACEMENT,
-            format!("the ends were not both pinned; of the probes {}", self.words()),
-            OTHERWISE,
-            match &self.pins {
-                Some(pins) => format!("{pins} to keep them there"),
-                None if self.placement == Placement::OneCpu => format!("a CPU for each end with {BOTH_PINS}"),
-                None => BOTH_PINS.into(),
-            },
-        )
-    }
 }
 
-fn varied(found: &[PlacementFigures]) -> Caveat {
-    let medians = || found.iter().map(|placed| placed.median.0 as f64);
-    let contrast = medians().fold(0.0, f64::max) / medians().fold(f64::INFINITY, f64::min).max(1.0);
-    let shares: Vec<String> = found.iter().map(PlacementFigures::words).collect();
-    let pins =
-        found.iter().filter_map(|placed| Some(format!("{} ({})", placed.pins.as_ref()?, placed.placement.words())));
-    let pins: Vec<String> = pins.collect();
-    Caveat::new(
-        if contrast >= PLACEMENT_CONTRAST { Severity::Warning } else { Severity::Note },
-        UNPINNED_PLACEMENT,
-        format!("the ends were not both pinned, and their CPUs varied: {}", shares.join("; ")),
-        "quantiles mix the round trips of these placements, whose shares differ from run to run",
-        if pins.is_empty() { BOTH_PINS.into() } else { pins.join(", or ") },
-    )
+impl Placed {
+    /// That of most of its probes; `None` if the CPUs are not known.
+    pub(crate) fn placement(&self) -> Option<RunPlacement> {
+        let most = Some(self.figures.first()?).filter(|most| most.share >= PLACEMENT_MOST);
+        Some(RunPlacement {
+            words: most.map_or("on CPUs that varied", |most| most.placement.words()),
+            is_pinned: false,
+        })
+    }
+
+    /// Share and median of each placement; empty if the CPUs are not known.
+    pub(crate) fn words(&self) -> String {
+        self.figures.iter().map(PlacementFigures::words).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The ratio of the largest and the smallest median.
+    pub(crate) fn contrast(&self) -> f64 {
+        let medians = || self.figures.iter().map(|placed| placed.median.0 as f64);
+        medians().fold(0.0, f64::max) / medians().fold(f64::INFINITY, f64::min).max(1.0)
+    }
+
+    /// The options that keep the ends in each placement.
+    pub(crate) fn pins(&self) -> String {
+        let pins =
+            |placed: &PlacementFigures| Some(format!("{} ({})", placed.pins.as_ref()?, placed.placement.words()));
+        let pins: Vec<String> = self.figures.iter().filter_map(pins).collect();
+        if pins.is_empty() { "`--cpu` and `--peer-cpu`".into() } else { pins.join(", or ") }
+    }
+
+    /// The share of the probes for which ends, of which one spins, shared one CPU. Each round trip may then contain a time
+    /// slice, so that no fast one shows that the slow ones are not the path's.
+    pub(crate) fn shared_by_spinning(&self) -> Option<f64> {
+        let shared = self.figures.iter().find(|placed| placed.placement == Placement::OneCpu)?;
+        self.spins.then_some(shared.share)
+    }
 }
 
 impl RowVisitor for Placements<'_> {
@@ -315,7 +230,6 @@ impl RowVisitor for Placements<'_> {
             let stamps = value_at(&batch.sent_ns, row).zip(value_at(&batch.received_ns, row));
             let (Some((sent, reflected)), Some((from, to))) = (sent.zip(reflected), stamps) else {
                 self.unknown += 1;
-                self.seen.iter_mut().zip([sent, reflected]).for_each(|(seen, cpu)| seen.extend(cpu));
                 return;
             };
             let has_moved = cpu_at(&batch.received_cpu, row).is_some_and(|received| received != sent);
@@ -345,23 +259,13 @@ impl SpinStalls {
         })
     }
 
-    pub(crate) fn caveat(&self, manifest: &Manifest) -> Option<Caveat> {
+    /// What shows that a spinning end shared its CPU; `None` if nothing does.
+    pub(crate) fn words(&self) -> Option<String> {
         let share = self.stalled as f64 / self.answered.max(1) as f64;
         let is_usually_fast = self.fastest_ns.saturating_mul(STALLED_CONTRAST) <= STALLED.0;
-        (share >= STALLED_SHARE && is_usually_fast).then(|| {
-            Caveat::new(
-                Severity::Warning,
-                "spin-contended",
-                format!(
-                    "{} of the round trips took {} or longer, the fastest {}: a spinning end shared its CPU",
-                    percent(share),
-                    span(STALLED),
-                    span(Nanos(self.fastest_ns))
-                ),
-                "round trips contain time slices of other threads: they show the scheduler, not the path",
-                any_of([Some("stop the other processes"), cpu_for_each_end(manifest), Some("`--wait block`")]),
-            )
-        })
+        let (share_word, fastest) = (percent(share), span(Nanos(self.fastest_ns)));
+        let long = format!("{share_word} of the round trips took {} or longer, the fastest {fastest}", span(STALLED));
+        (share >= STALLED_SHARE && is_usually_fast).then(|| format!("{long}: a spinning end shared its CPU"))
     }
 }
 

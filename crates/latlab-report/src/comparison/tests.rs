@@ -315,7 +315,7 @@ fn unsupported_quantiles_are_named_in_their_order_with_a_hint_that_suits_them() 
         all.extend(runs("cpu=80%", 0.85, &agenda));
         let groups = RunGroups::by("load", all).expect("two loads");
         let found = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
-        let caveat = found.caveats.iter().find(|caveat| caveat.code == "unsupported-comparison").expect("a caveat");
+        let caveat = found.caveats.iter().find(|caveat| caveat.code == "few-observations").expect("a caveat");
         format!("{} / {}", caveat.message.split(": ").nth(1).unwrap_or_default(), caveat.hint)
     };
     let longer = "longer runs, or compare";

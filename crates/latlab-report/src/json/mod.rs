@@ -304,7 +304,7 @@ mod tests {
         assert_eq!((&document["sent"], &round_trip["n"], &round_trip["mean"]), (&json!(0), &json!(0), &Value::Null));
         assert_eq!(document["ratios"]["loss_ratio"], Value::Null);
         assert_eq!(document["ratios"]["loss_ratio_interval"], Value::Null);
-        assert_eq!(document["caveats"][0]["code"], json!("no-probe-measured"));
+        assert_eq!(document["caveats"][0]["code"], json!("nothing-measured"));
     }
 
     #[test]

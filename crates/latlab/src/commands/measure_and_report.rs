@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::live_view::LiveView;
 use super::{keys, recovery};
 use crate::analysis::{
-    GateError, Summary, SummaryOptions, ValueGates, effect_order, real_time_warning, repeats_silence, run_outcome,
+    GateError, Summary, SummaryOptions, ValueGateResult, ValueGates, real_time_warning, repeats_silence, run_outcome,
     summarise, with_gates,
 };
 use crate::cli::args::GateArgs;
@@ -155,7 +155,7 @@ fn gates_of(typed: &GateArgs, plan: &Plan) -> Result<ValueGates, GateError> {
 /// Warns of each undecided gate, of several runs with the recording.
 pub(super) fn warn_of_undecided(summaries: &[Summary], console: &Console) {
     for summary in summaries {
-        for warning in summary.gates.iter().filter_map(|result| result.undecided_warning(summary.kind)) {
+        for warning in summary.gates.iter().filter_map(ValueGateResult::undecided_warning) {
             console.caveat(&of_one(summary, summaries, warning));
         }
     }
@@ -363,7 +363,7 @@ fn warn(summaries: &[Summary], console: &Console) {
         serious.map(|caveat| of_one(summary, summaries, caveat.clone())).collect::<Vec<_>>()
     };
     let mut warnings: Vec<Caveat> = summaries.iter().flat_map(named).collect();
-    warnings.sort_by_key(effect_order);
+    warnings.sort_by_key(Caveat::worst_first);
     let most =
         if console.verbosity() == Verbosity::Verbose { warnings.len() } else { text::CAVEATS.min(warnings.len()) };
     warnings[..most].iter().for_each(|caveat| console.caveat(caveat));

@@ -30,7 +30,7 @@ fn numbers_in_files_get_a_verdict() {
     let ran = files("before after same --json").success();
     let document = document(&ran);
     let caveats = document["caveats"].as_array().expect("a list");
-    assert!(caveats.iter().any(|caveat| caveat["code"] == "order-unknown"), "{caveats:?}");
+    assert!(caveats.iter().any(|caveat| caveat["code"] == "not-interleaved"), "{caveats:?}");
     files("before after -v").stdout(contains("the order in which the groups were measured")).success();
     files("before after").stdout(lacks("the order in which the groups were measured")).success();
     assert_eq!(document["baseline"], "before");

@@ -347,7 +347,7 @@ fn the_death_of_the_reflector_process_ends_the_run_with_exit_code_4() {
             assert!(manifest["run"]["reflector"].is_null(), "a dead reflector reports no counters");
             let summary = Latlab::at(home.path()).arg("summary").arg(&recording).arg("--json").failure(4).json();
             answered += summary["answered"].as_u64().expect("a count");
-            assert_eq!(summary["caveats"][0]["code"], "reflector-died");
+            assert_eq!(summary["caveats"][0]["code"], "answers-ended");
         }
         assert!(answered > 0, "{line}: nothing was measured before");
     }

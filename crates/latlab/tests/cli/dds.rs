@@ -251,10 +251,7 @@ fn drops_at_the_sockets_of_the_library_are_counted_within_a_run() {
         // Those of discovery and of POLLs are dropped too.
         assert!((lost * 9 / 10..=lost * 11 / 10).contains(&drops), "{flows}: {drops} drops, {lost} lost");
         let caveats = document["caveats"].to_string();
-        assert!(
-            caveats.contains("did not reach the receiver; the sockets of the receiver's library dropped"),
-            "{caveats}"
-        );
+        assert!(caveats.contains("did not reach the receiver"), "{caveats}");
         let after = Latlab::at(home.path()).args(stream).line(&paced).line("--rate 500pps -d 500ms").measured().json();
         assert_eq!(after["stream"]["socket_drops"], 0, "drops before the run do not count: {after}");
         assert!(of_flows(&after, "delivered") > 0, "{after}");

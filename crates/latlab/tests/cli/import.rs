@@ -73,7 +73,7 @@ fn four_times_become_probes_with_the_dwell_of_the_reflector() {
     assert_eq!(figures("round_trip_delay"), [240_000, 300_000]);
     assert_eq!(figures("reflector_dwell"), [300, 900]);
     assert_eq!(figures("round_trip_delay_less_dwell"), [239_100, 299_500]);
-    assert!(codes(&summary).contains(&"missing-ids"), "{:?}", codes(&summary));
+    assert!(codes(&summary).contains(&"irregular-ids"), "{:?}", codes(&summary));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn rows_that_are_missing_in_a_log_with_losses_make_its_losses_unknown() {
         let trips = numbers.map(|seqno| trip(seqno, seqno == 1)).join(", ");
         let log = format!("{{ \"stats\": {{ \"packets_sent\": {sent} }}, \"round_trips\": [{trips}] }}");
         let summary = summary(&importing(log, "--from irtt").success());
-        assert_eq!(codes(&summary).contains(&"missing-ids"), is_missing, "{:?}", codes(&summary));
+        assert_eq!(codes(&summary).contains(&"irregular-ids"), is_missing, "{:?}", codes(&summary));
         let (lost, ratio) = if is_known { (1.into(), (1.0 / 3.0).into()) } else { (Value::Null, Value::Null) };
         assert_eq!((&summary["lost"], &summary["ratios"]["loss_ratio"]), (&lost, &ratio), "{numbers:?} of {sent}");
     }

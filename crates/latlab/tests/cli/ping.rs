@@ -379,8 +379,6 @@ fn drops_of_the_reflectors_socket_are_reported_at_both_ends() {
     assert_eq!(lost, drops + run["socket_drops"].as_u64().expect("Linux tells"), "nothing else is lost on loopback");
     let printed = caveat(&summary, "socket-drops", "the reflector's own socket dropped");
     assert_eq!(printed["severity"], "fatal", "{printed}");
-    let hint = caveat(&summary, "lost", "were lost")["hint"].as_str().expect("a text");
-    assert!(hint.starts_with(&format!("the reflector's socket dropped {drops} datagrams")), "{hint}");
 
     reflector.signal(Signal::INT);
     let printed = reflector.exits(0).stderr;
@@ -413,7 +411,7 @@ fn a_run_whose_sends_all_fail_reports_the_error_of_the_kernel() {
             .as_str()
             .is_some_and(|printed| printed.contains("EMSGSIZE") && printed.contains("; the sender paused"))
     );
-    assert_eq!(caveat(&summary, "none-answered", "none of 20")["hint"], "the other caveats say why no probe was sent");
+    assert_eq!(caveat(&summary, "no-answer", "none of 20")["hint"], "the other caveats say why no probe was sent");
     assert!(ran.stderr.contains("mostly with: "), "warnings are also for people: {}", ran.stderr);
 }
 
@@ -426,7 +424,7 @@ fn a_schedule_does_not_pause_after_a_failed_send() {
     let summary = ran.json();
     assert_eq!((&summary["send_failed"], &summary["refused_pause_ns"]), (&20.into(), &0.into()));
     let effect = &caveat(&summary, "send-failed", "the kernel refused 20 of 20")["effect"];
-    assert_eq!(effect, "they are in no round trip; response time counts them as infinite");
+    assert_eq!(effect, "they are in no round trip; on a schedule response time counts them as infinite");
 }
 
 #[test]

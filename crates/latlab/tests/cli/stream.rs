@@ -113,7 +113,6 @@ fn packets_of_every_send_mode_are_counted_with_and_without_checksums() {
             check_schema(&json, "summary/1");
             assert!(figure(&json, &["answered"]) > 0, "{line}: {json:#}");
             assert_eq!(json["condition"]["mode"], mode);
-            assert_eq!(has_caveat(&json, "no-checksum"), sockets.ends_with("off"), "{line}");
             let (sender, receiver) = (&json["stream"]["sender_cpu"], &json["stream"]["receiver_cpu"]);
             assert!(figure(sender, &["used_ns"]) > 0 && figure(receiver, &["used_ns"]) > 0, "{line}: {json:#}");
         }
@@ -158,7 +157,10 @@ fn a_down_stream_is_sent_if_the_reflector_allows_it() {
     let json = stream(&address).success().json();
     assert!(figure(&json, &["answered"]) > 0 && has_caveat(&json, "rate-unreached"), "{json:#}");
     let hint = json["caveats"].as_array().and_then(|all| all.iter().find(|one| one["code"] == "rate-unreached"));
-    assert!(hint.is_some_and(|one| one["hint"].as_str().is_some_and(|hint| hint.contains("5.00 Mbit/s"))), "{hint:?}");
+    assert!(
+        hint.is_some_and(|one| one["hint"].as_str().is_some_and(|hint| hint.contains("`serve --allow-down`"))),
+        "{hint:?}"
+    );
     let (_unwilling, address) = serve(home.path(), "--psk-file key");
     stream(&address).stdout(empty()).stderr(contains("hint: ")).failure(3);
 }
@@ -204,7 +206,7 @@ fn streams_in_lab_are_measured_with_a_concurrent_load() {
             continue;
         }
         let json = ran.json();
-        assert!(figure(&json, &["answered"]) > 0 && has_caveat(&json, "software-checksums"), "{json:#}");
+        assert!(figure(&json, &["answered"]) > 0, "{json:#}");
         let line = format!("stream lab {EASY} {family} --load cpu=5% --set offload=gso:off --tag side={family} --json");
         let json = Latlab::new().line(&line).success().json();
         check_schema(&json, "summary/1");
@@ -230,7 +232,7 @@ fn packets_lost_at_a_stopped_receiver_are_counted_as_socket_drops() {
     let json = running.exits(0).json();
     check_schema(&json, "summary/1");
     assert!(figure(&json, &["lost"]) > 0, "{json:#}");
-    assert!(figure(&json, &["stream", "socket_drops"]) > 0 && has_caveat(&json, "slow-receiver"), "{json:#}");
+    assert!(figure(&json, &["stream", "socket_drops"]) > 0 && has_caveat(&json, "socket-drops"), "{json:#}");
 }
 
 #[test]

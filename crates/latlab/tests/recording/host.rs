@@ -94,7 +94,7 @@ fn an_invalid_host_spool_loses_only_the_host_samples() {
     let recording = Recording::open(&path).expect("recovers");
     assert_eq!((recording.manifest().rows, read(&recording)), (Some(10), vec![]));
     let codes: Vec<_> = recording.manifest().caveats.iter().map(|caveat| caveat.code.as_str()).collect();
-    assert_eq!(codes, ["host-samples-lost"]);
+    assert_eq!(codes, ["recording-gap"]);
     assert_eq!(files(&path), ["manifest.json", "probes.parquet"]);
 }
 

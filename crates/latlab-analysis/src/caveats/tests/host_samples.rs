@@ -1,12 +1,9 @@
 //! Caveats of host samples. The host has two CPUs with one end pinned to each, and is sampled twice a second for 10 s.
 
-use std::collections::BTreeMap;
-
 use super::{caveats, closed_loop, find, quiet};
-use crate::analysis::caveats::without_cpus_of_ends;
 use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, manifest, scheduled};
 use crate::diagnostics::Severity;
-use crate::facts::{CpuReadings, ExperimentFacts, HostFacts, HostReadings, HostSample, ReflectorReport};
+use crate::facts::{CpuReadings, HostFacts, HostReadings, HostSample, ReflectorReport};
 use crate::plan::{EndSpec, LoadKind, LoadSpec, PingSpec, Setting, SettingSpec, Side, Target, WaitMode, Work};
 use crate::probe::Fate;
 use crate::recording::manifest::Manifest;
@@ -263,8 +260,8 @@ fn drops_at_the_reflectors_socket_are_capped_at_the_losses_of_the_run() {
     for (drops, lost, severity, message) in [
         (None, 5, None, ""),
         (Some(0), 5, None, ""),
-        (Some(5), 5, Some(Severity::Warning), ": 0.5 % of the probes"),
-        (Some(20), 20, Some(Severity::Fatal), ": 2 % of the probes"),
+        (Some(5), 5, Some(Severity::Warning), ": up to 5 of them measured probes (0.5 %)"),
+        (Some(20), 20, Some(Severity::Fatal), ": up to 20 of them measured probes (2 %)"),
         // The socket also receives from other senders: drops beyond the losses of this run belong to those.
         (Some(900), 5, Some(Severity::Warning), ": up to 5 of them measured probes (0.5 %)"),
         (Some(900), 0, Some(Severity::Note), ": none of them a measured probe"),
@@ -277,8 +274,6 @@ fn drops_at_the_reflectors_socket_are_capped_at_the_losses_of_the_run() {
         let found = find(&source, "socket-drops");
         assert_eq!(found.as_ref().map(|caveat| caveat.severity), severity, "{drops:?} dropped, {lost} lost");
         assert!(found.is_none_or(|caveat| caveat.message.ends_with(message)), "{message}");
-        let hint = find(&source, "lost").map(|caveat| caveat.hint).unwrap_or_default();
-        assert_eq!(hint.contains("datagrams: look there first"), lost > 0 && drops > Some(0), "{hint}");
     }
 }
 
@@ -300,7 +295,6 @@ fn spinning_beside_foreign_load_is_a_warning_that_does_not_recommend_spinning() 
     for (share, wait, severity) in shares {
         let found = find(&beside_foreign_load(share, wait), "foreign-load").expect("someone else works");
         assert_eq!(found.severity, severity, "{wait:?}");
-        assert_eq!(found.effect.contains("whole time slices"), wait == WaitMode::Spin, "{found:?}");
         assert_eq!(found.hint.contains("`--wait block`"), wait == WaitMode::Spin, "{found:?}");
     }
 }
@@ -316,35 +310,7 @@ fn no_cpu_is_recommended_if_other_processes_use_all() {
         source.manifest.spec.peer.as_mut().expect("a local run has it").wait = WaitMode::Block;
         let hint = find(&source, "foreign-load").expect("other processes ran").hint;
         let pins = "stop the other processes, or a CPU for each end with `--cpu` and `--peer-cpu`";
-        assert_eq!(hint, if is_everywhere { "stop the other processes (`top` shows them)" } else { pins });
-        source.manifest.experiment = Some(in_an_experiment());
-        let hint = find(&source, "foreign-load").expect("other processes ran").hint;
-        assert_eq!(hint.ends_with("with `cpu` and `peer-cpu` in `[base]`"), !is_everywhere, "{hint}");
-    }
-}
-
-fn in_an_experiment() -> ExperimentFacts {
-    ExperimentFacts {
-        experiment: "0123456789abcdef".into(),
-        condition: 1,
-        factors: BTreeMap::new(),
-        block: 1,
-        position: 1,
-        boot_id: None,
-        warmup: false,
-    }
-}
-
-#[test]
-fn remedies_that_name_cpus_are_left_out_beside_others() {
-    for (hint, others) in [
-        ("stop the other processes, or a CPU for each end with `--cpu` and `--peer-cpu`", "stop the other processes"),
-        ("`--wait spin`, a CPU of its own with `--cpu`, or a lower rate", "`--wait spin`, or a lower rate"),
-        ("a CPU of its own with `--cpu`", "a CPU of its own with `--cpu`"),
-        ("", ""),
-        ("check the disk of `--store`, and measure again", "check the disk of `--store`, and measure again"),
-    ] {
-        assert_eq!(without_cpus_of_ends(hint), others);
+        assert_eq!(hint, if is_everywhere { "stop the other processes" } else { pins });
     }
 }
 
@@ -352,7 +318,7 @@ fn remedies_that_name_cpus_are_left_out_beside_others() {
 fn spinning_is_recommended_only_to_ends_that_block_on_cpus_of_their_own() {
     let recommends = |source: &InMemory| {
         let all = caveats(source);
-        for code in ["send-slip", "not-sent"] {
+        for code in ["send-slip", "send-failed"] {
             assert!(all.iter().any(|caveat| caveat.code == code), "{code}: {all:#?}");
         }
         all.iter().filter(|caveat| caveat.hint.contains("--wait spin")).map(|caveat| caveat.code.clone()).collect()
@@ -367,7 +333,7 @@ fn spinning_is_recommended_only_to_ends_that_block_on_cpus_of_their_own() {
     let none: [&str; 0] = [];
     let quiet = |wait| late(beside_foreign_load(0.0, wait));
     let codes = |source: &InMemory| -> Vec<String> { recommends(source) };
-    assert_eq!(codes(&quiet(WaitMode::Block)), ["not-sent", "send-slip", "idle-states"]);
+    assert_eq!(codes(&quiet(WaitMode::Block)), ["send-failed", "send-slip", "idle-states"]);
     assert_eq!(codes(&quiet(WaitMode::Spin)), none);
     assert_eq!(codes(&late(beside_foreign_load(0.5, WaitMode::Block))), none);
     assert_eq!(codes(&late(beside_foreign_load(0.5, WaitMode::Spin))), none);

@@ -130,16 +130,15 @@ fn stages_are_judged_as_trials_are() {
     assert_eq!((whole.offered_pps, whole.delivered_pps), (Some(2_000.0), Some(1_000.0)));
     let found = caveats(&source);
     for (code, words) in [
-        ("found-rate-lossy", "49.5 % was not delivered in time: 0 % lost, 49.5 % late, 0 % not sent"),
-        ("stage-unreached", "600 of 1,000 packets/s at 50 %"),
-        ("stages-left-out", "no time was left for the stages at 0 %, 90 %"),
+        ("search-undecided", "49.5 % was not delivered in time: 0 % lost, 49.5 % late, 0 % not sent"),
+        ("rate-unreached", "600 of 1,000 packets/s at 50 %"),
+        ("search-undecided", "no time was left for the stages at 0 %, 90 %"),
     ] {
-        let caveat = found.iter().find(|(other, _)| other == code);
-        assert!(caveat.is_some_and(|(_, message)| message.contains(words)), "{code}: {found:?}");
+        assert!(found.iter().any(|(other, message)| other == code && message.contains(words)), "{code}: {found:?}");
     }
     let held = RateSearchSpec::SHARES.map(|share| stage(Some(share), 1, Some(trial(1_000.0, 500, 500))));
     let found = caveats(&searched(trials, held.into(), Vec::new()));
-    assert!(found.iter().all(|(code, _)| !code.contains("stage") && code != "found-rate-lossy"), "{found:?}");
+    assert!(found.iter().all(|(_, words)| !words.contains("stages") && !words.contains("did not hold")), "{found:?}");
 }
 
 #[test]
@@ -147,7 +146,7 @@ fn a_search_without_a_rate_gives_the_reason() {
     for (ending, trials, words) in [
         (SearchEnding::Silent, 2, "the target stopped answering after 2 trials"),
         (SearchEnding::CutShort, 2, "ended after 2 trials"),
-        (SearchEnding::CutShort, 0, "during the first trial"),
+        (SearchEnding::CutShort, 0, "ended after 0 trials"),
         (SearchEnding::TimeUp, 2, "more than 0 % and 5 % was lost, in 2 trials"),
     ] {
         let mut source = searched(vec![trial(2_000.0, 1_000, 1); trials], Vec::new(), Vec::new());
@@ -159,7 +158,7 @@ fn a_search_without_a_rate_gives_the_reason() {
         assert!(none.len() == 1 && none[0].1.contains(words), "{ending:?}: {found:?}");
         let undecided = found.iter().any(|(code, _)| code == "search-undecided");
         assert_eq!(undecided, ending == SearchEnding::TimeUp, "{found:?}");
-        assert!(found.iter().all(|(code, _)| code != "no-packet-sent"), "{found:?}");
+        assert!(found.iter().all(|(code, _)| code != "nothing-measured"), "{found:?}");
     }
 }
 
@@ -182,16 +181,11 @@ fn a_search_over_dds_is_about_samples_and_its_modes() {
 }
 
 #[test]
-fn probes_that_load_the_path_suggest_a_longer_interval() {
+fn probes_that_load_the_path_are_a_warning() {
     // A probe of 64 bytes takes 130 bytes on the wire, a packet of 1,000 bytes 1,066.
-    for (pps, interval_us, hint) in [
-        (2_000.0, 1_000, Some("`--probe 10ms`")),
-        (2_000.0, 10_000, None),
-        (20_000.0, 500, Some("`--probe 1ms`")),
-        (20_000.0, 1_000, None),
-        (20.0, 10_000, Some("`--probe 1s`")),
-        (10.0, 10_000, Some("`--probe off`")),
-    ] {
+    for (pps, interval_us, is_load) in
+        [(2_000.0, 1_000, true), (2_000.0, 10_000, false), (20_000.0, 500, true), (20_000.0, 1_000, false)]
+    {
         let interval_ns = Nanos::from_micros(interval_us);
         let held = trial(pps, (pps / 2.0) as u64, (pps / 2.0) as u64);
         let stages = vec![stage(Some(1.0), 1_000, Some(held))];
@@ -201,9 +195,8 @@ fn probes_that_load_the_path_suggest_a_longer_interval() {
         source.manifest.run.peer_address = Some("127.0.0.1:1".into());
         let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("rows in memory");
         let found = summary.caveats.iter().find(|caveat| caveat.code == "probes-load");
-        assert_eq!(found.is_some(), hint.is_some(), "{pps} {interval_us}: {found:?}");
+        assert_eq!(found.is_some(), is_load, "{pps} {interval_us}: {found:?}");
         let named = found.map(|found| format!("{found:?}")).unwrap_or_default();
-        assert!(hint.is_none_or(|hint| named.contains(hint)), "{pps} {interval_us}: {named}");
         if (pps, interval_us) == (2_000.0, 1_000) {
             assert!(
                 named.contains("1.04 Mbit/s") && named.contains("6.1 % of the found rate (17.1 Mbit/s)"),
@@ -222,12 +215,12 @@ fn a_search_stopped_before_its_last_stage_has_sent_packets() {
             facts.ending = ending;
         }
         let found = caveats(&source);
-        assert!(found.iter().all(|(code, _)| code != "no-packet-sent"), "{ending:?}: {found:?}");
+        assert!(found.iter().all(|(code, _)| code != "nothing-measured"), "{ending:?}: {found:?}");
         if let Work::Stream(stream) = &mut source.manifest.spec.work {
             stream.search = None;
         }
         let found = caveats(&source);
-        assert!(found.iter().any(|(code, _)| code == "no-packet-sent"), "{ending:?}: {found:?}");
+        assert!(found.iter().any(|(code, _)| code == "nothing-measured"), "{ending:?}: {found:?}");
     }
 }
 
