@@ -1,6 +1,6 @@
-//! Hidden commands. `reflector`, `net-load`, `stressor` and `supervise` run as child processes of latlab: each reads its request as
+//! Hidden commands. `reflector`, `net-load` and `stressor` run as child processes of latlab: each reads its request as
 //! one line of JSON on standard input and writes events, one line of JSON each, to standard output. `watchdog` is a child
-//! process of an agent. The bare loops run
+//! process of an agent, `guard` that of a latlab with hooks. The bare loops run
 //! alone, for the benchmarks of the project, and print their figures as JSON.
 
 use std::io::{self, BufRead, Read};
@@ -26,7 +26,7 @@ use crate::measure::baseline::{
 };
 use crate::measure::stream::{NetLoadCommands, run_net_load};
 use crate::plan::EndSpec;
-use crate::platform::{SupervisedCommand, supervise};
+use crate::platform::guard_group;
 use crate::session::{
     BEGIN_LINE, Listener, LoadsError, NetLoadError, NetLoadEvent, NetLoadRequest, PreSharedKey, ReflectorEvent,
     ReflectorLimits, ReflectorRequest, Requests, SessionReflector, listen, random_bytes,
@@ -164,12 +164,9 @@ fn start_workers(request: &StressorRequest) -> Result<Workers, Failure> {
     Ok(Workers::start(request)?)
 }
 
-/// `latlab supervise`: runs a command, and ends with all that the command has left when standard input closes.
-pub(super) fn supervised(console: &Console) -> Result<Outcome, Failure> {
-    let command: SupervisedCommand = read_request("a command around runs is a hook of an experiment")?;
-    let input = io::BufReader::new(io::stdin());
-    // An event has no reader once latlab has ended.
-    supervise(&command, input, &|event| _ = console.document(&event.line()));
+/// `latlab guard`: kills a process group when standard input closes.
+pub(super) fn guard(group: i32) -> Result<Outcome, Failure> {
+    guard_group(group, io::stdin().lock()).map_err(refused("kill the group"))?;
     Ok(Outcome::Done)
 }
 

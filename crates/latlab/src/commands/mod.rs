@@ -127,7 +127,7 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
         Command::Keygen(args) => keys::run(&args.file, &console),
         Command::Reflector => child_processes::reflector(&console),
         Command::Stressor => child_processes::stressor(&console),
-        Command::Supervise => child_processes::supervised(&console),
+        Command::Guard { group } => child_processes::guard(group),
         Command::NetLoad => child_processes::net_load(&console),
         Command::Watchdog { agent } => child_processes::watchdog(agent),
         Command::Agent(args) => resolve::agent(args).map_err(Failure::from).and_then(|()| agent::run(&console)),

@@ -106,9 +106,13 @@ pub enum Command {
     /// Make one load for the latlab that started this process; settings come on stdin
     #[command(hide = true)]
     Stressor,
-    /// Run a command for the latlab that started this process, and end all that it leaves; the command comes on stdin
+    /// Kill a process group once the latlab that started this process has ended
     #[command(hide = true)]
-    Supervise,
+    Guard {
+        /// ID of the group
+        #[arg(value_parser = clap::value_parser!(i32).range(2..))]
+        group: i32,
+    },
     /// Run the bare loop: the floor that a measurement stands on
     #[command(hide = true)]
     Bare(BareArgs),
