@@ -391,7 +391,6 @@ impl SessionReflector {
         let full = Refusal { reason: RefuseReason::Sessions, limit: u64::from(limits.sessions) };
         let slot = self.table.insert(new, keys).ok_or(full)?;
         self.counters.opened += 1;
-        self.cookie_rate.set_known(from.ip(), received);
         self.down = down_source(slot).or(self.down.take());
         Ok(accept_of(slot, received))
     }
