@@ -153,7 +153,6 @@ impl Agent {
             queue,
             in_driver,
             bare: _,
-            bare_stream: _,
             parent: _,
         } = request;
         let dds = (transport == TransportKind::Dds).then_some(dds);

@@ -72,7 +72,7 @@ fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Ou
 /// Measures and stores the bare loop on these pins, which summaries of such runs state. `busy`: the pinned CPUs on which
 /// other threads ran.
 fn calibration(spec: &DoctorSpec, busy: &[u16], console: &Console) -> Result<Finding, Failure> {
-    let bare = calibrate(&spec.measurement)?.floor;
+    let bare = calibrate(&spec.measurement)?;
     let message = format!(
         "bare loop on loopback, {} B, {}: round trip p50 {}, p99 {}, n {}",
         bare.conditions.size_bytes,

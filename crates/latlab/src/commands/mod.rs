@@ -110,9 +110,6 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
         }
         Command::Export(args) => exported(&args, console),
         Command::CheckPublished(args) => checked_publication(&args, console),
-        Command::Bare(args) => child_processes::bare_round_trips(&resolve::bare(&args)?, &console),
-        Command::BareStream(args) => child_processes::bare_streams(&resolve::bare_stream(&args)?, &console),
-        Command::BareWakeup(args) => child_processes::bare_wakeups(&resolve::bare_wakeup(&args)?, &console),
         Command::List(args) => {
             let spec = resolve::list(&args, &Environment::of_this_process()?, Timestamp::now())?;
             list::run(&spec, &console_after_recovery(console, Verbosity::Usual))

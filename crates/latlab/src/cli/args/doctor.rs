@@ -1,10 +1,8 @@
-//! Options of `latlab doctor` and `latlab bare`.
+//! Options of `latlab doctor`.
 
 use clap::Args;
 
-use super::measuring::reliability_words;
 use super::{EndArgs, JsonArgs, PeerArgs, VerbosityArgs};
-use crate::plan::Reliability;
 
 /// `latlab doctor`.
 #[derive(Clone, Debug, Args)]
@@ -36,36 +34,4 @@ pub struct DoctorArgs {
     /// How much is said.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
-}
-
-/// `latlab bare`: hidden, for `latlab doctor --calibrate` and the benches.
-#[derive(Clone, Debug, Args)]
-pub struct BareArgs {
-    /// Round trips [default: 50000]
-    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
-    pub count: Option<String>,
-    /// Payload in bytes [default: 64]
-    #[arg(short, long, value_name = "BYTES", allow_hyphen_values = true)]
-    pub size: Option<String>,
-    /// Send one every T, not each after the answer to the last
-    #[arg(short, long, value_name = "T", conflicts_with = "tcp")]
-    pub interval: Option<String>,
-    /// Over one TCP connection
-    #[arg(long)]
-    pub tcp: bool,
-    /// Past the network stack (AF_XDP), between two private network namespaces
-    #[arg(long, conflicts_with_all = ["tcp", "interval", "dds"])]
-    pub xdp: bool,
-    /// Over DDS, best-effort or reliable
-    #[arg(long, value_name = "WORD", value_parser = reliability_words(), conflicts_with_all = ["tcp", "interval"])]
-    pub dds: Option<Reliability>,
-    /// HISTORY over DDS: keep-last:N or keep-all [default: keep-last:16]
-    #[arg(long, value_name = "POLICY", requires = "dds")]
-    pub history: Option<String>,
-    /// This end.
-    #[command(flatten)]
-    pub ends: EndArgs,
-    /// The other end.
-    #[command(flatten)]
-    pub peer: PeerArgs,
 }

@@ -11,7 +11,7 @@ pub use compare::{
     ColumnArgs, CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord, PlotArgs,
     SummaryArgs,
 };
-pub use doctor::{BareArgs, DoctorArgs};
+pub use doctor::DoctorArgs;
 pub use export::{ExportArgs, ExportContentArgs, ExportFormat, ExportTable, ExportUnit, ExportWritingArgs};
 pub use import::{ImportArgs, LogArgs};
 pub use measuring::{
@@ -23,8 +23,8 @@ pub use ping::PingArgs;
 pub use report::{FigureFormat, ReportArgs, WritingArgs};
 pub use run::{AbArgs, AmountArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};
 pub use serve::{CapArgs, ServeArgs};
-pub use stream::{BareStreamArgs, PacketArgs, SearchArgs, StreamArgs, StreamStopArgs};
-pub use wakeup::{BareWakeupArgs, SleepArgs, ThreadArgs, WakeupArgs, in_its_words as wakeup_in_its_words};
+pub use stream::{PacketArgs, SearchArgs, StreamArgs, StreamStopArgs};
+pub use wakeup::{SleepArgs, ThreadArgs, WakeupArgs, in_its_words as wakeup_in_its_words};
 
 mod check_published;
 mod compare;
@@ -113,15 +113,6 @@ pub enum Command {
         #[arg(value_parser = clap::value_parser!(i32).range(2..))]
         group: i32,
     },
-    /// Run the bare loop: the floor that a measurement stands on
-    #[command(hide = true)]
-    Bare(BareArgs),
-    /// Run the bare stream: what a measured stream is compared with
-    #[command(hide = true)]
-    BareStream(BareStreamArgs),
-    /// Run the bare loop of wake-ups
-    #[command(hide = true)]
-    BareWakeup(BareWakeupArgs),
 }
 
 /// `latlab keygen`.

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use super::environment::verbosity;
-use super::{RequestError, path, ping, target};
-use crate::cli::args::{BareArgs, DoctorArgs};
+use super::{RequestError, path, target, value};
+use crate::cli::args::DoctorArgs;
 use crate::console::Verbosity;
 use crate::measure::baseline::BareSpec;
-use crate::plan::{Protocol, Target};
+use crate::plan::{Protocol, Target, defaults};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoctorSpec {
@@ -31,17 +31,10 @@ pub fn doctor(typed: &DoctorArgs) -> Result<DoctorSpec, RequestError> {
     let target = target::target(typed.target.as_deref(), Protocol::Native)?;
     on_that_host(typed, &target)?;
     let peer_address = typed.peer_addr.as_deref().map(|typed| path::far_address(typed, &target)).transpose()?;
-    let measurement = ping::bare(&BareArgs {
-        count: None,
-        size: typed.size.clone(),
-        interval: None,
-        dds: None,
-        history: None,
-        tcp: false,
-        xdp: false,
-        ends: typed.ends.clone(),
-        peer: typed.peer.clone(),
-    })?;
+    let here = path::local_end(&typed.ends)?;
+    let size = typed.size.as_deref().map(|size| value::size("--size", size)).transpose()?;
+    let measurement =
+        BareSpec { size_bytes: size.unwrap_or(defaults::SIZE_BYTES), here, peer: path::peer_end(&typed.peer, here)? };
     Ok(DoctorSpec {
         target,
         peer_address,

@@ -189,33 +189,6 @@ fn echo_counts_nothing(protocol: Protocol, loads: &[LoadSpec]) -> Result<(), Req
     }
 }
 
-/// Resolves the arguments and checks them against each other.
-pub fn bare(typed: &BareArgs) -> Result<BareSpec, RequestError> {
-    let here = path::local_end(&typed.ends)?;
-    // The loop keeps its round trips in memory: 200 MB at the limit.
-    let count = typed.count.as_deref().map(|count| value::whole("--count", count, 1..=50_000_000)).transpose()?;
-    let size = typed.size.as_deref().map(|size| value::size("--size", size)).transpose()?;
-    let interval = |typed: &String| value::span("--interval", typed, defaults::INTERVAL_MAX);
-    Ok(BareSpec {
-        transport: match typed.dds {
-            Some(_) => TransportKind::Dds,
-            None if typed.tcp => TransportKind::Tcp,
-            None if typed.xdp => TransportKind::Xdp,
-            None => TransportKind::Udp,
-        },
-        dds: DdsSpec {
-            reliability: typed.dds.unwrap_or_default(),
-            history: typed.history.as_deref().map(dds::history).transpose()?.unwrap_or_default(),
-            ..DdsSpec::default()
-        },
-        interval_ns: typed.interval.as_ref().map(interval).transpose()?,
-        count: count.unwrap_or(defaults::BARE_COUNT) as usize,
-        size_bytes: size.unwrap_or(defaults::SIZE_BYTES),
-        here,
-        peer: path::peer_end(&typed.peer, here)?,
-    })
-}
-
 const WITH_WAKEUP: &str = "--with-wakeup";
 const WITH_WAKEUP_HINT: &str = "`--with-wakeup 1ms`, or `--with-wakeup 1ms:late=200us`";
 

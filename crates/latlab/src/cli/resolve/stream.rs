@@ -424,45 +424,6 @@ pub(super) fn stream_warmup(lasting: &StreamStopArgs, search: Option<&RateSearch
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BareStreamSpec {
-    pub transport: TransportKind,
-    /// Socket options of the sender.
-    pub sending: SenderSocketOptions,
-    pub receiver: BareReceiver,
-    /// Payload size in bytes.
-    pub size_bytes: u32,
-    pub span: Nanos,
-    /// Loopback address of the selected family.
-    pub loopback: IpAddr,
-    pub here: EndSpec,
-    pub peer: EndSpec,
-}
-
-/// Resolves the arguments and checks them against each other.
-pub fn bare_stream(typed: &BareStreamArgs) -> Result<BareStreamSpec, RequestError> {
-    let here = path::local_end(&typed.ends)?;
-    let most = u64::from(defaults::STREAM_BATCH_MAX);
-    let batch = typed.batch.as_deref().map(|batch| value::whole("--batch", batch, 1..=most)).transpose()?;
-    let size = typed.size.as_deref().map(|size| value::size("--size", size)).transpose()?;
-    let longest = defaults::DURATION_MAX;
-    let span = typed.duration.as_deref().map(|span| value::span("--duration", span, longest)).transpose()?;
-    let batch = batch.map_or(defaults::STREAM_BATCH, |batch| batch as u16);
-    let (v4, v6) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
-    let sending = SenderSocketOptions { mode: typed.mode, batch, checksum: true, connect: typed.connect };
-    let size_bytes = size.unwrap_or(1_472);
-    Ok(BareStreamSpec {
-        transport: if typed.xdp { TransportKind::Xdp } else { TransportKind::Udp },
-        sending,
-        receiver: BareReceiver::new(typed.receiver, !typed.no_merge, sending, size_bytes),
-        size_bytes,
-        span: span.unwrap_or(Nanos::from_secs(1)),
-        loopback: if typed.ipv6 { v6 } else { v4 },
-        here,
-        peer: path::peer_end(&typed.peer, here)?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -177,29 +177,6 @@ fn settings(settings: Vec<SettingSpec>) -> Result<Vec<SettingSpec>, RequestError
     }
 }
 
-/// The loop keeps its latencies in memory: 80 MB at the limit.
-const BARE_WAKEUPS_MAX: u64 = 10_000_000;
-/// Default number of wake-ups: ten seconds at the default interval.
-const BARE_WAKEUPS: u64 = 1_000;
-
-/// Resolves the arguments and checks them against each other.
-pub fn bare_wakeup(typed: &BareWakeupArgs) -> Result<BareWakeupSpec, RequestError> {
-    let count = typed.count.as_deref().map(|count| value::whole("--count", count, 1..=BARE_WAKEUPS_MAX)).transpose()?;
-    let warmup =
-        typed.warmup.as_deref().map(|count| value::whole("--warmup", count, 0..=BARE_WAKEUPS_MAX)).transpose()?;
-    let interval = typed.interval.as_deref();
-    let interval = interval.map(|span| value::span("--interval", span, defaults::INTERVAL_MAX)).transpose()?;
-    let threads = &typed.threads;
-    let end = EndArgs { wait: None, cpu: threads.cpu.clone(), fifo: threads.fifo.clone(), mlock: threads.mlock };
-    Ok(BareWakeupSpec {
-        interval_ns: interval.unwrap_or(defaults::WAKEUP_INTERVAL),
-        count: count.unwrap_or(BARE_WAKEUPS) as usize,
-        warmup: warmup.unwrap_or(0) as usize,
-        end: path::local_end(&end)?,
-        settings: setting::settings(&typed.settings.set, &Target::Local)?,
-    })
-}
-
 /// Number of runs of each condition.
 pub(super) const REMEDY_RUNS: u32 = defaults::REMEDY_BLOCKS * defaults::REMEDY_RUNS;
 const TRY_REMEDIES: &str = "--try-remedies";
