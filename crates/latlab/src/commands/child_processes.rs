@@ -162,7 +162,7 @@ pub(super) fn guard(group: i32) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// `latlab watchdog`: waits until the agent that started it has ended, or kills it, and restores what it has set.
+/// `latlab watchdog`: waits until the agent that started it has ended, and restores what it has set.
 ///
 /// # Errors
 /// `agent` runs and is not the parent of this process: a user has typed the command, and the settings of `agent` stay.
@@ -171,11 +171,10 @@ pub(super) fn watchdog(agent: u32) -> Result<Outcome, Failure> {
         return Err(Failure::request(format!("process {agent} did not start this watchdog"))
             .hint("this command is for latlab itself; `latlab doctor --restore` restores what a latlab that has ended had set"));
     }
-    let waited = wait_for_end(agent, io::stdin().as_fd());
+    wait_for_end(io::stdin().lock()).map_err(refused("watch standard input"))?;
     if let Some(journal) = KnobJournal::for_user() {
         restore_of(agent, &journal, &HostRoot::for_knobs());
     }
-    waited.map_err(refused("watch standard input"))?;
     Ok(Outcome::Done)
 }
 

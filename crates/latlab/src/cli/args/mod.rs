@@ -97,7 +97,7 @@ pub enum Command {
     /// Load the network for the latlab that started this process; settings come on stdin
     #[command(hide = true)]
     NetLoad,
-    /// Restore what the agent that started this process has set, if it stops
+    /// Restore what the agent that started this process has set, if it is killed
     #[command(hide = true)]
     Watchdog {
         /// Process ID of the agent
