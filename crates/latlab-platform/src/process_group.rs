@@ -164,6 +164,8 @@ fn guard(group: Pid) -> io::Result<Child> {
 /// Waits until `input`, the pipe from latlab, closes, and kills `group`.
 pub fn guard_group(group: i32, mut input: impl Read) -> io::Result<()> {
     let group = Pid::from_raw(group).ok_or(io::ErrorKind::InvalidInput)?;
+    // `pkill latlab` spares it.
+    let _ = rustix::thread::set_name(c"hook-guard");
     input.read_to_end(&mut Vec::new())?;
     Ok(kill_process_group(group, Signal::KILL)?)
 }

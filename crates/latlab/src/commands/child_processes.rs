@@ -191,9 +191,10 @@ fn read_request<Order: DeserializeOwned>(instead: &str) -> Result<Order, Failure
 
 /// Makes this process end with the thread of `parent` that started it.
 fn tie_to_parent(parent: u32) -> Result<(), Failure> {
-    match process::tie_to_parent(parent).map_err(refused("tie this process to its parent"))? {
-        true => Ok(()),
-        false => Err(Failure::world("the process that started this one has ended")),
+    if process::tie_to_parent(parent).map_err(refused("tie this process to its parent"))? {
+        Ok(())
+    } else {
+        Err(Failure::world("the process that started this one has ended"))
     }
 }
 

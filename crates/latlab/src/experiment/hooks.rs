@@ -358,9 +358,10 @@ fn resolve(address: &HookAddress) -> io::Result<SocketAddr> {
 fn expect_udp(to: SocketAddr, typed: &HookAddress) -> io::Result<()> {
     if UdpSocket::bind((to.ip(), 0)).is_ok() {
         let is_bound = |table| fs::read_to_string(table).is_ok_and(|text| has_socket(&text, to));
-        return match ["/proc/net/udp", "/proc/net/udp6"].into_iter().any(is_bound) {
-            true => Ok(()),
-            false => Err(io::Error::other(format!("no socket receives at {typed}"))),
+        return if ["/proc/net/udp", "/proc/net/udp6"].into_iter().any(is_bound) {
+            Ok(())
+        } else {
+            Err(io::Error::other(format!("no socket receives at {typed}")))
         };
     }
     let unspecified: IpAddr = if to.is_ipv4() { [0_u8; 4].into() } else { [0_u16; 8].into() };

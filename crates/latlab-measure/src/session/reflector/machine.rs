@@ -486,9 +486,10 @@ impl SessionReflector {
         }
         self.counters.closed += u64::from(slot.close(self.receiver.socket_drops));
         let report = slot.counts;
-        match close.wants_socket_drops {
-            true => reply_over(datagram, |reply| report.write(&codes, reply)),
-            false => reply_over(datagram, |reply| report.write_short(&codes, reply)),
+        if close.wants_socket_drops {
+            reply_over(datagram, |reply| report.write(&codes, reply))
+        } else {
+            reply_over(datagram, |reply| report.write_short(&codes, reply))
         }
     }
 
