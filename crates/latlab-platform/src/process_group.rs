@@ -76,12 +76,7 @@ impl ProcessGroup {
 
     /// How its first process ended; `None` if it did not within `timeout`, or if `stop` was set. Calls `heartbeat` while it
     /// waits.
-    pub fn wait(
-        &mut self,
-        timeout: Duration,
-        stop: &AtomicBool,
-        heartbeat: &mut dyn FnMut(),
-    ) -> Option<&CommandEnd> {
+    pub fn wait(&mut self, timeout: Duration, stop: &AtomicBool, heartbeat: &mut dyn FnMut()) -> Option<&CommandEnd> {
         let deadline = Instant::now() + timeout;
         while self.end().is_none() && !stop.load(Ordering::Relaxed) && Instant::now() < deadline {
             heartbeat();

@@ -25,7 +25,8 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
 
-use bare::{BareReceiver, Order, ReceiveMode, Stream};
+use bare::receiver::{BareReceiver, ReceiveMode};
+use bare::{Order, Stream};
 use judge::options::Options;
 use judge::paired::Paired;
 use judge::programs::{self, BackgroundProcess};

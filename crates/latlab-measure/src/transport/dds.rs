@@ -9,9 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use latlab_dds::{
-    DdsError, IMPLEMENTATION, Participant, Qos, Reader, Receiving, TopicType, Writer, are_matched, policy_name,
-};
+use latlab_dds::{IMPLEMENTATION, Participant, Qos, TopicType, policy_name};
 use latlab_sys::scheduler;
 use rustix::io::Errno;
 
@@ -23,6 +21,8 @@ use crate::clock::{Clock, Monotonic};
 use crate::facts::DdsFacts;
 use crate::plan::{DdsSpec, History, PathSpec, Reliability, SendMode, SenderSocketOptions, defaults};
 use crate::units::{Nanos, SenderClock, Stamp};
+
+pub use latlab_dds::{DdsError, Reader, Receiving, Writer, are_matched};
 
 /// A partner is searched for as long as HELLOs are sent over UDP.
 const DISCOVERY_TIMEOUT: Nanos = Nanos::from_secs(3);

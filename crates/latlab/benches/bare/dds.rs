@@ -6,12 +6,10 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latlab_dds::{Reader, Receiving, Writer, are_matched};
-use latlab_sys::clock::monotonic_ns;
-
 use latlab::measure::baseline::bare::Wait;
 use latlab::plan::DdsSpec;
-use latlab::transport::dds;
+use latlab::transport::dds::{self, DdsError, Reader, Receiving, Writer, are_matched};
+use latlab_sys::clock::monotonic_ns;
 
 /// The time after which a missing answer is an error, and a missing partner.
 const GIVE_UP: Duration = Duration::from_secs(3);
@@ -118,7 +116,7 @@ impl BareDds {
             while let Some(sample) = reader.take(&mut buffer)? {
                 writer.write(&buffer[..sample.bytes], sample.key)?;
             }
-            Ok::<(), latlab_dds::DdsError>(())
+            Ok::<(), DdsError>(())
         };
         while failed.is_ok() {
             if wait == Wait::Spin {

@@ -4,7 +4,7 @@
 #[cfg(feature = "dds")]
 mod dds;
 mod delivered;
-mod receiver;
+pub(crate) mod receiver;
 mod schedule;
 mod stream;
 mod tcp;
@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use delivered::Delivered;
-pub(crate) use receiver::{BareReceiver, ReceiveMode};
+use receiver::BareReceiver;
 pub(crate) use wakeup::Wakeups;
 use xdp::BareXdp;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::experiment::{check, events, journal, only, runs};
+use crate::experiment::{check, journal, only, runs};
 use crate::harness::{Latlab, contains, lacks, wait_until};
 use crate::hooks::{processes_with, script, server, two_builds};
 use crate::serve::free_port;

@@ -8,7 +8,7 @@ use super::{
     AddressArgs, CompatOutputArgs, DdsArgs, EndArgs, GateArgs, JsonArgs, JudgingArgs, LiveArgs, LoadArgs, OutputArgs,
     PeerArgs, SettingArgs, VerbosityArgs, XdpArgs,
 };
-use crate::plan::{Direction, ReceiveMode, SendMode};
+use crate::plan::{Direction, SendMode};
 
 /// `latlab stream`.
 #[derive(Clone, Debug, Args)]

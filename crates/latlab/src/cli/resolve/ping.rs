@@ -1,17 +1,16 @@
-//! Resolution of `latlab ping` and `latlab bare`: probes, transport and concurrent wake-ups.
+//! Resolution of `latlab ping`: probes, transport and concurrent wake-ups.
 
 use super::environment::verbosity;
 use super::{
     Environment, KeySource, OutputSpec, RequestError, dds, environment, load, path, schedule, setting, summary, target,
     value, xdp,
 };
-use crate::cli::args::{BareArgs, GateArgs, PingArgs, ProbeArgs};
+use crate::cli::args::{GateArgs, PingArgs, ProbeArgs};
 use crate::console::Verbosity;
 use crate::diagnostics::Explain;
-use crate::measure::baseline::BareSpec;
 use crate::plan::{
-    ConcurrentWakeups, DdsSpec, EndSpec, LoadKind, LoadSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target,
-    TransportKind, WaitMode, WakeupCpus, Work, defaults,
+    ConcurrentWakeups, EndSpec, LoadKind, LoadSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target, TransportKind,
+    WaitMode, WakeupCpus, Work, defaults,
 };
 use crate::units::Nanos;
 

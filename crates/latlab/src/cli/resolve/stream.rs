@@ -1,20 +1,16 @@
-//! Resolution of `latlab stream` and `latlab bare-stream`: rate, packets and rate search.
-
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+//! Resolution of `latlab stream`: rate, packets and rate search.
 
 use super::environment::verbosity;
 use super::{
     Environment, KeySource, OutputSpec, RequestError, dds, environment, load, path, ping, schedule, setting, summary,
     target, value, xdp,
 };
-use crate::cli::args::{
-    BareStreamArgs, GateArgs, JudgingArgs, PacketArgs, SearchArgs, StopArgs, StreamArgs, StreamStopArgs,
-};
+use crate::cli::args::{GateArgs, JudgingArgs, PacketArgs, SearchArgs, StopArgs, StreamArgs, StreamStopArgs};
 use crate::console::Verbosity;
 use crate::plan::{
-    BareReceiver, Direction, EndSpec, Pace, PaceError, PacketSize, PathSpec, PingSpec, Plan, Protocol, RateSearchSpec,
-    Reflect, RunSpec, Schedule, SendMode, SenderSocketOptions, StopWhen, StreamRunSpec, SummaryDefaults, Target,
-    TransportKind, Warmup, Work, defaults,
+    Direction, Pace, PaceError, PacketSize, PathSpec, PingSpec, Plan, Protocol, RateSearchSpec, Reflect, RunSpec,
+    Schedule, SendMode, SenderSocketOptions, StopWhen, StreamRunSpec, SummaryDefaults, Target, TransportKind, Warmup,
+    Work, defaults,
 };
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate, parse_percent, typed_percent, typed_span};
@@ -429,7 +425,7 @@ mod tests {
     use super::*;
     use crate::cli::args::Command;
     use crate::diagnostics::Explain;
-    use crate::plan::WaitMode;
+    use crate::plan::{EndSpec, WaitMode};
 
     fn resolve(line: &str) -> Result<StreamJob, RequestError> {
         let typed = ["latlab", "stream"].into_iter().chain(line.split_whitespace()).map(Into::into);

@@ -1,10 +1,9 @@
-//! Resolution of `latlab wakeup` and `latlab bare-wakeup`, and of the run that `--try-remedies` repeats.
+//! Resolution of `latlab wakeup`, and of the run that `--try-remedies` repeats.
 
 use super::environment::verbosity;
 use super::{Environment, OutputSpec, RequestError, environment, load, path, ping, schedule, setting, summary, value};
-use crate::cli::args::{BareWakeupArgs, EndArgs, GateArgs, SleepArgs, WakeupArgs};
+use crate::cli::args::{EndArgs, GateArgs, SleepArgs, WakeupArgs};
 use crate::console::Verbosity;
-use crate::measure::baseline::BareWakeupSpec;
 use crate::plan::{
     EndSpec, LoadKind, LoadSpec, Plan, RunSpec, SettingSpec, StopWhen, Target, Via, WaitMode, WakeupCpus, WakeupSpec,
     Warmup, Work, defaults,
