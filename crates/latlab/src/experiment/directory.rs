@@ -1,8 +1,8 @@
 //! An experiment's directory: its file, its journal, its recordings.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -16,7 +16,6 @@ use crate::clock;
 use crate::facts::{ExperimentFormat, RecipeFacts, RunOutcome, RunState};
 use crate::plan::defaults::EXPERIMENT_FILE_MAX_BYTES;
 use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR};
-use crate::plan::{ExperimentCondition, Hooks, Target};
 use crate::platform::{Directory, input_file};
 use crate::recording::manifest::{Manifest, RunEnding, Software};
 use crate::recording::{Listing, Recording, Store, entry_names, fresh_run_id, mark_failed, started_at};
@@ -133,35 +132,6 @@ pub(crate) fn expect_same(directory: &Path, file: &str, text: &str) -> Result<()
 /// Whether the file in `directory` is another than the one that `state` names.
 pub(crate) fn is_edited(directory: &Path, state: &ExperimentState) -> Result<bool, ExperimentError> {
     Ok(!state.names_file(&file_blake3(&file_text(directory)?)))
-}
-
-/// A program of `conditions` that was changed since the last entry of the journal in `directory`. None is after a run that
-/// was refused: it may have been mended.
-pub(crate) fn changed_program<'a>(
-    directory: &Path,
-    state: &ExperimentState,
-    conditions: &'a [ExperimentCondition],
-) -> Option<&'a str> {
-    let file = |path: &Path| fs::metadata(path).ok().filter(Metadata::is_file);
-    let journal = file(&directory.join(JOURNAL))?;
-    let is_changed = |program: &Metadata| {
-        let is_later = (program.ctime(), program.ctime_nsec()) > (journal.mtime(), journal.mtime_nsec());
-        is_later && program.mode() & 0o111 != 0
-    };
-    state.runs.last().filter(|run| run.outcome != Some(RunOutcome::Refused))?;
-    let mut words = conditions.iter().flat_map(words_of).filter(|word| word.contains('/'));
-    words.find(|word| file(Path::new(word)).is_some_and(|program| is_changed(&program)))
-}
-
-/// The words of the service and of the target of a condition, unless `before-block` or `before-run` may build their programs.
-fn words_of(condition: &ExperimentCondition) -> impl Iterator<Item = &str> {
-    let Hooks { before_block, before_run, service, .. } = &condition.hooks;
-    let targets = condition.plan.runs.iter().filter_map(|run| match &run.target {
-        Target::Command { words } => Some(words),
-        _ => None,
-    });
-    let words = service.iter().map(|hook| &hook.0).chain(targets).flatten().map(String::as_str);
-    words.filter(move |_| before_block.is_none() && before_run.is_none())
 }
 
 fn file_blake3(text: &str) -> String {

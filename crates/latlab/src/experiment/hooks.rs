@@ -1,9 +1,10 @@
 //! Runs the hooks of an experiment around its runs (docs/experiments.md): starts what stays up, waits until it is ready, and
 //! ends whatever a hook has left.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -12,9 +13,12 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use super::directory::OUTPUTS;
+use super::journal::JOURNAL;
+use super::state::ExperimentState;
 use crate::diagnostics::{Explain, Failure};
+use crate::facts::RunOutcome;
 use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR};
-use crate::plan::{HookAddress, HookCommand, Hooks, WaitFor};
+use crate::plan::{ExperimentCondition, HookAddress, HookCommand, Hooks, Target, WaitFor};
 use crate::platform::{CommandEnd, ProcessGroup};
 use crate::units::Nanos;
 use crate::units::human;
@@ -333,6 +337,35 @@ fn finish(hook: &'static str, process: Option<ProcessGroup>) -> Result<(), HookE
 
 fn nothing_left(hook: &'static str, has_ended: bool) -> Result<(), HookError> {
     if has_ended { Ok(()) } else { Err(HookError::Left { hook }) }
+}
+
+/// A program of `conditions` that was changed since the last entry of the journal in `directory`. None is after a run that
+/// was refused: it may have been mended.
+pub(crate) fn changed_program<'a>(
+    directory: &Path,
+    state: &ExperimentState,
+    conditions: &'a [ExperimentCondition],
+) -> Option<&'a str> {
+    let file = |path: &Path| fs::metadata(path).ok().filter(Metadata::is_file);
+    let journal = file(&directory.join(JOURNAL))?;
+    let is_changed = |program: &Metadata| {
+        let is_later = (program.ctime(), program.ctime_nsec()) > (journal.mtime(), journal.mtime_nsec());
+        is_later && program.mode() & 0o111 != 0
+    };
+    state.runs.last().filter(|run| run.outcome != Some(RunOutcome::Refused))?;
+    let mut words = conditions.iter().flat_map(words_of).filter(|word| word.contains('/'));
+    words.find(|word| file(Path::new(word)).is_some_and(|program| is_changed(&program)))
+}
+
+/// The words of the service and of the target of a condition, unless `before-block` or `before-run` may build their programs.
+fn words_of(condition: &ExperimentCondition) -> impl Iterator<Item = &str> {
+    let Hooks { before_block, before_run, service, .. } = &condition.hooks;
+    let targets = condition.plan.runs.iter().filter_map(|run| match &run.target {
+        Target::Command { words } => Some(words),
+        _ => None,
+    });
+    let words = service.iter().map(|hook| &hook.0).chain(targets).flatten().map(String::as_str);
+    words.filter(move |_| before_block.is_none() && before_run.is_none())
 }
 
 /// The last lines of `output` that are not empty, and of these at most so many last bytes.
