@@ -47,22 +47,16 @@ impl ChildProcess {
         Ok(ChildProcess { child, input: Some(input), output: BufReader::new(output), end_timeout })
     }
 
-    /// Asks it to end, and waits; kills it if it does not within `timeout`, because it is stopped or waits for its CPU behind
-    /// a thread of higher priority. Whether it has ended by itself, with exit status 0.
-    pub(super) fn end(&mut self, timeout: Duration) -> bool {
+    /// Asks it to end, and waits; kills it if it does not in time, because it is stopped or waits for its CPU behind
+    /// a thread of higher priority.
+    fn end(&mut self) {
         self.dismiss();
-        let deadline = Instant::now() + timeout;
-        loop {
-            match self.child.try_wait() {
-                Ok(None) if Instant::now() > deadline => break,
-                Ok(None) => thread::sleep(Duration::from_millis(1)),
-                Ok(Some(status)) => return status.success(),
-                Err(_) => return false,
-            }
+        let deadline = Instant::now() + self.end_timeout;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-        false
     }
 
     pub fn pid(&self) -> u32 {
@@ -72,12 +66,6 @@ impl ChildProcess {
     /// Sends a line. An error, if it has ended, is reported by the next read.
     pub fn send_line(&mut self, line: &str) {
         let _ = self.input.as_mut().map(|input| writeln!(input, "{line}"));
-    }
-
-    /// Whether a line can be received without a wait, or the process has closed its output.
-    pub fn has_line(&self) -> bool {
-        !self.output.buffer().is_empty()
-            || latlab_sys::readiness::readable_within(self.output.get_ref().as_fd(), 0).unwrap_or(true)
     }
 
     /// The next line; empty if the process closed its output.
@@ -164,7 +152,7 @@ pub(super) fn exit_words(status: Option<i32>, signal: Option<i32>) -> String {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        self.end(self.end_timeout);
+        self.end();
     }
 }
 

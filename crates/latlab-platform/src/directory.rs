@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Seek};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, mkdirat, openat, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, mkdirat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::input_file;
@@ -73,18 +73,6 @@ impl Directory {
         Ok(Directory { path: self.path_of(name), place })
     }
 
-    /// The same directory under the path at which it is now.
-    ///
-    /// # Errors
-    /// It has no path, or no descriptor is left.
-    pub fn at_present_path(&self) -> io::Result<Directory> {
-        let place = match &self.place {
-            Place::Named(descriptor) => Place::Named(descriptor.try_clone()?),
-            Place::Nameless(_) => return Err(ErrorKind::Unsupported.into()),
-        };
-        Ok(Directory { path: self.present_path(), place })
-    }
-
     /// A nameless directory, whose files use space in the directory `path`, which exists.
     pub fn nameless(path: &Path) -> Directory {
         Directory { path: path.to_owned(), place: Place::Nameless(Mutex::default()) }
@@ -103,17 +91,6 @@ impl Directory {
     /// The path of its file `name`, for messages.
     pub fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)
-    }
-
-    /// The path at which it is now; [`Directory::path`] if it was removed.
-    fn present_path(&self) -> PathBuf {
-        match &self.place {
-            Place::Named(descriptor) if !self.is_removed() && !leads_to(&self.path, descriptor) => {
-                let link = fs::read_link(format!("/proc/self/fd/{}", descriptor.as_raw_fd())).ok();
-                link.filter(|path| leads_to(path, descriptor)).unwrap_or_else(|| self.path.clone())
-            }
-            _ => self.path.clone(),
-        }
     }
 
     /// Whether it was removed: files cannot be created in it.
@@ -151,7 +128,7 @@ impl Directory {
                 Ok(File::from(openat(descriptor, name, flags, Mode::from_raw_mode(0o666))?))
             }
             Place::Nameless(files) => {
-                let file = nameless_file(&self.path)?;
+                let file = tempfile::tempfile_in(&self.path)?;
                 locked(files).insert(name.to_owned(), file.try_clone()?);
                 Ok(file)
             }
@@ -230,14 +207,6 @@ impl Directory {
     }
 }
 
-fn leads_to(path: &Path, descriptor: &OwnedFd) -> bool {
-    let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
-    match (statat(CWD, path, AtFlags::empty()), fstat(descriptor)) {
-        (Ok(there), Ok(here)) => identity(there) == identity(here),
-        _ => false,
-    }
-}
-
 fn locked(files: &Mutex<BTreeMap<String, File>>) -> MutexGuard<'_, BTreeMap<String, File>> {
     // The map is whole after every step.
     files.lock().unwrap_or_else(PoisonError::into_inner)
@@ -248,25 +217,6 @@ fn rewound(files: &BTreeMap<String, File>, name: &str) -> io::Result<File> {
     let mut file = files.get(name).ok_or(ErrorKind::NotFound)?.try_clone()?;
     file.rewind()?;
     Ok(file)
-}
-
-/// A file in `directory` that has no name.
-fn nameless_file(directory: &Path) -> io::Result<File> {
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(0o600);
-    match openat(CWD, directory, flags | OFlags::TMPFILE, mode) {
-        Ok(file) => Ok(File::from(file)),
-        // Not every file system has O_TMPFILE.
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
-            let mut name = [0; 8];
-            getrandom::fill(&mut name).map_err(io::Error::other)?;
-            let path = directory.join(format!("latlab-{:016x}", u64::from_be_bytes(name)));
-            let file = openat(CWD, &path, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
-            unlinkat(CWD, &path, AtFlags::empty())?;
-            Ok(File::from(file))
-        }
-        Err(errno) => Err(errno.into()),
-    }
 }
 
 fn is_own(facts: &Metadata) -> bool {
@@ -313,7 +263,6 @@ mod tests {
         symlink(&victim, directory.path()).expect("linked");
         directory.create_file("file").expect("created");
         assert!(moved.join("file").exists() && !victim.join("file").exists());
-        assert_eq!(directory.present_path(), moved);
     }
 
     #[test]

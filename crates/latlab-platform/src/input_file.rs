@@ -194,10 +194,7 @@ pub fn read_open(file: File, max_bytes: u64) -> io::Result<Vec<u8>> {
         // The file may grow while it is read.
         file.take(max_bytes + 1).read_to_end(&mut bytes)?;
     }
-    match length.max(bytes.len() as u64) > max_bytes {
-        true => Err(UnfitInput::TooLong { max_bytes }.into()),
-        false => Ok(bytes),
-    }
+    if length.max(bytes.len() as u64) > max_bytes { Err(UnfitInput::TooLong { max_bytes }.into()) } else { Ok(bytes) }
 }
 
 #[cfg(test)]

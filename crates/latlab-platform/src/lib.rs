@@ -13,16 +13,16 @@ mod directory;
 pub mod input_file;
 pub mod ownership;
 pub mod parallel_map;
+mod process_group;
 mod route_socket;
 pub mod signals;
-mod supervisor;
 
 pub use child_process::ChildProcess;
 pub use device_abilities::{DeviceAbilities, XdpFeatures};
 pub use directory::Directory;
+pub use process_group::{CommandEnd, ProcessGroup, guard_group};
 pub use route_socket::{LOOPBACK, RouteSocket, VethEnd};
 pub use signals::{SignalWatch, SuspendSignal};
-pub use supervisor::{CommandEnd, MarkedProcesses, Supervised, SupervisedCommand, end_marked, supervise};
 
 use crate::facts::Capability;
 

@@ -229,8 +229,6 @@ impl RecordingWriter {
 
     fn finished(self, failure: Option<RecordingError>) -> Finished {
         let RecordingWriter { directory, manifest, .. } = self;
-        // If it was renamed, later messages name the place where it is.
-        let directory = directory.at_present_path().map_or(directory, Arc::new);
         Finished { path: directory.path().to_owned(), directory, manifest, failure }
     }
 

@@ -408,9 +408,10 @@ mod tests {
             }
             assert!(seen.iter().all(|(_, peer, _)| *peer == Some(here)));
             assert_eq!(seen.iter().flat_map(|(bytes, ..)| bytes.clone()).collect::<Vec<_>>(), bytes);
-            match merging {
-                true => assert_eq!(seen.iter().map(|(.., segment)| *segment).collect::<Vec<_>>(), [Some(100)]),
-                false => assert_eq!(seen.iter().map(|(bytes, ..)| bytes.len()).collect::<Vec<_>>(), [100, 100, 50]),
+            if merging {
+                assert_eq!(seen.iter().map(|(.., segment)| *segment).collect::<Vec<_>>(), [Some(100)])
+            } else {
+                assert_eq!(seen.iter().map(|(bytes, ..)| bytes.len()).collect::<Vec<_>>(), [100, 100, 50])
             }
         }
     }

@@ -4,7 +4,9 @@
 //! closed bare loop shows what sleeping costs.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
-// Each bench uses only a part of the shared module.
+// Each bench uses only a part of the shared modules.
+#[allow(dead_code)]
+mod bare;
 #[allow(dead_code)]
 mod judge;
 
@@ -12,9 +14,11 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
+use latlab::plan::{self, DdsSpec, EndSpec, History, Reliability, TransportKind};
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
 
+use bare::{Order, RoundTrips};
 use judge::options::Options;
 use judge::programs::{self, BackgroundProcess};
 use judge::race::{self, Figure, P50_TOLERANCE, P99_TOLERANCE, Rounds, p50, p99, p999};
@@ -30,6 +34,8 @@ const DDS_CONFIGURATION: &str = "<General><Interfaces><NetworkInterface address=
     <Peers><Peer address=\"127.0.0.1\"/></Peers></Discovery>";
 /// The HISTORY with which ddsperf sends pings and pongs: a reliable writer keeps so many samples until they are acknowledged.
 const DDS_HISTORY: [&str; 2] = ["--history", "keep-last:1"];
+/// The time between two probes on a schedule: that of [`WAIT_MODES`].
+const INTERVAL_NS: i64 = 1_000_000;
 /// The default port of sockperf, at which other programs are unlikely to listen.
 const SOCKPERF_PORT: &str = "11111";
 
@@ -110,6 +116,7 @@ enum Contender {
 }
 
 fn main() {
+    bare::run_if_asked();
     judge::begin(run);
 }
 
@@ -174,12 +181,8 @@ fn run_once(contender: Contender, row: &Row) -> Result<Reading, String> {
         Contender::DriverReflector => {
             readings::latlab(&programs::output(latlab_ping(row).args(["--reflect", "xdp-tx"]))?)
         }
-        Contender::Bare | Contender::BareAgain => {
-            let mut command = latlab_bare(row);
-            command.args(row.mode.interval.iter().flat_map(|interval| ["-i", *interval]));
-            readings::bare(&programs::output(&mut command)?)
-        }
-        Contender::BareClosed => readings::bare(&programs::output(&mut latlab_bare(row))?),
+        Contender::Bare | Contender::BareAgain => bare(row, row.mode.interval.map(|_| INTERVAL_NS)),
+        Contender::BareClosed => bare(row, None),
         Contender::Sockperf => race_sockperf(row),
         Contender::Ddsperf => race_ddsperf(row),
     }
@@ -208,16 +211,29 @@ fn latlab_over(row: &Row, transport: &str) -> Command {
     command
 }
 
-fn latlab_bare(row: &Row) -> Command {
-    let mut command = programs::latlab();
-    add_end_options(command.arg("bare"), row);
-    if matches!(row.mode.transport, "tcp" | "xdp") {
-        command.arg(format!("--{}", row.mode.transport));
-    }
-    if let Some(reliability) = row.mode.reliability {
-        command.args(["--dds", reliability]).args(DDS_HISTORY);
-    }
-    command
+fn bare(row: &Row, interval_ns: Option<i64>) -> Result<Reading, String> {
+    let wait = if row.mode.wait == "spin" { plan::WaitMode::Spin } else { plan::WaitMode::Block };
+    let end = |cpu| EndSpec { wait, cpu: Some(cpu), ..EndSpec::SYSTEM };
+    let is_reliable = row.mode.reliability == Some("reliable");
+    let order = Order::RoundTrips(RoundTrips {
+        transport: match row.mode.transport {
+            "tcp" => TransportKind::Tcp,
+            "dds" => TransportKind::Dds,
+            "xdp" => TransportKind::Xdp,
+            _ => TransportKind::Udp,
+        },
+        dds: DdsSpec {
+            reliability: if is_reliable { Reliability::Reliable } else { Reliability::BestEffort },
+            history: History::KeepLast(1),
+            ..DdsSpec::default()
+        },
+        interval_ns,
+        count: row.count as usize,
+        size_bytes: row.size,
+        here: end(row.cpu),
+        peer: end(row.peer_cpu),
+    });
+    readings::bare(&programs::output(&mut order.command())?)
 }
 
 /// ddsperf receives in a listener. It prints a line each second, of which the last one counts.

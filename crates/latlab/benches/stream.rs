@@ -4,7 +4,9 @@
 //! requested rates.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
-// Each bench uses only a part of the shared module.
+// Each bench uses only a part of the shared modules.
+#[allow(dead_code)]
+mod bare;
 #[allow(dead_code)]
 mod judge;
 #[path = "stream/paced.rs"]
@@ -18,10 +20,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use latlab::facts::Capability;
 use latlab::host::HostRoot;
 use latlab::host::facts::rights;
+use latlab::plan::{EndSpec, SendMode, SenderSocketOptions, TransportKind};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
 
+use bare::receiver::{BareReceiver, ReceiveMode};
+use bare::{Order, Stream};
 use judge::options::Options;
 use judge::paired::Paired;
 use judge::programs::{self, BackgroundProcess};
@@ -41,15 +46,15 @@ const GSO_TARGET: f64 = 15.0;
 const GSO_SIZE: u32 = 1472;
 /// Maximum number of packets in a burst, the default of `latlab stream`.
 const BATCH: u64 = 64;
-/// The receivers of the bare stream: the word of `--receiver`, and whether the kernel may merge packets.
+/// The receivers of the bare stream.
 const RECEIVERS: [Receiver; 7] = [
-    Receiver { word: "pause", merges: true },
-    Receiver { word: "pause", merges: false },
-    Receiver { word: "recvmmsg", merges: true },
-    Receiver { word: "recvmmsg", merges: false },
-    Receiver { word: "ppoll", merges: false },
-    Receiver { word: "recvfrom", merges: true },
-    Receiver { word: "recvfrom", merges: false },
+    Receiver { mode: ReceiveMode::Pause, merges: true },
+    Receiver { mode: ReceiveMode::Pause, merges: false },
+    Receiver { mode: ReceiveMode::Recvmmsg, merges: true },
+    Receiver { mode: ReceiveMode::Recvmmsg, merges: false },
+    Receiver { mode: ReceiveMode::Ppoll, merges: false },
+    Receiver { mode: ReceiveMode::Recvfrom, merges: true },
+    Receiver { mode: ReceiveMode::Recvfrom, merges: false },
 ];
 /// Rounds of all receivers in which the fastest is found.
 const RECEIVER_ROUNDS: usize = 5;
@@ -60,13 +65,14 @@ const NETPERF_PORT: &str = "21512";
 /// A receiver of the bare stream.
 #[derive(Clone, Copy)]
 struct Receiver {
-    word: &'static str,
+    mode: ReceiveMode,
+    /// Whether the kernel may merge packets.
     merges: bool,
 }
 
 impl Receiver {
     fn title(self) -> String {
-        format!("{}{}", self.word, if self.merges { ", UDP_GRO" } else { "" })
+        format!("{}{}", self.mode.word(), if self.merges { ", UDP_GRO" } else { "" })
     }
 }
 
@@ -124,6 +130,7 @@ enum Contender {
 type Rounds = BTreeMap<Contender, Vec<f64>>;
 
 fn main() {
+    bare::run_if_asked();
     judge::begin(run);
 }
 
@@ -176,7 +183,7 @@ fn fastest_receiver(row: &Row, options: &Options, rng: &mut Pcg64Mcg) -> Result<
     for _ in 0..if options.quick { 1 } else { RECEIVER_ROUNDS } {
         for index in shuffled((0..rates.len()).collect(), rng) {
             let (receiver, found) = &mut rates[index];
-            found.push(rates::bare(&programs::output(&mut bare_stream(row, *receiver))?)?);
+            found.push(rates::bare(&programs::output(&mut bare_stream(row, *receiver).command())?)?);
         }
     }
     let mut medians = rates.map(|(receiver, mut found)| {
@@ -220,7 +227,9 @@ fn shuffled<T>(mut order: Vec<T>, rng: &mut Pcg64Mcg) -> Vec<T> {
 fn race(contender: Contender, row: &Row, receiver: Receiver) -> Result<f64, String> {
     match contender {
         Contender::Latlab => rates::latlab(&programs::output(&mut latlab_stream(row))?),
-        Contender::Bare | Contender::BareAgain => rates::bare(&programs::output(&mut bare_stream(row, receiver))?),
+        Contender::Bare | Contender::BareAgain => {
+            rates::bare(&programs::output(&mut bare_stream(row, receiver).command())?)
+        }
         Contender::Iperf3 => race_iperf3(row),
         Contender::Netperf => race_netperf(row),
     }
@@ -245,18 +254,20 @@ fn latlab_stream(row: &Row) -> Command {
     command
 }
 
-fn bare_stream(row: &Row, receiver: Receiver) -> Command {
-    let mut command = programs::latlab();
-    add_end_options(command.arg("bare-stream"), row);
-    if row.xdp {
-        command.arg("--xdp");
-        return command;
-    }
-    command.args(["--receiver", receiver.word]);
-    if !receiver.merges {
-        command.arg("--no-merge");
-    }
-    command
+fn bare_stream(row: &Row, receiver: Receiver) -> Order {
+    let end = |cpu| EndSpec { cpu: Some(cpu), ..EndSpec::SYSTEM };
+    let mode = SendMode::ALL.into_iter().find(|mode| mode.word() == row.mode).unwrap_or(SendMode::Send);
+    let sending = SenderSocketOptions { mode, connect: false, ..SenderSocketOptions::PLAIN };
+    Order::Stream(Stream {
+        transport: if row.xdp { TransportKind::Xdp } else { TransportKind::Udp },
+        sending,
+        receiver: BareReceiver::new(receiver.mode, receiver.merges, sending, row.size),
+        size_bytes: row.size,
+        span_ns: i64::from(row.seconds) * 1_000_000_000,
+        ipv6: row.ipv6,
+        here: end(row.cpus.0),
+        peer: end(row.cpus.1),
+    })
 }
 
 fn race_iperf3(row: &Row) -> Result<f64, String> {

@@ -2,15 +2,19 @@
 //! each round, so that its ratio to itself shows the noise.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
-// Each bench uses only a part of the shared module.
+// Each bench uses only a part of the shared modules.
+#[allow(dead_code)]
+mod bare;
 #[allow(dead_code)]
 mod judge;
 
 use std::process::Command;
 
+use latlab::plan::EndSpec;
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
 
+use bare::{Order, Wakeups};
 use judge::options::Options;
 use judge::paired::median;
 use judge::programs;
@@ -74,6 +78,7 @@ enum Contender {
 }
 
 fn main() {
+    bare::run_if_asked();
     judge::begin(run);
 }
 
@@ -125,20 +130,30 @@ fn measure(
 fn run_once(contender: Contender, row: &Row) -> Result<Reading, String> {
     match contender {
         Contender::Latlab => {
-            let mut command = wakeup_command("wakeup", row);
+            let mut command = latlab_wakeup(row);
             command.args(["--json", "-q", "--quantiles", "0.5,0.99", "--store", row.store]);
             readings::latlab_wakeup(&programs::output(&mut command)?)
         }
-        Contender::Bare | Contender::BareAgain => {
-            readings::bare(&programs::output(&mut wakeup_command("bare-wakeup", row))?)
-        }
+        Contender::Bare | Contender::BareAgain => readings::bare(&programs::output(&mut bare_wakeups(row).command())?),
         Contender::Cyclictest => readings::cyclictest(&programs::output(&mut cyclictest(row))?),
     }
 }
 
-fn wakeup_command(command: &str, row: &Row) -> Command {
+fn bare_wakeups(row: &Row) -> Order {
+    let is_real_time = row.manner.options.contains(&"--fifo");
+    Order::Wakeups(Wakeups {
+        interval_ns: i64::from(row.interval_ms) * 1_000_000,
+        count: row.count as usize,
+        warmup: WARMUP as usize,
+        end: EndSpec { cpu: Some(row.cpu), fifo: is_real_time.then_some(80), mlock: is_real_time, ..EndSpec::SYSTEM },
+        is_exact: row.manner.options.contains(&"timer-slack=1ns"),
+        keeps_awake: row.manner.options.contains(&"cpu-dma-latency=0"),
+    })
+}
+
+fn latlab_wakeup(row: &Row) -> Command {
     let mut latlab = programs::latlab();
-    latlab.args([command, "--cpu", &row.cpu.to_string(), "--warmup", &WARMUP.to_string()]);
+    latlab.args(["wakeup", "--cpu", &row.cpu.to_string(), "--warmup", &WARMUP.to_string()]);
     latlab.args(["-i", &format!("{}ms", row.interval_ms), "-n", &row.count.to_string()]).args(row.manner.options);
     latlab
 }

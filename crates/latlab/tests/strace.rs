@@ -227,23 +227,6 @@ fn a_wake_up_by_spinning_makes_no_system_call() {
     assert!(many.len() <= few.len() + 5, "{few:?}\n{many:?}");
 }
 
-#[test]
-fn the_bare_loop_of_wake_ups_makes_the_calls_that_latlab_makes() {
-    if !can_trace() {
-        return;
-    }
-    for options in ["", "--set timer-slack=1ns", "--cpu 0 --mlock"] {
-        let ours = slept(&format!("wakeup --warmup 0 -i 2ms -n 100 --no-record {options}"), "clock_nanosleep");
-        let bare = slept(&format!("bare-wakeup -i 2ms -n 100 {options}"), "clock_nanosleep");
-        // On a busy host either overruns slots: the calls of each slot are compared.
-        let of_slots = |calls: Vec<String>| -> BTreeSet<Vec<String>> {
-            calls.split_inclusive(|call| call == "clock_nanosleep").map(<[String]>::to_vec).collect()
-        };
-        assert!(ours.len() >= 50 && bare.len() >= 50, "{options}: {} and {}", ours.len(), bare.len());
-        assert_eq!(of_slots(ours), of_slots(bare), "{options}");
-    }
-}
-
 /// The length of a POLL, which no packet of these streams has.
 const POLL_BYTES: i64 = 160;
 

@@ -111,9 +111,10 @@ impl Agent {
     /// Neither is known, it is not the address of one host, or ssh did not connect to it.
     pub fn address(&self, path: &PathSpec) -> Result<IpAddr, AgentError> {
         let address = path.peer_address.map_or_else(|| self.reached(), Ok)?.to_canonical();
-        match address.is_unspecified() || address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST) {
-            true => Err(AgentError::NotOneHost { peer: self.peer.clone(), address }),
-            false => Ok(address),
+        if address.is_unspecified() || address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST) {
+            Err(AgentError::NotOneHost { peer: self.peer.clone(), address })
+        } else {
+            Ok(address)
         }
     }
 
@@ -124,9 +125,10 @@ impl Agent {
         let Some(reached) = self.greeting.reached else { return Err(AgentError::NoAddress { peer }) };
         let known = process::addresses_of(peer.trim_start_matches("ssh:"));
         // An IPv4-mapped address reaches what its IPv4 address does.
-        match known.contains(&reached.to_canonical()) {
-            true => Ok(reached),
-            false => Err(AgentError::OtherHost { peer, reached, known }),
+        if known.contains(&reached.to_canonical()) {
+            Ok(reached)
+        } else {
+            Err(AgentError::OtherHost { peer, reached, known })
         }
     }
 
@@ -153,7 +155,6 @@ impl Agent {
             queue,
             in_driver,
             bare: _,
-            bare_stream: _,
             parent: _,
         } = request;
         let dds = (transport == TransportKind::Dds).then_some(dds);
@@ -179,9 +180,10 @@ impl Agent {
     /// The address `asked` for with the port of `named`. Probes to another address would reach a host that has not agreed
     /// to them; the zone of an address means nothing on this host.
     fn expect_asked(&self, asked: IpAddr, named: SocketAddr) -> Result<SocketAddr, AgentError> {
-        match named.ip().to_canonical() == asked.to_canonical() && named.port() != 0 {
-            true => Ok(SocketAddr::new(asked, named.port())),
-            false => Err(AgentError::OtherAddress { peer: self.peer.clone(), asked, named }),
+        if named.ip().to_canonical() == asked.to_canonical() && named.port() != 0 {
+            Ok(SocketAddr::new(asked, named.port()))
+        } else {
+            Err(AgentError::OtherAddress { peer: self.peer.clone(), asked, named })
         }
     }
 

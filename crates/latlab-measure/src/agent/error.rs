@@ -116,8 +116,8 @@ fn restoration_hint(peer: &str) -> String {
     };
     format!(
         "the recording up to then is kept; the agent restores its host by itself, 5 s after the latest possible \
-         end of the run, and its watchdog a second later if the agent cannot; if both were killed, use \
-         {restore}, or any next latlab command there"
+         end of the run, and its watchdog if the agent was killed; if both were killed, use {restore}, or any next \
+         latlab command there"
     )
 }
 

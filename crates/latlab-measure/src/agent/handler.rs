@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::message::{LoadsRequest, LoadsStatus, NetLoadPath, Reply, Request, SettingsRequest};
 use super::sampling::{self, Sampling};
-use super::watchdog::{REQUEST_SILENCE, Watchdog};
+use super::watchdog::Watchdog;
 use crate::clock;
-use crate::diagnostics::{Explain, Failure, in_words};
+use crate::diagnostics::{Explain, Failure, refused};
 use crate::facts::{Restoration, SettingFacts};
 use crate::host::{HostGuard, HostRoot, KnobJournal, PathInterfaces};
 use crate::plan::{LoadSpec, SettingSpec, Side, defaults};
@@ -50,8 +50,9 @@ impl RequestHandler {
                 Ok(Reply::Disarmed { reflector_died: self.reflectors.iter_mut().find_map(ReflectorProcess::death) })
             }
             Request::Settings(request) => {
-                if matches!(request, SettingsRequest::Turn) && self.settings.outlive_process() {
-                    self.start_watchdog()?;
+                let is_due = matches!(request, SettingsRequest::Turn) && self.settings.outlive_process();
+                if is_due && self.watchdog.is_none() {
+                    self.watchdog = Some(Watchdog::start().map_err(refused("start the watchdog of the agent"))?);
                 }
                 self.settings.answer(request).map(Reply::Settings)
             }
@@ -71,24 +72,6 @@ impl RequestHandler {
             }
             Request::Heartbeat => Ok(Reply::Done),
         }
-    }
-
-    /// Announces to the watchdog, if there is one, that no progress may follow for as long as `silence`.
-    pub(super) fn announce_silence(&mut self, silence: Duration) {
-        self.watchdog.iter_mut().for_each(|watchdog| watchdog.announce(silence));
-    }
-
-    /// Whether the watchdog runs, or is not needed.
-    pub(super) fn is_watched(&mut self) -> bool {
-        self.watchdog.as_mut().is_none_or(Watchdog::is_running)
-    }
-
-    fn start_watchdog(&mut self) -> Result<(), Failure> {
-        if self.watchdog.is_none() {
-            let failure = || Failure::world("cannot start the watchdog of the agent");
-            self.watchdog = Some(Watchdog::start().map_err(|error| failure().because(in_words(&error)))?);
-        }
-        Ok(())
     }
 
     fn start_reflector(&mut self, request: ReflectorRequest, key: Option<&str>) -> Result<Reply, Failure> {
@@ -126,7 +109,6 @@ impl RequestHandler {
                 return Err(Failure::world("cannot make the loads").because("this agent makes others"));
             }
             LoadsRequest::Start { loads, path } => {
-                self.start_watchdog()?;
                 self.loads = Some(AgentLoads::start(loads, path)?);
             }
             LoadsRequest::Look => {}
@@ -147,7 +129,6 @@ impl RequestHandler {
     /// The first change that could not be undone.
     pub fn undo(&mut self) -> Result<(), Failure> {
         self.sampling = Sampling::default();
-        self.announce_silence(REQUEST_SILENCE);
         // Loads and reflectors may take a second to end, so the settings of the host are restored first.
         self.loads.iter_mut().for_each(AgentLoads::give_up);
         let restored = self.settings.undo();

@@ -2,7 +2,7 @@
 //!
 //! `frame` and `message` define the protocol. `controller` is the end of the measuring host: `process` runs the command
 //! that connects, `connection` exchanges requests and replies. `serve` is the end of the agent: `handler` carries out
-//! requests, `sampling` collects host samples, `watchdog` restores the host of an agent that died or was stopped.
+//! requests, `sampling` collects host samples, `watchdog` restores the host of an agent that was killed.
 
 mod connection;
 mod controller;

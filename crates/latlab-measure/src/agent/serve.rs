@@ -12,7 +12,6 @@ use rustix::io::Errno;
 use super::frame::{self, FORMAT, FrameDecoder, FrameError, FrameEvent, READ_BYTES};
 use super::handler::RequestHandler;
 use super::message::{Greeting, Reply, Request, frame_of};
-use super::watchdog::{MARGIN, REQUEST_SILENCE};
 use crate::diagnostics::{Explain, Failure};
 use crate::plan::defaults::{AGENT_DEAD_MAN, AGENT_SILENCE, SERVE_DURATION_MAX};
 use crate::units::Nanos;
@@ -49,8 +48,6 @@ pub enum AgentEnd {
     /// The controller has another version of the protocol.
     #[error("cannot work with a latlab of format `{0}`")]
     Format(u16),
-    #[error("cannot continue without a watchdog")]
-    Unwatched,
     #[error("lost the other end of this agent")]
     Broken(#[source] io::Error),
 }
@@ -71,7 +68,6 @@ impl Explain for AgentEnd {
             AgentEnd::Format(_) => failure
                 .because(format!("this is latlab {}, format {FORMAT}", env!("CARGO_PKG_VERSION")))
                 .hint("run the same version of latlab on both hosts"),
-            AgentEnd::Unwatched => failure.because("its process was ended").hint(undone),
             AgentEnd::Broken(source) => failure.because(explain(source)).hint(undone),
         }
     }
@@ -105,9 +101,7 @@ impl AgentLoop<'_> {
     fn answer_requests(&mut self) -> Result<(), AgentEnd> {
         let mut buffer = vec![0; READ_BYTES];
         loop {
-            let waited = self.wait(self.streams.input.as_fd(), PollFlags::IN);
-            self.expect_watched()?;
-            waited?;
+            self.wait(self.streams.input.as_fd(), PollFlags::IN)?;
             let bytes = match rustix::io::read(&self.streams.input, &mut buffer[..]) {
                 Ok(0) => return self.decoder.end().map_err(AgentEnd::Malformed),
                 Ok(bytes) => bytes,
@@ -127,29 +121,12 @@ impl AgentLoop<'_> {
 
     fn receive(&mut self, payload: &[u8]) -> Result<(), AgentEnd> {
         self.timer.restart(Instant::now());
-        self.handler.announce_silence(REQUEST_SILENCE);
         let reply = match serde_json::from_slice(payload) {
-            Ok(Request::Heartbeat) => {
-                self.announce_progress();
-                return Ok(());
-            }
+            Ok(Request::Heartbeat) => return Ok(()),
             Ok(request) => self.carry_out(request).unwrap_or_else(Reply::Error),
             Err(error) => Reply::Error(unknown_request(&error)),
         };
-        self.expect_watched()?;
-        self.announce_progress();
         self.write(&reply_frame(&reply))
-    }
-
-    /// Announces to the watchdog the longest time until the next progress.
-    fn announce_progress(&mut self) {
-        self.handler.announce_silence(self.timer.limit + MARGIN);
-    }
-
-    /// # Errors
-    /// The watchdog has ended: if this agent were stopped now, its host would stay as it is.
-    fn expect_watched(&mut self) -> Result<(), AgentEnd> {
-        if self.handler.is_watched() { Ok(()) } else { Err(AgentEnd::Unwatched) }
     }
 
     fn carry_out(&mut self, request: Request) -> Result<Reply, Failure> {

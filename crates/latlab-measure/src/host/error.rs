@@ -185,10 +185,7 @@ impl Explain for KnobError {
         match self {
             KnobError::Absent { cause, hint, .. } => failure.because(cause).hint(hint),
             KnobError::Twice { setting, place, before } => Failure::request(self)
-                .because(match setting == before {
-                    true => format!("it sets `{place}` more than once"),
-                    false => format!("`{before}` sets `{place}` already"),
-                })
+                .because(if setting == before { format!("it sets `{place}` more than once") } else { format!("`{before}` sets `{place}` already") })
                 .hint("give each knob once"),
             KnobError::Taken { place, pid, of_the_same_run: true, .. } => failure
                 .because(format!(

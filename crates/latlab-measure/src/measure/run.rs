@@ -463,12 +463,13 @@ pub(super) fn open_placed<F: TransportFamily, T: Send>(
     here: &EndSpec,
     open: impl FnOnce() -> Result<T, TransportError> + Send,
 ) -> Result<T, MeasureError> {
-    match F::KIND.properties().has_own_threads {
-        false => Ok(open()?),
-        true => on_own_thread("open", || {
+    if F::KIND.properties().has_own_threads {
+        on_own_thread("open", || {
             placement::place(here)?;
             Ok(open()?)
-        }),
+        })
+    } else {
+        Ok(open()?)
     }
 }
 

@@ -9,9 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use latlab_dds::{
-    DdsError, IMPLEMENTATION, Participant, Qos, Reader, Receiving, TopicType, Writer, are_matched, policy_name,
-};
+use latlab_dds::{IMPLEMENTATION, Participant, Qos, TopicType, policy_name};
 use latlab_sys::scheduler;
 use rustix::io::Errno;
 
@@ -23,6 +21,8 @@ use crate::clock::{Clock, Monotonic};
 use crate::facts::DdsFacts;
 use crate::plan::{DdsSpec, History, PathSpec, Reliability, SendMode, SenderSocketOptions, defaults};
 use crate::units::{Nanos, SenderClock, Stamp};
+
+pub use latlab_dds::{DdsError, Reader, Receiving, Writer, are_matched};
 
 /// A partner is searched for as long as HELLOs are sent over UDP.
 const DISCOVERY_TIMEOUT: Nanos = Nanos::from_secs(3);
@@ -61,10 +61,7 @@ impl Delivery {
 
 /// The names of the two topics, by type: probes and answers.
 pub const fn topics(keyed: bool) -> [&'static str; 2] {
-    match keyed {
-        false => ["latlab_probes", "latlab_answers"],
-        true => ["latlab_keyed_probes", "latlab_keyed_answers"],
-    }
+    if keyed { ["latlab_keyed_probes", "latlab_keyed_answers"] } else { ["latlab_probes", "latlab_answers"] }
 }
 
 pub const fn topic_type(keyed: bool) -> TopicType {
@@ -165,10 +162,7 @@ fn environment() -> Option<String> {
 
 /// The kernel's word for a refusal of the library.
 pub(super) fn io_error(error: DdsError) -> io::Error {
-    match error.is_timeout {
-        true => Errno::AGAIN.into(),
-        false => io::Error::other(error),
-    }
+    if error.is_timeout { Errno::AGAIN.into() } else { io::Error::other(error) }
 }
 
 /// A participant with a writer of probes and a reader of answers.

@@ -438,10 +438,8 @@ impl BatchBuffer {
     pub(super) fn fill(&mut self, socket: BorrowedFd<'_>, spins: bool) -> io::Result<usize> {
         let wanted = self.wanted();
         (self.received, self.bytes) = (0, 0);
-        self.received = match spins {
-            true => self.batch.receive_now(socket, wanted),
-            false => self.batch.receive(socket, wanted),
-        }?;
+        self.received =
+            if spins { self.batch.receive_now(socket, wanted) } else { self.batch.receive(socket, wanted) }?;
         Ok(self.received)
     }
 

@@ -153,9 +153,10 @@ impl TcpReflector {
 
     #[inline]
     fn read(&mut self, slot: usize, buffer: &mut [u8], sleeps: bool) -> Option<(usize, SocketAddr)> {
-        let read = match sleeps {
-            true => self.slots[slot].read(datagram::receive),
-            false => self.slots[slot].read(datagram::receive_now),
+        let read = if sleeps {
+            self.slots[slot].read(datagram::receive)
+        } else {
+            self.slots[slot].read(datagram::receive_now)
         };
         match read {
             Ok(true) => self.message(slot, buffer),

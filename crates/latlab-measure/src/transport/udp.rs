@@ -163,9 +163,8 @@ impl Transport for UdpTransport {
 
     #[inline]
     fn receive(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>> {
-        self.receive_with(buffer, max_wait, |fd, buffer, sleeps| match sleeps {
-            true => datagram::receive(fd, buffer),
-            false => datagram::receive_now(fd, buffer),
+        self.receive_with(buffer, max_wait, |fd, buffer, sleeps| {
+            if sleeps { datagram::receive(fd, buffer) } else { datagram::receive_now(fd, buffer) }
         })
     }
 
@@ -341,9 +340,10 @@ impl Transport for UdpStream {
         let peer = self.path.peer;
         self.socket.receive_with(buffer, max_wait, |fd, buffer, sleeps| {
             let mut from = Address::empty();
-            let bytes = match sleeps {
-                true => datagram::receive_from(fd, buffer, &mut from),
-                false => datagram::receive_from_now(fd, buffer, &mut from),
+            let bytes = if sleeps {
+                datagram::receive_from(fd, buffer, &mut from)
+            } else {
+                datagram::receive_from_now(fd, buffer, &mut from)
             }?;
             // The filter of a connected socket.
             let is_peer =

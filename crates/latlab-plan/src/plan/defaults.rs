@@ -90,8 +90,6 @@ pub const DSCP_MAX: u8 = 63;
 pub const RUNS_MAX: usize = 64;
 /// The most quantiles of one summary: a table with more columns is hard to read.
 pub const QUANTILES_MAX: usize = 32;
-/// Round trips of one bare loop: 500 lie beyond its p99, and it takes a few seconds.
-pub const BARE_COUNT: u64 = 50_000;
 /// Payload of a packet of a network load if the path carries it: fits in an MTU of 1,500 bytes with IPv6, UDP and the
 /// 52 bytes that common tunnels add.
 pub const STREAM_SIZE_BYTES: u32 = 1_400;

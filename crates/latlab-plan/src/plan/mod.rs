@@ -36,10 +36,7 @@ pub use rate_search::{RateSearchSpec, loss_words};
 pub use remedy::Remedy;
 pub use run::{CompatOutput, EndSpec, NoBareLoop, Plan, RunSpec, StopWhen, SummaryDefaults, WaitMode, Warmup, Work};
 pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec, Side};
-pub use stream::{
-    BareReceiver, Direction, Pace, PaceError, PacketSize, ReceiveMode, SendMode, SenderSocketOptions, StreamRunSpec,
-    StreamSpec,
-};
+pub use stream::{Direction, Pace, PaceError, PacketSize, SendMode, SenderSocketOptions, StreamRunSpec, StreamSpec};
 pub use transport::{TransportKind, TransportProperties};
 pub use wakeup::{ConcurrentWakeups, Via, WakeupCpus, WakeupSpec};
 pub use xdp::{Reflect, XdpSpec};

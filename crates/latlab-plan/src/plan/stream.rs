@@ -336,59 +336,6 @@ impl SendMode {
     }
 }
 
-/// How the receiver of a bare stream waits for packets and takes them from the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReceiveMode {
-    /// As a reflector: recvmmsg(2), and a pause after a call that emptied the socket.
-    Pause,
-    /// recvmmsg(2), which sleeps until the next packet.
-    Recvmmsg,
-    /// ppoll(2), then recvmmsg(2).
-    Ppoll,
-    /// One call for each packet (recvfrom(2)), which sleeps until it is there.
-    Recvfrom,
-}
-
-impl ReceiveMode {
-    /// Every mode, the default first.
-    pub const ALL: [ReceiveMode; 4] =
-        [ReceiveMode::Pause, ReceiveMode::Recvmmsg, ReceiveMode::Ppoll, ReceiveMode::Recvfrom];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            ReceiveMode::Pause => "pause",
-            ReceiveMode::Recvmmsg => "recvmmsg",
-            ReceiveMode::Ppoll => "ppoll",
-            ReceiveMode::Recvfrom => "recvfrom",
-        }
-    }
-}
-
-/// The receiver of a bare stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BareReceiver {
-    /// How it waits and receives.
-    pub mode: ReceiveMode,
-    /// Whether the kernel may merge packets (UDP_GRO).
-    pub merges: bool,
-    /// The most buffers that one call of recvmmsg(2) receives.
-    pub buffers_per_call: u16,
-}
-
-impl BareReceiver {
-    /// The bytes that one call receives at most, as latlab's own receiver does.
-    const CALL_BYTES: u32 = 256 << 10;
-
-    /// A receiver of packets of `size_bytes` that are sent as `sending` says.
-    pub fn new(mode: ReceiveMode, merges: bool, sending: SenderSocketOptions, size_bytes: u32) -> BareReceiver {
-        let is_merged = merges && sending.mode == SendMode::Gso;
-        let merged = if is_merged { sending.packets_per_call(size_bytes) } else { 1 };
-        let fitting = Self::CALL_BYTES / (u32::from(merged) * size_bytes.max(1));
-        BareReceiver { mode, merges, buffers_per_call: fitting.clamp(4, 64) as u16 }
-    }
-}
-
 /// How the sender of a stream sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderSocketOptions {

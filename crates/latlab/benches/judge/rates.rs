@@ -17,7 +17,7 @@ pub(crate) fn latlab(text: &str) -> Result<f64, String> {
     rate(&parse(text)?, "/rates/delivered_bps")
 }
 
-/// The delivered rate in the output of `latlab bare-stream`.
+/// The delivered rate in the output of a bare stream.
 pub(crate) fn bare(text: &str) -> Result<f64, String> {
     rate(&parse(text)?, "/delivered_bps")
 }

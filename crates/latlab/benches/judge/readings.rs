@@ -84,7 +84,7 @@ pub(crate) fn cyclictest(text: &str) -> Result<Reading, String> {
     Ok(Reading { p50_ns: quantile(0.5)?, p99_ns: quantile(0.99)?, p999_ns: quantile(0.999).ok() })
 }
 
-/// The output of `latlab bare` and `latlab bare-wakeup`: quantiles in nanoseconds.
+/// The output of a bare loop: quantiles in nanoseconds.
 pub(crate) fn bare(text: &str) -> Result<Reading, String> {
     let document = parse(text)?;
     let p999_ns = number(&document, "/p999_ns").ok();

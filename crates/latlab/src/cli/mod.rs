@@ -177,7 +177,6 @@ mod tests {
             ("serve", "max_duration", typed_span(defaults::SERVE_DURATION)),
             ("serve", "idle_timeout", typed_span(defaults::SERVE_IDLE)),
             ("serve", "max_size", defaults::SIZE_MAX_BYTES.to_string()),
-            ("bare", "count", defaults::BARE_COUNT.to_string()),
         ] {
             let definition = definition();
             let command = definition.find_subcommand(command).expect(command);

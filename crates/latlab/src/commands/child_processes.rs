@@ -1,32 +1,27 @@
-//! Hidden commands. `reflector`, `net-load`, `stressor` and `supervise` run as child processes of latlab: each reads its request as
+//! Hidden commands. `reflector`, `net-load` and `stressor` run as child processes of latlab: each reads its request as
 //! one line of JSON on standard input and writes events, one line of JSON each, to standard output. `watchdog` is a child
-//! process of an agent. The bare loops run
-//! alone, for the benchmarks of the project, and print their figures as JSON.
+//! process of an agent, `guard` that of a latlab with hooks.
 
 use std::io::{self, BufRead, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Outcome;
 use crate::agent::wait_for_end;
-use crate::cli::resolve::BareStreamJob;
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::host::knobs::restore_of;
 use crate::host::{HostRoot, KnobJournal, placement, process};
 use crate::load::{StressorEvent, StressorRequest, Workers};
 use crate::measure::MeasureError;
-use crate::measure::baseline::{
-    BareCounter, BareEnd, BareSpec, BareWakeupSpec, bare, calibrate, sleep_bare, stream_bare, with_peer,
-};
+use crate::measure::baseline::bare;
 use crate::measure::stream::{NetLoadCommands, run_net_load};
 use crate::plan::EndSpec;
-use crate::platform::{SupervisedCommand, supervise};
+use crate::platform::guard_group;
 use crate::session::{
     BEGIN_LINE, Listener, LoadsError, NetLoadError, NetLoadEvent, NetLoadRequest, PreSharedKey, ReflectorEvent,
     ReflectorLimits, ReflectorRequest, Requests, SessionReflector, listen, random_bytes,
@@ -56,13 +51,10 @@ fn prepare_reflector(request: &ReflectorRequest, stop: &Arc<AtomicBool>) -> Resu
     stop_when_stdin_closes(stop, request.end.cpu).map_err(refused("watch standard input"))?;
     // Before the socket is opened: the threads of a library inherit pin and priority.
     placement::place(&request.end)?;
-    let wait = request.end.wait.into();
-    Ok(if let Some(size_bytes) = request.bare {
-        let end = BareEnd::bind(request.transport, request.bind, wait, request.dds);
-        ReflectorService::Bare { end: end.map_err(refused("open the bare reflector"))?, wait, size_bytes }
-    } else if let Some(receiver) = request.bare_stream {
-        let counter = BareCounter::bind(request.transport, request.bind, wait, receiver);
-        ReflectorService::BareStream(counter.map_err(refused("open the bare receiver"))?, wait)
+    Ok(if request.bare {
+        let wait = request.end.wait.into();
+        let socket = bare::bind(request.bind, wait).map_err(refused("open the bare reflector"))?;
+        ReflectorService::Bare(socket, wait)
     } else {
         let key =
             request.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;
@@ -164,16 +156,13 @@ fn start_workers(request: &StressorRequest) -> Result<Workers, Failure> {
     Ok(Workers::start(request)?)
 }
 
-/// `latlab supervise`: runs a command, and ends with all that the command has left when standard input closes.
-pub(super) fn supervised(console: &Console) -> Result<Outcome, Failure> {
-    let command: SupervisedCommand = read_request("a command around runs is a hook of an experiment")?;
-    let input = io::BufReader::new(io::stdin());
-    // An event has no reader once latlab has ended.
-    supervise(&command, input, &|event| _ = console.document(&event.line()));
+/// `latlab guard`: kills a process group when standard input closes.
+pub(super) fn guard(group: i32) -> Result<Outcome, Failure> {
+    guard_group(group, io::stdin().lock()).map_err(refused("kill the group"))?;
     Ok(Outcome::Done)
 }
 
-/// `latlab watchdog`: waits until the agent that started it has ended, or kills it, and restores what it has set.
+/// `latlab watchdog`: waits until the agent that started it has ended, and restores what it has set.
 ///
 /// # Errors
 /// `agent` runs and is not the parent of this process: a user has typed the command, and the settings of `agent` stay.
@@ -182,11 +171,10 @@ pub(super) fn watchdog(agent: u32) -> Result<Outcome, Failure> {
         return Err(Failure::request(format!("process {agent} did not start this watchdog"))
             .hint("this command is for latlab itself; `latlab doctor --restore` restores what a latlab that has ended had set"));
     }
-    let waited = wait_for_end(agent, io::stdin().as_fd());
+    wait_for_end(io::stdin().lock()).map_err(refused("watch standard input"))?;
     if let Some(journal) = KnobJournal::for_user() {
         restore_of(agent, &journal, &HostRoot::for_knobs());
     }
-    waited.map_err(refused("watch standard input"))?;
     Ok(Outcome::Done)
 }
 
@@ -218,14 +206,8 @@ fn leave_real_time() -> Result<(), Failure> {
 
 enum ReflectorService {
     Sessions(Box<dyn Listener>, Box<SessionReflector>),
-    /// Every message of this size, unparsed.
-    Bare {
-        end: BareEnd,
-        wait: bare::Wait,
-        size_bytes: u32,
-    },
-    /// No answers: counts what arrives.
-    BareStream(BareCounter, bare::Wait),
+    /// Every datagram, unparsed.
+    Bare(OwnedFd, bare::Wait),
 }
 
 impl ReflectorService {
@@ -234,8 +216,7 @@ impl ReflectorService {
             ReflectorService::Sessions(listener, _) => {
                 (Ok(listener.address()), listener.receive_buffer_bytes(), listener.xdp().cloned())
             }
-            ReflectorService::Bare { end, .. } => (end.address(), None, None),
-            ReflectorService::BareStream(counter, _) => (counter.address(), None, None),
+            ReflectorService::Bare(socket, _) => (latlab_sys::socket::local_address(socket.as_fd()), None, None),
         };
         let address = address.map_err(refused("ask for the address"))?;
         Ok(ReflectorEvent::Ready { address, receive_buffer_bytes, xdp })
@@ -248,39 +229,8 @@ impl ReflectorService {
                 let never = AtomicBool::new(false);
                 listener.serve(&mut sessions, pin, Requests { stop, counters: &never }, &mut |_| {})?;
             }
-            ReflectorService::Bare { mut end, wait, size_bytes } => {
-                end.reflect(size_bytes as usize, wait, stop).map_err(refused("reflect"))?;
-            }
-            ReflectorService::BareStream(mut counter, wait) => {
-                counter.count(wait, stop).map_err(refused("receive"))?;
-            }
+            ReflectorService::Bare(socket, wait) => bare::reflect(&socket, wait, stop).map_err(refused("reflect"))?,
         }
         Ok(Outcome::Done)
     }
-}
-
-/// `latlab bare`: the bare round-trip loop; prints the round trip that `latlab doctor --calibrate` keeps.
-pub(super) fn bare_round_trips(spec: &BareSpec, console: &Console) -> Result<Outcome, Failure> {
-    print(&calibrate(spec)?, console)
-}
-
-/// `latlab bare-stream`: the bare stream against a receiver of its own; prints what was delivered.
-pub(super) fn bare_streams(job: BareStreamJob, console: &Console) -> Result<Outcome, Failure> {
-    let request = ReflectorRequest::bare_stream(job.transport, job.loopback, job.peer, job.receiver);
-    let delivered = with_peer(request, job.here, move |peer| {
-        stream_bare(job.transport, peer, job.sending, job.size_bytes, job.span.0)
-    });
-    print(&delivered?, console)
-}
-
-/// `latlab bare-wakeup`: the bare loop of wake-ups; prints its quantiles.
-pub(super) fn bare_wakeups(spec: &BareWakeupSpec, console: &Console) -> Result<Outcome, Failure> {
-    print(&sleep_bare(spec)?, console)
-}
-
-fn print(figures: &impl Serialize, console: &Console) -> Result<Outcome, Failure> {
-    let document = serde_json::to_string(figures)
-        .map_err(|error| Failure::world("cannot write the figures").because(error.to_string()))?;
-    console.document(&document)?;
-    Ok(Outcome::Done)
 }

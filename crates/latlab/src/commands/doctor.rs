@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use super::{Outcome, recovery};
 use crate::agent::remote_facts;
-use crate::cli::args::{BareArgs, DoctorArgs};
-use crate::cli::resolve::bare;
+use crate::cli::args::DoctorArgs;
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::{Failure, in_words};
 use crate::facts::{Finding, FindingSeverity};
@@ -17,7 +16,7 @@ use crate::host::doctor::{Intent, busy_cpus, findings, for_remote_host};
 use crate::host::facts::{self, Interface};
 use crate::measure::MeasureError;
 use crate::measure::baseline::{BareSpec, calibrate};
-use crate::plan::{Protocol, Target};
+use crate::plan::{EndSpec, Protocol, Target, defaults};
 use crate::report::doctor::{render_json, render_text};
 use crate::units::{Nanos, human};
 
@@ -61,8 +60,9 @@ fn far_findings(typed: &DoctorArgs, peer: &Target) -> Result<Vec<Finding>, Failu
 
 /// The bare loop under the planned conditions.
 fn bare_spec(typed: &DoctorArgs) -> BareSpec {
-    let (ends, peer, size) = (typed.ends.clone(), typed.peer.clone(), typed.size);
-    bare(&BareArgs { ends, peer, size, ..BareArgs::default() })
+    let here = typed.ends.end();
+    let peer = EndSpec { cpu: typed.peer.peer_cpu, ..here };
+    BareSpec { size_bytes: typed.size.unwrap_or(defaults::SIZE_BYTES), here, peer }
 }
 
 fn show(findings: &[Finding], typed: &DoctorArgs, console: &Console) -> Result<Outcome, Failure> {
@@ -79,7 +79,7 @@ fn show(findings: &[Finding], typed: &DoctorArgs, console: &Console) -> Result<O
 /// Measures and stores the bare loop on these pins, which summaries of such runs state. `busy`: the pinned CPUs on which
 /// other threads ran.
 fn calibration(bare: &BareSpec, busy: &[u16], console: &Console) -> Result<Finding, Failure> {
-    let bare = calibrate(bare)?.floor;
+    let bare = calibrate(bare)?;
     let message = format!(
         "bare loop on loopback, {} B, {}: round trip p50 {}, p99 {}, n {}",
         bare.conditions.size_bytes,

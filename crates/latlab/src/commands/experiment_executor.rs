@@ -13,14 +13,13 @@ use crate::cli::resolve::ExperimentJob;
 use crate::console::{Console, Progress};
 use crate::diagnostics::{Explain, Failure, names_full_disk};
 use crate::experiment::{
-    DueRun, ExchangedProgram, ExperimentError, ExperimentEvent, ExperimentState, FailureKind, FoundPrograms, HookError,
-    HookRunner, HookWait, HookedRun, OpenExperiment, Programs, RunExecutor, RunResult, StopRule, in_one_line,
-    result_of,
+    DueRun, ExperimentEvent, ExperimentState, FailureKind, HookError, HookRunner, HookWait, HookedRun, OpenExperiment,
+    RunExecutor, RunResult, StopRule, in_one_line, result_of,
 };
 use crate::facts::{ExperimentFacts, RunOutcome};
 use crate::measure::{PlanOutcome, RecordingTarget};
 use crate::plan::{Experiment, condition_words};
-use crate::platform::{MarkedProcesses, SignalWatch};
+use crate::platform::SignalWatch;
 use crate::recording::{Store, mark_failed};
 use crate::report::experiment::rough_span;
 use crate::units::Nanos;
@@ -40,8 +39,6 @@ pub(super) struct ExperimentExecutor<'a> {
     hooks: RefCell<HookRunner>,
     /// Conditions of whose target a warning said that it does not answer: one for each.
     silent: RefCell<BTreeSet<usize>>,
-    /// Whether it goes on with other programs than runs have used.
-    takes_others: bool,
 }
 
 impl<'a> ExperimentExecutor<'a> {
@@ -57,18 +54,7 @@ impl<'a> ExperimentExecutor<'a> {
         let remaining = RemainingTime::of(&job.experiment, conditions);
         let (stop_rule, shown, silent) = (StopRule::default(), BTreeSet::new(), RefCell::default());
         let hooks = RefCell::new(hooks);
-        ExperimentExecutor {
-            job,
-            store,
-            hooks,
-            signals,
-            console,
-            stop_rule,
-            remaining,
-            shown,
-            silent,
-            takes_others: false,
-        }
+        ExperimentExecutor { job, store, hooks, signals, console, stop_rule, remaining, shown, silent }
     }
 
     /// `None` if a signal ended it before anything was measured.
@@ -102,28 +88,6 @@ impl<'a> ExperimentExecutor<'a> {
         };
         let line = ProgressLine { progress, draw: &mut draw };
         measure(plan, key.as_ref(), target, self.signals, self.console, line)
-    }
-
-    /// Refuses programs of the experiment, now and before each run, that are not those that its runs have used; only warns of
-    /// them if it `takes_others`.
-    pub(super) fn expect_same_programs(&mut self, state: &ExperimentState, takes_others: bool) -> Result<(), Failure> {
-        self.takes_others = takes_others;
-        self.expect_used(FoundPrograms::of(&self.job.experiment.conditions).exchanged(&state.programs))
-    }
-
-    fn expect_used(&mut self, programs: Vec<ExchangedProgram>) -> Result<(), Failure> {
-        if !self.takes_others && !programs.is_empty() {
-            let path = self.store.path().parent().unwrap_or(self.store.path()).to_owned();
-            return Err(ExperimentError::Exchanged { path, programs }.into());
-        }
-        let new: Vec<String> =
-            programs.iter().map(ToString::to_string).filter(|text| !self.shown.contains(text)).collect();
-        for text in new {
-            let hint = "compare runs from before and after with care, or start another: `--new`";
-            self.console.warning(&text, Some(hint));
-            self.shown.insert(text);
-        }
-        Ok(())
     }
 
     /// Warns of a run with `text`, unless another run was warned of for the same `reason`.
@@ -171,10 +135,10 @@ impl<'a> ExperimentExecutor<'a> {
         };
         let mut errors = Vec::from_iter(begun.err());
         if errors.is_empty() {
-            errors.extend(self.hooks.borrow_mut().expect_service(run).err());
+            errors.extend(self.hooks.borrow_mut().expect_service().err());
         }
         self.mark(&result, &errors);
-        let ended = self.hooks.borrow_mut().end_service(run);
+        let ended = self.hooks.borrow_mut().end_service();
         // The end of a service that has failed is known.
         errors
             .extend(ended.into_iter().filter(|error| errors.is_empty() || !error.is_of_service()).collect::<Vec<_>>());
@@ -246,12 +210,6 @@ impl RunExecutor for ExperimentExecutor<'_> {
         result
     }
 
-    fn programs(&mut self, due: &DueRun, state: &ExperimentState) -> Result<Programs, Failure> {
-        let found = FoundPrograms::of([&self.job.experiment.conditions[due.condition]]);
-        self.expect_used(found.exchanged(&state.programs))?;
-        Ok(found.unused(&state.programs))
-    }
-
     fn is_interrupted(&self) -> bool {
         self.signals.outcome().is_some()
     }
@@ -309,9 +267,8 @@ pub(super) fn has_hooks(experiment: &Experiment) -> bool {
     experiment.conditions.iter().any(|condition| !condition.hooks.is_empty())
 }
 
-/// Ends what hooks have left that were killed together with latlab, and the run that was cut off, after the hook that runs
-/// after it.
-pub(super) fn end_leftovers(
+/// Ends the run that was cut off, after the hook that runs after it.
+pub(super) fn end_cut_off_run(
     open: &mut OpenExperiment,
     hooks: &mut HookRunner,
     experiment: &Experiment,
@@ -320,16 +277,6 @@ pub(super) fn end_leftovers(
 ) -> Result<(), Failure> {
     let mut failed_hook = None;
     if has_hooks(experiment) {
-        let MarkedProcesses { found, left } = hooks.end_leftovers();
-        match found - left {
-            0 => {}
-            1 => console.note("ended a process that a hook of this experiment had left"),
-            several => console.note(&format!("ended {several} processes that hooks of this experiment had left")),
-        }
-        if left > 0 {
-            let left = format!("{left} of the processes that hooks of this experiment have left cannot be ended");
-            console.warning(&left, Some("end them before their port is used again"));
-        }
         let cut_off = open.state().unfinished_run();
         let condition = cut_off.and_then(|run| experiment.conditions.iter().find(|one| one.factors == run.key.factors));
         if let (Some(run), Some(condition)) = (cut_off, condition) {

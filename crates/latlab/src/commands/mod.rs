@@ -90,9 +90,6 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
         Command::CheckPublished(args) => {
             check_published::run(&resolve::check_published(&args)?, &recovered(console, &args.verbosity))
         }
-        Command::Bare(args) => child_processes::bare_round_trips(&resolve::bare(&args), &console),
-        Command::BareStream(args) => child_processes::bare_streams(resolve::bare_stream(&args), &console),
-        Command::BareWakeup(args) => child_processes::bare_wakeups(&resolve::bare_wakeup(&args)?, &console),
         Command::List(args) => {
             let store = resolve::store(&args.store, &environment()?);
             list::run(&args, &store, &recovered(console, &VerbosityArgs::default()))
@@ -106,7 +103,7 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
         Command::Keygen(args) => keys::run(&args.file, &console),
         Command::Reflector => child_processes::reflector(&console),
         Command::Stressor => child_processes::stressor(&console),
-        Command::Supervise => child_processes::supervised(&console),
+        Command::Guard { group } => child_processes::guard(group),
         Command::NetLoad => child_processes::net_load(&console),
         Command::Watchdog { agent } => child_processes::watchdog(agent),
         Command::Agent(_) => agent::run(&console),

@@ -1,87 +1,60 @@
 //! Where documents for other programs go: a file that appears as a whole, or standard output.
 
-use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::io::Errno;
 use rustix::process::geteuid;
+use tempfile::{Builder, TempPath};
 
 use crate::console::Console;
 use crate::diagnostics::{Failure, in_words};
 use crate::platform::ownership::quoted;
 
-/// A file that is written under another name, and replaces the one at its path when it is complete: other processes see
-/// either of them as a whole, also after a power failure. Without [`OutputFile::commit`] nothing is left.
+/// A file that replaces the one at its path when it is complete: other processes see either of them as a whole, also after a
+/// power failure. Without [`OutputFile::commit`] nothing is left. Only the file behind a link is written in place, as far as
+/// the kernel follows that link.
 pub(super) struct OutputFile {
     file: BufWriter<File>,
-    /// The name while it is written; `None` once it has its own.
-    next: Option<PathBuf>,
+    /// The name while it is written; `None` behind a link.
+    next: Option<TempPath>,
     path: PathBuf,
 }
 
 impl OutputFile {
-    /// Begins the file at `path`, or at the end of its links, which may be missing. A file that replaces another one gets its
-    /// mode, and its owner if this process is root's.
+    /// Begins the file at `path`. A file that replaces another one gets its mode, and its owner if this process is root's.
     pub(super) fn create(path: &Path) -> io::Result<OutputFile> {
-        let path = end_of_links(path)?;
-        let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-        let mut next = OsString::from(".");
-        next.push(name);
-        next.push(format!(".{}", std::process::id()));
-        let next = path.with_file_name(next);
-        let replaced = fs::metadata(&path).ok();
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        if replaced.is_some() {
-            // Until it has the mode of the other one, which may be narrower than that of a new file.
-            options.mode(0o600);
-        }
-        let file = options.open(&next)?;
-        let output = OutputFile { file: BufWriter::new(file), next: Some(next), path };
-        replaced.map_or(Ok(()), |replaced| keep_access(output.file.get_ref(), &replaced))?;
-        Ok(output)
+        let replaced = fs::symlink_metadata(path).ok();
+        let (file, next) = if replaced.as_ref().is_some_and(Metadata::is_symlink) {
+            (File::create(path)?, None)
+        } else {
+            let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+            // Narrower than the mode of a file to replace, until it has that mode.
+            let mode = Permissions::from_mode(if replaced.is_some() { 0o600 } else { 0o666 });
+            let new = Builder::new().permissions(mode).tempfile_in(directory.unwrap_or(Path::new(".")))?;
+            replaced.map_or(Ok(()), |replaced| keep_access(new.as_file(), &replaced))?;
+            let (file, next) = new.into_parts();
+            (file, Some(next))
+        };
+        Ok(OutputFile { file: BufWriter::new(file), next, path: path.to_owned() })
     }
 
     pub(super) fn commit(mut self) -> io::Result<()> {
         self.file.flush()?;
-        if let Some(next) = &self.next {
-            self.file.get_ref().sync_data()?;
-            fs::rename(next, &self.path)?;
-        }
-        self.next = None;
-        Ok(())
+        self.file.get_ref().sync_data()?;
+        self.next.map_or(Ok(()), |next| Ok(next.persist(&self.path)?))
     }
 }
-
-/// The path at the end of the links at `path`.
-fn end_of_links(path: &Path) -> io::Result<PathBuf> {
-    let mut end = path.to_owned();
-    for _ in 0..LINKS_MAX {
-        match fs::read_link(&end) {
-            Ok(target) => end = end.parent().unwrap_or(Path::new("")).join(target),
-            Err(_) => return Ok(end),
-        }
-    }
-    Err(Errno::LOOP.into())
-}
-
-/// As many links as the kernel follows.
-const LINKS_MAX: usize = 40;
 
 /// Gives `file` the owner and the mode of the file that it replaces.
 fn keep_access(file: &File, replaced: &Metadata) -> io::Result<()> {
-    let (own, permissions) = (file.metadata()?, 0o777 & replaced.mode());
+    let own = file.metadata()?;
     if geteuid().is_root() && [own.uid(), own.gid()] != [replaced.uid(), replaced.gid()] {
         // A file system that knows no owners, or maps root to another user, refuses it: the file then has another owner.
         let _ = fchown(file, Some(replaced.uid()), Some(replaced.gid()));
     }
-    if 0o777 & own.mode() == permissions {
-        return Ok(());
-    }
-    file.set_permissions(Permissions::from_mode(permissions))
+    file.set_permissions(Permissions::from_mode(0o777 & replaced.mode()))
 }
 
 impl Write for OutputFile {
@@ -91,13 +64,6 @@ impl Write for OutputFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
-    }
-}
-
-impl Drop for OutputFile {
-    fn drop(&mut self) {
-        // Why it is not complete is in the error of the command already.
-        let _ = self.next.take().map(fs::remove_file);
     }
 }
 
@@ -181,21 +147,23 @@ impl<'a> OutputTarget<'a> {
     }
 }
 
+impl OutputTarget<'_> {
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            OutputTarget::File(file, _) => file,
+            OutputTarget::Stream(stream, _) => stream,
+            OutputTarget::Terminal(lines) => lines,
+        }
+    }
+}
+
 impl Write for OutputTarget<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            OutputTarget::File(file, _) => file.write(bytes),
-            OutputTarget::Stream(stream, _) => stream.write(bytes),
-            OutputTarget::Terminal(lines) => lines.write(bytes),
-        }
+        self.writer().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
-            OutputTarget::File(file, _) => file.flush(),
-            OutputTarget::Stream(stream, _) => stream.flush(),
-            OutputTarget::Terminal(lines) => lines.flush(),
-        }
+        self.writer().flush()
     }
 }
 
@@ -247,8 +215,7 @@ fn refused(path: Option<&Path>, error: &io::Error) -> Failure {
 /// The failure that the directory of `path` is missing, if `error` is due to that.
 fn without_directory(path: &Path, error: &io::Error) -> Option<Failure> {
     let is_possible = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-    let end = end_of_links(path).ok().filter(|_| is_possible)?;
-    let directory = end.parent()?;
+    let directory = path.parent().filter(|_| is_possible)?;
     let missing = first_missing(directory)?;
     // Behind `..` lies another directory than the one that would be made.
     let leads_back =
@@ -303,11 +270,6 @@ mod tests {
             let Err(error) = write(path, "x") else { panic!("written") };
             refused(Some(path), &error)
         };
-        symlink("missing/x.csv", path("link")).expect("linked");
-        for name in ["missing/x.csv", "link"] {
-            let hint = failure(&path(name)).hint.expect("a hint");
-            assert!(hint.contains("mkdir -p") && hint.contains("/missing"), "{hint}");
-        }
         for (name, missing, made) in
             [("a/b/c/x.csv", "/a", "/a/b/c"), ("./a/../x.csv", "/a", "/a"), ("a/../b/x.csv", "/a", "/a")]
         {
@@ -369,10 +331,23 @@ mod tests {
             assert_eq!(fs::read_to_string(path("there/x.csv")).expect("readable"), text);
             assert!(path("first").is_symlink() && path("second").is_symlink());
         }
-        symlink("loop", path("loop")).expect("linked");
-        assert_eq!(
-            write(&path("loop"), "x").map_err(|error| error.raw_os_error()),
-            Err(Some(Errno::LOOP.raw_os_error()))
-        );
+    }
+
+    #[test]
+    fn a_link_of_another_user_in_a_sticky_directory_is_not_written_through() {
+        let is_protected = fs::read("/proc/sys/fs/protected_symlinks").is_ok_and(|text| text.starts_with(b"1"));
+        if !geteuid().is_root() || !is_protected {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        fs::set_permissions(directory.path(), Permissions::from_mode(0o1777)).expect("own");
+        let (link, target) = (directory.path().join("x.csv"), directory.path().join("target"));
+        fs::write(&target, "own").expect("written");
+        symlink(&target, &link).expect("linked");
+        if std::os::unix::fs::lchown(&link, Some(1), Some(1)).is_err() {
+            return;
+        }
+        assert!(write(&link, "x").is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied));
+        assert_eq!(fs::read_to_string(&target).expect("readable"), "own");
     }
 }

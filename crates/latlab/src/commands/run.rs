@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::experiment_executor::{ExperimentExecutor, end_leftovers, has_hooks};
+use super::experiment_executor::{ExperimentExecutor, end_cut_off_run, has_hooks};
 use super::observation_groups::located_in;
 use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE};
@@ -65,14 +65,13 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let plans = || experiment.conditions.iter().map(|condition| &condition.plan);
     let signals = measure_and_report::listen(plans(), console).map_err(refused("listen to signals"))?;
     let mut hooks = HookRunner::of(open.path(), &open.state().id);
-    end_leftovers(&mut open, &mut hooks, experiment, &signals, console)?;
+    end_cut_off_run(&mut open, &mut hooks, experiment, &signals, console)?;
     let style = console.message_style();
     let not_measured = settled.not_measured(Some(open.state()));
     let begun = settled.plan(Some(open.state()), &not_measured, false);
     let conditions = begun.measured().conditions.len();
     let store = Store::open(&open.runs())?;
     let mut executor = ExperimentExecutor::new(&settled.job, conditions, store, hooks, &signals, console);
-    executor.expect_same_programs(open.state(), job.typed.going_on.force)?;
     console.lines(&plan(&ExperimentPlan { directory: Some(open.path()), ..begun }, style));
     measure_and_report::warn_of_real_time(plans(), console);
     let policy = RunPolicy {
@@ -385,6 +384,15 @@ fn open(
     job: &RunJob,
     console: &Console,
 ) -> Result<OpenExperiment, Failure> {
+    let conditions = &settled.job.experiment.conditions;
+    let changed = settled.state.as_ref().and_then(|state| experiment::changed_program(directory, state, conditions));
+    if let Some(program) = changed {
+        let error = ExperimentError::Exchanged { path: directory.to_owned(), program: program.to_owned() };
+        if !job.typed.going_on.force {
+            return Err(error.into());
+        }
+        console.warning(&in_one_line(&error.explain()), Some("compare runs from before and after with care"));
+    }
     let mut open = OpenExperiment::open(directory)?;
     let text = &settled.source.text;
     if !job.typed.going_on.force {
@@ -501,11 +509,7 @@ impl Reporter<'_> {
                 let _ = self.show(directory, state);
                 Ok(signalled.unwrap_or(Outcome::Interrupted))
             }
-            RunnerOutcome::Failed(failure)
-            | RunnerOutcome::Exchanged(failure)
-            | RunnerOutcome::Silent { failure, .. }
-                if signalled.is_some() =>
-            {
+            RunnerOutcome::Failed(failure) | RunnerOutcome::Silent { failure, .. } if signalled.is_some() => {
                 self.console.warning(&in_one_line(&failure), failure.hint.as_deref());
                 self.end(RunnerOutcome::Interrupted, directory, state, signalled)
             }
@@ -515,7 +519,6 @@ impl Reporter<'_> {
                 ),
                 failure,
             ),
-            RunnerOutcome::Exchanged(failure) => stopped(&format!("stopped after {done} {runs}"), failure),
             RunnerOutcome::Silent { runs, failure } => {
                 let (why, again) = (silence(runs, state), origin(state));
                 let note = format!(

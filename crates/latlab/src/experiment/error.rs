@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::programs::ExchangedProgram;
 use crate::diagnostics::{Explain, Failure};
 use crate::facts::ExperimentFormat;
 use crate::platform::input_file;
@@ -58,9 +57,9 @@ pub enum ExperimentError {
     /// The file in its directory is not the one that its journal names.
     #[error("the file of the experiment `{}` was edited", path.display())]
     Edited { path: PathBuf },
-    /// A program that it measures was exchanged between its runs.
+    /// A program that it measures was changed after its last run.
     #[error("the experiment in `{}` cannot be continued with another program", path.display())]
-    Exchanged { path: PathBuf, programs: Vec<ExchangedProgram> },
+    Exchanged { path: PathBuf, program: String },
     /// The next block needs another boot.
     #[error("block {block} of `{}` needs a reboot first", path.display())]
     SameBoot {
@@ -161,7 +160,9 @@ impl Explain for ExperimentError {
                     "restore the file; `--force` continues with the edited one: old and new runs are then no \
                      longer one experiment; `latlab run FILE` starts another",
                 ),
-            ExperimentError::Exchanged { programs, .. } => exchanged(Failure::request(self), programs),
+            ExperimentError::Exchanged { program, .. } => Failure::request(self)
+                .because(format!("`{program}` was changed after the last run"))
+                .hint("`--new` begins another experiment; `--force` continues this one, with runs of both programs"),
             ExperimentError::SameBoot { .. } => Failure::world(self)
                 .because("this is still the boot that the last block ran in")
                 .hint("reboot, then run the same command again; `--print-unit` prints a unit that does so at boot"),
@@ -171,13 +172,4 @@ impl Explain for ExperimentError {
             ExperimentError::Recording(error) => error.explain(),
         }
     }
-}
-
-/// The explanation of exchanged `programs`.
-fn exchanged(failure: Failure, programs: &[ExchangedProgram]) -> Failure {
-    let sentences: Vec<String> = programs.iter().map(ToString::to_string).collect();
-    failure.because(sentences.join("\n")).hint(match programs.iter().all(ExchangedProgram::is_replaced) {
-        true => "`--new` begins another experiment; `--force` continues this one, with runs of both programs",
-        false => "restore or build it, or continue in the directory in which it was begun, where its path leads to it",
-    })
 }

@@ -1,8 +1,7 @@
 //! Runs the hooks of an experiment around its runs (docs/experiments.md): starts what stays up, waits until it is ready, and
 //! ends whatever a hook has left.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::unix::fs::MetadataExt;
@@ -13,19 +12,17 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use super::directory::{OUTPUTS, RUNS};
+use super::directory::OUTPUTS;
 use super::journal::JOURNAL;
+use super::state::ExperimentState;
 use crate::diagnostics::{Explain, Failure};
+use crate::facts::RunOutcome;
 use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR};
-use crate::plan::{HookAddress, HookCommand, Hooks, WaitFor};
-use crate::platform::{CommandEnd, MarkedProcesses, Supervised, SupervisedCommand, end_marked};
+use crate::plan::{ExperimentCondition, HookAddress, HookCommand, Hooks, Target, WaitFor};
+use crate::platform::{CommandEnd, ProcessGroup};
 use crate::units::Nanos;
 use crate::units::human;
 
-/// The variable with the id of the experiment, in the environment of every hook and of what it starts.
-const MARK: &str = "LATLAB_EXPERIMENT";
-/// The most outputs that are kept.
-const OUTPUTS_MAX: usize = 1_000;
 /// The last lines of an output that a message shows, and their bytes.
 const LAST_LINES: usize = 5;
 const LAST_BYTES: usize = 1_000;
@@ -67,19 +64,15 @@ pub(crate) enum HookError {
         cause: String,
         /// The last lines of the service.
         last: String,
-        /// The files with the outputs of what was waited for and of the service.
-        kept: Vec<PathBuf>,
+        /// The file with the output of the service, if it wrote any.
+        kept: Option<PathBuf>,
     },
     /// Processes that the hook has started run on.
-    #[error("{processes} of the processes that the hook `{hook}` has started cannot be ended")]
+    #[error("processes that the hook `{hook}` has started cannot be ended")]
     Left {
         /// Its key in the file.
         hook: &'static str,
-        processes: usize,
     },
-    /// The directory of the experiment, or what latlab writes in it, was moved or removed.
-    #[error("the experiment is gone: `{}`", .path.display())]
-    Gone { path: PathBuf },
 }
 
 impl HookError {
@@ -89,7 +82,7 @@ impl HookError {
         match self {
             HookError::Failed { hook, .. } => *hook == SERVICE,
             HookError::NotReady { .. } => true,
-            HookError::Start { .. } | HookError::Left { .. } | HookError::Gone { .. } => false,
+            HookError::Start { .. } | HookError::Left { .. } => false,
         }
     }
 }
@@ -110,16 +103,13 @@ impl Explain for HookError {
             }
             HookError::NotReady { cause, last, kept, .. } => {
                 let of_service = if last.is_empty() { String::new() } else { format!("`service` wrote: {last}") };
-                let kept: String = kept.iter().map(|path| format!("; an output is in `{}`", path.display())).collect();
+                let kept: String = kept.iter().map(|path| format!("; its output is in `{}`", path.display())).collect();
                 let hint = format!("`hook-timeout` sets the time, `wait-for` what is waited for{kept}");
                 failure.because(joined(cause, &of_service)).hint(hint)
             }
             HookError::Left { .. } => failure
                 .because("they belong to another user, or wait in the kernel")
                 .hint("a hook that becomes another user has to end what it starts: `after-run`"),
-            HookError::Gone { .. } => {
-                failure.because("it was moved or removed while a run was due").hint("a hook may have removed the store")
-            }
         }
     }
 }
@@ -141,32 +131,25 @@ pub(crate) struct HookWait<'a> {
 /// The hooks of an experiment, and what they have left running.
 #[derive(Debug)]
 pub(crate) struct HookRunner {
-    directory: PathBuf,
-    /// Where latlab writes, each with its device and inode.
-    identities: Vec<(PathBuf, Option<[u64; 2]>)>,
+    /// The directory of the outputs.
+    outputs: PathBuf,
     experiment: String,
     /// The block whose `before-block` was run, and what it has left.
-    block: Option<(u32, Supervised)>,
-    before_run: Option<Supervised>,
-    service: Option<Supervised>,
+    block: Option<(u32, ProcessGroup)>,
+    before_run: Option<ProcessGroup>,
+    service: Option<ProcessGroup>,
 }
 
 impl HookRunner {
     /// For the experiment with this id in `directory`.
     pub(crate) fn of(directory: &Path, experiment: &str) -> HookRunner {
         HookRunner {
-            directory: directory.to_owned(),
-            identities: written(directory).map(|path| (path.clone(), identity(&path))).collect(),
+            outputs: directory.join(OUTPUTS),
             experiment: experiment.to_owned(),
             block: None,
             before_run: None,
             service: None,
         }
-    }
-
-    /// Ends processes of hooks that a latlab which was killed together with their supervisors has left.
-    pub(crate) fn end_leftovers(&self) -> MarkedProcesses {
-        end_marked(&format!("{MARK}={}", self.experiment))
     }
 
     /// Runs the hooks before `run` and waits until all is ready; false if a signal ended that.
@@ -193,7 +176,7 @@ impl HookRunner {
         }
         match &hooks.wait_for {
             Some(what) => self.wait_for(what, run, wait),
-            None => self.expect_service(run).map(|()| !wait.stop.load(Ordering::Relaxed)),
+            None => self.expect_service().map(|()| !wait.stop.load(Ordering::Relaxed)),
         }
     }
 
@@ -204,21 +187,24 @@ impl HookRunner {
 
     /// Whether the service has ended, although a run is measured.
     pub(crate) fn has_lost_service(&mut self) -> bool {
+        let left = self.block.iter_mut().map(|(_, left)| left).chain(&mut self.before_run);
+        left.for_each(|process| _ = process.end());
         self.service.as_mut().is_some_and(|service| service.end().is_some())
     }
 
     /// The failure of a service that has ended by itself.
-    pub(crate) fn expect_service(&mut self, run: &HookedRun<'_>) -> Result<(), HookError> {
+    pub(crate) fn expect_service(&mut self) -> Result<(), HookError> {
         let Some(service) = &mut self.service else { return Ok(()) };
-        let Some(end) = service.end().cloned() else { return Ok(()) };
-        let output = service.output();
-        Err(self.failed(SERVICE, &format!("it ended: {}", end.how), &output, run))
+        match service.end() {
+            None => Ok(()),
+            Some(end) => Err(failed(SERVICE, format!("it ended: {}", end.how), service)),
+        }
     }
 
     /// Ends the service. Its errors are that it had ended by itself before, and that processes of it are left.
-    pub(crate) fn end_service(&mut self, run: &HookedRun<'_>) -> Vec<HookError> {
-        let left = self.service.as_mut().map_or(0, Supervised::finish);
-        let errors = [self.expect_service(run), nothing_left(SERVICE, left)];
+    pub(crate) fn end_service(&mut self) -> Vec<HookError> {
+        let has_ended = self.service.as_mut().is_none_or(ProcessGroup::finish);
+        let errors = [self.expect_service(), nothing_left(SERVICE, has_ended)];
         self.service = None;
         errors.into_iter().filter_map(Result::err).collect()
     }
@@ -243,57 +229,51 @@ impl HookRunner {
         command: &HookCommand,
         run: &HookedRun<'_>,
         wait: &mut HookWait<'_>,
-    ) -> Result<Option<Supervised>, HookError> {
+    ) -> Result<Option<ProcessGroup>, HookError> {
         let mut process = self.start(hook, command, run)?;
         let timeout = Duration::from_nanos(run.hooks.timeout.0.unsigned_abs());
-        let how = match process.wait(timeout, wait.stop, wait.heartbeat).cloned() {
-            Some(CommandEnd { succeeded: true, .. }) => return self.expect_directory().map(|()| Some(process)),
-            Some(CommandEnd { how, .. }) => how,
+        let how = match process.wait(timeout, wait.stop, wait.heartbeat) {
+            Some(CommandEnd { succeeded: true, .. }) => return Ok(Some(process)),
+            Some(CommandEnd { how, .. }) => how.clone(),
             None if wait.stop.load(Ordering::Relaxed) => return finish(hook, Some(process)).map(|()| None),
             None => format!("no end within {}", human::span(run.hooks.timeout)),
         };
-        let output = process.output();
-        let how = match process.finish() {
-            0 => how,
-            left => format!("{how}; {left} of its processes cannot be ended"),
-        };
-        Err(self.failed(hook, &how, &output, run))
+        let how = if process.finish() { how } else { format!("{how}; it cannot be ended") };
+        Err(failed(hook, how, &mut process))
     }
 
-    fn start(&self, hook: &'static str, command: &HookCommand, run: &HookedRun<'_>) -> Result<Supervised, HookError> {
-        let variables = [
-            (MARK, self.experiment.clone()),
+    fn start(&self, hook: &'static str, command: &HookCommand, run: &HookedRun<'_>) -> Result<ProcessGroup, HookError> {
+        let environment = [
+            ("LATLAB_EXPERIMENT", self.experiment.clone()),
             ("LATLAB_BLOCK", run.block.to_string()),
             ("LATLAB_POSITION", run.position.to_string()),
         ];
-        let environment: BTreeMap<String, String> =
-            variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        let supervised = SupervisedCommand { words: command.0.clone(), environment };
+        let output = self.outputs.join(format!("block-{}-run-{}-{hook}.txt", run.block, run.position));
         let refused = |source| HookError::Start { hook, command: command.to_string(), source };
-        Supervised::start(&supervised).map_err(refused)
+        match fs::create_dir(&self.outputs) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(refused(error)),
+            _ => ProcessGroup::start(&command.0, &environment, &output).map_err(refused),
+        }
     }
 
     fn wait_for(&mut self, what: &WaitFor, run: &HookedRun<'_>, wait: &mut HookWait<'_>) -> Result<bool, HookError> {
         let timeout = run.hooks.timeout;
         let deadline = Instant::now() + Duration::from_nanos(timeout.0.unsigned_abs());
-        let mut last = None;
+        let mut cause = "it did not end".to_owned();
         loop {
-            self.expect_service(run)?;
+            self.expect_service()?;
             if wait.stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
             let rest = deadline.saturating_duration_since(Instant::now());
             if rest.is_zero() {
-                let (cause, output) = last.unwrap_or_else(|| ("it did not end".into(), String::new()));
-                let of_service = self.service.as_mut().map(Supervised::output).unwrap_or_default();
-                let last = last_lines(&of_service);
-                let outputs = [(WAIT_FOR, output), (SERVICE, of_service)];
-                let kept = outputs.into_iter().filter_map(|(hook, output)| self.keep(hook, &output, run)).collect();
+                let last = self.service.as_ref().map_or_else(String::new, |service| last_lines(&service.output()));
+                let kept = self.service.as_mut().and_then(ProcessGroup::keep_output);
                 return Err(HookError::NotReady { what: what.to_string(), timeout, cause, last, kept });
             }
-            match self.is_ready(what, run, rest, wait)? {
-                Readiness::Ready => return self.expect_service(run).map(|()| true),
-                Readiness::NotYet { why, output } => last = Some((why, output)),
+            match self.readiness(what, run, rest, wait)? {
+                Readiness::Ready => return self.expect_service().map(|()| true),
+                Readiness::NotYet(why) => cause = why,
                 Readiness::CutOff => {}
             }
             (wait.heartbeat)();
@@ -301,7 +281,7 @@ impl HookRunner {
         }
     }
 
-    fn is_ready(
+    fn readiness(
         &self,
         what: &WaitFor,
         run: &HookedRun<'_>,
@@ -317,73 +297,75 @@ impl HookRunner {
                 let mut process = self.start(WAIT_FOR, command, run)?;
                 let readiness = match process.wait(rest, wait.stop, wait.heartbeat).cloned() {
                     Some(CommandEnd { succeeded: true, .. }) => Readiness::Ready,
-                    Some(CommandEnd { how, .. }) => {
-                        let output = process.output();
-                        Readiness::NotYet { why: joined(&how, &last_lines(&output)), output }
-                    }
+                    Some(CommandEnd { how, .. }) => Readiness::NotYet(joined(&how, &last_lines(&process.output()))),
                     None => Readiness::CutOff,
                 };
                 return finish(WAIT_FOR, Some(process)).map(|()| readiness);
             }
         };
-        let not_yet = |error| Readiness::NotYet { why: latlab_sys::errno::explain(&error), output: String::new() };
+        let not_yet = |error| Readiness::NotYet(latlab_sys::errno::explain(&error));
         Ok(tried.map_or_else(not_yet, |()| Readiness::Ready))
     }
+}
 
-    /// The failure of `hook`, whose output is kept.
-    fn failed(&self, hook: &'static str, how: &str, output: &str, run: &HookedRun<'_>) -> HookError {
-        let kept = self.keep(hook, output, run);
-        HookError::Failed { hook, how: how.to_owned(), last: last_lines(output), kept }
-    }
-
-    /// Writes `output` to the directory of the experiment, unless it is empty or there are too many.
-    fn keep(&self, hook: &str, output: &str, run: &HookedRun<'_>) -> Option<PathBuf> {
-        self.expect_directory().ok()?;
-        let outputs = self.directory.join(OUTPUTS);
-        if output.is_empty() || fs::read_dir(&outputs).is_ok_and(|kept| kept.count() >= OUTPUTS_MAX) {
-            return None;
-        }
-        fs::create_dir_all(&outputs).ok()?;
-        let path = outputs.join(format!("block-{}-run-{}-{hook}.txt", run.block, run.position));
-        fs::write(&path, output).ok().map(|()| path)
-    }
-
-    /// Refuses to go on if a hook has removed or replaced what latlab writes.
-    fn expect_directory(&self) -> Result<(), HookError> {
-        match self.identities.iter().find(|(path, own)| own.is_none() || identity(path) != *own) {
-            None => Ok(()),
-            Some((path, _)) => Err(HookError::Gone { path: path.clone() }),
-        }
+impl Drop for HookRunner {
+    /// Removes the directory of the outputs if it has none.
+    fn drop(&mut self) {
+        (self.block, self.before_run, self.service) = (None, None, None);
+        let _ = fs::remove_dir(&self.outputs);
     }
 }
 
 /// The result of one try of `wait-for`.
 enum Readiness {
     Ready,
-    NotYet {
-        why: String,
-        output: String,
-    },
+    NotYet(String),
     /// The time was up, or a signal came, before the command had ended.
     CutOff,
 }
 
+/// The failure of `hook`, whose output is kept.
+fn failed(hook: &'static str, how: String, process: &mut ProcessGroup) -> HookError {
+    let last = last_lines(&process.output());
+    HookError::Failed { hook, how, last, kept: process.keep_output() }
+}
+
 /// Ends what `hook` has left.
-fn finish(hook: &'static str, process: Option<Supervised>) -> Result<(), HookError> {
-    nothing_left(hook, process.map_or(0, |mut process| process.finish()))
+fn finish(hook: &'static str, process: Option<ProcessGroup>) -> Result<(), HookError> {
+    nothing_left(hook, process.is_none_or(|mut process| process.finish()))
 }
 
-fn nothing_left(hook: &'static str, processes: usize) -> Result<(), HookError> {
-    if processes == 0 { Ok(()) } else { Err(HookError::Left { hook, processes }) }
+fn nothing_left(hook: &'static str, has_ended: bool) -> Result<(), HookError> {
+    if has_ended { Ok(()) } else { Err(HookError::Left { hook }) }
 }
 
-/// The directory of an experiment, and what latlab writes in it.
-fn written(directory: &Path) -> impl Iterator<Item = PathBuf> {
-    [directory.to_owned(), directory.join(JOURNAL), directory.join(RUNS)].into_iter()
+/// A program of `conditions` that was changed since the last entry of the journal in `directory`. None is after a run that
+/// was refused: it may have been mended.
+pub(crate) fn changed_program<'a>(
+    directory: &Path,
+    state: &ExperimentState,
+    conditions: &'a [ExperimentCondition],
+) -> Option<&'a str> {
+    let file = |path: &Path| fs::metadata(path).ok().filter(Metadata::is_file);
+    let journal = file(&directory.join(JOURNAL))?;
+    let is_changed = |program: &Metadata| {
+        let is_later = (program.ctime(), program.ctime_nsec()) > (journal.mtime(), journal.mtime_nsec());
+        is_later && program.mode() & 0o111 != 0
+    };
+    state.runs.last().filter(|run| run.outcome != Some(RunOutcome::Refused))?;
+    let mut words = conditions.iter().flat_map(words_of).filter(|word| word.contains('/'));
+    words.find(|word| file(Path::new(word)).is_some_and(|program| is_changed(&program)))
 }
 
-fn identity(path: &Path) -> Option<[u64; 2]> {
-    fs::symlink_metadata(path).ok().map(|found| [found.dev(), found.ino()])
+/// The words of the service and of the target of a condition, unless `before-block` or `before-run` may build their programs.
+fn words_of(condition: &ExperimentCondition) -> impl Iterator<Item = &str> {
+    let Hooks { before_block, before_run, service, .. } = &condition.hooks;
+    let targets = condition.plan.runs.iter().filter_map(|run| match &run.target {
+        Target::Command { words } => Some(words),
+        _ => None,
+    });
+    let words = service.iter().map(|hook| &hook.0).chain(targets).flatten().map(String::as_str);
+    words.filter(move |_| before_block.is_none() && before_run.is_none())
 }
 
 /// The last lines of `output` that are not empty, and of these at most so many last bytes.
@@ -409,9 +391,10 @@ fn resolve(address: &HookAddress) -> io::Result<SocketAddr> {
 fn expect_udp(to: SocketAddr, typed: &HookAddress) -> io::Result<()> {
     if UdpSocket::bind((to.ip(), 0)).is_ok() {
         let is_bound = |table| fs::read_to_string(table).is_ok_and(|text| has_socket(&text, to));
-        return match ["/proc/net/udp", "/proc/net/udp6"].into_iter().any(is_bound) {
-            true => Ok(()),
-            false => Err(io::Error::other(format!("no socket receives at {typed}"))),
+        return if ["/proc/net/udp", "/proc/net/udp6"].into_iter().any(is_bound) {
+            Ok(())
+        } else {
+            Err(io::Error::other(format!("no socket receives at {typed}")))
         };
     }
     let unspecified: IpAddr = if to.is_ipv4() { [0_u8; 4].into() } else { [0_u16; 8].into() };

@@ -1,7 +1,6 @@
 //! `journal.jsonl`: one line for each event, on the disk before the next one begins. Bytes and meaning:
 //! docs/experiments.md.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -13,7 +12,6 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::ExperimentError;
-use super::programs::Programs;
 use crate::clock;
 use crate::facts::{ExperimentFormat, RecipeFacts, RunKey, RunOutcome, RunPosition};
 use crate::plan::Factors;
@@ -68,9 +66,6 @@ pub(crate) enum JournalEntry {
         key: RunKey,
         #[serde(flatten)]
         position: RunPosition,
-        /// Those of its programs that runs before it have not used; none before format 1.4.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        programs: Programs,
     },
     /// The recording of a run is finished, or will never be.
     RunEnded {
@@ -475,11 +470,7 @@ mod tests {
     fn a_line_has_the_documented_form() {
         let factors = Factors::from([("load".to_owned(), "none".to_owned())]);
         let key = RunKey { block: 1, factors, repetition: 2, warmup: false };
-        let entry = JournalEntry::RunBegan {
-            key,
-            position: RunPosition { position: 3, condition: 1 },
-            programs: Programs::new(),
-        };
+        let entry = JournalEntry::RunBegan { key, position: RunPosition { position: 3, condition: 1 } };
         let line = JournalLine { entry, at: "2026-11-22T03:00:00.000Z".into() };
         let text = serde_json::to_string(&line).expect("plain");
         assert_eq!(

@@ -5,7 +5,6 @@ mod directory;
 mod error;
 mod hooks;
 mod journal;
-mod programs;
 mod results;
 mod runner;
 mod scheduler;
@@ -16,8 +15,7 @@ pub(crate) use directory::{
     is_edited, is_experiment, newest_unfinished, read_named_state, read_state, read_state_with_runner, reason_to_keep,
     remove, runs_directory, runs_of,
 };
-pub(crate) use hooks::{HookError, HookRunner, HookWait, HookedRun};
-pub(crate) use programs::{FoundPrograms, Programs};
+pub(crate) use hooks::{HookError, HookRunner, HookWait, HookedRun, changed_program};
 pub(crate) use results::{PartialReport, ReportReader, StopRule, can_be_of, gone_runs, observe, result_of};
 pub(crate) use runner::{
     ExperimentEvent, ExperimentRunner, FailureKind, RunExecutor, RunPolicy, RunResult, RunnerOutcome, in_one_line,
@@ -26,5 +24,4 @@ pub(crate) use scheduler::DueRun;
 
 pub use directory::OpenExperiment;
 pub use error::ExperimentError;
-pub use programs::ExchangedProgram;
 pub use state::{BlockState, ExperimentState};

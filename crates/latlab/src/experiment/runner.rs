@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use super::error::ExperimentError;
 use super::journal::JournalEntry;
-use super::programs::Programs;
 use super::scheduler::{DueRun, NextStep, RunScheduler};
 use super::state::ExperimentState;
 use crate::analysis::experiment::PrecisionResult;
@@ -76,10 +75,6 @@ pub(crate) trait RunExecutor {
     /// Measures one run, `runs_done` runs being over; `facts` go into the manifest of its recording. Waits for the pause
     /// that is due before it.
     fn measure(&mut self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult;
-    /// The programs of a run; an error if runs have used others.
-    fn programs(&mut self, _due: &DueRun, _state: &ExperimentState) -> Result<Programs, Failure> {
-        Ok(Programs::new())
-    }
     /// Whether a signal asks to stop.
     fn is_interrupted(&self) -> bool {
         false
@@ -138,8 +133,6 @@ pub(crate) enum RunnerOutcome {
     },
     Interrupted,
     Failed(Failure),
-    /// A program of the next run is not the one that runs have used.
-    Exchanged(Failure),
     /// So many runs from the start have no answer, and none has one: the target is probably down. The failure is that of the
     /// last.
     Silent {
@@ -227,11 +220,7 @@ impl ExperimentRunner<'_> {
 
     /// Measures one run; the outcome of the runner if it stops with this run.
     fn run_one(&mut self, due: &DueRun) -> Result<Option<RunnerOutcome>, ExperimentError> {
-        let programs = match self.executor.programs(due, self.journal.state()) {
-            Ok(programs) => programs,
-            Err(failure) => return Ok(Some(RunnerOutcome::Exchanged(failure))),
-        };
-        self.journal.note(JournalEntry::RunBegan { key: due.key.clone(), position: due.position, programs })?;
+        self.journal.note(JournalEntry::RunBegan { key: due.key.clone(), position: due.position })?;
         let state = self.journal.state();
         let facts = due.key.facts(due.position, &state.id, self.policy.boot_id.clone());
         let RunResult { outcome, recording, failure, kind } = self.executor.measure(due, &facts, state.runs_done());

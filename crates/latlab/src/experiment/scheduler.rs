@@ -157,8 +157,7 @@ mod tests {
                 }
                 NextStep::EndBlock { block } => state.apply(JournalEntry::BlockEnded { block, boot_id: boot_id() }),
                 NextStep::Run(due) => {
-                    let programs = crate::experiment::Programs::new();
-                    state.apply(JournalEntry::RunBegan { key: due.key.clone(), position: due.position, programs });
+                    state.apply(JournalEntry::RunBegan { key: due.key.clone(), position: due.position });
                     let outcome = outcome(&due);
                     let (block, position, recording) = (due.key.block, due.position.position, Some("r".into()));
                     state.apply(JournalEntry::RunEnded { block, position, outcome, recording, reason: None });

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::journal::JournalEntry;
-use super::programs::Programs;
 use crate::analysis::comparison::Look;
 use crate::facts::{ExcludedCondition, RecipeFacts, RunKey, RunOutcome, RunState};
 use crate::plan::Factors;
@@ -32,10 +31,6 @@ pub struct ExperimentState {
     looks: Option<Option<u32>>,
     /// Its number among the experiments of its store; 0 if the journal has none.
     pub number: u64,
-    /// The programs that its runs have used.
-    pub(crate) programs: Programs,
-    /// Those of the run that began last and differ from them.
-    begun_programs: Programs,
     /// BLAKE3 of its file, after a change of the previous file before it; empty if the journal has none.
     files: Vec<String>,
     done: BTreeSet<RunKey>,
@@ -76,8 +71,7 @@ impl ExperimentState {
             JournalEntry::BlockEnded { block, boot_id } => {
                 self.blocks.insert(block, BlockState { boot_id, ended: true });
             }
-            JournalEntry::RunBegan { key, position, programs } => {
-                self.begun_programs = programs;
+            JournalEntry::RunBegan { key, position } => {
                 let (outcome, recording, reason) = (None, None, None);
                 self.runs.push(RunState { key, position, outcome, recording, reason, complete: false });
             }
@@ -127,7 +121,6 @@ impl ExperimentState {
         run.complete = matches!(outcome, RunOutcome::Completed | RunOutcome::Untrusted);
         if outcome.is_final() {
             self.done.insert(run.key.clone());
-            self.programs.append(&mut self.begun_programs);
         }
     }
 
@@ -195,7 +188,7 @@ mod tests {
             let repetition = 1 + state.runs_done() as u32;
             let key = RunKey { factors: Factors::new(), block: 1, repetition, warmup: false };
             let position = RunPosition { position: repetition, condition: 1 };
-            state.apply(JournalEntry::RunBegan { key, position, programs: Programs::new() });
+            state.apply(JournalEntry::RunBegan { key, position });
             let recording = Some("r".to_owned());
             let outcome = RunOutcome::Completed;
             state.apply(JournalEntry::RunEnded { block: 1, position: repetition, outcome, recording, reason: None });

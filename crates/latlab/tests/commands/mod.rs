@@ -23,6 +23,3 @@ pub(crate) const LISTED: [&str; 20] = [
     "man",
     "help",
 ];
-
-/// Commands with pages that `--help` does not list.
-pub(crate) const HIDDEN: [&str; 3] = ["bare", "bare-stream", "bare-wakeup"];

@@ -1,16 +1,22 @@
 //! Static pages: help, man pages, completions, recipes and their plans.
 
-use crate::commands::{HIDDEN, LISTED};
+use crate::commands::LISTED;
 use crate::{Case, case};
 
 const RECIPES: [&str; 6] =
     ["pi-udp-load", "pi-roundtrip", "aa", "wakeup-governor", "udp-loopback-matrix", "dds-pingpong"];
 
 pub(crate) fn cases() -> Vec<Case> {
-    let help = LISTED
-        .into_iter()
-        .chain(HIDDEN)
-        .map(|command| case(&format!("help/{command}"), &[], &format!("{command} -h\n{command} --help")));
+    let help = LISTED.into_iter().map(|command| {
+        case(
+            &format!("help/{command}"),
+            &[],
+            &format!(
+                "{command} -h
+{command} --help"
+            ),
+        )
+    });
     let shells = ["bash", "elvish", "fish", "powershell", "zsh"];
     let completions = shells.map(|shell| case(&format!("completions/{shell}"), &[], &format!("completions {shell}")));
     let recipes = RECIPES.map(|recipe| case(&format!("recipes/{recipe}"), &[], &lines_of(recipe)));

@@ -441,9 +441,6 @@ agent --stdio < key
 reflector
 stressor
 net-load
-bare --cpu x
-bare-stream --rate x
-bare-wakeup -i 0
 ";
 
 const RUN: &str = "

@@ -70,7 +70,7 @@ fn opens(lab: &Lab, path: &PathSpec, peer: SocketAddr, key: &PreSharedKey) -> bo
     session.map(|session| session.close(&mut transport, &Monotonic)).is_ok()
 }
 
-/// The number of openings that succeeded. Half of them come from one network, which has had a session before, and half
+/// The number of openings that succeeded. Half of them come from one network, and half
 /// from a new network each.
 fn open_sessions(lab: &Lab, peer: SocketAddr, key: &PreSharedKey) -> usize {
     let opened = AtomicUsize::new(0);
@@ -137,7 +137,7 @@ fn sessions_are_opened_under_a_flood_from_one_network_and_from_many() {
     if !privileged() || !skip::programs(&["ip"]) {
         return;
     }
-    for prefixes in [1, 10_000] {
+    for prefixes in [1, 100] {
         let (opened, counters) = opened_under_flood(prefixes);
         let refused = counters.dropped(DropReason::CookieRate);
         assert!(refused > 2 * counters.cookies, "no flood came: {refused} refused, {} answered", counters.cookies);

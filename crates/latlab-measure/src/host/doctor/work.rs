@@ -74,9 +74,10 @@ fn busy(evidence: &HostEvidence<'_>, cpu: u16) -> Option<Finding> {
     (share > BUSY).then(|| {
         let message =
             format!("CPU {cpu} was {:.0} % busy before the measurement: a thread there has to wait", share * 100.0);
-        let fix = match each.iter().any(is_better) {
-            true => "choose another CPU, or find the process with `top -1`",
-            false => "find the process with `top -1`, and wait until it ends",
+        let fix = if each.iter().any(is_better) {
+            "choose another CPU, or find the process with `top -1`"
+        } else {
+            "find the process with `top -1`, and wait until it ends"
         };
         Finding::new(FindingSeverity::Warning, "cpu-busy", message, fix)
     })

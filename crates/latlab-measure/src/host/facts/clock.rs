@@ -28,10 +28,7 @@ pub(super) fn read(root: &HostRoot, known: &mut FactReader) -> ClockFacts {
     ClockFacts {
         clocksources: known.fact("clock.clocksources", || available(root)),
         discipline: known.fact("clock.discipline", || discipline(root)),
-        keeper: known.fact("clock.keeper", || match root.is_live() {
-            true => keeper(left),
-            false => Err(NOT_THIS_HOST.into()),
-        }),
+        keeper: known.fact("clock.keeper", || if root.is_live() { keeper(left) } else { Err(NOT_THIS_HOST.into()) }),
     }
 }
 

@@ -46,9 +46,12 @@ pub(super) fn read(root: &HostRoot, interface: Interface<'_>, known: &mut FactRe
         busy_poll_us: limit("busy_poll_us", "busy_poll"),
         busy_read_us: limit("busy_read_us", "busy_read"),
     };
-    let described = known.fact("network.interface", || match root.is_live() {
-        true => kernel_facts(interface).map_err(|error| explain(&error)),
-        false => Err(NOT_THIS_HOST.into()),
+    let described = known.fact("network.interface", || {
+        if root.is_live() {
+            kernel_facts(interface).map_err(|error| explain(&error))
+        } else {
+            Err(NOT_THIS_HOST.into())
+        }
     });
     NetworkFacts { interface: described.map(|facts| add_driver_facts(facts, known)), ..limits }
 }

@@ -160,12 +160,13 @@ impl Search<'_> {
     fn unreadable(&self, knob: &Knob, source: io::Error) -> KnobError {
         let missing = source.kind() == io::ErrorKind::NotFound
             || matches!(Errno::from_io_error(&source), Some(Errno::NODEV | Errno::OPNOTSUPP));
-        match missing {
-            true => self.absent(
+        if missing {
+            self.absent(
                 format!("this host does not have `{knob}`: {}", explain(&source)),
                 "leave this setting out; nothing was changed",
-            ),
-            false => KnobError::Refused { setting: self.spec.to_string(), place: knob.to_string(), source },
+            )
+        } else {
+            KnobError::Refused { setting: self.spec.to_string(), place: knob.to_string(), source }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -80,47 +80,27 @@ pub(super) fn exclusive_restoring() -> MutexGuard<'static, ()> {
     RESTORING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Restores the values that this process has journalled, from any thread, if it must end at once. No other thread
-/// restores them until the returned guard is dropped: a process that ends while it is held breaks off no restoration.
+/// Restores the values that this process has journalled, the last change first, from any thread, if it must end at once. If
+/// one cannot be restored, the journal keeps them, and the next latlab reports them. No other thread restores them until the returned guard is dropped: a process that ends while it is held breaks off no restoration.
 pub fn restore_own(journal: &KnobJournal, root: &HostRoot) -> MutexGuard<'static, ()> {
     let exclusive = exclusive_restoring();
     let Ok(Some((path, entries))) = journal.own() else { return exclusive };
-    restore_page(&path, &entries, root);
+    let outcomes: Vec<Restoration> = entries.iter().rev().map(|entry| restore_at(entry, root)).collect();
+    if outcomes.iter().all(is_settled) {
+        let _ = fs::remove_file(path);
+    }
     exclusive
 }
 
-/// Restores the values that the process `pid` has journalled: it has died, or it is stopped and will find them restored.
+/// Restores the values that the process `pid`, which has died, has journalled.
 pub fn restore_of(pid: u32, journal: &KnobJournal, root: &HostRoot) {
     for _ in 0..RESTORE_ATTEMPTS {
-        restore_of_stopped(pid, journal, root);
         // The next latlab reports what cannot be restored.
         recover(journal, root);
         if !journal.has_page_of(pid) {
             return;
         }
         thread::sleep(RESTORE_PAUSE);
-    }
-}
-
-/// Restores the values that the stopped process `pid` has journalled.
-fn restore_of_stopped(pid: u32, journal: &KnobJournal, root: &HostRoot) {
-    let Ok(locked) = journal.lock() else { return };
-    for page in locked.pages(root).unwrap_or_default() {
-        match page {
-            Err(UnclaimedPage::Living(owner, entries)) if owner.pid == pid && owner.is_alive() => {
-                restore_page(&journal.page_path(&owner), &entries, root);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Restores `entries` of the page at `path`, the last change first, and removes the page. If one cannot be restored, the
-/// journal keeps them, and the next latlab reports them.
-fn restore_page(path: &Path, entries: &[JournalRecord], root: &HostRoot) {
-    let outcomes: Vec<Restoration> = entries.iter().rev().map(|entry| restore_at(entry, root)).collect();
-    if outcomes.iter().all(is_settled) {
-        let _ = fs::remove_file(path);
     }
 }
 

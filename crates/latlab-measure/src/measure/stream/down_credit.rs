@@ -143,9 +143,10 @@ impl StreamCredit {
         let [since, _] = self.marks;
         let (passed, arrived) = (now.passed - since.passed, now.arrived.saturating_sub(since.arrived));
         let took = (now.at - since.at).max(Nanos(1));
-        match arrived * 2 < passed && !self.has_pace {
-            true => (arrived as f64 * AHEAD_UNPACED.0 as f64 / took.0 as f64).ceil() as u64,
-            false => u64::MAX,
+        if arrived * 2 < passed && !self.has_pace {
+            (arrived as f64 * AHEAD_UNPACED.0 as f64 / took.0 as f64).ceil() as u64
+        } else {
+            u64::MAX
         }
     }
 }

@@ -236,9 +236,10 @@ impl MeasuredRun for StreamRun {
         }
         let slice = Slice::measuring(&self.spec.stop, round, rounds);
         let pps = self.pps_of_all();
-        match self.has_probes() {
-            true => self.measure_stage(None, slice, StagePace::Rate(pps), stop.requested()),
-            false => self.run_flows(&slice, pps, OnSilence::Fail, stop.requested()),
+        if self.has_probes() {
+            self.measure_stage(None, slice, StagePace::Rate(pps), stop.requested())
+        } else {
+            self.run_flows(&slice, pps, OnSilence::Fail, stop.requested())
         }
     }
 

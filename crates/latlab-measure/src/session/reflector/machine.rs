@@ -391,7 +391,6 @@ impl SessionReflector {
         let full = Refusal { reason: RefuseReason::Sessions, limit: u64::from(limits.sessions) };
         let slot = self.table.insert(new, keys).ok_or(full)?;
         self.counters.opened += 1;
-        self.cookie_rate.set_known(from.ip(), received);
         self.down = down_source(slot).or(self.down.take());
         Ok(accept_of(slot, received))
     }
@@ -487,9 +486,10 @@ impl SessionReflector {
         }
         self.counters.closed += u64::from(slot.close(self.receiver.socket_drops));
         let report = slot.counts;
-        match close.wants_socket_drops {
-            true => reply_over(datagram, |reply| report.write(&codes, reply)),
-            false => reply_over(datagram, |reply| report.write_short(&codes, reply)),
+        if close.wants_socket_drops {
+            reply_over(datagram, |reply| report.write(&codes, reply))
+        } else {
+            reply_over(datagram, |reply| report.write_short(&codes, reply))
         }
     }
 

@@ -11,7 +11,7 @@ use latlab_sys::errno::explain;
 
 use crate::diagnostics::{Explain, Failure};
 use crate::facts::XdpFacts;
-use crate::plan::{BareReceiver, DdsSpec, EndSpec, TransportKind};
+use crate::plan::{DdsSpec, EndSpec, TransportKind};
 use crate::platform::ChildProcess;
 use crate::session::key::PreSharedKey;
 
@@ -50,12 +50,9 @@ pub struct ReflectorRequest {
     /// The permitted rate of a down-stream, in bits a second; 0: no down-streams.
     #[serde(default)]
     pub down_bps: u64,
-    /// Return every message unchanged, for the bare loop with messages of so many bytes, instead of answering sessions.
+    /// Return every datagram unchanged, for the bare loop, instead of answering sessions.
     #[serde(default)]
-    pub bare: Option<u32>,
-    /// Count every datagram, for the bare stream.
-    #[serde(default)]
-    pub bare_stream: Option<BareReceiver>,
+    pub bare: bool,
     /// The requesting process: the child ends with it.
     pub parent: u32,
 }
@@ -73,26 +70,14 @@ impl ReflectorRequest {
             queue: 0,
             in_driver: false,
             down_bps: 0,
-            bare: None,
-            bare_stream: None,
+            bare: false,
             parent: std::process::id(),
         }
     }
 
-    /// Be the far end of a bare loop on loopback, with messages of `size_bytes`.
-    pub fn bare(transport: TransportKind, dds: DdsSpec, size_bytes: u32, end: EndSpec) -> ReflectorRequest {
-        let request = ReflectorRequest::new(Ipv4Addr::LOCALHOST.into(), end, None, 0);
-        ReflectorRequest { transport, dds, bare: Some(size_bytes), ..request }
-    }
-
-    /// Be the far end of a bare stream on the loopback `address`.
-    pub fn bare_stream(
-        transport: TransportKind,
-        address: IpAddr,
-        end: EndSpec,
-        receiver: BareReceiver,
-    ) -> ReflectorRequest {
-        ReflectorRequest { transport, bare_stream: Some(receiver), ..ReflectorRequest::new(address, end, None, 0) }
+    /// Be the far end of a bare loop on loopback.
+    pub(crate) fn bare(end: EndSpec) -> ReflectorRequest {
+        ReflectorRequest { bare: true, ..ReflectorRequest::new(Ipv4Addr::LOCALHOST.into(), end, None, 0) }
     }
 }
 

@@ -37,10 +37,7 @@ pub(super) fn towards(local: IpAddr, peer: SocketAddr) -> Result<(EthernetInterf
 
 /// The kernel takes no packet from 127.0.0.0/8 that comes from a device.
 pub(super) fn refuse_ipv4_loopback(local: IpAddr) -> Result<(), TransportError> {
-    match local.is_ipv4() && local.is_loopback() {
-        true => Err(TransportError::XdpLoopback { local }),
-        false => Ok(()),
-    }
+    if local.is_ipv4() && local.is_loopback() { Err(TransportError::XdpLoopback { local }) } else { Ok(()) }
 }
 
 /// The interface that has `address`.

@@ -1,4 +1,4 @@
-//! Options of `latlab doctor` and `latlab bare`.
+//! Options of `latlab doctor`.
 
 use std::net::IpAddr;
 
@@ -8,9 +8,6 @@ use super::{EndArgs, JsonArgs, PeerArgs, VerbosityArgs};
 use crate::cli::value::{self, TypedTarget};
 use crate::plan::{History, Reliability, defaults};
 use crate::units::Nanos;
-
-/// The loop keeps its round trips in memory: 200 MB at the limit.
-const BARE_COUNT_MAX: u64 = 50_000_000;
 
 /// `latlab doctor`.
 #[derive(Clone, Debug, Args)]
@@ -38,34 +35,4 @@ pub struct DoctorArgs {
     pub json: JsonArgs,
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
-}
-
-/// `latlab bare`: hidden, for `latlab doctor --calibrate` and the benches.
-#[derive(Clone, Debug, Default, Args)]
-pub struct BareArgs {
-    /// Round trips [default: 50000]
-    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u64>(1..=BARE_COUNT_MAX))]
-    pub count: Option<u64>,
-    /// Payload in bytes [default: 64]
-    #[arg(short, long, value_name = "BYTES", allow_hyphen_values = true, value_parser = value::size)]
-    pub size: Option<u32>,
-    /// Send one every T, not each after the answer to the last
-    #[arg(short, long, value_name = "T", conflicts_with = "tcp", value_parser = value::span(defaults::INTERVAL_MAX))]
-    pub interval: Option<Nanos>,
-    /// Over one TCP connection
-    #[arg(long)]
-    pub tcp: bool,
-    /// Past the network stack (AF_XDP), between two private network namespaces
-    #[arg(long, conflicts_with_all = ["tcp", "interval", "dds"])]
-    pub xdp: bool,
-    /// Over DDS, best-effort or reliable
-    #[arg(long, value_name = "WORD", value_parser = value::one_of(&Reliability::ALL, Reliability::word), conflicts_with_all = ["tcp", "interval"])]
-    pub dds: Option<Reliability>,
-    /// HISTORY over DDS: keep-last:N or keep-all [default: keep-last:16]
-    #[arg(long, value_name = "POLICY", requires = "dds", value_parser = value::history)]
-    pub history: Option<History>,
-    #[command(flatten)]
-    pub ends: EndArgs,
-    #[command(flatten)]
-    pub peer: PeerArgs,
 }

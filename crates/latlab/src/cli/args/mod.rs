@@ -12,7 +12,7 @@ pub use compare::{
     ColumnArgs, CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord, PlotArgs,
     SummaryArgs,
 };
-pub use doctor::{BareArgs, DoctorArgs};
+pub use doctor::DoctorArgs;
 pub use export::{ExportArgs, ExportContentArgs, ExportFormat, ExportWritingArgs, TABLES};
 pub use import::{ImportArgs, LogArgs};
 pub use measuring::{
@@ -24,8 +24,8 @@ pub use ping::PingArgs;
 pub use report::{FigureFormat, ReportArgs, WritingArgs};
 pub use run::{AbArgs, AmountArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};
 pub use serve::{CapArgs, ServeArgs};
-pub use stream::{BareStreamArgs, PacketArgs, SearchArgs, StreamArgs, StreamStopArgs};
-pub use wakeup::{BareWakeupArgs, SleepArgs, ThreadArgs, WakeupArgs, in_its_words as wakeup_in_its_words};
+pub use stream::{PacketArgs, SearchArgs, StreamArgs, StreamStopArgs};
+pub use wakeup::{SleepArgs, ThreadArgs, WakeupArgs, in_its_words as wakeup_in_its_words};
 
 mod check_published;
 mod compare;
@@ -100,7 +100,7 @@ pub enum Command {
     /// Load the network for the latlab that started this process; settings come on stdin
     #[command(hide = true)]
     NetLoad,
-    /// Restore what the agent that started this process has set, if it stops
+    /// Restore what the agent that started this process has set, if it is killed
     #[command(hide = true)]
     Watchdog {
         /// Process ID of the agent
@@ -109,18 +109,13 @@ pub enum Command {
     /// Make one load for the latlab that started this process; settings come on stdin
     #[command(hide = true)]
     Stressor,
-    /// Run a command for the latlab that started this process, and end all that it leaves; the command comes on stdin
+    /// Kill a process group once the latlab that started this process has ended
     #[command(hide = true)]
-    Supervise,
-    /// Run the bare loop: the floor that a measurement stands on
-    #[command(hide = true)]
-    Bare(BareArgs),
-    /// Run the bare stream: what a measured stream is compared with
-    #[command(hide = true)]
-    BareStream(BareStreamArgs),
-    /// Run the bare loop of wake-ups
-    #[command(hide = true)]
-    BareWakeup(BareWakeupArgs),
+    Guard {
+        /// ID of the group
+        #[arg(value_parser = clap::value_parser!(i32).range(2..))]
+        group: i32,
+    },
 }
 
 /// `latlab keygen`.

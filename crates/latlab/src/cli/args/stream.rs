@@ -1,4 +1,4 @@
-//! Options of `latlab stream` and `latlab bare-stream`.
+//! Options of `latlab stream`.
 
 use clap::Args;
 
@@ -136,40 +136,4 @@ pub struct SearchArgs {
     /// In a session of its own, answered by a process of its own where latlab starts it.
     #[arg(long, value_name = "T|off", allow_hyphen_values = true, hide_short_help = true, value_parser = value::probe_interval)]
     pub probe: Option<Nanos>,
-}
-
-/// `latlab bare-stream`: hidden, for the benches.
-#[derive(Clone, Debug, Args)]
-pub struct BareStreamArgs {
-    /// Hand packets over by send, sendmmsg, gso, or with --xdp batch [default: send]
-    #[arg(long, value_name = "WORD", value_parser = value::one_of(&SendMode::ALL, SendMode::word), default_value = "send")]
-    pub mode: SendMode,
-    /// Receive by pause, recvmmsg, ppoll or recvfrom
-    #[arg(long, value_name = "WORD", value_parser = value::one_of(&ReceiveMode::ALL, ReceiveMode::word), default_value = "pause")]
-    pub receiver: ReceiveMode,
-    /// Let the kernel merge no packets
-    #[arg(long)]
-    pub no_merge: bool,
-    /// Payload in bytes [default: 1472]
-    #[arg(short, long, value_name = "BYTES", allow_hyphen_values = true, value_parser = value::size)]
-    pub size: Option<u32>,
-    /// Packets between two looks at the clock [default: 64]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u16>(1..=defaults::STREAM_BATCH_MAX))]
-    pub batch: Option<u16>,
-    /// For how long [default: 1s]
-    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, value_parser = value::span(defaults::DURATION_MAX))]
-    pub duration: Option<Nanos>,
-    /// Connect the socket
-    #[arg(long)]
-    pub connect: bool,
-    /// Over IPv6
-    #[arg(short = '6', long, conflicts_with = "xdp")]
-    pub ipv6: bool,
-    /// Past the network stack, in two private namespaces
-    #[arg(long)]
-    pub xdp: bool,
-    #[command(flatten)]
-    pub ends: EndArgs,
-    #[command(flatten)]
-    pub peer: PeerArgs,
 }

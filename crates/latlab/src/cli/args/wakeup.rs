@@ -1,4 +1,4 @@
-//! Options of `latlab wakeup` and `latlab bare-wakeup`.
+//! Options of `latlab wakeup`.
 
 use clap::Args;
 
@@ -6,9 +6,6 @@ use super::{MeasuringArgs, SettingArgs, StopArgs};
 use crate::cli::value;
 use crate::plan::{Via, WakeupCpus, defaults};
 use crate::units::Nanos;
-
-/// The loop keeps its latencies in memory: 80 MB at the limit.
-const BARE_WAKEUPS_MAX: u64 = 10_000_000;
 
 /// `latlab wakeup`.
 #[derive(Clone, Debug, Args)]
@@ -111,22 +108,4 @@ pub struct ThreadArgs {
     /// Lock all memory
     #[arg(long)]
     pub mlock: bool,
-}
-
-/// `latlab bare-wakeup`: hidden, for the benches.
-#[derive(Clone, Debug, Args)]
-pub struct BareWakeupArgs {
-    /// Wake-ups that count [default: 1000]
-    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u64>(1..=BARE_WAKEUPS_MAX))]
-    pub count: Option<u64>,
-    /// Wake-ups before them [default: 0]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u64>(0..=BARE_WAKEUPS_MAX))]
-    pub warmup: Option<u64>,
-    /// From one to the next [default: 10ms]
-    #[arg(short, long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(defaults::INTERVAL_MAX))]
-    pub interval: Option<Nanos>,
-    #[command(flatten)]
-    pub threads: ThreadArgs,
-    #[command(flatten)]
-    pub settings: SettingArgs,
 }

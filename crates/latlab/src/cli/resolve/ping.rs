@@ -1,11 +1,10 @@
-//! Resolution of `latlab ping` and `latlab bare`: probes, transport and concurrent wake-ups.
+//! Resolution of `latlab ping`: probes, transport and concurrent wake-ups.
 
 use super::measuring::{self, rounds};
 use super::{Environment, KeySource, MeasureJob, dds, path};
-use crate::cli::args::{BareArgs, PingArgs, ScheduleArgs};
+use crate::cli::args::{PingArgs, ScheduleArgs};
 use crate::cli::value::{WakeupsBeside, too_many, unusable};
 use crate::diagnostics::Failure;
-use crate::measure::baseline::BareSpec;
 use crate::plan::{
     ConcurrentWakeups, DdsSpec, EndSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Schedule, TransportKind,
     WakeupCpus, Work, defaults,
@@ -96,29 +95,6 @@ fn wakeups_beside(typed: WakeupsBeside, here: EndSpec) -> Result<ConcurrentWakeu
     // An unpinned sender may run on any CPU.
     let cpus = here.cpu.map_or(WakeupCpus::All, |cpu| WakeupCpus::These(vec![cpu]));
     Ok(ConcurrentWakeups { interval_ns, late_ns, cpus })
-}
-
-/// Resolves `latlab bare`.
-pub fn bare(typed: &BareArgs) -> BareSpec {
-    let here = typed.ends.end();
-    BareSpec {
-        transport: match typed.dds {
-            Some(_) => TransportKind::Dds,
-            None if typed.tcp => TransportKind::Tcp,
-            None if typed.xdp => TransportKind::Xdp,
-            None => TransportKind::Udp,
-        },
-        dds: DdsSpec {
-            reliability: typed.dds.unwrap_or_default(),
-            history: typed.history.unwrap_or_default(),
-            ..DdsSpec::default()
-        },
-        interval_ns: typed.interval,
-        count: typed.count.unwrap_or(defaults::BARE_COUNT) as usize,
-        size_bytes: typed.size.unwrap_or(defaults::SIZE_BYTES),
-        here,
-        peer: EndSpec { cpu: typed.peer.peer_cpu, ..here },
-    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,14 @@
-//! Resolution of `latlab stream` and `latlab bare-stream`: rate, packets and rate search.
-
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+//! Resolution of `latlab stream`: rate, packets and rate search.
 
 use super::measuring::{self, rounds};
 use super::{Environment, KeySource, MeasureJob, path};
-use crate::cli::args::{BareStreamArgs, SearchArgs, StreamArgs, StreamStopArgs};
+use crate::cli::args::{SearchArgs, StreamArgs, StreamStopArgs};
 use crate::cli::value::{NO_PROBES, StreamRate, too_many, unusable};
 use crate::diagnostics::Failure;
 use crate::plan::{
-    BareReceiver, Direction, EndSpec, Pace, PaceError, PacketSize, PathSpec, PingSpec, Plan, Protocol, RateSearchSpec,
-    RunSpec, Schedule, SendMode, SenderSocketOptions, StopWhen, StreamRunSpec, SummaryDefaults, Target, TransportKind,
-    Warmup, Work, defaults,
+    Direction, Pace, PaceError, PacketSize, PathSpec, PingSpec, Plan, Protocol, RateSearchSpec, RunSpec, Schedule,
+    SendMode, SenderSocketOptions, StopWhen, StreamRunSpec, SummaryDefaults, Target, TransportKind, Warmup, Work,
+    defaults,
 };
 use crate::units::Nanos;
 use crate::units::human::{typed_percent, typed_span};
@@ -187,39 +185,6 @@ fn stop(lasting: &StreamStopArgs, search: Option<&RateSearchSpec>) -> StopWhen {
 fn warmup(lasting: &StreamStopArgs, search: Option<&RateSearchSpec>) -> Warmup {
     let duration_ns = search.is_none().then_some(defaults::WARMUP);
     lasting.warmup.unwrap_or(Warmup { count: None, duration_ns })
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BareStreamJob {
-    pub transport: TransportKind,
-    /// Socket options of the sender.
-    pub sending: SenderSocketOptions,
-    pub receiver: BareReceiver,
-    /// Payload size in bytes.
-    pub size_bytes: u32,
-    pub span: Nanos,
-    /// Loopback address of the selected family.
-    pub loopback: IpAddr,
-    pub here: EndSpec,
-    pub peer: EndSpec,
-}
-
-/// Resolves `latlab bare-stream`.
-pub fn bare_stream(typed: &BareStreamArgs) -> BareStreamJob {
-    let here = typed.ends.end();
-    let batch = typed.batch.unwrap_or(defaults::STREAM_BATCH);
-    let sending = SenderSocketOptions { mode: typed.mode, batch, checksum: true, connect: typed.connect };
-    let size_bytes = typed.size.unwrap_or(1_472);
-    BareStreamJob {
-        transport: if typed.xdp { TransportKind::Xdp } else { TransportKind::Udp },
-        sending,
-        receiver: BareReceiver::new(typed.receiver, !typed.no_merge, sending, size_bytes),
-        size_bytes,
-        span: typed.duration.unwrap_or(Nanos::from_secs(1)),
-        loopback: if typed.ipv6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() },
-        here,
-        peer: EndSpec { cpu: typed.peer.peer_cpu, ..here },
-    }
 }
 
 #[cfg(test)]

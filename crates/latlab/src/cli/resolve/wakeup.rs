@@ -1,12 +1,11 @@
-//! Resolution of `latlab wakeup` and `latlab bare-wakeup`, and of the run that `--try-remedies` repeats.
+//! Resolution of `latlab wakeup`, and of the run that `--try-remedies` repeats.
 
 use super::measuring::{self, rounds};
 use super::setting::settings;
 use super::{Environment, KeySource, MeasureJob};
-use crate::cli::args::{BareWakeupArgs, WakeupArgs};
+use crate::cli::args::WakeupArgs;
 use crate::cli::value::{out_of_place, too_many, unusable};
 use crate::diagnostics::Failure;
-use crate::measure::baseline::BareWakeupSpec;
 use crate::plan::{
     EndSpec, Plan, RunSpec, SettingSpec, StopWhen, Target, Via, WaitMode, WakeupCpus, WakeupSpec, Warmup, Work,
     defaults,
@@ -84,26 +83,6 @@ fn expect_each_once(intervals: &[Nanos], ways: &[Via]) -> Result<(), Failure> {
         return Err(unusable("--via", ways[twice].word(), cause, "give each way once"));
     }
     Ok(())
-}
-
-/// Default number of wake-ups: ten seconds at the default interval.
-const BARE_WAKEUPS: u64 = 1_000;
-
-/// Resolves `latlab bare-wakeup`.
-pub fn bare_wakeup(typed: &BareWakeupArgs) -> Result<BareWakeupSpec, Failure> {
-    let threads = &typed.threads;
-    let cpu = match &threads.cpu {
-        None => None,
-        Some(WakeupCpus::These(cpus)) if cpus.len() == 1 => cpus.first().copied(),
-        Some(_) => return Err(unusable("--cpu", "several", "the bare loop has one thread", "the number of one CPU")),
-    };
-    Ok(BareWakeupSpec {
-        interval_ns: typed.interval.unwrap_or(defaults::WAKEUP_INTERVAL),
-        count: typed.count.unwrap_or(BARE_WAKEUPS) as usize,
-        warmup: typed.warmup.unwrap_or(0) as usize,
-        end: EndSpec { cpu, fifo: threads.fifo, mlock: threads.mlock, ..EndSpec::SYSTEM },
-        settings: settings(&typed.settings, &Target::Local)?,
-    })
 }
 
 /// Number of runs of each condition.

@@ -7,26 +7,71 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use latlab_sys::address::Address;
 use latlab_sys::batch::ReceiveBatch;
 use latlab_sys::clock::monotonic_ns;
 use latlab_sys::{datagram, readiness, sleep, socket};
+use serde::{Deserialize, Serialize};
 
-use super::bare::{Wait, open, received_bytes};
-use super::bare_stream::QUESTION;
 use super::delivered::Sums;
-use crate::plan::{BareReceiver, ReceiveMode, defaults};
+use super::stream::QUESTION;
+use latlab::measure::baseline::bare::{Wait, open, received_bytes};
+use latlab::plan::{SendMode, SenderSocketOptions, defaults};
+
+/// How the receiver of a bare stream waits for packets and takes them from the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ReceiveMode {
+    /// As a reflector: recvmmsg(2), and a pause after a call that emptied the socket.
+    Pause,
+    /// recvmmsg(2), which sleeps until the next packet.
+    Recvmmsg,
+    /// ppoll(2), then recvmmsg(2).
+    Ppoll,
+    /// One call for each packet (recvfrom(2)), which sleeps until it is there.
+    Recvfrom,
+}
+
+impl ReceiveMode {
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            ReceiveMode::Pause => "pause",
+            ReceiveMode::Recvmmsg => "recvmmsg",
+            ReceiveMode::Ppoll => "ppoll",
+            ReceiveMode::Recvfrom => "recvfrom",
+        }
+    }
+}
+
+/// The receiver of a bare stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BareReceiver {
+    /// How it waits and receives.
+    pub(crate) mode: ReceiveMode,
+    /// Whether the kernel may merge packets (UDP_GRO).
+    pub(crate) merges: bool,
+    /// The most buffers that one call of recvmmsg(2) receives.
+    pub(crate) buffers_per_call: u16,
+}
+
+impl BareReceiver {
+    /// The bytes that one call receives at most, as latlab's own receiver does.
+    const CALL_BYTES: u32 = 256 << 10;
+
+    /// A receiver of packets of `size_bytes` that are sent as `sending` says.
+    pub(crate) fn new(mode: ReceiveMode, merges: bool, sending: SenderSocketOptions, size_bytes: u32) -> BareReceiver {
+        let is_merged = merges && sending.mode == SendMode::Gso;
+        let merged = if is_merged { sending.packets_per_call(size_bytes) } else { 1 };
+        let fitting = Self::CALL_BYTES / (u32::from(merged) * size_bytes.max(1));
+        BareReceiver { mode, merges, buffers_per_call: fitting.clamp(4, 64) as u16 }
+    }
+}
 
 /// One byte more than the longest merged datagram.
 const BUFFER_BYTES: usize = 65_536;
 
 /// The socket. With port 0 the kernel chooses one.
-///
-/// # Errors
-/// The kernel refused.
-pub(super) fn bind(local: SocketAddr, wait: Wait, receiver: BareReceiver) -> io::Result<OwnedFd> {
+pub(crate) fn bind(local: SocketAddr, wait: Wait, receiver: BareReceiver) -> io::Result<OwnedFd> {
     let opened = open(local, wait)?;
     socket::set_merging(opened.as_fd(), receiver.merges)?;
     socket::bind(opened.as_fd(), local)?;
@@ -83,11 +128,8 @@ impl Packets {
     }
 }
 
-/// Adds up received bytes, and answers requests for the sums, until `stop` is set.
-///
-/// # Errors
-/// The socket failed.
-pub(super) fn count(socket: &OwnedFd, wait: Wait, receiver: BareReceiver, stop: &AtomicBool) -> io::Result<()> {
+/// Adds up received bytes, and answers requests for the sums.
+pub(crate) fn count(socket: &OwnedFd, wait: Wait, receiver: BareReceiver) -> io::Result<()> {
     let fd = socket.as_fd();
     let batch = ReceiveBatch::new(64, BUFFER_BYTES);
     let mut packets = Packets { batch, one: vec![0; BUFFER_BYTES], from: Address::empty() };
@@ -96,12 +138,7 @@ pub(super) fn count(socket: &OwnedFd, wait: Wait, receiver: BareReceiver, stop: 
     loop {
         let received = packets.receive(fd, wait, receiver)?;
         let now = monotonic_ns();
-        let Some(peer) = received.from else {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            continue;
-        };
+        let Some(peer) = received.from else { continue };
         if !is_connected {
             // As the reflector of a single run does.
             socket::connect(fd, peer)?;

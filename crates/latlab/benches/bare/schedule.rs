@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use latlab_sys::clock::monotonic_ns;
 use latlab_sys::{datagram, readiness};
 
-use super::bare::{Wait, received_bytes};
+use latlab::measure::baseline::bare::{Wait, received_bytes};
 
 /// How long the last answers are awaited.
 const LINGER_NS: i64 = 1_000_000_000;
@@ -19,10 +19,7 @@ const STAMP_BYTES: usize = 8;
 
 /// Sends `count` datagrams of `size` bytes, at least 8, one every `interval_ns`. Returns the round-trip times in ns of
 /// those that were answered.
-///
-/// # Errors
-/// The socket failed.
-pub(super) fn ping(sender: &OwnedFd, size: usize, wait: Wait, count: usize, interval_ns: i64) -> io::Result<Vec<u32>> {
+pub(crate) fn ping(sender: &OwnedFd, size: usize, wait: Wait, count: usize, interval_ns: i64) -> io::Result<Vec<u32>> {
     let mut probe = vec![0x5a; size.max(STAMP_BYTES)];
     let mut answers =
         Answers { fd: sender.as_fd(), wait, buffer: vec![0; probe.len() + 1], round_trips_ns: Vec::new() };

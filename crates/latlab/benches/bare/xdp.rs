@@ -6,15 +6,14 @@ use std::hint::black_box;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use latlab_sys::clock::monotonic_ns;
 use latlab_sys::readiness;
 use latlab_sys::xdp::{Frame, Received, XdpSocket};
 
-use super::bare::Wait;
-use crate::plan::{PathSpec, WaitMode, defaults};
-use crate::transport::{PathTransport, TransportError, WaitStrategy, XdpReflector, XdpTransport};
+use latlab::measure::baseline::bare::Wait;
+use latlab::plan::{PathSpec, WaitMode, defaults};
+use latlab::transport::{PathTransport, TransportError, WaitStrategy, XdpReflector, XdpTransport};
 
 const GIVE_UP_NS: i64 = 1_000_000_000;
 /// The addresses in an Ethernet frame with UDP over IPv4, which an answer exchanges: where both are, and their length.
@@ -22,30 +21,24 @@ const ADDRESSES: [(usize, usize, usize); 3] = [(0, 6, 6), (26, 30, 4), (34, 36, 
 
 /// One end, over IPv4.
 #[derive(Debug)]
-pub enum BareXdp {
+pub(crate) enum BareXdp {
     Sender(Box<XdpTransport>),
     Reflector(Box<XdpReflector>),
 }
 
 impl BareXdp {
     /// The sender of a reflector at `peer`.
-    ///
-    /// # Errors
-    /// As [`XdpTransport::open`].
-    pub fn connect(peer: SocketAddr) -> Result<BareXdp, TransportError> {
+    pub(crate) fn connect(peer: SocketAddr) -> Result<BareXdp, TransportError> {
         XdpTransport::open(&PathSpec::SYSTEM, peer, WaitStrategy::Spin).map(Box::new).map(BareXdp::Sender)
     }
 
     /// The reflector at `local`; port 0: the kernel's choice.
-    ///
-    /// # Errors
-    /// As [`XdpReflector::bind`].
-    pub fn bind(local: SocketAddr) -> Result<BareXdp, TransportError> {
+    pub(crate) fn bind(local: SocketAddr) -> Result<BareXdp, TransportError> {
         XdpReflector::bind(local, WaitMode::Spin, 0).map(Box::new).map(BareXdp::Reflector)
     }
 
     /// The address of this end.
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         match self {
             BareXdp::Sender(sender) => sender.path().local,
             BareXdp::Reflector(reflector) => reflector.local_address(),
@@ -54,10 +47,7 @@ impl BareXdp {
 
     /// Sends `count` packets with `size` bytes of payload, each after the answer to the one before. Returns the round-trip
     /// times in ns.
-    ///
-    /// # Errors
-    /// The socket failed, or an answer did not arrive within a second.
-    pub fn ping(&mut self, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
+    pub(crate) fn ping(&mut self, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
         let BareXdp::Sender(sender) = self else { return Err(io::ErrorKind::Unsupported.into()) };
         let packet = sender.packet_of(&vec![0x5a; size]);
         let socket = sender.socket_mut();
@@ -82,43 +72,35 @@ impl BareXdp {
         Ok(round_trips_ns)
     }
 
-    /// Returns every packet to its sender until `stop` is set, which is read when no packet arrives.
-    ///
-    /// # Errors
-    /// The socket failed.
-    pub fn reflect(&mut self, wait: Wait, stop: &AtomicBool) -> io::Result<()> {
+    /// Returns every packet to its sender.
+    pub(crate) fn reflect(&mut self, wait: Wait) -> io::Result<()> {
         let BareXdp::Reflector(reflector) = self else { return Err(io::ErrorKind::Unsupported.into()) };
         let socket = reflector.socket_mut();
         loop {
-            match receive(socket, wait)? {
-                Some(received) => {
-                    let mut frame = free_frame(socket)?;
-                    // For the two stamps of every answer.
-                    black_box(monotonic_ns());
-                    let bytes = socket.copy_packet(&received, &mut frame);
-                    exchange_addresses(&mut socket.bytes_mut(&mut frame)[..bytes]);
-                    socket.give_back(received.into_frame());
-                    black_box(monotonic_ns());
-                    send(socket, frame, bytes)?;
-                }
-                None if stop.load(Ordering::Relaxed) => return Ok(()),
-                None => {}
-            }
+            let Some(received) = receive(socket, wait)? else { continue };
+            let mut frame = free_frame(socket)?;
+            // For the two stamps of every answer.
+            black_box(monotonic_ns());
+            let bytes = socket.copy_packet(&received, &mut frame);
+            exchange_addresses(&mut socket.bytes_mut(&mut frame)[..bytes]);
+            socket.give_back(received.into_frame());
+            black_box(monotonic_ns());
+            send(socket, frame, bytes)?;
         }
     }
 }
 
-pub(super) fn free_frame(socket: &mut XdpSocket) -> io::Result<Frame> {
+pub(crate) fn free_frame(socket: &mut XdpSocket) -> io::Result<Frame> {
     socket.free_frame().ok_or_else(|| rustix::io::Errno::NOBUFS.into())
 }
 
-pub(super) fn send(socket: &mut XdpSocket, frame: Frame, bytes: usize) -> io::Result<()> {
+pub(crate) fn send(socket: &mut XdpSocket, frame: Frame, bytes: usize) -> io::Result<()> {
     socket.transmit(frame, bytes);
     kick_all(socket)
 }
 
 /// Makes the kernel take everything that is queued.
-pub(super) fn kick_all(socket: &mut XdpSocket) -> io::Result<()> {
+pub(crate) fn kick_all(socket: &mut XdpSocket) -> io::Result<()> {
     socket.kick()?;
     while !socket.is_sent() {
         socket.kick()?;
@@ -126,7 +108,7 @@ pub(super) fn kick_all(socket: &mut XdpSocket) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn receive(socket: &mut XdpSocket, wait: Wait) -> io::Result<Option<Received>> {
+pub(crate) fn receive(socket: &mut XdpSocket, wait: Wait) -> io::Result<Option<Received>> {
     let received = if wait != Wait::Spin || socket.spin() { socket.receive() } else { None };
     if received.is_none() && wait != Wait::Spin && readiness::readable_within(socket.as_fd(), defaults::NAP.0)? {
         return Ok(socket.receive());
@@ -135,13 +117,13 @@ pub(super) fn receive(socket: &mut XdpSocket, wait: Wait) -> io::Result<Option<R
 }
 
 /// As a receive call does: without it the receiver would read no cache line of the packet.
-pub(super) fn copy_out(packet: &[u8], buffer: &mut Vec<u8>) {
+pub(crate) fn copy_out(packet: &[u8], buffer: &mut Vec<u8>) {
     buffer.clear();
     buffer.extend_from_slice(packet);
     black_box(buffer);
 }
 
-pub(super) fn exchange_addresses(packet: &mut [u8]) {
+pub(crate) fn exchange_addresses(packet: &mut [u8]) {
     for (one, other, bytes) in ADDRESSES {
         (0..bytes).for_each(|byte| packet.swap(one + byte, other + byte));
     }

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-pub(super) const SUMS_BYTES: usize = 16;
+pub(crate) const SUMS_BYTES: usize = 16;
 /// The number of attempts to ask the receiver, each with the receive time-out.
-pub(super) const QUESTIONS: usize = 20;
+pub(crate) const QUESTIONS: usize = 20;
 
 /// What a receiver has added up.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sums {
+pub(crate) struct Sums {
     /// The time of the first call that received some, and of the last.
     first_ns: Option<i64>,
     last_ns: i64,
@@ -17,7 +17,7 @@ pub(super) struct Sums {
 
 impl Sums {
     /// Adds what a call received. The bytes of the first call arrived before the measured time.
-    pub(super) fn add(&mut self, now_ns: i64, bytes: u64) {
+    pub(crate) fn add(&mut self, now_ns: i64, bytes: u64) {
         self.last_ns = now_ns;
         match self.first_ns {
             None => self.first_ns = Some(now_ns),
@@ -26,7 +26,7 @@ impl Sums {
     }
 
     /// Bytes, and the time in ns between the first and the last call, big endian.
-    pub(super) fn to_bytes(self) -> [u8; SUMS_BYTES] {
+    pub(crate) fn to_bytes(self) -> [u8; SUMS_BYTES] {
         let span_ns = self.last_ns - self.first_ns.unwrap_or(self.last_ns);
         ((u128::from(self.bytes) << 64) + span_ns as u128).to_be_bytes()
     }
@@ -34,7 +34,7 @@ impl Sums {
 
 /// The result of a bare stream.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Delivered {
+pub(crate) struct Delivered {
     /// Packets that the kernel of the sender took.
     pub sent_packets: u64,
     /// Bytes of UDP payload that were received after the first call that received some.
@@ -47,7 +47,7 @@ pub struct Delivered {
 
 impl Delivered {
     /// What the `sums` of the receiver say.
-    pub(super) fn of(sums: [u8; SUMS_BYTES], sent_packets: u64) -> Delivered {
+    pub(crate) fn of(sums: [u8; SUMS_BYTES], sent_packets: u64) -> Delivered {
         let both = u128::from_be_bytes(sums);
         let (delivered_bytes, span_ns) = ((both >> 64) as u64, both as i64);
         let delivered_bps = delivered_bytes as f64 * 8e9 / span_ns.max(1) as f64;

@@ -8,14 +8,13 @@ use std::hint::black_box;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use latlab_sys::address::AddressFamily;
 use latlab_sys::clock::monotonic_ns;
 use latlab_sys::{connection, datagram, readiness, socket};
 
-use super::bare::{Wait, received_bytes};
-use crate::plan::defaults;
+use latlab::measure::baseline::bare::{Wait, received_bytes};
+use latlab::plan::defaults;
 
 /// The length that latlab puts before each message.
 const HEAD_BYTES: usize = 2;
@@ -33,10 +32,7 @@ fn set_options(fd: BorrowedFd<'_>, wait: Wait) -> io::Result<()> {
 }
 
 /// The sender's socket.
-///
-/// # Errors
-/// The kernel refused.
-pub fn connect(peer: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
+pub(crate) fn connect(peer: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
     let opened = connection::tcp(AddressFamily::of(&peer))?;
     set_options(opened.as_fd(), wait)?;
     socket::connect(opened.as_fd(), peer)?;
@@ -44,10 +40,7 @@ pub fn connect(peer: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
 }
 
 /// The reflector's listener. With port 0 the kernel chooses one (`latlab_sys::socket::local_address`).
-///
-/// # Errors
-/// The kernel refused.
-pub fn bind(local: SocketAddr) -> io::Result<OwnedFd> {
+pub(crate) fn bind(local: SocketAddr) -> io::Result<OwnedFd> {
     let opened = connection::tcp_listener(AddressFamily::of(&local))?;
     socket::bind(opened.as_fd(), local)?;
     connection::listen(opened.as_fd(), 1)?;
@@ -55,10 +48,7 @@ pub fn bind(local: SocketAddr) -> io::Result<OwnedFd> {
 }
 
 /// Sends `count` messages of `size` bytes, each after the answer to the one before. Returns the round-trip times in ns.
-///
-/// # Errors
-/// The connection failed, or an answer did not arrive within a second.
-pub fn ping(sender: &OwnedFd, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
+pub(crate) fn ping(sender: &OwnedFd, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
     let fd = sender.as_fd();
     let probe = vec![0x5a; HEAD_BYTES + size];
     let mut answer = vec![0; HEAD_BYTES + size];
@@ -87,12 +77,9 @@ pub fn ping(sender: &OwnedFd, size: usize, wait: Wait, count: usize) -> io::Resu
     Ok(round_trips_ns)
 }
 
-/// Returns every message of `size` bytes of one connection, until the connection ends or `stop` is set.
-///
-/// # Errors
-/// The connection failed.
-pub fn reflect(listener: &OwnedFd, size: usize, wait: Wait, stop: &AtomicBool) -> io::Result<()> {
-    let Some(accepted) = accept(listener, stop)? else { return Ok(()) };
+/// Returns every message of `size` bytes of one connection, until the connection ends.
+pub(crate) fn reflect(listener: &OwnedFd, size: usize, wait: Wait) -> io::Result<()> {
+    let accepted = accept(listener)?;
     let fd = accepted.as_fd();
     set_options(fd, wait)?;
     let mut buffer = vec![0; HEAD_BYTES + size];
@@ -105,7 +92,6 @@ pub fn reflect(listener: &OwnedFd, size: usize, wait: Wait, stop: &AtomicBool) -
         match received_bytes(received)? {
             Some(0) => return Ok(()),
             Some(bytes) => held += bytes,
-            None if stop.load(Ordering::Relaxed) => return Ok(()),
             None => {}
         }
         if held == buffer.len() {
@@ -118,11 +104,7 @@ pub fn reflect(listener: &OwnedFd, size: usize, wait: Wait, stop: &AtomicBool) -
     }
 }
 
-fn accept(listener: &OwnedFd, stop: &AtomicBool) -> io::Result<Option<OwnedFd>> {
-    while !stop.load(Ordering::Relaxed) {
-        if readiness::readable_within(listener.as_fd(), defaults::NAP.0)? {
-            return connection::accept(listener.as_fd()).map(|(accepted, _)| Some(accepted));
-        }
-    }
-    Ok(None)
+fn accept(listener: &OwnedFd) -> io::Result<OwnedFd> {
+    while !readiness::readable_within(listener.as_fd(), defaults::NAP.0)? {}
+    connection::accept(listener.as_fd()).map(|(accepted, _)| accepted)
 }

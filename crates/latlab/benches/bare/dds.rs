@@ -3,16 +3,13 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latlab_dds::{Reader, Receiving, Writer, are_matched};
+use latlab::measure::baseline::bare::Wait;
+use latlab::plan::DdsSpec;
+use latlab::transport::dds::{self, DdsError, Reader, Receiving, Writer, are_matched};
 use latlab_sys::clock::monotonic_ns;
-
-use super::bare::Wait;
-use crate::plan::DdsSpec;
-use crate::transport::dds;
 
 /// The time after which a missing answer is an error, and a missing partner.
 const GIVE_UP: Duration = Duration::from_secs(3);
@@ -22,7 +19,7 @@ const SETTLING: Duration = Duration::from_millis(200);
 
 /// A writer and a reader of one end.
 #[derive(Debug)]
-pub struct BareDds {
+pub(crate) struct BareDds {
     writer: Writer,
     reader: Reader,
     receiving: Receiving,
@@ -32,10 +29,7 @@ pub struct BareDds {
 
 impl BareDds {
     /// The sender of a reflector at `peer`.
-    ///
-    /// # Errors
-    /// The library refused, or no partner was found.
-    pub fn connect(peer: SocketAddr, spec: DdsSpec, wait: Wait) -> io::Result<BareDds> {
+    pub(crate) fn connect(peer: SocketAddr, spec: DdsSpec, wait: Wait) -> io::Result<BareDds> {
         let end = BareDds::open(peer, spec, wait, [0, 1])?;
         for _ in 0..GIVE_UP.as_millis() / STEP.as_millis() {
             thread::sleep(STEP);
@@ -49,10 +43,7 @@ impl BareDds {
     }
 
     /// The reflector at `local`; port 0: a free one. The port only names the partition, and is reserved by a socket.
-    ///
-    /// # Errors
-    /// The port is in use, or the library refused.
-    pub fn bind(local: SocketAddr, spec: DdsSpec, wait: Wait) -> io::Result<BareDds> {
+    pub(crate) fn bind(local: SocketAddr, spec: DdsSpec, wait: Wait) -> io::Result<BareDds> {
         let port = UdpSocket::bind(local)?;
         let end = BareDds::open(port.local_addr()?, spec, wait, [1, 0])?;
         Ok(BareDds { _port: Some(port), ..end })
@@ -70,15 +61,12 @@ impl BareDds {
     }
 
     /// The address, whose port names the partition.
-    pub const fn address(&self) -> SocketAddr {
+    pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Sends `count` messages of `size` bytes, each after the answer to the one before. Returns the round-trip times in ns.
-    ///
-    /// # Errors
-    /// The library failed, or an answer did not arrive in time.
-    pub fn ping(&mut self, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
+    pub(crate) fn ping(&mut self, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
         let probe = vec![0x5a; size];
         let mut answer = vec![0; size + 1];
         // Written before the loop, so that the loop causes no page faults.
@@ -119,11 +107,8 @@ impl BareDds {
         Err(io::ErrorKind::TimedOut.into())
     }
 
-    /// Returns every message until `stop` is set.
-    ///
-    /// # Errors
-    /// The library failed.
-    pub fn reflect(&mut self, size: usize, wait: Wait, stop: &AtomicBool) -> io::Result<()> {
+    /// Returns every message.
+    pub(crate) fn reflect(&mut self, size: usize, wait: Wait) -> io::Result<()> {
         let BareDds { writer, reader, receiving, .. } = self;
         let mut buffer = vec![0; size + 1];
         let mut failed = Ok(());
@@ -131,9 +116,9 @@ impl BareDds {
             while let Some(sample) = reader.take(&mut buffer)? {
                 writer.write(&buffer[..sample.bytes], sample.key)?;
             }
-            Ok::<(), latlab_dds::DdsError>(())
+            Ok::<(), DdsError>(())
         };
-        while !stop.load(Ordering::Relaxed) && failed.is_ok() {
+        while failed.is_ok() {
             if wait == Wait::Spin {
                 failed = answer_all();
                 thread::yield_now();

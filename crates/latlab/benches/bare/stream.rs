@@ -16,18 +16,15 @@ use latlab_sys::batch::{SendBatch, send_segmented};
 use latlab_sys::clock::monotonic_ns;
 use latlab_sys::{datagram, socket};
 
-use super::bare::{Wait, open, received_bytes};
 use super::delivered::{Delivered, QUESTIONS, SUMS_BYTES};
-use crate::plan::{SendMode, SenderSocketOptions, defaults};
+use latlab::measure::baseline::bare::{Wait, open, received_bytes};
+use latlab::plan::{SendMode, SenderSocketOptions, defaults};
 
 /// The datagram that asks the receiver for its sums; packets of a stream are longer.
-pub(super) const QUESTION: [u8; 1] = [0x3f];
+pub(crate) const QUESTION: [u8; 1] = [0x3f];
 
 /// Sends packets of `size` bytes to `peer` for `span_ns`, as fast as the kernel takes them.
-///
-/// # Errors
-/// The socket failed, or the receiver did not answer.
-pub(super) fn send(peer: SocketAddr, sending: SenderSocketOptions, size: u32, span_ns: i64) -> io::Result<Delivered> {
+pub(crate) fn send(peer: SocketAddr, sending: SenderSocketOptions, size: u32, span_ns: i64) -> io::Result<Delivered> {
     let opened = open(peer, Wait::Block)?;
     let fd = opened.as_fd();
     socket::set_send_buffer(fd, defaults::STREAM_BUFFER_BYTES)?;

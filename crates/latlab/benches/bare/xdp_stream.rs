@@ -2,16 +2,15 @@
 //! session, no checksums, no parsing. The same packet is sent repeatedly. The receiver copies it out of its frame, as a receive call does.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use latlab_sys::clock::monotonic_ns;
 use latlab_sys::sleep;
 use latlab_sys::xdp::{Received, XdpSocket};
 
-use super::bare::Wait;
-use super::bare_xdp::{BareXdp, copy_out, exchange_addresses, free_frame, kick_all, receive, send};
 use super::delivered::{Delivered, QUESTIONS, SUMS_BYTES, Sums};
-use crate::plan::{SenderSocketOptions, defaults};
+use super::xdp::{BareXdp, copy_out, exchange_addresses, free_frame, kick_all, receive, send};
+use latlab::measure::baseline::bare::Wait;
+use latlab::plan::{SenderSocketOptions, defaults};
 
 /// Where checksum and payload of a UDP packet begin.
 const CHECKSUM: usize = 40;
@@ -22,10 +21,7 @@ const BATCH: u32 = 64;
 impl BareXdp {
     /// Sends packets with `size` bytes of payload for `span_ns`, as fast as the kernel takes them, in turns and in bursts as
     /// `sending` says.
-    ///
-    /// # Errors
-    /// The socket failed, or the receiver did not answer.
-    pub fn stream(&mut self, size: usize, sending: SenderSocketOptions, span_ns: i64) -> io::Result<Delivered> {
+    pub(crate) fn stream(&mut self, size: usize, sending: SenderSocketOptions, span_ns: i64) -> io::Result<Delivered> {
         let BareXdp::Sender(sender) = self else { return Err(io::ErrorKind::Unsupported.into()) };
         let [packet, question] = [size, SUMS_BYTES].map(|bytes| sender.packet_of(&vec![0x5a; bytes]));
         let socket = sender.socket_mut();
@@ -50,12 +46,9 @@ impl BareXdp {
         Err(io::ErrorKind::TimedOut.into())
     }
 
-    /// Adds up received bytes, and answers packets that ask for the sums, until `stop` is set. Pauses when it has
-    /// emptied the ring of several packets.
-    ///
-    /// # Errors
-    /// The socket failed.
-    pub fn count(&mut self, wait: Wait, stop: &AtomicBool) -> io::Result<()> {
+    /// Adds up received bytes, and answers packets that ask for the sums. Pauses when it has emptied the ring of several
+    /// packets.
+    pub(crate) fn count(&mut self, wait: Wait) -> io::Result<()> {
         let BareXdp::Reflector(reflector) = self else { return Err(io::ErrorKind::Unsupported.into()) };
         let socket = reflector.socket_mut();
         socket.give_all();
@@ -66,9 +59,6 @@ impl BareXdp {
                 let _ = sleep::clock_nanosleep_for(defaults::STREAM_RECEIVE_PAUSE.0);
             }
             next = next.map_or_else(|| receive(socket, wait), |packet| Ok(Some(packet)))?;
-            if next.is_none() && stop.load(Ordering::Relaxed) {
-                return Ok(());
-            }
             let (mut bytes, mut packets, mut asks) = (0, 0, None);
             while let Some(packet) = next {
                 let payload_bytes = socket.packet(&packet).len().saturating_sub(PAYLOAD);
