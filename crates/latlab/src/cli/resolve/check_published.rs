@@ -65,22 +65,11 @@ const SLEEP_MAX: Nanos = Nanos::from_secs(86_400);
 
 /// Resolves the arguments and checks them against each other.
 pub fn check_published(typed: &CheckPublishedArgs) -> Result<CheckPublishedJob, RequestError> {
-    if typed.claims.claims.is_empty() && typed.claims.claims_file.is_none() {
-        return Err(RequestError::Alone {
-            option: "latlab check-published",
-            needed: "--claims",
-            cause: "there is nothing to check",
-            hint: "give the published figures: `--claims 'mean=296us max=3256us n=50000'`",
-        });
-    }
     let paths: Vec<PathBuf> = typed.path.iter().cloned().collect();
     let grouping = GroupingArgs { group: typed.group.clone(), ..GroupingArgs::default() };
     let sources = sources(&grouping, &typed.column, &paths)?;
     let subject = match &typed.path {
-        None => {
-            of_sample_only(typed)?;
-            CheckedSubject::Groups(sources)
-        }
+        None => CheckedSubject::Groups(sources),
         Some(path) => CheckedSubject::Sample(RawSample {
             path: path.clone(),
             unit: typed.sample.unit.map(|word| word.unit()),
@@ -116,27 +105,6 @@ fn id_column(typed: &CheckPublishedArgs, column: &TextColumn) -> Result<Option<T
     Ok(Some(TextColumn { number, ..column.clone() }))
 }
 
-/// Refuses options about one sample where groups are compared.
-fn of_sample_only(typed: &CheckPublishedArgs) -> Result<(), RequestError> {
-    let sample = &typed.sample;
-    let given = [
-        ("--unit", sample.unit.is_some()),
-        ("--direction", sample.direction.is_some()),
-        ("--id-column", sample.id_column.is_some()),
-        ("--sleep", sample.sleep.is_some()),
-        ("--half", sample.half),
-    ];
-    match given.into_iter().find(|(_, given)| *given) {
-        None => Ok(()),
-        Some((option, _)) => Err(RequestError::OutOfPlace {
-            option,
-            with: "--group".into(),
-            cause: "it is of one sample",
-            hint: "leave it out, or give one PATH and its figures",
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,22 +130,11 @@ mod tests {
     }
 
     #[test]
-    fn a_log_of_fio_has_its_direction() {
-        let line = "io_lat.1.log --claims mean=1us --direction write";
-        let CheckedSubject::Sample(sample) = resolve(line).expect(line).subject else { panic!("a sample") };
-        assert_eq!(sample.direction.as_deref(), Some("write"));
-    }
-
-    #[test]
     fn contradictions_are_refused_with_a_hint() {
         for line in [
-            "log.txt",
             "log.txt --claims mean=1us --sleep soon",
             "log.txt --claims mean=1us --id-column 0",
             "- --claims mean=1us --id-column 2",
-            "--group a=x --group b=y --claims a<b --unit us",
-            "--group a=x --group b=y --claims a<b --half",
-            "--group a=x --group b=y --claims a<b --direction read",
             "io_lat.1.log --claims mean=1us --direction reads",
             "--group a --claims a<b",
         ] {
