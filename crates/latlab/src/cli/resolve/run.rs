@@ -170,7 +170,7 @@ pub fn recipes(typed: &RecipesArgs) -> Result<Option<AskedRecipe>, RequestError>
         }
     };
     let recipe = recipe::find(name).ok_or_else(|| {
-        let hint = suggestion(name, &RECIPES.map(|recipe| recipe.name));
+        let hint = suggestion(name, &RECIPES.iter().map(|recipe| recipe.name.as_str()).collect::<Vec<_>>());
         value::unusable("NAME", name, "there is no such recipe", hint)
     })?;
     recipe_source(recipe, typed.target.as_ref(), scale(typed.quick, typed.full), typed.reboots).map(Some)
@@ -198,13 +198,13 @@ fn recipe_source(
     scale: RecipeScale,
     reboots: bool,
 ) -> Result<AskedRecipe, RequestError> {
-    let target = target.map_or_else(|| recipe.usual_target.into(), Clone::clone);
+    let target = target.map_or_else(|| recipe.usual_target.clone(), Clone::clone);
     let between = if reboots { Between::Reboots } else { Between::AsItsFileSays };
     match recipe.has_target() || target == recipe.usual_target {
         true => Ok(AskedRecipe { recipe, target, scale, between }),
         false => Err(RequestError::OutOfPlace {
             option: "TARGET",
-            with: recipe.name.into(),
+            with: recipe.name.clone(),
             cause: "this recipe measures the host that it is typed on",
             hint: "leave it out, or type it on the other host",
         }),
@@ -292,7 +292,7 @@ mod tests {
         };
         for line in ["aa --quick", "show aa --quick", "--quick show aa"] {
             let asked = resolve(line).expect(line).expect("one recipe");
-            assert_eq!((asked.recipe.name, asked.scale), ("aa", RecipeScale::Quick), "{line}");
+            assert_eq!((asked.recipe.name.as_str(), asked.scale), ("aa", RecipeScale::Quick), "{line}");
         }
         assert!(resolve("").expect("a list").is_none());
         for (line, value, hint) in [
