@@ -129,7 +129,7 @@ fn figure_words(claim: &CheckedClaim, value: f64, more: usize) -> String {
 /// A computed value, with a digit more than is published, and a second one where digits are cut off.
 fn shown(claim: &CheckedClaim, value: f64) -> String {
     let last_digits = (value - claim.published).abs() / claim.scale * 10_f64.powi(claim.stated.decimals as i32);
-    figure_words(claim, value, if (0.5..1.0).contains(&last_digits) { 2 } else { 1 })
+    figure_words(claim, value, if (0.500_001..1.0).contains(&last_digits) { 2 } else { 1 })
 }
 
 /// What is said below the table: each mistake, what is contradicted, quantiles without support, and a time-out's stretch.

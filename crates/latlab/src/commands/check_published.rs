@@ -41,7 +41,7 @@ pub(super) fn run(job: &CheckPublishedJob, console: &Console) -> Result<Outcome,
             if let Some(outcome) = interrupt.outcome() {
                 return Ok(outcome);
             }
-            let (data, source) = read?;
+            let (data, source) = read.map_err(for_check)?;
             let figures = check_figures(&data, &claims.figures, sample.unit)?;
             PublicationReport { source, figures: Some(figures), orders: Vec::new() }
         }
@@ -57,6 +57,15 @@ pub(super) fn run(job: &CheckPublishedJob, console: &Console) -> Result<Outcome,
         None if report.all_hold() => Ok(Outcome::Done),
         None => Ok(Outcome::AnswerIsNo),
     }
+}
+
+/// A failure of an import with a hint that fits this command.
+fn for_check(failure: Failure) -> Failure {
+    let fitting = |hint: String| {
+        let hint = hint.replace("latlab import -", "latlab check-published -");
+        hint.replace("`--skip-bad` skips such lines, and counts them", "`latlab import --skip-bad` skips such lines")
+    };
+    Failure { hint: failure.hint.map(fitting), ..failure }
 }
 
 fn claims(job: &CheckPublishedJob) -> Result<StatedClaims, Failure> {
