@@ -3,6 +3,8 @@
 //! Probes of a run are not independent. The tests of probes ([`student_differs`], [`ranks_differ`]) serve to show what
 //! that assumption costs (`latlab run aa`); no verdict rests on them.
 
+use serde::Deserialize;
+
 use super::interval::{self, normal};
 use super::outline::Outline;
 
@@ -31,7 +33,8 @@ impl TwoSamples {
 }
 
 /// The result of Student's t test of two means, in per cent of the baseline's.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum MeanDifference {
     /// The difference is not significant.
     NotProven,

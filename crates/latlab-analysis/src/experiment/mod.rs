@@ -5,10 +5,8 @@ mod aa_test;
 mod contrasts;
 mod cost;
 mod published;
-mod remedies;
 mod report;
 mod single_condition;
-mod timeout_slack;
 
 pub use aa_test::{AaTest, Drift, NamedRun, aa_test};
 pub use contrasts::{
@@ -21,9 +19,5 @@ pub use published::{
     BlockMedian, ColumnFigure, IMPOSSIBLE, MeasuredRow, PublishedResults, RunSpread, RunsByRow, ShortRuns, SpreadCell,
     median_of_runs, short_runs, unmeasured_reason,
 };
-pub use remedies::{Gain, GainVerdict, RemedyGains, gains};
 pub use report::ExperimentReport;
 pub use single_condition::{ConditionRow, single_condition};
-pub use timeout_slack::{
-    ExplainedShare, Prediction, SlackFacts, SlackRun, SlackSelection, SlackVerdict, SleepRow, TimeoutSlack,
-};

@@ -198,7 +198,7 @@ fn excluded_level<'a>(
 ) -> Option<&'a &'a ExcludedCondition> {
     let is_left = |factors: &Factors| !excluded.iter().any(|condition| condition.factors == *factors);
     row.factors.iter().find_map(|(factor, level)| {
-        let has = |factors: &Factors| factors.get(*factor).is_some_and(|own| own == level);
+        let has = |factors: &Factors| factors.get(factor) == Some(level);
         let is_possible = experiment.conditions.iter().any(|one| has(&one.factors) && is_left(&one.factors));
         excluded.iter().find(|condition| !is_possible && has(&condition.factors))
     })
@@ -331,7 +331,7 @@ impl RunsByRow {
         for group in &mut groups.groups {
             let row = self.published.rows.iter().find(|row| self.published.is_done_by(row, &group.levels));
             if let Some(row) = row {
-                group.name = row.label.into();
+                group.name.clone_from(&row.label);
             }
         }
     }
@@ -342,7 +342,7 @@ impl RunsByRow {
         let cells: Vec<SpreadCell> = (0..self.rows.len()).filter_map(|row| self.cell(row)).collect();
         let has_enough = |cell: &SpreadCell| cell.observations.len() >= MINISTAT_VALUES_MIN;
         RunSpread {
-            unit: self.published.unit,
+            unit: &self.published.unit,
             decimals: self.published.decimals,
             is_testable: self.figures(0).next().is_some() && cells.iter().all(has_enough),
             cells,
@@ -361,7 +361,7 @@ impl RunsByRow {
             Some(BlockMedian { block: *block, runs: runs.len(), median: Outline::of(runs)?.median })
         };
         Some(SpreadCell {
-            label: self.published.rows[row].label,
+            label: &self.published.rows[row].label,
             observations: of_blocks.concat(),
             box_plot: BoxPlot::of(&mut of_blocks.concat())?,
             blocks: blocks.iter_mut().filter_map(median).collect(),
@@ -404,11 +404,11 @@ mod tests {
     }
 
     fn matrix() -> &'static Published {
-        find("udp-loopback-matrix").and_then(|recipe| recipe.published).expect("published")
+        find("udp-loopback-matrix").and_then(|recipe| recipe.published.as_ref()).expect("published")
     }
 
     fn factors(row: &PublishedRow) -> Factors {
-        row.factors.iter().map(|(factor, level)| ((*factor).to_owned(), (*level).to_owned())).collect()
+        row.factors.clone()
     }
 
     /// A run of a row in a block, of so many 10⁶ bit/s.
@@ -450,8 +450,8 @@ mod tests {
 
     #[test]
     fn an_unmeasured_row_has_a_reason() {
-        let published = find("pi-udp-load").and_then(|recipe| recipe.published).expect("published");
-        let [none, _, half, ..] = published.rows else { panic!("four rows and more") };
+        let published = find("pi-udp-load").and_then(|recipe| recipe.published.as_ref()).expect("published");
+        let [none, _, half, ..] = published.rows.as_slice() else { panic!("four rows and more") };
         let experiment = experiment(&["none", "cpu=20%"], RunsRule::PerBlock(1));
         let excluded = ExcludedCondition { factors: factors(half), reason: "no CPU to spare".into() };
         let reason = |row, excluded: &[&ExcludedCondition]| unmeasured_reason(published, row, &experiment, excluded);
@@ -462,7 +462,7 @@ mod tests {
 
     #[test]
     fn a_row_is_impossible_if_all_conditions_with_one_of_its_levels_are() {
-        let published = find("wakeup-governor").and_then(|recipe| recipe.published).expect("published");
+        let published = find("wakeup-governor").and_then(|recipe| recipe.published.as_ref()).expect("published");
         let row = published.rows.iter().find(|row| row.label == "1 s, idle, performance").expect("a row");
         let mut other = factors(row);
         other.insert("interval".into(), "10ms".into());

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::aa_test::AaTest;
 use super::published::{PublishedResults, RunSpread};
 use super::single_condition::ConditionRow;
-use super::timeout_slack::TimeoutSlack;
 use crate::analysis::ExperimentGateResult;
 use crate::analysis::comparison::{Comparisons, MISSING, RESTORE, missing_runs};
 use crate::diagnostics::{Caveat, Failure, Outcome};
@@ -44,8 +43,6 @@ pub struct ExperimentReport {
     /// Of a recipe whose published figures are over runs.
     pub spread: Option<RunSpread>,
     pub aa_test: Option<AaTest>,
-    /// Of the recipe `wakeup-governor`: `Some(None)` if its runs cannot answer.
-    pub timeout_slack: Option<Option<TimeoutSlack>>,
     /// Of two measured conditions or more.
     pub comparisons: Option<Comparisons>,
     pub single_condition: Option<Vec<ConditionRow>>,

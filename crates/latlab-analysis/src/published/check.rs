@@ -1,20 +1,18 @@
 //! Published figures against recomputed ones: a verdict for each, and the mistake that reproduces what does not hold.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-use super::claim::{FigureClaim, PublishedFigure};
-use super::digits::{
-    Alternative, DigitMatch, FinerDigits, ScaledClaim, StretchPlace, Undecidable, UndecidedClaim, ValueScale,
-    chance_alone, chance_together, digit_match, refusal, stretch_of,
-};
-use super::merged::FigureSpan;
-use super::mistake::{Hypothesis, Mistake};
-use super::population::{Population, PopulationRule};
-use super::raw_values::PublishedData;
+use serde::{Serialize, Serializer};
+
+use super::claim::{FigureClaim, PublishedFigure, PublishedUnit};
+use super::data::PublishedData;
+use super::mistake::{Aspect, Hypothesis, MISTAKES, Mistake, combined, single};
+use super::numbers::{Numbers, Rules};
 use crate::diagnostics::Failure;
 use crate::stats::observations_needed;
 use crate::units::Nanos;
-use crate::units::human::TimeUnit;
+use crate::units::human::{TimeUnit, counted, listed};
 
 /// What the data say about a published figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,73 +39,86 @@ impl ClaimVerdict {
     }
 }
 
-/// A hypothesis with the figure that it computes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Explanation {
-    pub hypothesis: Hypothesis,
-    /// The figure with them, in ticks of the data, or as a count or share.
-    pub computed: f64,
-}
-
-/// A published figure with its verdict.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CheckedClaim {
-    pub claim: FigureClaim,
-    /// The length of the published unit in ticks of the data; 1 of counts, 1 or 0.01 of shares.
-    pub ticks: f64,
-    /// The published value in ticks of the data, or as a count or share.
-    pub published: f64,
-    /// The correct figure; `None` if it does not exist, or is infinite.
-    pub recomputed: Option<f64>,
-    pub verdict: ClaimVerdict,
-    /// Whether the recomputed figure has the published digits only if it is cut off instead of rounded.
-    pub is_truncated: bool,
-    /// Of a quantile how many values lie beyond it, n·min(q, 1 − q).
-    pub beyond: Option<f64>,
-    /// Whether that is enough: always of other figures, and of quantiles between the quartiles.
-    pub is_supported: bool,
-    /// Mistakes that reproduce the published digits: the chosen one, then others, the simplest first.
-    pub explanations: Vec<Explanation>,
-    /// If no mistake does: the single one that comes nearest, and nearer than the correct figure.
-    pub nearest: Option<Explanation>,
-    /// Where the stretch of a time-out shows, if the interval of the sleeps is known.
-    pub stretch: Option<StretchPlace>,
-}
-
-/// A figure is shown with at most so many decimals more than are published.
-const DECIMALS_MAX: u32 = 12;
-
-impl CheckedClaim {
-    /// How many decimals more than are published show whether `value`, in ticks, has the published digits: 99.99 is cut off to
-    /// 99, and 100.0 would hide that.
-    pub fn further_decimals(&self, value: f64) -> u32 {
-        let published = &self.claim.published;
-        let compared = |value| digit_match(self.published, published.step(self.ticks), value);
-        let is_faithful = |more: &u32| {
-            let shown = format!("{:.*}", (published.decimals + more) as usize, value / self.ticks);
-            shown.parse::<f64>().is_ok_and(|shown| compared(shown * self.ticks) == compared(value))
-        };
-        (1..DECIMALS_MAX).find(is_faithful).unwrap_or(DECIMALS_MAX)
+impl Serialize for ClaimVerdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
     }
 }
 
-/// Claims that one hypothesis explains.
-#[derive(Clone, Debug, PartialEq)]
+/// Mistakes that reproduce a figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// Their codes.
+    pub mistakes: Vec<&'static str>,
+    /// The figure with them.
+    pub value: f64,
+}
+
+/// How the time-out of select(2), which wakes a thread later by 0.1 % of it, shows in a figure of wake-ups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StretchPlace {
+    /// All values are at least as long as the stretch: it is a part of them.
+    Values,
+    /// The published figure exceeds the recomputed one by about the stretch.
+    Difference,
+}
+
+/// A published figure with its verdict: in ns, as a number without a unit, or as a count or share.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CheckedClaim {
+    #[serde(skip)]
+    pub stated: FigureClaim,
+    pub claim: String,
+    pub figure: String,
+    /// Of the numbers: `ns` or none.
+    pub unit: Option<&'static str>,
+    /// The length of the published unit in that one.
+    #[serde(skip)]
+    pub scale: f64,
+    pub published: f64,
+    /// The correct figure; `None` if it does not exist, or is infinite.
+    pub recomputed: Option<f64>,
+    /// The published figure less the correct one, if that has other digits.
+    pub off: Option<f64>,
+    pub verdict: ClaimVerdict,
+    /// Whether the recomputed figure has the published digits only if it is cut off instead of rounded.
+    pub truncated: bool,
+    /// Whether so many values support it: always other figures than quantiles, and quantiles between the quartiles.
+    pub supported: bool,
+    /// Of a quantile how many values lie beyond it, n·min(q, 1 − q).
+    pub beyond: Option<f64>,
+    /// What reproduces the published digits: the chosen mistakes, then others, the fewest first.
+    pub explanations: Vec<Explanation>,
+    pub stretch: Option<StretchPlace>,
+}
+
+/// Claims that the same mistakes explain.
+#[derive(Debug, Serialize)]
 pub struct ExplainedGroup {
-    pub hypothesis: Hypothesis,
-    /// Indices of the claims that do not hold, and that it reproduces.
-    pub claims: Vec<usize>,
-    /// Indices of the claims that hold, and that it would change.
+    pub mistakes: Vec<&'static Mistake>,
+    /// Indices of the claims that do not hold, and that they reproduce.
+    pub figures: Vec<usize>,
+    /// Indices of the claims that hold, and that they would change.
     pub against: Vec<usize>,
-    /// About how probable it is that one of the hypotheses that were tried, with at most so many mistakes, fits these digits by
-    /// chance. It is counted of `claims` without `uncounted`.
+    /// About how probable it is that one of the combinations that were tried, with at most so many mistakes, fits by chance.
     pub chance: f64,
-    /// Indices of those among the claims that alone would fit by chance too easily.
-    pub uncounted: Vec<usize>,
+}
+
+/// A claim without a verdict.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UndecidedClaim {
+    pub claim: String,
+    pub figure: String,
+    /// A stable name of why.
+    pub reason: &'static str,
+    pub sentence: String,
+    #[serde(skip)]
+    remedy: &'static str,
 }
 
 /// Published figures with their verdicts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct FigureCheck {
     /// Each claim that the data decide, in their order.
     pub claims: Vec<CheckedClaim>,
@@ -115,17 +126,17 @@ pub struct FigureCheck {
     pub undecided: Vec<UndecidedClaim>,
     /// Explanations, those of most claims first; their chance may be too large for a verdict.
     pub groups: Vec<ExplainedGroup>,
-    /// Hypotheses that were tried, apart from the correct computation; 0 if every claim holds.
+    /// Combinations of mistakes that were tried; 0 if every claim holds.
     pub tried: usize,
     /// Values of answered probes without the warm-up.
     pub answered: u64,
     /// Lost probes, as far as the data state them.
     pub lost: u64,
-    /// Whether the data state every loss.
     pub knows_losses: bool,
     /// The part of a time-out by which select(2) may wake later, if it shows in a figure.
     pub stretch: Option<Nanos>,
-    pub scale: ValueScale,
+    /// Whether the log has digits below a nanosecond, which the values have not.
+    pub is_rounded: bool,
 }
 
 impl FigureCheck {
@@ -135,7 +146,13 @@ impl FigureCheck {
 
     /// The failure that names all undecided claims, if there are any.
     pub fn refusal(&self) -> Option<Failure> {
-        refusal(&self.undecided)
+        let first = self.undecided.first()?;
+        let claims: Vec<String> = self.undecided.iter().map(|one| format!("`{}`", one.claim)).collect();
+        let mut causes: Vec<&str> = self.undecided.iter().map(|one| one.sentence.as_str()).collect();
+        causes.dedup();
+        let noun = if claims.len() > 1 { "claims" } else { "claim" };
+        let failure = Failure::request(format!("cannot check the {noun} {}", listed(&claims)));
+        Some(failure.because(causes.join("; ")).hint(first.remedy))
     }
 }
 
@@ -145,6 +162,11 @@ const CHANCE_MAX: f64 = 0.05;
 const BODY: f64 = 0.25;
 /// The most explanations of a claim that are kept.
 const EXPLANATIONS_MAX: usize = 4;
+/// select(2) may wake later by this part of its time-out: select_estimate_accuracy in
+/// [fs/select.c](https://github.com/torvalds/linux/blob/v6.18/fs/select.c).
+const STRETCH: f64 = 0.001;
+/// The usual timer slack of a thread, which also delays calls that stretch nothing.
+const TIMER_SLACK_NS: f64 = 50_000.0;
 
 /// Checks `claims` about `data`. `unit` is that of claims without one. A claim that the data do not decide counts neither as
 /// evidence for a mistake nor against one.
@@ -156,399 +178,291 @@ pub fn check_figures(
     claims: &[FigureClaim],
     unit: Option<TimeUnit>,
 ) -> Result<FigureCheck, Failure> {
-    let mut undecided: BTreeMap<usize, Undecidable> = BTreeMap::new();
-    let mut scaled = Vec::new();
-    for (place, claim) in claims.iter().enumerate() {
-        match expect_stated(data, claim).and_then(|()| ScaledClaim::of(claim, data.scale, unit)) {
+    let (mut scaled, mut undecided) = (Vec::new(), Vec::new());
+    for claim in claims {
+        match ScaledClaim::of(claim, data, unit) {
             Ok(own) => scaled.push(own),
-            Err(reason) => undecided.extend([(place, reason)]),
+            Err(reason) => undecided.push(reason),
         }
     }
-    let places: Vec<usize> = (0..claims.len()).filter(|place| !undecided.contains_key(place)).collect();
-    let figure_numbers = figure_numbers(&scaled)?;
-    let mut computed = ComputedFigures::of(data, vec![Hypothesis::default()], &scaled);
-    if (0..scaled.len()).any(|at| !computed.holds(at)) {
-        computed = ComputedFigures::of(data, Hypothesis::all(&Mistake::possible(data, claims)), &scaled);
+    expect_one_value(&scaled)?;
+    let mut search = Search::of(data, &scaled, vec![Vec::new()]);
+    if !search.failing.is_empty() {
+        search = Search::of(data, &scaled, single(data));
+        search = Search::of(data, &scaled, combined(&search.effective()));
     }
-    let (judged, too_fine): (Vec<usize>, Vec<usize>) = (0..scaled.len()).partition(|at| computed.is_decided(*at));
-    undecided.extend(too_fine.into_iter().map(|at| {
-        let can_be_shorter = scaled[at].claim.published.can_be_shorter();
-        (places[at], Undecidable::TooFine { finer: data.finer, can_be_shorter })
-    }));
-    let search = Search {
-        claims: judged.iter().map(|at| &scaled[*at]).collect(),
-        figure_numbers: judged.iter().map(|at| figure_numbers[*at]).collect(),
-        hypotheses: &computed.hypotheses,
-        figures: computed.known(&judged),
-        failing: (0..judged.len()).filter(|at| !computed.holds(judged[*at])).collect(),
-    };
     let groups = search.groups();
-    let stretch = data.sleep.and_then(stretch_of);
-    let minimum = data.values.iter().skip(data.warmup).min().map(|value| *value as f64);
-    let checked: Vec<CheckedClaim> = (0..judged.len())
-        .map(|at| {
-            let checked = search.checked(at, &groups, data.answered() + data.lost);
-            let place = |stretch| search.claims[at].stretch_place(checked.recomputed, minimum, stretch, data.scale);
-            CheckedClaim { stretch: stretch.and_then(place), ..checked }
-        })
-        .collect();
-    let undecided = undecided.into_iter().map(|(at, reason)| UndecidedClaim { claim: claims[at].clone(), reason });
+    let n = data.answered() + data.lost;
+    let mut checked: Vec<CheckedClaim> = (0..scaled.len()).map(|at| search.checked(at, &groups, n)).collect();
+    let minimum = data.values[data.warmup..].iter().copied().fold(f64::INFINITY, f64::min);
+    let stretch = data.sleep.map(|sleep| sleep.0 as f64 * STRETCH).filter(|stretch| *stretch > TIMER_SLACK_NS);
+    for claim in &mut checked {
+        claim.unit = (data.is_timed && claim.stated.figure.is_of_values()).then_some("ns");
+        claim.stretch = stretch.and_then(|stretch| stretch_place(claim, minimum, stretch));
+    }
     Ok(FigureCheck {
-        stretch: stretch.filter(|_| checked.iter().any(|claim| claim.stretch.is_some())),
+        stretch: stretch.filter(|_| checked.iter().any(|claim| claim.stretch.is_some())).map(|ns| Nanos(ns as i64)),
         claims: checked,
-        undecided: undecided.collect(),
+        undecided,
         groups,
-        tried: computed.hypotheses.len() - 1,
+        tried: search.hypotheses.len() - 1,
         answered: data.answered(),
         lost: data.lost,
         knows_losses: data.knows_losses,
-        scale: data.scale,
+        is_rounded: data.is_rounded,
     })
 }
 
-/// Expects that a claim is not about losses that `data` do not state.
-fn expect_stated(data: &PublishedData, claim: &FigureClaim) -> Result<(), Undecidable> {
-    match claim.figure {
-        _ if data.knows_losses => Ok(()),
-        PublishedFigure::Lost | PublishedFigure::LossRatio => Err(Undecidable::LossesUnknown),
-        PublishedFigure::N if data.missing_ids > 0 => Err(Undecidable::ProbesMissing(data.missing_ids)),
-        _ => Ok(()),
+fn stretch_place(claim: &CheckedClaim, minimum: f64, stretch: f64) -> Option<StretchPlace> {
+    if !claim.stated.figure.is_of_values() || claim.stated.figure == PublishedFigure::Stddev {
+        return None;
     }
+    if minimum >= 0.9 * stretch {
+        return Some(StretchPlace::Values);
+    }
+    // The slack delays the exact call as well.
+    let expected = stretch - 1.2 * TIMER_SLACK_NS..=1.1 * stretch;
+    expected.contains(&(claim.published - claim.recomputed?)).then_some(StretchPlace::Difference)
 }
 
-/// The number of each claim's figure: claims of one figure have the same, which must have one value.
-fn figure_numbers(claims: &[ScaledClaim<'_>]) -> Result<Vec<usize>, Failure> {
-    let mut first_of: BTreeMap<String, usize> = BTreeMap::new();
-    let number = |(at, own): (usize, &ScaledClaim<'_>)| {
-        let first = *first_of.entry(own.claim.figure.name()).or_insert(at);
-        match claims[first].has_value_of(own) {
-            true => Ok(first),
-            false => Err(Failure::request(format!(
-                "cannot check both `{}` and `{}`",
-                claims[first].claim.text, own.claim.text
-            ))
-            .because("they are different values of one figure, of which a sample has one")
-            .hint("leave one of them out, or check each in a run of its own")),
-        }
-    };
-    claims.iter().enumerate().map(number).collect()
+/// A claim in the unit of the data.
+struct ScaledClaim {
+    claim: FigureClaim,
+    /// The length of its unit.
+    unit: f64,
+    value: f64,
+    /// One unit of its last digit.
+    step: f64,
 }
 
-/// The figures of claims by hypotheses.
-struct ComputedFigures<'a> {
-    claims: &'a [ScaledClaim<'a>],
-    /// The correct computation first, and none behind one with more mistakes.
-    hypotheses: Vec<Hypothesis>,
-    /// Of each hypothesis the figure of each claim.
-    figures: Vec<Vec<Option<f64>>>,
-    /// Where the figure of a hypothesis and a claim lies, if that is not known better: it depends on how many values differ that
-    /// are equal after rounding.
-    spans: BTreeMap<(usize, usize), FigureSpan>,
-    /// The figures of a hypothesis and a claim that are exact although values were rounded.
-    exact: BTreeSet<(usize, usize)>,
-    finer: FinerDigits,
-}
-
-impl<'a> ComputedFigures<'a> {
-    /// Each population is sorted once.
-    fn of(data: &PublishedData, hypotheses: Vec<Hypothesis>, claims: &'a [ScaledClaim<'a>]) -> ComputedFigures<'a> {
-        let mut of_population: BTreeMap<PopulationRule, Vec<usize>> = BTreeMap::new();
-        for (at, hypothesis) in hypotheses.iter().enumerate() {
-            of_population.entry(hypothesis.population(data)).or_default().push(at);
-        }
-        let mut figures = vec![Vec::new(); hypotheses.len()];
-        let (mut spans, mut exact) = (BTreeMap::new(), BTreeSet::new());
-        for (rule, members) in of_population {
-            let population = Population::of(data, rule);
-            for own in members {
-                let hypothesis = &hypotheses[own];
-                for (at, claim) in claims.iter().enumerate() {
-                    let claimed = claim.claim.figure;
-                    let (figure, rules) = (hypothesis.computed(claimed), hypothesis.rules());
-                    let factor = if claimed.is_of_values() { hypothesis.factor() } else { 1.0 };
-                    figures[own].push(population.figure(figure, rules).map(|figure| figure * factor));
-                    match population.span(figure, rules) {
-                        Some(span) => spans.extend([((own, at), span.times(factor))]),
-                        None if population.is_exact(figure, rules) => exact.extend([(own, at)]),
-                        None => {}
-                    }
-                }
-            }
-        }
-        ComputedFigures { claims, hypotheses, figures, spans, exact, finer: data.finer }
-    }
-
-    /// Whether the correct figure has the digits of a claim.
-    fn holds(&self, claim: usize) -> bool {
-        self.claims[claim].matched(self.figures[0][claim]).is_some()
-    }
-
-    /// Whether the figure of a hypothesis has the digits of a claim; `None` if rounding decides that.
-    fn is_matched(&self, hypothesis: usize, claim: usize) -> Option<bool> {
-        let at = (hypothesis, claim);
-        let known = || self.figures[hypothesis][claim].map(FigureSpan::at);
-        let Some(span) = self.spans.get(&at).copied().or_else(known) else { return Some(false) };
-        let finer = if self.exact.contains(&at) { FinerDigits::Absent } else { self.finer };
-        self.claims[claim].is_matched(span, finer, self.hypotheses[hypothesis].rounding_factor())
-    }
-
-    /// Whether rounding decides neither whether the correct figure has the digits of a claim, nor which hypothesis is the first
-    /// that has them. Figures that depend on which values were equal before they were rounded come behind those of other
-    /// hypotheses with as many mistakes.
-    fn is_decided(&self, claim: usize) -> bool {
-        let mut order: Vec<usize> = (0..self.hypotheses.len()).collect();
-        order.sort_by_key(|own| (self.hypotheses[*own].mistakes.len(), self.spans.contains_key(&(*own, claim))));
-        order.into_iter().map(|own| self.is_matched(own, claim)).find(|matched| *matched != Some(false)) != Some(None)
-    }
-
-    /// Of each hypothesis the figures of the `judged` claims. Of a claim that does not hold, none is taken for known whose digits
-    /// depend on which values were equal before they were rounded.
-    fn known(&self, judged: &[usize]) -> Vec<Vec<Option<f64>>> {
-        let is_known = |own: usize, claim: usize| {
-            !self.spans.contains_key(&(own, claim)) || self.holds(claim) || self.is_matched(own, claim) == Some(true)
+impl ScaledClaim {
+    fn of(claim: &FigureClaim, data: &PublishedData, typed: Option<TimeUnit>) -> Result<ScaledClaim, UndecidedClaim> {
+        let undecided = |reason, sentence: String, remedy| {
+            Err(UndecidedClaim { claim: claim.text.clone(), figure: claim.figure.name(), reason, sentence, remedy })
         };
-        let of = |own: usize| judged.iter().map(move |at| self.figures[own][*at].filter(|_| is_known(own, *at)));
-        (0..self.hypotheses.len()).map(|own| of(own).collect()).collect()
+        let is_of_values = claim.figure.is_of_values();
+        let time = typed.map(PublishedUnit::Time).filter(|_| is_of_values && data.is_timed);
+        let unit = match claim.unit.or(time) {
+            Some(PublishedUnit::Time(_)) if !data.is_timed => {
+                let remedy = "say which unit they have, such as `--unit us`, or leave that of the claim out";
+                return undecided("unit-unknown", "the numbers of the file have no unit".into(), remedy);
+            }
+            None if is_of_values && data.is_timed => {
+                let remedy = "write it behind the number: `mean=296us`";
+                return undecided("unit-missing", "a unit is missing".into(), remedy);
+            }
+            Some(PublishedUnit::Percent) => 0.01,
+            Some(PublishedUnit::Time(unit)) => unit.nanos(),
+            None => 1.0,
+        };
+        let step = unit / 10_f64.powi(claim.decimals as i32);
+        match claim.figure {
+            PublishedFigure::Lost | PublishedFigure::LossRatio if !data.knows_losses => undecided(
+                "losses-unknown",
+                "the log does not state losses: that it has none says nothing".into(),
+                "leave the claim out; recordings of latlab and logs of ping, irtt and sockperf state losses",
+            ),
+            PublishedFigure::N if !data.knows_losses && data.missing_ids > 0 => {
+                let missing = counted(data.missing_ids as usize, "number");
+                let sentence =
+                    format!("its rows leave out {missing}, and the log does not state whether these probes were lost");
+                undecided("probes-missing", sentence, "leave the claim out; the other figures are of the rows")
+            }
+            _ if is_of_values && data.is_rounded && step < 0.999 => undecided(
+                "too-fine",
+                "the values of the log are rounded to 1 ns, and a claim is finer".into(),
+                "leave its last digits out, or check the values as one number on each line of a file, with `--unit`",
+            ),
+            _ => Ok(ScaledClaim { claim: claim.clone(), unit, value: claim.value * unit, step }),
+        }
+    }
+
+    /// What two doubles may differ by that are computed in different ways: less than a digit.
+    fn tolerance(&self, figure: f64) -> f64 {
+        (self.value.abs().max(figure.abs()) * 1e-12).min(self.step / 16.0)
+    }
+
+    fn is_rounded_from(&self, figure: f64) -> bool {
+        (figure - self.value).abs() <= self.step / 2.0 + self.tolerance(figure)
+    }
+
+    /// Whether `figure` rounds to the published digits, or is cut off to them.
+    fn has_digits_of(&self, figure: Option<f64>) -> bool {
+        figure.is_some_and(|figure| {
+            let beyond = if self.value < 0.0 { self.value - figure } else { figure - self.value };
+            self.is_rounded_from(figure) || (0.0..self.step).contains(&beyond)
+        })
+    }
+
+    /// The part of the numbers from half the published one to twice it, on a logarithmic scale, that has its digits.
+    fn part(&self) -> f64 {
+        if self.value > 0.0 { (1.5 * self.step / self.value / 4_f64.ln()).min(1.0) } else { 1.0 }
     }
 }
 
-/// Claims that a hypothesis explains.
-struct FoundGroup {
-    hypothesis: usize,
-    /// Those that it was found from.
-    claims: Vec<usize>,
-    /// Those that it reproduces besides.
-    uncounted: Vec<usize>,
-}
-
-impl FoundGroup {
-    fn all(&self) -> impl Iterator<Item = usize> + '_ {
-        self.claims.iter().chain(&self.uncounted).copied()
+/// Refuses two values of one figure.
+fn expect_one_value(claims: &[ScaledClaim]) -> Result<(), Failure> {
+    for (at, own) in claims.iter().enumerate() {
+        let is_other = |other: &&ScaledClaim| {
+            other.claim.figure == own.claim.figure && (other.value - own.value).abs() > own.tolerance(other.value)
+        };
+        if let Some(other) = claims[..at].iter().find(is_other) {
+            return Err(Failure::request(format!("cannot check both `{}` and `{}`", other.claim.text, own.claim.text))
+                .because("they are different values of one figure, of which a sample has one")
+                .hint("leave one of them out, or check each in a run of its own"));
+        }
     }
+    Ok(())
 }
 
 /// The search for hypotheses that reproduce what does not hold.
 struct Search<'a> {
-    claims: Vec<&'a ScaledClaim<'a>>,
-    /// Of each claim the number of its figure: a figure that is claimed twice is one piece of evidence.
-    figure_numbers: Vec<usize>,
-    hypotheses: &'a [Hypothesis],
+    claims: &'a [ScaledClaim],
+    /// The correct computation first, and none behind one with more mistakes.
+    hypotheses: Vec<Hypothesis>,
     /// Of each hypothesis the figure of each claim.
     figures: Vec<Vec<Option<f64>>>,
     /// Indices of the claims that do not hold.
     failing: Vec<usize>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn of(data: &PublishedData, claims: &'a [ScaledClaim], hypotheses: Vec<Hypothesis>) -> Search<'a> {
+        // Hypotheses about the same numbers share these, so that they are sorted once.
+        let mut by_numbers: Vec<Vec<(usize, Rules)>> = Vec::new();
+        for (at, hypothesis) in hypotheses.iter().enumerate() {
+            let mut rules = Rules::of(data);
+            hypothesis.iter().for_each(|mistake| (MISTAKES[*mistake].apply)(&mut rules));
+            match by_numbers.iter_mut().find(|members| members[0].1.shares_numbers(&rules)) {
+                Some(members) => members.push((at, rules)),
+                None => by_numbers.push(vec![(at, rules)]),
+            }
+        }
+        let mut figures = vec![Vec::new(); hypotheses.len()];
+        for members in by_numbers {
+            let numbers = Numbers::of(data, &members[0].1);
+            for (at, rules) in members {
+                figures[at] = claims.iter().map(|own| numbers.figure(own.claim.figure, &rules)).collect();
+            }
+        }
+        let failing = (0..claims.len()).filter(|at| !claims[*at].has_digits_of(figures[0][*at])).collect();
+        Search { claims, hypotheses, figures, failing }
+    }
+
+    /// The single mistakes that change a figure.
+    fn effective(&self) -> Vec<usize> {
+        let changing = (1..self.hypotheses.len()).filter(|at| self.figures[*at] != self.figures[0]);
+        changing.flat_map(|at| self.hypotheses[at].clone()).collect()
+    }
+
     fn reproduces(&self, hypothesis: usize, claim: usize) -> bool {
-        self.matched(hypothesis, claim).is_some()
+        self.claims[claim].has_digits_of(self.figures[hypothesis][claim])
     }
 
-    fn matched(&self, hypothesis: usize, claim: usize) -> Option<DigitMatch> {
-        self.claims[claim].matched(self.figures[hypothesis][claim])
-    }
-
-    fn complexity(&self, hypothesis: usize) -> usize {
-        self.hypotheses[hypothesis].mistakes.len()
-    }
-
-    /// How many figures `claims` are about.
-    fn count(&self, claims: impl Iterator<Item = usize>) -> usize {
-        claims.map(|claim| self.figure_numbers[claim]).collect::<BTreeSet<usize>>().len()
-    }
-
-    /// Of `claims` one for each figure: the one with the most digits.
-    fn distinct(&self, claims: &[usize]) -> Vec<usize> {
-        let mut finest: BTreeMap<usize, usize> = BTreeMap::new();
-        for claim in claims {
-            let kept = finest.entry(self.figure_numbers[*claim]).or_insert(*claim);
-            if self.claims[*claim].step < self.claims[*kept].step {
-                *kept = *claim;
-            }
-        }
-        finest.into_values().collect()
-    }
-
-    /// The claims that hold, and that `hypothesis` would change.
-    fn against(&self, hypothesis: usize) -> Vec<usize> {
-        let holding = (0..self.claims.len()).filter(|claim| !self.failing.contains(claim));
-        holding.filter(|claim| !self.reproduces(hypothesis, *claim)).collect()
-    }
-
-    /// Covers the failing claims: first the hypothesis that reproduces most of them, of several the one with the fewest
-    /// mistakes and contradictions, then the one that fits best. Each claim gets the part of it that it needs.
+    /// Covers the failing claims: first by the hypothesis that is least likely to fit as many of them by chance; of several
+    /// by the one with the fewest mistakes and contradictions.
     fn groups(&self) -> Vec<ExplainedGroup> {
-        let mut remaining = self.failing.clone();
-        let mut found: Vec<FoundGroup> = Vec::new();
-        while let Some(best) = self.best(&remaining) {
-            let (own, others): (Vec<usize>, Vec<usize>) =
-                remaining.iter().partition(|claim| self.reproduces(best, **claim));
-            for claim in own {
-                let part = self.part(best, claim);
-                match found.iter_mut().find(|group| group.hypothesis == part) {
-                    Some(group) => group.claims.push(claim),
-                    None => found.push(FoundGroup { hypothesis: part, claims: vec![claim], uncounted: Vec::new() }),
-                }
-            }
-            remaining = others;
+        let (mut remaining, mut found) = (self.failing.clone(), Vec::new());
+        loop {
+            let explaining = (1..self.hypotheses.len()).map(|at| self.group(at, &remaining));
+            let cost = |group: &ExplainedGroup| group.mistakes.len() + group.against.len();
+            let best = explaining
+                .filter(|group| !group.figures.is_empty())
+                .min_by(|one, other| one.chance.total_cmp(&other.chance).then_with(|| cost(one).cmp(&cost(other))));
+            let Some(best) = best else { break };
+            remaining.retain(|claim| !best.figures.contains(claim));
+            found.push(best);
         }
-        self.sort(&mut found);
-        let mut found = self.leaning_on_accepted(found);
-        self.sort(&mut found);
-        found.into_iter().map(|group| self.group(group)).collect()
+        found.sort_by_key(|group| Reverse(group.figures.len()));
+        found
     }
 
-    /// Puts the groups of most figures first.
-    fn sort(&self, groups: &mut [FoundGroup]) {
-        groups.sort_by_key(|group| std::cmp::Reverse(self.count(group.all())));
-    }
-
-    /// The hypothesis that explains most of the `remaining` claims; `None` if none explains any.
-    fn best(&self, remaining: &[usize]) -> Option<usize> {
-        let explained = |at: &usize| self.count(remaining.iter().copied().filter(|claim| self.reproduces(*at, *claim)));
-        let cost = |at: &usize| self.complexity(*at) + self.count(self.against(*at).into_iter());
-        let explaining = (1..self.hypotheses.len()).filter(|at| explained(at) > 0);
-        explaining.min_by_key(|at| (std::cmp::Reverse(explained(at)), cost(at), self.misfit(*at, remaining)))
-    }
-
-    /// How badly a hypothesis fits those of `claims` that it reproduces: how many digits are cut off instead of rounded, then
-    /// the sum of the differences.
-    fn misfit(&self, hypothesis: usize, claims: &[usize]) -> (usize, u64) {
-        let figure = |claim: &usize| self.figures[hypothesis][*claim];
-        let matched = claims.iter().filter_map(|claim| Some((self.matched(hypothesis, *claim)?, *claim)));
-        matched.fold((0, 0), |(cut, off), (own, claim)| {
-            let difference = figure(&claim).map_or(0, |figure| self.claims[claim].difference(figure));
-            (cut + usize::from(own == DigitMatch::CutOff), off + difference)
-        })
-    }
-
-    /// The fewest of the mistakes of `hypothesis` that reproduce `claim` as well as all of them.
-    fn part(&self, hypothesis: usize, claim: usize) -> usize {
-        let whole = &self.hypotheses[hypothesis];
-        let parts = (1..self.hypotheses.len()).filter(|at| self.hypotheses[*at].is_part_of(whole));
-        let matching = parts.filter_map(|at| Some((self.matched(at, claim)?, self.complexity(at), at)));
-        matching.min().map_or(hypothesis, |(.., at)| at)
-    }
-
-    /// Gives claims of groups that fit by chance too easily to an accepted group whose hypothesis reproduces them: the evidence
-    /// for that one does not come from them.
-    fn leaning_on_accepted(&self, found: Vec<FoundGroup>) -> Vec<FoundGroup> {
-        let is_accepted = |group: &FoundGroup| self.chance_of(group) <= CHANCE_MAX;
-        let (mut accepted, weak): (Vec<FoundGroup>, Vec<FoundGroup>) = found.into_iter().partition(is_accepted);
-        let mut left: Vec<FoundGroup> = Vec::new();
-        for mut group in weak {
-            group.claims.retain(|claim| {
-                let reproducing = accepted.iter_mut().filter(|own| self.reproduces(own.hypothesis, *claim));
-                let nearest = reproducing.min_by_key(|own| self.misfit(own.hypothesis, &[*claim]));
-                nearest.map(|own| own.uncounted.push(*claim)).is_none()
-            });
-            left.push(group);
-        }
-        accepted.extend(left.into_iter().filter(|group| !group.claims.is_empty()));
-        accepted
-    }
-
-    fn chance_of(&self, group: &FoundGroup) -> f64 {
-        let mistakes = self.complexity(group.hypothesis);
-        let claims = self.distinct(&group.claims).into_iter();
-        chance_together(&claims.map(|claim| self.chance(claim, mistakes)).collect::<Vec<_>>())
-    }
-
-    fn group(&self, found: FoundGroup) -> ExplainedGroup {
-        let mut claims: Vec<usize> = found.all().collect();
-        claims.sort_unstable();
+    fn group(&self, hypothesis: usize, remaining: &[usize]) -> ExplainedGroup {
+        let figures: Vec<usize> =
+            remaining.iter().copied().filter(|claim| self.reproduces(hypothesis, *claim)).collect();
+        let holding = (0..self.claims.len()).filter(|claim| !self.failing.contains(claim));
+        let mistakes: Vec<&'static Mistake> = self.hypotheses[hypothesis].iter().map(|at| &MISTAKES[*at]).collect();
         ExplainedGroup {
-            hypothesis: self.hypotheses[found.hypothesis].clone(),
-            against: self.against(found.hypothesis),
-            chance: self.chance_of(&found),
-            claims,
-            uncounted: found.uncounted,
+            against: holding.filter(|claim| !self.reproduces(hypothesis, *claim)).collect(),
+            chance: self.chance(&figures, mistakes.len()),
+            mistakes,
+            figures,
         }
     }
 
-    /// The chance that a hypothesis with at most so many mistakes fits the digits of `claim`.
-    fn chance(&self, claim: usize, mistakes: usize) -> Alternative {
-        let tried = (1..self.hypotheses.len()).filter(|at| self.complexity(*at) <= mistakes);
-        let figures = tried.filter_map(|at| self.figures[at][claim]);
-        chance_alone(self.claims[claim].value, self.claims[claim].step, self.figures[0][claim], figures)
+    /// About how probable it is that a hypothesis with at most so many mistakes has the digits of all `claims` by chance: the
+    /// product of the parts of their ranges that have these digits, times the number of hypotheses that change such a
+    /// figure. A figure that is claimed twice counts once, with its most digits.
+    fn chance(&self, claims: &[usize], mistakes: usize) -> f64 {
+        let mut parts: BTreeMap<String, f64> = BTreeMap::new();
+        for claim in claims {
+            let own = &self.claims[*claim];
+            let part = parts.entry(own.claim.figure.name()).or_insert(1.0);
+            *part = part.min(own.part());
+        }
+        let tried = self.hypotheses.iter().zip(&self.figures).take_while(|(own, _)| own.len() <= mistakes);
+        let changing = |claim: usize| tried.clone().filter(|(_, own)| own[claim] != self.figures[0][claim]).count();
+        let most = claims.iter().map(|claim| changing(*claim)).max().unwrap_or(0);
+        (most as f64 * parts.values().product::<f64>()).min(1.0)
     }
 
     /// The claim with its verdict; the sample has `n` values, lost ones included.
     fn checked(&self, at: usize, groups: &[ExplainedGroup], n: u64) -> CheckedClaim {
-        let scaled = self.claims[at];
+        let own = &self.claims[at];
+        let group = groups.iter().find(|group| group.figures.contains(&at));
+        let quantile = if let PublishedFigure::Quantile(q) = own.claim.figure { Some(q) } else { None };
+        let supported = quantile.is_none_or(|q| (BODY..=1.0 - BODY).contains(&q) || n >= observations_needed(q));
         let recomputed = self.figures[0][at];
-        let group = groups.iter().find(|group| group.claims.contains(&at));
-        let tail = match scaled.claim.figure {
-            PublishedFigure::Quantile(q) => {
-                let is_body = (BODY..=1.0 - BODY).contains(&q);
-                Some((n as f64 * q.min(1.0 - q), is_body || n >= observations_needed(q)))
-            }
-            _ => None,
-        };
-        let is_supported = tail.is_none_or(|(_, is_supported)| is_supported);
-        let holds = !self.failing.contains(&at);
+        let holds = own.has_digits_of(recomputed);
+        let is_about_rank =
+            |mistake: &&Mistake| matches!(mistake.aspect, Aspect::QuantileRule | Aspect::MaximumAsQuantile);
         let verdict = match group.filter(|group| group.chance <= CHANCE_MAX) {
-            _ if holds && is_supported => ClaimVerdict::Holds,
+            _ if holds && supported => ClaimVerdict::Holds,
             _ if holds => ClaimVerdict::Unsupported,
-            Some(group) if !is_supported && is_about_place(&group.hypothesis) => ClaimVerdict::Unsupported,
+            Some(group) if !supported && group.mistakes.iter().all(is_about_rank) => ClaimVerdict::Unsupported,
             Some(_) => ClaimVerdict::Explained,
             None => ClaimVerdict::Contradicted,
         };
-        let explanations = group.map(|group| self.explanations(at, &group.hypothesis)).unwrap_or_default();
         CheckedClaim {
-            claim: scaled.claim.clone(),
-            ticks: scaled.ticks,
-            published: scaled.value,
+            stated: own.claim.clone(),
+            claim: own.claim.text.clone(),
+            figure: own.claim.figure.name(),
+            unit: None,
+            scale: own.unit,
+            published: own.value,
             recomputed,
+            off: recomputed.filter(|_| !holds).map(|recomputed| own.value - recomputed),
             verdict,
-            is_truncated: scaled.matched(recomputed) == Some(DigitMatch::CutOff),
-            beyond: tail.map(|(beyond, _)| beyond),
-            is_supported,
-            nearest: (!holds && explanations.is_empty()).then(|| self.nearest(at)).flatten(),
-            explanations,
+            truncated: holds && recomputed.is_some_and(|figure| !own.is_rounded_from(figure)),
+            supported,
+            beyond: quantile.map(|q| n as f64 * q.min(1.0 - q)),
+            explanations: group.map(|group| self.explanations(at, group)).unwrap_or_default(),
             stretch: None,
         }
     }
 
-    /// The hypotheses that reproduce a claim: `chosen`, then those that no simpler one is a part of, and that are no part of it.
-    fn explanations(&self, claim: usize, chosen: &Hypothesis) -> Vec<Explanation> {
-        let mut found: Vec<Explanation> = Vec::new();
-        let with_chosen = self.hypotheses.iter().position(|hypothesis| hypothesis == chosen);
-        for at in with_chosen.into_iter().chain(1..self.hypotheses.len()) {
-            let (hypothesis, figure) = (&self.hypotheses[at], self.figures[at][claim]);
-            let is_part = Some(at) != with_chosen && hypothesis.is_part_of(chosen);
-            let is_new = !is_part && !found.iter().any(|other| other.hypothesis.is_part_of(hypothesis));
-            if let Some(computed) = figure.filter(|_| is_new && self.reproduces(at, claim)) {
-                found.push(Explanation { hypothesis: hypothesis.clone(), computed });
+    /// What reproduces a claim: the mistakes of its group, then those that no simpler ones are a part of.
+    fn explanations(&self, claim: usize, group: &ExplainedGroup) -> Vec<Explanation> {
+        let explanation = |at: usize| {
+            let mistakes = self.hypotheses[at].iter().map(|mistake| MISTAKES[*mistake].code).collect();
+            Some(Explanation { mistakes, value: self.figures[at][claim]? })
+        };
+        let reproducing = (1..self.hypotheses.len()).filter(|at| self.reproduces(*at, claim)).filter_map(explanation);
+        let chosen: Vec<&str> = group.mistakes.iter().map(|mistake| mistake.code).collect();
+        let (mut found, others): (Vec<Explanation>, Vec<Explanation>) =
+            reproducing.partition(|one| one.mistakes == chosen);
+        for other in others {
+            let is_part = |one: &[&str], of: &[&str]| one.iter().all(|code| of.contains(code));
+            let is_known = found.iter().any(|one| is_part(&one.mistakes, &other.mistakes));
+            if !is_known && !is_part(&other.mistakes, &chosen) {
+                found.push(other);
             }
         }
         found.truncate(EXPLANATIONS_MAX);
         found
     }
-
-    /// The single mistake whose figure is nearest to the claim, if it is nearer than the correct figure.
-    fn nearest(&self, claim: usize) -> Option<Explanation> {
-        let off = |at: usize| self.figures[at][claim].map(|figure| (figure - self.claims[claim].value).abs());
-        let single = (1..self.hypotheses.len()).filter(|at| self.complexity(*at) == 1);
-        let nearest = single
-            .filter(|at| off(*at).is_some())
-            .min_by(|one, other| off(*one).unwrap_or(f64::INFINITY).total_cmp(&off(*other).unwrap_or(f64::INFINITY)))?;
-        let is_nearer = off(nearest)? < off(0).unwrap_or(f64::INFINITY);
-        let computed = self.figures[nearest][claim]?;
-        is_nearer.then(|| Explanation { hypothesis: self.hypotheses[nearest].clone(), computed })
-    }
-}
-
-/// Whether all mistakes only choose another order statistic for a quantile.
-fn is_about_place(hypothesis: &Hypothesis) -> bool {
-    let is = |mistake: &Mistake| matches!(mistake, Mistake::OtherQuantileRule(_) | Mistake::MaximumAsQuantile);
-    hypothesis.mistakes.iter().all(is)
 }
 
 #[cfg(test)]
 #[path = "check_tests.rs"]
 mod tests;
-
-#[cfg(test)]
-#[path = "rounding_tests.rs"]
-mod rounding_tests;

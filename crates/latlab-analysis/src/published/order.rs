@@ -1,42 +1,19 @@
 //! Published orders of groups, judged by the comparison of runs (docs/comparing.md).
 
-use thiserror::Error;
-
 use super::claim::OrderClaim;
 use crate::analysis::comparison::{
-    Comparison, ComparisonOptions, ComparisonRequest, GroupingError, RunGroup, RunGroups, Verdict, compare,
+    Comparison, ComparisonOptions, ComparisonRequest, RunGroup, RunGroups, Verdict, compare,
 };
-use crate::diagnostics::{Caveat, Explain, Failure};
+use crate::diagnostics::{Caveat, Failure};
 use crate::stats::Outline;
 use crate::units::human;
-
-/// What the data say about a published order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OrderVerdict {
-    /// The difference is proven, and has the published direction.
-    Holds,
-    /// A difference in the other direction is proven.
-    Contradicted,
-    /// These data do not decide.
-    Undecided,
-}
-
-impl OrderVerdict {
-    /// The word in JSON and tables.
-    pub const fn word(self) -> &'static str {
-        match self {
-            OrderVerdict::Holds => "holds",
-            OrderVerdict::Contradicted => "contradicted",
-            OrderVerdict::Undecided => "undecided",
-        }
-    }
-}
 
 /// A published order with its verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedOrder {
     pub claim: OrderClaim,
-    pub verdict: OrderVerdict,
+    /// Whether the difference is proven with the published direction, or with the other one; `None` if it is not proven.
+    pub holds: Option<bool>,
     /// The comparison of the group that is claimed to be greater with the other one as the baseline.
     pub comparison: Comparison,
     /// The figures of the runs or lines of the group that is claimed to be greater; `None` without any.
@@ -55,32 +32,6 @@ impl CheckedOrder {
     }
 }
 
-/// Why an order cannot be judged.
-#[derive(Debug, Error)]
-pub enum OrderError {
-    /// No group has that name.
-    #[error("no group has the name `{name}`")]
-    NoGroup {
-        name: String,
-        /// The names that there are.
-        known: Vec<String>,
-    },
-    /// The groups cannot be compared.
-    #[error(transparent)]
-    Incomparable(#[from] GroupingError),
-}
-
-impl Explain for OrderError {
-    fn explain(&self) -> Failure {
-        match self {
-            OrderError::NoGroup { known, .. } => Failure::request(self)
-                .because(format!("the groups are {}", human::listed(known)))
-                .hint("name groups as in `--group NAME=GLOB`"),
-            OrderError::Incomparable(error) => error.explain(),
-        }
-    }
-}
-
 /// Checks the order of the figures that `request` asks for, of which it has one. All verdicts hold together with `confidence`:
 /// each claim is judged at its share of the level (Bonferroni).
 ///
@@ -91,7 +42,7 @@ pub fn check_orders(
     request: &ComparisonRequest,
     claims: &[OrderClaim],
     confidence: f64,
-) -> Result<Vec<CheckedOrder>, OrderError> {
+) -> Result<Vec<CheckedOrder>, Failure> {
     let options = ComparisonOptions::at(1.0 - (1.0 - confidence) / claims.len().max(1) as f64);
     claims.iter().map(|claim| checked(groups, request, claim, &options)).collect()
 }
@@ -101,29 +52,31 @@ fn checked(
     request: &ComparisonRequest,
     claim: &OrderClaim,
     options: &ComparisonOptions,
-) -> Result<CheckedOrder, OrderError> {
+) -> Result<CheckedOrder, Failure> {
     let mut pair = groups.clone();
     pair.groups = vec![named(groups, &claim.lesser)?.clone(), named(groups, &claim.greater)?.clone()];
     let compared = compare(pair, request, options)?;
     let outline = |group: usize| compared.outlines.get(group).and_then(|own| own.first().copied().flatten());
     let (lesser, greater) = (outline(0), outline(1));
-    let Some(comparison) = compared.rows.into_iter().find(|row| !row.added) else {
-        let known = groups.groups.iter().map(|group| group.name.clone()).collect();
-        return Err(OrderError::NoGroup { name: claim.greater.clone(), known });
+    let comparison =
+        compared.rows.into_iter().find(|row| !row.added).ok_or_else(|| no_group(groups, &claim.greater))?;
+    let holds = match comparison.verdict {
+        Verdict::Higher => Some(true),
+        Verdict::Lower => Some(false),
+        Verdict::Equivalent | Verdict::None | Verdict::Undecided => None,
     };
-    let verdict = match comparison.verdict {
-        Verdict::Higher => OrderVerdict::Holds,
-        Verdict::Lower => OrderVerdict::Contradicted,
-        Verdict::Equivalent | Verdict::None | Verdict::Undecided => OrderVerdict::Undecided,
-    };
-    Ok(CheckedOrder { claim: claim.clone(), verdict, comparison, greater, lesser, caveats: compared.caveats })
+    Ok(CheckedOrder { claim: claim.clone(), holds, comparison, greater, lesser, caveats: compared.caveats })
 }
 
-fn named<'a>(groups: &'a RunGroups, name: &str) -> Result<&'a RunGroup, OrderError> {
-    groups.groups.iter().find(|group| group.name == name).ok_or_else(|| OrderError::NoGroup {
-        name: name.to_owned(),
-        known: groups.groups.iter().map(|group| group.name.clone()).collect(),
-    })
+fn named<'a>(groups: &'a RunGroups, name: &str) -> Result<&'a RunGroup, Failure> {
+    groups.groups.iter().find(|group| group.name == name).ok_or_else(|| no_group(groups, name))
+}
+
+fn no_group(groups: &RunGroups, name: &str) -> Failure {
+    let known: Vec<String> = groups.groups.iter().map(|group| group.name.clone()).collect();
+    Failure::request(format!("no group has the name `{name}`"))
+        .because(format!("the groups are {}", human::listed(&known)))
+        .hint("name groups as in `--group NAME=GLOB`")
 }
 
 #[cfg(test)]
@@ -141,7 +94,7 @@ mod tests {
         NumberFiles { name: name.into(), files: vec![(format!("{name}.txt"), (1..=30).map(line).collect())] }
     }
 
-    fn orders(text: &str) -> Result<Vec<CheckedOrder>, OrderError> {
+    fn orders(text: &str) -> Result<Vec<CheckedOrder>, Failure> {
         let mut claims = StatedClaims::default();
         claims.add(text).expect(text);
         let groups = vec![group("plain", 6_100.0, 1), group("offloaded", 6_160.0, 2), group("slow", 3_700.0, 3)];
@@ -152,16 +105,15 @@ mod tests {
     #[test]
     fn an_order_holds_only_if_the_difference_is_proven() {
         let checked = orders("plain > slow slow > plain plain < offloaded offloaded < plain").expect("all groups");
-        let verdicts: Vec<OrderVerdict> = checked.iter().map(|order| order.verdict).collect();
-        use OrderVerdict::{Contradicted, Holds, Undecided};
-        assert_eq!(verdicts, [Holds, Contradicted, Undecided, Undecided]);
+        let verdicts: Vec<Option<bool>> = checked.iter().map(|order| order.holds).collect();
+        assert_eq!(verdicts, [Some(true), Some(false), None, None]);
         assert_eq!(checked[0].medians_agree(), Some(true));
         assert_eq!(checked[2].medians_agree(), checked[3].medians_agree().map(|agree| !agree));
     }
 
     #[test]
     fn an_unknown_group_is_named_with_the_known_ones() {
-        let error = orders("plain > fast").expect_err("no such group").explain();
+        let error = orders("plain > fast").expect_err("no such group");
         assert!(error.cause.is_some_and(|cause| cause.contains("plain, offloaded and slow")));
     }
 }

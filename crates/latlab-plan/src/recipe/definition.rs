@@ -1,37 +1,40 @@
 //! The definition of a recipe: the file of an experiment with parameters, and the published figures that it reproduces.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+
 use crate::metric::Metric;
 use crate::plan::{Factors, Kind};
 use crate::stats::MeanDifference;
-
-#[derive(Clone, Copy, Debug)]
-pub struct Recipe {
-    /// The name for `latlab run`.
-    pub name: &'static str,
-    /// The measurement, in one line.
-    pub title: &'static str,
-    /// Who measured it first, and how.
-    pub origin: &'static str,
-    /// The interpretation of its figures.
-    pub lesson: &'static str,
-    /// Its file, with words such as `@RUNS@` that depend on target and scale.
-    pub(super) template: &'static str,
-    /// The texts of these words: quick, usual, full.
-    pub(super) words: [RecipeText; 3],
-    /// The target if none is typed.
-    pub usual_target: &'static str,
-    /// The texts of words that depend on the target.
-    pub(super) words_of_target: fn(&str) -> RecipeText,
-    /// The published figures, if there are some.
-    pub published: Option<&'static Published>,
-}
+use crate::units::human;
 
 /// Words of a template, each with its text.
-pub(super) type RecipeText = &'static [(&'static str, &'static str)];
+type RecipeText = BTreeMap<String, String>;
 
-/// The words of a recipe whose file is the same for all targets.
-pub(super) const fn no_words(_target: &str) -> RecipeText {
-    &[]
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Recipe {
+    /// The name for `latlab run`.
+    pub name: String,
+    /// The measurement, in one line.
+    pub title: String,
+    /// Who measured it first, and how.
+    pub origin: String,
+    /// The interpretation of its figures.
+    pub lesson: String,
+    /// Its file, with words such as `@RUNS@` that depend on target and scale.
+    #[serde(skip)]
+    template: &'static str,
+    /// The texts of these words by scale.
+    words: BTreeMap<String, RecipeText>,
+    /// The target if none is typed.
+    pub usual_target: String,
+    /// The texts of words that depend on the target; `other` are those of all that are not listed.
+    #[serde(default)]
+    words_of_target: BTreeMap<String, RecipeText>,
+    /// The published figures, if there are some.
+    pub published: Option<Published>,
 }
 
 /// The separation of the blocks of a recipe.
@@ -65,6 +68,12 @@ impl RecipeScale {
 }
 
 impl Recipe {
+    /// The recipe with this `template` and the file `about` it, which are parts of the program.
+    pub(super) fn of(template: &'static str, about: &str) -> Recipe {
+        let recipe: Recipe = toml::from_str(about).unwrap_or_else(|error| panic!("a built-in recipe: {error}"));
+        Recipe { template, ..recipe }
+    }
+
     /// Whether it has a target; without one it is about this host.
     pub fn has_target(&self) -> bool {
         self.template.contains("@TARGET@")
@@ -73,9 +82,9 @@ impl Recipe {
     /// The file of the experiment.
     pub fn file(&self, target: &str, scale: RecipeScale, between: Between) -> String {
         let quoted = format!("\"{}\"", target.replace('\\', "\\\\").replace('"', "\\\""));
-        let words = self.words[scale as usize];
-        let with = |file: String, (word, text): &(&str, &str)| file.replace(&format!("@{word}@"), text);
-        let words = words.iter().chain((self.words_of_target)(target));
+        let with = |file: String, (word, text): (&String, &String)| file.replace(&format!("@{word}@"), text);
+        let of_target = self.words_of_target.get(target).or_else(|| self.words_of_target.get("other"));
+        let words = self.words.get(scale.word()).into_iter().chain(of_target).flatten();
         let file = words.fold(self.template.replace("@TARGET@", &quoted), with);
         match between {
             Between::AsItsFileSays => file,
@@ -91,34 +100,44 @@ impl Recipe {
 }
 
 /// The figures of a publication, in its own columns.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Published {
     /// The heading of the columns.
-    pub heading: &'static str,
+    pub heading: String,
     /// The metric that latlab measures.
     pub metric: Metric,
     /// The publication's unit in units of the metric, nanoseconds or bits a second.
     pub own_units: f64,
     /// The name of that unit.
-    pub unit: &'static str,
+    pub unit: String,
     pub decimals: usize,
     /// Whether its figures are half of the metric.
+    #[serde(default)]
     pub half: bool,
-    /// What the two lines of known figures of a row are: `published` and `recomputed`.
-    pub sources: [&'static str; 2],
+    /// What the two lines of known figures of a row are.
+    #[serde(default = "from_raw_data")]
+    pub sources: [String; 2],
     /// The heading of a further table with the metric itself, where the figures are half of it.
-    pub whole: Option<&'static str>,
+    pub whole: Option<String>,
     /// The sample that the figures describe.
     pub figures_of: FiguresOf,
     /// Its columns, and others that can be computed from its raw data.
-    pub columns: &'static [Column],
-    pub rows: &'static [PublishedRow],
+    pub columns: Vec<Column>,
+    pub rows: Vec<PublishedRow>,
     /// Levels of factors that a smaller scale does not vary.
-    pub implied: &'static [(&'static str, &'static str)],
+    #[serde(default)]
+    pub implied: Factors,
+}
+
+/// The sources of most publications.
+fn from_raw_data() -> [String; 2] {
+    ["published", "raw data"].map(str::to_owned)
 }
 
 /// The sample that the figures of a publication describe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FiguresOf {
     /// Probes, packets or wake-ups of one run. Of several runs measured here the median of each figure is shown.
     Singletons,
@@ -127,7 +146,8 @@ pub enum FiguresOf {
 }
 
 /// A statistic of a run, or of the runs of a row.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Column {
     Min,
     Mean,
@@ -138,24 +158,30 @@ pub enum Column {
 }
 
 /// A row of a publication.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PublishedRow {
     /// The condition in the publication's words.
-    pub label: &'static str,
+    pub label: String,
     /// The levels of the recipe's factors.
-    pub factors: &'static [(&'static str, &'static str)],
+    pub factors: Factors,
     /// Published figures, column by column; empty if the publication has no such row.
-    pub published: &'static [Option<f64>],
+    #[serde(default, deserialize_with = "figures")]
+    pub published: Vec<Option<f64>>,
     /// Figures computed from the publication's raw data, or on its second test system; empty if these are not published.
-    pub recomputed: &'static [Option<f64>],
+    #[serde(default, deserialize_with = "figures")]
+    pub recomputed: Vec<Option<f64>>,
     /// The published difference to the first row at 95 % confidence, if there is one.
     pub against_first: Option<MeanDifference>,
 }
 
-impl Published {
-    /// The sources of most publications.
-    pub(super) const FROM_RAW_DATA: [&'static str; 2] = ["published", "raw data"];
+/// Figures of which `nan` is missing.
+fn figures<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Option<f64>>, D::Error> {
+    let figures: Vec<f64> = Vec::deserialize(deserializer)?;
+    Ok(figures.into_iter().map(|figure| Some(figure).filter(|figure| !figure.is_nan())).collect())
+}
 
+impl Published {
     /// The kind of its runs.
     pub fn kind(&self) -> Kind {
         Kind::of_metric(self.metric)
@@ -163,10 +189,12 @@ impl Published {
 
     /// Whether the condition with these `factors` is that of `row`.
     pub fn is_done_by(&self, row: &PublishedRow, factors: &Factors) -> bool {
-        row.factors.iter().all(|(factor, value)| match factors.get(*factor) {
+        row.factors.iter().all(|(factor, value)| match factors.get(factor) {
             // Of an option that is given several times the last one varies.
-            Some(own) => own.strip_suffix(value).is_some_and(|others| others.is_empty() || others.ends_with(',')),
-            None => self.implied.contains(&(factor, value)),
+            Some(own) => {
+                own.strip_suffix(value.as_str()).is_some_and(|others| others.is_empty() || others.ends_with(','))
+            }
+            None => self.implied.get(factor) == Some(value),
         })
     }
 }
@@ -188,7 +216,18 @@ impl Column {
             Column::Mean => "mean".into(),
             Column::Stddev => "stdev".into(),
             Column::Max => "max".into(),
-            Column::Quantile(q) => crate::units::human::quantile(q),
+            Column::Quantile(q) => human::quantile(q),
         }
+    }
+}
+
+impl TryFrom<String> for Column {
+    type Error = String;
+
+    fn try_from(heading: String) -> Result<Column, String> {
+        let words = [Column::Median, Column::Min, Column::Mean, Column::Stddev, Column::Max];
+        let quantile = || human::parse_quantile(&heading).map(Column::Quantile);
+        let found = words.into_iter().find(|column| column.heading() == heading).or_else(quantile);
+        found.ok_or_else(|| format!("`{heading}` is not a column"))
     }
 }

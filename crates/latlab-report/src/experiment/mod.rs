@@ -8,7 +8,6 @@ mod remedies;
 mod report;
 mod single_condition;
 mod spread;
-mod timeout_slack;
 
 pub(crate) use plan::disk_size;
 pub use plan::{ExperimentPlan, SystemdUnit, plan, recipe, recipe_list, rough_span, systemd_unit};

@@ -243,13 +243,16 @@ pub(crate) fn disk_size(bytes: f64) -> String {
     }
 }
 
-pub fn recipe_list(recipes: &[&Recipe], style: Style) -> String {
-    let widest = recipes.iter().map(|recipe| width(recipe.name)).max().unwrap_or_default();
-    let lines = |recipe: &&Recipe| {
-        let gap = " ".repeat(widest - width(recipe.name) + 2);
-        let title =
-            wrap(recipe.title, style.width.saturating_sub(widest + 2).max(1)).join(&format!("\n{:1$}", "", widest + 2));
-        format!("{}{gap}{title}\n", style.strong(recipe.name))
+pub fn recipe_list(recipes: &[Recipe], style: Style) -> String {
+    let widest = recipes.iter().map(|recipe| width(&recipe.name)).max().unwrap_or_default();
+    let lines = |recipe: &Recipe| {
+        let gap = " ".repeat(widest - width(&recipe.name) + 2);
+        let title = wrap(&recipe.title, style.width.saturating_sub(widest + 2).max(1)).join(&format!(
+            "\n{:1$}",
+            "",
+            widest + 2
+        ));
+        format!("{}{gap}{title}\n", style.strong(&recipe.name))
     };
     recipes.iter().map(lines).collect()
 }
@@ -258,12 +261,12 @@ pub fn recipe_list(recipes: &[&Recipe], style: Style) -> String {
 pub fn recipe(recipe: &Recipe, file: &str, columns: usize) -> String {
     let style = Style { width: columns.saturating_sub(2), ..Style::PLAIN };
     let comment = |text: &str| wrap(text, style.width).into_iter().map(|line| format!("# {line}\n")).collect();
-    let mut parts: Vec<String> = vec![comment(recipe.title), comment(recipe.origin)];
+    let mut parts: Vec<String> = vec![comment(&recipe.title), comment(&recipe.origin)];
     if let Some(published) = &recipe.published {
         let table = publication(published, style);
         parts.push(table.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n").collect());
     }
-    parts.push(comment(recipe.lesson));
+    parts.push(comment(&recipe.lesson));
     let file: String = file.lines().map(|line| with_fitting_comment(line, columns)).collect();
     format!("{}\n{file}", parts.join("#\n"))
 }

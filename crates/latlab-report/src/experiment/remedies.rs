@@ -1,33 +1,27 @@
-//! Rendering of the gains of remedies as a table and as `latlab.remedies/1`. Schema: docs/schemas/remedies-1.json.
+//! Rendering of what remedies change, as a comparison and as `latlab.remedies/1`. Schema: docs/schemas/remedies-1.json.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::analysis::Condition;
-use crate::analysis::experiment::{Gain, GainVerdict, RemedyGains};
+use crate::analysis::comparison::{Comparison, Comparisons, Verdict};
 use crate::diagnostics::Caveat;
+use crate::report::comparison::{self, ComparisonShowing, ComparisonView};
 use crate::report::json::pretty;
-use crate::report::summary_view::caveat_views;
-use crate::report::text::caveat_lines;
-use crate::report::text::{Style, width, wrap};
-use crate::units::human::{ABSENT, TimeUnit};
+use crate::report::text::{Style, wrap};
 
-/// The remedies that were tried, with their gains.
-#[derive(Clone, Debug, PartialEq)]
+/// The comparison of remedies with the unchanged run, which is the first group.
+#[derive(Clone, Debug)]
 pub struct RemediesView<'a> {
     /// The unchanged run, in one line.
     pub heading: String,
     /// The factors of the unchanged run.
     pub condition: &'a Condition,
-    /// Runs of each condition, the fewest.
-    pub runs: usize,
     /// Blocks in which the conditions were interleaved.
     pub blocks: u32,
-    pub confidence: f64,
-    /// The gains of each remedy that was tried.
-    pub gains: Vec<RemedyGains>,
+    pub comparisons: &'a Comparisons,
     /// The remedies that were not tried.
     pub untried: &'a [UntriedRemedy],
-    pub caveats: &'a [Caveat],
     /// All recordings, in the order in which they were made.
     pub recordings: Vec<String>,
 }
@@ -41,83 +35,11 @@ pub struct UntriedRemedy {
 }
 
 pub fn text(view: &RemediesView<'_>, style: Style) -> String {
-    let RemediesView { heading, runs, blocks, .. } = view;
-    let heading = format!("{heading} · {runs} runs each in {blocks} blocks, interleaved, 95 % intervals");
-    let mut lines = wrap(&heading, style.width);
-    lines.push(String::new());
-    if !view.gains.is_empty() {
-        lines.extend(table(&view.gains, style));
-    }
-    if !view.untried.is_empty() {
-        lines.push(String::new());
-        lines.push(style.strong("not tried"));
-        let widest = view.untried.iter().map(|one| width(&one.remedy)).max().unwrap_or_default();
-        let columns = style.width.saturating_sub(widest + 4).max(20);
-        for UntriedRemedy { remedy, reason } in view.untried {
-            for (number, line) in wrap(reason, columns).iter().enumerate() {
-                let label = if number == 0 { remedy } else { "" };
-                lines.push(format!("  {label}{}  {line}", " ".repeat(widest - width(label))));
-            }
-        }
-    }
-    lines.push(String::new());
-    lines.extend(wrap(footnote(view), style.width).iter().map(|line| style.quiet(line)));
-    lines.extend(caveat_lines(&caveat_views(view.caveats), style));
-    lines.join("\n") + "\n"
-}
-
-fn footnote(view: &RemediesView<'_>) -> &'static str {
-    let decided = |gain: &Gain| gain.verdict != GainVerdict::Undecided;
-    match view.gains.iter().flat_map(|one| &one.gains).all(decided) {
-        true => "verdicts: permutation test and Welch's t within blocks, Holm over the table",
-        false => {
-            "verdicts: permutation test and Welch's t within blocks, Holm over the table; undecided: a longer `-d` may decide"
-        }
-    }
-}
-
-fn table(gains: &[RemedyGains], style: Style) -> Vec<String> {
-    let head = ["", "as asked", "with it", "gain", ""].map(str::to_owned);
-    let rows: Vec<Vec<[String; 5]>> = gains.iter().map(|one| one.gains.iter().map(cells).collect()).collect();
-    let widest = |column: usize| {
-        let all = rows.iter().flatten().chain([&head]);
-        all.map(|row| width(&row[column])).max().unwrap_or_default()
-    };
-    let widths: [usize; 5] = std::array::from_fn(widest);
-    let line = |row: &[String; 5]| {
-        let cell = |column: usize| {
-            let gap = " ".repeat(widths[column] - width(&row[column]));
-            // Labels and verdicts are aligned left, figures right.
-            if matches!(column, 0 | 4) { format!("  {}{gap}", row[column]) } else { format!("  {gap}{}", row[column]) }
-        };
-        (0..5).map(cell).collect::<String>().trim_end().to_owned()
-    };
-    let fits = 2 * widths.len() + widths.iter().sum::<usize>() <= style.width;
-    let below = |[statistic, asked, with, gain, verdict]: &[String; 5]| {
-        vec![format!("  {statistic}  {asked} → {with}"), format!("    gain {gain}"), format!("    {verdict}")]
-    };
-    let mut lines = if fits { vec![style.quiet(&line(&head))] } else { Vec::new() };
-    for (one, rows) in gains.iter().zip(&rows) {
-        lines.push(style.strong(&one.remedy));
-        lines.extend(rows.iter().flat_map(|row| if fits { vec![line(row)] } else { below(row) }));
-    }
-    lines
-}
-
-fn cells(gain: &Gain) -> [String; 5] {
-    // One unit for the whole row.
-    let unit = TimeUnit::suiting(gain.asked_ns.unwrap_or_default().max(gain.with_ns.unwrap_or_default()));
-    let figure = |ns: Option<f64>| ns.map_or_else(|| ABSENT.into(), |ns| unit.figure(ns));
-    let time =
-        |ns: Option<f64>| ns.map_or_else(|| ABSENT.into(), |ns| format!("{} {}", unit.figure(ns), unit.symbol()));
-    let interval = format!("[{}, {}]", figure(gain.low_ns), figure(gain.high_ns));
-    [
-        gain.statistic.clone(),
-        time(gain.asked_ns),
-        time(gain.with_ns),
-        format!("{} {interval}", time(gain.gain_ns)),
-        gain.verdict.word().into(),
-    ]
+    let mut lines = wrap(&format!("{} · {} blocks", view.heading, view.blocks), style.width);
+    let untried = view.untried.iter().map(|one| format!("not tried: `{}`: {}", one.remedy, one.reason));
+    lines.extend(untried.flat_map(|line| wrap(&line, style.width)));
+    let compared = ComparisonView::of(view.comparisons, &[], ComparisonShowing { explain: false });
+    format!("{}\n\n{}", lines.join("\n"), comparison::text(&compared, style))
 }
 
 #[derive(Serialize)]
@@ -127,73 +49,93 @@ struct RemediesDocument<'a> {
     runs: usize,
     blocks: u32,
     confidence: f64,
-    remedies: Vec<RemedyDocument<'a>>,
+    remedies: Vec<Value>,
     recordings: &'a [String],
     caveats: &'a [Caveat],
 }
 
-#[derive(Serialize)]
-struct RemedyDocument<'a> {
-    remedy: &'a str,
-    tried: bool,
-    reason: Option<&'a str>,
-    gains: Vec<GainDocument<'a>>,
-}
-
-#[derive(Serialize)]
-struct GainDocument<'a> {
-    metric: &'static str,
-    statistic: &'a str,
-    unit: &'static str,
-    as_asked: Option<f64>,
-    with_remedy: Option<f64>,
-    gain: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    verdict: &'static str,
-    adjusted_p_value: Option<f64>,
-    runs_needed: Option<u32>,
-}
-
 pub fn json(view: &RemediesView<'_>) -> String {
-    let tried = view.gains.iter().map(|one| RemedyDocument {
-        remedy: &one.remedy,
-        tried: true,
-        reason: None,
-        gains: one.gains.iter().map(GainDocument::of).collect(),
+    let Comparisons { rows, groups, caveats, .. } = view.comparisons;
+    let tried = groups.groups.iter().enumerate().skip(1).map(|(place, group)| {
+        let gains: Vec<Value> = rows.iter().filter(|row| row.candidate == place).map(gain).collect();
+        json!({ "remedy": group.name, "tried": true, "reason": null, "gains": gains })
     });
-    let untried = view.untried.iter().map(|one| RemedyDocument {
-        remedy: &one.remedy,
-        tried: false,
-        reason: Some(&one.reason),
-        gains: Vec::new(),
-    });
+    let untried = view.untried.iter().map(
+        |UntriedRemedy { remedy, reason }| json!({ "remedy": remedy, "tried": false, "reason": reason, "gains": [] }),
+    );
     pretty(&RemediesDocument {
         schema: "latlab.remedies/1",
         condition: view.condition,
-        runs: view.runs,
+        runs: groups.groups.iter().map(|group| group.runs.len()).min().unwrap_or_default(),
         blocks: view.blocks,
-        confidence: view.confidence,
+        confidence: view.comparisons.options.confidence,
         remedies: tried.chain(untried).collect(),
         recordings: &view.recordings,
-        caveats: view.caveats,
+        caveats,
     })
 }
 
-impl<'a> GainDocument<'a> {
-    fn of(gain: &'a Gain) -> GainDocument<'a> {
-        GainDocument {
-            metric: "wakeup_latency",
-            statistic: &gain.statistic,
-            unit: "ns",
-            as_asked: gain.asked_ns,
-            with_remedy: gain.with_ns,
-            gain: gain.gain_ns,
-            low: gain.low_ns,
-            high: gain.high_ns,
-            verdict: gain.verdict.word(),
-            adjusted_p_value: gain.adjusted_p_value,
-            runs_needed: gain.runs_needed,
+/// The decrease of a figure: the difference with the sign reversed.
+fn gain(row: &Comparison) -> Value {
+    let less = |value: Option<f64>| value.map(|value| -value).filter(|value| value.is_finite());
+    let interval = row.difference.map(|effect| effect.interval);
+    json!({
+        "metric": "wakeup_latency",
+        "statistic": row.quantity.statistic_name(),
+        "unit": "ns",
+        "as_asked": row.centres.map(|(asked, _)| asked),
+        "with_remedy": row.centres.map(|(_, with)| with),
+        "gain": less(row.difference.map(|effect| effect.value)),
+        // The upper end of a difference is the lower one of the gain.
+        "low": less(interval.and_then(|ends| ends.high)),
+        "high": less(interval.and_then(|ends| ends.low)),
+        "verdict": match row.verdict {
+            Verdict::Lower => "helps",
+            Verdict::Higher => "harms",
+            Verdict::Equivalent | Verdict::None | Verdict::Undecided => "undecided",
+        },
+        "adjusted_p_value": row.adjusted_p_value,
+        "runs_needed": row.undecided.and_then(|why| why.runs_needed()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::analysis::comparison::{
+        ComparisonOptions, ComparisonRequest, ObservedRun, RunFigure, RunGroups, RunOrigin, compare, parse_estimand,
+    };
+
+    fn run(remedy: &str, condition: u32, block: u32, p50_us: f64) -> ObservedRun {
+        let factors = BTreeMap::from([("remedy".to_owned(), remedy.to_owned())]);
+        ObservedRun {
+            origin: RunOrigin { block: Some(("x".into(), block)), ..RunOrigin::default() },
+            levels: factors.clone(),
+            factors: Some(factors),
+            condition,
+            figures: vec![RunFigure::Finite { value: p50_us * 1e3, supported: true }],
+            ..ObservedRun::bare(format!("{remedy} {block}"), 0.0)
         }
+    }
+
+    #[test]
+    fn a_decrease_is_a_gain_with_the_ends_of_its_interval_swapped() {
+        let noise = [0.0, 0.3, -0.2];
+        let of = |remedy, condition, p50: f64| {
+            let runs = (0..9).map(move |n| run(remedy, condition, n / 3 + 1, p50 + noise[n as usize % 3]));
+            runs.collect::<Vec<_>>()
+        };
+        let runs = [of("as asked", 1, 76.0), of("--fifo 80", 2, 26.0), of("--worse", 3, 90.0), of("--same", 4, 76.0)];
+        let mut agenda = ComparisonRequest::default();
+        agenda.ask(parse_estimand(Some("wakeup_latency"), "p50").expect("known"), None, None);
+        let groups = RunGroups::by_condition(runs.concat()).expect("four groups");
+        let compared = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
+        let gains: Vec<Value> = compared.rows.iter().map(gain).collect();
+        let verdicts: Vec<&Value> = gains.iter().map(|gain| &gain["verdict"]).collect();
+        assert_eq!(verdicts, ["helps", "harms", "undecided"]);
+        let [low, value, high] = ["low", "gain", "high"].map(|key| gains[0][key].as_f64().expect(key));
+        assert!(low < value && value < high && (value - 50e3).abs() < 100.0, "{low} {value} {high}");
     }
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{aa_test, published, single_condition, spread, timeout_slack};
+use super::{aa_test, published, single_condition, spread};
 use crate::analysis::comparison::impossible_words;
 use crate::analysis::experiment::ExperimentReport;
 use crate::plan::Factors;
+use crate::recipe;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
 use crate::report::gates;
 use crate::report::html::TextBlock;
@@ -75,10 +76,12 @@ fn sections(report: &ExperimentReport, plot_width: usize, style: Style) -> impl 
     results(report, plot_width, style).chain(closing.into_iter().flatten())
 }
 
-/// What was found, in its order: published figures first.
+/// What was found, in its order: published figures and what they teach first.
 fn results(report: &ExperimentReport, plot_width: usize, style: Style) -> impl Iterator<Item = Section> {
     let published = report.published.as_ref().map(|results| Section::Columns(published::text(results, style)));
-    published.into_iter().chain(own_results(report, plot_width, style))
+    let recipe = report.recipe.as_ref().filter(|_| published.is_some()).and_then(|facts| recipe::find(&facts.name));
+    let lesson = recipe.map(|recipe| Section::Columns(wrap(&recipe.lesson, style.width).join("\n") + "\n"));
+    published.into_iter().chain(lesson).chain(own_results(report, plot_width, style))
 }
 
 /// What was found, without published figures.
@@ -90,7 +93,6 @@ fn own_results(report: &ExperimentReport, plot_width: usize, style: Style) -> im
         columns(report.spread.as_ref().and_then(|runs| spread::classic(runs, plot_width))),
         columns(report.spread.as_ref().map(|runs| spread::text(runs, style))),
         columns(report.aa_test.as_ref().map(|test| aa_test::text(test, style))),
-        columns(report.timeout_slack.as_ref().map(|slack| timeout_slack::text(slack.as_ref(), style))),
         report.comparisons.as_ref().map(|comparisons| Section::Comparisons(view(comparisons))),
         columns(report.single_condition.as_ref().map(|rows| single_condition::text(rows, only.as_deref(), style))),
         columns(impossible_lines(report, style)),
@@ -141,7 +143,7 @@ pub fn json(report: &ExperimentReport) -> String {
     }
 }
 
-/// The key `experiment`. Parts that only some experiments have are absent in others, but for `via_growth`.
+/// The key `experiment`. Parts that only some experiments have are absent in others.
 fn experiment(report: &ExperimentReport) -> Value {
     let mut document = json!({
         "id": report.id,
@@ -152,7 +154,6 @@ fn experiment(report: &ExperimentReport) -> Value {
         "blocks": report.blocks_ended,
         "changed": report.changes,
         "dropped": report.dropped,
-        "via_growth": timeout_slack::document(report.timeout_slack.as_ref().and_then(Option::as_ref)),
     });
     let parts = [
         ("published", report.published.as_ref().map(published::document)),

@@ -39,7 +39,7 @@ pub(super) fn methods(input: &PageInput<'_>) -> Vec<String> {
 fn recipe_paragraphs(input: &PageInput<'_>) -> Vec<Paragraph> {
     let facts = input.experiment.and_then(|it| it.report.recipe.as_ref());
     let Some(recipe) = facts.and_then(|facts| recipe::find(&facts.name)) else { return Vec::new() };
-    let texts = [format!("First measured as: {}.", recipe.origin), recipe.lesson.to_owned()];
+    let texts = [format!("First measured as: {}.", recipe.origin), recipe.lesson.clone()];
     texts.map(|text| Paragraph { applies: true, text }).into()
 }
 

@@ -90,10 +90,10 @@ fn starting<W: Into<OsString>>(typed: &OsStr, words: impl IntoIterator<Item = W>
 
 fn recipes(typed: &OsStr) -> Vec<CompletionCandidate> {
     let described = |name: CompletionCandidate| {
-        let recipe = RECIPES.into_iter().find(|recipe| name.get_value() == recipe.name);
-        name.help(recipe.map(|recipe| StyledStr::from(recipe.title)))
+        let recipe = RECIPES.iter().find(|recipe| name.get_value() == recipe.name.as_str());
+        name.help(recipe.map(|recipe| StyledStr::from(recipe.title.as_str())))
     };
-    starting(typed, RECIPES.map(|recipe| recipe.name)).into_iter().map(described).collect()
+    starting(typed, RECIPES.iter().map(|recipe| &recipe.name)).into_iter().map(described).collect()
 }
 
 /// Recipes, experiments of the store, and paths.

@@ -17,7 +17,7 @@ use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::facts::{CommandLine, ImportFacts, LogFacts};
 use crate::formats::import::{
-    LogBlock, LogEnd, LogError, LogFault, LogFormat, LogHead, LogReader, LogRows, format_of, read_log,
+    LogBlock, LogEnd, LogError, LogFault, LogFormat, LogHead, LogReader, LogRows, expect_text, format_of, read_log,
 };
 use crate::metric::Metric;
 use crate::plan::{ImportSpec, Kind, RunSpec};
@@ -28,9 +28,9 @@ use crate::report::import::ImportView;
 use crate::units::human::counted;
 
 /// The bytes by which the format is found.
-pub(super) const HEAD_BYTES: usize = 1 << 16;
+const HEAD_BYTES: usize = 1 << 16;
 /// What some programs write before UTF-8.
-pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Rows in a block, and in a row group of the table.
 const BLOCK_ROWS: usize = 1 << 17;
 /// The longest time for which a pipe is waited for before an interrupt is noticed.
@@ -40,15 +40,18 @@ const PIPE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 pub(super) fn run(job: &ImportJob, line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
     let interrupt = SignalWatch::listen().map_err(refused("listen to signals"))?;
     let name = job.file.display().to_string();
-    let mut input = LogInput::open(&job.file, interrupt.stop())?;
-    let Imported { recording, format, values } =
-        match (import(job, line, &name, &mut input, console), interrupt.outcome()) {
-            (Err(_), Some(outcome)) => {
-                console.note("interrupted: nothing was imported");
-                return Ok(outcome);
-            }
-            (imported, _) => imported?,
-        };
+    let input = LogInput::open(&job.file, interrupt.stop())?;
+    let imported = OpenLog::of(input, &name).and_then(|mut log| {
+        let format = log.format(job.format)?;
+        Ok((import(job, line, &mut log, format, console)?, format))
+    });
+    let (Imported { recording, values }, format) = match (imported, interrupt.outcome()) {
+        (Err(_), Some(outcome)) => {
+            console.note("interrupted: nothing was imported");
+            return Ok(outcome);
+        }
+        (imported, _) => imported?,
+    };
     let (manifest, path) = (recording.manifest(), recording.path().display().to_string());
     let caveats = import_caveats(manifest);
     let view = ImportView { manifest, recording: &path, log: &name, title: format.title, values, caveats: &caveats };
@@ -62,25 +65,22 @@ pub(super) fn run(job: &ImportJob, line: &CommandLine, console: &Console) -> Res
 }
 
 /// A log that was imported.
-struct Imported {
-    recording: Recording,
-    format: &'static LogFormat,
+pub(super) struct Imported {
+    pub(super) recording: Recording,
     /// The sum of the counts of its values.
     values: u64,
 }
 
-/// The recording of the log `input`.
-fn import(
+/// The recording of `log`, which has this `format`.
+pub(super) fn import(
     job: &ImportJob,
     line: &CommandLine,
-    name: &str,
-    input: &mut LogInput,
+    log: &mut OpenLog,
+    format: &'static LogFormat,
     console: &Console,
 ) -> Result<Imported, Failure> {
-    let head = input.head(HEAD_BYTES).map_err(|error| unreadable(name, &error))?;
-    let is_whole = head.len() < HEAD_BYTES;
-    let head = LogHead { bytes: head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&head), is_whole };
-    let format = format_of(&head, job.format).map_err(|fault| refusal(name, fault))?;
+    let OpenLog { input, head, name, .. } = log;
+    let name = name.as_str();
     expect_delays(name, format)?;
     let store = store(job)?;
     let run_id = fresh_run_id().map_err(refused("make a run id"))?;
@@ -97,7 +97,7 @@ fn import(
         progress.show(read.load(Ordering::Relaxed), || counted(sink.writer.rows() as usize, "row"));
         if stop.load(Ordering::Relaxed) { Err(io::ErrorKind::Interrupted.into()) } else { sink.take(block) }
     };
-    let mut whole = head.bytes.chain(&mut *input);
+    let mut whole = head.as_slice().chain(input);
     let rows = LogRows::new(BLOCK_ROWS, &mut pass);
     let end = read_log(format, &mut whole, &job.options, job.skip_bad, rows).map_err(|error| match error {
         LogError::Fault(fault) => refused_log(name, format, fault),
@@ -113,7 +113,7 @@ fn import(
     let manifest = Manifest { command: Some(line.clone()), ..sink.manifest(job, name, format, end, run_id) };
     let values = sink.writer.values_counted();
     let recording = sink.writer.finish(manifest, &store, job.output.as_deref())?;
-    Ok(Imported { recording, format, values })
+    Ok(Imported { recording, values })
 }
 
 /// Where the recording is made: the store, or the directory that `-o` names.
@@ -131,7 +131,7 @@ fn store(job: &ImportJob) -> Result<Store, Failure> {
 }
 
 /// Refuses logs of fio that have the form of latencies and are of something else.
-pub(super) fn expect_delays(name: &str, format: &LogFormat) -> Result<(), Failure> {
+fn expect_delays(name: &str, format: &LogFormat) -> Result<(), Failure> {
     let file = Path::new(name).file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
     let is_other = ["_bw.", "_iops."].iter().any(|part| file.contains(part));
     if format.name == "fio" && is_other {
@@ -265,7 +265,7 @@ impl LogInput {
     }
 
     /// Its first bytes, at most `max`.
-    pub(super) fn head(&mut self, max: usize) -> io::Result<Vec<u8>> {
+    fn head(&mut self, max: usize) -> io::Result<Vec<u8>> {
         let mut head = Vec::new();
         self.take(max as u64).read_to_end(&mut head)?;
         Ok(head)
@@ -296,8 +296,37 @@ impl Read for LogInput {
     }
 }
 
+/// A log whose beginning was read.
+pub(super) struct OpenLog {
+    pub(super) input: LogInput,
+    /// The first bytes, without a byte order mark.
+    pub(super) head: Vec<u8>,
+    /// Whether there are no others.
+    is_whole: bool,
+    pub(super) name: String,
+}
+
+impl OpenLog {
+    /// Reads the beginning of the log `name`; refuses one that is not text.
+    pub(super) fn of(mut input: LogInput, name: &str) -> Result<OpenLog, Failure> {
+        let mut head = input.head(HEAD_BYTES).map_err(|error| unreadable(name, &error))?;
+        let is_whole = head.len() < HEAD_BYTES;
+        if head.starts_with(BYTE_ORDER_MARK) {
+            head.drain(..BYTE_ORDER_MARK.len());
+        }
+        expect_text(&LogHead { bytes: &head, is_whole }).map_err(|fault| refusal(name, fault))?;
+        Ok(OpenLog { input, head, is_whole, name: name.to_owned() })
+    }
+
+    /// Its format, which may be `typed`.
+    pub(super) fn format(&self, typed: Option<&'static LogFormat>) -> Result<&'static LogFormat, Failure> {
+        let head = LogHead { bytes: &self.head, is_whole: self.is_whole };
+        format_of(&head, typed).map_err(|fault| refusal(&self.name, fault))
+    }
+}
+
 /// The failure of a log that cannot be read.
-pub(super) fn unreadable(name: &str, error: &io::Error) -> Failure {
+fn unreadable(name: &str, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound => Failure::request(format!("cannot read `{name}`"))
             .because("no such file (ENOENT)")
@@ -315,7 +344,7 @@ fn refused_log(name: &str, format: &LogFormat, fault: LogFault) -> Failure {
 }
 
 /// The failure of a log that cannot be imported.
-pub(super) fn refusal(name: &str, fault: LogFault) -> Failure {
+fn refusal(name: &str, fault: LogFault) -> Failure {
     let failure = Failure::request(format!("cannot import `{name}`")).because(fault.in_words());
     match fault.hint {
         Some(hint) => failure.hint(hint),

@@ -8,7 +8,6 @@ use super::measure_and_report::{self, LiveText, OpenOutput, ProgressLine};
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, ObservedRun, RunGroups, compare, parse_estimand,
 };
-use crate::analysis::experiment::gains;
 use crate::analysis::{Estimand, comparison_outcome};
 use crate::cli::args::MeasuringArgs;
 use crate::cli::resolve::MeasureJob;
@@ -229,22 +228,18 @@ fn show(
 ) -> Result<Outcome, Failure> {
     let groups = RunGroups::by_condition(executor.observed)?;
     let compared = compare(groups, request, &ComparisonOptions::at(defaults::CONFIDENCE))?;
-    let groups = &compared.groups.groups;
     let view = RemediesView {
         heading: measure_and_report::title(plan),
         condition: &Condition::of(&plan.runs[0]),
-        runs: groups.iter().map(|group| group.runs.len()).min().unwrap_or_default(),
         blocks: defaults::REMEDY_BLOCKS,
-        confidence: defaults::CONFIDENCE,
-        gains: gains(&compared),
+        comparisons: &compared,
         untried,
-        caveats: &compared.caveats,
         recordings: executor.recordings,
     };
-    let style = console.data_style();
-    match json {
-        true => console.document(&remedies_json(&view)),
-        false => console.data(&remedies_text(&view, style)),
-    }?;
+    if json {
+        console.document(&remedies_json(&view))?;
+    } else {
+        console.data(&remedies_text(&view, console.data_style()))?;
+    }
     Ok(comparison_outcome(&compared))
 }

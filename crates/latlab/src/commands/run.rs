@@ -132,7 +132,7 @@ impl SettledExperiment {
             not_measured,
             done: state.map_or(0, ExperimentState::runs_done),
             with_order,
-            published: facts.and_then(|facts| recipe::find(&facts.name)?.published),
+            published: facts.and_then(|facts| recipe::find(&facts.name)?.published.as_ref()),
             directory: self.source.directory.as_deref(),
         }
     }
@@ -278,7 +278,7 @@ fn commands_of(condition: &ExperimentCondition) -> Vec<String> {
 fn recipe_source(asked: &AskedRecipe, job: &RunJob) -> Result<ExperimentSource, Failure> {
     let AskedRecipe { recipe, target, scale, .. } = asked;
     let source = asked.source();
-    let facts = RecipeFacts { name: recipe.name.into(), scale: scale.word().into(), target: target.clone() };
+    let facts = RecipeFacts { name: recipe.name.clone(), scale: scale.word().into(), target: target.clone() };
     let directory = unfinished(job, &source, &asked.file())?;
     // Another version may have another file: an experiment continues with the one that it was begun with.
     let text = match &directory {
@@ -286,7 +286,7 @@ fn recipe_source(asked: &AskedRecipe, job: &RunJob) -> Result<ExperimentSource, 
         None => asked.file(),
     };
     let origin = Some(ExperimentOrigin { source, recipe: Some(facts) });
-    Ok(ExperimentSource { file: recipe.name.into(), text, origin, directory, distrust: None })
+    Ok(ExperimentSource { file: recipe.name.clone(), text, origin, directory, distrust: None })
 }
 
 /// The experiment of two commands that were typed: its file is the same each time.
@@ -297,7 +297,7 @@ fn typed_source(
 ) -> Result<ExperimentSource, Failure> {
     let TypedExperiment { source, text, target } = typed;
     let facts = |asked: &AskedRecipe| RecipeFacts {
-        name: asked.recipe.name.into(),
+        name: asked.recipe.name.clone(),
         scale: asked.scale.word().into(),
         target: target.clone(),
     };

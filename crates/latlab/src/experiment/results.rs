@@ -14,8 +14,7 @@ use super::state::ExperimentState;
 use crate::analysis::comparison::{Comparisons, ObservedRun, Quantity, RunGroups, parse_estimand};
 use crate::analysis::experiment::{
     AaTest, ConditionRow, ExperimentComparison, ExperimentReport, NamedRun, PrecisionResult, PrecisionRule,
-    PublishedResults, RunsByRow, SlackSelection, TimeoutSlack, aa_test, median_of_runs, reported_estimands,
-    single_condition, unmeasured_reason,
+    PublishedResults, RunsByRow, aa_test, median_of_runs, reported_estimands, single_condition, unmeasured_reason,
 };
 use crate::analysis::{
     AnalysisError, Estimand, Summary, SummaryOptions, ValueGates, ended_run_outcome, run_outcome, sample, summarise,
@@ -229,7 +228,6 @@ impl ReportReader<'_> {
             published: None,
             spread: None,
             aa_test: None,
-            timeout_slack: None,
             comparisons: None,
             single_condition: None,
             gates: Vec::new(),
@@ -242,15 +240,13 @@ impl ReportReader<'_> {
 
     fn fill(&self, report: &mut ExperimentReport) -> Result<(), Failure> {
         let recipe = self.state.recipe.as_ref().and_then(|facts| recipe::find(&facts.name));
-        let published = recipe.and_then(|recipe| recipe.published);
+        let published = recipe.and_then(|recipe| recipe.published.as_ref());
         let by_row = published.filter(|published| RunsByRow::suits(published)).map(|published| self.by_row(published));
         let by_row = by_row.transpose()?;
         report.published = published.map(|published| self.published(published, by_row.as_ref())).transpose()?;
         report.spread = by_row.as_ref().map(RunsByRow::spread);
-        match recipe.map(|recipe| recipe.name) {
-            Some("aa") => report.aa_test = Some(self.aa_test()?),
-            Some("wakeup-governor") => report.timeout_slack = Some(self.timeout_slack()?),
-            _ => {}
+        if recipe.is_some_and(|recipe| recipe.name == "aa") {
+            report.aa_test = Some(self.aa_test()?);
         }
         let judged = report.runs.iter().filter(|run| run.judged().is_some());
         let measured: BTreeSet<&Factors> = judged.map(|run| &run.key.factors).collect();
@@ -365,17 +361,6 @@ impl ReportReader<'_> {
             statistics: std::iter::once(mean).chain(quantiles.map(|quantile| quantile.value)).collect(),
             singletons,
         })
-    }
-
-    fn timeout_slack(&self) -> Result<Option<TimeoutSlack>, Failure> {
-        let Some(selection) = SlackSelection::of(self.state.judged()) else { return Ok(None) };
-        let (mut observed, mut facts) = (Vec::new(), None);
-        for run in &selection.runs {
-            let recording = Recording::open(&self.path(run.recording))?;
-            facts = facts.or_else(|| recording.manifest().run.wakeup.clone());
-            observed.push(ObservedRun::of(&recording, &[SlackSelection::ESTIMAND])?);
-        }
-        Ok(selection.judge(observed, &facts.unwrap_or_default()))
     }
 
     fn compare(

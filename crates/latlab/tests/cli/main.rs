@@ -42,7 +42,6 @@ mod ping;
 mod ping_with_wakeup;
 mod processes;
 mod progress;
-mod published_digits;
 mod recipes;
 mod remote;
 mod remote_settings;

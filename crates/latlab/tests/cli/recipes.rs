@@ -196,8 +196,9 @@ fn wakeup_governor_is_reported_with_its_publication_and_the_growth_with_the_inte
         "1 s, idle, governor as found",
         "10 ms, 30 × sha1sum, governor as found",
         "median of 4 runs, 1 wake-up each\n",
-        "why longer sleeps wake later",
-        "select later by",
+        "clock_nanosleep → select",
+        "10ms →",
+        "How one sleeps is a factor",
     ] {
         assert!(printed.contains(words), "{words} is not in\n{printed}");
     }
@@ -205,19 +206,9 @@ fn wakeup_governor_is_reported_with_its_publication_and_the_growth_with_the_inte
     assert!(!printed.contains("lost") && !printed.contains("not measured"), "{printed}");
     let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(words.matches("`policy0` offers `ondemand powersave`").count(), 2, "{printed}");
-    // Which of the answers is printed depends on the host.
-    let answers = ["of that comes from its time-out", "of select does not grow", "of select grows from"];
-    let said = printed.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(answers.iter().any(|answer| said.contains(answer)), "{printed}");
     let experiment = crate::store::only_recording(home.path()).display().to_string();
     let document = at().args(["run", &experiment, "--json", "-q"]).measured().json();
     check_schema(&document, "compare/1");
-    let growth = &document["experiment"]["via_growth"];
-    let rows = growth["rows"].as_array().expect("rows");
-    assert_eq!((rows.len(), &growth["setting"]), (3, &"governor=as-found".into()), "{growth:#}");
-    // With `--quick` only idle conditions with the governor as found are measured with both calls.
-    let alike = serde_json::json!({ "clock_nanosleep": 4, "select": 4 });
-    assert!(rows.iter().all(|row| row["runs"] == alike), "{growth:#}");
 }
 
 #[test]

@@ -51,12 +51,10 @@ fn each_possible_remedy_is_tried_in_turn_and_restored() {
 }
 
 #[test]
-fn the_table_has_the_gain_of_each_remedy_and_those_not_tried() {
+fn the_text_compares_each_remedy_and_names_those_not_tried() {
     let ran = Latlab::new().line("wakeup -i 1ms -n 90 --warmup 0 --via timerfd --try-remedies --no-record");
     let ran = ran.stderr(contains("9 runs of each, in turns")).success();
-    for words in
-        ["as asked", "with it", "--via clock_nanosleep\n  p50", "not tried", "timerfd has no timer slack", "Holm"]
-    {
+    for words in ["as asked", "--via clock_nanosleep", "p50", "not tried", "timerfd has no timer slack", "Holm"] {
         assert!(ran.stdout.contains(words), "{words} is not in\n{}", ran.stdout);
     }
     assert!(recordings(ran.directory()).is_empty());

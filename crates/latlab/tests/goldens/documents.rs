@@ -1,16 +1,13 @@
-//! Documents that depend on the host, rendered from fixed facts: findings of doctor, achieved loads, gains of remedies.
+//! Documents that depend on the host, rendered from fixed facts: findings of doctor, and achieved loads.
 
 use std::fs;
 
-use latlab::analysis::experiment::{Gain, GainVerdict, RemedyGains};
 use latlab::diagnostics::Colour;
 use latlab::facts::{HostFacts, LoadReport};
 use latlab::host::doctor::{Intent, findings};
-use latlab::plan::{Condition, EndSpec, RunSpec, Via, WaitMode, WakeupCpus, WakeupSpec, Work};
-use latlab::report::experiment::{RemediesView, UntriedRemedy, remedies_json, remedies_text};
+use latlab::plan::{EndSpec, WaitMode};
 use latlab::report::loads::LoadsView;
 use latlab::report::{Style, doctor};
-use latlab::units::Nanos;
 use serde_json::Value;
 
 use crate::{json, testdata};
@@ -19,7 +16,7 @@ use crate::{json, testdata};
 pub(crate) fn all() -> Vec<(String, String)> {
     let doctors = [("doctor/findings".to_owned(), doctor_findings("loaded"))];
     let loads = ["loaded", "netload", "far"].map(|name| (format!("load/{name}"), load_reports(name)));
-    doctors.into_iter().chain(loads).chain([("wakeup/remedies".to_owned(), remedy_gains())]).collect()
+    doctors.into_iter().chain(loads).collect()
 }
 
 fn manifest(recording: &str) -> Value {
@@ -60,53 +57,4 @@ fn load_reports(recording: &str) -> String {
     let loads: Vec<LoadReport> = serde_json::from_value(manifest(recording)["loads"].clone()).expect("reports");
     let view = LoadsView::of(&loads);
     forms(&view.text(Style::PLAIN), &view.text(coloured()), &view.json())
-}
-
-fn gain(statistic: &str, with_us: f64, verdict: GainVerdict) -> Gain {
-    let gained = 76e3 - with_us * 1e3;
-    Gain {
-        statistic: statistic.into(),
-        asked_ns: Some(76e3),
-        with_ns: Some(with_us * 1e3),
-        gain_ns: Some(gained),
-        low_ns: Some(gained - 900.0),
-        high_ns: (verdict != GainVerdict::Undecided).then_some(gained + 1_100.0),
-        verdict,
-        adjusted_p_value: Some(0.001),
-        runs_needed: (verdict == GainVerdict::Undecided).then_some(12),
-    }
-}
-
-fn remedy_gains() -> String {
-    let interval_ns = Nanos::from_millis(1);
-    let wakeup =
-        WakeupSpec { via: Via::Select, interval_ns, relative: false, cpus: WakeupCpus::Anywhere, break_ns: None };
-    let condition = Condition::of(&RunSpec::here(Work::Wakeup(wakeup)));
-    let gains_of = |remedy: &str, with_us, verdict| RemedyGains {
-        remedy: remedy.into(),
-        gains: vec![gain("p50", with_us, verdict), gain("p99", 1_204.5, GainVerdict::Helps)],
-    };
-    let untried = [UntriedRemedy {
-        remedy: "--set governor=performance".into(),
-        reason: "the kernel does not set frequencies here".into(),
-    }];
-    let view = RemediesView {
-        heading: "wakeup · select · every 1 ms".into(),
-        condition: &condition,
-        runs: 9,
-        blocks: 3,
-        confidence: 0.95,
-        gains: vec![
-            gains_of("--fifo 80", 26.0, GainVerdict::Helps),
-            gains_of("--set timer-slack=1ns", 77.0, GainVerdict::Undecided),
-        ],
-        untried: &untried,
-        caveats: &[],
-        recordings: vec!["latlab-runs/20261122T203455Z-wakeup-ca84".into()],
-    };
-    let decided = RemediesView { gains: view.gains[..1].to_vec(), untried: &[], ..view.clone() };
-    let shown = [&view, &decided];
-    shown
-        .map(|view| forms(&remedies_text(view, Style::PLAIN), &remedies_text(view, coloured()), &remedies_json(view)))
-        .join("\n")
 }

@@ -38,10 +38,10 @@ pub(super) fn publication(published: &Published, style: Style) -> String {
     table(published, |_| None, style)
 }
 
-fn table<'a>(published: &Published, measured: impl Fn(usize) -> Measured<'a>, style: Style) -> String {
+fn table<'a>(published: &'a Published, measured: impl Fn(usize) -> Measured<'a>, style: Style) -> String {
     let rows: Vec<ShownRow> = shown_rows(published, measured).collect();
     let columns = Columns::of(published, &rows, style);
-    let mut text = columns.heading(published.heading, published.unit);
+    let mut text = columns.heading(&published.heading, &published.unit);
     let mut reasons = Reasons::default();
     for shown in &rows {
         match shown.left_out() {
@@ -64,7 +64,7 @@ struct ShownRow<'a> {
 
 /// The rows of `published` with what `measured` has at their places.
 fn shown_rows<'a>(
-    published: &Published,
+    published: &'a Published,
     measured: impl Fn(usize) -> Measured<'a>,
 ) -> impl Iterator<Item = ShownRow<'a>> {
     let rows = published.rows.iter().enumerate();
@@ -96,7 +96,7 @@ fn row_lines<'a>(
 ) -> Vec<String> {
     let style = columns.style;
     let lines = figure_lines(shown, published).into_iter();
-    let mut text = vec![style.strong(shown.row.label)];
+    let mut text = vec![style.strong(&shown.row.label)];
     text.extend(lines.flat_map(|line| columns.lines(line.source, &line.cells)));
     match shown.measured {
         None => {}
@@ -119,10 +119,14 @@ fn whole_lines(whole: &str, published: &Published, rows: &[ShownRow<'_>], column
     let doubled = rows.iter().filter_map(|shown| Some((shown.row, shown.figures()?)));
     let lines = doubled.flat_map(|(row, measured)| {
         let figures = columns.lines(HERE, &whole_figures(measured, published.decimals));
-        std::iter::once(columns.style.strong(row.label)).chain(figures)
+        std::iter::once(columns.style.strong(&row.label)).chain(figures)
     });
     let lines: Vec<String> = lines.collect();
-    if lines.is_empty() { lines } else { [vec![String::new()], columns.heading(whole, published.unit), lines].concat() }
+    if lines.is_empty() {
+        lines
+    } else {
+        [vec![String::new()], columns.heading(whole, &published.unit), lines].concat()
+    }
 }
 
 /// Why rows have no measured figures.
@@ -153,8 +157,8 @@ impl<'a> Reasons<'a> {
 
     fn leave_out(&mut self, row: &'a PublishedRow, reason: &'a str) {
         match self.left_out.iter_mut().find(|known| known.reason == reason) {
-            Some(known) => known.labels.push(row.label),
-            None => self.left_out.push(LeftOut { reason, labels: vec![row.label] }),
+            Some(known) => known.labels.push(&row.label),
+            None => self.left_out.push(LeftOut { reason, labels: vec![&row.label] }),
         }
     }
 
@@ -285,20 +289,23 @@ fn headings(published: &Published) -> Vec<String> {
 }
 
 /// The figures of a row from one source.
-struct FigureLine {
-    source: &'static str,
+struct FigureLine<'a> {
+    source: &'a str,
     /// Column by column; without that of the test if there was none.
     cells: Vec<String>,
 }
 
 /// The lines of figures of a row, the measured ones last.
-fn figure_lines(shown: &ShownRow<'_>, published: &Published) -> Vec<FigureLine> {
+fn figure_lines<'a>(shown: &ShownRow<'_>, published: &'a Published) -> Vec<FigureLine<'a>> {
     let (row, decimals) = (shown.row, published.decimals);
     let plain = |figure: &Option<f64>| figure.map_or(ABSENT.into(), |figure| format!("{figure:.decimals$}"));
-    let known = published.sources.into_iter().zip([row.published, row.recomputed]);
+    let known = published.sources.iter().zip([&row.published, &row.recomputed]);
     let known = known.filter(|(_, figures)| !figures.is_empty());
-    let line = |(source, figures): (_, &[_])| FigureLine { source, cells: figures.iter().map(plain).collect() };
-    let mut lines: Vec<FigureLine> = known.map(line).collect();
+    let line = |(source, figures): (&'a String, &Vec<Option<f64>>)| FigureLine {
+        source,
+        cells: figures.iter().map(plain).collect(),
+    };
+    let mut lines: Vec<FigureLine<'a>> = known.map(line).collect();
     if let (Some(first), Some(difference)) = (lines.first_mut(), row.against_first) {
         first.cells.push(against_first(difference));
     }
@@ -376,8 +383,8 @@ fn row_document(row: &PublishedRow, measured: &Result<MeasuredRow, String>) -> V
     let against_first = measured.as_ref().ok().and_then(|measured| measured.against_first);
     json!({
         "label": row.label,
-        "published": or_null(row.published),
-        "raw_data": or_null(row.recomputed),
+        "published": or_null(&row.published),
+        "raw_data": or_null(&row.recomputed),
         "measured": figures,
         "reason": measured.as_ref().err(),
         "against_first": match (row.against_first, against_first) {

@@ -45,8 +45,8 @@ pub(in super::super) fn tables(results: &PublishedResults) -> Vec<TableView> {
     let legend: Vec<String> =
         reasons.lines().into_iter().chain(legend_of_bounds(published, &rows)).chain(lost).collect();
     let title = |heading: &str| format!("{heading}, {}", published.unit);
-    let table = TableView { legend: legend.join("\n"), ..lines.table(title(published.heading)) };
-    let whole = published.whole.map(|heading| {
+    let table = TableView { legend: legend.join("\n"), ..lines.table(title(&published.heading)) };
+    let whole = published.whole.as_ref().map(|heading| {
         let mut lines = Lines { columns: headings(published), rows: Vec::new() };
         for (shown, measured) in rows.iter().filter_map(|shown| Some((shown, shown.figures()?))) {
             let figures = whole_figures(measured, published.decimals);

@@ -3,43 +3,51 @@
 use super::*;
 use crate::facts::{XdpEnds, XdpFacts};
 use crate::metric::Metric;
+use crate::plan::Factors;
 use crate::recipe::Column;
 use crate::report::view::{RowView, TableView};
 
-/// A publication of probes without rows.
-const PUBLICATION: Published = Published {
-    heading: "round trip without reflector dwell, halved",
-    metric: Metric::RoundTripDelay,
-    own_units: 1e6,
-    unit: "ms",
-    decimals: 3,
-    half: true,
-    sources: ["published", "raw data"],
-    whole: None,
-    figures_of: FiguresOf::Singletons,
-    columns: &[Column::Mean, Column::Quantile(0.99), Column::Max],
-    rows: &[],
-    implied: &[],
-};
+/// A publication of probes with these rows.
+fn of_probes(rows: Vec<PublishedRow>) -> Published {
+    Published {
+        heading: "round trip without reflector dwell, halved".into(),
+        metric: Metric::RoundTripDelay,
+        own_units: 1e6,
+        unit: "ms".into(),
+        decimals: 3,
+        half: true,
+        sources: ["published", "raw data"].map(Into::into),
+        whole: None,
+        figures_of: FiguresOf::Singletons,
+        columns: vec![Column::Mean, Column::Quantile(0.99), Column::Max],
+        rows,
+        implied: Factors::new(),
+    }
+}
 
-const fn row(
-    label: &'static str,
-    published: &'static [Option<f64>],
-    recomputed: &'static [Option<f64>],
+/// As the publications are that belong to the program.
+fn kept(published: Published) -> &'static Published {
+    Box::leak(Box::new(published))
+}
+
+fn row(
+    label: &str,
+    published: &[Option<f64>],
+    recomputed: &[Option<f64>],
     against_first: Option<MeanDifference>,
 ) -> PublishedRow {
-    PublishedRow { label, factors: &[], published, recomputed, against_first }
+    let (published, recomputed) = (published.to_vec(), recomputed.to_vec());
+    PublishedRow { label: label.into(), factors: Factors::new(), published, recomputed, against_first }
 }
 
 #[test]
 fn rows_without_a_figure_share_a_line() {
-    const ROWS: &[PublishedRow] = &[
+    let pi = of_probes(vec![
         row("UDP", &[Some(1.8), None, Some(14.7)], &[], None),
         row("AF_XDP, no load", &[], &[], None),
         row("AF_XDP, CPU load", &[], &[], None),
-    ];
-    static PI: Published = Published { rows: ROWS, ..PUBLICATION };
-    let text = publication(&PI, Style::PLAIN);
+    ]);
+    let text = publication(&pi, Style::PLAIN);
     assert!(text.ends_with("\nnot published: AF_XDP, no load; AF_XDP, CPU load\n"), "{text}");
     assert_eq!(text.matches("AF_XDP").count(), 2, "{text}");
 }
@@ -48,9 +56,8 @@ fn rows_without_a_figure_share_a_line() {
 fn the_columns_are_those_of_the_publication() {
     const PUBLISHED: &[Option<f64>] = &[Some(1.821), None, Some(14.723)];
     const RECOMPUTED: &[Option<f64>] = &[Some(3.636), Some(7.162), Some(14.723)];
-    const ROWS: &[PublishedRow] =
-        &[row("no load", PUBLISHED, RECOMPUTED, None), row("CPU load", PUBLISHED, RECOMPUTED, None)];
-    static PI: Published = Published { rows: ROWS, ..PUBLICATION };
+    let rows = vec![row("no load", PUBLISHED, RECOMPUTED, None), row("CPU load", PUBLISHED, RECOMPUTED, None)];
+    let pi = kept(of_probes(rows.clone()));
     let figures = vec![
         ColumnFigure::Known(0.021),
         ColumnFigure::Unsupported { value: Some(0.15), bound: Some(0.1) },
@@ -79,8 +86,8 @@ CPU load
   here          not measured yet
 ( ) too few effective observations beyond it · ≥ lower bound (95 %)
 ";
-    assert_eq!(text(&PublishedResults { published: &PI, rows: results() }, Style::PLAIN), expected);
-    let narrow = text(&PublishedResults { published: &PI, rows: results() }, Style { width: 34, ..Style::PLAIN });
+    assert_eq!(text(&PublishedResults { published: pi, rows: results() }, Style::PLAIN), expected);
+    let narrow = text(&PublishedResults { published: pi, rows: results() }, Style { width: 34, ..Style::PLAIN });
     let expected = "\
 round trip without reflector
 dwell, halved, ms
@@ -96,18 +103,18 @@ no load
     p99 ≥ 0.100
 ";
     assert!(narrow.starts_with(expected), "{narrow}");
-    static HALVES: Published = Published { whole: Some("round trip"), ..PI };
-    let halved = PublishedResults { published: &HALVES, rows: results() };
-    let halves = text(&halved, Style::PLAIN);
+    let halves = kept(Published { whole: Some("round trip".into()), ..of_probes(rows) });
+    let halved = PublishedResults { published: halves, rows: results() };
+    let shown = text(&halved, Style::PLAIN);
     let expected = "
 round trip, ms
                  mean      p99     max
 no load
   here          0.042   (0.300)   lost
 ";
-    assert!(halves.ends_with(expected), "{halves}");
+    assert!(shown.ends_with(expected), "{shown}");
     expect_tables_of_halves(&tables(&halved));
-    let wakeups = Published { metric: Metric::WakeupLatency, ..PUBLICATION };
+    let wakeups = Published { metric: Metric::WakeupLatency, ..of_probes(Vec::new()) };
     for (runs, singletons, expected) in
         [(4, 1, "median of 4 runs, 1 wake-up each"), (1, 1_000, "1 run, 1,000 wake-ups each")]
     {
@@ -117,15 +124,14 @@ no load
 
 #[test]
 fn a_figure_among_the_lost_has_no_bound_and_is_explained() {
-    const ROWS: &[PublishedRow] = &[row("CPU load", &[Some(1.8), None, Some(14.7)], &[], None)];
-    static PI: Published = Published { rows: ROWS, ..PUBLICATION };
+    let pi = kept(of_probes(vec![row("CPU load", &[Some(1.8), None, Some(14.7)], &[], None)]));
     let figures = vec![
         ColumnFigure::Known(0.06),
         ColumnFigure::Unsupported { value: None, bound: Some(0.07) },
         ColumnFigure::Lost,
     ];
     let here = MeasuredRow { figures, against_first: None, runs: 5, singletons: 60, lost: 5, xdp: [].into() };
-    let results = PublishedResults { published: &PI, rows: vec![Ok(here)] };
+    let results = PublishedResults { published: pi, rows: vec![Ok(here)] };
     let shown = tables(&results);
     let [table] = shown.as_slice() else { panic!("one table: {shown:?}") };
     assert_eq!(
@@ -172,23 +178,22 @@ fn expect_tables_of_halves(tables: &[TableView]) {
 #[test]
 fn figures_over_runs_are_tested_against_the_first_row() {
     const LOWER: Option<MeanDifference> = Some(MeanDifference::Proven { percent: -39.6, margin_percent: 6.8 });
-    const ROWS: &[PublishedRow] = &[
+    let rows = vec![
         row("v4, no checksum", &[Some(6137.8), Some(256.3195)], &[], None),
         row("v4, no offload", &[Some(3697.94), Some(256.3195)], &[], LOWER),
         row("v4", &[Some(6528.77), Some(256.3195)], &[], Some(MeanDifference::NotProven)),
         row("v6", &[], &[], None),
         row("v6, no offload", &[], &[], None),
     ];
-    static MATRIX: Published = Published {
-        heading: "delivered rate",
+    let matrix = kept(Published {
+        heading: "delivered rate".into(),
         metric: Metric::DeliveredRate,
-        unit: "10⁶ bit/s",
+        unit: "10⁶ bit/s".into(),
         decimals: 1,
         figures_of: FiguresOf::Runs,
-        columns: &[Column::Median, Column::Stddev],
-        rows: ROWS,
-        ..PUBLICATION
-    };
+        columns: vec![Column::Median, Column::Stddev],
+        ..of_probes(rows)
+    });
     let measured = |figure: f64, against_first| {
         let figures = [figure, 88.0].map(ColumnFigure::Known).into();
         Ok(MeasuredRow { figures, against_first, runs: 30, singletons: 1_234_567, lost: 8, xdp: [].into() })
@@ -215,7 +220,7 @@ v4
 `lo` such is `lo`
 not measured yet: v6; v6, no offload
 ";
-    let results = PublishedResults { published: &MATRIX, rows };
+    let results = PublishedResults { published: matrix, rows };
     assert_eq!(text(&results, Style::PLAIN), expected);
     let shown = tables(&results);
     let [table] = shown.as_slice() else { panic!("one table: {shown:?}") };

@@ -42,7 +42,7 @@ pub struct ClaimArgs {
     ///
     /// Figures are n, lost, loss, mean, min, max, median, stddev and quantiles such as p99.9, with the digits and the unit as
     /// published. Of groups 'a > b' or 'a < b'.
-    #[arg(long, value_name = "CLAIMS", allow_hyphen_values = true)]
+    #[arg(long, value_name = "CLAIMS", allow_hyphen_values = true, required_unless_present = "claims_file")]
     pub claims: Vec<String>,
     /// A file of such claims; # begins a comment [default: none]
     #[arg(long, value_name = "FILE")]
@@ -60,21 +60,21 @@ pub struct RawDataArgs {
     #[arg(long = "column", value_name = "NAME", hide_short_help = true, conflicts_with_all = ["column", "delimiters", "id_column"])]
     pub csv_column: Option<String>,
     /// Direction of an fio log: read, write or trim [default: the only one]
-    #[arg(long, hide_short_help = true, value_name = "DIRECTION", conflicts_with_all = ["column", "delimiters", "id_column"])]
+    #[arg(long, hide_short_help = true, value_name = "DIRECTION", conflicts_with_all = ["group", "column", "delimiters", "id_column"])]
     pub direction: Option<String>,
     /// Unit of numbers and logs that do not state it, and of claims without one [default: numbers without a unit]
-    #[arg(long, value_name = "UNIT", value_parser = value::time_unit())]
+    #[arg(long, value_name = "UNIT", conflicts_with = "group", value_parser = value::time_unit())]
     pub unit: Option<TimeUnit>,
     /// Column of a file of numbers that has the packet ids, from 1 [default: none]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<usize>(1..=defaults::TEXT_COLUMN_MAX))]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "group", value_parser = value::whole::<usize>(1..=defaults::TEXT_COLUMN_MAX))]
     pub id_column: Option<usize>,
     /// The file has the lateness of sleeps of T, such as 100ms [default: not of sleeps]
-    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(SLEEP_MAX))]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, conflicts_with = "group", value_parser = value::span(SLEEP_MAX))]
     pub sleep: Option<Nanos>,
     /// Metric of recordings, such as round_trip_delay_less_dwell [default: the main one of their kind]
     #[arg(long, value_name = "METRIC")]
     pub metric: Option<String>,
     /// The published figures are said to be of half round trips
-    #[arg(long)]
+    #[arg(long, conflicts_with = "group")]
     pub half: bool,
 }

@@ -60,18 +60,11 @@ pub struct RawSample {
 
 /// Resolves the arguments and checks them against each other.
 pub fn check_published(typed: &CheckPublishedArgs) -> Result<CheckPublishedJob, Failure> {
-    if typed.claims.claims.is_empty() && typed.claims.claims_file.is_none() {
-        let hint = "give the published figures: `--claims 'mean=296us max=3256us n=50000'`";
-        return Err(alone("latlab check-published", "--claims", "there is nothing to check", hint));
-    }
     let paths: Vec<PathBuf> = typed.path.iter().cloned().collect();
     let grouping = GroupingArgs { group: typed.group.clone(), ..GroupingArgs::default() };
     let sources = sources(&grouping, &typed.column, &paths)?;
     let subject = match &typed.path {
-        None => {
-            of_sample_only(typed)?;
-            CheckedSubject::Groups(sources)
-        }
+        None => CheckedSubject::Groups(sources),
         Some(path) => CheckedSubject::Sample(RawSample {
             path: path.clone(),
             unit: typed.sample.unit,
@@ -105,27 +98,6 @@ fn id_column(typed: &CheckPublishedArgs, column: &TextColumn) -> Result<Option<T
     Ok(Some(TextColumn { number, ..column.clone() }))
 }
 
-/// Refuses options about one sample where groups are compared.
-fn of_sample_only(typed: &CheckPublishedArgs) -> Result<(), Failure> {
-    let sample = &typed.sample;
-    let given = [
-        ("--unit", sample.unit.is_some()),
-        ("--direction", sample.direction.is_some()),
-        ("--id-column", sample.id_column.is_some()),
-        ("--sleep", sample.sleep.is_some()),
-        ("--half", sample.half),
-    ];
-    match given.into_iter().find(|(_, given)| *given) {
-        None => Ok(()),
-        Some((option, _)) => Err(out_of_place(
-            option,
-            "--group",
-            "it is of one sample",
-            "leave it out, or give one PATH and its figures",
-        )),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,9 +122,10 @@ mod tests {
     }
 
     #[test]
-    fn a_log_of_fio_has_its_direction() {
-        let line = "io_lat.1.log --claims mean=1us --direction write";
-        let CheckedSubject::Sample(sample) = resolve(line).expect(line).subject else { panic!("a sample") };
-        assert_eq!(sample.direction.as_deref(), Some("write"));
+    fn contradictions_are_refused_with_a_hint() {
+        for line in ["- --claims mean=1us --id-column 2", "io_lat.1.log --claims mean=1us --direction reads"] {
+            let failure = resolve(line).expect_err(line);
+            assert!(failure.hint.is_some() && failure.exit_code == 2, "{line}: {failure:?}");
+        }
     }
 }

@@ -149,7 +149,7 @@ pub fn recipes(typed: &RecipesArgs) -> Result<Option<AskedRecipe>, Failure> {
         }
     };
     let recipe = recipe::find(name).ok_or_else(|| {
-        let hint = suggestion(name, &RECIPES.map(|recipe| recipe.name));
+        let hint = suggestion(name, &RECIPES.iter().map(|recipe| recipe.name.as_str()).collect::<Vec<_>>());
         unusable("NAME", name, "there is no such recipe", hint)
     })?;
     recipe_source(recipe, typed.target.as_ref(), scale(typed.quick, typed.full), typed.reboots).map(Some)
@@ -161,13 +161,13 @@ fn recipe_source(
     scale: RecipeScale,
     reboots: bool,
 ) -> Result<AskedRecipe, Failure> {
-    let target = target.map_or_else(|| recipe.usual_target.into(), Clone::clone);
+    let target = target.map_or_else(|| recipe.usual_target.clone(), Clone::clone);
     let between = if reboots { Between::Reboots } else { Between::AsItsFileSays };
     if recipe.has_target() || target == recipe.usual_target {
         Ok(AskedRecipe { recipe, target, scale, between })
     } else {
         let cause = "this recipe measures the host that it is typed on";
-        Err(out_of_place("TARGET", recipe.name, cause, "leave it out, or type it on the other host"))
+        Err(out_of_place("TARGET", recipe.name.as_str(), cause, "leave it out, or type it on the other host"))
     }
 }
 
@@ -247,7 +247,7 @@ mod tests {
         };
         for line in ["aa --quick", "show aa --quick", "--quick show aa"] {
             let asked = resolve(line).expect(line).expect("one recipe");
-            assert_eq!((asked.recipe.name, asked.scale), ("aa", RecipeScale::Quick), "{line}");
+            assert_eq!((asked.recipe.name.as_str(), asked.scale), ("aa", RecipeScale::Quick), "{line}");
         }
         assert!(resolve("").expect("a list").is_none());
     }

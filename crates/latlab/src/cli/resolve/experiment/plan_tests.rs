@@ -96,7 +96,7 @@ fn a_plan_names_baselines_with_which_nothing_is_compared() {
 
 #[test]
 fn a_plan_names_quantiles_of_the_publication_that_its_runs_do_not_support() {
-    let published = crate::recipe::find("pi-udp-load").and_then(|recipe| recipe.published);
+    let published = crate::recipe::find("pi-udp-load").and_then(|recipe| recipe.published.as_ref());
     let shown = |base: &str| {
         let job = settle(&format!("name='x'\nkind='ping'\n[base]\n{base}\n[factors]\nload=['none','cpu=80%']\n"));
         let (experiment, not_measured) = (&job.experiment, job.impossible.as_slice());

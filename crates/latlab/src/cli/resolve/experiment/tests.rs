@@ -362,28 +362,26 @@ fn ten_million_conditions_are_refused_before_they_are_made() {
 fn a_quick_recipe_measures_most_published_rows() {
     let recipe = crate::recipe::find("wakeup-governor").expect("there is one");
     let text = recipe.file("local", RecipeScale::Quick, Between::AsItsFileSays);
-    let job = experiment(recipe.name, &text, ConditionSelection::Possible, &Environment::default());
+    let job = experiment(&recipe.name, &text, ConditionSelection::Possible, &Environment::default());
     let conditions = job.expect("well typed").experiment.conditions;
-    let rows = recipe.published.expect("published").rows;
+    let rows = &recipe.published.as_ref().expect("published").rows;
     let is_measured = |row: &&PublishedRow| {
-        let has = |factors: &Factors| {
-            row.factors.iter().all(|(key, text)| factors.get(*key).is_some_and(|value| value == text))
-        };
+        let has = |factors: &Factors| row.factors.iter().all(|(key, text)| factors.get(key) == Some(text));
         conditions.iter().any(|condition| has(&condition.factors))
     };
-    let missing: Vec<_> = rows.iter().filter(|row| !is_measured(row)).map(|row| row.label).collect();
+    let missing: Vec<_> = rows.iter().filter(|row| !is_measured(row)).map(|row| row.label.as_str()).collect();
     assert_eq!(missing, ["100 ms, idle, performance", "1 s, idle, performance"]);
 }
 
 /// A quick recipe takes at most a minute, a usual one at most half an hour, and a full one longer.
 #[test]
 fn recipes_keep_to_the_time_limits_of_their_scales() {
-    for recipe in RECIPES {
+    for recipe in RECIPES.iter() {
         for target in ["local", "lab", "127.0.0.1"] {
             let seconds = [RecipeScale::Quick, RecipeScale::Usual, RecipeScale::Full].map(|scale| {
                 let text = recipe.file(target, scale, Between::AsItsFileSays);
-                let job = experiment(recipe.name, &text, ConditionSelection::Possible, &Environment::default());
-                experiment_cost(&job.expect(recipe.name).experiment, 0).duration.0 as f64 / 1e9
+                let job = experiment(&recipe.name, &text, ConditionSelection::Possible, &Environment::default());
+                experiment_cost(&job.expect(&recipe.name).experiment, 0).duration.0 as f64 / 1e9
             });
             let [quick, usual, full] = seconds;
             assert!(quick <= 60.0 && usual <= 1_800.0, "{} {target}: {seconds:?} s", recipe.name);
