@@ -99,12 +99,11 @@ pub(super) struct GridAccumulator {
 }
 
 impl GridAccumulator {
-    /// An empty grid for delays of `metric`, the finite ones of which are `finite` in ascending order.
-    pub(super) fn of(metric: Metric, finite: &[i64], span: TimeSpan) -> GridAccumulator {
+    /// An empty grid for delays of `metric` between `extremes`.
+    pub(super) fn of(metric: Metric, extremes: Option<(i64, i64)>, span: TimeSpan) -> GridAccumulator {
         let column_ns = Nanos(span.length.0 / COLUMNS as i64 + 1);
         let columns = (span.length.0 / column_ns.0) as usize + 1;
-        let limits = finite.first().zip(finite.last());
-        let edges_ns = limits.map_or_else(Vec::new, |(min, max)| edges(*min, *max, ROWS));
+        let edges_ns = extremes.map_or_else(Vec::new, |(min, max)| edges(min, max, ROWS));
         let rows = edges_ns.len().saturating_sub(1);
         GridAccumulator {
             start_ns: span.start_ns,

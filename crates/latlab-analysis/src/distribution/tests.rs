@@ -163,8 +163,8 @@ fn the_pinned_and_the_busiest_cpus_are_shown_on_the_time_of_the_probes() {
     assert_eq!((busy[0].0, busy[1].0, busy[busy.len() - 1].0), (0, 50, 1_000));
     assert!(busy.iter().all(|(_, share)| (share - 0.09).abs() < 1e-12), "{busy:?}");
     assert!(of_nine(HostQuantity::InterruptRate).iter().all(|(_, rate)| (rate - 100.0).abs() < 1e-9));
-    let slow: Vec<_> = of_nine(HostQuantity::Frequency).into_iter().filter(|(_, khz)| *khz == 600_000.0).collect();
-    assert_eq!(slow, [(550, 600_000.0)]);
+    let slow: Vec<_> = of_nine(HostQuantity::Frequency).into_iter().filter(|(_, khz)| *khz == 600_000_000.0).collect();
+    assert_eq!(slow, [(550, 600_000_000.0)]);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn the_host_of_a_long_run_keeps_its_extremes_in_few_points() {
     for series in &run.host {
         assert!(series.points.len() <= 480 && series.points.len() > 100, "{}", series.points.len());
         assert!(series.points.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns));
-        let is_slow = series.points.iter().any(|point| point.value == 600_000.0);
+        let is_slow = series.points.iter().any(|point| point.value == 600_000_000.0);
         assert_eq!(is_slow, series.quantity == HostQuantity::Frequency);
     }
 }

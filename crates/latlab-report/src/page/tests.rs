@@ -486,7 +486,7 @@ fn the_largest_page_of_one_run_is_below_two_megabytes() {
         figures: figures(&PlotInput { conditions: vec![condition], comparisons: None }),
         ..input_of(&[summary(&source)])
     });
-    let names: Vec<&str> = view.figures.iter().map(|figure| figure.name).collect();
+    let names: Vec<&str> = view.figures.iter().map(|figure| figure.name.as_str()).collect();
     for name in
         ["tail", "percentiles", "histogram", "over-time", "rates", "host-busy", "host-frequency", "host-interrupts"]
     {

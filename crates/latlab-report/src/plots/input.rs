@@ -38,21 +38,6 @@ impl PlotInput<'_> {
         let mut runs = self.runs();
         runs.next().filter(|_| runs.next().is_none())
     }
-
-    /// Whether a run has a finite delay.
-    pub(super) fn has_delays(&self) -> bool {
-        self.runs().any(|run| !run.tail.is_empty())
-    }
-
-    /// Whether there are at least two runs.
-    pub(super) fn has_several_runs(&self) -> bool {
-        self.runs().nth(1).is_some()
-    }
-
-    /// Whether at least two conditions have a run.
-    pub(super) fn has_several_conditions(&self) -> bool {
-        self.conditions.iter().filter(|condition| !condition.runs.is_empty()).nth(1).is_some()
-    }
 }
 
 /// How delays of `metric` are counted.
