@@ -21,8 +21,8 @@ use super::stream::StreamAccumulator;
 
 pub use host_series::{HostQuantity, HostSeries, TimedValue};
 pub use marginal::{TailPoint, suits_logarithm};
-pub use over_time::{ColumnLosses, DelayGrid, GridCell};
-pub use rates::StreamRatePoint;
+pub use over_time::{DelayGrid, GridCell};
+pub use rates::StreamRates;
 
 use host_series::{CpuOfHost, HostReadingsOverTime};
 use over_time::{GridAccumulator, MeasuredSpan, TimeSpan};
@@ -48,8 +48,8 @@ pub struct RunDistribution {
     pub histogram: Vec<Bucket>,
     /// Counts of delays over time; `None` without a measured probe.
     pub over_time: Option<DelayGrid>,
-    /// Rates over time, at most 480 points; empty unless the run is a stream.
-    pub rates: Vec<StreamRatePoint>,
+    /// Rates over time, at most 481 points each; empty unless the run is a stream.
+    pub rates: StreamRates,
     /// The host over time, at most 480 points of each quantity of a CPU.
     pub host: Vec<HostSeries>,
     /// From the first measured probe to the last, or from the first interval of a stream to the last, if that is longer.
@@ -124,7 +124,7 @@ pub fn distribution<S: ProbeSource>(source: &S) -> Result<RunDistribution, S::Er
         tail: marginal::tail(&delays),
         histogram: marginal::histogram(&delays),
         over_time,
-        rates: series.points,
+        rates: series.rates,
         host,
         duration_ns: length,
         statistics: RunStatistics::of(manifest.metric(), &described),

@@ -15,8 +15,6 @@ const DECADE_STRIDES: [i32; 4] = [1, 2, 3, 5];
 const TOLERANCE: f64 = 1e-9;
 /// Significant digits of values in words.
 const DIGITS: i32 = 3;
-/// Tails below are not distinguished from 0 by names of quantiles.
-const LEAST_TAIL: f64 = 1e-12;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
@@ -127,12 +125,8 @@ fn decimals(value: f64, decimals: i32) -> String {
     format!("{sign}{}{fraction}", whole.parse().map_or_else(|_| whole.into(), grouped))
 }
 
-/// The quantile q of a tail 1 − q, whose distance from 1 keeps three digits: 0.3333 is `p66.7`. Other values are shown as
-/// they are.
+/// The quantile q of a tail 1 − q, whose distance from 1 keeps three digits: 0.3333 is `p66.7`.
 fn quantile_of_tail(tail: f64) -> String {
-    if tail != 0.0 && !(LEAST_TAIL..=1.0).contains(&tail) {
-        return general(tail, 3).replace('-', "−");
-    }
     let rounded: f64 = format!("{tail:.2e}").parse().unwrap_or(tail);
     quantile(1.0 - rounded)
 }

@@ -61,34 +61,27 @@ const LONE_RANGE: f64 = 3.0;
 
 /// The classes of marks. Colours are variables, since a page has others in the dark.
 const CSS: &str = include_str!("figure.css");
-/// The colours on a light background: those of series by Okabe and Ito (2008), which colour-blind readers can distinguish, the
-/// yellow last and darker; and of cells from one probe, which is clearly visible, to the most.
-const COLOURS: [(&str, &str); 20] = [
-    ("--ink", "#1a1a1a"),
-    ("--quiet", "#595959"),
-    ("--grid", "#dcdcdc"),
-    ("--paper", "#ffffff"),
-    ("--s0", "#0072b2"),
-    ("--s1", "#d55e00"),
-    ("--s2", "#009e73"),
-    ("--s3", "#cc79a7"),
-    ("--s4", "#000000"),
-    ("--s5", "#e69f00"),
-    ("--s6", "#56b4e9"),
-    ("--s7", "#b8a800"),
-    ("--d0", "#8fbfe0"),
-    ("--d1", "#6caad4"),
-    ("--d2", "#4c94c6"),
-    ("--d3", "#327db5"),
-    ("--d4", "#2067a0"),
-    ("--d5", "#135187"),
-    ("--d6", "#0a3b6a"),
-    ("--d7", "#05264a"),
-];
+/// The colours on a light background: ink, text of second rank, grid and paper; those of series by Okabe and Ito (2008),
+/// which colour-blind readers can distinguish, the yellow last and darker; and of cells from one probe, which is clearly
+/// visible, to the most.
+const INKS: [(&str, &str); 4] =
+    [("--ink", "#1a1a1a"), ("--quiet", "#595959"), ("--grid", "#dcdcdc"), ("--paper", "#ffffff")];
+const SERIES: [&str; LOOKS] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9", "#b8a800"];
+const DARKNESS: [&str; LEVELS] =
+    ["#8fbfe0", "#6caad4", "#4c94c6", "#327db5", "#2067a0", "#135187", "#0a3b6a", "#05264a"];
+
+/// The colours with the names of their variables.
+fn colours() -> impl Iterator<Item = (String, &'static str)> {
+    let numbered = |name: &'static str, colours: [&'static str; 8]| {
+        colours.into_iter().enumerate().map(move |(index, colour)| (format!("--{name}{index}"), colour))
+    };
+    let inks = INKS.into_iter().map(|(name, colour)| (name.to_owned(), colour));
+    inks.chain(numbered("s", SERIES)).chain(numbered("d", DARKNESS))
+}
 
 /// The style sheet of figures in a page, with the colours on a light background as variables.
 pub fn css() -> String {
-    let colours = COLOURS.map(|(name, colour)| format!("{name}: {colour};"));
+    let colours: Vec<String> = colours().map(|(name, colour)| format!("{name}: {colour};")).collect();
     format!(":root {{ {} }}\n{CSS}", colours.join(" "))
 }
 
@@ -104,7 +97,7 @@ pub fn inline(figure: &Figure) -> Markup {
 
 /// The figure as an SVG file on a light background. Its style sheet has no variables, which many readers of SVG do not know.
 pub fn standalone(figure: &Figure) -> String {
-    let css = COLOURS.iter().fold(CSS.to_owned(), |css, (name, colour)| css.replace(&format!("var({name})"), colour));
+    let css = colours().fold(CSS.to_owned(), |css, (name, colour)| css.replace(&format!("var({name})"), colour));
     let picture = Canvas::of(figure).picture(Some(&css));
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", picture.into_string())
 }

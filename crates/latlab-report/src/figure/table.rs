@@ -96,7 +96,7 @@ struct FigureData<'a> {
 
 impl<'a> FigureData<'a> {
     /// One row for each mark. A series that the legend leaves out has the name of the series whose colour it has, such as the
-    /// band of a line. Its marks that only repeat values of the line of its colour, which may lack a name too, are left out.
+    /// band of a line. Points of the colour of a line repeat values of it, and are left out, like a band without an end.
     fn of(figure: &'a Figure) -> FigureData<'a> {
         let of_colour = |it: &Series, is: fn(&Series) -> bool| {
             figure.series.iter().find(|other| other.colour == it.colour && is(other))
@@ -104,15 +104,13 @@ impl<'a> FigureData<'a> {
         let mut rows = Vec::new();
         for series in &figure.series {
             let is_unnamed = series.name.is_empty();
+            if is_unnamed && series.shape == Shape::Points && of_colour(series, |it| it.shape.is_line()).is_some() {
+                continue;
+            }
             let owner = of_colour(series, |it| !it.name.is_empty()).filter(|_| is_unnamed).unwrap_or(series);
-            let line = of_colour(series, |it| it.shape.is_line()).filter(|_| is_unnamed && !series.shape.is_line());
-            let repeated: Vec<_> =
-                line.iter().flat_map(|line| line.marks.iter().map(|mark| values(line.shape, mark))).collect();
             let row =
                 |mark: &'a Mark| Row { series: &owner.name, values: values(series.shape, mark), text: &mark.text };
-            rows.extend(
-                series.marks.iter().map(row).filter(|row| !row.text.is_empty() || !repeated.contains(&row.values)),
-            );
+            rows.extend(series.marks.iter().map(row).filter(|row| !series.shape.is_band() || row.values.len() > 1));
         }
         let mut columns: Vec<Column> = Vec::new();
         for (column, _) in rows.iter().flat_map(|row| &row.values) {

@@ -300,18 +300,13 @@
       this.look(this.whole);
     }
 
-    pan(across, down) {
-      this.look({ ...this.view, x: this.view.x + across * this.view.w, y: this.view.y + down * this.view.h });
-    }
-
     key(event) {
-      const pans = { ArrowLeft: [-0.2, 0], ArrowRight: [0.2, 0], ArrowUp: [0, -0.2], ArrowDown: [0, 0.2] };
       const acts = {
         ArrowLeft: () => this.step(-1), ArrowRight: () => this.step(1), ArrowUp: () => this.change(-1), ArrowDown: () => this.change(1),
         Home: () => this.step(-Infinity), End: () => this.step(Infinity),
         "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), Escape: () => this.reset(),
       };
-      const act = event.shiftKey && pans[event.key] ? () => this.pan(...pans[event.key]) : acts[event.key];
+      const act = acts[event.key];
       if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
       act();

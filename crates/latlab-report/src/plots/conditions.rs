@@ -82,7 +82,7 @@ fn of_statistic(input: &PlotInput, statistic: &PlottedStatistic) -> Option<Figur
     let rows: Vec<Vec<f64>> = shown.iter().map(|condition| statistic.values(&condition.runs)).collect();
     let values = rows.concat();
     let scale = ValueLimits::of(values.iter().copied())?.suited();
-    let (mut boxes, mut points, mut infinite, mut hidden) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let (mut boxes, mut points, mut infinite) = (Vec::new(), Vec::new(), Vec::new());
     let mut names: Vec<String> = shown.iter().map(|condition| condition.name.clone()).collect();
     for ((y, mut values), name) in rows.into_iter().enumerate().zip(&mut names) {
         let Some(plot) = BoxPlot::of(&mut values) else { continue };
@@ -92,7 +92,6 @@ fn of_statistic(input: &PlotInput, statistic: &PlottedStatistic) -> Option<Figur
         }
         values.retain(|value| value.is_finite() && (low..=high).contains(value));
         let drawn: Vec<f64> = spread(&values, POINTS).copied().chain(plot.outside).collect();
-        hidden += values.len().saturating_sub(POINTS);
         points.extend(drawn.into_iter().map(|x| Mark::point(x, y as f64)));
         if plot.infinite > 0 {
             let text = format!("{} of {} infinite", grouped(plot.infinite as u64), counted(plot.n, "run"));
@@ -106,20 +105,13 @@ fn of_statistic(input: &PlotInput, statistic: &PlottedStatistic) -> Option<Figur
         0 => String::new(),
         count => format!(" {} without a {} cannot be drawn.", counted(count, "run"), statistic.word),
     };
-    let inside = match hidden {
-        0 => String::new(),
-        hidden => format!(
-            " Of conditions with more than {POINTS} runs within the whiskers, {} of these are not drawn.",
-            grouped(hidden as u64)
-        ),
-    };
     Some(Figure {
         name: format!("box-plots{}", statistic.suffix),
         title: format!("{} of each run", statistic.word),
         caption: format!(
             "{}, each of which is one point. Conditions with at least {BOXED_RUNS} runs have a box from the first to the \
              third quartile with a line at the median; whiskers end at the last run within 1.5 interquartile ranges.\
-             {}{without}{inside}{}",
+             {}{without}{}",
             counted(runs, "run"),
             statistic.infinite_words(&values, reading),
             left_out(input.conditions.len() - shown.len(), "condition"),

@@ -89,16 +89,6 @@ pub(super) fn of_conditions(input: &PlotInput, shown: &[&PlotCondition], metric:
     format!("{}: {} {}{rest}", counted(runs().count(), "run"), probes(runs(), metric), convention(metric))
 }
 
-/// `a, b and 3 others`.
-pub(super) fn names(names: &[&str]) -> String {
-    const NAMED: usize = 8;
-    let shown = names[..names.len().min(NAMED)].join(", ");
-    match names.len().saturating_sub(NAMED) {
-        0 => shown,
-        others => format!("{shown} and {}", counted(others, "other")),
-    }
-}
-
 /// ` 3 conditions are not shown.`; nothing if none is left out.
 pub(super) fn left_out(count: usize, thing: &str) -> String {
     match count {

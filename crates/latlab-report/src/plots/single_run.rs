@@ -3,7 +3,7 @@
 
 use super::input;
 use crate::analysis::distribution::{
-    ColumnLosses, DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRatePoint,
+    DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRates, TimedValue,
 };
 use crate::plan::Side;
 use crate::report::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
@@ -69,11 +69,11 @@ fn time_axis(run: &RunDistribution, origin: &str) -> Axis {
 fn delays(run: &RunDistribution) -> Option<Figure> {
     let grid = run.over_time.as_ref()?;
     let scale = ValueLimits::of(grid.edges_ns.iter().map(|edge| *edge as f64))?.suited();
-    let mark = |losses: &ColumnLosses| Mark {
-        text: counted(losses.count as usize, "probe"),
-        ..Mark::point((losses.column as f64 + 0.5) * grid.column_ns.0 as f64, f64::INFINITY)
+    let mark = |(column, count): (usize, u64)| Mark {
+        text: counted(count as usize, "probe"),
+        ..Mark::point((column as f64 + 0.5) * grid.column_ns.0 as f64, f64::INFINITY)
     };
-    let lost: u64 = grid.lost.iter().map(|column| column.count).sum();
+    let lost: u64 = grid.lost.iter().sum();
     let above = match lost {
         0 => String::new(),
         _ => format!(" Marks along the upper edge: times with lost or late probes, {} in all.", grouped(lost)),
@@ -87,7 +87,7 @@ fn delays(run: &RunDistribution) -> Option<Figure> {
         y: Axis::of_metric(run.metric, if lost > 0 { scale.extended(LOST_MARGIN) } else { scale }),
         series: vec![
             Series::new(run.metric.title(), 0, Shape::Cells, cells(grid, thing)),
-            Series::new("lost or late", 1, Shape::Points, grid.lost.iter().map(mark).collect()),
+            Series::new("lost or late", 1, Shape::Points, lossy(grid).map(mark).collect()),
         ],
     })
 }
@@ -95,8 +95,8 @@ fn delays(run: &RunDistribution) -> Option<Figure> {
 /// The losses of a run without a delay: an axis of delays would have no values.
 fn losses(run: &RunDistribution) -> Option<Figure> {
     let grid = run.over_time.as_ref()?;
-    let most = grid.lost.iter().map(|column| column.count).max()?;
-    let bars = grid.lost.iter().map(|losses| Mark::at(ends(grid, losses.column), [losses.count as f64])).collect();
+    let most = lossy(grid).map(|(_, count)| count).max()?;
+    let bars = lossy(grid).map(|(column, count)| Mark::at(ends(grid, column), [count as f64])).collect();
     Some(Figure {
         name: "over-time".into(),
         title: "Losses over time".into(),
@@ -105,6 +105,11 @@ fn losses(run: &RunDistribution) -> Option<Figure> {
         y: Axis::of_counts("lost or late probes", most),
         series: vec![Series::new("lost or late", 1, Shape::Bars, bars)],
     })
+}
+
+/// The columns with lost or late probes.
+fn lossy(grid: &DelayGrid) -> impl Iterator<Item = (usize, u64)> {
+    grid.lost.iter().copied().enumerate().filter(|(_, count)| *count > 0)
 }
 
 /// Begin and end of a column.
@@ -127,16 +132,8 @@ fn cells(grid: &DelayGrid, thing: &str) -> Vec<Mark> {
 /// What was offered, delivered and lost of a stream. Of the log of a receiver it is unknown what was offered, and of some logs
 /// what was lost.
 fn rates(run: &RunDistribution) -> Option<Figure> {
-    let values = run.rates.iter().flat_map(|rate| [rate.offered_bps, rate.delivered_bps, rate.lost_bps]).flatten();
-    let ValueLimits { max, .. } = ValueLimits::of(values)?;
-    let step = |colour: usize, name: &str, of: fn(&StreamRatePoint) -> Option<f64>| {
-        let points = run.rates.iter().filter_map(|rate| Some(Mark::point(rate.at_ns as f64, of(rate)?)));
-        let mut points: Vec<Mark> = points.collect();
-        // The last bin ends with the run, or with the next one.
-        let next = run.rates.get(points.len()).map_or(run.duration_ns.0, |rate| rate.at_ns);
-        points.extend(points.last().map(|last| Mark { x: vec![next as f64], ..last.clone() }));
-        Series::new(name, colour, Shape::Steps, points)
-    };
+    let StreamRates { offered, delivered, lost } = &run.rates;
+    let ValueLimits { max, .. } = ValueLimits::of([offered, delivered, lost].into_iter().flatten().map(|it| it.value))?;
     let others = match run.over_time {
         Some(_) => format!(" The other plots over time count from {}.", origin(run)),
         None => String::new(),
@@ -148,11 +145,17 @@ fn rates(run: &RunDistribution) -> Option<Figure> {
         x: time_axis(run, "the first measured interval"),
         y: Axis::new("rate", Scale::Linear(0.0, max.max(1.0) * 1.05), AxisUnit::BitRate),
         series: vec![
-            step(0, "offered", |rate| rate.offered_bps),
-            step(1, "delivered", |rate| rate.delivered_bps),
-            step(2, "lost", |rate| rate.lost_bps),
+            over_time("offered", 0, offered),
+            over_time("delivered", 1, delivered),
+            over_time("lost", 2, lost),
         ],
     })
+}
+
+/// Values that hold until the next one.
+fn over_time(name: impl Into<String>, colour: usize, values: &[TimedValue]) -> Series {
+    let marks = values.iter().map(|it| Mark::point(it.at_ns as f64, it.value)).collect();
+    Series::new(name, colour, Shape::Steps, marks)
 }
 
 /// A quantity of CPUs over the same time axis as the delays.
@@ -180,8 +183,7 @@ fn host(run: &RunDistribution, quantity: HostQuantity) -> Option<Figure> {
             (true, Side::Peer) => "peer: ",
             (true, _) => "here: ",
         };
-        let points = series.points.iter().map(|point| Mark::point(point.at_ns as f64, point.value)).collect();
-        Series::new(format!("{end}CPU {}", series.cpu), colour, Shape::Steps, points)
+        over_time(format!("{end}CPU {}", series.cpu), colour, &series.points)
     };
     let which = if shown.iter().any(|series| series.is_pinned) {
         "Shown are the CPUs to which threads of the run were pinned, then the busiest."

@@ -1,12 +1,13 @@
 //! The tail and the percentiles of one or several conditions. A condition with several runs is the median of their curves
 //! with the range of the runs as a band: their probes are never pooled (decision 0025.6).
 
-use super::input::{self, PlotCondition, PlotInput, names};
+use super::input::{self, PlotCondition, PlotInput};
 use crate::analysis::distribution::RunDistribution;
 use crate::metric::Metric;
 use crate::report::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
 use crate::report::figure::{Figure, Mark, Series, Shape, spread};
 use crate::stats::FiveNumberSummary;
+use crate::units::human::few_parts;
 
 /// Most conditions in one figure: as many as there are colours.
 const CONDITIONS: usize = 8;
@@ -58,7 +59,7 @@ impl<'a> ShownCurves<'a> {
         for (colour, condition) in self.conditions.iter().enumerate() {
             let curve = curve(&condition.runs);
             if curve.iter().all(|(shape, marks)| !shape.is_line() || marks.is_empty()) {
-                without.push(condition.name.as_str());
+                without.push(condition.name.clone());
             }
             series.extend(curve.into_iter().map(|(shape, marks)| {
                 let is_named = shape.is_line() && self.input.conditions.len() > 1;
@@ -68,10 +69,12 @@ impl<'a> ShownCurves<'a> {
         let is_lost =
             |it: &&PlotCondition| it.runs.iter().any(|run| run.n > 0) && it.runs.iter().all(|run| run.tail.is_empty());
         let lost: Vec<&PlotCondition> = self.input.conditions.iter().filter(is_lost).collect();
-        without.extend(lost.iter().map(|condition| condition.name.as_str()));
+        without.extend(lost.iter().map(|condition| condition.name.clone()));
         let without = match without.as_slice() {
             [] => String::new(),
-            lost => format!(" Without a line, since the delays of most of their runs are infinite: {}.", names(lost)),
+            lost => {
+                format!(" Without a line, since the delays of most of their runs are infinite: {}.", few_parts(lost))
+            }
         };
         let band = " Lines are medians of the runs of a condition, bands their whole range.";
         let band = if self.has_several_runs { band } else { "" };

@@ -401,7 +401,6 @@ fn many_levels_and_many_runs_are_bounded_and_counted() {
     let points = numbers(&rows.series[1].marks);
     assert_eq!(points.len(), 202);
     assert!([1_000.0, 900_000.0].iter().all(|x| points.iter().any(|point| point[0] == *x)), "{points:?}");
-    assert!(rows.caption.contains("798 of these are not drawn."), "{}", rows.caption);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::observation_groups::{self, FoundRecordings, PathGroup};
 use super::output_file::OutputFile;
 use super::{Outcome, compare, measure_and_report};
 use crate::analysis::comparison::{Comparisons, RunGroup, parse_estimand};
-use crate::analysis::distribution::{RunDistribution, distribution};
+use crate::analysis::distribution::{RunDistribution, StreamRates, distribution};
 use crate::analysis::experiment::ExperimentReport;
 use crate::analysis::{Summary, SummaryOptions, summarise};
 use crate::cli::args::FigureFormat;
@@ -300,7 +300,7 @@ fn read_run(path: &Path, count: usize, job: &ReportJob) -> Result<ReadRun, Failu
         // Only the figures of a single run show them.
         distribution.over_time = None;
         distribution.histogram.clear();
-        distribution.rates.clear();
+        distribution.rates = StreamRates::default();
         distribution.host.clear();
     }
     let note = recording.note().map(str::to_owned);
