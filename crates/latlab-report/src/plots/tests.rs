@@ -8,10 +8,10 @@ use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, ObservedRun, Quantity, RunGroups, compare, default_estimands,
 };
 use crate::analysis::distribution::{RunDistribution, distribution};
-use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, logged, scheduled, stream_interval};
+use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled, stream_interval};
 use crate::facts::{CpuReadings, HostReadings, HostSample, IntervalCounts};
 use crate::metric::Metric;
-use crate::plan::{Kind, Side, Work};
+use crate::plan::{Kind, Side};
 use crate::probe::{Fate, ProbeRecord};
 use crate::report::figure::axis::Scale;
 use crate::report::figure::table::csv;
@@ -462,31 +462,6 @@ fn a_stream_and_its_host_share_a_time_axis() {
     assert_eq!((busy.series[0].name.as_str(), &busy.x.scale), ("CPU 0", &rates.x.scale));
     assert!(numbers(&busy.series[0].marks).iter().all(|point| (point[1] - 0.25).abs() < 1e-12));
     assert!(busy.caption.ends_with("Shown are the busiest CPUs."), "{}", busy.caption);
-}
-
-#[test]
-fn a_stream_whose_losses_are_unknown_has_no_rate_of_them() {
-    let counted = IntervalCounts::Counted {
-        polled: 100,
-        delivered: 100,
-        reordered: 0,
-        duplicates: 0,
-        outside_window: 0,
-        socket_drops: None,
-    };
-    let mut source = logged(Vec::new(), true);
-    source.manifest.kind = Kind::Stream;
-    source.intervals = vec![stream_interval(0, counted), stream_interval(100, counted)];
-    for (states_losses, expected) in [(true, &["delivered", "lost"][..]), (false, &["delivered"])] {
-        if let Work::Import(import) = &mut source.manifest.spec.work {
-            (import.rows, import.states_losses, import.size_bytes) = (Kind::Stream, states_losses, Some(125));
-        }
-        let figures = plots(vec![condition("a", &[], vec![distribution(&source).expect("rows in memory")])]);
-        let rates = named(&figures, "rates");
-        let names: Vec<&str> = rates.series.iter().map(|series| &*series.name).collect();
-        assert_eq!(names, expected);
-        assert_eq!(csv(rates).contains("lost"), states_losses);
-    }
 }
 
 #[test]
