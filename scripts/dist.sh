@@ -54,7 +54,7 @@ build() {
     folder="dist/latlab-$version-$target"
     mkdir -p "$folder"
     cp "$target_dir/$target/release/latlab" README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE \
-        crates/latlab-dds/LICENSE-cyclonedds crates/latlab/LICENSE-dejavu "$folder/"
+        crates/latlab-dds/LICENSE-cyclonedds "$folder/"
     check_static "$folder/latlab"
 }
 

@@ -3,12 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::facts::{CpuReadings, HostSample};
+use super::over_time::TimeSpan;
+use crate::facts::HostSample;
 use crate::plan::Side;
 use crate::units::Nanos;
 
-/// Most readings of a CPU: a series has at most two points for each. Neighbours are joined when there are more.
-const READINGS: usize = 239;
+/// Bins of the time of a run, of which each has one reading of a CPU, and a series at most two points.
+const BINS: i64 = 236;
 /// Most CPUs of a host: those that the run was pinned to, then the busiest.
 const CPUS: usize = 4;
 
@@ -17,7 +18,7 @@ const CPUS: usize = 4;
 pub enum HostQuantity {
     /// Time that the CPU was busy, interrupts included, as a share from 0 to 1.
     BusyShare,
-    /// Clock frequency, kHz: the lowest and the highest reading of each span.
+    /// Clock frequency, Hz: the lowest and the highest reading of each span.
     Frequency,
     /// Hard interrupts served in a second.
     InterruptRate,
@@ -49,32 +50,17 @@ pub struct TimedValue {
     pub value: f64,
 }
 
-/// Samples of one CPU that are joined: counters at their begin, and the extremes of states.
+/// Samples of one CPU in one bin: counters at their begin, and the extremes of states.
 #[derive(Clone, Copy, Debug)]
 struct CpuReading {
+    bin: i64,
     at_ns: i64,
     busy_ns: Option<i64>,
     interrupts: Option<i64>,
-    frequency: Option<[i64; 2]>,
-    samples: u64,
+    frequency_hz: Option<[i64; 2]>,
 }
 
-impl CpuReading {
-    fn of(at_ns: i64, cpu: &CpuReadings) -> CpuReading {
-        let frequency = cpu.frequency_khz.map(|khz| [khz, khz]);
-        CpuReading { at_ns, busy_ns: cpu.busy_ns, interrupts: cpu.interrupts, frequency, samples: 1 }
-    }
-
-    fn join(&mut self, later: &CpuReading) {
-        self.samples += later.samples;
-        self.frequency = match (self.frequency, later.frequency) {
-            (Some([low, high]), Some([later_low, later_high])) => Some([low.min(later_low), high.max(later_high)]),
-            (own, later) => own.or(later),
-        };
-    }
-}
-
-/// The readings of one CPU in order of time.
+/// The readings of one CPU in order of time, one for each bin, and the last one of all.
 #[derive(Debug, Default)]
 struct CpuOverTime {
     readings: Vec<CpuReading>,
@@ -84,18 +70,14 @@ struct CpuOverTime {
 impl CpuOverTime {
     fn take(&mut self, reading: CpuReading) {
         self.last = Some(reading);
-        let full = self.readings.first().map_or(1, |first| first.samples);
-        match self.readings.last_mut().filter(|last| last.samples < full) {
-            Some(last) => last.join(&reading),
+        match self.readings.last_mut().filter(|last| last.bin == reading.bin) {
+            // Of those before the first probe the last one counts.
+            Some(last) if reading.bin < 0 => *last = reading,
+            Some(last) => {
+                let ends = last.frequency_hz.into_iter().chain(reading.frequency_hz);
+                last.frequency_hz = ends.reduce(|one, other| [one[0].min(other[0]), one[1].max(other[1])]);
+            }
             None => self.readings.push(reading),
-        }
-        if self.readings.len() > READINGS {
-            let joined = self.readings.chunks(2).map(|pair| {
-                let mut first = pair[0];
-                pair[1..].iter().for_each(|later| first.join(later));
-                first
-            });
-            self.readings = joined.collect();
         }
     }
 
@@ -121,23 +103,33 @@ pub(super) struct CpuOfHost {
 }
 
 /// The CPUs of both hosts, sample by sample.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct HostReadingsOverTime {
+    span: TimeSpan,
     cpus: BTreeMap<CpuOfHost, CpuOverTime>,
 }
 
 impl HostReadingsOverTime {
+    /// None yet, of a run of `span`.
+    pub(super) const fn of(span: TimeSpan) -> HostReadingsOverTime {
+        HostReadingsOverTime { span, cpus: BTreeMap::new() }
+    }
+
     /// Adds a sample; those of one host come in order of time.
     pub(super) fn take(&mut self, side: Side, sample: &HostSample) {
+        let at_ns = sample.start_ns.saturating_sub(self.span.start_ns);
+        let bin = at_ns.div_euclid(self.span.length.0 / BINS + 1).clamp(-1, BINS);
         for (cpu, readings) in &sample.cpus {
+            let frequency_hz = readings.frequency_khz.map(|khz| [khz.saturating_mul(1_000); 2]);
+            let (busy_ns, interrupts) = (readings.busy_ns, readings.interrupts);
             let place = self.cpus.entry(CpuOfHost { side, cpu: *cpu }).or_default();
-            place.take(CpuReading::of(sample.start_ns, readings));
+            place.take(CpuReading { bin, at_ns, busy_ns, interrupts, frequency_hz });
         }
     }
 
-    /// The series of a few CPUs of each host, from `start_ns` for `length`: first those of `pinned`, then the busiest. A
-    /// quantity that a CPU does not report has no series.
-    pub(super) fn finish(self, pinned: &[CpuOfHost], start_ns: i64, length: Nanos) -> Vec<HostSeries> {
+    /// The series of a few CPUs of each host: first those of `pinned`, then the busiest. A quantity that a CPU does not report
+    /// has no series.
+    pub(super) fn finish(self, pinned: &[CpuOfHost]) -> Vec<HostSeries> {
         let mut cpus: Vec<_> = self.cpus.into_iter().collect();
         cpus.sort_by_key(|(place, readings)| (!pinned.contains(place), Reverse(readings.busy_ns())));
         let mut taken: BTreeMap<Side, usize> = BTreeMap::new();
@@ -152,7 +144,7 @@ impl HostReadingsOverTime {
             let (CpuOfHost { side, cpu }, is_pinned) = (place, pinned.contains(&place));
             let readings = readings.finish();
             let of = |quantity| {
-                let points = points(quantity, &readings, start_ns, length);
+                let points = points(quantity, &readings, self.span.length);
                 HostSeries { side, cpu, is_pinned, quantity, points }
             };
             series.extend(HostQuantity::ALL.into_iter().map(of).filter(|series| !series.points.is_empty()));
@@ -162,10 +154,10 @@ impl HostReadingsOverTime {
 }
 
 /// The points of one quantity within the run.
-fn points(quantity: HostQuantity, readings: &[CpuReading], start_ns: i64, length: Nanos) -> Vec<TimedValue> {
+fn points(quantity: HostQuantity, readings: &[CpuReading], length: Nanos) -> Vec<TimedValue> {
     let mut points: Vec<TimedValue> = Vec::new();
     for pair in readings.windows(2) {
-        let (from, to) = (pair[0].at_ns.saturating_sub(start_ns), pair[1].at_ns.saturating_sub(start_ns));
+        let (from, to) = (pair[0].at_ns, pair[1].at_ns);
         if to <= 0 || from > length.0 || to <= from {
             continue;
         }
@@ -177,7 +169,7 @@ fn points(quantity: HostQuantity, readings: &[CpuReading], start_ns: i64, length
         }
     }
     if let (Some(last), Some(end)) = (points.last().copied(), readings.last()) {
-        let at_ns = end.at_ns.saturating_sub(start_ns).min(length.0);
+        let at_ns = end.at_ns.min(length.0);
         points.extend((at_ns > last.at_ns).then_some(TimedValue { at_ns, value: last.value }));
     }
     points
@@ -195,7 +187,7 @@ fn values(quantity: HostQuantity, pair: &[CpuReading]) -> Vec<f64> {
         }
         HostQuantity::InterruptRate => increase(|reading| reading.interrupts).into_iter().collect(),
         HostQuantity::Frequency => {
-            let Some([low, high]) = pair[0].frequency else { return Vec::new() };
+            let Some([low, high]) = pair[0].frequency_hz else { return Vec::new() };
             let mut values = vec![low as f64];
             values.extend((high > low).then_some(high as f64));
             values

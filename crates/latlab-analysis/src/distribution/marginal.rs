@@ -21,79 +21,32 @@ pub struct TailPoint {
     pub value_ns: f64,
 }
 
-/// Finite delays by their rank.
-pub(super) trait RankedDelays {
-    fn count(&self) -> u64;
-    /// The delay of `rank`, from 0 to one less than their number.
-    fn at(&self, rank: u64) -> i64;
-    /// How many are below `bound`.
-    fn below(&self, bound: i64) -> u64;
-
-    /// The smallest and the largest.
-    fn extremes(&self) -> Option<(i64, i64)> {
-        let last = self.count().checked_sub(1)?;
-        Some((self.at(0), self.at(last)))
-    }
-}
-
-impl RankedDelays for [i64] {
-    fn count(&self) -> u64 {
-        self.len() as u64
-    }
-
-    fn at(&self, rank: u64) -> i64 {
-        self[rank as usize]
-    }
-
-    fn below(&self, bound: i64) -> u64 {
-        self.partition_point(|value| *value < bound) as u64
-    }
-}
-
-impl RankedDelays for CountedSample {
-    fn count(&self) -> u64 {
-        self.finite()
-    }
-
-    fn at(&self, rank: u64) -> i64 {
-        CountedSample::at(self, rank)
-    }
-
-    fn below(&self, bound: i64) -> u64 {
-        CountedSample::below(self, bound)
-    }
-}
-
-/// The complementary distribution of `finite` delays, of `n` probes in all: ranks at equal distances on a
-/// logarithmic axis of shares, then every one of the largest. Equal delays are one point.
-pub(super) fn tail(finite: &(impl RankedDelays + ?Sized), n: u64) -> Vec<TailPoint> {
-    let exact_from = finite.count().saturating_sub(EXACT);
+/// The complementary distribution of `delays`: ranks at equal distances on a logarithmic axis of shares, then every one of
+/// the largest. Equal delays are one point.
+pub(super) fn tail(delays: &CountedSample) -> Vec<TailPoint> {
+    let n = delays.n() as f64;
+    let exact_from = delays.finite().saturating_sub(EXACT);
     let spaced = (POINTS - EXACT).min(exact_from);
-    let (most, least) = ((n as f64).ln(), (n as f64 - exact_from as f64).ln());
+    let (most, least) = (n.ln(), (n - exact_from as f64).ln());
     let rank = |step: u64| {
         let larger = (most + (least - most) * step as f64 / spaced as f64).exp();
-        ((n as f64 - larger).round() as u64).min(exact_from)
+        ((n - larger).round() as u64).min(exact_from)
     };
     let mut points: Vec<TailPoint> = Vec::new();
-    for value in (0..spaced).map(rank).chain(exact_from..finite.count()).map(|rank| finite.at(rank)) {
+    for value in (0..spaced).map(rank).chain(exact_from..delays.finite()).map(|rank| delays.at(rank)) {
         if points.last().is_none_or(|last| last.value_ns < value as f64) {
-            let smaller = finite.below(value);
-            points.push(TailPoint { tail: (n - smaller) as f64 / n as f64, value_ns: value as f64 });
+            points.push(TailPoint { tail: (n - delays.below(value) as f64) / n, value_ns: value as f64 });
         }
     }
     points
 }
 
-/// The histogram of `finite` delays.
-pub(super) fn histogram(finite: &(impl RankedDelays + ?Sized)) -> Vec<Bucket> {
-    let Some((min, max)) = finite.extremes() else { return Vec::new() };
-    let mut before = 0;
-    let bucket = |pair: [i64; 2]| {
-        let until = finite.below(pair[1]);
-        let count = until - std::mem::replace(&mut before, until);
-        Bucket { low_ns: pair[0], high_ns: pair[1], count }
-    };
-    edges(min, max, BINS).windows(2).map(|pair| [pair[0], pair[1]]).map(bucket).collect()
+/// The histogram of finite `delays`.
+pub(super) fn histogram(delays: &CountedSample) -> Vec<Bucket> {
+    let Some((min, max)) = delays.extremes() else { return Vec::new() };
+    let count = |from: i64, to: i64| delays.below(to) - delays.below(from);
+    let bucket = |pair: &[i64]| Bucket { low_ns: pair[0], high_ns: pair[1], count: count(pair[0], pair[1]) };
+    edges(min, max, BINS).windows(2).map(bucket).collect()
 }
 
 /// Whether values between these limits are better shown on a logarithmic axis. Never if one of them is 0 or negative.

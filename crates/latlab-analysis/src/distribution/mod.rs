@@ -9,10 +9,9 @@ mod rates;
 mod tests;
 
 use crate::metric::Metric;
-use crate::plan::{Condition, Kind, RunSpec, Side, defaults};
-use crate::recording::manifest::Manifest;
-use crate::sample::Sample;
-use crate::stats::{Bucket, DescribeOptions, Description, plain};
+use crate::plan::{Kind, RunSpec, Side, defaults};
+use crate::sample::{INFINITE, Sample};
+use crate::stats::{Bucket, CountedSample, DescribeOptions, Description, plain};
 use crate::units::Nanos;
 
 use super::metric_sample::MetricSample;
@@ -22,20 +21,15 @@ use super::stream::StreamAccumulator;
 
 pub use host_series::{HostQuantity, HostSeries, TimedValue};
 pub use marginal::{TailPoint, suits_logarithm};
-pub use over_time::{ColumnLosses, DelayGrid, GridCell};
-pub use rates::StreamRatePoint;
+pub use over_time::{DelayGrid, GridCell};
+pub use rates::StreamRates;
 
 use host_series::{CpuOfHost, HostReadingsOverTime};
-use over_time::{GridAccumulator, MeasuredSpan};
+use over_time::{GridAccumulator, MeasuredSpan, TimeSpan};
 
 /// What figures need of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunDistribution {
-    pub run: String,
-    /// The level of each factor.
-    pub condition: Condition,
-    /// The kind of the run.
-    pub kind: Kind,
     /// The delay that `tail`, `histogram` and `over_time` are of: the wake-up latency of wake-ups, else the round trip
     /// delay; of a stream that of its concurrent probes.
     pub metric: Metric,
@@ -54,8 +48,8 @@ pub struct RunDistribution {
     pub histogram: Vec<Bucket>,
     /// Counts of delays over time; `None` without a measured probe.
     pub over_time: Option<DelayGrid>,
-    /// Rates over time, at most 480 points; empty unless the run is a stream.
-    pub rates: Vec<StreamRatePoint>,
+    /// Rates over time, at most 481 points each; empty unless the run is a stream.
+    pub rates: StreamRates,
     /// The host over time, at most 480 points of each quantity of a CPU.
     pub host: Vec<HostSeries>,
     /// From the first measured probe to the last, or from the first interval of a stream to the last, if that is longer.
@@ -72,14 +66,12 @@ pub struct RunStatistics {
     pub p50: Option<f64>,
     /// The same of the 99th percentile.
     pub p99: Option<f64>,
-    pub max: Option<f64>,
 }
 
 impl RunStatistics {
     fn of(metric: Metric, described: &Description) -> RunStatistics {
         let quantile = |q: f64| described.quantiles.iter().find(|estimate| estimate.q == q)?.value;
-        let max = described.max.map(|max| max as f64);
-        RunStatistics { metric, mean: described.mean, p50: quantile(0.5), p99: quantile(0.99), max }
+        RunStatistics { metric, mean: described.mean, p50: quantile(0.5), p99: quantile(0.99) }
     }
 }
 
@@ -92,103 +84,59 @@ const QUANTILES: [f64; 2] = [0.5, 0.99];
 /// If the rows cannot be read.
 pub fn distribution<S: ProbeSource>(source: &S) -> Result<RunDistribution, S::Error> {
     let manifest = source.manifest();
-    if manifest.kind == Kind::Values {
-        return of_values(source);
-    }
     let metric = if manifest.kind == Kind::Stream { Metric::RoundTripDelay } else { manifest.metric() };
-    let (mut singletons, mut measured) = (Singletons::of(metric, manifest), MeasuredSpan::default());
-    visit_rows(source, &mut [&mut singletons, &mut measured])?;
-    let mut sample = singletons.sample();
-    // The only sort: every figure below reads ranks.
-    sample.singletons.sort_unstable();
-    let finite = &sample.singletons[..(sample.n() - sample.infinite) as usize];
-    let unseen = manifest.lost_without_row();
-    let (n, lost) = (sample.n() + unseen, sample.infinite + unseen);
-    let over_time = over_time(source, metric, finite, measured)?;
+    let mut measured = MeasuredSpan::default();
+    let delays = if manifest.kind == Kind::Values {
+        MetricSample::of_values(source)?.counted()
+    } else {
+        let mut singletons = Singletons::of(metric, manifest);
+        visit_rows(source, &mut [&mut singletons, &mut measured])?;
+        counted(singletons.sample()).with_infinite(manifest.lost_without_row())
+    };
+    let mut over_time = None;
+    if let Some(span) = measured.span() {
+        let mut grid = GridAccumulator::of(metric, delays.extremes(), span);
+        visit_rows(source, &mut [&mut grid])?;
+        over_time = Some(grid.finish());
+    }
     let series = rates::rates(source)?;
     let spans = [measured.span(), series.span];
-    let start_ns = spans.iter().flatten().map(|span| span.start_ns).next();
     // Concurrent probes may end long before the intervals of their stream.
     let length = spans.iter().flatten().map(|span| span.length).max().unwrap_or(Nanos::ZERO);
-    Ok(RunDistribution {
-        run: manifest.run_id.clone(),
-        condition: manifest.condition.clone(),
-        kind: manifest.kind,
-        metric,
-        knows_losses: manifest.spec.knows_losses(),
-        n,
-        lost,
-        tail: marginal::tail(finite, n),
-        histogram: marginal::histogram(finite),
-        over_time,
-        rates: series.points,
-        host: host(source, start_ns, length)?,
-        duration_ns: length,
-        statistics: statistics(source, manifest, &sample)?,
-    })
-}
-
-/// The quantiles of [`RunStatistics`] without intervals.
-fn quantiles_only() -> DescribeOptions {
-    DescribeOptions { quantiles: QUANTILES.to_vec(), confidence: defaults::CONFIDENCE, intervals: false }
-}
-
-/// That of values of an imported log, which have no times.
-fn of_values<S: ProbeSource>(source: &S) -> Result<RunDistribution, S::Error> {
-    let (manifest, counted) = (source.manifest(), MetricSample::of_values(source)?.counted());
-    let metric = manifest.metric();
-    let described = counted.describe(&quantiles_only());
-    Ok(RunDistribution {
-        run: manifest.run_id.clone(),
-        condition: manifest.condition.clone(),
-        kind: manifest.kind,
-        metric,
-        knows_losses: manifest.spec.knows_losses(),
-        n: counted.n(),
-        lost: counted.infinite(),
-        statistics: RunStatistics::of(metric, &described),
-        tail: marginal::tail(&counted, counted.n()),
-        histogram: marginal::histogram(&counted),
-        over_time: None,
-        rates: Vec::new(),
-        host: Vec::new(),
-        duration_ns: Nanos::ZERO,
-    })
-}
-
-/// The statistics of the main metric, given the sample of the delays.
-fn statistics<S: ProbeSource>(source: &S, manifest: &Manifest, delays: &Sample) -> Result<RunStatistics, S::Error> {
-    let described = match manifest.kind {
-        Kind::Stream => {
-            let describe = |sample: &Sample| plain(sample, &QUANTILES, false);
-            StreamAccumulator::of(source)?.described(Metric::DeliveredRate, manifest, &describe)
-        }
-        _ if manifest.lost_without_row() > 0 => {
-            MetricSample::of_main(delays.clone(), manifest).describe(&quantiles_only())
-        }
-        Kind::Ping | Kind::Wakeup | Kind::Values => plain(delays, &QUANTILES, false),
+    let mut host = Vec::new();
+    if let Some(TimeSpan { start_ns, .. }) = spans.into_iter().flatten().next() {
+        let mut readings = HostReadingsOverTime::of(TimeSpan { start_ns, length });
+        source.visit_host_samples(&mut |side, sample| readings.take(side, sample))?;
+        host = readings.finish(&pinned(&manifest.spec));
+    }
+    let described = if manifest.kind == Kind::Stream {
+        let describe = |sample: &Sample| plain(sample, &QUANTILES, false);
+        StreamAccumulator::of(source)?.described(Metric::DeliveredRate, manifest, &describe)
+    } else {
+        let quantiles = QUANTILES.to_vec();
+        delays.describe(&DescribeOptions { quantiles, confidence: defaults::CONFIDENCE, intervals: false })
     };
-    Ok(RunStatistics::of(manifest.metric(), &described))
+    Ok(RunDistribution {
+        metric,
+        knows_losses: manifest.spec.knows_losses(),
+        n: delays.n(),
+        lost: delays.infinite(),
+        tail: marginal::tail(&delays),
+        histogram: marginal::histogram(&delays),
+        over_time,
+        rates: series.rates,
+        host,
+        duration_ns: length,
+        statistics: RunStatistics::of(manifest.metric(), &described),
+    })
 }
 
-fn over_time<S: ProbeSource>(
-    source: &S,
-    metric: Metric,
-    finite: &[i64],
-    measured: MeasuredSpan,
-) -> Result<Option<DelayGrid>, S::Error> {
-    let Some(span) = measured.span() else { return Ok(None) };
-    let mut grid = GridAccumulator::of(metric, finite, span);
-    visit_rows(source, &mut [&mut grid])?;
-    Ok(Some(grid.finish()))
-}
-
-/// The host from `start_ns`, at which times are 0, for `length`.
-fn host<S: ProbeSource>(source: &S, start_ns: Option<i64>, length: Nanos) -> Result<Vec<HostSeries>, S::Error> {
-    let Some(start_ns) = start_ns else { return Ok(Vec::new()) };
-    let mut readings = HostReadingsOverTime::default();
-    source.visit_host_samples(&mut |side, sample| readings.take(side, sample))?;
-    Ok(readings.finish(&pinned(&source.manifest().spec), start_ns, length))
+/// The values of `sample` by their rank: equal ones are one entry, so that a long run takes little memory.
+fn counted(mut sample: Sample) -> CountedSample {
+    sample.singletons.retain(|value| *value != INFINITE);
+    sample.singletons.sort_unstable();
+    let equal = sample.singletons.chunk_by(|one, other| one == other);
+    CountedSample::of(equal.map(|equal| (equal[0], equal.len() as u64)).collect(), sample.infinite)
 }
 
 /// The CPUs to which the threads of a run are pinned, each on the host of its end.

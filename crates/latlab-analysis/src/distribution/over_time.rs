@@ -25,8 +25,8 @@ pub struct DelayGrid {
     pub edges_ns: Vec<i64>,
     /// The cells that have a probe, by column and row.
     pub cells: Vec<GridCell>,
-    /// The columns that have lost or late probes, in order.
-    pub lost: Vec<ColumnLosses>,
+    /// Lost and late probes that were due in each column.
+    pub lost: Vec<u64>,
 }
 
 /// A cell of a grid.
@@ -37,15 +37,6 @@ pub struct GridCell {
     /// Its row, from 0: the smallest delays.
     pub row: usize,
     /// Probes in it, at least 1.
-    pub count: u64,
-}
-
-/// The lost and late probes that were due in one column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ColumnLosses {
-    /// The column, from 0.
-    pub column: usize,
-    /// How many they are, at least 1.
     pub count: u64,
 }
 
@@ -95,23 +86,20 @@ pub(super) struct GridAccumulator {
     grid: DelayGrid,
     /// By column, then by row.
     counts: Vec<u64>,
-    lost: Vec<u64>,
 }
 
 impl GridAccumulator {
-    /// An empty grid for delays of `metric`, the finite ones of which are `finite` in ascending order.
-    pub(super) fn of(metric: Metric, finite: &[i64], span: TimeSpan) -> GridAccumulator {
+    /// An empty grid for delays of `metric` between `extremes`.
+    pub(super) fn of(metric: Metric, extremes: Option<(i64, i64)>, span: TimeSpan) -> GridAccumulator {
         let column_ns = Nanos(span.length.0 / COLUMNS as i64 + 1);
         let columns = (span.length.0 / column_ns.0) as usize + 1;
-        let limits = finite.first().zip(finite.last());
-        let edges_ns = limits.map_or_else(Vec::new, |(min, max)| edges(*min, *max, ROWS));
+        let edges_ns = extremes.map_or_else(Vec::new, |(min, max)| edges(min, max, ROWS));
         let rows = edges_ns.len().saturating_sub(1);
         GridAccumulator {
             start_ns: span.start_ns,
             from_due: metric == Metric::WakeupLatency,
-            grid: DelayGrid { column_ns, columns, edges_ns, cells: Vec::new(), lost: Vec::new() },
+            grid: DelayGrid { column_ns, columns, edges_ns, cells: Vec::new(), lost: vec![0; columns] },
             counts: vec![0; columns * rows],
-            lost: vec![0; columns],
         }
     }
 
@@ -137,8 +125,8 @@ impl GridAccumulator {
         let sum = |pair: &[u64], row: usize| pair.iter().skip(row).step_by(rows).sum::<u64>();
         let pairs = self.counts.chunks(2 * rows).map(|pair| (0..rows).map(move |row| sum(pair, row)));
         self.counts = pairs.flatten().collect();
-        self.lost = self.lost.chunks(2).map(|pair| pair.iter().sum()).collect();
-        self.grid.columns = self.lost.len();
+        self.grid.lost = self.grid.lost.chunks(2).map(|pair| pair.iter().sum()).collect();
+        self.grid.columns = self.grid.lost.len();
         self.grid.column_ns = self.grid.column_ns.saturating_mul(2);
     }
 
@@ -151,8 +139,6 @@ impl GridAccumulator {
         let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         let cell = |(place, count): (usize, &u64)| GridCell { column: place / rows, row: place % rows, count: *count };
         self.grid.cells = filled.map(cell).collect();
-        let lossy = self.lost.iter().enumerate().filter(|(_, count)| **count > 0);
-        self.grid.lost = lossy.map(|(column, count)| ColumnLosses { column, count: *count }).collect();
         self.grid
     }
 }
@@ -170,7 +156,7 @@ impl RowVisitor for GridAccumulator {
                 (Fate::Answered, Some(received)) => self.take(at_ns, received.saturating_sub(from)),
                 (Fate::Late | Fate::Lost, _) if !self.from_due => {
                     let column = self.column_of(at_ns);
-                    self.lost[column] += 1;
+                    self.grid.lost[column] += 1;
                 }
                 _ => {}
             }

@@ -1,6 +1,7 @@
 //! The rates of a stream over time: packets of all flows in bins of equal length, those of an interval spread evenly over
 //! its time, since more is not known of them.
 
+use super::host_series::TimedValue;
 use super::over_time::TimeSpan;
 use crate::analysis::source::ProbeSource;
 use crate::facts::{IntervalCounts, StreamEnd, StreamInterval};
@@ -10,33 +11,29 @@ use crate::units::Nanos;
 
 const BINS: i64 = 480;
 
-/// Rates of a stream in one bin, bits of payload a second.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StreamRatePoint {
-    /// Begin of the bin since the first measured interval of each end, ns.
-    pub at_ns: i64,
-    /// Accepted by the kernel of the sender; `None` after its last interval.
-    pub offered_bps: Option<f64>,
-    /// Received; `None` after the last interval of the receiver.
-    pub delivered_bps: Option<f64>,
-    /// Sent and not received, as counted between two polls of the receiver; `None` as for `delivered_bps`, and if the losses of
-    /// the stream are unknown.
-    pub lost_bps: Option<f64>,
+/// The rates of a stream: bits of payload a second in each bin since the first measured interval of each end, and the last
+/// one again at its end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StreamRates {
+    /// Accepted by the kernel of the sender.
+    pub offered: Vec<TimedValue>,
+    pub delivered: Vec<TimedValue>,
+    /// Sent and not received, as counted between two polls of the receiver; empty if the losses of the stream are unknown.
+    pub lost: Vec<TimedValue>,
 }
 
-/// The rates of a stream.
+/// The rates of a stream, and the measured time on the clock of this host; `None` without an interval.
 #[derive(Debug, Default)]
-pub(super) struct StreamRateSeries {
-    pub(super) points: Vec<StreamRatePoint>,
-    /// The measured time on the clock of this host; `None` without an interval.
+pub(super) struct TimedRates {
+    pub(super) rates: StreamRates,
     pub(super) span: Option<TimeSpan>,
 }
 
 /// The rates of `source`; nothing unless it is a stream. Both ends begin at 0: their clocks may differ.
-pub(super) fn rates<S: ProbeSource>(source: &S) -> Result<StreamRateSeries, S::Error> {
+pub(super) fn rates<S: ProbeSource>(source: &S) -> Result<TimedRates, S::Error> {
     let spec = &source.manifest().spec;
     if spec.kind() != Kind::Stream {
-        return Ok(StreamRateSeries::default());
+        return Ok(TimedRates::default());
     }
     let packet_bits = f64::from(spec.size_bytes().unwrap_or(0)) * 8.0;
     let mut ends: [Option<[i64; 2]>; 2] = [None; 2];
@@ -47,7 +44,7 @@ pub(super) fn rates<S: ProbeSource>(source: &S) -> Result<StreamRateSeries, S::E
     let lengths = ends.map(|end| end.map_or(0, |[start, end]| end.saturating_sub(start)));
     let length = lengths.into_iter().max().unwrap_or(0);
     if length == 0 {
-        return Ok(StreamRateSeries::default());
+        return Ok(TimedRates::default());
     }
     let bin_ns = defaults::STREAM_WINDOW.0.max(length / BINS + 1);
     let mut bins = RateBins { bin_ns, points: vec![[0.0; 3]; ((length - 1) / bin_ns) as usize + 1] };
@@ -61,11 +58,11 @@ pub(super) fn rates<S: ProbeSource>(source: &S) -> Result<StreamRateSeries, S::E
     let here = if is_down { StreamEnd::Receiver } else { StreamEnd::Sender };
     let span = ends[here as usize].or(ends[StreamEnd::Sender as usize]).or(ends[StreamEnd::Receiver as usize]);
     let span = span.map(|[start_ns, _]| TimeSpan { start_ns, length: Nanos(length) });
-    let mut points = bins.finish(lengths, packet_bits);
+    let mut rates = bins.finish(lengths, packet_bits);
     if !spec.knows_losses() {
-        points.iter_mut().for_each(|point| point.lost_bps = None);
+        rates.lost.clear();
     }
-    Ok(StreamRateSeries { points, span })
+    Ok(TimedRates { rates, span })
 }
 
 fn index_of(interval: &StreamInterval) -> usize {
@@ -107,20 +104,19 @@ impl RateBins {
     }
 
     /// The rates of ends that were counted for `lengths`: each over the part of a bin in which it was.
-    fn finish(self, lengths: [i64; 2], packet_bits: f64) -> Vec<StreamRatePoint> {
-        let point = |(index, [offered, delivered, lost]): (usize, [f64; 3])| {
-            let at_ns = index as i64 * self.bin_ns;
-            let rate = |packets: f64, end: StreamEnd| {
-                let counted = Nanos(self.bin_ns.min(lengths[end as usize] - at_ns));
-                (counted > Nanos::ZERO).then(|| packets * packet_bits / counted.as_secs_f64())
+    fn finish(self, lengths: [i64; 2], packet_bits: f64) -> StreamRates {
+        let series = |packets: usize, end: StreamEnd| {
+            let length = lengths[end as usize];
+            let begins = (0..length).step_by(self.bin_ns as usize).zip(&self.points);
+            let rate = |(at_ns, sums): (i64, &[f64; 3])| {
+                let counted = Nanos(self.bin_ns.min(length - at_ns));
+                TimedValue { at_ns, value: sums[packets] * packet_bits / counted.as_secs_f64() }
             };
-            StreamRatePoint {
-                at_ns,
-                offered_bps: rate(offered, StreamEnd::Sender),
-                delivered_bps: rate(delivered, StreamEnd::Receiver),
-                lost_bps: rate(lost, StreamEnd::Receiver),
-            }
+            let mut points: Vec<TimedValue> = begins.map(rate).collect();
+            points.extend(points.last().map(|last| TimedValue { at_ns: length, ..*last }));
+            points
         };
-        self.points.into_iter().enumerate().map(point).collect()
+        let receiver = StreamEnd::Receiver;
+        StreamRates { offered: series(0, StreamEnd::Sender), delivered: series(1, receiver), lost: series(2, receiver) }
     }
 }

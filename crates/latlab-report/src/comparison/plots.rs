@@ -3,15 +3,14 @@
 use crate::analysis::comparison::{Comparisons, Quantity, RunGroup};
 use crate::analysis::{Estimand, MetricHistogram};
 use crate::report::Style;
-use crate::report::text_plots::{
-    CountedValue, FigureGroup, FigureGroups, HistogramRow, Histograms, PlotUnit, figures, histograms,
-};
+use crate::report::figure::axis::AxisUnit;
+use crate::report::text_plots::{CountedValue, FigureGroup, HistogramRow, Histograms, figures, histograms};
 
-const fn unit(quantity: Quantity) -> PlotUnit {
+const fn unit(quantity: Quantity) -> AxisUnit {
     match quantity {
-        Quantity::Of(Estimand::Statistic(metric, _)) => PlotUnit::of(metric),
-        Quantity::Of(Estimand::Ratio(_)) => PlotUnit::Share,
-        Quantity::Value => PlotUnit::Number,
+        Quantity::Of(Estimand::Statistic(metric, _)) => AxisUnit::of(metric),
+        Quantity::Of(Estimand::Ratio(_)) => AxisUnit::Share,
+        Quantity::Value => AxisUnit::Plain,
     }
 }
 
@@ -24,10 +23,10 @@ pub fn plots(comparisons: &Comparisons, distributions: &[MetricHistogram], style
     let of_figures = quantities.map(|(index, quantity)| {
         let group = |group: &RunGroup| FigureGroup { name: group.words(), figures: group.limits(index) };
         let title = match quantity {
-            Quantity::Value => "values".into(),
+            Quantity::Value => "values".to_owned(),
             quantity => format!("{} of each run, {}", quantity.statistic_name(), quantity.metric_title()),
         };
-        figures(&FigureGroups { title, unit: unit(*quantity), groups: groups.iter().map(group).collect() }, style)
+        figures(&title, unit(*quantity), &groups.iter().map(group).collect::<Vec<_>>(), style)
     });
     let all = of_figures.chain([histograms(&singletons(comparisons, distributions), style)]);
     all.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
@@ -40,7 +39,7 @@ fn singletons(comparisons: &Comparisons, distributions: &[MetricHistogram]) -> H
             let row = |(group, distribution): (&RunGroup, _)| HistogramRow::of(group.words(), distribution);
             let rows = groups.iter().zip(distributions).map(row).collect();
             let title = format!("{}, all runs of a group", metric.title());
-            Histograms { title, unit: PlotUnit::of(metric), rows }
+            Histograms { title, unit: AxisUnit::of(metric), rows }
         }
         None => {
             let number = |value: f64| CountedValue { value, count: 1 };
@@ -51,7 +50,7 @@ fn singletons(comparisons: &Comparisons, distributions: &[MetricHistogram]) -> H
             };
             let is_of_numbers = comparisons.quantities.contains(&Quantity::Value);
             let rows = groups.iter().filter(|_| is_of_numbers).map(row).collect();
-            Histograms { title: "values".into(), unit: PlotUnit::Number, rows }
+            Histograms { title: "values".into(), unit: AxisUnit::Plain, rows }
         }
     }
 }

@@ -1,24 +1,21 @@
-//! Figures as data: series of marks over two axes, in the units of the data, from which SVG, PNG, CSV and the tables
-//! behind plots are rendered. A renderer computes positions, never a statistic.
+//! Figures as data: series of marks over two axes, in the units of the data, from which SVG, CSV and the tables behind plots
+//! are rendered. A renderer computes positions, never a statistic.
 //!
-//! An infinite value stands for lost probes or an open end. It is drawn at the end of its axis, and tables, CSV and scripts
-//! have no number for it. A mark without a place is left out by all renderers: values that are not numbers, not positive on a
-//! logarithmic axis, or infinite where the mark says nothing of it.
+//! An infinite value stands for lost probes or an open end. It is drawn at the end of its axis, and tables and CSV have no
+//! number for it. Who builds a figure chooses axes that hold its values: what lies outside is drawn at the end of its axis.
 
-mod layout;
-mod marks;
-pub mod png;
-mod scale;
-pub mod style;
+pub mod axis;
 pub mod svg;
 pub mod table;
 #[cfg(test)]
 mod tests;
 
+use axis::Axis;
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Its name on the command line and in the page: `tail`, `histogram`.
-    pub name: &'static str,
+    pub name: String,
     pub title: String,
     /// What it shows: sample, n, losses, convention.
     pub caption: String,
@@ -28,156 +25,90 @@ pub struct Figure {
     pub series: Vec<Series>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct Axis {
-    /// What it shows, without the unit.
-    pub label: String,
-    pub scale: Scale,
-    pub unit: AxisUnit,
-}
-
-/// How the values of an axis become positions.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Scale {
-    /// In proportion to the value, from the first value to the second.
-    Linear(f64, f64),
-    /// In proportion to its logarithm, between two positive values; the first one, at the left or at the bottom, may be the
-    /// larger one: a tail from 1 down to 0.00001 has its extreme end at the right or at the top.
-    Log(f64, f64),
-    /// Named places: the value is the index of the name. On the vertical axis the first name is at the top.
-    Categories(Vec<String>),
-}
-
-/// The unit of the values of an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AxisUnit {
-    /// Nanoseconds.
-    Time,
-    Count,
-    /// Shares from 0 to 1, shown in per cent.
-    Share,
-    /// 1 − q of a quantile q, from 1 down to 0, shown as the quantile: 0.001 is `p99.9`.
-    Tail,
-    /// Relative changes: 0.05 is +5 %.
-    Change,
-    /// Packets in a second.
-    PacketRate,
-    /// Bytes in a second.
-    ByteRate,
-    /// Bits in a second.
-    BitRate,
-    Frequency,
-    /// Bytes.
-    Bytes,
-    /// Without a unit.
-    Plain,
-}
-
+/// Marks of one shape, in ascending or descending order of x where they form a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its name in the legend; empty for a series that the legend leaves out.
+    /// Its name in the legend. One without a name belongs to the named one of its colour.
     pub name: String,
-    /// Number of its colour and dash pattern.
+    /// Number of its colour and dash pattern, below [`svg::LOOKS`].
     pub colour: usize,
-    pub marks: Marks,
+    pub shape: Shape,
+    pub marks: Vec<Mark>,
 }
 
-/// Marks of one kind, in ascending or descending order of x where they form a line.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Marks {
-    /// A line that keeps the value of each point until the next. An infinite x is the end of the axis, and a y of 0 on a
-    /// logarithmic axis its lower end.
-    Steps(Vec<Point>),
-    /// A line from point to point, with a gap where y is infinite.
-    Line(Vec<Point>),
-    Points(Vec<Point>),
-    /// An area between low and high values, with straight edges from range to range, and a gap where both are +∞.
-    Band(Vec<Range>),
-    /// An area that keeps the low and the high value of each range until the next, as [`Marks::Steps`] does.
-    StepBand(Vec<Range>),
-    /// Bars from the lower limit of the vertical axis.
-    Bars(Vec<Bar>),
-    /// Rectangles whose darkness shows a count.
-    Cells(Vec<Cell>),
-    /// Box plots across, at an index of the vertical axis.
-    Boxes(Vec<BoxMark>),
-    /// Estimates with their intervals, at an index of the vertical axis.
-    Intervals(Vec<IntervalMark>),
-    /// Things with an infinite value, as points along the end of its axis.
-    Infinite(Vec<InfiniteMark>),
-    /// A vertical line across the figure.
-    Rule(f64),
-    /// A horizontal line across the figure.
-    Level(f64),
+/// What marks look like, and the order of their values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A line through x and y that keeps the value of each mark until the next.
+    Steps,
+    /// A line through x and y, with a gap where y is infinite.
+    Line,
+    Points,
+    /// An area between two values of y, with a gap where both are infinite.
+    Band,
+    /// An area that keeps its ends until the next mark, as [`Shape::Steps`] does.
+    StepBand,
+    /// Bars between two values of x, from the lower end of the vertical axis to y. One at infinity counts what is infinite.
+    Bars,
+    /// Rectangles between two values of x and two of y; a single value is the index of a named place.
+    Cells,
+    /// Box plots across, whose x are quartiles and whiskers.
+    Boxes,
+    /// Estimates across, whose x are the estimate and the ends of its interval.
+    Intervals,
+    /// A line across the figure at x or at y.
+    Rule,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
-    pub x: f64,
-    pub y: f64,
-}
-
-/// A range of y at x.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Range {
-    pub x: f64,
-    /// Its lower end; −∞ if it is open, +∞ if the whole range is infinite.
-    pub low: f64,
-    /// Its upper end; +∞ if it is open.
-    pub high: f64,
-}
-
-/// A bar. One between infinite edges counts what is infinite.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bar {
-    pub from: f64,
-    /// Upper edge.
-    pub to: f64,
-    pub y: f64,
-}
-
-/// A rectangle with a value. On an axis with names, `x` or `y` is an index, and the cell fills the place of that name.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
-    /// Left edge, or an index of a named place.
-    pub x: f64,
-    pub width: f64,
-    /// Lower edge, or an index of a named place.
-    pub y: f64,
-    /// Upper edge.
-    pub y_to: f64,
-    /// From 0 to 1.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mark {
+    /// Values of the horizontal axis in the order of [`Shape::roles`].
+    pub x: Vec<f64>,
+    /// Values of the vertical axis.
+    pub y: Vec<f64>,
+    /// What a cell or an infinite point counts.
+    pub text: String,
+    /// That of a cell, from 0 to 1.
     pub darkness: f64,
-    pub text: String,
 }
 
-/// What is infinite at a place of the other axis.
-#[derive(Clone, Debug, PartialEq)]
-pub struct InfiniteMark {
-    pub x: f64,
-    /// Vertical value; one of the two is +∞.
-    pub y: f64,
-    pub text: String,
+impl Mark {
+    pub fn at(x: impl Into<Vec<f64>>, y: impl Into<Vec<f64>>) -> Mark {
+        Mark { x: x.into(), y: y.into(), ..Mark::default() }
+    }
+
+    pub fn point(x: f64, y: f64) -> Mark {
+        Mark::at([x], [y])
+    }
 }
 
-/// A box plot. What is +∞ is open at the end of the axis.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BoxMark {
-    /// Index on the vertical axis.
-    pub row: f64,
-    pub quartiles: [f64; 3],
-    pub whiskers: [f64; 2],
+impl Series {
+    pub fn new(name: impl Into<String>, colour: usize, shape: Shape, marks: Vec<Mark>) -> Series {
+        Series { name: name.into(), colour, shape, marks }
+    }
 }
 
-/// An estimate with its interval.
-#[derive(Clone, Debug, PartialEq)]
-pub struct IntervalMark {
-    /// Index on the vertical axis.
-    pub row: f64,
-    /// The estimate; `None` if only the interval is known.
-    pub estimate: Option<f64>,
-    /// Lower end; `None` if it is open.
-    pub low: Option<f64>,
-    /// Upper end; `None` if it is open.
-    pub high: Option<f64>,
+/// At most so many of `all`, evenly over them, with the first and the last one.
+pub fn spread<T>(all: &[T], most: usize) -> impl Iterator<Item = &T> {
+    let shown = all.len().min(most);
+    (0..shown).map(move |place| &all[place * (all.len() - 1) / (shown - 1).max(1)])
+}
+
+impl Shape {
+    /// What several values of a mark on an axis are; a single one is that of the mark.
+    pub const fn roles(self) -> &'static [&'static str] {
+        match self {
+            Shape::Boxes => &["first quartile", "median", "third quartile", "lower whisker", "upper whisker"],
+            Shape::Intervals => &["", "from", "to"],
+            _ => &["from", "to"],
+        }
+    }
+
+    pub const fn is_line(self) -> bool {
+        matches!(self, Shape::Steps | Shape::Line)
+    }
+
+    pub const fn is_band(self) -> bool {
+        matches!(self, Shape::Band | Shape::StepBand)
+    }
 }

@@ -1,211 +1,500 @@
 //! Figures as SVG: within a page, where a script may add to them, and as files for papers.
 //!
-//! What a script can rely on: the outer `svg.figure` has `data-x` and `data-y`, each `KIND FROM TO UNIT FACTOR SYMBOL`.
-//! KIND is `linear`, `log` or `categories`; FROM is at the left or at the bottom; a label is value / FACTOR, and the symbol `-`
-//! means without a unit. Its children are `g.axis.x` and `g.axis.y`, each with `g.ticks` (`path.grid`, `text.tick`) and
-//! `text.label`; `svg.area`, whose `viewBox` is in pixels of the area; and `g.legend`. The area has one `g.series` for each
-//! series; `data-series` is its index, and `data-owner` that of the series whose name in the legend it has. Behind the figure,
-//! `script.data` has the values as JSON:
-//! `{"x":{"label":…,"names":[…]},"y":{…},"series":[{"name":…,"kind":…,"marks":[…]}]}`. The n-th entry of `marks` belongs to the
-//! n-th element with the class of its kind: `[x,y]` of `points` (`dot`), `steps` and `line` (one `line` for all),
-//! `[x,y,text]` of `infinite` (`dot`), `[x,low,high]` of `band`, `[from,to,y]` of `bars` (`bar`), `[row,first quartile,median,
-//! third quartile,lower and upper whisker]` of `boxes` (`box`), `[row,estimate,low,high]` of `intervals` (`interval`), `[x]` of
-//! `rule`, `[y]` of `level` (`rule`), and the index into `texts` of `cells` (`cell`), whose place is that of the element:
-//! `M h v h z`. `null` is a value that is unknown, infinite or open.
+//! What the script relies on: `svg.figure` has `data-x` and `data-y`, each `KIND FROM TO FACTOR SIGN` ([`Axis::attribute`]).
+//! Its children are `g.axis.x` and `g.axis.y`, each with `g.ticks`; `svg.area`, whose `viewBox` is in pixels of the area; and
+//! `g.legend`. A `g.series` and the `g.entry` of the legend that names it have the class of the same colour, `s0` to `s7`.
+//! `script.data` has what is shown of each mark, as JSON: `words` in `series[].marks[]`, whose entries are left, top, right and
+//! bottom in pixels of the area, and indices of `words`: those of x, of y, and of a text, or -1.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, html};
+use serde_json::{Value, json};
 
-use super::layout::{
-    DrawnAxis, DrawnMark, DrawnPath, DrawnSeries, DrawnText, LegendEntry, PathShape, Place, Sheet, WIDTH, sheet,
-};
-use super::marks::{Datum, Dimension, MarkValue, data, drawable};
-use super::scale::{AxisScale, AxisSide, digits};
-use super::style::standalone_css;
-use super::{Axis, Figure, Marks, Scale, Series};
-use crate::units::human::general;
+use super::axis::Axis;
+use super::{Figure, Mark, Series, Shape};
+use crate::units::human::columns;
 
 /// The begin of every figure.
 pub const ROOT: &str = r#"<svg class="figure""#;
+/// Number of colours of series; further ones repeat.
+pub const LOOKS: usize = 8;
+/// Number of levels of darkness of cells.
+const LEVELS: usize = 8;
 
-/// Significant digits of the values for scripts, beyond those of values in words: enough for zooming to a thousandth.
-const MORE_DIGITS: i32 = 3;
+const WIDTH: f64 = 560.0;
+/// Height of the area of a figure without named rows.
+const HEIGHT: f64 = 264.0;
+/// Least height of an area with named rows, and of a row.
+const ROWS_HEIGHT: f64 = 96.0;
+const ROW: f64 = 24.0;
+/// Space above the area for the label of the vertical axis.
+const TOP: f64 = 26.0;
+/// Space to the right of the area.
+const RIGHT: f64 = 22.0;
+/// Space below the area for ticks and the label of the horizontal axis.
+const BOTTOM: f64 = 40.0;
+/// Height of a row of the legend, and width of a sample in it.
+const LEGEND_ROW: f64 = 18.0;
+const SAMPLE: f64 = 22.0;
+/// Height of the text of a tick.
+const TICK_SIZE: f64 = 11.0;
+/// Estimated width of a character of a sans-serif font, as a share of its height: that of DejaVu, one of the widest.
+const CHARACTER_WIDTH: f64 = 0.63;
+/// Least distance between two labels, and between two names below the area.
+const GAP: f64 = 8.0;
+const NAME_DISTANCE: f64 = 34.0;
+/// The width that names beside the left axis may have, their most lines, and the distance of these.
+const NAMES_WIDTH: f64 = 200.0;
+const NAME_LINES: usize = 3;
+const NAME_LINE: f64 = 12.0;
+/// Most cells that show their value.
+const CELLS_WITH_TEXT: usize = 400;
+/// From so many bands on they are faint: they cover each other.
+const FAINT_BANDS: usize = 5;
+/// Distance of infinite points from the end of their axis, and the width of a bar there.
+const INFINITE_INSET: f64 = 5.0;
+const INFINITE_WIDTH: f64 = 18.0;
+/// Half the width of a range that has gaps on both sides, that of a point.
+const LONE_RANGE: f64 = 3.0;
 
-/// The figure for a page: an `svg`, and the values of its marks for a script. The page has the style sheet
-/// ([`super::style::css`]) and shows title and caption.
+/// The classes of marks. Colours are variables, since a page has others in the dark.
+const CSS: &str = include_str!("figure.css");
+/// The colours on a light background: ink, text of second rank, grid and paper; those of series by Okabe and Ito (2008),
+/// which colour-blind readers can distinguish, the yellow last and darker; and of cells from one probe, which is clearly
+/// visible, to the most.
+const INKS: [(&str, &str); 4] =
+    [("--ink", "#1a1a1a"), ("--quiet", "#595959"), ("--grid", "#dcdcdc"), ("--paper", "#ffffff")];
+const SERIES: [&str; LOOKS] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9", "#b8a800"];
+const DARKNESS: [&str; LEVELS] =
+    ["#8fbfe0", "#6caad4", "#4c94c6", "#327db5", "#2067a0", "#135187", "#0a3b6a", "#05264a"];
+
+/// The colours with the names of their variables.
+fn colours() -> impl Iterator<Item = (String, &'static str)> {
+    let numbered = |name: &'static str, colours: [&'static str; 8]| {
+        colours.into_iter().enumerate().map(move |(index, colour)| (format!("--{name}{index}"), colour))
+    };
+    let inks = INKS.into_iter().map(|(name, colour)| (name.to_owned(), colour));
+    inks.chain(numbered("s", SERIES)).chain(numbered("d", DARKNESS))
+}
+
+/// The style sheet of figures in a page, with the colours on a light background as variables.
+pub fn css() -> String {
+    let colours: Vec<String> = colours().map(|(name, colour)| format!("{name}: {colour};")).collect();
+    format!(":root {{ {} }}\n{CSS}", colours.join(" "))
+}
+
+/// The figure for a page: an `svg`, and what a script shows of its marks. The page has the style sheet and shows title and
+/// caption.
 pub fn inline(figure: &Figure) -> Markup {
-    let figure = drawable(figure);
+    let canvas = Canvas::of(figure);
     html! {
-        (outer(&figure, None))
-        script type="application/json" class="data" { (PreEscaped(json(&figure))) }
+        (canvas.picture(None))
+        script type="application/json" class="data" { (PreEscaped(canvas.data().to_string().replace('<', "\\u003c"))) }
     }
 }
 
-/// The figure as an SVG file on a light background, with its style sheet inside.
+/// The figure as an SVG file on a light background. Its style sheet has no variables, which many readers of SVG do not know.
 pub fn standalone(figure: &Figure) -> String {
-    let markup = outer(&drawable(figure), Some(&standalone_css()));
-    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", markup.into_string())
+    let css = colours().fold(CSS.to_owned(), |css, (name, colour)| css.replace(&format!("var({name})"), colour));
+    let picture = Canvas::of(figure).picture(Some(&css));
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", picture.into_string())
 }
 
-fn outer(figure: &Figure, style: Option<&str>) -> Markup {
-    let sheet = sheet(figure);
-    let (x, y) = (AxisScale::new(&figure.x, AxisSide::Bottom), AxisScale::new(&figure.y, AxisSide::Left));
-    let (title, caption) = (format!("{}-title", figure.name), format!("{}-caption", figure.name));
-    let size = |value: f64| number(value);
-    html! {
-        svg class="figure" xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {}", size(sheet.height)))
-            width=[style.map(|_| WIDTH)] height=[style.map(|_| size(sheet.height))]
-            role="img" aria-labelledby=(format!("{title} {caption}")) data-x=(x.attribute()) data-y=(y.attribute()) {
-            title id=(title) { (clean(&figure.title)) }
-            desc id=(caption) { (clean(&figure.caption)) }
-            @if let Some(style) = style {
-                style { (PreEscaped(style)) }
-                rect width="100%" height="100%" fill="#ffffff" {}
+/// A place in pixels of the area, from its left and from its top.
+type Place = [f64; 2];
+
+/// A label of an axis; a minor line has none.
+struct AxisLabel {
+    /// Pixels from the left or the top of the figure.
+    at: f64,
+    lines: Vec<String>,
+    /// The whole name, if it had to be cut.
+    whole: Option<String>,
+}
+
+/// A figure with the place of its area.
+struct Canvas<'a> {
+    figure: &'a Figure,
+    left: f64,
+    width: f64,
+    height: f64,
+    x_labels: Vec<AxisLabel>,
+    y_labels: Vec<AxisLabel>,
+}
+
+impl<'a> Canvas<'a> {
+    fn of(figure: &'a Figure) -> Canvas<'a> {
+        let rows = |names: &[String]| (names.len() as f64 * row_height(names)).max(ROWS_HEIGHT);
+        let height = figure.y.names().map_or(HEIGHT, rows);
+        let y_labels = labels(&figure.y, TOP, height, true);
+        let widths = y_labels.iter().flat_map(|label| &label.lines).map(|line| text_width(line));
+        let left = widths.fold(24.0, f64::max).min(NAMES_WIDTH + TICK_SIZE).ceil() + 10.0;
+        let width = WIDTH - RIGHT - left;
+        Canvas { figure, left, width, height, x_labels: labels(&figure.x, left, width, false), y_labels }
+    }
+
+    fn x(&self, value: f64) -> f64 {
+        self.figure.x.scale.position(value) * self.width
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let position = self.figure.y.scale.position(value);
+        self.height * if self.figure.y.names().is_some() { position } else { 1.0 - position }
+    }
+
+    fn picture(&self, style: Option<&str>) -> Markup {
+        let figure = self.figure;
+        let (title, caption) = (format!("{}-title", figure.name), format!("{}-caption", figure.name));
+        let (legend, bottom) = self.legend();
+        let size = format!("0 0 {} {}", number(self.width), number(self.height));
+        html! {
+            svg class="figure" xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {bottom}"))
+                width=[style.map(|_| WIDTH)] height=[style.map(|_| bottom)] role="img"
+                aria-label=[style.is_none().then(|| clean(&figure.title))]
+                aria-labelledby=[style.map(|_| format!("{title} {caption}"))]
+                data-x=(figure.x.attribute()) data-y=(figure.y.attribute()) {
+                @if let Some(style) = style {
+                    title id=(title) { (clean(&figure.title)) }
+                    desc id=(caption) { (clean(&figure.caption)) }
+                    style { (PreEscaped(style)) }
+                    rect width="100%" height="100%" fill="#ffffff" {}
+                }
+                (self.axis(true))
+                (self.axis(false))
+                svg class="area" x=(number(self.left)) y=(number(TOP)) width=(number(self.width))
+                    height=(number(self.height)) viewBox=(size) preserveAspectRatio="none" {
+                    @for series in &figure.series {
+                        g class={ "series s" (series.colour % LOOKS) } {
+                            (PreEscaped(self.marks(series)))
+                            @for cell in series.marks.iter().filter(|_| self.has_cell_texts(series)) { (self.cell_text(cell)) }
+                        }
+                    }
+                }
+                (path("edge", &format!("M{} {TOP}v{}h{}", number(self.left), number(self.height), number(self.width))))
+                (legend)
             }
-            (contents(&sheet, &owners(figure)))
         }
+    }
+
+    /// Grid, labels and title of an axis. The lines of one kind are one path.
+    fn axis(&self, is_x: bool) -> Markup {
+        let [left, right, bottom] = [self.left, self.left + self.width, TOP + self.height];
+        let (class, axis, labels, title) = if is_x {
+            ("axis x", &self.figure.x, &self.x_labels, [right, bottom + 32.0])
+        } else {
+            ("axis y", &self.figure.y, &self.y_labels, [2.0, TOP - 12.0])
+        };
+        let line = |AxisLabel { at, .. }: &AxisLabel| {
+            let [from, to] = if is_x { [[*at, TOP], [*at, bottom]] } else { [[left, *at], [right, *at]] };
+            polyline(&[from, to])
+        };
+        let lines = |is_minor| labels.iter().filter(|it| it.lines.is_empty() == is_minor).map(line).collect::<String>();
+        let text = |AxisLabel { at, lines, whole }: &AxisLabel, index: usize| {
+            let text = &lines[index];
+            let above = NAME_LINE * ((lines.len() - 1) as f64 / 2.0 - index as f64);
+            let below = [at.min(WIDTH - text_width(text) / 2.0), bottom + 15.0];
+            let place = if is_x { below } else { [left - 6.0, at + 4.0 - above] };
+            written("tick", place, text, whole.as_deref())
+        };
+        html! {
+            g class=(class) {
+                g class="ticks" {
+                    (path("grid minor", &lines(true)))
+                    (path("grid", &lines(false)))
+                    @for label in labels { @for index in 0..label.lines.len() { (text(label, index)) } }
+                }
+                (written("label", title, &axis.title(), None))
+            }
+        }
+    }
+
+    /// The marks of a series, as short as they can be: a figure may have 8,000 cells.
+    fn marks(&self, series: &Series) -> String {
+        let marks = &series.marks;
+        let place = |mark: &Mark, end: usize| [self.x(mark.x[0]), self.y(mark.y[end])];
+        let parts = || marks.split(|mark| mark.y[0] == f64::INFINITY).filter(|part| !part.is_empty());
+        let is_band = |series: &&Series| series.shape.is_band();
+        let is_faint = self.figure.series.iter().filter(is_band).count() >= FAINT_BANDS;
+        let edge = |part: &[Mark], end: usize| -> Vec<Place> {
+            let places = part.iter().map(|mark| place(mark, end));
+            match part {
+                [_] => places.flat_map(|[x, y]| [[x - LONE_RANGE, y], [x + LONE_RANGE, y]]).collect(),
+                _ if series.shape == Shape::StepBand => steps(places),
+                _ => places.collect(),
+            }
+        };
+        let area = |part| {
+            let back = edge(part, 1).into_iter().rev();
+            polyline(&edge(part, 0).into_iter().chain(back).collect::<Vec<_>>()) + "z"
+        };
+        let line = |part: &[Mark]| polyline(&part.iter().map(|mark| place(mark, 0)).collect::<Vec<_>>());
+        let (class, d) = match series.shape {
+            Shape::Steps => ("line", polyline(&steps(marks.iter().map(|mark| place(mark, 0))))),
+            Shape::Line => ("line", parts().map(line).collect()),
+            Shape::Band | Shape::StepBand if is_faint => ("band faint", parts().map(area).collect()),
+            Shape::Band | Shape::StepBand => ("band", parts().map(area).collect()),
+            shape => return marks.iter().map(|mark| self.mark(shape, mark).into_string()).collect(),
+        };
+        path(class, &d).into_string()
+    }
+
+    fn mark(&self, shape: Shape, mark: &Mark) -> Markup {
+        let extent = self.extent(shape, mark);
+        let [left, top, right, bottom] = extent.map(number);
+        let half = (self.height / self.figure.y.names().map_or(12, <[String]>::len) as f64 * 0.32).clamp(0.5, 9.0);
+        let upright = |value: f64, half: f64| {
+            format!("M{} {}v{}", number(self.x(value)), number(extent[1] - half), number(2.0 * half))
+        };
+        match (shape, mark.x.as_slice()) {
+            (Shape::Bars, _) => path("bar", &rectangle(extent)),
+            (Shape::Cells, _) => path(&format!("cell d{}", level(mark.darkness)), &rectangle(extent)),
+            (Shape::Rule, _) => path("rule", &format!("M{left} {top}L{right} {bottom}")),
+            (Shape::Boxes, [first, median, third, low, high]) => {
+                // An open end has no cap, and an infinite median has no line.
+                let caps = [low, high].into_iter().filter(|end| end.is_finite()).map(|end| upright(*end, half / 2.0));
+                let [from, to] = [first, third].map(|value| self.x(*value));
+                let whisker =
+                    format!("M{left} {top}H{}M{} {top}H{right}", number(from), number(to)) + &caps.collect::<String>();
+                let median = median.is_finite().then(|| upright(*median, half));
+                html! {
+                    g class="box" {
+                        (path("whisker", &whisker))
+                        (path("quartiles", &rectangle([from, extent[1] - half, to, extent[1] + half])))
+                        @if let Some(median) = median { (path("median", &median)) }
+                    }
+                }
+            }
+            (Shape::Intervals, [estimate, ends @ ..]) => {
+                let caps = ends.iter().filter(|end| end.is_finite()).map(|end| upright(*end, half / 2.0));
+                let whisker = format!("M{left} {top}H{right}") + &caps.collect::<String>();
+                html! {
+                    g class="interval" {
+                        @if !ends.is_empty() { (path("whisker", &whisker)) }
+                        (path("estimate", &format!("M{} {top}h0", number(self.x(*estimate)))))
+                    }
+                }
+            }
+            _ => path("dot", &format!("M{left} {top}h0")),
+        }
+    }
+
+    /// Left, top, right and bottom of a mark in the area.
+    fn extent(&self, shape: Shape, mark: &Mark) -> [f64; 4] {
+        let ends = |values: &[f64], length: f64, place: &dyn Fn(f64) -> f64| match values {
+            [] => [0.0, length],
+            [index] if shape == Shape::Cells => [place(index - 0.5), place(index + 0.5)],
+            [value] if shape == Shape::Points && value.is_infinite() => {
+                [place(*value).clamp(INFINITE_INSET, length - INFINITE_INSET); 2]
+            }
+            values => {
+                let places = values.iter().map(|value| place(*value));
+                places.fold([length, 0.0], |[low, high], place| [low.min(place), high.max(place)])
+            }
+        };
+        let [left, right] = ends(&mark.x, self.width, &|value| self.x(value));
+        let [top, bottom] = ends(&mark.y, self.height, &|value| self.y(value));
+        match shape {
+            // A count of 1 on an axis that begins at 1 stays visible.
+            Shape::Bars if mark.x[0] == f64::INFINITY => {
+                [right - INFINITE_WIDTH, top.min(self.height - 2.0), right, self.height]
+            }
+            Shape::Bars => [left, top.min(self.height - 2.0), right, self.height],
+            _ => [left, top, right, bottom],
+        }
+    }
+
+    fn has_cell_texts(&self, series: &Series) -> bool {
+        let is_map = self.figure.x.names().is_some() && series.shape == Shape::Cells;
+        is_map && series.marks.len() <= CELLS_WITH_TEXT
+    }
+
+    /// The value of a cell, where it fits.
+    fn cell_text(&self, cell: &Mark) -> Markup {
+        let [left, top, right, bottom] = self.extent(Shape::Cells, cell);
+        let fits = text_width(&cell.text) <= right - left - 4.0 && bottom - top > TICK_SIZE + 2.0;
+        let class = if level(cell.darkness) >= 3 { "value light" } else { "value" };
+        html! {
+            @if fits {
+                (written(class, [(left + right) / 2.0, (top + bottom) / 2.0 + 4.0], &cell.text, None))
+            }
+        }
+    }
+
+    /// The entries of the named series, in rows; none for a single one. And the lower end of the figure.
+    fn legend(&self) -> (Markup, f64) {
+        let named: Vec<&Series> = self.figure.series.iter().filter(|series| !series.name.is_empty()).collect();
+        let top = TOP + self.height + BOTTOM;
+        if named.len() < 2 {
+            return (html! {}, top.ceil());
+        }
+        let (mut x, mut y) = (10.0, top + 12.0);
+        let mut entries = Vec::new();
+        for series in named {
+            let name = cut(&series.name, WIDTH - SAMPLE - 30.0);
+            let width = SAMPLE + 6.0 + text_width(&name);
+            if x > 10.0 && x + width > WIDTH {
+                (x, y) = (10.0, y + LEGEND_ROW);
+            }
+            let whole = (name != series.name).then_some(series.name.as_str());
+            entries.push(html! {
+                g class={ "entry s" (series.colour % LOOKS) } {
+                    (sample(series.shape, [x, y - 4.0]))
+                    (written("name", [x + SAMPLE + 6.0, y], &name, whole))
+                }
+            });
+            x += width + 16.0;
+        }
+        (html! { g class="legend" { @for entry in &entries { (entry) } } }, (y + 6.0).ceil())
+    }
+
+    /// What a script shows of each mark.
+    fn data(&self) -> Value {
+        let mut words: Vec<String> = Vec::new();
+        let mut indices: HashMap<String, usize> = HashMap::new();
+        let mut index = |text: String| {
+            if text.is_empty() {
+                return json!(-1);
+            }
+            json!(*indices.entry(text).or_insert_with_key(|text| {
+                words.push(text.clone());
+                words.len() - 1
+            }))
+        };
+        let series = |series: &Series| {
+            let mark = |mark: &Mark| {
+                let place = self.extent(series.shape, mark).map(|pixels| json!(tenths(pixels)));
+                let text =
+                    [in_words(&self.figure.x, series.shape, &mark.x), in_words(&self.figure.y, series.shape, &mark.y)];
+                let text = text.into_iter().chain([mark.text.clone()]);
+                place.into_iter().chain(text.map(&mut index)).collect::<Vec<_>>()
+            };
+            let kind = match series.shape {
+                Shape::Steps | Shape::Line => "line",
+                Shape::Band | Shape::StepBand | Shape::Rule => "behind",
+                Shape::Bars => "column",
+                _ => "mark",
+            };
+            let marks: Vec<_> = series.marks.iter().map(mark).collect();
+            json!({ "name": series.name, "look": series.colour % LOOKS, "kind": kind, "marks": marks })
+        };
+        let series: Vec<Value> = self.figure.series.iter().map(series).collect();
+        let label = |axis: &Axis| if axis.names().is_some() { String::new() } else { axis.label.clone() };
+        json!({ "x": label(&self.figure.x), "y": label(&self.figure.y), "series": series, "words": words })
     }
 }
 
-/// For each series the index of its owner: of one without a name the first one with a name and the same colour, whose band or
-/// points it is, and otherwise itself.
-fn owners(figure: &Figure) -> Vec<usize> {
-    let named = |colour: usize| figure.series.iter().position(|it| !it.name.is_empty() && it.colour == colour);
-    let owner = |(index, series): (usize, &Series)| match series.name.is_empty() {
-        true => named(series.colour).unwrap_or(index),
-        false => index,
+/// The values of a mark on one axis: `from 48.0 µs to 49.0 µs`.
+fn in_words(axis: &Axis, shape: Shape, values: &[f64]) -> String {
+    let words = values.iter().map(|value| axis.words(*value));
+    if values.len() < 2 {
+        return words.collect();
+    }
+    let words: Vec<String> = shape.roles().iter().zip(words).map(|(role, word)| format!("{role} {word}")).collect();
+    words.join(if shape == Shape::Boxes { ", " } else { " " }).trim_start().into()
+}
+
+/// The labels of an axis of `length` that begins at `begin`.
+fn labels(axis: &Axis, begin: f64, length: f64, is_left: bool) -> Vec<AxisLabel> {
+    let Some(names) = axis.names() else {
+        let extent = |label: &str| if is_left { TICK_SIZE + GAP / 2.0 } else { text_width(label) + GAP };
+        let at = |position: f64| begin + length * if is_left { 1.0 - position } else { position };
+        let lines = |label: String| Some(label).filter(|label| !label.is_empty()).into_iter().collect();
+        let ticks = axis.ticks(length, extent).into_iter();
+        return ticks.map(|tick| AxisLabel { at: at(tick.position), lines: lines(tick.label), whole: None }).collect();
     };
-    figure.series.iter().enumerate().map(owner).collect()
-}
-
-fn contents(sheet: &Sheet, owners: &[usize]) -> Markup {
-    let area = sheet.area;
-    let [left, top, width, height] = [area.left, area.top, area.width, area.height].map(number);
-    html! {
-        (axis("axis x", &sheet.x))
-        (axis("axis y", &sheet.y))
-        svg class="area" x=(left) y=(top) width=(width) height=(height)
-            viewBox=(format!("0 0 {width} {height}")) preserveAspectRatio="none" {
-            @for (index, (series, owner)) in sheet.series.iter().zip(owners).enumerate() {
-                (drawn_series(index, *owner, series))
-            }
-        }
-        (drawn_path(&sheet.edge, None))
-        @if !sheet.legend.is_empty() {
-            g class="legend" { @for entry in &sheet.legend { (legend_entry(entry)) } }
-        }
-    }
-}
-
-fn axis(class: &str, axis: &DrawnAxis) -> Markup {
-    html! {
-        g class=(class) {
-            g class="ticks" {
-                @for line in &axis.grid { (drawn_path(line, None)) }
-                @for tick in &axis.ticks { (text(tick)) }
-            }
-            (text(&axis.label))
-        }
-    }
-}
-
-fn drawn_series(index: usize, owner: usize, series: &DrawnSeries) -> Markup {
-    html! {
-        g class=(format!("series s{}", series.look)) data-series=(index) data-owner=(owner) {
-            @for mark in &series.marks { (drawn_mark(mark)) }
-            @for value in &series.values { (text(value)) }
-        }
-    }
-}
-
-fn drawn_mark(mark: &DrawnMark) -> Markup {
-    match mark.paths.as_slice() {
-        [single] if single.class == mark.class => drawn_path(single, mark.title.as_deref()),
-        paths => html! {
-            g class=(mark.class) {
-                @if let Some(title) = &mark.title { title { (clean(title)) } }
-                @for path in paths { (drawn_path(path, None)) }
-            }
-        },
-    }
-}
-
-fn legend_entry(entry: &LegendEntry) -> Markup {
-    html! {
-        g class=(format!("entry s{}", entry.look)) data-series=[entry.series] {
-            @for path in &entry.sample { (drawn_path(path, None)) }
-            (text(&entry.name))
-        }
-    }
-}
-
-fn text(text: &DrawnText) -> Markup {
-    html! {
-        text class=(text.class) x=(number(text.place.x)) y=(number(text.place.y)) {
-            @if let Some(whole) = &text.whole { title { (clean(whole)) } }
-            (clean(&text.text))
-        }
-    }
-}
-
-/// A path, as short as it can be: a figure may have 23,000 cells. Class and shape need no escapes.
-fn drawn_path(path: &DrawnPath, title: Option<&str>) -> Markup {
-    let level = path.level.map(|level| format!(" d{level}")).unwrap_or_default();
-    // A minor line of the grid and a faint band have the classes of their kind too: one rule has their colour.
-    let class = match path.class {
-        "minor" => "grid minor",
-        "faint" => "band faint",
-        class => class,
+    let place = length / names.len() as f64;
+    // Below the area every second, third, … name, if there are too many.
+    let stride = if is_left { 1 } else { (NAME_DISTANCE / place).ceil() as usize };
+    let label = |(index, name): (usize, &String)| {
+        let lines = if is_left { in_lines(name, NAME_LINES) } else { vec![cut(name, place * stride as f64 - GAP)] };
+        let whole = (lines.join(" ") != *name).then(|| name.clone());
+        AxisLabel { at: begin + axis.scale.position(index as f64) * length, lines, whole }
     };
-    let start = format!("<path class=\"{class}{level}\" d=\"{}\"", shape(&path.outline));
-    match title {
-        None => PreEscaped(format!("{start}/>")),
-        Some(title) => html! { (PreEscaped(format!("{start}>"))) title { (clean(title)) } (PreEscaped("</path>")) },
+    names.iter().enumerate().step_by(stride).map(label).collect()
+}
+
+/// A text. Browsers show its `whole`, if it was cut, under the pointer.
+fn written(class: &str, [x, y]: Place, text: &str, whole: Option<&str>) -> Markup {
+    html! {
+        text class=(class) x=(number(x)) y=(number(y)) {
+            @if let Some(whole) = whole { title { (clean(whole)) } }
+            (clean(text))
+        }
     }
 }
 
-/// The commands of a path.
-fn shape(outline: &PathShape) -> String {
-    match outline {
-        PathShape::Rectangle(from, to) => {
-            let [left, top, right, bottom] = [from.x, from.y, to.x, to.y].map(tenths);
-            let (width, height) = (number(right - left), number(bottom - top));
-            format!("M{} {}h{width}v{height}h-{width}z", number(left), number(top))
-        }
-        PathShape::Lines(lines) => lines.iter().map(|line| polyline(line)).collect(),
-        PathShape::Polygons(lines) => lines.iter().map(|line| polyline(line) + "z").collect(),
-        PathShape::Dot(place) => format!("M{} {}h0", number(place.x), number(place.y)),
+/// What the marks of a series look like in the legend, on the line at `place`.
+fn sample(shape: Shape, [x, y]: Place) -> Markup {
+    let class = match shape {
+        Shape::Points => return path("dot", &format!("M{} {}h0", number(x + SAMPLE / 2.0), number(y))),
+        Shape::Steps | Shape::Line => "line",
+        Shape::Intervals => "whisker",
+        Shape::Rule => "rule",
+        Shape::Band | Shape::StepBand => "band",
+        Shape::Boxes => "quartiles",
+        Shape::Bars => "bar",
+        Shape::Cells => "cell d4",
+    };
+    if matches!(class, "line" | "whisker" | "rule") {
+        path(class, &format!("M{} {}h{SAMPLE}", number(x), number(y)))
+    } else {
+        path(class, &rectangle([x, y - 5.0, x + SAMPLE, y + 5.0]))
     }
+}
+
+/// A path, if it has commands. Class and commands need no escapes.
+fn path(class: &str, d: &str) -> Markup {
+    PreEscaped(if d.is_empty() { String::new() } else { format!("<path class=\"{class}\" d=\"{d}\"/>") })
+}
+
+/// A rectangle, at least one pixel wide and high.
+fn rectangle(extent: [f64; 4]) -> String {
+    let [left, top, right, bottom] = extent.map(tenths);
+    let (width, height) = (number((right - left).max(1.0)), number((bottom - top).max(1.0)));
+    format!("M{} {}h{width}v{height}h-{width}z", number(left), number(top))
+}
+
+/// A line that keeps the height of each place until the next.
+fn steps(places: impl Iterator<Item = Place>) -> Vec<Place> {
+    let mut line: Vec<Place> = Vec::new();
+    for place in places {
+        line.extend(line.last().map(|last| [place[0], last[1]]));
+        line.push(place);
+    }
+    line
 }
 
 /// A line, without the coordinates that do not change.
 fn polyline(line: &[Place]) -> String {
     let mut text = String::new();
     let mut last: Option<Place> = None;
-    for place in line.iter().map(|place| Place { x: tenths(place.x), y: tenths(place.y) }) {
-        let (x, y) = (number(place.x), number(place.y));
+    for [x, y] in line.iter().map(|place| place.map(tenths)) {
         let _ = match last {
             None => write!(text, "M{x} {y}"),
-            Some(last) if last == place => Ok(()),
-            Some(last) if last.y == place.y => write!(text, "H{x}"),
-            Some(last) if last.x == place.x => write!(text, "V{y}"),
+            Some(last) if last == [x, y] => Ok(()),
+            Some(last) if last[1] == y => write!(text, "H{x}"),
+            Some(last) if last[0] == x => write!(text, "V{y}"),
             Some(_) => write!(text, "L{x} {y}"),
         };
-        last = Some(place);
+        last = Some([x, y]);
     }
     text
 }
 
+/// A number of pixels to one decimal. Adding 0 takes −0 to 0.
 fn tenths(value: f64) -> f64 {
-    (value * 10.0).round() / 10.0
+    (value * 10.0).round() / 10.0 + 0.0
 }
 
-/// A number of pixels with at most one decimal.
 fn number(value: f64) -> String {
-    // Adding 0 takes −0 to 0.
-    format!("{}", tenths(value) + 0.0)
+    tenths(value).to_string()
+}
+
+/// The level of a darkness from 0 to 1; `as` takes what is negative to 0.
+fn level(darkness: f64) -> usize {
+    ((darkness * LEVELS as f64) as usize).min(LEVELS - 1)
 }
 
 /// `text` without control characters, which XML forbids even as escapes.
@@ -213,77 +502,33 @@ fn clean(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
 }
 
-/// The values of `figure` for a script.
-fn json(figure: &Figure) -> String {
-    let series: Vec<String> = figure
-        .series
-        .iter()
-        .map(|series| {
-            let data = data(figure, series);
-            let marks = if matches!(series.marks, Marks::Cells(_)) { cells(&data) } else { values(figure, &data) };
-            format!("{{\"name\":{},\"kind\":\"{}\",{marks}}}", json_string(&series.name), kind(&series.marks))
-        })
-        .collect();
-    format!("{{\"x\":{},\"y\":{},\"series\":[{}]}}", json_axis(&figure.x), json_axis(&figure.y), series.join(","))
+/// The estimated width of `text`, written as a tick.
+fn text_width(text: &str) -> f64 {
+    columns(text) as f64 * TICK_SIZE * CHARACTER_WIDTH
 }
 
-fn json_axis(axis: &Axis) -> String {
-    let names = match &axis.scale {
-        Scale::Categories(names) => {
-            let names: Vec<String> = names.iter().map(|name| json_string(name)).collect();
-            format!(",\"names\":[{}]", names.join(","))
-        }
-        _ => String::new(),
-    };
-    format!("{{\"label\":{}{names}}}", json_string(&axis.label))
+/// The height of a row that holds each of `names` beside the left axis.
+fn row_height(names: &[String]) -> f64 {
+    let lines = names.iter().map(|name| in_lines(name, NAME_LINES).len()).max().unwrap_or(1);
+    (7.0 + NAME_LINE * lines as f64).max(ROW)
 }
 
-fn kind(marks: &Marks) -> &'static str {
-    match marks {
-        Marks::Steps(_) => "steps",
-        Marks::Line(_) => "line",
-        Marks::Points(_) => "points",
-        Marks::Band(_) | Marks::StepBand(_) => "band",
-        Marks::Bars(_) => "bars",
-        Marks::Cells(_) => "cells",
-        Marks::Boxes(_) => "boxes",
-        Marks::Intervals(_) => "intervals",
-        Marks::Infinite(_) => "infinite",
-        Marks::Rule(_) => "rule",
-        Marks::Level(_) => "level",
+/// `name`, cut to about `width` pixels.
+fn cut(name: &str, width: f64) -> String {
+    if text_width(name) <= width {
+        return name.into();
     }
+    let mut kept = name.to_owned();
+    while kept.pop().is_some() && text_width(&kept) + text_width("…") > width {}
+    kept + "…"
 }
 
-fn values(figure: &Figure, data: &[Datum]) -> String {
-    let digits = [&figure.x, &figure.y].map(|axis| (digits(axis) + MORE_DIGITS) as usize);
-    let value = |field: &MarkValue| {
-        let digits = digits[usize::from(field.dimension == Dimension::Y)];
-        field.value.map_or_else(|| "null".into(), |value| general(value, digits))
-    };
-    let mark = |datum: &Datum| {
-        let text = datum.text.as_deref().map(json_string);
-        let values: Vec<String> = datum.fields.iter().map(value).chain(text).collect();
-        format!("[{}]", values.join(","))
-    };
-    format!("\"marks\":[{}]", data.iter().map(mark).collect::<Vec<_>>().join(","))
-}
-
-/// The texts of cells: most of them occur many times.
-fn cells(data: &[Datum]) -> String {
-    let mut indices: HashMap<&str, usize> = HashMap::new();
-    let mut texts = Vec::new();
-    let mut marks = Vec::with_capacity(data.len());
-    for text in data.iter().filter_map(|datum| datum.text.as_deref()) {
-        let index = *indices.entry(text).or_insert(texts.len());
-        if index == texts.len() {
-            texts.push(json_string(text));
-        }
-        marks.push(index.to_string());
+/// `name` in at most `most` lines beside the left axis, which end at spaces; the last one is cut.
+fn in_lines(name: &str, most: usize) -> Vec<String> {
+    let fits = |text: &str| text_width(text) <= NAMES_WIDTH;
+    let mut ends = name.rmatch_indices(' ').map(|(at, _)| at).filter(|_| most > 1 && !fits(name));
+    match ends.find(|at| *at > 0 && fits(name[..*at].trim_end())) {
+        Some(at) => [vec![name[..at].trim_end().to_owned()], in_lines(&name[at + 1..], most - 1)].concat(),
+        None => vec![cut(name, NAMES_WIDTH)],
     }
-    format!("\"texts\":[{}],\"marks\":[{}]", texts.join(","), marks.join(","))
-}
-
-/// `text` as a JSON string without `<`, so that the `script` ends where it should.
-fn json_string(text: &str) -> String {
-    serde_json::Value::from(text).to_string().replace('<', "\\u003c")
 }

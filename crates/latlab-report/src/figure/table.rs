@@ -1,8 +1,7 @@
 //! The data of figures as tables: a short one behind each plot, and CSV with every mark.
 
-use super::marks::{Datum, MarkValue, axis, data, drawable};
-use super::scale::words;
-use super::{AxisUnit, Figure, Marks, Scale, Series};
+use super::axis::{Axis, AxisUnit};
+use super::{Figure, Mark, Series, Shape, spread};
 use crate::report::comparison::quoted;
 use crate::units::human::{ABSENT, general};
 
@@ -21,136 +20,48 @@ pub struct FigureTable {
     pub omitted: usize,
 }
 
+/// What a finite value of a mark is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Column {
-    Series,
-    /// A value of an axis; that of the field does not count.
-    Value(MarkValue),
-    /// Value in words, of cells and of what is infinite.
-    Text,
+struct Column {
+    is_y: bool,
+    /// Its role where the mark has several on the axis, else empty.
+    role: &'static str,
 }
 
-/// A mark with the name of its series.
-struct Row<'a> {
-    series: &'a str,
-    datum: Datum,
-}
-
-impl Row<'_> {
-    /// The value of a column that has values; `None` if the mark has none there.
-    fn value(&self, column: MarkValue) -> Option<f64> {
-        self.datum.fields.iter().find(|field| is_same(field, &column))?.value
+impl Column {
+    fn axis(self, figure: &Figure) -> &Axis {
+        if self.is_y { &figure.y } else { &figure.x }
     }
-}
 
-fn is_same(a: &MarkValue, b: &MarkValue) -> bool {
-    a.dimension == b.dimension && a.role == b.role
-}
+    /// The name with the unit: `round_trip_delay_from_ns`.
+    fn csv_name(self, figure: &Figure) -> String {
+        let Axis { label, unit, .. } = self.axis(figure);
+        let unit = match unit {
+            AxisUnit::Tail => return snake_case(&format!("quantile {}", self.role)),
+            AxisUnit::Time => "ns",
+            AxisUnit::PacketRate => "packets per second",
+            AxisUnit::ByteRate => "bytes per second",
+            AxisUnit::BitRate => "bits per second",
+            AxisUnit::Frequency => "hz",
+            AxisUnit::Bytes => "bytes",
+            // The label names the unit already: `share of probes`.
+            AxisUnit::Share if label.contains("share") => "",
+            AxisUnit::Share => "share",
+            AxisUnit::Change => "relative",
+            AxisUnit::Count | AxisUnit::Plain => "",
+        };
+        snake_case(&format!("{label} {} {unit}", self.role))
+    }
 
-/// The known and finite values of a mark.
-fn known(datum: &Datum) -> impl Iterator<Item = &MarkValue> {
-    datum.fields.iter().filter(|field| field.value.is_some())
-}
-
-/// The marks of all series. One that the legend leaves out has the name of the series whose colour it has, such as the band
-/// of a line. Its marks that only repeat values of the line of its colour, which may lack a name too, are left out.
-fn rows(figure: &Figure) -> Vec<Row<'_>> {
-    let is_line = |series: &Series| matches!(series.marks, Marks::Steps(_) | Marks::Line(_));
-    let line_of = |colour: usize| figure.series.iter().find(|series| series.colour == colour && is_line(series));
-    let named = |colour: usize| figure.series.iter().find(|series| series.colour == colour && !series.name.is_empty());
-    let of_series = figure.series.iter().flat_map(|series| {
-        let owner = if series.name.is_empty() { named(series.colour) } else { None };
-        let name = owner.map_or(series.name.as_str(), |owner| &owner.name);
-        let line = if series.name.is_empty() && !is_line(series) { line_of(series.colour) } else { None };
-        let line = line.map(|line| data(figure, line)).unwrap_or_default();
-        let repeats = move |datum: &Datum| datum.text.is_none() && line.iter().any(|it| known(it).eq(known(datum)));
-        let own = data(figure, series).into_iter().filter(move |datum| !repeats(datum));
-        own.map(move |datum| Row { series: name, datum })
-    });
-    of_series.collect()
-}
-
-/// The columns of `rows`: series, values in the order of the axes, texts; only those that a row has.
-fn columns(rows: &[Row]) -> Vec<Column> {
-    let mut fields: Vec<MarkValue> = Vec::new();
-    for field in rows.iter().flat_map(|row| &row.datum.fields).filter(|field| field.value.is_some()) {
-        if !fields.iter().any(|known| is_same(known, field)) {
-            fields.push(*field);
+    /// A value without rounding: names of places, and quantiles instead of their distance from 1.
+    fn csv_value(self, figure: &Figure, value: f64) -> String {
+        let axis = self.axis(figure);
+        match axis.unit {
+            _ if axis.names().is_some() => axis.words(value),
+            AxisUnit::Tail => general(1.0 - value, CSV_DIGITS),
+            _ => general(value, CSV_DIGITS),
         }
     }
-    fields.sort_by_key(|field| field.dimension);
-    let series = rows.iter().any(|row| !row.series.is_empty()).then_some(Column::Series);
-    let text = rows.iter().any(|row| row.datum.text.is_some()).then_some(Column::Text);
-    series.into_iter().chain(fields.into_iter().map(Column::Value)).chain(text).collect()
-}
-
-/// The data of `figure` in words.
-pub fn table(figure: &Figure) -> FigureTable {
-    let figure = drawable(figure);
-    let rows = rows(&figure);
-    let columns = columns(&rows);
-    let heading = |column: &Column| match column {
-        Column::Series => "series".into(),
-        Column::Value(field) => format!("{} {}", axis(&figure, field.dimension).label, field.role).trim().into(),
-        Column::Text => "value".into(),
-    };
-    let cell = |row: &Row, column: &Column| match column {
-        Column::Series => row.series.into(),
-        Column::Value(field) => {
-            row.value(*field).map_or_else(|| ABSENT.into(), |value| words(axis(&figure, field.dimension), value))
-        }
-        Column::Text => row.datum.text.clone().unwrap_or_default(),
-    };
-    let shown = rows.len().min(TABLE_ROWS);
-    // Evenly over all rows, with the first and the last one.
-    let index = |place: usize| if shown < 2 { 0 } else { place * (rows.len() - 1) / (shown - 1) };
-    let of_row = |row: &Row| columns.iter().map(|column| cell(row, column)).collect();
-    FigureTable {
-        columns: columns.iter().map(heading).collect(),
-        rows: (0..shown).map(|place| of_row(&rows[index(place)])).collect(),
-        omitted: rows.len() - shown,
-    }
-}
-
-/// The data of `figure` as CSV with a header line and a final newline: `series,round_trip_delay_ns,quantile`.
-pub fn csv(figure: &Figure) -> String {
-    let figure = drawable(figure);
-    let rows = rows(&figure);
-    let columns = columns(&rows);
-    let heading = |column: &Column| match column {
-        Column::Series => "series".into(),
-        Column::Value(field) => csv_name(&figure, field),
-        Column::Text => "value".into(),
-    };
-    let cell = |row: &Row, column: &Column| match column {
-        Column::Series => quoted(row.series),
-        Column::Value(field) => row.value(*field).map(|value| csv_value(&figure, field, value)).unwrap_or_default(),
-        Column::Text => quoted(row.datum.text.as_deref().unwrap_or_default()),
-    };
-    let line = |cells: Vec<String>| cells.join(",") + "\n";
-    let lines = rows.iter().map(|row| line(columns.iter().map(|column| cell(row, column)).collect()));
-    [line(columns.iter().map(heading).collect())].into_iter().chain(lines).collect()
-}
-
-/// The name of a column with its unit: `round_trip_delay_from_ns`.
-fn csv_name(figure: &Figure, field: &MarkValue) -> String {
-    let axis = axis(figure, field.dimension);
-    let unit = match axis.unit {
-        _ if matches!(axis.scale, Scale::Categories(_)) => "",
-        AxisUnit::Tail => return snake_case(&format!("quantile {}", field.role)),
-        AxisUnit::Time => "ns",
-        AxisUnit::PacketRate => "packets per second",
-        AxisUnit::ByteRate => "bytes per second",
-        AxisUnit::BitRate => "bits per second",
-        AxisUnit::Frequency => "hz",
-        AxisUnit::Bytes => "bytes",
-        // The label names the unit already: `share of probes`.
-        AxisUnit::Share if axis.label.contains("share") => "",
-        AxisUnit::Share => "share",
-        AxisUnit::Change => "relative",
-        AxisUnit::Count | AxisUnit::Plain => "",
-    };
-    snake_case(&format!("{} {} {unit}", axis.label, field.role))
 }
 
 fn snake_case(text: &str) -> String {
@@ -158,12 +69,96 @@ fn snake_case(text: &str) -> String {
     words.map(str::to_lowercase).collect::<Vec<_>>().join("_")
 }
 
-/// A value without rounding: names of places, and quantiles instead of their distance from 1.
-fn csv_value(figure: &Figure, field: &MarkValue, value: f64) -> String {
-    let axis = axis(figure, field.dimension);
-    match axis.unit {
-        _ if matches!(axis.scale, Scale::Categories(_)) => quoted(&words(axis, value)),
-        AxisUnit::Tail => general(1.0 - value, CSV_DIGITS),
-        _ => general(value, CSV_DIGITS),
+/// A mark with the name of its series.
+struct Row<'a> {
+    series: &'a str,
+    values: Vec<(Column, f64)>,
+    text: &'a str,
+}
+
+/// The finite values of a mark: an infinite one has no number.
+fn values(shape: Shape, mark: &Mark) -> Vec<(Column, f64)> {
+    let of_axis = |values: &[f64], is_y: bool| -> Vec<(Column, f64)> {
+        let role = |place: usize| if values.len() == 1 { "" } else { shape.roles()[place] };
+        let named = values.iter().enumerate().map(|(place, value)| (Column { is_y, role: role(place) }, *value));
+        named.filter(|(_, value)| value.is_finite()).collect()
+    };
+    [of_axis(&mark.x, false), of_axis(&mark.y, true)].concat()
+}
+
+/// The rows and columns of a figure.
+struct FigureData<'a> {
+    rows: Vec<Row<'a>>,
+    columns: Vec<Column>,
+    has_series: bool,
+    has_texts: bool,
+}
+
+impl<'a> FigureData<'a> {
+    /// One row for each mark. A series that the legend leaves out has the name of the series whose colour it has, such as the
+    /// band of a line. Points of the colour of a line repeat values of it, and are left out, like a band without an end.
+    fn of(figure: &'a Figure) -> FigureData<'a> {
+        let of_colour = |it: &Series, is: fn(&Series) -> bool| {
+            figure.series.iter().find(|other| other.colour == it.colour && is(other))
+        };
+        let mut rows = Vec::new();
+        for series in &figure.series {
+            let is_unnamed = series.name.is_empty();
+            if is_unnamed && series.shape == Shape::Points && of_colour(series, |it| it.shape.is_line()).is_some() {
+                continue;
+            }
+            let owner = of_colour(series, |it| !it.name.is_empty()).filter(|_| is_unnamed).unwrap_or(series);
+            let row =
+                |mark: &'a Mark| Row { series: &owner.name, values: values(series.shape, mark), text: &mark.text };
+            rows.extend(series.marks.iter().map(row).filter(|row| !series.shape.is_band() || row.values.len() > 1));
+        }
+        let mut columns: Vec<Column> = Vec::new();
+        for (column, _) in rows.iter().flat_map(|row| &row.values) {
+            if !columns.contains(column) {
+                columns.push(*column);
+            }
+        }
+        columns.sort_by_key(|column| column.is_y);
+        let has_series = rows.iter().any(|row| !row.series.is_empty());
+        let has_texts = rows.iter().any(|row| !row.text.is_empty());
+        FigureData { rows, columns, has_series, has_texts }
     }
+
+    /// A line of the table: the cell of the series and that of the texts are there if any mark has one.
+    fn line(&self, series: &str, values: impl Iterator<Item = String>, text: &str) -> Vec<String> {
+        let series = self.has_series.then(|| series.to_owned());
+        series.into_iter().chain(values).chain(self.has_texts.then(|| text.to_owned())).collect()
+    }
+
+    fn headings(&self, name: impl Fn(&Column) -> String) -> Vec<String> {
+        self.line("series", self.columns.iter().map(name), "value")
+    }
+
+    fn cells(&self, row: &Row, absent: &str, cell: impl Fn(&Column, f64) -> String) -> Vec<String> {
+        let value = |column: &Column| {
+            let found = row.values.iter().find(|(of, _)| of == column);
+            found.map_or_else(|| absent.into(), |(_, value)| cell(column, *value))
+        };
+        self.line(row.series, self.columns.iter().map(value), row.text)
+    }
+}
+
+/// The data of `figure` in words.
+pub fn table(figure: &Figure) -> FigureTable {
+    let data = FigureData::of(figure);
+    let rows: Vec<&Row> = spread(&data.rows, TABLE_ROWS).collect();
+    let words = |column: &Column, value: f64| column.axis(figure).words(value);
+    FigureTable {
+        columns: data.headings(|column| format!("{} {}", column.axis(figure).label, column.role).trim().into()),
+        rows: rows.iter().map(|row| data.cells(row, ABSENT, words)).collect(),
+        omitted: data.rows.len() - rows.len(),
+    }
+}
+
+/// The data of `figure` as CSV with a header line and a final newline: `series,round_trip_delay_ns,quantile`.
+pub fn csv(figure: &Figure) -> String {
+    let data = FigureData::of(figure);
+    let rows = data.rows.iter().map(|row| data.cells(row, "", |column, value| column.csv_value(figure, value)));
+    let lines = std::iter::once(data.headings(|column| column.csv_name(figure))).chain(rows);
+    lines.map(|cells| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n").collect()
 }

@@ -19,7 +19,7 @@ use words::{MOST_PARTS, block, first, omitted, plain, words};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// SHA-256 of [`SCRIPT`] in base64; `scripts/report_page.py` prints it where it differs.
-const SCRIPT_HASH: &str = "VBZOeE+5rVh++vZ76v9+QVGByWdPvx984f34yP9HXOQ=";
+const SCRIPT_HASH: &str = "JX478EjhD0GXv21gpsAUYhvsJUhgkibcEBxTgCX1KKw=";
 
 /// What the head of every page has.
 pub const GENERATOR: &str = r#"<meta name="generator" content="latlab">"#;
@@ -105,7 +105,7 @@ pub fn page(view: &PageView) -> String {
                 meta name="color-scheme" content="light dark";
                 (PreEscaped(GENERATOR))
                 title { (plain(&view.title)) }
-                style { ":root{" (PreEscaped(figure::style::light())) "}" (PreEscaped(figure::style::css())) (PreEscaped(STYLE)) }
+                style { (PreEscaped(figure::svg::css())) (PreEscaped(STYLE)) }
             }
             body {
                 a.skip href="#content" { "Skip to the content" }
@@ -204,9 +204,9 @@ fn text(part: &TextBlock) -> Markup {
 /// Plots with their captions and the values behind them, and why some are missing.
 fn plots(view: &PageView) -> Markup {
     let figures: &[Figure] = &view.figures;
-    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut id = |name| {
-        let count = named.entry(name).or_default();
+    let mut named: BTreeMap<String, usize> = BTreeMap::new();
+    let mut id = |name: &'_ str| {
+        let count = named.entry(name.to_owned()).or_default();
         *count += 1;
         if *count == 1 { format!("figure-{name}") } else { format!("figure-{name}-{count}") }
     };
@@ -214,7 +214,7 @@ fn plots(view: &PageView) -> Markup {
         @if !view.metric_of_plots.is_empty() && !figures.is_empty() { p.note { (words(&view.metric_of_plots)) } }
         @if !view.without_plots.is_empty() { p { (words(&view.without_plots)) } }
         @for figure in figures.iter().take(MOST_PARTS) {
-            figure.plot id=(id(figure.name)) data-figure=(figure.name) {
+            figure.plot id=(id(&figure.name)) data-figure=(figure.name) {
                 h3 { (words(&figure.title)) }
                 div.canvas { (figure::svg::inline(figure)) }
                 figcaption { (words(&figure.caption)) }

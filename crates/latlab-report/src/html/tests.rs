@@ -1,7 +1,8 @@
 use super::{PageView, TextBlock, page};
 use crate::diagnostics::Severity;
 use crate::report::comparison::{ChangeView, ComparisonView, ContrastView};
-use crate::report::figure::{Axis, AxisUnit, Figure, Marks, Point, Scale, Series};
+use crate::report::figure::axis::{Axis, AxisUnit, Scale};
+use crate::report::figure::{Figure, Mark, Series, Shape};
 use crate::report::html::HostFactsView;
 use crate::report::view::{CaveatView, ColumnView, GroupView, RemarkView, RowView, TableView};
 
@@ -26,15 +27,14 @@ fn caveat(message: &str, severity: Severity) -> CaveatView {
 }
 
 fn figure(title: &str) -> Figure {
-    let axis = |label: &str| Axis { label: label.into(), scale: Scale::Linear(0.0, 2.0), unit: AxisUnit::Count };
-    let marks = Marks::Points(vec![Point { x: 1.0, y: 1.0 }]);
+    let axis = |label: &str| Axis::new(label, Scale::Linear(0.0, 2.0), AxisUnit::Count);
     Figure {
-        name: "tail",
+        name: "tail".into(),
         title: title.into(),
         caption: title.into(),
         x: axis(title),
         y: axis("y"),
-        series: vec![Series { name: title.into(), colour: 0, marks }],
+        series: vec![Series::new(title, 0, Shape::Points, vec![Mark::point(1.0, 1.0)])],
     }
 }
 

@@ -6,8 +6,7 @@ use crate::analysis::comparison::{
     parse_estimand,
 };
 use crate::analysis::distribution::{
-    ColumnLosses, DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRatePoint, TailPoint,
-    TimedValue, distribution,
+    DelayGrid, GridCell, HostQuantity, HostSeries, RunDistribution, StreamRates, TailPoint, TimedValue, distribution,
 };
 use crate::analysis::experiment::ConditionRow;
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed, stream_interval};
@@ -438,16 +437,12 @@ fn largest_distribution() -> RunDistribution {
     let bucket =
         |(index, pair): (usize, &[i64])| Bucket { low_ns: pair[0], high_ns: pair[1], count: 61_234 + index as u64 };
     let cell = |index: usize| GridCell { column: index % COLUMNS, row: index / COLUMNS, count: 1_001 + index as u64 };
-    let losses = |column: usize| ColumnLosses { column, count: 1_001 + column as u64 };
+    let losses = |column: usize| 1_001 + column as u64;
     let at_ns = |index: usize| 1_234_567_891 * index as i64;
-    let rate = |index: usize| {
-        let bps = 9.123_456_789e9 + index as f64;
-        StreamRatePoint {
-            at_ns: at_ns(index),
-            offered_bps: Some(bps),
-            delivered_bps: Some(bps / 1.1),
-            lost_bps: Some(bps / 11.1),
-        }
+    let rate = |share: f64| -> Vec<TimedValue> {
+        (0..480)
+            .map(|index| TimedValue { at_ns: at_ns(index), value: share * (9.123_456_789e9 + index as f64) })
+            .collect()
     };
     let timed = |index: usize| TimedValue { at_ns: at_ns(index), value: 0.123_456_789 + index as f64 / 1_000.0 };
     let series = |(side, cpu, quantity)| HostSeries {
@@ -470,7 +465,7 @@ fn largest_distribution() -> RunDistribution {
             cells: (0..CELLS).map(cell).collect(),
             lost: (0..COLUMNS).map(losses).collect(),
         }),
-        rates: (0..480).map(rate).collect(),
+        rates: StreamRates { offered: rate(1.0), delivered: rate(0.91), lost: rate(0.09) },
         host: [Side::Local, Side::Peer].into_iter().flat_map(of_side).map(series).collect(),
         duration_ns: Nanos(592_592_587_680),
         ..distribution(&source([40])).expect("rows in memory")
@@ -486,7 +481,7 @@ fn the_largest_page_of_one_run_is_below_two_megabytes() {
         figures: figures(&PlotInput { conditions: vec![condition], comparisons: None }),
         ..input_of(&[summary(&source)])
     });
-    let names: Vec<&str> = view.figures.iter().map(|figure| figure.name).collect();
+    let names: Vec<&str> = view.figures.iter().map(|figure| figure.name.as_str()).collect();
     for name in
         ["tail", "percentiles", "histogram", "over-time", "rates", "host-busy", "host-frequency", "host-interrupts"]
     {

@@ -1,10 +1,10 @@
 //! Figures of a comparison: all effects with their intervals, and the differences along the distribution.
 
-use super::axes::{ValueLimits, has_marks, names_axis};
-use super::input::{PlotInput, left_out};
+use super::input::left_out;
 use crate::analysis::comparison::{Comparison, Comparisons, Effect, Verdict};
 use crate::report::comparison::{common_sentence, compared_means, pair_name, row_label, several_metrics};
-use crate::report::figure::{Axis, AxisUnit, Figure, IntervalMark, Marks, Point, Range, Scale, Series};
+use crate::report::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
+use crate::report::figure::{Figure, Mark, Series, Shape};
 use crate::units::human::percent;
 
 /// Most rows of a forest plot.
@@ -19,148 +19,111 @@ const VERDICTS: [Verdict; 5] =
 /// The name of the line at a change of 0.
 const NO_CHANGE: &str = "no change";
 
-/// The ends of the interval of `effect` and its value, as far as they are known.
-fn values(effect: &Effect) -> impl Iterator<Item = f64> {
-    [Some(effect.value), effect.interval.low, effect.interval.high].into_iter().flatten()
+/// The ends of the interval of `effect`, infinite where it is open; `None` without an interval.
+fn ends(effect: &Effect) -> Option<[f64; 2]> {
+    let (low, high) = (effect.interval.low, effect.interval.high);
+    let is_known = low.is_some() || high.is_some();
+    is_known.then_some([low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY)])
+}
+
+/// A scale that holds the values of `effects`, their intervals and 0.
+fn scale(effects: impl Iterator<Item = Effect>) -> Option<Scale> {
+    let values = effects.flat_map(|effect| std::iter::once(effect.value).chain(ends(&effect).into_iter().flatten()));
+    ValueLimits::of(values.chain([0.0])).map(ValueLimits::linear)
+}
+
+/// What was compared, as sentences after others.
+fn compared(comparisons: &Comparisons, rows: &[&Comparison]) -> String {
+    let means = compared_means(comparisons, rows).map(|means| format!(" Compared figures: {means}."));
+    means.unwrap_or_default() + &common_sentence(comparisons)
 }
 
 /// The effects of all rows that have one as a share of the baseline, by verdict.
-pub(super) fn forest(input: &PlotInput) -> Vec<Figure> {
-    let Some(comparisons) = input.comparisons else { return Vec::new() };
-    let with_effect = comparisons.rows.iter().filter_map(|row| Some(ForestRow { row, effect: row.relative? }));
-    let rows: Vec<ForestRow> = with_effect.collect();
+pub(super) fn forest(comparisons: &Comparisons) -> Option<Figure> {
+    let rows: Vec<(&Comparison, Effect)> =
+        comparisons.rows.iter().filter_map(|row| Some((row, row.relative?))).collect();
     let shown = &rows[..rows.len().min(ROWS)];
-    let Some(limits) = ValueLimits::of(shown.iter().flat_map(|it| values(&it.effect)).chain([0.0])) else {
-        return Vec::new();
-    };
-    if shown.is_empty() {
-        return Vec::new();
-    }
+    let scale = scale(shown.iter().map(|(_, effect)| *effect)).filter(|_| !shown.is_empty())?;
     let of_verdict = |(colour, verdict): (usize, Verdict)| {
-        let rows = shown.iter().enumerate().filter(|(_, it)| it.row.verdict == verdict);
-        let marks: Vec<_> = rows.map(|(row, it)| mark(row, &it.effect)).collect();
-        let series = Series { name: verdict.word().into(), colour, marks: Marks::Intervals(marks) };
-        has_marks(&series).then_some(series)
+        let rows = shown.iter().enumerate().filter(|(_, (row, _))| row.verdict == verdict);
+        let mark = |(place, (_, effect)): (usize, &(&Comparison, Effect))| {
+            let x: Vec<f64> = std::iter::once(effect.value).chain(ends(effect).into_iter().flatten()).collect();
+            Mark::at(x, [place as f64])
+        };
+        Series::new(verdict.word(), colour, Shape::Intervals, rows.map(mark).collect())
     };
-    let zero = Series { name: NO_CHANGE.into(), colour: VERDICTS.len(), marks: Marks::Rule(0.0) };
-    let series = std::iter::once(zero).chain(VERDICTS.into_iter().enumerate().filter_map(of_verdict)).collect();
+    let zero = Series::new(NO_CHANGE, VERDICTS.len(), Shape::Rule, vec![Mark::at([0.0], [])]);
     let with_metric = several_metrics(&comparisons.rows);
     let pair = pair_name(comparisons);
-    let name = |it: &ForestRow| format!("{}  {}", row_label(it.row, with_metric), pair(it.row));
-    let names = shown.iter().map(name);
-    let without = comparisons.rows.len() - rows.len();
-    vec![Figure {
-        name: "forest",
+    let names = shown.iter().map(|(row, _)| format!("{}  {}", row_label(row, with_metric), pair(row)));
+    let without = match comparisons.rows.len() - rows.len() {
+        0 => String::new(),
+        without => format!(
+            " {without} of {} rows have no change in per cent, and are in the table only.",
+            comparisons.rows.len()
+        ),
+    };
+    Some(Figure {
+        name: "forest".into(),
         title: "Changes with their intervals".into(),
         caption: format!(
-            "{} confidence intervals of changes, as shares of the baseline; an interval without an end is open.{}{}{}{}",
+            "{} confidence intervals of changes, as shares of the baseline; an interval without an end is open.{}{without}{}",
             percent(comparisons.options.confidence),
-            compared_sentence(comparisons, &shown.iter().map(|it| it.row).collect::<Vec<_>>()),
-            common_sentence(comparisons),
-            match without {
-                0 => String::new(),
-                _ => format!(
-                    " {without} of {} rows have no change in per cent, and are in the table only.",
-                    comparisons.rows.len()
-                ),
-            },
+            compared(comparisons, &shown.iter().map(|(row, _)| *row).collect::<Vec<_>>()),
             left_out(rows.len() - shown.len(), "comparison"),
         ),
-        x: Axis { label: "change".into(), scale: limits.linear(), unit: AxisUnit::Change },
-        y: names_axis("comparison", names.collect()),
-        series,
-    }]
-}
-
-/// What was compared, as a sentence after others; empty if each group has one run.
-fn compared_sentence(comparisons: &Comparisons, rows: &[&Comparison]) -> String {
-    compared_means(comparisons, rows).map(|means| format!(" Compared figures: {means}.")).unwrap_or_default()
-}
-
-/// A row with its change.
-struct ForestRow<'a> {
-    row: &'a Comparison,
-    effect: Effect,
-}
-
-fn mark(row: usize, effect: &Effect) -> IntervalMark {
-    let (low, high) = (effect.interval.low, effect.interval.high);
-    IntervalMark { row: row as f64, estimate: Some(effect.value), low, high }
+        x: Axis::new("change", scale, AxisUnit::Change),
+        y: Axis::of_names("comparison", names.collect()),
+        series: std::iter::once(zero).chain(VERDICTS.into_iter().enumerate().map(of_verdict)).collect(),
+    })
 }
 
 /// The difference of each candidate from its baseline along the quantiles, with the band of its intervals.
-pub(super) fn shift(input: &PlotInput) -> Vec<Figure> {
-    let Some(comparisons) = input.comparisons else { return Vec::new() };
+pub(super) fn shift(comparisons: &Comparisons) -> Option<Figure> {
     // All in per cent, or all in the unit of the figures where a baseline of 0 or below has no share.
-    let shifts = || comparisons.shifts.iter().filter(|row| row.quantity.quantile().is_some());
-    let is_relative = shifts().all(|row| row.relative.is_some() || row.difference.is_none());
+    let shifts = || comparisons.shifts.iter().filter_map(|row| Some((row, row.quantity.quantile()?)));
+    let is_relative = shifts().all(|(row, _)| row.relative.is_some() || row.difference.is_none());
     let effect = |row: &Comparison| if is_relative { row.relative } else { row.difference };
     // A candidate may have several baselines.
     let pair_of = |row: &Comparison| (row.candidate, row.baseline);
-    let mut pairs: Vec<_> = shifts().filter(|row| effect(row).is_some()).map(pair_of).collect();
+    let mut pairs: Vec<_> = shifts().filter(|(row, _)| effect(row).is_some()).map(|(row, _)| pair_of(row)).collect();
     pairs.dedup();
     let shown = &pairs[..pairs.len().min(PAIRS)];
-    let rows = || shifts().filter(|row| shown.contains(&pair_of(row)));
-    let Some(limits) =
-        ValueLimits::of(rows().filter_map(effect).flat_map(|it| values(&it).collect::<Vec<_>>()).chain([0.0]))
-    else {
-        return Vec::new();
-    };
-    let (Some(first), Some(least)) = (rows().next(), rows().filter_map(|row| row.quantity.quantile()).reduce(f64::max))
-    else {
-        return Vec::new();
-    };
-    let scale = limits.linear();
-    let curves = shown.iter().enumerate().flat_map(|(colour, pair)| {
-        let of_pair: Vec<&Comparison> = rows().filter(|row| pair_of(row) == *pair).collect();
-        curve(colour, comparisons, &of_pair, &effect)
-    });
-    let zero = Series { name: NO_CHANGE.into(), colour: PAIRS, marks: Marks::Level(0.0) };
-    let series = std::iter::once(zero).chain(curves).collect();
+    let rows: Vec<(&Comparison, f64)> = shifts().filter(|(row, _)| shown.contains(&pair_of(row))).collect();
+    let scale = scale(rows.iter().filter_map(|(row, _)| effect(row)))?;
+    let (first, _) = rows.first()?;
+    let least = rows.iter().map(|(_, quantile)| *quantile).reduce(f64::max)?;
+    let zero = Series::new(NO_CHANGE, PAIRS, Shape::Rule, vec![Mark::at([], [0.0])]);
+    let mut series = vec![zero];
+    for (colour, pair) in shown.iter().enumerate() {
+        let of_pair = || rows.iter().filter(|(row, _)| pair_of(row) == *pair);
+        let (mut line, mut band) = (Vec::new(), Vec::new());
+        for (effect, quantile) in of_pair().filter_map(|(row, quantile)| Some((effect(row)?, quantile))) {
+            line.push(Mark::point(1.0 - quantile, effect.value));
+            band.extend(ends(&effect).map(|ends| Mark::at([1.0 - quantile], ends)));
+        }
+        let name = of_pair().next().map(|(row, _)| pair_name(comparisons)(row)).unwrap_or_default();
+        series.push(Series::new("", colour, Shape::Band, band));
+        series.push(Series::new(name, colour, Shape::Line, line.clone()));
+        series.push(Series::new("", colour, Shape::Points, line));
+    }
     let unit = match (is_relative, first.quantity.is_rate()) {
         (true, _) => AxisUnit::Change,
         (false, true) => AxisUnit::BitRate,
         (false, false) => AxisUnit::Time,
     };
-    vec![Figure {
-        name: "shift",
+    Some(Figure {
+        name: "shift".into(),
         title: format!("Change of {} along the distribution", first.quantity.metric_title()),
         caption: format!(
             "Difference of each quantile from that of the baseline; bands are {} confidence intervals of single \
-             quantiles, without verdicts.{}{}{}",
+             quantiles, without verdicts.{}{}",
             percent(comparisons.options.confidence),
-            compared_sentence(comparisons, &rows().collect::<Vec<_>>()),
-            common_sentence(comparisons),
+            compared(comparisons, &rows.iter().map(|(row, _)| *row).collect::<Vec<_>>()),
             left_out(pairs.len() - shown.len(), "pair"),
         ),
-        x: Axis { label: "quantile".into(), scale: Scale::Log(1.0, 1.0 - least), unit: AxisUnit::Tail },
-        y: Axis { label: "change".into(), scale, unit },
+        x: Axis::new("quantile", Scale::Log(1.0, 1.0 - least), AxisUnit::Tail),
+        y: Axis::new("change", scale, unit),
         series,
-    }]
-}
-
-/// The curve of one pair of groups. An open end of an interval reaches to the end of the axis.
-fn curve(
-    colour: usize,
-    comparisons: &Comparisons,
-    rows: &[&Comparison],
-    effect: &dyn Fn(&Comparison) -> Option<Effect>,
-) -> Vec<Series> {
-    let (mut line, mut band) = (Vec::new(), Vec::new());
-    for row in rows {
-        let (Some(effect), Some(q)) = (effect(row), row.quantity.quantile()) else { continue };
-        let x = 1.0 - q;
-        line.push(Point { x, y: effect.value });
-        let (low, high) = (effect.interval.low, effect.interval.high);
-        if low.is_some() || high.is_some() {
-            band.push(Range { x, low: low.unwrap_or(f64::NEG_INFINITY), high: high.unwrap_or(f64::INFINITY) });
-        }
-    }
-    let name = rows.first().map(|row| pair_name(comparisons)(row)).unwrap_or_default();
-    let series = [
-        Series { name: String::new(), colour, marks: Marks::Band(band) },
-        Series { name, colour, marks: Marks::Line(line.clone()) },
-        Series { name: String::new(), colour, marks: Marks::Points(line) },
-    ];
-    series.into_iter().filter(has_marks).collect()
+    })
 }

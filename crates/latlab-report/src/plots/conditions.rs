@@ -1,9 +1,9 @@
 //! The statistics of runs as observations: which of them are plotted, and their box plots by condition.
 
-use super::axes::{ValueLimits, has_marks, metric_axis, names_axis};
 use super::input::{PlotCondition, PlotInput, left_out};
 use crate::analysis::distribution::{RunDistribution, RunStatistics};
-use crate::report::figure::{BoxMark, Figure, InfiniteMark, Marks, Point, Series};
+use crate::report::figure::axis::{Axis, ValueLimits};
+use crate::report::figure::{Figure, Mark, Series, Shape, spread};
 use crate::stats::BoxPlot;
 use crate::units::human::{counted, grouped};
 
@@ -14,57 +14,37 @@ const BOXED_RUNS: usize = 5;
 /// Most runs of a condition within its whiskers that are points.
 const POINTS: usize = 200;
 
-/// A statistic of runs, with the names of its figures.
+/// A statistic of runs.
 pub(super) struct PlottedStatistic {
     /// As in tables: `p50`.
     pub(super) word: &'static str,
     pub(super) of: fn(&RunStatistics) -> Option<f64>,
-    pub(super) box_plots: &'static str,
-    pub(super) sweep: &'static str,
-    pub(super) heat_map: &'static str,
+    /// The end of the names of its figures.
+    pub(super) suffix: &'static str,
 }
 
 const DELAYS: [PlottedStatistic; 2] = [
-    PlottedStatistic { word: "p50", of: |run| run.p50, box_plots: "box-plots", sweep: "sweep", heat_map: "heat-map" },
-    PlottedStatistic {
-        word: "p99",
-        of: |run| run.p99,
-        box_plots: "box-plots-p99",
-        sweep: "sweep-p99",
-        heat_map: "heat-map-p99",
-    },
+    PlottedStatistic { word: "p50", of: |run| run.p50, suffix: "" },
+    PlottedStatistic { word: "p99", of: |run| run.p99, suffix: "-p99" },
 ];
-const RATES: [PlottedStatistic; 1] = [PlottedStatistic {
-    word: "mean",
-    of: |run| run.mean,
-    box_plots: "box-plots",
-    sweep: "sweep",
-    heat_map: "heat-map",
-}];
+const RATES: [PlottedStatistic; 1] = [PlottedStatistic { word: "mean", of: |run| run.mean, suffix: "" }];
 
-/// The figure that `build` makes of each plotted statistic. The caption of one says so if another has none since it is infinite
-/// in every run.
+/// The figure that `build` makes of each plotted statistic: two of delays, one of rates. The caption of one says so if another
+/// has none since it is infinite in every run.
 pub(super) fn of_each_statistic(input: &PlotInput, build: impl Fn(&PlottedStatistic) -> Option<Figure>) -> Vec<Figure> {
-    let is_infinite = |statistic: &PlottedStatistic| {
-        let mut values = input.conditions.iter().flat_map(|condition| statistic.values(&condition.runs)).peekable();
-        values.peek().is_some() && values.all(f64::is_infinite)
-    };
-    let built: Vec<Option<Figure>> = plotted(input).iter().map(build).collect();
-    let mut absent = plotted(input).iter().zip(&built).filter(|(_, figure)| figure.is_none());
-    let infinite = absent.find(|(statistic, _)| is_infinite(statistic)).map(|(statistic, _)| statistic.word);
-    let mut figures: Vec<Figure> = built.into_iter().flatten().collect();
+    let is_rate = input.runs().next().is_some_and(|run| run.statistics.metric.is_rate());
+    let (mut figures, mut infinite) = (Vec::new(), None);
+    for statistic in if is_rate { &RATES[..] } else { &DELAYS } {
+        let figure = build(statistic);
+        if figure.is_none() && input.conditions.iter().any(|condition| !statistic.values(&condition.runs).is_empty()) {
+            infinite = Some(statistic.word);
+        }
+        figures.extend(figure);
+    }
     if let (Some(figure), Some(word)) = (figures.first_mut(), infinite) {
         figure.caption += &format!(" The {word} has no figure: it is infinite in every run.");
     }
     figures
-}
-
-/// The statistics that are plotted of these runs: two of delays, one of rates.
-fn plotted(input: &PlotInput) -> &'static [PlottedStatistic] {
-    match input.runs().next() {
-        Some(run) if run.statistics.metric.is_rate() => &RATES,
-        _ => &DELAYS,
-    }
 }
 
 impl PlottedStatistic {
@@ -77,16 +57,14 @@ impl PlottedStatistic {
         runs.iter().filter_map(of_run).collect()
     }
 
-    /// ` Of 2 of 12 runs the p99 is infinite: it counts as the largest value.`; nothing if that is of no run.
-    pub(super) fn infinite_words<'a>(&self, values: impl Iterator<Item = &'a f64>) -> String {
-        let (mut runs, mut infinite) = (0, 0);
-        values.for_each(|value| (runs, infinite) = (runs + 1, infinite + usize::from(value.is_infinite())));
-        match infinite {
+    /// ` Of 2 of 12 runs the p99 is infinite: it counts as the largest value.` and `reading`; nothing if that is of no run.
+    pub(super) fn infinite_words(&self, values: &[f64], reading: &str) -> String {
+        match values.iter().filter(|value| value.is_infinite()).count() {
             0 => String::new(),
-            _ => format!(
-                " Of {} of {} the {} is infinite: it counts as the largest value.",
+            infinite => format!(
+                " Of {} of {} the {} is infinite: it counts as the largest value.{reading}",
                 grouped(infinite as u64),
-                counted(runs, "run"),
+                counted(values.len(), "run"),
                 self.word
             ),
         }
@@ -98,96 +76,52 @@ pub(super) fn box_plots(input: &PlotInput) -> Vec<Figure> {
     of_each_statistic(input, |statistic| of_statistic(input, statistic))
 }
 
-/// The runs of a condition in a row.
-struct BoxRow {
-    /// Figures in ascending order, infinite ones last.
-    values: Vec<f64>,
-    plot: BoxPlot,
-}
-
-impl BoxRow {
-    fn of(mut values: Vec<f64>) -> Option<BoxRow> {
-        let plot = BoxPlot::of(&mut values)?;
-        Some(BoxRow { values, plot })
-    }
-
-    fn is_inside(&self, value: f64) -> bool {
-        (self.plot.whiskers.0..=self.plot.whiskers.1).contains(&value)
-    }
-
-    /// The figures that are points: all beyond the whiskers, and of many others some at equal distances.
-    fn points(&self) -> impl Iterator<Item = f64> {
-        let finite = self.values.iter().copied().filter(|value| value.is_finite());
-        let inside: Vec<f64> = finite.filter(|value| self.is_inside(*value)).collect();
-        let shown = inside.len().min(POINTS);
-        (0..shown)
-            .map(move |place| inside[place * (inside.len() - 1) / (shown - 1).max(1)])
-            .chain(self.plot.outside.iter().copied())
-    }
-
-    fn boxed(&self, row: f64) -> Option<BoxMark> {
-        let BoxPlot { n, q1, median, q3, whiskers, .. } = self.plot;
-        let is_drawn = n >= BOXED_RUNS && q1.is_finite();
-        is_drawn.then_some(BoxMark { row, quartiles: [q1, median, q3], whiskers: [whiskers.0, whiskers.1] })
-    }
-
-    /// `2 of 5 runs infinite`, if some are.
-    fn infinite(&self) -> Option<String> {
-        let BoxPlot { n, infinite, .. } = self.plot;
-        (infinite > 0).then(|| format!("{} of {} infinite", grouped(infinite as u64), counted(n, "run")))
-    }
-}
-
 fn of_statistic(input: &PlotInput, statistic: &PlottedStatistic) -> Option<Figure> {
     let metric = input.runs().next()?.statistics.metric;
     let shown: Vec<&PlotCondition> = input.conditions.iter().take(ROWS).collect();
-    let rows: Vec<Option<BoxRow>> =
-        shown.iter().map(|condition| BoxRow::of(statistic.values(&condition.runs))).collect();
-    let values = || rows.iter().flatten().flat_map(|row| &row.values);
-    let scale = ValueLimits::of(values().copied())?.suited();
+    let rows: Vec<Vec<f64>> = shown.iter().map(|condition| statistic.values(&condition.runs)).collect();
+    let values = rows.concat();
+    let scale = ValueLimits::of(values.iter().copied())?.suited();
     let (mut boxes, mut points, mut infinite) = (Vec::new(), Vec::new(), Vec::new());
     let mut names: Vec<String> = shown.iter().map(|condition| condition.name.clone()).collect();
-    for (index, row) in rows.iter().enumerate() {
-        let (Some(row), y) = (row, index as f64) else { continue };
-        boxes.extend(row.boxed(y));
-        points.extend(row.points().map(|x| Point { x, y }));
-        if let Some(text) = row.infinite() {
-            names[index] = format!("{} ({text})", names[index]);
-            infinite.push(InfiniteMark { x: f64::INFINITY, y, text });
+    for ((y, mut values), name) in rows.into_iter().enumerate().zip(&mut names) {
+        let Some(plot) = BoxPlot::of(&mut values) else { continue };
+        let (low, high) = plot.whiskers;
+        if plot.n >= BOXED_RUNS && plot.q1.is_finite() {
+            boxes.push(Mark::at([plot.q1, plot.median, plot.q3, low, high], [y as f64]));
+        }
+        values.retain(|value| value.is_finite() && (low..=high).contains(value));
+        let drawn: Vec<f64> = spread(&values, POINTS).copied().chain(plot.outside).collect();
+        points.extend(drawn.into_iter().map(|x| Mark::point(x, y as f64)));
+        if plot.infinite > 0 {
+            let text = format!("{} of {} infinite", grouped(plot.infinite as u64), counted(plot.n, "run"));
+            *name = format!("{name} ({text})");
+            infinite.push(Mark { text, ..Mark::point(f64::INFINITY, y as f64) });
         }
     }
-    let of_infinite = match statistic.infinite_words(values()) {
-        words if words.is_empty() => words,
-        words => format!("{words} Marks along the right edge; boxes and whiskers that reach it are open."),
-    };
+    let reading = " Marks along the right edge; boxes and whiskers that reach it are open.";
     let runs: usize = shown.iter().map(|condition| condition.runs.len()).sum();
-    let without = match runs - values().count() {
+    let without = match runs - values.len() {
         0 => String::new(),
         count => format!(" {} without a {} cannot be drawn.", counted(count, "run"), statistic.word),
     };
-    let inside = match values().filter(|value| value.is_finite()).count() - points.len() {
-        0 => String::new(),
-        hidden => format!(
-            " Of conditions with more than {POINTS} runs within the whiskers, {} of these are not drawn.",
-            grouped(hidden as u64)
-        ),
-    };
-    let series = [
-        Series { name: "quartiles of the runs".into(), colour: 0, marks: Marks::Boxes(boxes) },
-        Series { name: "a run".into(), colour: 1, marks: Marks::Points(points) },
-        Series { name: "infinite".into(), colour: 2, marks: Marks::Infinite(infinite) },
-    ];
     Some(Figure {
-        name: statistic.box_plots,
+        name: format!("box-plots{}", statistic.suffix),
         title: format!("{} of each run", statistic.word),
         caption: format!(
             "{}, each of which is one point. Conditions with at least {BOXED_RUNS} runs have a box from the first to the \
-             third quartile with a line at the median; whiskers end at the last run within 1.5 interquartile ranges.{of_infinite}{without}{inside}{}",
+             third quartile with a line at the median; whiskers end at the last run within 1.5 interquartile ranges.\
+             {}{without}{}",
             counted(runs, "run"),
+            statistic.infinite_words(&values, reading),
             left_out(input.conditions.len() - shown.len(), "condition"),
         ),
-        x: metric_axis(metric, scale),
-        y: names_axis("condition", names),
-        series: series.into_iter().filter(has_marks).collect(),
+        x: Axis::of_metric(metric, scale),
+        y: Axis::of_names("condition", names),
+        series: vec![
+            Series::new("quartiles of the runs", 0, Shape::Boxes, boxes),
+            Series::new("a run", 1, Shape::Points, points),
+            Series::new("infinite", 2, Shape::Points, infinite),
+        ],
     })
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::axes::{ValueLimits, has_marks, metric_axis, names_axis};
 use super::conditions::{PlottedStatistic, of_each_statistic};
 use super::input::{PlotCondition, PlotInput, left_out};
 use crate::metric::Metric;
-use crate::report::figure::{Axis, AxisUnit, Cell, Figure, Marks, Point, Range, Scale, Series};
+use crate::report::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
+use crate::report::figure::{Figure, Mark, Series, Shape, spread};
 use crate::stats::FiveNumberSummary;
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate};
@@ -17,8 +17,6 @@ const SWEPT_LEVELS: usize = 3;
 const PLACES: usize = 240;
 /// Most lines of a sweep.
 const LINES: usize = 8;
-/// On cells whose median is infinite.
-const LOST_CELLS: &str = " A cell `lost` has an infinite median.";
 /// Most levels of either factor of a heat map.
 const MAPPED_LEVELS: usize = 24;
 
@@ -48,77 +46,51 @@ fn level<'a>(condition: &'a PlotCondition, factor: &str) -> Option<&'a str> {
     condition.levels.get(factor).map(String::as_str)
 }
 
-/// What the numbers of a factor are.
+/// `size=64, load=none`: those of the `factors` that `condition` has.
+fn levels_in_words<'a>(condition: &PlotCondition, factors: impl Iterator<Item = &'a VariedFactor<'a>>) -> String {
+    let word = |factor: &VariedFactor| Some(format!("{}={}", factor.name, level(condition, factor.name)?));
+    factors.filter_map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// What the numbers of a factor are: their unit, and of loads what they have in common besides their number, `cpu@peer`.
 #[derive(Clone, Debug, PartialEq)]
 struct NumericKind {
     unit: AxisUnit,
-    /// Of loads what they have in common besides their number: `cpu@peer`; else empty.
     load: String,
 }
 
-/// A level that is a number.
-#[derive(Clone, Debug, PartialEq)]
-struct NumericLevel {
-    value: f64,
-    /// `None` of the absent load, which is 0 of every kind.
-    kind: Option<NumericKind>,
-}
-
-/// The number of a level, of those factors whose levels latlab knows as numbers. Tags and settings are names, whatever they
-/// look like.
-fn numeric(factor: &str, level: &str) -> Option<NumericLevel> {
-    if factor == "load" {
-        return numeric_load(level);
-    }
-    // Spans in words are grouped: `1,500 µs`.
-    let text: String = level.chars().filter(|char| !char.is_whitespace() && *char != ',').collect();
-    let number = match factor {
-        "size" => human::parse_size(&text).ok().map(|bytes| UnitNumber { value: bytes.into(), unit: AxisUnit::Bytes }),
-        "interval" | "duration" | "with-wakeup" | "probe" => {
-            human::parse_duration(&text).ok().map(|time| UnitNumber { value: time.0 as f64, unit: AxisUnit::Time })
+/// The number of a level, of those factors whose levels latlab knows as numbers, and its kind. Tags and settings are names,
+/// whatever they look like. The absent load is 0 of every kind.
+fn numeric(factor: &str, level: &str) -> Option<(f64, Option<NumericKind>)> {
+    let (word, number, parameters) = match factor {
+        "load" if level == "none" => return Some((0.0, None)),
+        "load" => {
+            let (word, rest) = level.split_once('=')?;
+            let (number, parameters) = rest.split_at(rest.find(['@', ':', '+', ' ']).unwrap_or(rest.len()));
+            (word, number, parameters)
         }
-        "rate" => network_rate(&text),
-        "count" | "batch" | "flows" | "fifo" => plain_number(&text),
-        _ => None,
-    }?;
-    Some(NumericLevel { value: number.value, kind: Some(NumericKind { unit: number.unit, load: String::new() }) })
-}
-
-/// The number of one load: `none`, `cpu=80%@peer`, `net=90Mbit/s`. What its place and parameters are belongs to its kind.
-fn numeric_load(level: &str) -> Option<NumericLevel> {
-    if level == "none" {
-        return Some(NumericLevel { value: 0.0, kind: None });
-    }
-    let (word, rest) = level.split_once('=')?;
-    let (value, parameters) = rest.split_at(rest.find(['@', ':', '+', ' ']).unwrap_or(rest.len()));
-    let number = match word {
-        _ if parameters.contains('+') => None,
-        "cpu" => human::parse_percent(value).ok().map(|value| UnitNumber { value, unit: AxisUnit::Share }),
-        "heaters" => plain_number(value),
-        "net" => network_rate(value),
-        "mem" => human::parse_byte_rate(value).ok().map(|value| UnitNumber { value, unit: AxisUnit::ByteRate }),
-        _ => None,
-    }?;
-    let kind = NumericKind { unit: number.unit, load: format!("{word}{parameters}") };
-    Some(NumericLevel { value: number.value, kind: Some(kind) })
-}
-
-/// A number with its unit.
-struct UnitNumber {
-    value: f64,
-    unit: AxisUnit,
-}
-
-fn network_rate(text: &str) -> Option<UnitNumber> {
-    Some(match human::parse_network_rate(text).ok()? {
-        NetworkRate::Bits(bits) => UnitNumber { value: bits as f64, unit: AxisUnit::BitRate },
-        NetworkRate::Packets(packets) => UnitNumber { value: packets as f64, unit: AxisUnit::PacketRate },
-    })
-}
-
-fn plain_number(text: &str) -> Option<UnitNumber> {
-    let number = text.replace('_', "").parse::<f64>().ok().filter(|number| number.is_finite());
-    number.map(|value| UnitNumber { value, unit: AxisUnit::Plain })
+        factor => (factor, level, ""),
+    };
+    // Spans in words are grouped: `1,500 µs`.
+    let text: String = number.chars().filter(|char| !char.is_whitespace() && *char != ',').collect();
+    let (value, unit) = match word {
+        // Several loads are no number.
+        _ if parameters.contains('+') => return None,
+        "size" => (human::parse_size(&text).ok()?.into(), AxisUnit::Bytes),
+        "interval" | "duration" | "with-wakeup" | "probe" => {
+            (human::parse_duration(&text).ok()?.0 as f64, AxisUnit::Time)
+        }
+        "rate" | "net" => match human::parse_network_rate(&text).ok()? {
+            NetworkRate::Bits(bits) => (bits as f64, AxisUnit::BitRate),
+            NetworkRate::Packets(packets) => (packets as f64, AxisUnit::PacketRate),
+        },
+        "cpu" => (human::parse_percent(&text).ok()?, AxisUnit::Share),
+        "mem" => (human::parse_byte_rate(&text).ok()?, AxisUnit::ByteRate),
+        "count" | "batch" | "flows" | "fifo" | "heaters" => (human::parse_count(&text).ok()? as f64, AxisUnit::Plain),
+        _ => return None,
+    };
+    let load = if factor == "load" { format!("{word}{parameters}") } else { String::new() };
+    Some((value, Some(NumericKind { unit, load })))
 }
 
 /// A factor whose levels are numbers of one kind.
@@ -128,81 +100,76 @@ struct SweptFactor<'a> {
     values: BTreeMap<&'a str, f64>,
 }
 
-impl SweptFactor<'_> {
-    fn label(&self) -> String {
-        format!("{} {}", self.name, self.kind.load).trim_end().into()
-    }
-}
-
 fn swept<'a>(factors: &[VariedFactor<'a>]) -> Option<SweptFactor<'a>> {
     factors.iter().filter(|factor| factor.levels.len() >= SWEPT_LEVELS).find_map(|factor| {
-        let numbers: Option<Vec<_>> = factor.levels.iter().map(|level| numeric(factor.name, level)).collect();
-        let numbers = numbers?;
-        let kind = numbers.iter().find_map(|number| number.kind.clone())?;
-        let is_alike = numbers.iter().all(|number| number.kind.as_ref().is_none_or(|other| *other == kind));
-        let values = factor.levels.iter().copied().zip(numbers.iter().map(|number| number.value)).collect();
-        is_alike.then_some(SweptFactor { name: factor.name, kind, values })
+        let (mut kinds, mut values) = (Vec::new(), BTreeMap::new());
+        for level in &factor.levels {
+            let (value, kind) = numeric(factor.name, level)?;
+            values.insert(*level, value);
+            kinds.extend(kind);
+        }
+        kinds.dedup();
+        let [kind] = kinds.as_slice() else { return None };
+        Some(SweptFactor { name: factor.name, kind: kind.clone(), values })
     })
+}
+
+/// The conditions of one line.
+struct SweptLine<'a> {
+    name: String,
+    conditions: Vec<&'a PlotCondition>,
 }
 
 /// A line for each combination of the other factors, along the factor with the most levels that are numbers.
 pub(super) fn sweep(input: &PlotInput) -> Vec<Figure> {
     let factors = varied(input);
     let Some(swept) = swept(&factors) else { return Vec::new() };
-    let mut names: Vec<String> = Vec::new();
-    let mut lines: BTreeMap<String, Vec<&PlotCondition>> = BTreeMap::new();
+    let mut lines: Vec<SweptLine> = Vec::new();
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
     for condition in input.conditions.iter().filter(|condition| level(condition, swept.name).is_some()) {
-        let others = factors.iter().filter(|factor| factor.name != swept.name);
-        let words: Vec<String> =
-            others.filter_map(|it| Some(format!("{}={}", it.name, level(condition, it.name)?))).collect();
-        let name = words.join(", ");
-        let line = lines.entry(name.clone()).or_insert_with(|| {
-            names.push(name);
-            Vec::new()
-        });
-        line.push(condition);
+        let name = levels_in_words(condition, factors.iter().filter(|factor| factor.name != swept.name));
+        let index = *known.entry(name.clone()).or_insert(lines.len());
+        if index == lines.len() {
+            lines.push(SweptLine { name, conditions: Vec::new() });
+        }
+        lines[index].conditions.push(condition);
     }
-    let shown: Vec<_> = names.iter().take(LINES).map(|name| SweptLine { name, conditions: &lines[name] }).collect();
-    let rest = left_out(names.len() - shown.len(), "line");
-    of_each_statistic(input, |statistic| of_sweep(statistic, &swept, &shown, &rest))
-}
-
-/// The conditions of one line.
-struct SweptLine<'a> {
-    name: &'a str,
-    conditions: &'a [&'a PlotCondition],
+    let rest = left_out(lines.len().saturating_sub(LINES), "line");
+    lines.truncate(LINES);
+    of_each_statistic(input, |statistic| of_sweep(statistic, &swept, &lines, &rest))
 }
 
 fn of_sweep(statistic: &PlottedStatistic, swept: &SweptFactor, lines: &[SweptLine], rest: &str) -> Option<Figure> {
-    let all: Vec<Vec<SweptPlace>> = lines.iter().map(|line| line.places(statistic, swept)).collect();
-    let values = || all.iter().flatten().flat_map(|place| &place.values);
-    let mut series = Vec::new();
-    for (colour, (line, places)) in lines.iter().zip(&all).enumerate() {
-        series.extend(line.series(colour, &spread(places)));
+    let (mut series, mut values, mut hidden) = (Vec::new(), Vec::new(), 0);
+    for (colour, line) in lines.iter().enumerate() {
+        let places = line.places(statistic, swept);
+        values.extend(places.iter().flat_map(|place| &place.values));
+        hidden += places.len().saturating_sub(PLACES);
+        series.extend(line.series(colour, &spread(&places, PLACES).collect::<Vec<_>>()));
     }
-    let y = ValueLimits::of(values().copied())?.suited();
+    let y = ValueLimits::of(values.iter().copied())?.suited();
     let x = ValueLimits::of(swept.values.values().copied())?.suited();
-    let metric = lines.iter().flat_map(|line| line.conditions).find_map(|it| it.runs.first())?.statistics.metric;
-    let infinite = match statistic.infinite_words(values()) {
-        words if words.is_empty() => words,
-        words => format!(
-            "{words} An infinite median has no point. A band is open above where some runs are infinite, and has a gap \
-             where all are."
-        ),
-    };
-    let hidden: usize = all.iter().map(|places| places.len() - spread(places).len()).sum();
+    let metric = metric_of(lines.iter().flat_map(|line| &line.conditions))?;
+    let reading = " An infinite median has no point. A band is open above where some runs are infinite, and has a gap \
+                   where all are.";
+    let label = format!("{} {}", swept.name, swept.kind.load);
     Some(Figure {
-        name: statistic.sweep,
+        name: format!("sweep{}", statistic.suffix),
         title: format!("{} of {} by {}", statistic.word, metric.title(), swept.name),
         caption: format!(
             "Each point is the median of the runs of a condition, the band the range of its runs; lines only join \
-             neighbours.{infinite}{}{rest}",
+             neighbours.{}{}{rest}",
+            statistic.infinite_words(&values, reading),
             left_out(hidden, "condition")
         ),
-        x: Axis { label: swept.label(), scale: x, unit: swept.kind.unit },
-        y: metric_axis(metric, y),
-        series: series.into_iter().filter(has_marks).collect(),
+        x: Axis::new(label.trim_end(), x, swept.kind.unit),
+        y: Axis::of_metric(metric, y),
+        series,
     })
+}
+
+fn metric_of<'a>(mut conditions: impl Iterator<Item = &'a &'a PlotCondition>) -> Option<Metric> {
+    Some(conditions.find_map(|condition| condition.runs.first())?.statistics.metric)
 }
 
 /// The runs at one value of the swept factor.
@@ -211,12 +178,6 @@ struct SweptPlace {
     /// At least one; infinite ones are the largest.
     values: Vec<f64>,
     runs: FiveNumberSummary,
-}
-
-/// At most [`PLACES`] of `places`, evenly over them, with the first and the last one.
-fn spread(places: &[SweptPlace]) -> Vec<&SweptPlace> {
-    let shown = places.len().min(PLACES);
-    (0..shown).map(|place| &places[place * (places.len() - 1) / (shown - 1).max(1)]).collect()
 }
 
 impl SweptLine<'_> {
@@ -235,17 +196,17 @@ impl SweptLine<'_> {
 
     /// The line with its band and points. Conditions at one x differ in what no factor says: they are not joined.
     fn series(&self, colour: usize, places: &[&SweptPlace]) -> Vec<Series> {
-        let series = |name: &str, marks: Marks| Series { name: name.into(), colour, marks };
-        let finite = |place: &&&SweptPlace| place.runs.median.is_finite();
-        let median = |place: &&SweptPlace| Point { x: place.x, y: place.runs.median };
-        let points = Marks::Points(places.iter().filter(finite).map(median).collect());
+        let median = |place: &&SweptPlace| Mark::point(place.x, place.runs.median);
+        let points = places.iter().filter(|place| place.runs.median.is_finite()).map(median).collect();
         if places.windows(2).any(|pair| pair[0].x == pair[1].x) {
-            return vec![series(self.name, points)];
+            return vec![Series::new(&self.name, colour, Shape::Points, points)];
         }
-        let range = |place: &&SweptPlace| Range { x: place.x, low: place.runs.min, high: place.runs.max };
-        let ranges = places.iter().map(range).collect();
-        let line = Marks::Line(places.iter().map(median).collect());
-        vec![series("", Marks::Band(ranges)), series(self.name, line), series("", points)]
+        let ranges = places.iter().map(|place| Mark::at([place.x], [place.runs.min, place.runs.max])).collect();
+        vec![
+            Series::new("", colour, Shape::Band, ranges),
+            Series::new(&self.name, colour, Shape::Line, places.iter().map(median).collect()),
+            Series::new("", colour, Shape::Points, points),
+        ]
     }
 }
 
@@ -256,72 +217,63 @@ pub(super) fn heat_map(input: &PlotInput) -> Vec<Figure> {
     let Some(first) = input.conditions.first() else { return Vec::new() };
     let is_shown =
         |condition: &&PlotCondition| others.iter().all(|it| level(condition, it.name) == level(first, it.name));
-    let map = HeatMap { across, along, conditions: input.conditions.iter().filter(is_shown).collect() };
-    let fixed = others.iter().filter_map(|it| Some(format!("{}={}", it.name, level(first, it.name)?)));
-    let fixed = fixed.collect::<Vec<_>>().join(", ");
-    let fixed = if fixed.is_empty() { fixed } else { format!(" Only conditions with {fixed}.") };
-    of_each_statistic(input, |statistic| map.figure(statistic, &fixed))
+    let conditions: Vec<_> = input.conditions.iter().filter(is_shown).collect();
+    let fixed = match levels_in_words(first, others.iter()) {
+        fixed if fixed.is_empty() => fixed,
+        fixed => format!(" Only conditions with {fixed}."),
+    };
+    of_each_statistic(input, |statistic| of_heat_map(statistic, [across, along], &conditions, &fixed))
 }
 
-struct HeatMap<'a> {
-    across: &'a VariedFactor<'a>,
-    along: &'a VariedFactor<'a>,
-    conditions: Vec<&'a PlotCondition>,
-}
-
-impl HeatMap<'_> {
-    fn figure(&self, statistic: &PlottedStatistic, fixed: &str) -> Option<Figure> {
-        let metric = self.conditions.iter().find_map(|condition| condition.runs.first())?.statistics.metric;
-        let index = |factor: &VariedFactor, condition: &PlotCondition| {
-            let level = level(condition, factor.name)?;
-            factor.levels.iter().take(MAPPED_LEVELS).position(|other| *other == level)
-        };
-        let mut medians: BTreeMap<[usize; 2], f64> = BTreeMap::new();
-        let mut of_runs = Vec::new();
-        for condition in &self.conditions {
-            let Some((x, y)) = index(self.across, condition).zip(index(self.along, condition)) else { continue };
-            let mut values = statistic.values(&condition.runs);
-            medians.extend(FiveNumberSummary::of(&mut values).map(|runs| ([x, y], runs.median)));
-            of_runs.extend(values);
-        }
-        let limits = ValueLimits::of(medians.values().copied())?;
-        let lost = if medians.values().any(|median| median.is_infinite()) { LOST_CELLS } else { "" };
-        let cell = |([x, y], value): (&[usize; 2], &f64)| Cell {
-            x: *x as f64,
-            width: 1.0,
-            y: *y as f64,
-            y_to: *y as f64 + 1.0,
-            darkness: darkness(*value, limits),
-            text: in_words(metric, *value),
-        };
-        let names = |factor: &VariedFactor| -> Vec<String> {
-            let name = |level: &str| match numeric(factor.name, level) {
-                Some(NumericLevel { value, kind: Some(kind) }) if kind.unit == AxisUnit::Bytes => {
-                    human::bytes(value as u64)
-                }
-                _ => level.to_owned(),
-            };
-            factor.levels.iter().take(MAPPED_LEVELS).map(|level| name(level)).collect()
-        };
-        let hidden = [self.across, self.along].map(|factor| factor.levels.len().saturating_sub(MAPPED_LEVELS));
-        Some(Figure {
-            name: statistic.heat_map,
-            title: format!("{} of {} by {} and {}", statistic.word, metric.title(), self.across.name, self.along.name),
-            caption: format!(
-                "Each cell is the median of the runs of a condition; larger values contrast more with the page. An \
-                 empty place has no figure.{}{lost}{fixed}{}",
-                statistic.infinite_words(of_runs.iter()),
-                left_out(hidden.iter().sum(), "level")
-            ),
-            x: names_axis(self.across.name, names(self.across)),
-            y: names_axis(self.along.name, names(self.along)),
-            series: vec![Series {
-                name: String::new(),
-                colour: 0,
-                marks: Marks::Cells(medians.iter().map(cell).collect()),
-            }],
-        })
+fn of_heat_map(
+    statistic: &PlottedStatistic,
+    [across, along]: [&VariedFactor; 2],
+    conditions: &[&PlotCondition],
+    fixed: &str,
+) -> Option<Figure> {
+    let metric = metric_of(conditions.iter())?;
+    let index = |factor: &VariedFactor, condition: &PlotCondition| {
+        let level = level(condition, factor.name)?;
+        factor.levels.iter().take(MAPPED_LEVELS).position(|other| *other == level)
+    };
+    let mut medians: BTreeMap<[usize; 2], f64> = BTreeMap::new();
+    let mut of_runs = Vec::new();
+    for condition in conditions {
+        let Some((x, y)) = index(across, condition).zip(index(along, condition)) else { continue };
+        let mut values = statistic.values(&condition.runs);
+        medians.extend(FiveNumberSummary::of(&mut values).map(|runs| ([x, y], runs.median)));
+        of_runs.extend(values);
     }
+    let limits = ValueLimits::of(medians.values().copied())?;
+    let is_lost = medians.values().any(|median| median.is_infinite());
+    let lost = if is_lost { " A cell `lost` has an infinite median." } else { "" };
+    let cell = |([x, y], value): (&[usize; 2], &f64)| Mark {
+        darkness: darkness(*value, limits),
+        text: in_words(metric, *value),
+        ..Mark::point(*x as f64, *y as f64)
+    };
+    let name = |factor: &VariedFactor, level: &str| match numeric(factor.name, level) {
+        Some((value, Some(NumericKind { unit: AxisUnit::Bytes, .. }))) => human::bytes(value as u64),
+        _ => level.to_owned(),
+    };
+    let axis = |factor: &VariedFactor| {
+        let names = factor.levels.iter().take(MAPPED_LEVELS).map(|level| name(factor, level)).collect();
+        Axis::of_names(factor.name, names)
+    };
+    let hidden = [across, along].map(|factor| factor.levels.len().saturating_sub(MAPPED_LEVELS));
+    Some(Figure {
+        name: format!("heat-map{}", statistic.suffix),
+        title: format!("{} of {} by {} and {}", statistic.word, metric.title(), across.name, along.name),
+        caption: format!(
+            "Each cell is the median of the runs of a condition; larger values contrast more with the page. An \
+             empty place has no figure.{}{fixed}{}",
+            statistic.infinite_words(&of_runs, lost),
+            left_out(hidden.iter().sum(), "level")
+        ),
+        x: axis(across),
+        y: axis(along),
+        series: vec![Series::new("", 0, Shape::Cells, medians.iter().map(cell).collect())],
+    })
 }
 
 /// The place of `value` between the extremes, from pale to dark, on a logarithmic scale if they suit one.

@@ -38,21 +38,6 @@ impl PlotInput<'_> {
         let mut runs = self.runs();
         runs.next().filter(|_| runs.next().is_none())
     }
-
-    /// Whether a run has a finite delay.
-    pub(super) fn has_delays(&self) -> bool {
-        self.runs().any(|run| !run.tail.is_empty())
-    }
-
-    /// Whether there are at least two runs.
-    pub(super) fn has_several_runs(&self) -> bool {
-        self.runs().nth(1).is_some()
-    }
-
-    /// Whether at least two conditions have a run.
-    pub(super) fn has_several_conditions(&self) -> bool {
-        self.conditions.iter().filter(|condition| !condition.runs.is_empty()).nth(1).is_some()
-    }
 }
 
 /// How delays of `metric` are counted.
@@ -102,16 +87,6 @@ pub(super) fn of_conditions(input: &PlotInput, shown: &[&PlotCondition], metric:
     let is_measured = |condition: &&PlotCondition| condition.runs.iter().any(|run| run.n > 0);
     let rest = left_out(input.conditions.iter().filter(is_measured).count() - shown.len(), "condition");
     format!("{}: {} {}{rest}", counted(runs().count(), "run"), probes(runs(), metric), convention(metric))
-}
-
-/// `a, b and 3 others`.
-pub(super) fn names(names: &[&str]) -> String {
-    const NAMED: usize = 8;
-    let shown = names[..names.len().min(NAMED)].join(", ");
-    match names.len().saturating_sub(NAMED) {
-        0 => shown,
-        others => format!("{shown} and {}", counted(others, "other")),
-    }
 }
 
 /// ` 3 conditions are not shown.`; nothing if none is left out.

@@ -1,12 +1,13 @@
 //! The tail and the percentiles of one or several conditions. A condition with several runs is the median of their curves
 //! with the range of the runs as a band: their probes are never pooled (decision 0025.6).
 
-use super::axes::{ValueLimits, has_marks, metric_axis, quantile_axis};
-use super::input::{self, PlotCondition, PlotInput, names};
+use super::input::{self, PlotCondition, PlotInput};
 use crate::analysis::distribution::RunDistribution;
 use crate::metric::Metric;
-use crate::report::figure::{Axis, AxisUnit, Figure, Marks, Point, Range, Scale, Series};
+use crate::report::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
+use crate::report::figure::{Figure, Mark, Series, Shape, spread};
 use crate::stats::FiveNumberSummary;
+use crate::units::human::few_parts;
 
 /// Most conditions in one figure: as many as there are colours.
 const CONDITIONS: usize = 8;
@@ -17,140 +18,120 @@ const LARGEST: usize = 100;
 /// Quantiles in each decade of the curve of several runs.
 const PER_DECADE: f64 = 20.0;
 
-/// The conditions of a figure: the first ones of those with a finite delay.
-fn shown<'a>(input: &'a PlotInput) -> Vec<&'a PlotCondition> {
-    let has_delay = |condition: &&PlotCondition| condition.runs.iter().any(|run| !run.tail.is_empty());
-    input.conditions.iter().filter(has_delay).take(CONDITIONS).collect()
-}
+/// Marks of one shape of a curve.
+type Curve = Vec<(Shape, Vec<Mark>)>;
 
-/// The figure of that name, if a condition has a finite delay.
-fn figure(input: &PlotInput, name: &'static str, build: &Building) -> Vec<Figure> {
-    let shown = shown(input);
-    let runs = || shown.iter().flat_map(|condition| &condition.runs);
-    let Some(metric) = runs().next().map(|run| run.metric) else { return Vec::new() };
-    let delays = runs().flat_map(|run| run.tail.iter().map(|point| point.value_ns));
-    let Some(delays) = ValueLimits::of(delays).map(ValueLimits::logarithmic) else { return Vec::new() };
-    // The share of half a probe of the largest run, so that one probe is above the end of the axis.
-    let least = 0.5 / runs().map(|run| run.n).max().unwrap_or(1) as f64;
-    let (mut series, mut without) = (Vec::new(), Vec::new());
-    for (colour, condition) in shown.iter().enumerate() {
-        let name = if input.conditions.len() > 1 { condition.name.as_str() } else { "" };
-        let curves = (build.curve)(&condition.runs, Curve { name, colour }, least);
-        let is_line = |series: &&Series| matches!(series.marks, Marks::Steps(_) | Marks::Line(_));
-        without.extend((!curves.iter().filter(is_line).any(has_marks)).then_some(condition.name.as_str()));
-        series.extend(curves.into_iter().filter(has_marks));
-    }
-    let is_lost =
-        |it: &&PlotCondition| it.runs.iter().any(|run| run.n > 0) && it.runs.iter().all(|run| run.tail.is_empty());
-    let lost: Vec<&PlotCondition> = input.conditions.iter().filter(is_lost).collect();
-    without.extend(lost.iter().map(|condition| condition.name.as_str()));
-    let without = match without.as_slice() {
-        [] => String::new(),
-        lost => format!(" Without a line, since the delays of most of their runs are infinite: {}.", names(lost)),
-    };
-    let (x, y) = (build.axes)(metric_axis(metric, delays), metric, least);
-    let facts = CurveFacts {
-        has_losses: runs().any(|run| run.lost > 0),
-        has_several_runs: shown.iter().any(|condition| condition.runs.len() > 1),
-    };
-    let band = match facts.has_several_runs {
-        true => " Lines are medians of the runs of a condition, bands their whole range.",
-        false => "",
-    };
-    let measured = input::of_conditions(input, &[&shown[..], &lost[..]].concat(), metric);
-    let caption = format!("{measured}{band}{}{without}", (build.note)(facts));
-    vec![Figure { name, title: build.title.into(), caption, x, y, series }]
-}
-
-/// How a figure of curves is made.
-struct Building {
-    title: &'static str,
-    /// How the curves are to be read.
-    note: fn(CurveFacts) -> String,
-    /// Both axes from that of the delays, their metric and the least share.
-    axes: fn(Axis, Metric, f64) -> (Axis, Axis),
-    /// The series of a condition, from its runs and the least share.
-    curve: fn(&[RunDistribution], Curve, f64) -> Vec<Series>,
-}
-
-/// What the reading of curves depends on.
-#[derive(Clone, Copy)]
-struct CurveFacts {
+/// The conditions whose curves are shown: the first ones of those with a finite delay.
+struct ShownCurves<'a> {
+    input: &'a PlotInput<'a>,
+    conditions: Vec<&'a PlotCondition>,
+    metric: Metric,
+    delays: Axis,
+    /// The share of half a probe of the largest run, so that one probe is above the end of the axis.
+    least: f64,
     has_losses: bool,
     /// Whether a condition has several runs.
     has_several_runs: bool,
 }
 
-/// The look of a curve.
-#[derive(Clone, Copy)]
-struct Curve<'a> {
-    name: &'a str,
-    colour: usize,
-}
-
-impl Curve<'_> {
-    fn series(&self, marks: Marks) -> Series {
-        Series { name: self.name.into(), colour: self.colour, marks }
+impl<'a> ShownCurves<'a> {
+    /// `None` if no condition has a finite delay.
+    fn of(input: &'a PlotInput) -> Option<ShownCurves<'a>> {
+        let has_delay = |condition: &&PlotCondition| condition.runs.iter().any(|run| !run.tail.is_empty());
+        let conditions: Vec<_> = input.conditions.iter().filter(has_delay).take(CONDITIONS).collect();
+        let runs = || conditions.iter().flat_map(|condition| &condition.runs);
+        let metric = runs().next()?.metric;
+        let delays = ValueLimits::of(runs().flat_map(|run| run.tail.iter().map(|point| point.value_ns)))?;
+        Some(ShownCurves {
+            input,
+            metric,
+            delays: Axis::of_metric(metric, delays.logarithmic()),
+            least: 0.5 / runs().map(|run| run.n).max().unwrap_or(1) as f64,
+            has_losses: runs().any(|run| run.lost > 0),
+            has_several_runs: conditions.iter().any(|condition| condition.runs.len() > 1),
+            conditions,
+        })
     }
 
-    /// A series that the legend leaves out.
-    fn unnamed(&self, marks: Marks) -> Series {
-        Series { name: String::new(), colour: self.colour, marks }
+    /// The series of all conditions, and the caption with `note`.
+    fn drawn(&self, note: &str, curve: impl Fn(&[RunDistribution]) -> Curve) -> (String, Vec<Series>) {
+        let (mut series, mut without) = (Vec::new(), Vec::new());
+        for (colour, condition) in self.conditions.iter().enumerate() {
+            let curve = curve(&condition.runs);
+            if curve.iter().all(|(shape, marks)| !shape.is_line() || marks.is_empty()) {
+                without.push(condition.name.clone());
+            }
+            series.extend(curve.into_iter().map(|(shape, marks)| {
+                let is_named = shape.is_line() && self.input.conditions.len() > 1;
+                Series::new(if is_named { condition.name.as_str() } else { "" }, colour, shape, marks)
+            }));
+        }
+        let is_lost =
+            |it: &&PlotCondition| it.runs.iter().any(|run| run.n > 0) && it.runs.iter().all(|run| run.tail.is_empty());
+        let lost: Vec<&PlotCondition> = self.input.conditions.iter().filter(is_lost).collect();
+        without.extend(lost.iter().map(|condition| condition.name.clone()));
+        let without = match without.as_slice() {
+            [] => String::new(),
+            lost => {
+                format!(" Without a line, since the delays of most of their runs are infinite: {}.", few_parts(lost))
+            }
+        };
+        let band = " Lines are medians of the runs of a condition, bands their whole range.";
+        let band = if self.has_several_runs { band } else { "" };
+        let measured = input::of_conditions(self.input, &[&self.conditions[..], &lost[..]].concat(), self.metric);
+        (format!("{measured}{band}{note}{without}"), series)
     }
 }
 
 /// The complementary distribution, on logarithmic axes.
 pub(super) fn tail(input: &PlotInput) -> Vec<Figure> {
-    let building = Building {
-        title: "Complementary distribution: the tail",
-        note: |facts| {
-            let median = if facts.has_several_runs { ", of several runs the median" } else { "" };
-            match facts.has_losses {
-                true => format!(" Beyond the largest delay a line shows the share of lost or late probes{median}."),
-                false => " Beyond the largest delay a line runs along the lower edge.".into(),
-            }
-        },
-        axes: |delays, metric, least| {
-            let label = format!("share of {}s at least as large", input::thing(metric));
-            (delays, Axis { label, scale: Scale::Log(least, 1.0), unit: AxisUnit::Share })
-        },
-        curve: |runs, curve, least| match runs {
-            [run] => tail_of_run(run, curve),
-            runs => tail_of_runs(runs, curve, least),
-        },
+    let Some(curves) = ShownCurves::of(input) else { return Vec::new() };
+    let note = match (curves.has_losses, curves.has_several_runs) {
+        (false, _) => " Beyond the largest delay a line runs along the lower edge.",
+        (true, false) => " Beyond the largest delay a line shows the share of lost or late probes.",
+        (true, true) => {
+            " Beyond the largest delay a line shows the share of lost or late probes, of several runs the median."
+        }
     };
-    figure(input, "tail", &building)
+    let (caption, series) = curves.drawn(note, |runs| match runs {
+        [run] => tail_of_run(run),
+        runs => tail_of_runs(runs, curves.least),
+    });
+    let label = format!("share of {}s at least as large", input::thing(curves.metric));
+    vec![Figure {
+        name: "tail".into(),
+        title: "Complementary distribution: the tail".into(),
+        caption,
+        x: curves.delays,
+        y: Axis::new(label, Scale::Log(curves.least, 1.0), AxisUnit::Share),
+        series,
+    }]
 }
 
 /// The tail of one run. Its steps are in descending order of delay: the share that holds between two delays is that of the
 /// larger one, and beyond the largest delay that of lost probes.
-fn tail_of_run(run: &RunDistribution, curve: Curve) -> Vec<Series> {
-    let points: Vec<Point> = run.tail.iter().rev().map(|point| Point { x: point.value_ns, y: point.tail }).collect();
+fn tail_of_run(run: &RunDistribution) -> Curve {
+    let points: Vec<Mark> = run.tail.iter().rev().map(|point| Mark::point(point.value_ns, point.tail)).collect();
     let largest = points[..points.len().min(LARGEST)].to_vec();
-    let unanswered = Point { x: f64::INFINITY, y: lost_share(run) };
-    let steps = std::iter::once(unanswered).chain(points).collect();
-    vec![curve.series(Marks::Steps(steps)), curve.unnamed(Marks::Points(largest))]
+    let unanswered = Mark::point(f64::INFINITY, lost_share(run));
+    vec![(Shape::Steps, std::iter::once(unanswered).chain(points).collect()), (Shape::Points, largest)]
 }
 
 /// The median and the range of the shares of several runs at delays along their tails, as steps like those of one run.
-fn tail_of_runs(runs: &[RunDistribution], curve: Curve, least: f64) -> Vec<Series> {
+fn tail_of_runs(runs: &[RunDistribution], least: f64) -> Curve {
     let mut delays: Vec<f64> = runs.iter().flat_map(|run| run.tail.iter().map(|point| point.value_ns)).collect();
     delays.sort_unstable_by(f64::total_cmp);
     delays.dedup();
-    let stride = delays.len().div_ceil(POINTS).max(1);
-    let last = delays.last().copied();
-    let mut kept: Vec<f64> = delays.into_iter().step_by(stride).chain(last).chain([f64::INFINITY]).collect();
-    kept.dedup();
     let (mut line, mut band) = (Vec::new(), Vec::new());
-    for x in kept {
+    for x in [f64::INFINITY].into_iter().chain(spread(&delays, POINTS).copied().collect::<Vec<_>>().into_iter().rev()) {
         let mut shares: Vec<f64> = runs.iter().filter(|run| run.n > 0).map(|run| share_at(run, x)).collect();
         let Some(shares) = FiveNumberSummary::of(&mut shares) else { continue };
-        band.extend((shares.max > least).then_some(Range { x, low: shares.min, high: shares.max }));
-        line.push(Point { x, y: shares.median });
+        if shares.max > least {
+            band.push(Mark::at([x], [shares.min, shares.max]));
+        }
+        line.push(Mark::point(x, shares.median));
     }
-    line.reverse();
-    band.reverse();
-    vec![curve.unnamed(Marks::StepBand(band)), curve.series(Marks::Steps(line))]
+    vec![(Shape::StepBand, band), (Shape::Steps, line)]
 }
 
 fn lost_share(run: &RunDistribution) -> f64 {
@@ -174,46 +155,46 @@ fn delay_at(run: &RunDistribution, tail: f64) -> f64 {
 
 /// Delays over quantiles, with an axis that stretches towards the rare ones.
 pub(super) fn percentiles(input: &PlotInput) -> Vec<Figure> {
-    let building = Building {
-        title: "Quantiles",
-        note: percentiles_note,
-        axes: |delays, _, least| (quantile_axis(least), delays),
-        curve: |runs, curve, _| match runs {
-            [run] => vec![curve.series(Marks::Steps(percentiles_of_run(run)))],
-            runs => percentiles_of_runs(runs, curve),
-        },
+    let Some(curves) = ShownCurves::of(input) else { return Vec::new() };
+    let (what, end) = if curves.has_several_runs {
+        ("The quantiles of each run are", "the rarest quantile that every run has")
+    } else {
+        ("Lines show", "the largest delay")
     };
-    figure(input, "percentiles", &building)
-}
-
-/// How quantiles are to be read.
-fn percentiles_note(facts: CurveFacts) -> String {
-    let (what, end) = match facts.has_several_runs {
-        true => ("The quantiles of each run are", "the rarest quantile that every run has"),
-        false => ("Lines show", "the largest delay"),
+    let lost = match (curves.has_losses, curves.has_several_runs) {
+        (false, _) => "",
+        (true, false) => "; lost and late probes have none",
+        (true, true) => ", or where the median is infinite; a band without an upper edge reaches infinite delays",
     };
-    let lost = match facts {
-        CurveFacts { has_losses: false, .. } => "",
-        CurveFacts { has_several_runs: false, .. } => "; lost and late probes have none",
-        _ => ", or where the median is infinite; a band without an upper edge reaches infinite delays",
-    };
-    format!(
+    let note = format!(
         " {what} measured delays (order statistics): interpolated quantiles of tables may lie between two of them. Lines end \
          with {end}{lost}."
-    )
+    );
+    let (caption, series) = curves.drawn(&note, |runs| match runs {
+        [run] => vec![(Shape::Steps, percentiles_of_run(run))],
+        runs => percentiles_of_runs(runs),
+    });
+    vec![Figure {
+        name: "percentiles".into(),
+        title: "Quantiles".into(),
+        caption,
+        x: Axis::new("quantile", Scale::Log(1.0, curves.least.min(0.5)), AxisUnit::Tail),
+        y: curves.delays,
+        series,
+    }]
 }
 
 /// The quantiles of one run. The largest delay is that of all rarer quantiles too, up to those of the lost probes: so a run
 /// with one probe, or with equal delays, has a line.
-fn percentiles_of_run(run: &RunDistribution) -> Vec<Point> {
+fn percentiles_of_run(run: &RunDistribution) -> Vec<Mark> {
     let rarest = lost_share(run).max(0.5 / run.n as f64);
-    let end = run.tail.last().map(|largest| Point { x: rarest, y: largest.value_ns });
-    run.tail.iter().map(|point| Point { x: point.tail, y: point.value_ns }).chain(end).collect()
+    let end = run.tail.last().map(|largest| Mark::point(rarest, largest.value_ns));
+    run.tail.iter().map(|point| Mark::point(point.tail, point.value_ns)).chain(end).collect()
 }
 
 /// The median and the range of the quantiles of several runs. A quantile among the lost probes of a run is infinite, and the
 /// largest of them: the line ends where the median is infinite, and the band is open above it.
-fn percentiles_of_runs(runs: &[RunDistribution], curve: Curve) -> Vec<Series> {
+fn percentiles_of_runs(runs: &[RunDistribution]) -> Curve {
     let measured = || runs.iter().filter(|run| run.n > 0);
     // One probe of the shortest run: rarer delays are not known of each run.
     let rarest = 1.0 / measured().map(|run| run.n).min().unwrap_or(1) as f64;
@@ -222,8 +203,10 @@ fn percentiles_of_runs(runs: &[RunDistribution], curve: Curve) -> Vec<Series> {
     for x in tails.take_while(|tail| *tail > rarest).chain([rarest]) {
         let mut delays: Vec<f64> = measured().map(|run| delay_at(run, x)).collect();
         let Some(delays) = FiveNumberSummary::of(&mut delays).filter(|delays| delays.min.is_finite()) else { break };
-        band.push(Range { x, low: delays.min, high: delays.max });
-        line.extend(delays.median.is_finite().then_some(Point { x, y: delays.median }));
+        band.push(Mark::at([x], [delays.min, delays.max]));
+        if delays.median.is_finite() {
+            line.push(Mark::point(x, delays.median));
+        }
     }
-    vec![curve.unnamed(Marks::Band(band)), curve.series(Marks::Line(line))]
+    vec![(Shape::Band, band), (Shape::Line, line)]
 }

@@ -1,10 +1,10 @@
 //! Box plots below each other on one scale, and the figures of the runs of groups as box plots and as ministat's plot.
 
-use super::axis::PlotUnit;
 use super::{ROWS_MAX, left_out};
 use crate::plan::defaults::MINISTAT_GROUPS_MAX;
+use crate::report::figure::axis::{AxisUnit, Scale, ValueLimits};
 use crate::report::ministat::{self, MinistatGroup};
-use crate::report::text::{Style, flush_left, width, wrap};
+use crate::report::text::{Style, flush_left, flush_right, width, wrap};
 use crate::stats::{BoxPlot, Outline};
 
 const LEGEND: &str = "▒ from the first to the third quartile, █ the median, ├ ┤ the farthest runs within 1.5 interquartile \
@@ -28,60 +28,41 @@ pub(crate) fn box_plots(boxes: &[LabelledBox<'_>], figure: impl Fn(f64) -> Strin
     let longest = boxes.iter().map(|each| width(each.label)).max().unwrap_or_default();
     let is_above = longest > style.width / 2;
     let indent = if is_above { GAP } else { longest + GAP };
-    let columns = style.width.saturating_sub(indent).max(2);
-    let all = || boxes.iter().flat_map(|each| ends(each.plot));
-    let (low, high) = (all().reduce(f64::min).unwrap_or_default(), all().reduce(f64::max).unwrap_or_default());
+    let width_of_plot = style.width.saturating_sub(indent).max(4);
+    let Some(ValueLimits { min, max }) = ValueLimits::of(boxes.iter().flat_map(|each| values(each.plot))) else {
+        return Vec::new();
+    };
     // Arrows of infinite figures are apart from all finite ones.
-    let margin = if boxes.iter().any(|each| each.plot.infinite > 0) { 2 } else { 0 };
-    let scale = BoxScale { low, high, columns: columns.saturating_sub(margin).max(1), width: columns };
-    let [low, high] = [low, high].map(figure);
-    let rest = scale.columns.saturating_sub(width(&low));
-    let high = format!("{}{high}", " ".repeat(rest.saturating_sub(width(&high))));
-    let mut lines = vec![style.quiet(&format!("{:indent$}{low}{high}", ""))];
+    let has_infinite = boxes.iter().any(|each| each.plot.infinite > 0);
+    let columns = if has_infinite { width_of_plot - 2 } else { width_of_plot };
+    let scale = Scale::Linear(min, max);
+    let [low, high] = [min, max].map(figure);
+    let rest = columns.saturating_sub(width(&low));
+    let mut lines = vec![style.quiet(&format!("{:indent$}{low}{}", "", flush_right(&high, rest)))];
     for LabelledBox { label, plot } in boxes {
         if is_above {
             lines.extend(wrap(label, style.width));
         }
         let label = if is_above { "" } else { label };
-        lines.push(format!("{}{}", flush_left(label, indent), drawn(plot, scale)).trim_end().to_owned());
+        let column = |value: f64| match value {
+            f64::INFINITY => width_of_plot - 1,
+            value => (scale.position(value) * (columns - 1) as f64).round() as usize,
+        };
+        let drawn = drawn(plot, vec![' '; width_of_plot], column);
+        lines.push(format!("{}{drawn}", flush_left(label, indent)).trim_end().to_owned());
     }
-    let open = if margin > 0 { OPEN } else { "" };
-    lines.extend(wrap(&format!("{LEGEND}{open}"), style.width));
+    lines.extend(wrap(&format!("{LEGEND}{}", if has_infinite { OPEN } else { "" }), style.width));
     lines
 }
 
-/// The smallest and the largest of its finite observations.
-fn ends(plot: &BoxPlot) -> impl Iterator<Item = f64> {
-    let outside = plot.outside.first().into_iter().chain(plot.outside.last()).copied();
-    let highest = [plot.median, plot.q3, plot.whiskers.1];
-    [plot.whiskers.0, plot.q1].into_iter().chain(highest).chain(outside).filter(|value| value.is_finite())
+/// What a box plot draws; the last of them is the largest observation.
+fn values(plot: &BoxPlot) -> impl Iterator<Item = f64> {
+    let box_plot = [plot.whiskers.0, plot.q1, plot.median, plot.q3, plot.whiskers.1];
+    box_plot.into_iter().chain(plot.outside.iter().copied())
 }
 
-#[derive(Clone, Copy)]
-struct BoxScale {
-    low: f64,
-    high: f64,
-    columns: usize,
-    /// All columns, the last of which has infinite values.
-    width: usize,
-}
-
-impl BoxScale {
-    fn column(self, value: f64) -> usize {
-        if value == f64::INFINITY {
-            return self.width - 1;
-        }
-        let share = (value - self.low) / (self.high - self.low);
-        // A single value is drawn at the beginning.
-        let share = if share.is_finite() { share } else { 0.0 };
-        (share * (self.columns - 1) as f64).round() as usize
-    }
-}
-
-fn drawn(plot: &BoxPlot, scale: BoxScale) -> String {
-    let mut line = vec![' '; scale.width];
-    let [from, q1, median, q3, to] =
-        [plot.whiskers.0, plot.q1, plot.median, plot.q3, plot.whiskers.1].map(|value| scale.column(value));
+fn drawn(plot: &BoxPlot, mut line: Vec<char>, column: impl Fn(f64) -> usize) -> String {
+    let [from, q1, median, q3, to] = [plot.whiskers.0, plot.q1, plot.median, plot.q3, plot.whiskers.1].map(&column);
     line[from..=to].fill('─');
     line[from] = '├';
     line[to] = '┤';
@@ -92,9 +73,9 @@ fn drawn(plot: &BoxPlot, scale: BoxScale) -> String {
         line[median] = '█';
     }
     if plot.infinite > 0 {
-        line[scale.width - 1] = '→';
+        line[column(f64::INFINITY)] = '→';
     }
-    plot.outside.iter().for_each(|value| line[scale.column(*value)] = 'o');
+    plot.outside.iter().for_each(|value| line[column(*value)] = 'o');
     line.into_iter().collect()
 }
 
@@ -106,19 +87,9 @@ pub struct FigureGroup {
     pub figures: Vec<f64>,
 }
 
-/// The groups of a comparison.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FigureGroups {
-    /// The name of the figure.
-    pub title: String,
-    /// Its unit.
-    pub unit: PlotUnit,
-    pub groups: Vec<FigureGroup>,
-}
-
-/// Draws box plots of the groups, and of few of them ministat's plot; empty without a figure.
-pub fn figures(plot: &FigureGroups, style: Style) -> String {
-    let drawn = plot.groups.iter().filter_map(|group| Some((group, BoxPlot::of(&mut group.figures.clone())?)));
+/// Draws box plots of the groups, and of few of them ministat's plot; empty without a finite figure.
+pub fn figures(title: &str, unit: AxisUnit, groups: &[FigureGroup], style: Style) -> String {
+    let drawn = groups.iter().filter_map(|group| Some((group, BoxPlot::of(&mut group.figures.clone())?)));
     let drawn: Vec<(&FigureGroup, BoxPlot)> = drawn.collect();
     if !drawn.iter().any(|(_, plot)| plot.infinite < plot.n) {
         return String::new();
@@ -129,22 +100,23 @@ pub fn figures(plot: &FigureGroups, style: Style) -> String {
     };
     let labels: Vec<String> = drawn.iter().map(label).collect();
     let boxes = drawn.iter().zip(&labels).take(ROWS_MAX).map(|((_, plot), label)| LabelledBox { label, plot });
-    let mut lines: Vec<String> = wrap(&plot.title, style.width).iter().map(|line| style.strong(line)).collect();
-    lines.extend(box_plots(&boxes.collect::<Vec<_>>(), |value| plot.unit.figure(value), style));
+    let mut lines: Vec<String> = wrap(title, style.width).iter().map(|line| style.strong(line)).collect();
+    lines.extend(box_plots(&boxes.collect::<Vec<_>>(), |value| unit.words(value), style));
     lines.extend(left_out(drawn.len()).iter().flat_map(|remark| wrap(remark, style.width)));
     // ministat's plot has a mean of each group, which an infinite figure does not leave.
-    let several = (2..=MINISTAT_GROUPS_MAX).contains(&drawn.len()) && drawn.iter().all(|(_, plot)| plot.infinite == 0);
-    lines.extend(several.then(|| classic(&drawn, style)).into_iter().flatten());
+    if (2..=MINISTAT_GROUPS_MAX).contains(&drawn.len()) && drawn.iter().all(|(_, plot)| plot.infinite == 0) {
+        lines.extend(classic(drawn.iter().map(|(group, _)| *group), style));
+    }
     lines.join("\n") + "\n"
 }
 
 /// Ministat's plot, with the symbol of each group and what the bars mean.
-fn classic(drawn: &[(&FigureGroup, BoxPlot)], style: Style) -> Vec<String> {
-    let group = |(group, _): &(&FigureGroup, BoxPlot)| {
+fn classic<'a>(groups: impl Iterator<Item = &'a FigureGroup>, style: Style) -> Vec<String> {
+    let group = |group: &FigureGroup| {
         let outline = Outline::of(&mut group.figures.clone())?;
         Some(MinistatGroup { name: group.name.clone(), outline, observations: group.figures.clone() })
     };
-    let groups: Vec<MinistatGroup> = drawn.iter().filter_map(group).collect();
+    let groups: Vec<MinistatGroup> = groups.filter_map(group).collect();
     let names = ministat::symbols(&groups).into_iter().flat_map(|name| wrap(&name, style.width));
     let plot = ministat::plot(&groups, style.width.saturating_sub(2), true);
     let legend = wrap("|__A__| one standard deviation to each side of the mean A, M the median", style.width);
@@ -177,15 +149,14 @@ mod tests {
             group("cpu=80%", &[41e3, 41.5e3, 42e3]),
             group("all lost", &[]),
         ];
-        let plot = FigureGroups { title: "p50 of each run".into(), unit: PlotUnit::Nanos, groups };
         for columns in [40, 80] {
-            let shown = figures(&plot, Style { width: columns, ..Style::PLAIN });
+            let shown = figures("p50 of each run", AxisUnit::Time, &groups, Style { width: columns, ..Style::PLAIN });
             assert!(shown.lines().all(|line| width(line) <= columns), "{shown}");
-            for part in ["41 µs", "48.9 µs\n", "none (n 3)", "cpu=80% (n 3)", "x none\n+ cpu=80%\n+--", "A"] {
+            for part in ["41.0 µs", "48.9 µs\n", "none (n 3)", "cpu=80% (n 3)", "x none\n+ cpu=80%\n+--", "A"] {
                 assert!(shown.contains(part), "`{part}` is not in\n{shown}");
             }
         }
-        assert_eq!(figures(&FigureGroups { groups: vec![group("all lost", &[])], ..plot }, Style::PLAIN), "");
+        assert_eq!(figures("p50", AxisUnit::Time, &[group("all lost", &[])], Style::PLAIN), "");
     }
 
     #[test]
@@ -193,15 +164,13 @@ mod tests {
         let lost = f64::INFINITY;
         let of = |figures: &[f64]| FigureGroup { name: format!("group {}", figures.len()), figures: figures.to_vec() };
         let groups = vec![of(&[1e3, 2e3, 3e3]), of(&[1e3, 2e3, 3e3, lost]), of(&[1e3, lost]), of(&[lost])];
-        let plot = FigureGroups { title: "p99 of each run".into(), unit: PlotUnit::Nanos, groups };
-        let shown = figures(&plot, Style { width: 80, ..Style::PLAIN });
+        let shown = figures("p99 of each run", AxisUnit::Time, &groups, Style { width: 80, ..Style::PLAIN });
         let row = |label: &str| shown.lines().find(|line| line.starts_with(label)).expect("a row").to_owned();
         assert!(!row("group 3 (n 3) ").contains('→'), "{shown}");
         assert!(row("group 4 (n 4, 1 infinite)").contains('█') && row("group 4").ends_with("▒→"), "{shown}");
         assert!(!row("group 2 (n 2, 1 infinite)").contains('█') && row("group 2").ends_with("─→"), "{shown}");
         assert!(row("group 1 (n 1, 1 infinite)").trim_end_matches('→').ends_with(' '), "{shown}");
         assert!(shown.contains("→ infinite") && !shown.contains("x group"), "{shown}");
-        let lost = FigureGroups { groups: vec![of(&[lost])], ..plot };
-        assert_eq!(figures(&lost, Style::PLAIN), "");
+        assert_eq!(figures("p99", AxisUnit::Time, &[of(&[lost])], Style::PLAIN), "");
     }
 }

@@ -1,9 +1,9 @@
 //! Histograms of several runs or groups above each other, on one axis and with one scale of heights.
 
-use super::axis::{PlotAxis, PlotUnit};
 use super::{ROWS_MAX, left_out};
 use crate::analysis::{MetricHistogram, Summary};
 use crate::metric::Metric;
+use crate::report::figure::axis::{Axis, AxisUnit, Scale, ValueLimits};
 use crate::report::heading::names;
 use crate::report::text::{Style, flush_left, width, wrap};
 use crate::units::human::grouped;
@@ -32,7 +32,7 @@ pub struct Histograms {
     /// The name of the values.
     pub title: String,
     /// Their unit.
-    pub unit: PlotUnit,
+    pub unit: AxisUnit,
     pub rows: Vec<HistogramRow>,
 }
 
@@ -60,43 +60,66 @@ pub fn histograms(plot: &Histograms, style: Style) -> String {
     let indent = if is_above { 0 } else { longest };
     let columns = style.width - indent - BORDER;
     let values = rows.iter().flat_map(|row| &row.values).map(|value| value.value);
-    let Some(axis) = PlotAxis::of(values, columns) else { return String::new() };
-    let counts: Vec<Vec<u64>> = rows.iter().map(|row| counts(row, axis, columns)).collect();
+    let Some(scale) = ValueLimits::of(values).map(ValueLimits::suited) else { return String::new() };
+    let axis = Axis::new("", scale, plot.unit);
+    let counts: Vec<Vec<u64>> = rows.iter().map(|row| counts(row, &axis, columns)).collect();
     let most = counts.iter().flatten().copied().max().unwrap_or_default();
     let mut lines = vec![style.strong(&plot.title)];
     for (row, counts) in rows.iter().zip(&counts) {
         if is_above {
             lines.extend(wrap(&row.label, style.width));
         }
-        let label = if is_above { "" } else { &row.label };
-        lines.extend(bars(counts, most, height_of(rows.len())).into_iter().rev().enumerate().rev().map(
-            |(line, bars)| {
-                let label = flush_left(if line == 0 { label } else { "" }, indent);
-                format!("{label} ▕{bars}").trim_end().to_owned()
-            },
-        ));
+        let bars = bars(counts, most, height_of(rows.len()));
+        for (index, line) in bars.iter().enumerate() {
+            let label = if is_above || index + 1 < bars.len() { "" } else { &row.label };
+            lines.push(format!("{} ▕{line}", flush_left(label, indent)).trim_end().to_owned());
+        }
     }
-    let axis_lines = axis.lines(plot.unit);
     let before = " ".repeat(indent);
-    lines.push(style.quiet(&format!("{before} └{}", axis_lines.ticks)));
-    lines.push(style.quiet(&format!("{before}  {}", axis_lines.labels)));
-    lines.extend(remarks(plot, axis, most).iter().flat_map(|remark| wrap(remark, style.width)));
+    let [ticks, labels] = axis_lines(&axis, columns);
+    lines.push(style.quiet(&format!("{before} └{ticks}")));
+    lines.push(style.quiet(&format!("{before}  {labels}")));
+    lines.extend(remarks(plot, &axis, most).iter().flat_map(|remark| wrap(remark, style.width)));
     lines.join("\n") + "\n"
 }
 
-fn remarks(plot: &Histograms, axis: PlotAxis, most: u64) -> Vec<String> {
-    let axes = if axis.is_logarithmic { "bars and axis are logarithmic" } else { "bars are logarithmic" };
+fn remarks(plot: &Histograms, axis: &Axis, most: u64) -> Vec<String> {
+    let is_logarithmic = matches!(axis.scale, Scale::Log(..));
+    let axes = if is_logarithmic { "bars and axis are logarithmic" } else { "bars are logarithmic" };
     let unanswered: u64 = plot.rows.iter().map(|row| row.unanswered).sum();
     let scale = format!("{axes}; the highest stands for {}", grouped(most));
     let without_place = (unanswered > 0).then(|| format!("not drawn: {} without an answer", grouped(unanswered)));
     [Some(scale), without_place, left_out(plot.rows.len())].into_iter().flatten().collect()
 }
 
+fn column(position: f64, columns: usize) -> usize {
+    (position * (columns - 1) as f64).round() as usize
+}
+
 /// The values in each column.
-fn counts(row: &HistogramRow, axis: PlotAxis, columns: usize) -> Vec<u64> {
+fn counts(row: &HistogramRow, axis: &Axis, columns: usize) -> Vec<u64> {
     let mut counts = vec![0; columns];
-    row.values.iter().for_each(|value| counts[axis.column(value.value)] += value.count);
+    for value in &row.values {
+        counts[column(axis.scale.position(value.value), columns)] += value.count;
+    }
     counts
+}
+
+/// The lines of ticks and of their labels.
+fn axis_lines(axis: &Axis, columns: usize) -> [String; 2] {
+    let (mut ticks, mut labels) = (vec!['─'; columns], vec![' '; columns]);
+    let symbol = axis.symbol();
+    let word = |label: &str| format!("{label} {symbol}").trim_end().to_owned();
+    for tick in axis.ticks(columns as f64, |label| (width(&word(label)) + 1) as f64) {
+        let (label, column) = (word(&tick.label), column(tick.position, columns));
+        let start = column.saturating_sub(width(&label) / 2);
+        // A minor tick has no label, and one at an end may not fit.
+        if !tick.label.is_empty() && start + width(&label) <= columns {
+            ticks[column] = '┴';
+            labels[start..].iter_mut().zip(label.chars()).for_each(|(cell, char)| *cell = char);
+        }
+    }
+    [ticks.into_iter().collect(), labels.into_iter().collect::<String>().trim_end().to_owned()]
 }
 
 /// The lines of a histogram from top to bottom, whose bars have `height` characters where there are `most`.
@@ -112,13 +135,6 @@ fn bars(counts: &[u64], most: u64, height: usize) -> Vec<String> {
         levels.iter().map(|level| LEVELS[level.saturating_sub(below).min(LEVELS.len() - 1)]).collect()
     };
     (0..height).rev().map(line).collect()
-}
-
-impl PlotUnit {
-    /// The unit of the singletons of `metric`.
-    pub(crate) const fn of(metric: Metric) -> PlotUnit {
-        if metric.is_rate() { PlotUnit::BitsPerSecond } else { PlotUnit::Nanos }
-    }
 }
 
 impl HistogramRow {
@@ -138,7 +154,7 @@ pub fn of_runs(summaries: &[Summary], distributions: &[MetricHistogram], style: 
     let plot = |metric: Metric| {
         let of_metric = runs().filter(|((summary, _), _)| summary.metric == metric);
         let rows = of_metric.map(|((_, name), distribution)| HistogramRow::of(name, distribution));
-        let plot = Histograms { title: metric.title().into(), unit: PlotUnit::of(metric), rows: rows.collect() };
+        let plot = Histograms { title: metric.title().into(), unit: AxisUnit::of(metric), rows: rows.collect() };
         histograms(&plot, style)
     };
     let mut metrics: Vec<Metric> = summaries.iter().map(|summary| summary.metric).collect();
@@ -157,7 +173,7 @@ mod tests {
     }
 
     fn plot(rows: Vec<HistogramRow>) -> Histograms {
-        Histograms { title: "round trip delay".into(), unit: PlotUnit::Nanos, rows }
+        Histograms { title: "round trip delay".into(), unit: AxisUnit::Time, rows }
     }
 
     #[test]
@@ -169,16 +185,16 @@ mod tests {
         let shown = histograms(&plot(rows), Style { width: 40, ..Style::PLAIN });
         let expected = "\
 round trip delay
-        ▕ █
-        ▕ █ ▅
-        ▕▃█ █
-64 B    ▕██ █                          ▃
-        ▕       █
-        ▕       █
-        ▕       █
-1,024 B ▕       █
-        └────────┴──────┴────────┴──────
-              100 µs 200 µs   500 µs
+        ▕  █
+        ▕  █ ▅
+        ▕ ▃█ █
+64 B    ▕ ██ █                        ▃
+        ▕        █
+        ▕        █
+        ▕        █
+1,024 B ▕        █
+        └─────────┴─────────┴───────────
+               100 µs    300 µs
 bars and axis are logarithmic; the
 highest stands for 1,010
 not drawn: 3 without an answer

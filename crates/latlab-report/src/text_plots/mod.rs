@@ -1,12 +1,10 @@
 //! Plots in characters, from 40 columns on: histograms of several runs or groups on one axis, box plots and ministat's plot.
 //! They are drawn in Unicode; [`in_ascii`] gives the form for other terminals.
 
-mod axis;
 mod box_plots;
 mod histograms;
 
-pub use axis::PlotUnit;
-pub use box_plots::{FigureGroup, FigureGroups, figures};
+pub use box_plots::{FigureGroup, figures};
 pub(crate) use box_plots::{LabelledBox, box_plots};
 pub use histograms::{CountedValue, HistogramRow, Histograms, histograms, of_runs};
 

@@ -12,7 +12,7 @@ use super::observation_groups::{self, FoundRecordings, PathGroup};
 use super::output_file::OutputFile;
 use super::{Outcome, compare, measure_and_report};
 use crate::analysis::comparison::{Comparisons, RunGroup, parse_estimand};
-use crate::analysis::distribution::{RunDistribution, distribution};
+use crate::analysis::distribution::{RunDistribution, StreamRates, distribution};
 use crate::analysis::experiment::ExperimentReport;
 use crate::analysis::{Summary, SummaryOptions, summarise};
 use crate::cli::args::{ComparingArgs, FigureFormat};
@@ -26,7 +26,7 @@ use crate::platform::ownership::quoted;
 use crate::platform::parallel_map;
 use crate::recording::Recording;
 use crate::report::comparison::names_of_groups;
-use crate::report::figure::{Figure, png, svg, table};
+use crate::report::figure::{Figure, svg, table};
 use crate::report::html;
 use crate::report::page::{PageCondition, PageExperiment, PageInput, ReportedRun, page_view};
 use crate::report::plots::{PlotCondition, PlotInput, figures};
@@ -35,12 +35,6 @@ use crate::units::human::{counted, nearest};
 
 /// Reads what `job` names, and writes the report, which is made by `command_line`.
 pub(super) fn run(job: &ReportJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
-    let is_pixels = matches!(job.figure, Some(FigureRequest::One { format: FigureFormat::Png, .. }));
-    if is_pixels && job.destination == ReportDestination::Stdout && console.data_screen().terminal {
-        return Err(Failure::request("cannot write pixels to a terminal")
-            .because("stdout is a terminal")
-            .hint("`-o FILE`, or redirect stdout"));
-    }
     let found = found(job, console)?;
     let runs = read_runs(&found.conditions, job, console)?;
     let figures = figures_of(&found, runs.distributions);
@@ -62,12 +56,12 @@ pub(super) fn run(job: &ReportJob, command_line: &CommandLine, console: &Console
             console.data(&lines.join("\n"))?;
             return Ok(Outcome::Done);
         }
-        Some(FigureRequest::One { name, format }) => Document::of_figure(named(&figures, name)?, *format)?,
+        Some(FigureRequest::One { name, format }) => Document::of_figure(named(&figures, name)?, *format),
     };
     let stem = document.stem(found.name.as_deref().unwrap_or("latlab-report"));
     let usual = || PathBuf::from(format!("{stem}.{}", document.extension()));
     match &job.destination {
-        ReportDestination::Stdout => document.print(console)?,
+        ReportDestination::Stdout => console.values(document.text())?,
         ReportDestination::Usual => document.save(&usual(), job.force, console)?,
         ReportDestination::File(path) => document.save(path, job.force, console)?,
     }
@@ -308,7 +302,7 @@ fn read_run(path: &Path, count: usize, job: &ReportJob) -> Result<ReadRun, Failu
         // Only the figures of a single run show them.
         distribution.over_time = None;
         distribution.histogram.clear();
-        distribution.rates.clear();
+        distribution.rates = StreamRates::default();
         distribution.host.clear();
     }
     let note = recording.note().map(str::to_owned);
@@ -341,7 +335,7 @@ fn figures_of(found: &FoundReport, runs: Vec<RunDistribution>) -> Vec<Figure> {
 /// # Errors
 /// If there is none; it names those that there are.
 fn named<'a>(figures: &'a [Figure], name: &str) -> Result<&'a Figure, Failure> {
-    let names: Vec<&str> = figures.iter().map(|figure| figure.name).collect();
+    let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
     figures.iter().find(|figure| figure.name == name).ok_or_else(|| {
         let cause = match names.as_slice() {
             [] => "the runs have no values that could be drawn".to_owned(),
@@ -357,32 +351,26 @@ fn named<'a>(figures: &'a [Figure], name: &str) -> Result<&'a Figure, Failure> {
 
 enum Document {
     Page(String),
-    Figure { name: &'static str, format: FigureFormat, bytes: Vec<u8> },
+    Figure { name: String, format: FigureFormat, text: String },
 }
 
 impl Document {
-    fn of_figure(figure: &Figure, format: FigureFormat) -> Result<Document, Failure> {
-        let bytes = match format {
-            FigureFormat::Svg => svg::standalone(figure).into_bytes(),
-            FigureFormat::Csv => table::csv(figure).into_bytes(),
-            FigureFormat::Png => png::png(figure).ok_or_else(|| {
-                Failure::world(format!("cannot draw the figure `{}`", figure.name))
-                    .because("there is too little memory for its pixels")
-                    .hint("`--format svg`")
-            })?,
+    fn of_figure(figure: &Figure, format: FigureFormat) -> Document {
+        let text = match format {
+            FigureFormat::Svg => svg::standalone(figure),
+            FigureFormat::Csv => table::csv(figure),
         };
-        Ok(Document::Figure { name: figure.name, format, bytes })
+        Document::Figure { name: figure.name.clone(), format, text }
     }
 
-    fn bytes(&self) -> &[u8] {
+    fn text(&self) -> &str {
         match self {
-            Document::Page(text) => text.as_bytes(),
-            Document::Figure { bytes, .. } => bytes,
+            Document::Page(text) | Document::Figure { text, .. } => text,
         }
     }
 
     /// The name of its usual file without the end; that of a page is `reported`.
-    fn stem<'a>(&self, reported: &'a str) -> &'a str {
+    fn stem<'a>(&'a self, reported: &'a str) -> &'a str {
         match self {
             Document::Page(_) => reported,
             Document::Figure { name, .. } => name,
@@ -393,14 +381,6 @@ impl Document {
         match self {
             Document::Page(_) => "html",
             Document::Figure { format, .. } => format.extension(),
-        }
-    }
-
-    fn print(&self, console: &Console) -> Result<(), Failure> {
-        match self {
-            Document::Page(text) => console.values(text),
-            Document::Figure { format: FigureFormat::Png, bytes, .. } => console.pixels(bytes),
-            Document::Figure { bytes, .. } => console.values(&String::from_utf8_lossy(bytes)),
         }
     }
 
@@ -419,15 +399,17 @@ impl Document {
             }
             // A pipe or a device.
             Ok(found) if !found.is_file() => {
-                let written =
-                    OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(self.bytes()));
+                let written = OpenOptions::new()
+                    .write(true)
+                    .open(path)
+                    .and_then(|mut file| file.write_all(self.text().as_bytes()));
                 return written.map_err(failed);
             }
             Ok(_) if !force && !self.may_replace(path).map_err(failed)? => {
                 return Err(Failure::request(format!("`{}` exists, and latlab did not write it", path.display()))
                     .hint("`--force` replaces it; `-o FILE` names another file"));
             }
-            _ => replace(path, self.bytes()).map_err(failed)?,
+            _ => replace(path, self.text().as_bytes()).map_err(failed)?,
         }
         console.data(&quoted(path))
     }
@@ -440,13 +422,9 @@ impl Document {
         Ok(match self {
             Document::Page(_) => has(html::GENERATOR),
             Document::Figure { format: FigureFormat::Svg, .. } => has(svg::ROOT),
-            // The signature and the header up to the width.
-            Document::Figure { format: FigureFormat::Png, bytes, .. } => {
-                start.starts_with(&bytes[..bytes.len().min(20)])
-            }
             // The line with the names of the columns.
-            Document::Figure { format: FigureFormat::Csv, bytes, .. } => {
-                bytes.split_inclusive(|byte| *byte == b'\n').next().is_some_and(|line| start.starts_with(line))
+            Document::Figure { format: FigureFormat::Csv, text, .. } => {
+                text.split_inclusive('\n').next().is_some_and(|line| start.starts_with(line.as_bytes()))
             }
         })
     }

@@ -10,7 +10,7 @@
 mod full_screen;
 mod output;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -196,11 +196,6 @@ impl Console {
     /// Prints `csv` to stdout in the same way: unchanged unless stdout is a terminal, since CSV has no escapes.
     pub fn values(&self, csv: &str) -> Result<(), Failure> {
         if self.data_screen.terminal { self.data(csv) } else { self.results(csv) }
-    }
-
-    /// Writes `bytes` to stdout, with the same failures; the caller has made sure that it is not a terminal.
-    pub fn pixels(&self, bytes: &[u8]) -> Result<(), Failure> {
-        Console::expect_written(io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()))
     }
 
     fn results(&self, text: &str) -> Result<(), Failure> {

@@ -7,8 +7,9 @@ use crate::host::sampler::CpuBusy;
 use crate::measure::LiveCounts;
 use crate::recording::{LiveDelays, LiveSecond, ProbeCounts, SECONDS_KEPT};
 use crate::report::Style;
+use crate::report::figure::axis::AxisUnit;
 use crate::report::text::wrap;
-use crate::report::text_plots::{CountedValue, HistogramRow, Histograms, PlotUnit, histograms, in_ascii};
+use crate::report::text_plots::{CountedValue, HistogramRow, Histograms, histograms, in_ascii};
 use crate::stats::LogHistogram;
 use crate::units::human::{TimeUnit, bit_rate, grouped, percent, significant, span};
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -182,7 +183,7 @@ fn histogram(title: String, whole: &LogHistogram, style: Style) -> String {
         .buckets()
         .map(|bucket| CountedValue { value: middle(bucket.low_ns, bucket.high_ns), count: bucket.count });
     let row = HistogramRow { values: value.collect(), ..HistogramRow::default() };
-    histograms(&Histograms { title, unit: PlotUnit::Nanos, rows: vec![row] }, style)
+    histograms(&Histograms { title, unit: AxisUnit::Time, rows: vec![row] }, style)
 }
 
 /// Bars from the smallest to the largest value.

@@ -55,7 +55,8 @@ report x --by nothing
 report x --metric wakeup_latency
 report closed --metric rond_trip_delay
 report closed --figure tail --metric response_time
-tty report closed --figure tail --format png -o -
+report closed --figure tail -o tail.png
+report closed --figure tail --format png
 write closed.html mine
 report closed
 report closed -o .

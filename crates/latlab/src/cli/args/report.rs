@@ -52,11 +52,9 @@ pub struct WritingArgs {
 /// The form of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum FigureFormat {
-    /// Lines and text, for papers.
+    /// Lines and text, for papers; `rsvg-convert -z 3 FILE` makes pixels of it.
     #[default]
     Svg,
-    /// Pixels.
-    Png,
     /// Its data.
     Csv,
 }
@@ -66,7 +64,6 @@ impl FigureFormat {
     pub const fn extension(self) -> &'static str {
         match self {
             FigureFormat::Svg => "svg",
-            FigureFormat::Png => "png",
             FigureFormat::Csv => "csv",
         }
     }

@@ -80,11 +80,15 @@ fn figure(typed: &WritingArgs) -> Result<Option<FigureRequest>, Failure> {
     let output = typed.output.as_deref().unwrap_or(Path::new("")).display();
     let unusable = |cause, hint| unusable("--output", &output, cause, hint);
     match (typed.figure.as_deref(), of_end, end) {
+        (Some(_), None, Some("png" | "PNG")) => Err(unusable(
+            "latlab does not draw pixels",
+            "name an svg, and convert it: `rsvg-convert -z 3 -o FILE.png FILE.svg`",
+        )),
         (None, Some(_), _) => Err(unusable("a page is HTML", "for a single figure add `--figure NAME`")),
         (None, None, _) => Ok(None),
         (Some("list"), ..) => Ok(Some(FigureRequest::Names)),
         (Some(_), None, Some(_)) if typed.format.is_none() => {
-            Err(unusable("it is not the form of a figure", "svg, png or csv; `--format` for a file with another name"))
+            Err(unusable("it is not the form of a figure", "svg or csv; `--format` for a file with another name"))
         }
         (Some(_), Some(of_end), _) if typed.format.is_some_and(|format| format != of_end) => {
             Err(unusable("its end is another form than `--format`", "leave `--format` out, or name another file"))
@@ -116,7 +120,7 @@ mod tests {
             ("a", None),
             ("a --figure list", Some(FigureRequest::Names)),
             ("a --figure tail", figure(FigureFormat::Svg)),
-            ("a --figure tail -o x.PNG", figure(FigureFormat::Png)),
+            ("a --figure tail -o x.SVG", figure(FigureFormat::Svg)),
             ("a --figure tail -o x.csv --format csv", figure(FigureFormat::Csv)),
             ("a --figure tail -o x.pdf --format svg", figure(FigureFormat::Svg)),
             ("a --figure tail -o x", figure(FigureFormat::Svg)),
