@@ -111,7 +111,7 @@ impl ExportedRun {
             is_excluded: ExclusionReason::of(recording.manifest()).is_some(),
             started: started.unwrap_or_default(),
             is_start_known: started.is_some() && run.import.as_ref().is_none_or(|import| import.start_known),
-            tables: TABLES.into_iter().filter(|table| recording.can_have(*table)).collect(),
+            tables: RecordedTable::ALL.into_iter().filter(|table| recording.can_have(*table)).collect(),
         })
     }
 
@@ -120,14 +120,6 @@ impl ExportedRun {
         self.experiment.as_ref().is_some_and(|experiment| experiment.warmup)
     }
 }
-
-pub(super) const TABLES: [RecordedTable; 5] = [
-    RecordedTable::Probes,
-    RecordedTable::Wakeups,
-    RecordedTable::Intervals,
-    RecordedTable::Values,
-    RecordedTable::Host,
-];
 
 /// The runs that `job` names, each once, of one kind; at least one.
 pub(super) fn exported_runs(job: &ExportJob, console: &Console) -> Result<Vec<ExportedRun>, Failure> {

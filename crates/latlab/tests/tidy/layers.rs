@@ -28,7 +28,7 @@ const MODULES: [Module; 27] = [
     module("recipe", "intent", &["terms", "plan"]),
     module("wire", "intent", &["terms"]),
     module("clock", "system", &["terms", "intent"]),
-    module("formats", "system", &["terms", "intent", "platform"]),
+    module("formats", "system", &["terms", "intent", "platform", "recording"]),
     module("host", "system", &["terms", "intent", "clock", "platform"]),
     module("load", "system", &["terms", "intent", "clock", "platform"]),
     module("platform", "system", &["terms"]),
