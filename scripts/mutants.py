@@ -44,7 +44,6 @@ FILES = {
         "src/recording/spool.rs",
         "src/recording/tables/decode.rs",
         "src/recording/tables/file.rs",
-        "src/recording/tables/thrift.rs",
     ],
 }
 # Loops over sockets: their tests are those of the whole program.

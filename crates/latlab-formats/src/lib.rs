@@ -5,6 +5,7 @@ extern crate self as formats;
 
 use latlab_plan::{facts, plan};
 use latlab_platform as platform;
+use latlab_recording as recording;
 use latlab_terms::{diagnostics, metric, probe, sample, units};
 
 pub mod export;

@@ -1,150 +1,105 @@
 //! A block of consecutive probes while the joiner fills it: columns of fixed length, reused for every block.
 
-use std::io::Write;
-
-use parquet::errors::Result as ParquetResult;
+use std::io::{self, Write};
 
 use super::event::SpoolEvent;
-use super::tables::column::{IntColumn, WordColumn};
+use super::tables::column::IntColumn;
+use super::tables::decode::Batch;
 use super::tables::encode::TableWriter;
 use super::tables::probes::{ProbeBatch, ProbeColumn};
 use crate::probe::{Fate, Phase};
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// An absent instant in the columns of the block.
+/// An absent instant.
 const NONE: i64 = i64::MIN;
 const NO_CPU: u16 = u16::MAX;
 
-/// Probes by their place, which is their number in the block. Values of an earlier block remain in the other columns of
-/// a place without a fate, and in the columns of the answer if the probe has no answer.
+/// A probe, in 72 bytes. What only an answer has is meaningful if the fate is that of an answered probe.
+#[derive(Clone, Copy, Debug)]
+struct BlockRow {
+    fate: Fate,
+    phase: Phase,
+    due: i64,
+    sent: i64,
+    received: i64,
+    reflector_received: i64,
+    reflector_sent: i64,
+    rx_software: i64,
+    reflector_rx_software: i64,
+    sent_cpu: u16,
+    received_cpu: u16,
+    reflector_cpu: u16,
+    errno: i32,
+    duplicates: u16,
+    reordered: bool,
+}
+
+/// Probes by their place, which is their number in the block.
 #[derive(Debug)]
 pub(crate) struct ProbeBlock {
     base: u64,
     timeout: Nanos,
     size_bytes: u32,
     /// `None` if the spool has no probe of that place so far.
-    fate: Vec<Option<Fate>>,
-    phase: Vec<Phase>,
-    due: Vec<i64>,
-    sent: Vec<i64>,
-    received: Vec<i64>,
-    reflector_received: Vec<i64>,
-    reflector_sent: Vec<i64>,
-    rx_software: Vec<i64>,
-    reflector_rx_software: Vec<i64>,
-    sent_cpu: Vec<u16>,
-    received_cpu: Vec<u16>,
-    reflector_cpu: Vec<u16>,
-    errno: Vec<i32>,
-    duplicates: Vec<u16>,
-    reordered: Vec<bool>,
+    places: Vec<Option<BlockRow>>,
     /// The places that are rows, ascending, once the block is settled.
     kept: Vec<u32>,
 }
 
 impl ProbeBlock {
     pub(crate) fn new(places: usize, timeout: Nanos, size_bytes: u32) -> ProbeBlock {
-        let stamps = || vec![NONE; places];
-        let cpus = || vec![NO_CPU; places];
-        ProbeBlock {
-            base: 0,
-            timeout,
-            size_bytes,
-            fate: vec![None; places],
-            phase: vec![Phase::Measure; places],
-            due: stamps(),
-            sent: stamps(),
-            received: stamps(),
-            reflector_received: stamps(),
-            reflector_sent: stamps(),
-            rx_software: stamps(),
-            reflector_rx_software: stamps(),
-            sent_cpu: cpus(),
-            received_cpu: cpus(),
-            reflector_cpu: cpus(),
-            errno: vec![0; places],
-            duplicates: vec![0; places],
-            reordered: vec![false; places],
-            kept: Vec::with_capacity(places),
-        }
+        let (places, kept) = (vec![None; places], Vec::with_capacity(places));
+        ProbeBlock { base: 0, timeout, size_bytes, places, kept }
     }
 
     /// Empties the block for the probes from `base` on.
     pub(crate) fn reset(&mut self, base: u64) {
         self.base = base;
-        self.fate.fill(None);
+        self.places.fill(None);
         self.kept.clear();
     }
 
     /// Enters a probe that was sent, refused or not sent. Further departures of the same probe are ignored.
     pub(crate) fn depart(&mut self, event: SpoolEvent) {
-        match event {
+        let begun = |fate, phase, due: Option<Stamp<SenderClock>>, sent: Option<Stamp<SenderClock>>| BlockRow {
+            fate,
+            phase,
+            due: nanos(due),
+            sent: nanos(sent),
+            received: NONE,
+            reflector_received: NONE,
+            reflector_sent: NONE,
+            rx_software: NONE,
+            reflector_rx_software: NONE,
+            sent_cpu: NO_CPU,
+            received_cpu: NO_CPU,
+            reflector_cpu: NO_CPU,
+            errno: 0,
+            duplicates: 0,
+            reordered: false,
+        };
+        let (seq, row) = match event {
             SpoolEvent::Sent { seq, phase, due, sent, cpu } => {
-                if let Some(place) = self.begin(seq.0, Fate::Lost, phase, due, Some(sent)) {
-                    self.sent_cpu[place] = cpu.unwrap_or(NO_CPU);
-                }
+                (seq, BlockRow { sent_cpu: cpu.unwrap_or(NO_CPU), ..begun(Fate::Lost, phase, due, Some(sent)) })
             }
             SpoolEvent::SendFailed { seq, phase, due, tried, errno } => {
-                if let Some(place) = self.begin(seq.0, Fate::SendFailed, phase, due, Some(tried)) {
-                    self.errno[place] = errno;
-                }
+                (seq, BlockRow { errno, ..begun(Fate::SendFailed, phase, due, Some(tried)) })
             }
-            SpoolEvent::NotSent { seq, phase, due } => _ = self.begin(seq.0, Fate::NotSent, phase, Some(due), None),
+            SpoolEvent::NotSent { seq, phase, due } => (seq, begun(Fate::NotSent, phase, Some(due), None)),
             SpoolEvent::Arrived { .. }
             | SpoolEvent::Gap { .. }
             | SpoolEvent::TimedOut { .. }
             | SpoolEvent::Woke { .. }
-            | SpoolEvent::Interval(_) => (),
-        }
-    }
-
-    fn begin(
-        &mut self,
-        seq: u64,
-        fate: Fate,
-        phase: Phase,
-        due: Option<Stamp<SenderClock>>,
-        sent: Option<Stamp<SenderClock>>,
-    ) -> Option<usize> {
-        let place = (seq - self.base) as usize;
-        if self.fate[place].is_some() {
-            return None;
-        }
-        self.fate[place] = Some(fate);
-        self.phase[place] = phase;
-        self.due[place] = nanos(due);
-        self.sent[place] = nanos(sent);
-        self.sent_cpu[place] = NO_CPU;
-        self.duplicates[place] = 0;
-        self.reordered[place] = false;
-        Some(place)
+            | SpoolEvent::Interval(_) => return,
+        };
+        self.places[(seq.0 - self.base) as usize].get_or_insert(row);
     }
 
     /// Enters an answer; `reordered` if an answer to a later probe came before. False if no sent probe of the spool has
     /// its number.
     pub(crate) fn arrive(&mut self, event: SpoolEvent, reordered: bool) -> bool {
-        let SpoolEvent::Arrived { seq, received, .. } = event else { return false };
-        let place = (seq.0 - self.base) as usize;
-        match self.fate.get(place).copied().flatten() {
-            // An answer before its probe is damage of an old spool, and not an answer.
-            Some(Fate::Lost) if received.as_nanos() < self.sent[place] => false,
-            Some(Fate::Lost) => {
-                let waited = received - Stamp::from_nanos(self.sent[place]);
-                self.fate[place] = Some(if waited <= self.timeout { Fate::Answered } else { Fate::Late });
-                self.reordered[place] = reordered;
-                self.keep_answer(place, event);
-                true
-            }
-            Some(Fate::Answered | Fate::Late) => {
-                self.duplicates[place] = self.duplicates[place].saturating_add(1);
-                true
-            }
-            Some(Fate::SendFailed | Fate::NotSent) | None => false,
-        }
-    }
-
-    fn keep_answer(&mut self, place: usize, event: SpoolEvent) {
         let SpoolEvent::Arrived {
+            seq,
             received,
             reflector_received,
             reflector_sent,
@@ -152,31 +107,47 @@ impl ProbeBlock {
             reflector_rx_software,
             cpu,
             reflector_cpu,
-            ..
         } = event
         else {
-            return;
+            return false;
         };
-        self.received[place] = received.as_nanos();
-        self.reflector_received[place] = nanos(reflector_received);
-        self.reflector_sent[place] = nanos(reflector_sent);
-        self.rx_software[place] = nanos(rx_software);
-        self.reflector_rx_software[place] = nanos(reflector_rx_software);
-        self.received_cpu[place] = cpu.unwrap_or(NO_CPU);
-        self.reflector_cpu[place] = reflector_cpu.unwrap_or(NO_CPU);
+        let place = (seq.0 - self.base) as usize;
+        let Some(row) = self.places.get_mut(place).and_then(Option::as_mut) else { return false };
+        match row.fate {
+            // An answer before its probe is damage of an old spool, and not an answer.
+            Fate::Lost if received.as_nanos() < row.sent => return false,
+            Fate::Lost => {
+                let waited = received - Stamp::from_nanos(row.sent);
+                *row = BlockRow {
+                    fate: if waited <= self.timeout { Fate::Answered } else { Fate::Late },
+                    received: received.as_nanos(),
+                    reflector_received: nanos(reflector_received),
+                    reflector_sent: nanos(reflector_sent),
+                    rx_software: nanos(rx_software),
+                    reflector_rx_software: nanos(reflector_rx_software),
+                    received_cpu: cpu.unwrap_or(NO_CPU),
+                    reflector_cpu: reflector_cpu.unwrap_or(NO_CPU),
+                    reordered,
+                    ..*row
+                };
+            }
+            Fate::Answered | Fate::Late => row.duplicates = row.duplicates.saturating_add(1),
+            Fate::SendFailed | Fate::NotSent => return false,
+        }
+        true
     }
 
     /// Decides which places are rows. Returns the number of undecided probes, which get no row: unanswered, and sent less
     /// than a time-out before `horizon`.
     pub(crate) fn settle(&mut self, horizon: Option<Stamp<SenderClock>>) -> u64 {
         let mut undecided = 0;
-        for (place, fate) in self.fate.iter().enumerate() {
-            let Some(fate) = fate else { continue };
-            let deadline = Stamp::from_nanos(self.sent[place]) + self.timeout;
-            if *fate == Fate::Lost && horizon.is_some_and(|horizon| deadline > horizon) {
+        for (place, row) in (0..).zip(&self.places) {
+            let Some(row) = row else { continue };
+            let deadline = Stamp::from_nanos(row.sent) + self.timeout;
+            if row.fate == Fate::Lost && horizon.is_some_and(|horizon| deadline > horizon) {
                 undecided += 1;
             } else {
-                self.kept.push(place as u32);
+                self.kept.push(place);
             }
         }
         undecided
@@ -186,93 +157,62 @@ impl ProbeBlock {
         self.kept.len()
     }
 
-    fn phases(&self) -> WordColumn<Phase> {
-        self.kept.iter().map(|place| self.phase[*place as usize]).collect()
-    }
-
-    fn fates(&self) -> WordColumn<Fate> {
-        self.kept.iter().filter_map(|place| self.fate[*place as usize]).collect()
-    }
-
-    fn ints(&self, column: ProbeColumn) -> IntColumn {
+    /// The rows as a batch of `columns`.
+    pub(crate) fn batch(&self, columns: &[ProbeColumn]) -> ProbeBatch {
         use ProbeColumn as C;
-        match column {
-            C::Seq => self.kept.iter().map(|place| Some((self.base + u64::from(*place)) as i64)).collect(),
-            C::DueNs => self.stamps(&self.due, |_| true),
-            C::SentNs => self.stamps(&self.sent, |_| true),
-            C::ReceivedNs => self.stamps(&self.received, is_answer),
-            C::ReflectorReceivedNs => self.stamps(&self.reflector_received, is_answer),
-            C::ReflectorSentNs => self.stamps(&self.reflector_sent, is_answer),
-            C::RxSoftwareNs => self.stamps(&self.rx_software, is_answer),
-            C::ReflectorRxSoftwareNs => self.stamps(&self.reflector_rx_software, is_answer),
-            C::SizeBytes => IntColumn { values: vec![i64::from(self.size_bytes); self.rows()], present: None },
-            C::SentCpu => self.cpus(&self.sent_cpu, |_| true),
-            C::ReceivedCpu => self.cpus(&self.received_cpu, is_answer),
-            C::ReflectorCpu => self.cpus(&self.reflector_cpu, is_answer),
-            C::Error => self.column(&self.errno, |fate| fate == Fate::SendFailed, |errno| Some(i64::from(errno))),
-            C::Duplicates => self.column(&self.duplicates, |_| true, |count| Some(i64::from(count))),
-            C::Reordered => self.column(&self.reordered, |_| true, |flag| Some(i64::from(flag))),
-            // Events do not carry these stamps.
-            C::TxSchedNs | C::TxSoftwareNs | C::TxHardwareNs | C::RxHardwareNs | C::ReflectorTxSoftwareNs => {
-                IntColumn::nulls(self.rows())
-            }
-            C::Phase | C::Fate => IntColumn::default(),
+        let rows = || self.kept.iter().filter_map(|place| self.places[*place as usize].as_ref());
+        let ints = |column, of: fn(&BlockRow) -> Option<i64>| {
+            if columns.contains(&column) { rows().map(of).collect() } else { IntColumn::default() }
+        };
+        let seqs = self.kept.iter().filter(|_| columns.contains(&C::Seq));
+        ProbeBatch {
+            rows: self.rows(),
+            seq: seqs.map(|place| Some((self.base + u64::from(*place)) as i64)).collect(),
+            phase: rows().map(|row| row.phase).collect(),
+            due_ns: ints(C::DueNs, |row| stamp(row.due)),
+            sent_ns: ints(C::SentNs, |row| stamp(row.sent)),
+            received_ns: ints(C::ReceivedNs, |row| stamp(row.received)),
+            reflector_received_ns: ints(C::ReflectorReceivedNs, |row| stamp(row.reflector_received)),
+            reflector_sent_ns: ints(C::ReflectorSentNs, |row| stamp(row.reflector_sent)),
+            // Events do not carry the stamps that are null.
+            tx_sched_ns: ints(C::TxSchedNs, |_| None),
+            tx_software_ns: ints(C::TxSoftwareNs, |_| None),
+            tx_hardware_ns: ints(C::TxHardwareNs, |_| None),
+            rx_software_ns: ints(C::RxSoftwareNs, |row| stamp(row.rx_software)),
+            rx_hardware_ns: ints(C::RxHardwareNs, |_| None),
+            reflector_rx_software_ns: ints(C::ReflectorRxSoftwareNs, |row| stamp(row.reflector_rx_software)),
+            reflector_tx_software_ns: ints(C::ReflectorTxSoftwareNs, |_| None),
+            size_bytes: IntColumn { values: vec![i64::from(self.size_bytes); self.rows()], present: None },
+            sent_cpu: ints(C::SentCpu, |row| cpu(row.sent_cpu)),
+            received_cpu: ints(C::ReceivedCpu, |row| cpu(row.received_cpu)),
+            reflector_cpu: ints(C::ReflectorCpu, |row| cpu(row.reflector_cpu)),
+            fate: rows().map(|row| row.fate).collect(),
+            error: ints(C::Error, |row| (row.fate == Fate::SendFailed).then_some(row.errno.into())),
+            duplicates: ints(C::Duplicates, |row| Some(row.duplicates.into())),
+            reordered: ints(C::Reordered, |row| Some(row.reordered.into())),
         }
     }
 
     /// Writes the rows as a row group, one column at a time.
-    pub(crate) fn write<W: Write + Send>(&self, table: &mut TableWriter<W>) -> ParquetResult<()> {
+    pub(crate) fn write<W: Write + Send>(&self, table: &mut TableWriter<W>) -> io::Result<()> {
         let mut group = table.group(self.rows())?;
         for column in ProbeColumn::ALL {
-            match column {
-                ProbeColumn::Phase => group.words(&self.phases(), Phase::word)?,
-                ProbeColumn::Fate => group.words(&self.fates(), Fate::word)?,
-                ints => group.ints(&self.ints(ints))?,
-            }
+            let mut batch = self.batch(&[column]);
+            let field = batch.fields().swap_remove(column as usize);
+            group.write(&field.take(self.rows()))?;
         }
         group.close()
     }
-
-    /// The rows as a batch of `columns`.
-    pub(crate) fn batch(&self, columns: &[ProbeColumn]) -> ProbeBatch {
-        let mut batch = ProbeBatch { rows: self.rows(), ..ProbeBatch::default() };
-        for column in columns {
-            match batch.ints_mut(*column) {
-                Some(ints) => *ints = self.ints(*column),
-                None if *column == ProbeColumn::Phase => batch.phase = self.phases(),
-                None => batch.fate = self.fates(),
-            }
-        }
-        batch
-    }
-
-    fn stamps(&self, stamps: &[i64], valid: impl Fn(Fate) -> bool) -> IntColumn {
-        self.column(stamps, valid, |nanos| (nanos != NONE).then_some(nanos))
-    }
-
-    fn cpus(&self, cpus: &[u16], valid: impl Fn(Fate) -> bool) -> IntColumn {
-        self.column(cpus, valid, |cpu| (cpu != NO_CPU).then_some(i64::from(cpu)))
-    }
-
-    /// The values of the rows whose fate is `valid`, null for the others.
-    fn column<T: Copy>(
-        &self,
-        values: &[T],
-        valid: impl Fn(Fate) -> bool,
-        convert: impl Fn(T) -> Option<i64>,
-    ) -> IntColumn {
-        let value = |place: &u32| {
-            let place = *place as usize;
-            self.fate[place].filter(|fate| valid(*fate)).and_then(|_| convert(values[place]))
-        };
-        self.kept.iter().map(value).collect()
-    }
-}
-
-fn is_answer(fate: Fate) -> bool {
-    matches!(fate, Fate::Answered | Fate::Late)
 }
 
 fn nanos<C>(stamp: Option<Stamp<C>>) -> i64 {
     stamp.map_or(NONE, Stamp::as_nanos)
+}
+
+fn stamp(nanos: i64) -> Option<i64> {
+    (nanos != NONE).then_some(nanos)
+}
+
+fn cpu(cpu: u16) -> Option<i64> {
+    (cpu != NO_CPU).then_some(cpu.into())
 }

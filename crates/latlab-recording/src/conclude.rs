@@ -5,23 +5,20 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::errors::{ParquetError, Result as ParquetResult};
-
 use super::checksums::TableChecksums;
 use super::error::RecordingError;
 use super::host_spool::{HOST_SPOOL, HostSpool};
-use super::join::{Horizon, JoinCounts, JoinLimits, JoinRules, ProbeJoin, SpooledIntervals, SpooledWakeups};
+use super::join::{Horizon, JoinCounts, JoinRules, ProbeJoin, SpooledIntervals, SpooledWakeups};
 use super::manifest::{Manifest, RunEnding};
 use super::manifest_file;
 use super::spool::{SPOOL, Spool};
+use super::tables::decode::Batch;
+use super::tables::encode::TableWriter;
 use super::tables::file::TableFile;
-use super::tables::host::{self, HOST};
-use super::tables::intervals::{self, INTERVALS};
-use super::tables::probes::{self, PROBES};
-use super::tables::values::VALUES;
-use super::tables::wakeups::{self, WAKEUPS};
+use super::tables::intervals::IntervalBatch;
+use super::tables::recorded::{GROUP_ROWS, RecordedTable};
 use crate::diagnostics::{Caveat, Severity};
-use crate::plan::{Kind, RunSpec};
+use crate::plan::Kind;
 use crate::platform::Directory;
 use crate::units::{Nanos, Stamp};
 
@@ -34,7 +31,7 @@ pub(crate) fn join_rules(manifest: &Manifest) -> JoinRules {
         (None, RunEnding::Measuring) => Horizon::LastEvent,
         (None, _) => Horizon::Enough,
     };
-    JoinRules { timeout, size_bytes, horizon, limits: JoinLimits::default() }
+    JoinRules { timeout, size_bytes, horizon, block_probes: GROUP_ROWS }
 }
 
 /// How the concurrent probes of a stream are joined; `None` without any.
@@ -57,15 +54,16 @@ pub(crate) fn conclude(
     manifest: &mut Manifest,
 ) -> Result<(), RecordingError> {
     let run_id = manifest.run_id.clone();
-    let write = |name| TableTarget { directory, name, run_id: &run_id };
-    let of_wakeups = has_wakeups(&manifest.spec).then(|| write(WAKEUPS).wakeups(spool)).transpose()?;
+    let target = TableTarget { directory, run_id: &run_id };
+    let has_wakeups = RecordedTable::Wakeups.is_of(&manifest.spec);
+    let of_wakeups = has_wakeups.then(|| target.wakeups(spool)).transpose()?;
     let counts = match (manifest.kind, of_wakeups) {
         (Kind::Wakeup, Some(of_wakeups)) => of_wakeups,
-        (Kind::Stream, _) => write(INTERVALS).intervals(spool, rules.size_bytes)?,
-        _ => write(PROBES).probes(spool, rules)?,
+        (Kind::Stream, _) => target.intervals(spool, rules.size_bytes)?,
+        _ => target.probes(spool, rules)?,
     };
-    let of_probes = probe_rules(manifest).map(|rules| write(PROBES).probes(spool, rules)).transpose()?;
-    let host_rows = samples.map(|samples| write(HOST).samples(samples)).transpose()?;
+    let of_probes = probe_rules(manifest).map(|rules| target.probes(spool, rules)).transpose()?;
+    let host_rows = samples.map(|samples| target.write(samples.batches())).transpose()?;
     enter_counts(manifest, counts, rules.horizon);
     if let Some(of_probes) = of_probes {
         manifest.run.undecided_probes = of_probes.undecided_probes;
@@ -89,20 +87,18 @@ pub(crate) fn enter_damage(manifest: &mut Manifest, spool: &Spool) {
 }
 
 /// The tables that the recording of `manifest` has, with their promised numbers of rows.
-pub(crate) fn tables_of(manifest: &Manifest) -> Vec<(&'static str, Option<u64>)> {
-    let mut tables = vec![(rows_file(manifest.kind), manifest.rows)];
-    let further = [(WAKEUPS, manifest.wakeup_rows), (PROBES, manifest.probe_rows), (HOST, manifest.host_rows)];
-    for (name, rows) in further.into_iter().filter(|(_, rows)| rows.is_some()) {
-        if tables.iter().all(|(known, _)| *known != name) {
-            tables.push((name, rows));
-        }
-    }
-    tables
+pub(crate) fn tables_of(manifest: &Manifest) -> Vec<(RecordedTable, Option<u64>)> {
+    use RecordedTable::{Host, Probes, Wakeups};
+    let main = RecordedTable::of(manifest.kind);
+    let further = [(Wakeups, manifest.wakeup_rows), (Probes, manifest.probe_rows), (Host, manifest.host_rows)];
+    let further = further.into_iter().filter(|(table, rows)| *table != main && rows.is_some());
+    std::iter::once((main, manifest.rows)).chain(further).collect()
 }
 
 /// Enters the checksums of the tables in `directory`.
 pub(super) fn enter_checksums(directory: &Directory, manifest: &mut Manifest) -> Result<(), RecordingError> {
-    let of_table = |(name, _): (&'static str, _)| -> Result<(String, TableChecksums), RecordingError> {
+    let of_table = |(table, _): (RecordedTable, _)| -> Result<(String, TableChecksums), RecordingError> {
+        let name = table.file();
         Ok((name.into(), TableFile::open(directory, name, None)?.checksums_on_disk()?))
     };
     manifest.checksums = tables_of(manifest).into_iter().map(of_table).collect::<Result<_, _>>()?;
@@ -158,21 +154,6 @@ pub(crate) fn host_samples_lost(message: &str, hint: &str) -> Caveat {
     )
 }
 
-/// Whether a run of `spec` records wake-ups.
-pub(crate) const fn has_wakeups(spec: &RunSpec) -> bool {
-    spec.wakeup().is_some() || spec.concurrent_wakeups().is_some()
-}
-
-/// The file that every finished recording of `kind` has.
-pub(crate) const fn rows_file(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Ping => PROBES,
-        Kind::Wakeup => WAKEUPS,
-        Kind::Stream => INTERVALS,
-        Kind::Values => VALUES,
-    }
-}
-
 /// The counts of a join whose rows are not kept.
 pub(crate) fn count_rows(spool: &Arc<Spool>, kind: Kind, rules: JoinRules) -> Result<JoinCounts, RecordingError> {
     let count = || -> io::Result<JoinCounts> {
@@ -213,73 +194,69 @@ pub(crate) fn enter_counts(manifest: &mut Manifest, counts: JoinCounts, horizon:
     }
 }
 
-/// A table to be written into a recording.
+/// Where the tables of a recording are written.
 struct TableTarget<'a> {
     directory: &'a Directory,
-    name: &'static str,
     run_id: &'a str,
 }
 
 impl TableTarget<'_> {
-    fn probes(self, spool: &Arc<Spool>, rules: JoinRules) -> Result<JoinCounts, RecordingError> {
-        self.write(|file, run_id| {
-            let mut table = probes::create(file, run_id)?;
+    fn probes(&self, spool: &Arc<Spool>, rules: JoinRules) -> Result<JoinCounts, RecordingError> {
+        self.fill(RecordedTable::Probes, |table| {
             let mut join = ProbeJoin::new(Arc::clone(spool), rules)?;
             while let Some(block) = join.next_block()? {
-                block.write(&mut table)?;
+                block.write(table)?;
             }
-            Ok((table.finish()?, join.counts()))
+            Ok(join.counts())
         })
     }
 
-    fn wakeups(self, spool: &Arc<Spool>) -> Result<JoinCounts, RecordingError> {
-        self.write(|file, run_id| {
-            let mut rows = SpooledWakeups::new(Arc::clone(spool));
-            Ok((wakeups::write(file, run_id, &mut rows)?, rows.counts()))
+    fn wakeups(&self, spool: &Arc<Spool>) -> Result<JoinCounts, RecordingError> {
+        let mut rows = SpooledWakeups::new(Arc::clone(spool));
+        self.write(&mut rows)?;
+        Ok(rows.counts())
+    }
+
+    fn intervals(&self, spool: &Arc<Spool>, size_bytes: u32) -> Result<JoinCounts, RecordingError> {
+        let mut rows = SpooledIntervals::new(Arc::clone(spool));
+        self.write(rows.by_ref().map(|rows| Ok(IntervalBatch::of(&rows?, size_bytes))))?;
+        Ok(rows.counts())
+    }
+
+    /// Writes each of `batches` as a row group; returns the number of rows.
+    fn write<B: Batch>(&self, batches: impl Iterator<Item = io::Result<B>>) -> Result<u64, RecordingError> {
+        self.fill(B::TABLE, |table| {
+            let mut rows = 0;
+            for batch in batches {
+                let batch = batch?.into_uniform();
+                rows += batch.rows as u64;
+                table.write(&batch)?;
+            }
+            Ok(rows)
         })
     }
 
-    fn intervals(self, spool: &Arc<Spool>, size_bytes: u32) -> Result<JoinCounts, RecordingError> {
-        self.write(|file, run_id| {
-            let mut rows = SpooledIntervals::new(Arc::clone(spool));
-            Ok((intervals::write(file, run_id, size_bytes, &mut rows)?, rows.counts()))
-        })
-    }
-
-    fn samples(self, samples: HostSpool) -> Result<u64, RecordingError> {
-        self.write(|file, run_id| host::write(file, run_id, samples.rows()))
-    }
-
-    /// Lets `write` fill a new file, which gets its name once it is whole. A crash leaves it behind as `NAME.unfinished`,
+    /// Lets `fill` fill a new file, which gets its name once it is whole. A crash leaves it behind as `NAME.unfinished`,
     /// and the next command that finishes the recording replaces it.
-    fn write<T>(
-        self,
-        write: impl FnOnce(BufWriter<File>, &str) -> ParquetResult<(BufWriter<File>, T)>,
+    fn fill<T>(
+        &self,
+        table: RecordedTable,
+        fill: impl FnOnce(&mut TableWriter<BufWriter<File>>) -> io::Result<T>,
     ) -> Result<T, RecordingError> {
-        let TableTarget { directory, name, run_id } = self;
-        let unfinished = format!("{name}.unfinished");
+        let unfinished = format!("{}.unfinished", table.file());
         let write = || {
-            let file = BufWriter::with_capacity(1 << 16, directory.replace_file(&unfinished)?);
-            let (file, written) = write(file, run_id)?;
+            let file = BufWriter::with_capacity(1 << 16, self.directory.replace_file(&unfinished)?);
+            let mut writer = TableWriter::of_run(file, self.run_id, table, table.columns())?;
+            let filled = fill(&mut writer)?;
             // Synced, since the spool will be removed.
-            file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
-            directory.rename(&unfinished, name)?;
-            Ok(written)
+            writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
+            self.directory.rename(&unfinished, table.file())?;
+            Ok(filled)
         };
         write().map_err(|error| {
             // A part of a table has no use, and the space may be needed.
-            _ = directory.remove(&unfinished);
-            RecordingError::refused("write", directory.path_of(name))(io_error(error))
+            _ = self.directory.remove(&unfinished);
+            RecordingError::refused("write", self.directory.path_of(table.file()))(error)
         })
-    }
-}
-
-pub(super) fn io_error(error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(other) => io::Error::other(other.to_string()),
-        },
-        other => io::Error::other(other.to_string()),
     }
 }

@@ -88,14 +88,12 @@ impl RecordingProgress {
     }
 }
 
-/// Counts the events of a run. Probes that were sent one after the other, within a sixteenth of the time-out, are counted
-/// as a group, so that a probe in flight takes no memory. Reads no clock: a group is over when a later probe was sent more
-/// than a time-out after it.
+/// Counts the events of a run. Reads no clock: a probe is lost when a later one was sent more than a time-out after it.
 pub(crate) struct ProbeTally {
     timeout: Nanos,
     progress: RecordingProgress,
-    /// Groups whose time-out has not passed, the oldest first.
-    groups: VecDeque<ProbeGroup>,
+    /// Probes whose time-out has not passed, in the order of sending; the first one is not answered.
+    in_flight: VecDeque<InFlight>,
     measured: u64,
     sent: u64,
     arrived: u64,
@@ -105,23 +103,23 @@ pub(crate) struct ProbeTally {
     delays: Option<DelaySeconds>,
 }
 
-struct ProbeGroup {
+struct InFlight {
+    seq: Seq,
     phase: Phase,
-    first: Seq,
-    begin: Stamp<SenderClock>,
-    end: Stamp<SenderClock>,
-    sent: u64,
-    answered: u64,
+    sent: Stamp<SenderClock>,
+    is_answered: bool,
 }
+
+/// The most probes in flight, in 1.5 MiB. If there are more, the oldest count as lost.
+const IN_FLIGHT_MAX: usize = 1 << 16;
 
 impl ProbeTally {
     /// No events so far, of probes with this `timeout`; the counts are published in `progress`, and the delays of the last
     /// seconds if `keeps_delays`.
     pub(crate) fn new(timeout: Nanos, progress: RecordingProgress, keeps_delays: bool) -> ProbeTally {
-        // Seventeen groups fit into a time-out, and the warm-up has one of its own.
-        let (groups, probes) = (VecDeque::with_capacity(32), ProbeCounts::default());
-        let delays = keeps_delays.then(|| DelaySeconds::new(timeout));
-        ProbeTally { timeout, progress, groups, measured: 0, sent: 0, arrived: 0, missed: 0, probes, delays }
+        let (in_flight, probes) = (VecDeque::new(), ProbeCounts::default());
+        let delays = keeps_delays.then(DelaySeconds::default);
+        ProbeTally { timeout, progress, in_flight, measured: 0, sent: 0, arrived: 0, missed: 0, probes, delays }
     }
 
     fn count(&mut self, event: SpoolEvent) {
@@ -138,10 +136,7 @@ impl ProbeTally {
                 self.delays.iter_mut().for_each(|delays| delays.record(woke, woke - due));
             }
             SpoolEvent::Woke { phase: Phase::Warmup, .. } => (),
-            SpoolEvent::Arrived { seq, received, .. } => {
-                self.count_answer(seq);
-                self.delays.iter_mut().for_each(|delays| delays.arrived(seq, received));
-            }
+            SpoolEvent::Arrived { seq, received, .. } => self.count_answer(seq, received),
             SpoolEvent::Interval(_) | SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => (),
         }
     }
@@ -154,39 +149,42 @@ impl ProbeTally {
 
     fn count_sent(&mut self, seq: Seq, phase: Phase, at: Stamp<SenderClock>) {
         self.begin(at);
-        self.end_groups(at);
+        let timeout = self.timeout;
+        let is_over = move |first: &InFlight| first.sent + timeout < at;
+        while self.in_flight.len() >= IN_FLIGHT_MAX || self.in_flight.front().is_some_and(is_over) {
+            self.end_first();
+        }
+        self.in_flight.push_back(InFlight { seq, phase, sent: at, is_answered: false });
         self.sent += 1;
         if phase == Phase::Measure {
             self.measured += 1;
             self.probes.sent += 1;
-            self.delays.iter_mut().for_each(|delays| delays.sent(seq, at));
-        }
-        let span = Nanos(self.timeout.0 / 16);
-        match self.groups.back_mut().filter(|group| group.phase == phase && at - group.begin < span) {
-            Some(group) => (group.end, group.sent) = (at, group.sent + 1),
-            None => self.groups.push_back(ProbeGroup { phase, first: seq, begin: at, end: at, sent: 1, answered: 0 }),
         }
     }
 
-    /// Counts as lost what is unanswered in groups whose time-out has passed at `now`.
-    fn end_groups(&mut self, now: Stamp<SenderClock>) {
-        let is_over = |group: &&ProbeGroup| group.end + self.timeout < now;
-        let count = self.groups.iter().take_while(is_over).count();
-        for over in self.groups.drain(..count) {
-            let lost = over.sent - over.answered;
-            self.missed += lost;
-            self.probes.lost += if over.phase == Phase::Measure { lost } else { 0 };
+    fn end_first(&mut self) {
+        if let Some(lost) = self.in_flight.pop_front().filter(|first| !first.is_answered) {
+            self.missed += 1;
+            self.probes.lost += u64::from(lost.phase == Phase::Measure);
         }
     }
 
-    /// An answer to a probe of a group that is over is late, and was counted as lost.
-    fn count_answer(&mut self, seq: Seq) {
+    /// A late answer is that of a lost probe, and a further one a duplicate.
+    fn count_answer(&mut self, seq: Seq, received: Stamp<SenderClock>) {
         self.arrived += 1;
-        let group = self.groups.iter_mut().rev().find(|group| group.first <= seq);
-        // Further answers are duplicates.
-        if let Some(group) = group.filter(|group| group.answered < group.sent) {
-            group.answered += 1;
-            self.probes.answered += u64::from(group.phase == Phase::Measure);
+        let Ok(place) = self.in_flight.binary_search_by_key(&seq, |probe| probe.seq) else { return };
+        let probe = &mut self.in_flight[place];
+        if probe.is_answered || received > probe.sent + self.timeout {
+            return;
+        }
+        probe.is_answered = true;
+        if probe.phase == Phase::Measure {
+            let delay = received - probe.sent;
+            self.probes.answered += 1;
+            self.delays.iter_mut().for_each(|delays| delays.record(received, delay));
+        }
+        while self.in_flight.front().is_some_and(|first| first.is_answered) {
+            self.end_first();
         }
     }
 
@@ -336,9 +334,13 @@ mod tests {
     }
 
     fn answer_to(seq: u64) -> SpoolEvent {
+        answer_at(seq, 0)
+    }
+
+    fn answer_at(seq: u64, micros: i64) -> SpoolEvent {
         SpoolEvent::Arrived {
             seq: Seq(seq),
-            received: Stamp::from_nanos(0),
+            received: Stamp::from_nanos(micros * 1_000),
             reflector_received: None,
             reflector_sent: None,
             rx_software: None,
@@ -356,7 +358,6 @@ mod tests {
         let mut tally = ProbeTally::new(Nanos::from_secs(1), RecordingProgress::default(), keeps_delays);
         events.into_iter().for_each(|event| tally.count(event));
         tally.publish();
-        assert!(tally.groups.len() <= 18, "{} groups", tally.groups.len());
         tally.progress
     }
 
@@ -370,8 +371,8 @@ mod tests {
         let progress = counted(events);
         let ProbeCounts { sent, answered, lost } = progress.probes();
         assert_eq!((sent, answered), (500, 450));
-        // Of the 50 without an answer, those of the last second and of the group before it may be in flight.
-        assert!((38..=40).contains(&lost), "{lost} lost");
+        // Of the 50 without an answer, those of the last second are in flight.
+        assert_eq!(lost, 39);
         assert_eq!((progress.missed(), progress.begin()), (lost, Some(Stamp::from_nanos(10_000_000))));
     }
 
@@ -408,6 +409,24 @@ mod tests {
         let progress = counted(events);
         assert_eq!(progress.probes(), ProbeCounts { sent: 3, answered: 1, lost: 1 });
         assert_eq!((progress.sent(), progress.arrived(), progress.missed()), (4, 4, 1));
+    }
+
+    #[test]
+    fn each_second_has_the_delays_of_its_answers_in_any_order() {
+        let sent = |seq: u64| sent_at(seq, 0, Phase::Measure);
+        let answers = [(2, 50), (2, 60), (9, 60), (1, 70), (3, 1_000_001)].map(|(seq, micros)| answer_at(seq, micros));
+        let next = [sent_at(5, 1_500, Phase::Measure), answer_at(5, 1_500_090)];
+        let progress = counted_with(true, (1..=4).map(sent).chain(answers).chain(next));
+        let second = progress.last_second().expect("a second");
+        assert_eq!((second.n, second.max), (2, Nanos(70_000)));
+        assert_eq!(progress.probes(), ProbeCounts { sent: 5, answered: 3, lost: 2 });
+    }
+
+    #[test]
+    fn memory_is_bounded_while_nothing_is_answered() {
+        let mut tally = ProbeTally::new(Nanos::from_secs(1_000), RecordingProgress::default(), false);
+        (0..2 * IN_FLIGHT_MAX as u64).for_each(|seq| tally.count(sent_at(seq, 0, Phase::Measure)));
+        assert_eq!((tally.in_flight.len(), tally.probes.lost), (IN_FLIGHT_MAX, IN_FLIGHT_MAX as u64));
     }
 
     #[test]

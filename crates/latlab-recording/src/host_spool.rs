@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::error::RecordingError;
 use super::spool::{HEADER_BYTES, SpoolHeader, append, words_from};
-use super::tables::host::{HostRow, Readings};
+use super::tables::host::{HOST_GROUP_ROWS, HostBatch, HostRow, Readings};
 use crate::facts::{CpuReadings, HostReadings, HostSample};
 use crate::plan::Side;
 use crate::platform::Directory;
@@ -177,7 +177,15 @@ impl HostSpool {
     }
 
     /// The rows in the order in which they were written, without places that hold none (a power cut leaves zeros).
-    pub(crate) fn rows(self) -> impl Iterator<Item = io::Result<HostRow>> {
+    pub(crate) fn batches(self) -> impl Iterator<Item = io::Result<HostBatch>> {
+        let mut rows = self.rows();
+        std::iter::from_fn(move || {
+            let taken: io::Result<Vec<HostRow>> = rows.by_ref().take(HOST_GROUP_ROWS).collect();
+            taken.map(|rows| (!rows.is_empty()).then(|| HostBatch::of(&rows))).transpose()
+        })
+    }
+
+    fn rows(self) -> impl Iterator<Item = io::Result<HostRow>> {
         (0..self.rows).step_by(READ_ROWS).flat_map(move |first| match self.read(first) {
             Ok(rows) => rows.into_iter().filter_map(from_words).map(Ok).collect(),
             Err(error) => vec![Err(error)],

@@ -1,26 +1,25 @@
 //! Writes the recording of an imported log. Its rows go into a hidden directory, which gets its name when the log was read to
-//! its end: nothing is imported in part. What a killed import leaves is removed by the next one.
+//! its end: nothing is imported in part. A killed import leaves the hidden directory.
 
 use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind};
-use std::os::fd::OwnedFd;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use parquet::errors::Result as ParquetResult;
-use rustix::fs::{
-    AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, openat, renameat_with, statat, unlinkat,
-};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
-use rustix::process::geteuid;
 
-use super::conclude::{enter_checksums, io_error, rows_file};
+use super::conclude::enter_checksums;
 use super::error::RecordingError;
 use super::manifest::{Manifest, RunEnding};
 use super::manifest_file::{self, MANIFEST, NEXT};
 use super::reader::Recording;
-use super::store::{Store, directory_name, entry_names};
+use super::store::{Store, directory_name};
+use super::tables::decode::Batch;
 use super::tables::encode::TableWriter;
-use super::tables::{intervals, probes, values};
+use super::tables::intervals::IntervalBatch;
+use super::tables::probes::ProbeBatch;
+use super::tables::recorded::RecordedTable;
+use super::tables::values::ValueBatch;
 use crate::facts::{LoggedProbe, LoggedValue, RowNumbers, StreamInterval};
 use crate::metric::Metric;
 use crate::plan::Kind;
@@ -50,13 +49,13 @@ impl ImportWriter {
     /// # Errors
     /// If the directory cannot be written to.
     pub fn create(directory: &Path, run_id: &str, kind: Kind) -> Result<ImportWriter, RecordingError> {
-        remove_leftovers(directory);
         let refused = || RecordingError::refused("write to", directory);
         let path = directory.join(format!("{HIDDEN}{run_id}"));
-        let hidden = HiddenDirectory::create(&path, kind).map_err(refused())?;
+        let hidden = HiddenDirectory { directory: Directory::create(&path).map_err(refused())?, kind };
         let file = hidden.directory.create_file(UNFINISHED).map_err(refused())?;
-        let table = begin(BufWriter::with_capacity(1 << 16, file), run_id, kind);
-        let table = table.map_err(io_error).map_err(refused())?;
+        let table = RecordedTable::of(kind);
+        let file = BufWriter::with_capacity(1 << 16, file);
+        let table = TableWriter::of_run(file, run_id, table, table.imported_columns()).map_err(refused())?;
         let (run_id, numbers) = (run_id.to_owned(), RowNumbers::default());
         Ok(ImportWriter { hidden, run_id, kind, table, rows: 0, values: 0, numbers, negative_delays: 0 })
     }
@@ -69,8 +68,7 @@ impl ImportWriter {
         let numbers: Vec<u64> = probes.iter().map(|probe| self.numbers.next(probe.id)).collect();
         let is_negative = |probe: &&LoggedProbe| probe.received_ns < probe.sent_ns && probe.received_ns.is_some();
         self.negative_delays += probes.iter().filter(is_negative).count() as u64;
-        self.rows += probes.len() as u64;
-        probes::write_logged(&mut self.table, probes, &numbers).map_err(io_error)
+        self.write(ProbeBatch::of_log(probes, &numbers))
     }
 
     /// Writes values of `metric` in the order of the log.
@@ -80,9 +78,8 @@ impl ImportWriter {
     pub fn values(&mut self, metric: Metric, values: &[LoggedValue]) -> io::Result<()> {
         let negative = values.iter().filter(|value| value.value_ns.is_some_and(|value| value < 0));
         self.negative_delays += negative.map(|value| value.count).sum::<u64>();
-        self.rows += values.len() as u64;
         self.values = values.iter().fold(self.values, |sum, value| sum.saturating_add(value.count));
-        values::write(&mut self.table, metric, values).map_err(io_error)
+        self.write(ValueBatch::of_log(metric, values))
     }
 
     /// Writes intervals of a stream of packets of `size_bytes`.
@@ -90,8 +87,13 @@ impl ImportWriter {
     /// # Errors
     /// That of the system.
     pub fn intervals(&mut self, size_bytes: u32, intervals: &[StreamInterval]) -> io::Result<()> {
-        self.rows += intervals.len() as u64;
-        intervals::write_logged(&mut self.table, size_bytes, intervals).map_err(io_error)
+        self.write(IntervalBatch::of_log(intervals, size_bytes))
+    }
+
+    fn write(&mut self, batch: impl Batch) -> io::Result<()> {
+        let batch = batch.into_uniform();
+        self.rows += batch.rows as u64;
+        self.table.write(&batch)
     }
 
     /// Number of rows so far.
@@ -125,10 +127,12 @@ impl ImportWriter {
         output: Option<&Path>,
     ) -> Result<Recording, RecordingError> {
         let ImportWriter { hidden, run_id, kind, table, rows, .. } = self;
-        let refused = || RecordingError::refused("write", hidden.directory.path_of(rows_file(kind)));
-        let file = table.finish().map_err(io_error).map_err(refused())?;
+        let refused = || RecordingError::refused("write", hidden.directory.path_of(RecordedTable::of(kind).file()));
+        let file = table.finish().map_err(refused())?;
         let file = file.into_inner().map_err(io::IntoInnerError::into_error).map_err(refused())?;
-        file.sync_data().and_then(|()| hidden.directory.rename(UNFINISHED, rows_file(kind))).map_err(refused())?;
+        file.sync_data()
+            .and_then(|()| hidden.directory.rename(UNFINISHED, RecordedTable::of(kind).file()))
+            .map_err(refused())?;
         (manifest.ending, manifest.rows) = (RunEnding::Completed, Some(rows));
         manifest.interval_rows = (kind == Kind::Stream).then_some(rows);
         enter_checksums(&hidden.directory, &mut manifest)?;
@@ -143,35 +147,13 @@ impl ImportWriter {
     }
 }
 
-/// The table of `kind` in `file`.
-fn begin(file: BufWriter<File>, run_id: &str, kind: Kind) -> ParquetResult<TableWriter<BufWriter<File>>> {
-    match kind {
-        Kind::Values | Kind::Wakeup => values::create(file, run_id),
-        Kind::Ping => probes::create_for_import(file, run_id),
-        Kind::Stream => intervals::create(file, run_id),
-    }
-}
-
-/// The directory of a recording that is not complete. Its lock says that its process is alive, in whatever namespace or on
-/// whatever host that is.
+/// The directory of a recording that is not complete. It is removed unless it is revealed.
 struct HiddenDirectory {
     directory: Directory,
     kind: Kind,
-    _lock: OwnedFd,
 }
 
 impl HiddenDirectory {
-    fn create(path: &Path, kind: Kind) -> io::Result<HiddenDirectory> {
-        // Between its creation and its lock another import may take it for a leftover, and remove it.
-        for _ in 0..CREATIONS {
-            let directory = Directory::create(path)?;
-            if let Some(lock) = locked(path)? {
-                return Ok(HiddenDirectory { directory, kind, _lock: lock });
-            }
-        }
-        Err(ErrorKind::ResourceBusy.into())
-    }
-
     /// Gives it the first of `places` that is free, and returns that.
     fn reveal(self, places: &[PathBuf]) -> Result<PathBuf, RecordingError> {
         for place in places {
@@ -189,50 +171,7 @@ impl Drop for HiddenDirectory {
     fn drop(&mut self) {
         // Once it has its place, its path leads nowhere.
         if self.directory.path().exists() {
-            _ = self.directory.remove_with(&[UNFINISHED, rows_file(self.kind), NEXT, MANIFEST]);
+            _ = self.directory.remove_with(&[UNFINISHED, RecordedTable::of(self.kind).file(), NEXT, MANIFEST]);
         }
     }
-}
-
-/// How often a hidden directory is created if others remove it before it is locked.
-const CREATIONS: u32 = 100;
-
-/// The directory at `path`, which is not a link, locked; `None` if another process has locked, moved or removed it.
-fn locked(path: &Path) -> io::Result<Option<OwnedFd>> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let directory = match openat(CWD, path, flags, Mode::empty()) {
-        Err(Errno::NOENT) => return Ok(None),
-        opened => opened?,
-    };
-    match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => return Ok(None),
-        locked => locked?,
-    }
-    // Before the lock it may have got its name as a recording.
-    let own = fstat(&directory)?;
-    let is_there = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)
-        .is_ok_and(|there| (there.st_dev, there.st_ino) == (own.st_dev, own.st_ino));
-    Ok(is_there.then_some(directory))
-}
-
-/// Removes what dead imports of this user left in `directory`.
-fn remove_leftovers(directory: &Path) {
-    let names = entry_names(directory).unwrap_or_default();
-    for path in names.iter().filter(|name| name.starts_with(HIDDEN)).map(|name| directory.join(name)) {
-        // An error means that another process removes it, or may not: it is tried again by the next import.
-        _ = remove_leftover(&path);
-    }
-}
-
-fn remove_leftover(path: &Path) -> io::Result<()> {
-    let leftover = locked(path)?.filter(|leftover| fstat(leftover).is_ok_and(|own| own.st_uid == geteuid().as_raw()));
-    let Some(leftover) = leftover else { return Ok(()) };
-    for name in [UNFINISHED, NEXT, MANIFEST].into_iter().chain([Kind::Ping, Kind::Values, Kind::Stream].map(rows_file))
-    {
-        match unlinkat(&leftover, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-    Ok(unlinkat(CWD, path, AtFlags::REMOVEDIR)?)
 }

@@ -1,8 +1,7 @@
 //! Joins events into rows: probes in two passes with bounded memory, wake-ups and intervals in one.
 //!
 //! For probes the first pass finds for each block of consecutive probes the range of the spool that has its events; the
-//! second reads one range at a time. Answers far behind their block are kept in memory, up to a limit; further ones
-//! extend the range, which costs time and no memory.
+//! second reads one range at a time. An answer far behind its block makes the range longer, which costs time and no memory.
 
 use std::collections::{BTreeMap, btree_map};
 use std::io;
@@ -11,17 +10,13 @@ use std::sync::Arc;
 use super::block::ProbeBlock;
 use super::event::SpoolEvent;
 use super::spool::Spool;
-use super::tables::GROUP_ROWS;
+use super::tables::recorded::GROUP_ROWS;
 use super::tables::wakeups::WakeupBatch;
 use crate::facts::{StreamEnd, StreamInterval};
 use crate::plan::Via;
 use crate::probe::{Phase, Seq};
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// An answer so many events after the previous one of its block is distant.
-const DISTANT_EVENTS: u64 = 1 << 18;
-/// Distant answers kept in memory: 4 MiB.
-const DISTANT_ANSWERS: usize = 1 << 15;
 /// Events of wake-ups read in one step.
 const WAKEUP_EVENTS: u64 = 1 << 14;
 /// Events of intervals read in one step, and so most rows of a row group: seven minutes of one flow.
@@ -41,25 +36,11 @@ pub(crate) enum Horizon {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JoinRules {
     /// Answers after more than this are late.
-    pub timeout: Nanos,
-    pub size_bytes: u32,
-    pub horizon: Horizon,
-    pub limits: JoinLimits,
-}
-
-/// Sizes of the joiner's own structures; small ones in tests.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct JoinLimits {
-    /// Probes in a block, and so most rows of a row group; the joiner needs 10 MiB for a block.
-    pub block_probes: usize,
-    pub distant_events: u64,
-    pub distant_answers: usize,
-}
-
-impl Default for JoinLimits {
-    fn default() -> JoinLimits {
-        JoinLimits { block_probes: GROUP_ROWS, distant_events: DISTANT_EVENTS, distant_answers: DISTANT_ANSWERS }
-    }
+    pub(crate) timeout: Nanos,
+    pub(crate) size_bytes: u32,
+    pub(crate) horizon: Horizon,
+    /// Probes in a block, and so most rows of a row group; the joiner needs 10 MiB for a block of the usual size.
+    pub(crate) block_probes: usize,
 }
 
 /// Totals of a join besides its rows; complete once all rows were read.
@@ -89,20 +70,12 @@ struct EventRange {
     last: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct DistantAnswer {
-    index: u64,
-    event: SpoolEvent,
-    reordered: bool,
-}
-
 /// The probes of a spool, block by block.
 #[derive(Debug)]
 pub(crate) struct ProbeJoin {
     spool: Arc<Spool>,
     block_probes: u64,
     ranges: btree_map::IntoIter<u64, EventRange>,
-    distant: BTreeMap<u64, Vec<DistantAnswer>>,
     horizon: Option<Stamp<SenderClock>>,
     block: ProbeBlock,
     counts: JoinCounts,
@@ -110,7 +83,7 @@ pub(crate) struct ProbeJoin {
 
 impl ProbeJoin {
     pub(crate) fn new(spool: Arc<Spool>, rules: JoinRules) -> io::Result<ProbeJoin> {
-        let mut pass = FirstPass::new(rules.limits);
+        let mut pass = FirstPass::new(rules.block_probes as u64);
         spool.walk(0..spool.events(), |index, event| pass.take(index, event))?;
         let horizon = match rules.horizon {
             Horizon::Enough => None,
@@ -121,9 +94,8 @@ impl ProbeJoin {
         let places = pass.highest_place.map_or(0, |place| place as usize + 1);
         Ok(ProbeJoin {
             block: ProbeBlock::new(places, rules.timeout, rules.size_bytes),
-            block_probes: rules.limits.block_probes as u64,
+            block_probes: rules.block_probes as u64,
             ranges: pass.ranges.into_iter(),
-            distant: pass.distant,
             horizon,
             counts: pass.counts,
             spool,
@@ -154,35 +126,22 @@ impl ProbeJoin {
         // The next expected sequence number (RFC 4737, section 3.3). An answer before the range cannot make a member
         // reordered: later probes left after the first of the block, so their answers came after that.
         let mut next_expected = 0;
-        let mut arrive = |block: &mut ProbeBlock, event, reordered| {
-            counts.orphan_answers += u64::from(!block.arrive(event, reordered));
-        };
         self.spool.walk(range.first..range.last + 1, |_, event| match event {
             Some(event @ SpoolEvent::Arrived { seq, .. }) => {
                 if members.contains(&seq.0) {
-                    arrive(block, event, seq.0 < next_expected);
+                    counts.orphan_answers += u64::from(!block.arrive(event, seq.0 < next_expected));
                 }
                 next_expected = next_expected.max(seq.0.saturating_add(1));
             }
             Some(event) if departed(event).is_some_and(|seq| members.contains(&seq.0)) => block.depart(event),
             _ => (),
-        })?;
-        for answer in self.distant.remove(&number).unwrap_or_default() {
-            // A later answer may have extended the range over this one: then it was read with the range.
-            if answer.index > range.last {
-                arrive(block, answer.event, answer.reordered);
-            }
-        }
-        Ok(())
+        })
     }
 }
 
 struct FirstPass {
-    limits: JoinLimits,
+    block_probes: u64,
     ranges: BTreeMap<u64, EventRange>,
-    distant: BTreeMap<u64, Vec<DistantAnswer>>,
-    distant_answers: usize,
-    next_expected: u64,
     highest_place: Option<u64>,
     measuring: bool,
     /// The last departure, if the kernel refused it.
@@ -191,13 +150,10 @@ struct FirstPass {
 }
 
 impl FirstPass {
-    fn new(limits: JoinLimits) -> FirstPass {
+    fn new(block_probes: u64) -> FirstPass {
         FirstPass {
-            limits,
+            block_probes,
             ranges: BTreeMap::new(),
-            distant: BTreeMap::new(),
-            distant_answers: 0,
-            next_expected: 0,
             highest_place: None,
             measuring: false,
             refused: None,
@@ -215,13 +171,14 @@ impl FirstPass {
             self.counts.latest = self.counts.latest.max(event.at());
         }
         match event {
-            SpoolEvent::Arrived { seq, .. } => self.arrive(index, seq.0, event),
+            SpoolEvent::Arrived { seq, .. } => match self.ranges.get_mut(&(seq.0 / self.block_probes)) {
+                Some(range) => range.last = index,
+                None => self.counts.orphan_answers += 1,
+            },
             SpoolEvent::Gap { events, .. } => self.counts.gap_events += events,
             SpoolEvent::TimedOut { seq, waited } if self.measuring => {
-                let spent = match self.refused == Some(seq) {
-                    true => &mut self.counts.refused_pause,
-                    false => &mut self.counts.timed_out,
-                };
+                let spent =
+                    if self.refused == Some(seq) { &mut self.counts.refused_pause } else { &mut self.counts.timed_out };
                 *spent += waited;
             }
             SpoolEvent::TimedOut { .. } | SpoolEvent::Woke { .. } | SpoolEvent::Interval(_) => (),
@@ -236,26 +193,8 @@ impl FirstPass {
     }
 
     fn depart(&mut self, index: u64, seq: u64) {
-        let probes = self.limits.block_probes as u64;
-        self.highest_place = self.highest_place.max(Some(seq % probes));
-        self.ranges.entry(seq / probes).or_insert(EventRange { first: index, last: index }).last = index;
-    }
-
-    fn arrive(&mut self, index: u64, seq: u64, event: SpoolEvent) {
-        let reordered = seq < self.next_expected;
-        self.next_expected = self.next_expected.max(seq.saturating_add(1));
-        let number = seq / self.limits.block_probes as u64;
-        let Some(range) = self.ranges.get_mut(&number) else {
-            self.counts.orphan_answers += 1;
-            return;
-        };
-        let distant = index - range.last > self.limits.distant_events;
-        if distant && self.distant_answers < self.limits.distant_answers {
-            self.distant_answers += 1;
-            self.distant.entry(number).or_default().push(DistantAnswer { index, event, reordered });
-        } else {
-            range.last = index;
-        }
+        self.highest_place = self.highest_place.max(Some(seq % self.block_probes));
+        self.ranges.entry(seq / self.block_probes).or_insert(EventRange { first: index, last: index }).last = index;
     }
 }
 

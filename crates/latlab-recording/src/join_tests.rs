@@ -7,10 +7,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::event::SpoolEvent;
-use super::join::{Horizon, JoinCounts, JoinLimits, JoinRules, ProbeJoin, SpooledWakeups};
+use super::join::{Horizon, JoinCounts, JoinRules, ProbeJoin, SpooledWakeups};
 use super::spool::{self, Spool};
-use super::tables::GROUP_ROWS;
 use super::tables::probes::ProbeColumn;
+use super::tables::recorded::GROUP_ROWS;
 use crate::plan::Via;
 use crate::platform::Directory;
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
@@ -133,10 +133,8 @@ fn naive(events: &[SpoolEvent], cut: bool) -> (Vec<ProbeRecord>, JoinCounts) {
             SpoolEvent::Gap { events, .. } => counts.gap_events += events,
             SpoolEvent::TimedOut { seq, waited } => {
                 let refused = rows.get(&seq).is_some_and(|row| row.fate == Fate::SendFailed);
-                match rows.values().any(|row| row.phase == Phase::Measure) {
-                    true if refused => counts.refused_pause += waited,
-                    true => counts.timed_out += waited,
-                    false => (),
+                if rows.values().any(|row| row.phase == Phase::Measure) {
+                    *(if refused { &mut counts.refused_pause } else { &mut counts.timed_out }) += waited;
                 }
             }
             SpoolEvent::Arrived { seq, .. } => {
@@ -206,14 +204,14 @@ fn gaps_and_holes_between_wakeups_are_counted() {
     assert_eq!((wakeups.counts().gap_events, wakeups.counts().holes), (0, 3));
 }
 
-fn joined(events: &[SpoolEvent], limits: JoinLimits, horizon: Horizon) -> (Vec<ProbeRecord>, JoinCounts) {
+fn joined(events: &[SpoolEvent], block_probes: usize, horizon: Horizon) -> (Vec<ProbeRecord>, JoinCounts) {
     let spool = spool_of(events);
-    let rules = JoinRules { timeout: TIMEOUT, size_bytes: SIZE, horizon, limits };
+    let rules = JoinRules { timeout: TIMEOUT, size_bytes: SIZE, horizon, block_probes };
     let mut join = ProbeJoin::new(spool, rules).expect("first pass");
     let mut rows = Vec::new();
     while let Some(block) = join.next_block().expect("second pass") {
         let batch = block.batch(&ProbeColumn::ALL);
-        assert!(batch.rows <= limits.block_probes);
+        assert!(batch.rows <= block_probes);
         rows.extend((0..batch.rows).map(|row| batch.record(row)));
     }
     (rows, join.counts())
@@ -226,14 +224,11 @@ proptest! {
     fn both_joiners_agree(
         steps in steps(),
         block_probes in 1usize..9,
-        distant_events in 0u64..12,
-        distant_answers in 0usize..6,
         cut: bool,
     ) {
         let events = events_of(&steps);
         let horizon = if cut { Horizon::LastEvent } else { Horizon::Enough };
-        let limits = JoinLimits { block_probes, distant_events, distant_answers };
-        prop_assert_eq!(joined(&events, limits, horizon), naive(&events, cut));
+        prop_assert_eq!(joined(&events, block_probes, horizon), naive(&events, cut));
     }
 }
 
@@ -286,7 +281,7 @@ fn a_scattered_run_has_every_fate() {
         sent(6, 140),
         answer(Seq(9), at(150), 0),
     ];
-    let (rows, counts) = joined(&events, JoinLimits::default(), Horizon::LastEvent);
+    let (rows, counts) = joined(&events, GROUP_ROWS, Horizon::LastEvent);
     let fates: Vec<_> = rows.iter().map(|row| (row.seq.0, row.fate, row.duplicates, row.reordered)).collect();
     let expected = [
         (0, Fate::Answered, 1, true),

@@ -40,13 +40,12 @@ pub use event::SpoolEvent;
 pub use host_spool::HostLog;
 pub use import::ImportWriter;
 pub use live_delays::{LiveDelays, LiveSecond, SECONDS_KEPT};
-pub use reader::ColumnType;
 pub use reader::{
-    IntColumn, ProbeBatch, ProbeColumn, RecordedRows, RecordedTable, Recording, UniformBatch, UniformColumn,
-    ValueBatch, WakeupBatch, WordColumn,
+    Column, ColumnSpec, ColumnType, IntColumn, ProbeBatch, ProbeColumn, RecordedRows, RecordedTable, Recording,
+    UniformBatch, ValueBatch, WakeupBatch, WordColumn,
 };
 pub use ring::EventLog;
 pub use store::entry_names;
 pub use store::{Listing, ListingState, Store, fresh_run_id, start_in_name, started_at};
+pub use tables::encode::{GroupWriter, TableWriter};
 pub use writer::{Finished, RecordingWriter};
-pub use writer::{trace_awaited, trace_missing};

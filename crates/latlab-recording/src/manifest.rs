@@ -31,19 +31,11 @@ impl FormatVersion {
     pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 11 };
 
     /// The last version without checksums.
-    pub(super) const WITHOUT_CHECKSUMS: FormatVersion = FormatVersion { major: 1, minor: 5 };
-
-    /// The first version that stores the facts after a run as changes, and those of two ends on one host once.
-    const WITH_CHANGES: FormatVersion = FormatVersion { major: 1, minor: 9 };
+    const WITHOUT_CHECKSUMS: FormatVersion = FormatVersion { major: 1, minor: 5 };
 
     /// Whether recordings of this version have checksums.
     pub(super) fn has_checksums(self) -> bool {
         self > FormatVersion::WITHOUT_CHECKSUMS
-    }
-
-    /// Whether manifests of this version have `changes` in place of `after`, and `peer_is_here`.
-    pub(super) fn has_changes(self) -> bool {
-        self >= FormatVersion::WITH_CHANGES
     }
 }
 

@@ -6,7 +6,6 @@ use std::io::{self, Read, Write};
 use std::ops::Not;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::checksums::{check_seal, seal};
 use super::error::RecordingError;
@@ -34,7 +33,7 @@ struct Versioned {
     peer_is_here: bool,
 }
 
-/// A manifest as it is stored since format 1.9: facts of the peer that are those of this end are stored once.
+/// A manifest as it is stored: facts of the peer that are those of this end are stored once.
 #[derive(Serialize)]
 struct Stored<'a> {
     #[serde(flatten)]
@@ -46,32 +45,13 @@ struct Stored<'a> {
 impl Stored<'_> {
     fn of(manifest: &Manifest) -> Stored<'_> {
         let peer_is_here = manifest.peer == manifest.here && manifest.peer != EndFacts::default();
-        let manifest = match peer_is_here {
-            true => Cow::Owned(Manifest { peer: EndFacts::default(), ..manifest.clone() }),
-            false => Cow::Borrowed(manifest),
+        let manifest = if peer_is_here {
+            Cow::Owned(Manifest { peer: EndFacts::default(), ..manifest.clone() })
+        } else {
+            Cow::Borrowed(manifest)
         };
         Stored { manifest, peer_is_here }
     }
-}
-
-/// The JSON of `manifest` in the form of its own version, which may be older than that of this latlab.
-fn to_json(manifest: &Manifest) -> serde_json::Result<Vec<u8>> {
-    match manifest.format.has_changes() {
-        true => serde_json::to_vec_pretty(&Stored::of(manifest)),
-        false => serde_json::to_vec_pretty(&with_all_facts(manifest)?),
-    }
-}
-
-/// `manifest` as formats before 1.9 have it: both ends have all their facts, those after the run in `after`.
-fn with_all_facts(manifest: &Manifest) -> serde_json::Result<Value> {
-    let mut json = serde_json::to_value(manifest)?;
-    for (name, end) in [("here", &manifest.here), ("peer", &manifest.peer)] {
-        if let Some(members) = json.get_mut(name).and_then(Value::as_object_mut) {
-            members.remove("changes");
-            members.insert("after".into(), serde_json::to_value(&end.after)?);
-        }
-    }
-    Ok(json)
 }
 
 /// Reads the manifest of the recording in `directory`.
@@ -94,15 +74,10 @@ pub(super) fn read(directory: &Directory) -> Result<Manifest, RecordingError> {
     if format.major > FormatVersion::CURRENT.major {
         return Err(RecordingError::NewerVersion { path: directory.path().to_owned(), found: format });
     }
-    let is_rewritten = !sealed && format.has_checksums();
-    if is_rewritten && [&b"crc32c"[..], b"checksums"].iter().any(|name| contains(&bytes, name)) {
+    if !sealed && format.has_checksums() {
         return Err(damaged("it does not end with its checksum, `crc32c`".into()));
     }
     let mut manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
-    if is_rewritten {
-        // An older latlab has finished the recording: it keeps the version, and leaves out what it has no place for.
-        manifest.format = FormatVersion::WITHOUT_CHECKSUMS;
-    }
     if peer_is_here {
         manifest.peer = manifest.here.clone();
     }
@@ -111,13 +86,9 @@ pub(super) fn read(directory: &Directory) -> Result<Manifest, RecordingError> {
     Ok(manifest)
 }
 
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
-}
-
 /// Replaces the manifest in one step. Needs no new space after [`reserve`].
 pub(super) fn write(directory: &Directory, manifest: &Manifest) -> io::Result<()> {
-    let json = seal(to_json(manifest)?);
+    let json = seal(serde_json::to_vec_pretty(&Stored::of(manifest))?);
     // Not truncated: that would free the reserved blocks before they are used.
     let mut file = directory.overwrite_file(NEXT)?;
     file.write_all(&json)?;
@@ -144,7 +115,7 @@ pub(super) fn reserve(directory: &Directory) -> io::Result<()> {
 mod tests {
     use std::fs;
 
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::facts::{CommandLine, HostFacts};
@@ -173,23 +144,8 @@ mod tests {
     }
 
     #[test]
-    fn manifests_of_formats_before_1_9_are_written_with_all_facts_of_both_ends() {
-        for minor in [0, 5, 8] {
-            for (known, ticks) in [(true, json!(9)), (false, Value::Null)] {
-                let json = stored(&manifest(minor, known));
-                assert_eq!(json["format"], json!({"major": 1, "minor": minor}));
-                assert!(json.get("peer_is_here").is_none(), "{json:#}");
-                for end in [&json["here"], &json["peer"]] {
-                    assert!(end.get("after").is_some() && end.get("changes").is_none(), "{end:#}");
-                    assert_eq!((&end["before"]["steal_ticks"], &end["after"]["steal_ticks"]), (&json!(7), &ticks));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn manifests_of_formats_since_1_9_are_written_with_changes_and_facts_of_one_end() {
-        for minor in [9, 10, FormatVersion::CURRENT.minor] {
+    fn manifests_keep_their_version_and_have_changes_and_facts_of_one_end() {
+        for minor in [0, 8, 9, FormatVersion::CURRENT.minor] {
             let json = stored(&manifest(minor, true));
             assert_eq!(json["format"], json!({"major": 1, "minor": minor}));
             assert_eq!((&json["here"]["changes"], &json["peer_is_here"]), (&json!({"steal_ticks": 9}), &json!(true)));

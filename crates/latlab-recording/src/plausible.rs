@@ -6,7 +6,10 @@ use std::ops::RangeInclusive;
 use super::event::SpoolEvent;
 use super::manifest::Manifest;
 use super::tables::column::IntColumn;
+use super::tables::host::HostBatch;
+use super::tables::intervals::IntervalBatch;
 use super::tables::probes::ProbeBatch;
+use super::tables::values::ValueBatch;
 use super::tables::wakeups::WakeupBatch;
 use crate::facts::{IntervalCounts, StreamEnd, StreamInterval};
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -53,115 +56,107 @@ impl PossibleValues {
                 is_within(received.as_nanos()) && dwell.is_none_or(|(received, sent)| received <= sent)
             }
             SpoolEvent::Woke { due, woke, .. } => is_due(Some(due)) && is_within(woke.as_nanos()),
-            SpoolEvent::Interval(interval) => self.check_intervals(&[interval], 0).is_ok(),
+            SpoolEvent::Interval(interval) => self.check_interval(&interval, 0).is_ok(),
             // A gap may have no instant, and a time-out is a span.
             SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => true,
         }
     }
 
-    /// Checks the columns of `batch` that were read; its first row is row `first` of the table.
+    fn check_interval(&self, interval: &StreamInterval, row: u64) -> Result<(), String> {
+        let StreamInterval { start_ns, end_ns, .. } = *interval;
+        if end_ns < start_ns {
+            return Err(format!("row {row}: end_ns {end_ns} is before start_ns {start_ns}"));
+        }
+        if end_ns.checked_sub(start_ns).is_none_or(|span| span > MARGIN.0) {
+            return Err(format!("row {row}: from start_ns {start_ns} to end_ns {end_ns} are more than an hour"));
+        }
+        let counts = match interval.seen {
+            IntervalCounts::Offered { packets, refused, skipped } => [packets, refused, skipped],
+            IntervalCounts::Counted { polled, delivered, .. } => [polled, delivered, 0],
+        };
+        if let Some(packets) = counts.into_iter().find(|packets| *packets >= PACKETS_MAX) {
+            return Err(format!("row {row}: {packets} packets in one interval"));
+        }
+        let of_sender = self.of_sender.as_ref().filter(|_| interval.end() == StreamEnd::Sender);
+        match of_sender.and_then(|possible| [start_ns, end_ns].into_iter().find(|at| !possible.contains(at))) {
+            Some(at) => Err(outside(row, "start_ns or end_ns", at)),
+            None => Ok(()),
+        }
+    }
+
+    fn check_range(&self, name: &str, column: &IntColumn, first: u64) -> Result<(), String> {
+        let Some(possible) = &self.of_sender else { return Ok(()) };
+        // Without a branch for each value: the checks must cost little beside decoding. A null is 0.
+        let (low, high) = (*possible.start(), *possible.end());
+        if column.values.iter().fold(true, |is_sound, at| is_sound & (*at >= low) & (*at <= high)) {
+            return Ok(());
+        }
+        let is_outside = |row: &usize| column.get(*row).is_some_and(|at| !possible.contains(&at));
+        match (0..column.values.len()).find(is_outside) {
+            Some(row) => Err(outside(first + row as u64, name, column.values[row])),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Rows whose values can be judged. A column that was not read is empty, and possible.
+pub(super) trait Plausible {
+    /// Checks rows of a table that begin with its row `first`.
     ///
     /// # Errors
     /// The row and the value that is not possible.
-    pub(super) fn check_probes(&self, batch: &ProbeBatch, first: u64) -> Result<(), String> {
-        let is_ascending = batch.seq.values.is_sorted_by(|one, next| one < next);
-        if !is_ascending || batch.seq.values.iter().any(|seq| !(0..COUNT_MAX).contains(seq)) {
-            return Err(format!("rows {first} to {}: seq does not ascend, or is too high", first + batch.rows as u64));
-        }
-        let column = |name, column| NamedColumn { name, column };
-        let sent = column("sent_ns", &batch.sent_ns);
-        let received = column("received_ns", &batch.received_ns);
-        let at_reflector = column("reflector_received_ns", &batch.reflector_received_ns);
-        received.expect_not_before(sent, first)?;
-        column("reflector_sent_ns", &batch.reflector_sent_ns).expect_not_before(at_reflector, first)?;
-        let due = column("due_ns", &batch.due_ns);
-        [due, sent, received].into_iter().try_for_each(|column| self.check_range(column, first))
-    }
-
-    /// The same of wake-ups.
-    ///
-    /// # Errors
-    /// As [`PossibleValues::check_probes`].
-    pub(super) fn check_wakeups(&self, batch: &WakeupBatch, first: u64) -> Result<(), String> {
-        self.check_range(NamedColumn { name: "due_ns", column: &batch.due_ns }, first)?;
-        self.check_range(NamedColumn { name: "woke_ns", column: &batch.woke_ns }, first)
-    }
-
-    /// The same of intervals.
-    ///
-    /// # Errors
-    /// As [`PossibleValues::check_probes`].
-    pub(super) fn check_intervals(&self, intervals: &[StreamInterval], first: u64) -> Result<(), String> {
-        intervals.iter().zip(first..).try_for_each(|(interval, row)| {
-            let StreamInterval { start_ns, end_ns, .. } = *interval;
-            if end_ns < start_ns {
-                return Err(format!("row {row}: end_ns {end_ns} is before start_ns {start_ns}"));
-            }
-            if end_ns.checked_sub(start_ns).is_none_or(|span| span > MARGIN.0) {
-                return Err(format!("row {row}: from start_ns {start_ns} to end_ns {end_ns} are more than an hour"));
-            }
-            let counts = match interval.seen {
-                IntervalCounts::Offered { packets, refused, skipped } => [packets, refused, skipped],
-                IntervalCounts::Counted { polled, delivered, .. } => [polled, delivered, 0],
-            };
-            if let Some(packets) = counts.into_iter().find(|packets| *packets >= PACKETS_MAX) {
-                return Err(format!("row {row}: {packets} packets in one interval"));
-            }
-            let of_sender = self.of_sender.as_ref().filter(|_| interval.end() == StreamEnd::Sender);
-            match of_sender.and_then(|possible| [start_ns, end_ns].into_iter().find(|at| !possible.contains(at))) {
-                Some(at) => Err(outside(row, "start_ns or end_ns", at)),
-                None => Ok(()),
-            }
-        })
-    }
-
-    fn check_range(&self, of: NamedColumn<'_>, first: u64) -> Result<(), String> {
-        let Some(possible) = &self.of_sender else { return Ok(()) };
-        // Without a branch for each value: the checks must cost little beside decoding.
-        let extremes =
-            |values: &[i64]| values.iter().fold((i64::MAX, i64::MIN), |(low, high), at| (low.min(*at), high.max(*at)));
-        if of.column.present.is_none() {
-            let (low, high) = extremes(&of.column.values);
-            if possible.contains(&low) && possible.contains(&high) {
-                return Ok(());
-            }
-        }
-        let is_outside = |row: &usize| of.column.get(*row).is_some_and(|at| !possible.contains(&at));
-        match (0..of.column.values.len()).find(is_outside) {
-            Some(row) => Err(outside(first + row as u64, of.name, of.column.values[row])),
-            None => Ok(()),
-        }
+    fn check(&self, _possible: &PossibleValues, _first: u64) -> Result<(), String> {
+        Ok(())
     }
 }
 
-/// A column of instants; empty if it was not read.
-#[derive(Clone, Copy)]
-struct NamedColumn<'a> {
-    name: &'static str,
-    column: &'a IntColumn,
+impl Plausible for ProbeBatch {
+    fn check(&self, possible: &PossibleValues, first: u64) -> Result<(), String> {
+        let seqs = &self.seq.values;
+        if !seqs.is_sorted_by(|one, next| one < next) || seqs.iter().any(|seq| !(0..COUNT_MAX).contains(seq)) {
+            return Err(format!("rows {first} to {}: seq does not ascend, or is too high", first + self.rows as u64));
+        }
+        let sent = ("sent_ns", &self.sent_ns);
+        let received = ("received_ns", &self.received_ns);
+        let at_reflector = ("reflector_received_ns", &self.reflector_received_ns);
+        expect_order(sent, received, first)?;
+        expect_order(at_reflector, ("reflector_sent_ns", &self.reflector_sent_ns), first)?;
+        let instants = [("due_ns", &self.due_ns), sent, received];
+        instants.into_iter().try_for_each(|(name, column)| possible.check_range(name, column, first))
+    }
 }
 
-impl NamedColumn<'_> {
-    /// Checks that no instant is before that of `earlier` in the same row.
-    fn expect_not_before(self, earlier: NamedColumn<'_>, first: u64) -> Result<(), String> {
-        let rows = self.column.values.len().min(earlier.column.values.len());
-        let is_complete = self.column.present.is_none() && earlier.column.present.is_none();
-        let pairs = self.column.values.iter().zip(&earlier.column.values);
-        if is_complete && pairs.fold(true, |is_sound, (later, earlier)| is_sound & (later >= earlier)) {
-            return Ok(());
+impl Plausible for WakeupBatch {
+    fn check(&self, possible: &PossibleValues, first: u64) -> Result<(), String> {
+        possible.check_range("due_ns", &self.due_ns, first)?;
+        possible.check_range("woke_ns", &self.woke_ns, first)
+    }
+}
+
+impl Plausible for IntervalBatch {
+    fn check(&self, possible: &PossibleValues, first: u64) -> Result<(), String> {
+        self.to_rows().iter().zip(first..).try_for_each(|(interval, row)| possible.check_interval(interval, row))
+    }
+}
+
+impl Plausible for ValueBatch {}
+
+impl Plausible for HostBatch {}
+
+/// Checks that no instant of `later` is before that of `earlier` in the same row.
+fn expect_order(earlier: (&str, &IntColumn), later: (&str, &IntColumn), first: u64) -> Result<(), String> {
+    let is_complete = earlier.1.present.is_none() && later.1.present.is_none();
+    let pairs = earlier.1.values.iter().zip(&later.1.values);
+    if is_complete && pairs.fold(true, |is_sound, (before, after)| is_sound & (before <= after)) {
+        return Ok(());
+    }
+    let rows = earlier.1.values.len().min(later.1.values.len());
+    let instants = |row| Some((row, earlier.1.get(row)?, later.1.get(row)?));
+    match (0..rows).filter_map(instants).find(|(_, before, after)| after < before) {
+        Some((row, before, after)) => {
+            Err(format!("row {}: {} {after} is before {} {before}", first + row as u64, later.0, earlier.0))
         }
-        let instants = |row| Some((earlier.column.get(row)?, self.column.get(row)?));
-        match (0..rows).find(|row| instants(*row).is_some_and(|(earlier, later)| later < earlier)) {
-            Some(row) => Err(format!(
-                "row {}: {} {} is before {} {}",
-                first + row as u64,
-                self.name,
-                self.column.values[row],
-                earlier.name,
-                earlier.column.values[row]
-            )),
-            None => Ok(()),
-        }
+        None => Ok(()),
     }
 }
 
@@ -201,22 +196,21 @@ mod tests {
         let possible = PossibleValues::of(&manifest()).expect("latlab's own");
         let (sent_ns, received_ns) = (column([HOUR * 5, HOUR * 5 + 9]), column([HOUR * 5, HOUR * 5 + 8]));
         let mut batch = ProbeBatch { rows: 2, sent_ns, received_ns, ..ProbeBatch::default() };
-        let what = possible.check_probes(&batch, 100).expect_err("impossible");
+        let what = batch.check(&possible, 100).expect_err("impossible");
         assert_eq!(what, "row 101: received_ns 18000000000008 is before sent_ns 18000000000009");
         batch.received_ns = IntColumn::nulls(2);
-        possible.check_probes(&batch, 100).expect("lost probes");
+        batch.check(&possible, 100).expect("lost probes");
         batch.received_ns = IntColumn::default();
-        possible.check_probes(&batch, 100).expect("a column that was not read");
+        batch.check(&possible, 100).expect("a column that was not read");
         batch.reflector_received_ns = column([5, 5]);
         batch.reflector_sent_ns = column([5, 4]);
-        assert!(possible.check_probes(&batch, 0).is_err_and(|what| what.starts_with("row 1: reflector_sent_ns 4 ")));
+        assert!(batch.check(&possible, 0).is_err_and(|what| what.starts_with("row 1: reflector_sent_ns 4 ")));
     }
 
     #[test]
     fn sequence_numbers_ascend() {
         let possible = PossibleValues::of(&manifest()).expect("latlab's own");
-        let check =
-            |seqs| possible.check_probes(&ProbeBatch { rows: 2, seq: column(seqs), ..ProbeBatch::default() }, 5);
+        let check = |seqs| ProbeBatch { rows: 2, seq: column(seqs), ..ProbeBatch::default() }.check(&possible, 5);
         check([7, 9]).expect("a gap is possible");
         for seqs in [[7, 7], [8, 7], [0, 1 << 48], [-1, 7]] {
             assert_eq!(check(seqs), Err("rows 5 to 7: seq does not ascend, or is too high".into()));
@@ -228,7 +222,7 @@ mod tests {
         let possible = PossibleValues::of(&manifest()).expect("latlab's own");
         let check = |at: i64| {
             let batch = WakeupBatch { rows: 2, woke_ns: column([HOUR * 5, at]), ..WakeupBatch::default() };
-            possible.check_wakeups(&batch, 0)
+            batch.check(&possible, 0)
         };
         assert_eq!((check(HOUR * 4), check(HOUR * 6)), (Ok(()), Ok(())));
         for at in [HOUR * 4 - 1, HOUR * 6 + 1, i64::MIN, i64::MAX] {
@@ -236,7 +230,7 @@ mod tests {
         }
         let unknown = Manifest { here: Default::default(), ..manifest() };
         let batch = WakeupBatch { rows: 2, woke_ns: column([0, i64::MAX]), ..WakeupBatch::default() };
-        PossibleValues::of(&unknown).expect("latlab's own").check_wakeups(&batch, 0).expect("no bounds are known");
+        batch.check(&PossibleValues::of(&unknown).expect("latlab's own"), 0).expect("no bounds are known");
     }
 
     #[test]
@@ -277,7 +271,7 @@ mod tests {
             outside_window: 0,
             socket_drops: None,
         };
-        let check = |interval| possible.check_intervals(&[interval], 7);
+        let check = |interval| possible.check_interval(&interval, 7);
         check(interval(HOUR * 5, HOUR * 5, offered)).expect("possible");
         check(interval(1, 2, counted)).expect("the receiver's clock is another one");
         let many = IntervalCounts::Offered { packets: 1, refused: 0, skipped: 1 << 36 };

@@ -8,23 +8,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::conclude::{
-    OF_ANOTHER_RUN, conclude, count_rows, enter_counts, enter_damage, has_wakeups, join_rules, open_host_spool,
-    probe_rules, remove_spools, rows_file, tables_of,
+    OF_ANOTHER_RUN, conclude, count_rows, enter_counts, enter_damage, join_rules, open_host_spool, probe_rules,
+    remove_spools, tables_of,
 };
 use super::host_spool::{HOST_SPOOL, HostSpool};
 use super::join::{JoinRules, ProbeJoin, SpooledIntervals, SpooledWakeups};
 use super::manifest::{Manifest, RunEnding};
 use super::manifest_file;
-use super::plausible::PossibleValues;
+use super::plausible::{Plausible, PossibleValues};
 use super::spool::{SPOOL, Spool};
-use super::tables::decode::TableReader;
+use super::tables::decode::{Batch, TableReader};
 use super::tables::file::TableFile;
-use super::tables::host::{self, HOST, SampleJoin};
-use super::tables::intervals::{self, INTERVALS};
-use super::tables::probes::{self, PROBES};
-use super::tables::uniform;
-use super::tables::values::{self, VALUES};
-use super::tables::wakeups::{self, WAKEUPS};
+use super::tables::host::{HostBatch, SampleJoin};
+use super::tables::intervals::IntervalBatch;
 use crate::diagnostics::Explain;
 use crate::facts::{HostSample, StreamInterval};
 use crate::plan::{Kind, Side};
@@ -32,10 +28,9 @@ use crate::platform::Directory;
 
 // The types that `analysis` may use besides `Recording`.
 pub use super::error::RecordingError;
-pub use super::tables::column::ColumnType;
-pub use super::tables::column::{IntColumn, WordColumn};
+pub use super::tables::column::{Column, ColumnSpec, ColumnType, IntColumn, UniformBatch, WordColumn};
 pub use super::tables::probes::{ProbeBatch, ProbeColumn};
-pub use super::tables::uniform::{RecordedTable, UniformBatch, UniformColumn};
+pub use super::tables::recorded::RecordedTable;
 pub use super::tables::values::ValueBatch;
 pub use super::tables::wakeups::WakeupBatch;
 
@@ -102,27 +97,23 @@ impl Recording {
         self.note.as_deref()
     }
 
-    fn table(&self, name: &str) -> Result<TableFile, RecordingError> {
-        open_table(&self.directory, name, &self.manifest)
-    }
-
-    /// `batches` of the table `name`, with an error for an impossible value in latlab's own recordings. `rows`: how many a
-    /// batch has.
-    fn checked<T: 'static>(
-        &self,
-        name: &str,
-        batches: RecordedRows<T>,
-        rows: impl Fn(&T) -> usize + 'static,
-        check: impl Fn(&PossibleValues, &T, u64) -> Result<(), String> + 'static,
-    ) -> RecordedRows<T> {
-        let Some(possible) = PossibleValues::of(&self.manifest) else { return batches };
-        let (path, mut first) = (self.directory.path_of(name), 0);
-        RecordedRows::new(batches.map(move |batch| {
-            let batch = batch?;
-            check(&possible, &batch, first).map_err(|what| RecordingError::damaged(&path, what))?;
-            first += rows(&batch) as u64;
+    /// The batches of the table of `B`, of the columns `chosen` or of all; an impossible value in a table that
+    /// latlab measured is an error. None if runs like this one have no such rows.
+    fn batches<B: Batch + Plausible>(&self, chosen: Option<Vec<usize>>) -> Result<RecordedRows<B>, RecordingError> {
+        if !B::TABLE.is_of(&self.manifest.spec) {
+            return Ok(RecordedRows::new(std::iter::empty()));
+        }
+        let table = open_table(&self.directory, B::TABLE, &self.manifest)?;
+        let possible = PossibleValues::of(&self.manifest);
+        let (path, mut first) = (self.directory.path_of(B::TABLE.file()), 0);
+        Ok(RecordedRows::new(table.batches(chosen).map(move |batch: Result<B, _>| {
+            let mut batch = batch?;
+            if let Some(possible) = &possible {
+                batch.check(possible, first).map_err(|what| RecordingError::damaged(&path, what))?;
+            }
+            first += *batch.rows_mut() as u64;
             Ok(batch)
-        }))
+        })))
     }
 
     /// The probes in the order of `seq`, in batches of at most 131,072 rows that have `columns`.
@@ -130,22 +121,17 @@ impl Recording {
     /// # Errors
     /// If the table cannot be opened. The iterator returns the error of a damaged batch.
     pub fn probes(&self, columns: &[ProbeColumn]) -> Result<RecordedRows<ProbeBatch>, RecordingError> {
-        let columns = columns.to_vec();
-        let batches = match &self.rows {
-            RowSource::Tables => RecordedRows::new(probes::batches(probes::open(self.table(PROBES)?)?, columns)),
-            RowSource::Spool(spool, rules) => {
+        match &self.rows {
+            RowSource::Spool(spool, rules) if RecordedTable::Probes.is_of(&self.manifest.spec) => {
                 let rules = probe_rules(&self.manifest).unwrap_or(*rules);
-                let mut join =
-                    ProbeJoin::new(Arc::clone(spool), rules).map_err(RecordingError::refused("read", spool.path()))?;
-                RecordedRows::from_spool(
-                    spool,
-                    std::iter::from_fn(move || {
-                        join.next_block().map(|block| block.map(|block| block.batch(&columns))).transpose()
-                    }),
-                )
+                let join = ProbeJoin::new(Arc::clone(spool), rules);
+                let mut join = join.map_err(RecordingError::refused("read", spool.path()))?;
+                let columns = columns.to_vec();
+                let next = move || join.next_block().map(|block| block.map(|block| block.batch(&columns))).transpose();
+                Ok(RecordedRows::from_spool(spool, std::iter::from_fn(next)))
             }
-        };
-        Ok(self.checked(PROBES, batches, |batch| batch.rows, PossibleValues::check_probes))
+            _ => self.batches(Some(columns.iter().map(|column| *column as usize).collect())),
+        }
     }
 
     /// The wake-ups in the order in which they were due, in batches of at most 131,072 rows; none if the run had none.
@@ -153,12 +139,12 @@ impl Recording {
     /// # Errors
     /// As for [`Recording::probes`].
     pub fn wakeups(&self) -> Result<RecordedRows<WakeupBatch>, RecordingError> {
-        let batches = match &self.rows {
-            _ if !has_wakeups(&self.manifest.spec) => RecordedRows::new(std::iter::empty()),
-            RowSource::Tables => RecordedRows::new(wakeups::batches(wakeups::open(self.table(WAKEUPS)?)?)),
-            RowSource::Spool(spool, _) => RecordedRows::from_spool(spool, SpooledWakeups::new(Arc::clone(spool))),
-        };
-        Ok(self.checked(WAKEUPS, batches, |batch| batch.rows, PossibleValues::check_wakeups))
+        match &self.rows {
+            RowSource::Spool(spool, _) if RecordedTable::Wakeups.is_of(&self.manifest.spec) => {
+                Ok(RecordedRows::from_spool(spool, SpooledWakeups::new(Arc::clone(spool))))
+            }
+            _ => self.batches(None),
+        }
     }
 
     /// The intervals of a stream, in batches; none if the run had none. Those of one flow and end are in the order of
@@ -167,13 +153,19 @@ impl Recording {
     /// # Errors
     /// As for [`Recording::probes`].
     pub fn intervals(&self) -> Result<RecordedRows<Vec<StreamInterval>>, RecordingError> {
-        let batches = match &self.rows {
-            _ if self.manifest.kind != Kind::Stream => RecordedRows::new(std::iter::empty()),
-            RowSource::Tables => RecordedRows::new(intervals::batches(intervals::open(self.table(INTERVALS)?)?)),
-            RowSource::Spool(spool, _) => RecordedRows::from_spool(spool, SpooledIntervals::new(Arc::clone(spool))),
-        };
-        let check = |possible: &PossibleValues, batch: &Vec<_>, first| possible.check_intervals(batch, first);
-        Ok(self.checked(INTERVALS, batches, Vec::len, check))
+        Ok(RecordedRows::new(self.interval_batches()?.map(|batch| Ok(batch?.to_rows()))))
+    }
+
+    fn interval_batches(&self) -> Result<RecordedRows<IntervalBatch>, RecordingError> {
+        let spec = &self.manifest.spec;
+        match &self.rows {
+            RowSource::Spool(spool, _) if RecordedTable::Intervals.is_of(spec) => {
+                let size_bytes = spec.size_bytes().unwrap_or(0);
+                let batch = move |rows: io::Result<Vec<_>>| Ok(IntervalBatch::of(&rows?, size_bytes));
+                Ok(RecordedRows::from_spool(spool, SpooledIntervals::new(Arc::clone(spool)).map(batch)))
+            }
+            _ => self.batches(None),
+        }
     }
 
     /// The values of an imported log in its order, in batches; none if it has instants.
@@ -181,10 +173,7 @@ impl Recording {
     /// # Errors
     /// As for [`Recording::probes`].
     pub fn values(&self) -> Result<RecordedRows<ValueBatch>, RecordingError> {
-        Ok(match self.manifest.kind {
-            Kind::Values => RecordedRows::new(values::batches(values::open(self.table(VALUES)?)?)),
-            _ => RecordedRows::new(std::iter::empty()),
-        })
+        self.batches(None)
     }
 
     /// The samples of the hosts in the order in which they were taken, those of this host first; none if none were taken
@@ -193,35 +182,33 @@ impl Recording {
     /// # Errors
     /// As for [`Recording::probes`].
     pub fn host_samples(&self) -> Result<RecordedRows<(Side, HostSample)>, RecordingError> {
-        Ok(match (self.manifest.host_rows, &self.rows) {
-            (Some(_), _) => RecordedRows::new(SampleJoin::new(host::rows(host::open(self.table(HOST)?)?))),
-            (None, RowSource::Tables) => RecordedRows::new(std::iter::empty()),
+        let rows = self.host_batches()?.flat_map(|batch| match batch {
+            Ok(batch) => batch.to_rows().into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        });
+        Ok(RecordedRows::new(SampleJoin::new(rows)))
+    }
+
+    fn host_batches(&self) -> Result<RecordedRows<HostBatch>, RecordingError> {
+        match (self.manifest.host_rows, &self.rows) {
+            (Some(_), _) => self.batches(None),
+            (None, RowSource::Tables) => Ok(RecordedRows::new(std::iter::empty())),
             (None, RowSource::Spool(..)) => match HostSpool::open(&self.directory) {
                 Ok(Some(host)) => {
-                    let spool = self.directory.path_of(HOST_SPOOL);
-                    let refused = move |error| RecordingError::refused("read", spool.as_path())(error);
-                    RecordedRows::new(SampleJoin::new(host.rows().map(move |row| row.map_err(&refused))))
+                    let path = self.directory.path_of(HOST_SPOOL);
+                    let refused = move |error| RecordingError::refused("read", path.as_path())(error);
+                    Ok(RecordedRows::new(host.batches().map(move |batch| batch.map_err(&refused))))
                 }
                 // A damaged host spool is reported by a caveat; the probes can be read.
-                Ok(None) | Err(RecordingError::Damaged { .. }) => RecordedRows::new(std::iter::empty()),
-                Err(error) => return Err(error),
+                Ok(None) | Err(RecordingError::Damaged { .. }) => Ok(RecordedRows::new(std::iter::empty())),
+                Err(error) => Err(error),
             },
-        })
+        }
     }
-}
 
-/// The rows of any table in one form.
-impl Recording {
     /// Whether runs like this one have rows in `table`. Host samples are never certain.
     pub fn can_have(&self, table: RecordedTable) -> bool {
-        let spec = &self.manifest.spec;
-        match table {
-            RecordedTable::Probes => self.manifest.kind == Kind::Ping || spec.concurrent_probes().is_some(),
-            RecordedTable::Wakeups => has_wakeups(spec),
-            RecordedTable::Intervals => self.manifest.kind == Kind::Stream,
-            RecordedTable::Values => self.manifest.kind == Kind::Values,
-            RecordedTable::Host => spec.import().is_none(),
-        }
+        table.is_of(&self.manifest.spec)
     }
 
     /// The rows of `table` in its order, in batches of at most 131,072; none if the run has no such rows.
@@ -229,23 +216,15 @@ impl Recording {
     /// # Errors
     /// As for [`Recording::probes`].
     pub fn rows_of(&self, table: RecordedTable) -> Result<RecordedRows<UniformBatch>, RecordingError> {
-        if !self.can_have(table) {
-            return Ok(RecordedRows::new(std::iter::empty()));
+        fn uniform(batches: RecordedRows<impl Batch>) -> RecordedRows<UniformBatch> {
+            RecordedRows::new(batches.map(|batch| batch.map(Batch::into_uniform)))
         }
         Ok(match table {
-            RecordedTable::Probes => {
-                let batches = self.probes(&ProbeColumn::ALL)?;
-                RecordedRows::new(batches.map(|batch| batch.map(uniform::of_probes)))
-            }
-            RecordedTable::Wakeups => RecordedRows::new(self.wakeups()?.map(|batch| batch.map(uniform::of_wakeups))),
-            RecordedTable::Intervals => {
-                let (spec, is_imported) = (&self.manifest.spec, self.manifest.spec.import().is_some());
-                let size_bytes = spec.size_bytes().unwrap_or(0);
-                let of_rows = move |rows: Vec<StreamInterval>| uniform::of_intervals(&rows, size_bytes, is_imported);
-                RecordedRows::new(self.intervals()?.map(move |batch| batch.map(of_rows)))
-            }
-            RecordedTable::Values => RecordedRows::new(self.values()?.map(|batch| batch.map(uniform::of_values))),
-            RecordedTable::Host => RecordedRows::new(uniform::of_host_samples(self.host_samples()?)),
+            RecordedTable::Probes => uniform(self.probes(&ProbeColumn::ALL)?),
+            RecordedTable::Wakeups => uniform(self.wakeups()?),
+            RecordedTable::Intervals => uniform(self.interval_batches()?),
+            RecordedTable::Values => uniform(self.values()?),
+            RecordedTable::Host => uniform(self.host_batches()?),
         })
     }
 }
@@ -304,18 +283,19 @@ fn is_alive(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// The table `name` of the recording of `manifest`.
-fn open_table(directory: &Directory, name: &str, manifest: &Manifest) -> Result<TableFile, RecordingError> {
+/// `table` of the recording of `manifest`.
+fn open_table(directory: &Directory, table: RecordedTable, manifest: &Manifest) -> Result<TableReader, RecordingError> {
+    let name = table.file();
     let checksums = manifest.checksums.get(name);
     if checksums.is_none() && manifest.format.has_checksums() {
         return Err(RecordingError::damaged(directory.path_of(name), "the manifest has no checksums of it"));
     }
-    TableFile::open(directory, name, checksums)
+    TableReader::new(TableFile::open(directory, name, checksums)?, table.columns())
 }
 
 fn finished(directory: Arc<Directory>) -> Result<Recording, RecordingError> {
     let manifest = manifest_file::read(&directory)?;
-    if manifest.ending == RunEnding::Measuring && !directory.has(rows_file(manifest.kind)) {
+    if manifest.ending == RunEnding::Measuring && !directory.has(RecordedTable::of(manifest.kind).file()) {
         let spool = directory.path_of(SPOOL);
         return Err(RecordingError::damaged(spool, "the run did not end, and its spool is missing"));
     }
@@ -325,12 +305,12 @@ fn finished(directory: Arc<Directory>) -> Result<Recording, RecordingError> {
 
 /// Checks that the tables open and have the rows that the manifest promises, if it promises any.
 fn check_tables(directory: &Directory, manifest: &Manifest) -> Result<(), RecordingError> {
-    tables_of(manifest).into_iter().try_for_each(|(name, promised)| {
-        let rows = open_any(open_table(directory, name, manifest)?, name)?.rows();
+    tables_of(manifest).into_iter().try_for_each(|(table, promised)| {
+        let rows = open_table(directory, table, manifest)?.rows();
         match promised {
             Some(promised) if promised != rows => {
                 let what = format!("{rows} rows, but {promised} in the manifest");
-                Err(RecordingError::damaged(directory.path_of(name), what))
+                Err(RecordingError::damaged(directory.path_of(table.file()), what))
             }
             _ => Ok(()),
         }
@@ -339,21 +319,11 @@ fn check_tables(directory: &Directory, manifest: &Manifest) -> Result<(), Record
 
 /// Whether the tables are as they were written, every byte: their spool is needed no more.
 fn has_sound_tables(directory: &Directory, manifest: &Manifest) -> bool {
-    let is_sound = |(name, _): (&str, _)| {
-        let found = open_table(directory, name, manifest).ok().and_then(|file| file.checksums_on_disk().ok());
-        found.is_some_and(|found| manifest.checksums.get(name).is_none_or(|written| *written == found))
+    let is_sound = |(table, _): (RecordedTable, _)| {
+        let found = TableFile::open(directory, table.file(), None).and_then(|file| file.checksums_on_disk());
+        found.is_ok_and(|found| manifest.checksums.get(table.file()).is_none_or(|written| *written == found))
     };
     check_tables(directory, manifest).is_ok() && tables_of(manifest).into_iter().all(is_sound)
-}
-
-fn open_any(file: TableFile, name: &str) -> Result<TableReader, RecordingError> {
-    match name {
-        WAKEUPS => wakeups::open(file),
-        INTERVALS => intervals::open(file),
-        VALUES => values::open(file),
-        HOST => host::open(file),
-        _ => probes::open(file),
-    }
 }
 
 fn unfinished(directory: Arc<Directory>, mut spool: Spool) -> Result<Recording, RecordingError> {

@@ -87,9 +87,10 @@ impl SpoolHeader {
         let mut bytes = [0; HEADER_BYTES];
         file.read_exact_at(&mut bytes, 0)?;
         let header = SpoolHeader::from_bytes(bytes);
-        match header.is_sound(&bytes) {
-            true => Ok(header),
-            false => Err(io::Error::new(io::ErrorKind::InvalidData, "its header was changed")),
+        if header.is_sound(&bytes) {
+            Ok(header)
+        } else {
+            Err(io::Error::new(io::ErrorKind::InvalidData, "its header was changed"))
         }
     }
 
@@ -220,10 +221,10 @@ impl Spool {
     pub(crate) fn walk(&self, range: Range<u64>, mut take: impl FnMut(u64, Option<SpoolEvent>)) -> io::Result<()> {
         self.read(range, |index, event| {
             let words = words_from(event);
-            match self.is_damaged(index) {
-                true => take(index, None),
-                false if is_checksum(words) => (),
-                false => take(index, self.event_in(words)),
+            if self.is_damaged(index) {
+                take(index, None);
+            } else if !is_checksum(words) {
+                take(index, self.event_in(words));
             }
         })
     }

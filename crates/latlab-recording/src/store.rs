@@ -15,16 +15,14 @@ use super::host_spool::HOST_SPOOL;
 use super::manifest::{Manifest, RunEnding};
 use super::manifest_file::{self, MANIFEST, NEXT};
 use super::spool::{self, SPOOL};
-use super::tables::host::HOST;
-use super::tables::intervals::INTERVALS;
-use super::tables::probes::PROBES;
-use super::tables::values::VALUES;
-use super::tables::wakeups::WAKEUPS;
+use super::tables::recorded::RecordedTable;
 use crate::plan::Kind;
 use crate::platform::Directory;
 
 /// Files of a recording besides its manifest. A directory that has one and no manifest is a damaged recording.
-const DATA_FILES: [&str; 7] = [PROBES, WAKEUPS, INTERVALS, VALUES, HOST, SPOOL, HOST_SPOOL];
+fn data_files() -> impl Iterator<Item = &'static str> {
+    RecordedTable::ALL.into_iter().map(RecordedTable::file).chain([SPOOL, HOST_SPOOL])
+}
 
 /// The trace of a run.
 pub(super) const TRACE: &str = "trace.txt";
@@ -137,7 +135,7 @@ pub fn entry_names(directory: &Path) -> io::Result<Vec<String>> {
 
 /// Whether latlab writes a file of this name into a recording.
 fn is_own_file(name: &str) -> bool {
-    let known = |name: &str| DATA_FILES.contains(&name) || OTHER_FILES.contains(&name);
+    let known = |name: &str| data_files().any(|file| file == name) || OTHER_FILES.contains(&name);
     known(name) || name.strip_suffix(".unfinished").is_some_and(known)
 }
 
@@ -274,7 +272,7 @@ fn is_recording(path: &Path) -> bool {
 }
 
 fn has_data(directory: &Path) -> bool {
-    DATA_FILES.iter().any(|file| directory.join(file).is_file())
+    data_files().any(|file| directory.join(file).is_file())
 }
 
 fn look_at(path: PathBuf) -> Listing {
@@ -401,7 +399,7 @@ mod tests {
             fs::create_dir(&path).expect("made");
             file.into_iter().for_each(|file| fs::write(path.join(file), "").expect("written"));
         };
-        make("named-by-hand", Some(PROBES));
+        make("named-by-hand", Some("probes.parquet"));
         make("20261121T021500Z-ping-7f3a", None);
         make("notes", Some("notes.txt"));
         fs::write(store.path().join("20261121T021500Z-ping-7f3b"), "a file").expect("written");
@@ -424,7 +422,7 @@ mod tests {
             files.iter().for_each(|file| fs::write(path.join(file), "12345").expect("written"));
             Listing { path, state, manifest: None }
         };
-        let own = [MANIFEST, PROBES, HOST, TRACE, "probes.parquet.unfinished"];
+        let own = [MANIFEST, "probes.parquet", "host.parquet", TRACE, "probes.parquet.unfinished"];
         let finished = make("20261121T021500Z-ping-7f3a", ListingState::Finished, &own);
         assert_eq!(finished.bytes(), 25);
         assert_eq!(finished.start().map(|start| start.to_string()).as_deref(), Some("2026-11-21T02:15:00Z"));
@@ -432,9 +430,9 @@ mod tests {
         assert!(!finished.path.exists());
         for (name, state, file) in [
             ("noted", ListingState::Finished, "notes.txt"),
-            ("measuring", ListingState::Measuring { pid: 1 }, PROBES),
+            ("measuring", ListingState::Measuring { pid: 1 }, "probes.parquet"),
             ("unfinished", ListingState::Unfinished, SPOOL),
-            ("damaged", ListingState::Damaged(RecordingError::damaged("x", "y")), PROBES),
+            ("damaged", ListingState::Damaged(RecordingError::damaged("x", "y")), "probes.parquet"),
         ] {
             let kept = make(name, state, &[MANIFEST, file]);
             assert!(kept.reason_to_keep().expect("readable").is_some(), "{name}");

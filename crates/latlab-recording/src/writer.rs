@@ -25,11 +25,6 @@ use crate::plan::{Kind, defaults};
 use crate::platform::Directory;
 use crate::units::Nanos;
 
-/// The file of a trace while it is written.
-const UNFINISHED_TRACE: &str = "trace.txt.unfinished";
-/// The caveat of a run without the trace that was asked for.
-const TRACE_MISSING: &str = "trace-missing";
-
 /// A recording that is being written. If it is dropped without [`RecordingWriter::finish`], it stays as after a crash: the
 /// next command that opens it finishes it.
 #[derive(Debug)]
@@ -155,6 +150,21 @@ impl RecordingWriter {
             let message = format!("the last {given_up} samples of the reflector's host did not arrive in time");
             let hint = "a faster connection to the agent, or a shorter run: the samples must arrive within 10 s";
             self.manifest.caveats.push(host_samples_lost(&message, hint));
+        }
+    }
+
+    /// Writes `trace` into the recording and names it in the manifest. Without one, or if it cannot be written, the manifest
+    /// gets a caveat. Call at the end of the run.
+    pub fn keep_trace(&mut self, trace: io::Result<String>) {
+        let kept = trace.and_then(|text| {
+            let mut file = self.directory.replace_file(TRACE)?;
+            let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
+            written.inspect_err(|_| _ = self.directory.remove(TRACE))
+        });
+        if let Err(error) = &kept {
+            self.manifest.caveats.push(trace_missing(error));
+        } else if let Some(facts) = &mut self.manifest.run.wakeup {
+            facts.trace = Some(TRACE.to_owned());
         }
     }
 
@@ -322,13 +332,8 @@ fn drain_period(kind: Kind, rings: &[usize]) -> Nanos {
     if kind == Kind::Wakeup && is_below_maximum { defaults::WAKEUP_DRAIN } else { defaults::DRAIN }
 }
 
-/// The caveat of a run until its trace is written. It stays if the process dies earlier.
-pub fn trace_awaited() -> Caveat {
-    missing("latlab ended before it was stored", "measure again")
-}
-
 /// The caveat of a run whose trace could not be recorded or written.
-pub fn trace_missing(error: &io::Error) -> Caveat {
+fn trace_missing(error: &io::Error) -> Caveat {
     let hint = match error.kind() {
         io::ErrorKind::PermissionDenied => "as root, or with `cap_sys_admin`",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or another place with `--store`",
@@ -336,14 +341,10 @@ pub fn trace_missing(error: &io::Error) -> Caveat {
         io::ErrorKind::ReadOnlyFilesystem => "a writable directory with `--store`",
         _ => "a kernel with tracefs and its scheduler events",
     };
-    missing(&errno::explain(error), hint)
-}
-
-fn missing(reason: &str, hint: &str) -> Caveat {
     Caveat::new(
         Severity::Note,
-        TRACE_MISSING,
-        format!("there is no trace around the late wake-up: {reason}"),
+        "trace-missing",
+        format!("there is no trace around the late wake-up: {}", errno::explain(error)),
         "it is not known what ran on the CPU then",
         hint,
     )
@@ -357,39 +358,6 @@ impl Finished {
     pub fn open(&self) -> Result<Recording, RecordingError> {
         Recording::open_in(Arc::clone(&self.directory))
     }
-
-    /// Writes `text` as the trace of the recording and names it in the manifest, instead of the caveat
-    /// [`trace_awaited`]. The trace is written last, since rows and manifest have priority on a disk that is nearly full.
-    /// If it cannot be written, no part of the file remains, and the manifest gets the cause, if it can be written.
-    pub fn keep_trace(&mut self, text: &str) {
-        let kept = write_trace(&self.directory, text).and_then(|()| self.enter_trace(None));
-        if let Err(error) = kept {
-            _ = self.directory.remove(TRACE);
-            // If this fails too, the manifest keeps `trace_awaited`.
-            _ = self.enter_trace(Some(&error));
-        }
-    }
-
-    fn enter_trace(&mut self, failure: Option<&io::Error>) -> io::Result<()> {
-        let mut manifest = self.manifest.clone();
-        manifest.caveats.retain(|caveat| caveat.code != TRACE_MISSING);
-        manifest.caveats.extend(failure.map(trace_missing));
-        if let Some(facts) = &mut manifest.run.wakeup {
-            facts.trace = failure.is_none().then(|| TRACE.to_owned());
-        }
-        manifest_file::rewrite(&self.directory, &manifest)?;
-        self.manifest = manifest;
-        Ok(())
-    }
-}
-
-fn write_trace(directory: &Directory, text: &str) -> io::Result<()> {
-    let written = directory.replace_file(UNFINISHED_TRACE).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_data()?;
-        directory.rename(UNFINISHED_TRACE, TRACE)
-    });
-    written.inspect_err(|_| _ = directory.remove(UNFINISHED_TRACE))
 }
 
 #[cfg(test)]
@@ -399,52 +367,39 @@ mod tests {
     use crate::plan::{RunSpec, Via, WakeupCpus, WakeupSpec, Work};
     use crate::recording::Recording;
 
-    fn finished(directory: &Path) -> Finished {
+    /// A recording whose trace is "who ran", if `trace` does not put anything in its place.
+    fn traced(place: impl Fn(&Path)) -> (tempfile::TempDir, Recording) {
+        let directory = tempfile::tempdir().expect("temporary directory");
         let interval_ns = Nanos::from_millis(1);
         let (via, cpus) = (Via::ClockNanosleep, WakeupCpus::Anywhere);
         let spec = WakeupSpec { via, interval_ns, relative: false, cpus, break_ns: Some(interval_ns) };
         let run = RunSpec::here(Work::Wakeup(spec));
         let mut manifest = Manifest::new(run, "0123456789abcdef".into(), "2026-11-22T00:00:00Z".into());
         manifest.run.wakeup = Some(WakeupFacts::default());
-        manifest.caveats.push(trace_awaited());
-        let store = Store::open(directory).expect("opens");
+        let store = Store::open(directory.path()).expect("opens");
         let mut writer = RecordingWriter::create(&store, None, manifest).expect("created");
         let log = writer.start(Arc::new(AtomicBool::new(false))).expect("started");
-        writer.finish(log, RunEnding::Completed, None).expect("finished")
-    }
-
-    /// The file name of the trace and the caveats in the reopened recording.
-    fn trace_and_caveats(finished: &Finished) -> (Option<String>, Vec<String>) {
-        let recording = Recording::open(&finished.path).expect("opens");
-        assert_eq!(recording.manifest(), &finished.manifest);
-        let manifest = recording.manifest();
-        let caveats = manifest.caveats.iter().map(|caveat| format!("{}; {}", caveat.message, caveat.hint));
-        (manifest.run.wakeup.clone().and_then(|facts| facts.trace), caveats.collect())
+        place(writer.path());
+        writer.keep_trace(Ok("who ran\n".into()));
+        let finished = writer.finish(log, RunEnding::Completed, None).expect("finished");
+        (directory, Recording::open(&finished.path).expect("opens"))
     }
 
     #[test]
     fn a_kept_trace_is_a_file_of_the_recording_and_in_the_manifest() {
-        let directory = tempfile::tempdir().expect("temporary directory");
-        let mut finished = finished(directory.path());
-        assert!(trace_and_caveats(&finished).1[0].contains("latlab ended before it was stored"));
-        finished.keep_trace("who ran\n");
-        assert_eq!(trace_and_caveats(&finished), (Some(TRACE.into()), vec![]));
-        assert_eq!(fs::read_to_string(finished.path.join(TRACE)).expect("kept"), "who ran\n");
-        assert!(!finished.path.join(UNFINISHED_TRACE).exists());
+        let (_directory, recording) = traced(|_| ());
+        let trace = recording.manifest().run.wakeup.as_ref().and_then(|facts| facts.trace.as_deref());
+        assert_eq!((trace, recording.manifest().caveats.len()), (Some(TRACE), 0));
+        assert_eq!(fs::read_to_string(recording.path().join(TRACE)).expect("kept"), "who ran\n");
     }
 
     #[test]
     fn a_trace_that_cannot_be_written_leaves_no_file_and_a_caveat() {
-        for name in [UNFINISHED_TRACE, TRACE] {
-            let directory = tempfile::tempdir().expect("temporary directory");
-            let mut finished = finished(directory.path());
-            fs::create_dir(finished.path.join(name)).expect("made");
-            finished.keep_trace("who ran\n");
-            let (trace, why) = trace_and_caveats(&finished);
-            assert_eq!((trace, why.len()), (None, 1));
-            assert!(why[0].contains("EISDIR") && !finished.path.join(name).is_file(), "{why:?}");
-            assert!(!finished.path.join(UNFINISHED_TRACE).is_file(), "a partial trace remains");
-        }
+        let (_directory, recording) = traced(|path| fs::create_dir(path.join(TRACE)).expect("made"));
+        let facts = recording.manifest().run.wakeup.as_ref().expect("wake-ups");
+        let caveats = &recording.manifest().caveats;
+        assert_eq!((facts.trace.as_deref(), caveats.len()), (None, 1));
+        assert!(caveats[0].message.contains("EISDIR"), "{caveats:?}");
     }
 
     #[test]

@@ -174,15 +174,17 @@ fn rare_bursts(mean: Option<&Dependence>, points: &[PointEstimate]) -> Option<(D
 /// Whether each point is supported: enough singletons lie beyond it and beyond all points between it and the median. If
 /// drift leaves even the median without support, it cannot be distinguished from a tail.
 fn supported(points: &[PointEstimate], lost: u64, slow_changes: bool) -> Vec<bool> {
-    let is_between = |inner: f64, outer: f64| match outer >= 0.5 {
-        true => (0.5..=outer).contains(&inner),
-        false => (outer..=0.5).contains(&inner),
+    let is_between = |inner: f64, outer: f64| {
+        if outer >= 0.5 { (0.5..=outer).contains(&inner) } else { (outer..=0.5).contains(&inner) }
     };
     let share = if slow_changes { 1.0 / SLOW_FACTOR } else { 1.0 };
     let own: Vec<(f64, bool)> = points.iter().map(|point| (point.q, point.is_supported(share))).collect();
-    let is_supported = |point: &PointEstimate| match point.is_lost() {
-        true => lost as f64 >= SUPPORT_MIN,
-        false => own.iter().all(|(inner, supported)| *supported || !is_between(*inner, point.q)),
+    let is_supported = |point: &PointEstimate| {
+        if point.is_lost() {
+            lost as f64 >= SUPPORT_MIN
+        } else {
+            own.iter().all(|(inner, supported)| *supported || !is_between(*inner, point.q))
+        }
     };
     points.iter().map(is_supported).collect()
 }

@@ -62,9 +62,10 @@ pub(super) fn student_above(t: f64, freedom: f64) -> f64 {
 /// The number of independent values that have an interval as wide as a series with this `dependence`, at `confidence`.
 pub(super) fn trials(dependence: &Dependence, confidence: f64) -> f64 {
     let p = 0.5 + confidence / 2.0;
-    match dependence.is_found {
-        true => dependence.effective_n * (normal(p) / student(p, dependence.freedom)).powi(2),
-        false => dependence.n,
+    if dependence.is_found {
+        dependence.effective_n * (normal(p) / student(p, dependence.freedom)).powi(2)
+    } else {
+        dependence.n
     }
 }
 

@@ -431,9 +431,10 @@ impl Shape {
             fourth += square * square;
         }
         let variance: f64 = second / count;
-        let (skewness, kurtosis) = match variance > 0.0 {
-            true => (third / count / variance.powf(1.5), fourth / count / (variance * variance)),
-            false => (0.0, 3.0),
+        let (skewness, kurtosis) = if variance > 0.0 {
+            (third / count / variance.powf(1.5), fourth / count / (variance * variance))
+        } else {
+            (0.0, 3.0)
         };
         Shape { second_about_zero: squares / count, skewness, kurtosis }
     }

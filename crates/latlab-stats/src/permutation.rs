@@ -204,9 +204,10 @@ struct BundledBlock {
 
 impl BundledBlock {
     fn of(block: &BlockRuns, size: usize) -> BundledBlock {
-        let (few, many, sign) = match block.candidate.len() <= block.baseline.len() {
-            true => (&block.candidate, &block.baseline, 1.0),
-            false => (&block.baseline, &block.candidate, -1.0),
+        let (few, many, sign) = if block.candidate.len() <= block.baseline.len() {
+            (&block.candidate, &block.baseline, 1.0)
+        } else {
+            (&block.baseline, &block.candidate, -1.0)
         };
         let centre = (few.iter().sum::<f64>() + many.iter().sum::<f64>()) / (few.len() + many.len()) as f64;
         let size = size.min(few.len() / BUNDLES_MIN).max(1);
@@ -308,9 +309,10 @@ pub fn holm(rows: &[Claims]) -> Vec<Claims> {
     let mut possible = rows.len();
     for (p, row, is_equivalence) in open {
         largest = largest.max((p * possible as f64).min(1.0));
-        match is_equivalence {
-            true => adjusted[row].equivalent = Some(largest),
-            false => adjusted[row].different = largest,
+        if is_equivalence {
+            adjusted[row].equivalent = Some(largest)
+        } else {
+            adjusted[row].different = largest
         }
         left[row] -= 1;
         possible -= usize::from(left[row] == 0);

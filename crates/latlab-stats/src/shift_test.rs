@@ -204,16 +204,18 @@ impl Welch {
 
     /// The probability of a distance at least this large, if there is none in truth.
     fn above(self, distance: f64) -> f64 {
-        match self.standard_error > 0.0 {
-            true => student_above(distance / self.standard_error, self.freedom),
-            false => f64::from(u8::from(distance <= 0.0)),
+        if self.standard_error > 0.0 {
+            student_above(distance / self.standard_error, self.freedom)
+        } else {
+            f64::from(u8::from(distance <= 0.0))
         }
     }
 
     fn interval(self, confidence: f64) -> Interval {
-        let reach = match self.standard_error > 0.0 {
-            true => student(0.5 + confidence / 2.0, self.freedom) * self.standard_error,
-            false => 0.0,
+        let reach = if self.standard_error > 0.0 {
+            student(0.5 + confidence / 2.0, self.freedom) * self.standard_error
+        } else {
+            0.0
         };
         Interval { low: Some(self.difference - reach), high: Some(self.difference + reach), confidence }
     }
@@ -276,9 +278,10 @@ pub(super) fn satterthwaite(sizes: &[(f64, f64)], groups: [CellVariance; 2]) -> 
     let [baseline, candidate] = groups;
     let parts = [baseline.variance * share(|(n, _)| *n), candidate.variance * share(|(_, m)| *m)];
     let variance = parts[0] + parts[1];
-    let freedom = match variance > 0.0 {
-        true => (parts[0] / variance).powi(2) / baseline.freedom + (parts[1] / variance).powi(2) / candidate.freedom,
-        false => 1.0 / (baseline.freedom + candidate.freedom),
+    let freedom = if variance > 0.0 {
+        (parts[0] / variance).powi(2) / baseline.freedom + (parts[1] / variance).powi(2) / candidate.freedom
+    } else {
+        1.0 / (baseline.freedom + candidate.freedom)
     };
     (variance, 1.0 / freedom)
 }

@@ -133,13 +133,10 @@ impl MinistatTest {
 
     /// The difference in per cent of the first group's mean, if it is proven.
     pub fn answer(&self) -> MeanDifference {
-        match self.proven {
-            true => MeanDifference::Proven {
-                percent: self.percent(self.difference),
-                margin_percent: self.percent(self.margin),
-            },
-            false => MeanDifference::NotProven,
+        if !self.proven {
+            return MeanDifference::NotProven;
         }
+        MeanDifference::Proven { percent: self.percent(self.difference), margin_percent: self.percent(self.margin) }
     }
 
     /// `absolute` in per cent of the first group's mean: infinite or NaN if that is 0.

@@ -14,7 +14,7 @@ use latlab::facts::{IntervalCounts, StreamInterval};
 use latlab::plan::Kind;
 use latlab::probe::{Fate, Phase};
 use latlab::recording::manifest::Manifest;
-use latlab::recording::{ProbeColumn, Recording, RecordingError, ValueBatch};
+use latlab::recording::{ProbeColumn, RecordedTable, Recording, RecordingError, ValueBatch};
 use serde_json::{Value, json};
 
 mod runs;
@@ -71,8 +71,7 @@ fn add_later_facts(manifest: &Manifest, facts: &mut Value) {
 /// Facts of a recording that every later version can compute.
 fn facts(recording: &Recording) -> Value {
     let manifest = recording.manifest();
-    let probes = manifest.kind == Kind::Ping || manifest.spec.concurrent_probes().is_some();
-    let rows = if probes { runs::rows(recording) } else { Vec::new() };
+    let rows = runs::rows(recording);
     let fates: serde_json::Map<_, _> = Fate::ALL
         .map(|fate| (fate.word().to_owned(), json!(rows.iter().filter(|row| row.fate == fate).count())))
         .into_iter()
@@ -194,26 +193,12 @@ fn check(folder: &str) {
     for recording in testdata(folder) {
         let (_directory, copy) = copied(&recording);
         let opened = Recording::open(&copy).unwrap_or_else(|error| panic!("{}: {error}", recording.display()));
-        if opened.manifest().kind == Kind::Wakeup {
-            let rows = wakeups(&opened);
-            assert_eq!(opened.manifest().rows, Some(rows.len() as u64), "{}", recording.display());
-            assert!(rows.is_sorted_by_key(|row| row.0), "{}", recording.display());
-            expect_the_same_facts(&opened, &recording);
-            continue;
-        }
-        if opened.manifest().kind == Kind::Values {
-            assert_eq!(opened.manifest().rows, Some(values(&opened).len() as u64), "{}", recording.display());
-            expect_the_same_facts(&opened, &recording);
-            continue;
-        }
-        if opened.manifest().kind == Kind::Stream {
-            assert_eq!(opened.manifest().rows, Some(intervals(&opened).len() as u64), "{}", recording.display());
-            expect_the_same_facts(&opened, &recording);
-            continue;
-        }
-        let rows = runs::rows(&opened);
-        assert_eq!(opened.manifest().rows, Some(rows.len() as u64), "{}", recording.display());
-        assert!(rows.windows(2).all(|pair| pair[0].seq < pair[1].seq), "{}", recording.display());
+        let table = RecordedTable::of(opened.manifest().kind);
+        let rows: usize = opened.rows_of(table).expect("open").map(|batch| batch.expect("reads").rows).sum();
+        assert_eq!(opened.manifest().rows, Some(rows as u64), "{}", recording.display());
+        assert!(wakeups(&opened).is_sorted_by_key(|row| row.0), "{}", recording.display());
+        let probes = runs::rows(&opened);
+        assert!(probes.windows(2).all(|pair| pair[0].seq < pair[1].seq), "{}", recording.display());
         expect_the_same_facts(&opened, &recording);
     }
 }

@@ -2,8 +2,8 @@
 //! reads the result. It must refuse it, or show the same figures, or raise a caveat; it must never panic, wait, or need
 //! more than 64 MiB.
 //!
-//! A mutation follows from its number. `LATLAB_MUTATIONS=FROM..TO` makes these; without it the first ones are made, for at
-//! most a minute.
+//! A mutation follows from its number. `LATLAB_MUTATIONS=FROM..TO` makes these (`just mutations`); without it the first ones
+//! are made, for a few seconds.
 #![allow(clippy::print_stdout, reason = "the number of mutations, with `--nocapture`")]
 
 use std::collections::BTreeSet;
@@ -23,8 +23,8 @@ use serde_json::Value;
 
 mod runs;
 
-const USUAL: Range<u64> = 0..1_200;
-const USUAL_TIME: Duration = Duration::from_secs(60);
+const USUAL: Range<u64> = 0..300;
+const USUAL_TIME: Duration = Duration::from_secs(5);
 /// Nothing that is read here takes a second.
 const HANG_SECONDS: &str = "20";
 /// Private writable memory of the program, in KiB.
@@ -364,6 +364,6 @@ fn a_damaged_file_is_refused_or_changes_no_figure_without_a_caveat() {
     });
     let made = next.into_inner().min(range.end) - range.start;
     println!("{made} mutations, {} failures, {:.0} s", failures.len(), start.elapsed().as_secs_f64());
-    assert!(made >= 100, "only {made} mutations in a minute");
+    assert!(made > 0, "no mutation was made");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

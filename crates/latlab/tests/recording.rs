@@ -445,23 +445,3 @@ fn damage_is_an_error_that_names_the_file() {
         assert_eq!((error.explain().exit_code, error.explain().hint.is_some()), (2, true), "{error}");
     }
 }
-
-/// An older latlab that finishes a recording keeps its version, and drops the members that it does not know.
-#[test]
-fn a_manifest_that_an_older_version_wrote_again_says_that_there_are_no_checksums() {
-    let (_directory, store) = store();
-    let path = runs::recorded(&store, "00000000000000be", 10).path;
-    let manifest = path.join("manifest.json");
-    let mut members: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_slice(&fs::read(&manifest).expect("a manifest")).expect("JSON");
-    let write = |members: &serde_json::Map<String, serde_json::Value>| {
-        fs::write(&manifest, serde_json::to_vec_pretty(members).expect("JSON")).expect("written");
-    };
-    members.remove("crc32c").expect("a checksum");
-    write(&members);
-    Recording::open(&path).expect_err("a checksum is missing");
-    members.remove("checksums").expect("checksums of the tables");
-    write(&members);
-    let recording = Recording::open(&path).expect("opens");
-    assert!(recording.manifest().lacks_checksums());
-}

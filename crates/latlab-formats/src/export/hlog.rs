@@ -90,10 +90,10 @@ impl<W: Write> HlogWriter<W> {
         }
         let (id, recording) = (in_one_line(run.run), in_one_line(run.recording));
         writeln!(self.target, "#[run: {id}, recording: {recording}]")?;
-        match run.shows_losses {
-            true => writeln!(self.target, "#[lost: {infinite}]")?,
-            false if infinite > 0 => writeln!(self.target, "#[infinite: {infinite}]")?,
-            false => {}
+        if run.shows_losses {
+            writeln!(self.target, "#[lost: {infinite}]")?;
+        } else if infinite > 0 {
+            writeln!(self.target, "#[infinite: {infinite}]")?;
         }
         let tag = tag_of(run.tag);
         let mut serializer = V2DeflateSerializer::new();

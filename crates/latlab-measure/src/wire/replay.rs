@@ -38,13 +38,11 @@ impl ReplayWindow {
 
     /// Removes all counters; gets the memory if there was none.
     pub fn clear(&mut self) {
-        match self.words.is_empty() {
-            true => *self = ReplayWindow::default(),
-            false => {
-                self.newest = 0;
-                self.words.fill(0);
-            }
+        if self.words.is_empty() {
+            *self = ReplayWindow::default();
         }
+        self.newest = 0;
+        self.words.fill(0);
     }
 
     /// The highest counter received; 0 if none was.

@@ -219,10 +219,12 @@ impl<'a> Train<'a> {
             return None;
         }
         // Mostly it is one packet, and a division would take longer than all other work.
-        let packets = match bytes.len() == each_bytes {
-            true => 1,
-            false if bytes.len().is_multiple_of(each_bytes) => (bytes.len() / each_bytes) as u64,
-            false => return None,
+        let packets = if bytes.len() == each_bytes {
+            1
+        } else if bytes.len().is_multiple_of(each_bytes) {
+            (bytes.len() / each_bytes) as u64
+        } else {
+            return None;
         };
         let train = Train { bytes, each_bytes, packets, head };
         let turns_over = u64::from(train.counter_low()) + packets > 1 << 32;

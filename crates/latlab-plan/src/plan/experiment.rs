@@ -186,9 +186,10 @@ pub fn condition_words(factors: &Factors) -> String {
 /// A level, with its factor where the level alone says too little: `10ms`, `tcp`, but `size=64`, `load=none`.
 pub fn level_words(factor: &str, level: &str) -> String {
     const VAGUE: [&str; 7] = ["none", "true", "false", "yes", "no", "on", "off"];
-    match !level.contains(char::is_alphabetic) || VAGUE.contains(&level) {
-        true => format!("{factor}={level}"),
-        false => level.to_owned(),
+    if !level.contains(char::is_alphabetic) || VAGUE.contains(&level) {
+        format!("{factor}={level}")
+    } else {
+        level.to_owned()
     }
 }
 

@@ -34,10 +34,8 @@ impl Plan {
     /// The duration of all runs without losses, warm-up and the settling of loads included; `None` if only a count limits
     /// one of them.
     pub fn duration(&self) -> Option<Nanos> {
-        let settling = match self.runs.iter().any(|run| !run.loads.is_empty()) {
-            true => defaults::LOAD_SETTLE,
-            false => Nanos::ZERO,
-        };
+        let settling =
+            if self.runs.iter().any(|run| !run.loads.is_empty()) { defaults::LOAD_SETTLE } else { Nanos::ZERO };
         self.runs.iter().map(RunSpec::duration).try_fold(settling, |sum, run| Some(sum + run?))
     }
 
@@ -288,10 +286,12 @@ impl RunSpec {
             && ping.path.family != Some(Family::Ipv6);
         // A busy CPU is in no idle state, so that round trips under load may even be shorter than the bare loop's.
         let is_plain = self.loads.is_empty() && self.settings.is_empty() && ping.with_wakeup.is_none();
-        match conditions.is_pinned() {
-            false => Err(NoBareLoop::Ends),
-            true if is_alike && is_plain => Ok(conditions),
-            true => Err(NoBareLoop::Conditions),
+        if !conditions.is_pinned() {
+            Err(NoBareLoop::Ends)
+        } else if is_alike && is_plain {
+            Ok(conditions)
+        } else {
+            Err(NoBareLoop::Conditions)
         }
     }
 

@@ -1,10 +1,15 @@
 //! A column of a table: its type on disk, and its values in memory.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
-use parquet::errors::Result;
+use parquet::errors::Result as ParquetResult;
 use parquet::schema::types::Type;
+
+use crate::facts::StreamEnd;
+use crate::metric::Metric;
+use crate::plan::{Side, Via};
+use crate::probe::{Fate, Phase};
 
 /// The type of a column on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,74 +24,107 @@ pub enum ColumnType {
     U32,
     /// INT32 with the logical type of 16 bits without a sign.
     U16,
-    /// BYTE_ARRAY of UTF-8: one of a few words.
+    /// BYTE_ARRAY of UTF-8.
     Word,
     Flag,
 }
 
 impl ColumnType {
-    pub(super) const fn physical(self) -> PhysicalType {
+    pub(super) fn in_parquet(self) -> (PhysicalType, Option<LogicalType>) {
+        let unsigned = |bits| Some(LogicalType::integer(bits, false));
         match self {
-            ColumnType::I64 | ColumnType::U64 => PhysicalType::INT64,
-            ColumnType::I32 | ColumnType::U32 | ColumnType::U16 => PhysicalType::INT32,
-            ColumnType::Word => PhysicalType::BYTE_ARRAY,
-            ColumnType::Flag => PhysicalType::BOOLEAN,
-        }
-    }
-
-    fn logical(self) -> Option<LogicalType> {
-        match self {
-            ColumnType::I64 | ColumnType::I32 | ColumnType::Flag => None,
-            ColumnType::U64 => Some(LogicalType::integer(64, false)),
-            ColumnType::U32 => Some(LogicalType::integer(32, false)),
-            ColumnType::U16 => Some(LogicalType::integer(16, false)),
-            ColumnType::Word => Some(LogicalType::String),
+            ColumnType::I64 => (PhysicalType::INT64, None),
+            ColumnType::U64 => (PhysicalType::INT64, unsigned(64)),
+            ColumnType::I32 => (PhysicalType::INT32, None),
+            ColumnType::U32 => (PhysicalType::INT32, unsigned(32)),
+            ColumnType::U16 => (PhysicalType::INT32, unsigned(16)),
+            ColumnType::Word => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnType::Flag => (PhysicalType::BOOLEAN, None),
         }
     }
 }
 
 /// A column of a table on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSpec {
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub column_type: ColumnType,
     pub nullable: bool,
     /// Whether a log of another tool may lack it, so that it is nullable in an imported table.
-    pub null_in_imports: bool,
+    null_in_imports: bool,
 }
 
 impl ColumnSpec {
-    pub(super) const fn required(name: &'static str, column_type: ColumnType) -> ColumnSpec {
-        ColumnSpec { name, column_type, nullable: false, null_in_imports: false }
+    pub fn required(name: impl Into<Cow<'static, str>>, column_type: ColumnType) -> ColumnSpec {
+        ColumnSpec { name: name.into(), column_type, nullable: false, null_in_imports: false }
     }
 
-    pub(super) const fn nullable(name: &'static str, column_type: ColumnType) -> ColumnSpec {
-        ColumnSpec { name, column_type, nullable: true, null_in_imports: false }
+    pub fn nullable(name: impl Into<Cow<'static, str>>, column_type: ColumnType) -> ColumnSpec {
+        ColumnSpec { nullable: true, ..ColumnSpec::required(name, column_type) }
     }
 
     /// A column that is required in a table that latlab measured, and nullable in an imported one.
-    pub(super) const fn measured(name: &'static str, column_type: ColumnType) -> ColumnSpec {
-        ColumnSpec { name, column_type, nullable: false, null_in_imports: true }
+    pub(super) fn measured(name: &'static str, column_type: ColumnType) -> ColumnSpec {
+        ColumnSpec { null_in_imports: true, ..ColumnSpec::required(name, column_type) }
     }
 
     /// The column in an imported table.
-    pub(super) const fn imported(self) -> ColumnSpec {
+    pub(super) fn imported(self) -> ColumnSpec {
         ColumnSpec { nullable: self.nullable || self.null_in_imports, ..self }
     }
 
-    fn field(&self) -> Result<Type> {
+    pub(super) fn field(&self) -> ParquetResult<Type> {
+        let (physical, logical) = self.column_type.in_parquet();
         let repetition = if self.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
-        Type::primitive_type_builder(self.name, self.column_type.physical())
+        Type::primitive_type_builder(&self.name, physical)
             .with_repetition(repetition)
-            .with_logical_type(self.column_type.logical())
+            .with_logical_type(logical)
             .build()
     }
 }
 
-/// The schema of a table whose rows are called `row`.
-pub(super) fn schema(row: &str, columns: &[ColumnSpec]) -> Result<Arc<Type>> {
-    let fields = columns.iter().map(|column| column.field().map(Arc::new)).collect::<Result<_>>()?;
-    Ok(Arc::new(Type::group_type_builder(row).with_fields(fields).build()?))
+/// A word that a column can hold.
+pub(crate) trait Word: Copy + PartialEq + 'static {
+    fn word(self) -> &'static str;
+    fn from_word(word: &str) -> Option<Self>;
+}
+
+macro_rules! words {
+    ($($type:ty: $all:expr, $word:expr;)+) => {
+        $(impl Word for $type {
+            fn word(self) -> &'static str {
+                $word(self)
+            }
+
+            fn from_word(word: &str) -> Option<$type> {
+                $all.into_iter().find(|known| $word(*known) == word)
+            }
+        })+
+    };
+}
+
+words! {
+    Phase: [Phase::Warmup, Phase::Measure], Phase::word;
+    Fate: Fate::ALL, Fate::word;
+    StreamEnd: StreamEnd::ALL, StreamEnd::word;
+    Via: Via::ALL, Via::word;
+    Metric: Metric::VALUES, Metric::name;
+    Side: [Side::Local, Side::Peer], Side::word;
+}
+
+/// The values of a column in consecutive rows, whatever the type of its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Column<'a> {
+    /// Numbers and flags; of a flag 1 or 0. Of a column of words: all of them null.
+    Ints(IntColumn),
+    Words(WordColumn<&'a str>),
+}
+
+/// Consecutive rows of any table, with a column for each of the table's in the order of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UniformBatch {
+    pub rows: usize,
+    pub columns: Vec<Column<'static>>,
 }
 
 /// Values of a column that holds one of a few words.
@@ -128,7 +166,7 @@ impl<T: Copy + PartialEq> FromIterator<T> for WordColumn<T> {
     }
 }
 
-/// Values of a column of numbers, whatever their width on disk; empty if the column was not read.
+/// Values of a column of numbers, whatever their width on disk; empty if the column was not read or is to be null.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntColumn {
     /// One per row; 0 where the row holds null. `seq` is unsigned: `values[row] as u64`.

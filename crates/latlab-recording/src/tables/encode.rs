@@ -1,55 +1,75 @@
 //! Writes a table: row group after row group, one column at a time, so that memory stays small.
 
-use std::io::Write;
+use std::borrow::Cow;
+use std::io::{self, Write};
 use std::slice;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Encoding};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
-use parquet::errors::{ParquetError, Result};
+use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{ColumnPath, Type};
 
-use super::GROUP_ROWS;
-use super::column::{ColumnSpec, ColumnType, IntColumn, WordColumn, schema};
+use super::column::{Column, ColumnSpec, ColumnType, IntColumn, UniformBatch, WordColumn};
+use super::file::io_error;
+use super::recorded::{GROUP_ROWS, RecordedTable};
 use crate::recording::manifest::FormatVersion;
 
 /// A table that is being written.
-pub(crate) struct TableWriter<W: Write + Send> {
+pub struct TableWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
     columns: Vec<ColumnSpec>,
-    buffers: Buffers,
 }
 
 impl<W: Write + Send> TableWriter<W> {
-    /// Begins a table of the run `run_id` in `target`, whose rows are called `row`.
-    pub(super) fn new(target: W, run_id: &str, row: &str, columns: &[ColumnSpec]) -> Result<TableWriter<W>> {
-        let file = SerializedFileWriter::new(target, schema(row, columns)?, Arc::new(properties(run_id, columns)))?;
-        Ok(TableWriter { file, columns: columns.to_vec(), buffers: Buffers::default() })
+    /// Begins a table of `columns` in `target`, whose rows are called `row`, with `marks` in its metadata.
+    ///
+    /// # Errors
+    /// If the target refuses bytes; so for all methods.
+    pub fn new(target: W, row: &str, columns: Vec<ColumnSpec>, marks: &[(&str, &str)]) -> io::Result<TableWriter<W>> {
+        let begun = || -> ParquetResult<_> {
+            let fields = columns.iter().map(|column| column.field().map(Arc::new)).collect::<Result<_, _>>()?;
+            let schema = Arc::new(Type::group_type_builder(row).with_fields(fields).build()?);
+            SerializedFileWriter::new(target, schema, Arc::new(properties(&columns, marks)))
+        };
+        let file = begun().map_err(io_error)?;
+        Ok(TableWriter { file, columns })
+    }
+
+    /// Begins `table` of the run `run_id`, whose columns are `columns`.
+    pub(crate) fn of_run(target: W, run_id: &str, table: RecordedTable, columns: Vec<ColumnSpec>) -> io::Result<Self> {
+        let FormatVersion { major, minor } = FormatVersion::CURRENT;
+        let format = format!("{major}.{minor}");
+        TableWriter::new(target, table.row(), columns, &[("latlab.format", &format), ("latlab.run_id", run_id)])
+    }
+
+    /// Writes `batch` as a row group.
+    pub(crate) fn write(&mut self, batch: &UniformBatch) -> io::Result<()> {
+        let mut group = self.group(batch.rows)?;
+        batch.columns.iter().try_for_each(|column| group.write(column))?;
+        group.close()
     }
 
     /// Begins a row group of `rows` rows; its columns follow in the order of the table.
-    pub(crate) fn group(&mut self, rows: usize) -> Result<GroupWriter<'_, W>> {
-        let group = self.file.next_row_group()?;
-        Ok(GroupWriter { group, rows, columns: self.columns.iter(), buffers: &mut self.buffers })
+    pub fn group(&mut self, rows: usize) -> io::Result<GroupWriter<'_, W>> {
+        let group = self.file.next_row_group().map_err(io_error)?;
+        Ok(GroupWriter { group, rows, columns: self.columns.iter() })
     }
 
     /// Writes the footer and returns the target.
-    pub(crate) fn finish(self) -> Result<W> {
-        self.file.into_inner()
+    pub fn finish(self) -> io::Result<W> {
+        self.file.into_inner().map_err(io_error)
     }
 }
 
-fn properties(run_id: &str, columns: &[ColumnSpec]) -> WriterProperties {
-    let FormatVersion { major, minor } = FormatVersion::CURRENT;
-    let entry = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
+fn properties(columns: &[ColumnSpec], marks: &[(&str, &str)]) -> WriterProperties {
+    let marks = marks.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
     let mut properties = WriterProperties::builder()
         .set_created_by(format!("latlab {}", env!("CARGO_PKG_VERSION")))
-        .set_key_value_metadata(Some(vec![
-            entry("latlab.format", format!("{major}.{minor}")),
-            entry("latlab.run_id", run_id.to_owned()),
-        ]))
+        .set_key_value_metadata(Some(marks.collect()))
         // Packed deltas of stamps have the entropy of random numbers: compression gains nothing (docs/recording.md).
         .set_compression(Compression::UNCOMPRESSED)
         .set_dictionary_enabled(false)
@@ -59,7 +79,8 @@ fn properties(run_id: &str, columns: &[ColumnSpec]) -> WriterProperties {
         .set_data_page_size_limit(GROUP_ROWS * 8)
         .set_offset_index_disabled(true);
     for column in columns {
-        let path = column.name.into();
+        // A name may have points.
+        let path = ColumnPath::new(vec![column.name.to_string()]);
         properties = match column.column_type {
             ColumnType::Word => properties.set_column_dictionary_enabled(path, true),
             ColumnType::Flag => properties.set_column_encoding(path, Encoding::RLE),
@@ -70,109 +91,80 @@ fn properties(run_id: &str, columns: &[ColumnSpec]) -> WriterProperties {
 }
 
 /// A row group that is being written.
-pub(crate) struct GroupWriter<'a, W: Write + Send> {
+pub struct GroupWriter<'a, W: Write + Send> {
     group: SerializedRowGroupWriter<'a, W>,
     rows: usize,
     /// The columns that are still to be written.
     columns: slice::Iter<'a, ColumnSpec>,
-    buffers: &'a mut Buffers,
-}
-
-/// Values on their way to the encoder, allocated once per table.
-#[derive(Default)]
-struct Buffers {
-    wide: Vec<i64>,
-    narrow: Vec<i32>,
-    flags: Vec<bool>,
-    words: Vec<ByteArray>,
-    levels: Vec<i16>,
 }
 
 impl<W: Write + Send> GroupWriter<'_, W> {
-    /// Writes the next column, of words.
-    pub(crate) fn words<T: Copy>(&mut self, words: &WordColumn<T>, text: impl Fn(T) -> &'static str) -> Result<()> {
-        let (_, mut writer) = next_column(&mut self.group, &mut self.columns)?;
-        let bytes = &mut self.buffers.words;
-        bytes.clear();
-        match words {
-            WordColumn::All(word) => bytes.resize(self.rows, ByteArray::from(text(*word))),
-            WordColumn::Each(words) => {
-                // A clone shares its bytes; converting a word allocates.
-                let mut converted: Vec<(&str, ByteArray)> = Vec::new();
-                for word in words {
-                    let text = text(*word);
-                    let index = converted.iter().position(|(known, _)| *known == text).unwrap_or_else(|| {
-                        converted.push((text, ByteArray::from(text)));
-                        converted.len() - 1
-                    });
-                    bytes.push(converted[index].1.clone());
-                }
-            }
-        }
-        writer.typed::<ByteArrayType>().write_batch(bytes, None, None)?;
-        writer.close()
+    /// Writes the next column.
+    ///
+    /// # Errors
+    /// As [`TableWriter::new`].
+    pub fn write(&mut self, values: &Column<'_>) -> io::Result<()> {
+        self.encode(values).map_err(io_error)
     }
 
-    /// Writes the next column, of numbers.
-    pub(crate) fn ints(&mut self, ints: &IntColumn) -> Result<()> {
-        let (column, mut writer) = next_column(&mut self.group, &mut self.columns)?;
-        let Buffers { wide, narrow, flags, levels, .. } = &mut *self.buffers;
-        let levels = column.nullable.then(|| definition_levels(levels, ints));
-        match column.column_type {
-            ColumnType::I64 | ColumnType::U64 => {
-                pack(wide, ints, |value| value);
-                writer.typed::<Int64Type>().write_batch(wide, levels, None)?;
+    fn encode(&mut self, values: &Column<'_>) -> ParquetResult<()> {
+        let too_many = || ParquetError::General("more columns than the table has".into());
+        let column = self.columns.next().ok_or_else(too_many)?;
+        let mut writer = self.group.next_column()?.ok_or_else(too_many)?;
+        let (ints, words) = match values {
+            Column::Ints(ints) => (Cow::Borrowed(ints), Vec::new()),
+            Column::Words(words) => (Cow::Owned(IntColumn::default()), byte_arrays(words, self.rows)),
+        };
+        let present = ints.present.as_deref();
+        let levels: Option<Vec<i16>> = column.nullable.then(|| match present {
+            None => vec![1; self.rows],
+            Some(present) => present.iter().map(|present| i16::from(*present)).collect(),
+        });
+        let levels = levels.as_deref();
+        let known = match present {
+            None => Cow::Borrowed(&ints.values[..]),
+            Some(present) => {
+                let known = ints.values.iter().zip(present).filter(|(_, present)| **present);
+                Cow::Owned(known.map(|(value, _)| *value).collect())
             }
+        };
+        match column.column_type {
+            ColumnType::I64 | ColumnType::U64 => writer.typed::<Int64Type>().write_batch(&known, levels, None)?,
             ColumnType::I32 | ColumnType::U32 | ColumnType::U16 => {
                 // Unsigned values keep their bits.
-                pack(narrow, ints, |value| value as i32);
-                writer.typed::<Int32Type>().write_batch(narrow, levels, None)?;
+                let narrow: Vec<i32> = known.iter().map(|value| *value as i32).collect();
+                writer.typed::<Int32Type>().write_batch(&narrow, levels, None)?
             }
             ColumnType::Flag => {
-                pack(flags, ints, |value| value != 0);
-                writer.typed::<BoolType>().write_batch(flags, levels, None)?;
+                let flags: Vec<bool> = known.iter().map(|value| *value != 0).collect();
+                writer.typed::<BoolType>().write_batch(&flags, levels, None)?
             }
-            ColumnType::Word => return Err(ParquetError::General(format!("`{}` holds words", column.name))),
-        }
+            ColumnType::Word => writer.typed::<ByteArrayType>().write_batch(&words, levels, None)?,
+        };
         writer.close()
     }
 
-    /// Writes the next `N` columns, of numbers, from rows.
-    pub(super) fn int_rows<const N: usize>(&mut self, rows: impl Iterator<Item = [Option<i64>; N]>) -> Result<()> {
-        IntColumn::transposed(rows).iter().try_for_each(|column| self.ints(column))
-    }
-
-    pub(crate) fn close(self) -> Result<()> {
-        self.group.close().map(drop)
+    /// Ends the row group, whose columns are all written.
+    ///
+    /// # Errors
+    /// As [`TableWriter::new`].
+    pub fn close(self) -> io::Result<()> {
+        self.group.close().map(drop).map_err(io_error)
     }
 }
 
-fn next_column<'a, 'c, W: Write + Send>(
-    group: &'a mut SerializedRowGroupWriter<'_, W>,
-    columns: &mut slice::Iter<'c, ColumnSpec>,
-) -> Result<(&'c ColumnSpec, SerializedColumnWriter<'a>)> {
-    let too_many = || ParquetError::General("more columns than the table has".into());
-    Ok((columns.next().ok_or_else(too_many)?, group.next_column()?.ok_or_else(too_many)?))
-}
-
-/// Definition levels: 1 where the row holds a value, 0 where it holds null.
-fn definition_levels<'a>(levels: &'a mut Vec<i16>, ints: &IntColumn) -> &'a [i16] {
-    levels.clear();
-    match &ints.present {
-        None => levels.resize(ints.values.len(), 1),
-        Some(present) => levels.extend(present.iter().map(|present| i16::from(*present))),
-    }
-    levels
-}
-
-/// The values that are not null.
-fn pack<T>(packed: &mut Vec<T>, ints: &IntColumn, convert: impl Fn(i64) -> T) {
-    packed.clear();
-    match &ints.present {
-        None => packed.extend(ints.values.iter().map(|value| convert(*value))),
-        Some(present) => {
-            let values = ints.values.iter().zip(present).filter(|(_, present)| **present);
-            packed.extend(values.map(|(value, _)| convert(*value)));
+fn byte_arrays(words: &WordColumn<&str>, rows: usize) -> Vec<ByteArray> {
+    // A clone shares its bytes; converting a word allocates.
+    let mut converted: Vec<(&str, ByteArray)> = Vec::new();
+    let mut of_word = |word| match converted.iter().find(|(known, _)| *known == word) {
+        Some((_, bytes)) => bytes.clone(),
+        None => {
+            converted.push((word, ByteArray::from(word)));
+            ByteArray::from(word)
         }
+    };
+    match words {
+        WordColumn::All(word) => vec![of_word(word); rows],
+        WordColumn::Each(words) => words.iter().map(|word| of_word(word)).collect(),
     }
 }

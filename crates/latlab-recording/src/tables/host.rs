@@ -1,42 +1,69 @@
 //! `host.parquet`: per host sample a row for the host and one for each CPU.
 
-use std::io;
-use std::io::Write;
-
-use parquet::errors::Result as ParquetResult;
-
-use super::column::ColumnType::{I64, U16, U64, Word};
-use super::column::{ColumnSpec, WordColumn};
-use super::decode::TableReader;
-use super::encode::TableWriter;
-use super::file::TableFile;
+use super::column::{ColumnSpec, ColumnType, IntColumn, WordColumn};
+use super::decode::{Batch, Field};
+use super::recorded::RecordedTable;
 use crate::facts::{CpuReadings, HostReadings, HostSample};
 use crate::plan::Side;
-use crate::recording::error::RecordingError;
 
-/// The file's name in a recording's directory.
-pub(crate) const HOST: &str = "host.parquet";
 /// Rows of a row group: 35 columns of 9 bytes make 2.6 MB.
-const GROUP_ROWS: usize = 8_192;
+pub(crate) const HOST_GROUP_ROWS: usize = 8_192;
 
-/// The columns before those of [`CpuReadings`] and [`HostReadings`].
-const HEAD: [ColumnSpec; 6] = [
-    ColumnSpec::required("host", Word),
-    ColumnSpec::required("seq", U64),
-    ColumnSpec::nullable("cpu", U16),
-    ColumnSpec::required("start_ns", I64),
-    ColumnSpec::required("end_ns", I64),
-    ColumnSpec::nullable("sampler_cpu", U16),
-];
-/// The first of the columns in [`Numbers`].
-const NUMBERS: usize = 1;
+/// Columns of numbers before those of [`CpuReadings`] and [`HostReadings`].
+const HEAD: usize = 5;
+const NUMBERS: usize = HEAD + CpuReadings::WIDTH + HostReadings::WIDTH;
 
-/// The numbers of a row from `seq` on.
-type Numbers = [Option<i64>; HEAD.len() - NUMBERS + CpuReadings::WIDTH + HostReadings::WIDTH];
+/// Consecutive rows.
+#[derive(Debug)]
+pub(crate) struct HostBatch {
+    rows: usize,
+    host: WordColumn<Side>,
+    numbers: Vec<IntColumn>,
+}
 
-pub(super) fn columns() -> Vec<ColumnSpec> {
-    let readings = CpuReadings::COLUMNS.into_iter().chain(HostReadings::COLUMNS);
-    HEAD.into_iter().chain(readings.map(|name| ColumnSpec::nullable(name, I64))).collect()
+impl Default for HostBatch {
+    fn default() -> HostBatch {
+        HostBatch { rows: 0, host: WordColumn::default(), numbers: vec![IntColumn::default(); NUMBERS] }
+    }
+}
+
+impl Batch for HostBatch {
+    const TABLE: RecordedTable = RecordedTable::Host;
+
+    fn specs() -> Vec<ColumnSpec> {
+        use ColumnType::{I64, U16, U64, Word};
+        let head = [
+            ColumnSpec::required("host", Word),
+            ColumnSpec::required("seq", U64),
+            ColumnSpec::nullable("cpu", U16),
+            ColumnSpec::required("start_ns", I64),
+            ColumnSpec::required("end_ns", I64),
+            ColumnSpec::nullable("sampler_cpu", U16),
+        ];
+        let readings = CpuReadings::COLUMNS.into_iter().chain(HostReadings::COLUMNS);
+        head.into_iter().chain(readings.map(|name| ColumnSpec::nullable(name, I64))).collect()
+    }
+
+    fn rows_mut(&mut self) -> &mut usize {
+        &mut self.rows
+    }
+
+    fn fields(&mut self) -> Vec<&mut dyn Field> {
+        let host: &mut dyn Field = &mut self.host;
+        std::iter::once(host).chain(self.numbers.iter_mut().map(|column| column as &mut dyn Field)).collect()
+    }
+}
+
+impl HostBatch {
+    pub(crate) fn of(rows: &[HostRow]) -> HostBatch {
+        let host = rows.iter().map(|row| row.side).collect();
+        HostBatch { rows: rows.len(), host, numbers: IntColumn::transposed(rows.iter().map(HostRow::numbers)) }
+    }
+
+    pub(crate) fn to_rows(&self) -> Vec<HostRow> {
+        let numbers = |row| std::array::from_fn(|column| self.numbers[column].get(row));
+        (0..self.rows).map(|row| HostRow::from_numbers(self.host.get(row), numbers(row))).collect()
+    }
 }
 
 /// The readings of the host as a whole, or of one CPU.
@@ -66,7 +93,7 @@ impl HostRow {
         readings.map(move |readings| HostRow { side, seq, start_ns, end_ns, sampler_cpu, readings })
     }
 
-    pub(super) fn numbers(&self) -> Numbers {
+    fn numbers(&self) -> [Option<i64>; NUMBERS] {
         let (cpu, cpu_readings, host_readings) = match self.readings {
             Readings::Host(host) => (None, CpuReadings::default(), host),
             Readings::Cpu(cpu, readings) => (Some(cpu), readings, HostReadings::default()),
@@ -78,7 +105,7 @@ impl HostRow {
         std::array::from_fn(|_| values.next().flatten())
     }
 
-    fn from_numbers(side: Side, numbers: Numbers) -> HostRow {
+    fn from_numbers(side: Side, numbers: [Option<i64>; NUMBERS]) -> HostRow {
         let [seq, cpu, start, end, sampler, readings @ ..] = numbers;
         let cpu_number = |cpu: Option<i64>| cpu.and_then(|cpu| u16::try_from(cpu).ok());
         let readings = match cpu_number(cpu) {
@@ -88,50 +115,6 @@ impl HostRow {
         let (seq, start_ns, end_ns) = (seq.unwrap_or(0) as u64, start.unwrap_or(0), end.unwrap_or(0));
         HostRow { side, seq, start_ns, end_ns, sampler_cpu: cpu_number(sampler), readings }
     }
-}
-
-/// Writes `rows` as the table of the run `run_id` to `target`; returns it and the number of rows.
-pub(crate) fn write<W: Write + Send>(
-    target: W,
-    run_id: &str,
-    rows: impl Iterator<Item = io::Result<HostRow>>,
-) -> ParquetResult<(W, u64)> {
-    let mut table = TableWriter::new(target, run_id, "host_sample", &columns())?;
-    let (mut rows, mut written) = (rows.peekable(), 0);
-    while rows.peek().is_some() {
-        let group_rows = rows.by_ref().take(GROUP_ROWS).collect::<io::Result<Vec<_>>>()?;
-        let mut group = table.group(group_rows.len())?;
-        group.words(&group_rows.iter().map(|row| row.side).collect::<WordColumn<_>>(), Side::word)?;
-        group.int_rows(group_rows.iter().map(HostRow::numbers))?;
-        group.close()?;
-        written += group_rows.len() as u64;
-    }
-    Ok((table.finish()?, written))
-}
-
-/// The table in `file`.
-///
-/// # Errors
-/// If it has other columns.
-pub(crate) fn open(file: TableFile) -> Result<TableReader, RecordingError> {
-    TableReader::new(file, &columns())
-}
-
-/// The rows in order. A row group that cannot be read yields one error in the place of its rows.
-pub(crate) fn rows(table: TableReader) -> impl Iterator<Item = Result<HostRow, RecordingError>> {
-    let groups = table.groups(|group| {
-        let sides = group.words(0, parse_side)?;
-        let numbers = group.int_rows(NUMBERS)?.enumerate();
-        Ok(numbers.map(|(index, numbers)| HostRow::from_numbers(sides.get(index), numbers)).collect::<Vec<_>>())
-    });
-    groups.flat_map(|group| match group {
-        Ok(rows) => rows.into_iter().map(Ok).collect(),
-        Err(error) => vec![Err(error)],
-    })
-}
-
-fn parse_side(word: &str) -> Option<Side> {
-    [Side::Local, Side::Peer].into_iter().find(|side| side.word() == word)
 }
 
 /// Joins adjacent rows of the same host and `seq` into samples.
@@ -175,12 +158,7 @@ impl<E, I: Iterator<Item = Result<HostRow, E>>> Iterator for SampleJoin<I> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::fs::File;
-
-    use std::path::Path;
-
     use super::*;
-    use crate::platform::Directory;
 
     /// Sample `seq` of a host with two CPUs.
     pub(crate) fn sample(seq: u64) -> HostSample {
@@ -211,44 +189,8 @@ pub(crate) mod tests {
 
     #[test]
     fn every_column_has_a_name_of_its_own() {
-        let mut names: Vec<_> = columns().iter().map(|column| column.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), columns().len());
-    }
-
-    fn opened(directory: &Path) -> Result<TableReader, RecordingError> {
-        let directory = Directory::open(directory).expect("opens");
-        open(TableFile::open(&directory, HOST, None)?)
-    }
-
-    #[test]
-    fn rows_survive_the_file() {
-        let directory = tempfile::tempdir().expect("temporary directory");
-        let path = directory.path().join(HOST);
-        let both = [Side::Local, Side::Peer];
-        // More than one row group.
-        let rows: Vec<HostRow> = both
-            .iter()
-            .flat_map(|side| (0..2_000).flat_map(|seq| HostRow::from_sample(*side, &sample(seq)).collect::<Vec<_>>()))
-            .collect();
-        let target = File::create(&path).expect("created");
-        let (_, written) = write(target, "0123456789abcdef", rows.iter().copied().map(Ok)).expect("written");
-        let table = opened(directory.path()).expect("opens");
-        assert_eq!((written, table.rows()), (12_000, 12_000));
-        assert_eq!(super::rows(table).collect::<Result<Vec<_>, _>>().expect("reads"), rows);
-    }
-
-    #[test]
-    fn a_file_without_a_required_column_is_damaged() {
-        let directory = tempfile::tempdir().expect("temporary directory");
-        let path = directory.path().join(HOST);
-        std::fs::write(&path, "PAR1 no").expect("written");
-        assert!(matches!(opened(directory.path()), Err(RecordingError::Damaged { .. })));
-        let target = File::create(&path).expect("created");
-        let table = TableWriter::new(target, "", "host_sample", &[ColumnSpec::required("seq", U64)]).expect("begun");
-        table.finish().expect("closed");
-        let Err(RecordingError::Damaged { what, .. }) = opened(directory.path()) else { panic!("it lacks columns") };
-        assert_eq!(what, "it has no column `host`");
+        let specs = HostBatch::specs();
+        let names: std::collections::BTreeSet<_> = specs.iter().map(|column| &column.name).collect();
+        assert_eq!(names.len(), specs.len());
     }
 }

@@ -19,15 +19,12 @@ use crate::cli::args::TABLES;
 use crate::cli::resolve::{ExportContent, ExportJob, RowFormat};
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
-use crate::formats::export::csv::CsvWriter;
-use crate::formats::export::jsonl::JsonLinesWriter;
+use crate::formats::export::lines::{LineForm, LinesWriter};
 use crate::formats::export::parquet::{EXPORT_KEY, ParquetRowsWriter};
-use crate::formats::export::{
-    ExportBatch, ExportCell, ExportColumn, ExportSchema, ExportType, ExportValues, RowsWriter,
-};
+use crate::formats::export::{ExportCell, ExportSchema, RowsWriter};
 use crate::plan::Kind;
 use crate::platform::SignalWatch;
-use crate::recording::{ColumnType, IntColumn, RecordedTable, Recording, UniformBatch, UniformColumn, WordColumn};
+use crate::recording::{ColumnSpec, ColumnType, RecordedTable, Recording};
 use crate::units::human::counted;
 
 /// Writes what `job` asks for.
@@ -152,17 +149,9 @@ impl Export<'_> {
         table: Option<RecordedTable>,
         target: &mut OutputTarget<'_>,
     ) -> Result<(), ExportBreak> {
-        let table = table.unwrap_or(main_table(self.kind));
+        let table = table.unwrap_or(RecordedTable::of(self.kind));
         self.expect_table(table)?;
-        let columns: Vec<ExportColumn> = table
-            .columns()
-            .into_iter()
-            .map(|column| ExportColumn {
-                name: column.name.into(),
-                column_type: export_type(column.column_type),
-                nullable: column.nullable,
-            })
-            .collect();
+        let columns = table.imported_columns();
         // The packets of a stream have a size of their own beside that of its probes.
         let is_beside_stream = self.kind == Kind::Stream && table == RecordedTable::Probes;
         let renamed = |name: &str| is_beside_stream.then(|| format!("stream_{name}"));
@@ -176,7 +165,7 @@ impl Export<'_> {
             let mut rows = 0;
             for batch in recording.rows_of(table)? {
                 self.expect_no_signal()?;
-                let batch = export_batch(batch?);
+                let batch = batch?;
                 rows += batch.rows;
                 writer.append(batch)?;
             }
@@ -194,20 +183,12 @@ impl Export<'_> {
         if self.runs.iter().any(|run| run.tables.contains(&table)) {
             return Ok(());
         }
-        let known = TABLES.into_iter().filter(|table| self.runs.iter().any(|run| run.tables.contains(table)));
+        let known =
+            RecordedTable::ALL.into_iter().filter(|table| self.runs.iter().any(|run| run.tables.contains(table)));
         let known: Vec<String> = known.map(|table| format!("`--table {}`", table.word())).collect();
         Err(Failure::request(format!("these runs have no table `{}`", table.word()))
             .because(format!("they are of kind `{}`", self.kind.word()))
             .hint(known.join(" or ")))
-    }
-}
-
-const fn main_table(kind: Kind) -> RecordedTable {
-    match kind {
-        Kind::Ping => RecordedTable::Probes,
-        Kind::Wakeup => RecordedTable::Wakeups,
-        Kind::Stream => RecordedTable::Intervals,
-        Kind::Values => RecordedTable::Values,
     }
 }
 
@@ -217,36 +198,15 @@ fn rows_writer<'a>(
     schema: &ExportSchema,
 ) -> Result<Box<dyn RowsWriter + 'a>, ExportBreak> {
     Ok(match format {
-        RowFormat::Csv => Box::new(CsvWriter::new(target, schema)?),
-        RowFormat::Jsonl => Box::new(JsonLinesWriter::new(target, schema)),
+        RowFormat::Csv => Box::new(LinesWriter::new(target, LineForm::Csv, schema)?),
+        RowFormat::Jsonl => Box::new(LinesWriter::new(target, LineForm::Json, schema)?),
         RowFormat::Parquet => Box::new(ParquetRowsWriter::new(target, schema)?),
     })
 }
 
-const fn export_type(column: ColumnType) -> ExportType {
-    match column {
-        ColumnType::I64 => ExportType::I64,
-        ColumnType::U64 => ExportType::U64,
-        ColumnType::I32 => ExportType::I32,
-        ColumnType::U32 => ExportType::U32,
-        ColumnType::U16 => ExportType::U16,
-        ColumnType::Flag => ExportType::Flag,
-        ColumnType::Word => ExportType::Text,
-    }
-}
-
-fn export_batch(batch: UniformBatch) -> ExportBatch {
-    let values = |column| match column {
-        UniformColumn::Ints(IntColumn { values, present }) => ExportValues::Ints { values, present },
-        UniformColumn::Words(WordColumn::All(word)) => ExportValues::Word(word),
-        UniformColumn::Words(WordColumn::Each(words)) => ExportValues::Words(words),
-    };
-    ExportBatch { rows: batch.rows, columns: batch.columns.into_iter().map(values).collect() }
-}
-
 /// The columns that are constant within a run, and their cells in each run.
 struct Keys {
-    columns: Vec<ExportColumn>,
+    columns: Vec<ColumnSpec>,
     cells: Vec<Vec<ExportCell>>,
 }
 
@@ -256,7 +216,7 @@ const FIRST: [&str; 9] =
 
 impl Keys {
     /// Those of `runs` beside the columns of a table. A key that the table has as a column is left out, or renamed.
-    fn of(runs: &[ExportedRun], table: &[ExportColumn], renamed: impl Fn(&str) -> Option<String>) -> Keys {
+    fn of(runs: &[ExportedRun], table: &[ColumnSpec], renamed: impl Fn(&str) -> Option<String>) -> Keys {
         let mut named: Vec<BTreeMap<KeyName, ExportCell>> = runs.iter().map(key_cells).collect();
         let is_taken = |name: &KeyName| table.iter().any(|column| column.name == name.name);
         for cells in &mut named {
@@ -275,16 +235,15 @@ impl Keys {
         let type_of = |name: &KeyName| {
             let cell = named.iter().filter_map(|cells| cells.get(name)).find(|cell| has_value(cell));
             match cell {
-                Some(ExportCell::Int(_)) => ExportType::I64,
-                Some(ExportCell::Flag(_)) => ExportType::Flag,
-                None if name.name.ends_with("_ns") || name.name.ends_with("_bytes") => ExportType::I64,
-                _ => ExportType::Text,
+                Some(ExportCell::Int(_)) => ColumnType::I64,
+                Some(ExportCell::Flag(_)) => ColumnType::Flag,
+                None if name.name.ends_with("_ns") || name.name.ends_with("_bytes") => ColumnType::I64,
+                _ => ColumnType::Word,
             }
         };
-        let column = |name: &&KeyName| ExportColumn {
-            name: name.name.clone(),
-            column_type: type_of(name),
-            nullable: !["run", "recording"].contains(&name.name.as_str()),
+        let column = |name: &&KeyName| match name.name.as_str() {
+            "run" | "recording" => ColumnSpec::required(name.name.clone(), type_of(name)),
+            _ => ColumnSpec::nullable(name.name.clone(), type_of(name)),
         };
         let cell = |cells: &BTreeMap<KeyName, ExportCell>, name: &KeyName| {
             cells.get(name).cloned().unwrap_or(ExportCell::Null)
@@ -393,7 +352,7 @@ mod tests {
     }
 
     fn names(keys: &Keys) -> Vec<&str> {
-        keys.columns.iter().map(|column| column.name.as_str()).collect()
+        keys.columns.iter().map(|column| &*column.name).collect()
     }
 
     #[test]
@@ -424,7 +383,7 @@ mod tests {
         assert_eq!((cell(0, "warmup_run"), cell(1, "warmup_run")), (ExportCell::Null, ExportCell::Flag(true)));
         assert_eq!((cell(0, "loads"), cell(0, "interval_ns")), (ExportCell::Text("none".into()), ExportCell::Null));
         let interval = keys.columns.iter().find(|column| column.name == "interval_ns").expect("a column");
-        assert_eq!(interval.column_type, ExportType::I64);
+        assert_eq!(interval.column_type, ColumnType::I64);
     }
 
     #[test]
@@ -432,7 +391,7 @@ mod tests {
         let keys = Keys::of(&[exported(|run| run.is_imported = true)], &[], |_| None);
         let place = names(&keys).iter().position(|name| *name == "loads").expect("a column");
         assert_eq!((&keys.cells[0][place], keys.columns[place].nullable), (&ExportCell::Null, true));
-        assert_eq!(keys.columns[place].column_type, ExportType::Text);
+        assert_eq!(keys.columns[place].column_type, ColumnType::Word);
     }
 
     #[test]
@@ -462,7 +421,7 @@ mod tests {
 
     #[test]
     fn a_key_gives_way_to_the_column_of_its_name() {
-        let table = [ExportColumn::nullable("size_bytes", ExportType::U32)];
+        let table = [ColumnSpec::nullable("size_bytes", ColumnType::U32)];
         let run = || exported(|_| {});
         assert!(!names(&Keys::of(&[run()], &table, |_| None)).contains(&"size_bytes"));
         let renamed = Keys::of(&[run()], &table, |name| Some(format!("stream_{name}")));

@@ -13,12 +13,11 @@ use crate::experiment::observe;
 use crate::formats::export::benchstat::{self, BenchmarkLine};
 use crate::formats::export::hlog::{HlogError, HlogRun, HlogWriter};
 use crate::formats::export::prometheus::{self, PrometheusSeries};
-use crate::formats::export::{ExportBatch, ExportColumn, ExportType, ExportValues};
 use crate::metric::Metric;
 use crate::plan::{Factors, Kind, heading_order};
 use crate::platform::parallel_map;
 use crate::probe::Fate;
-use crate::recording::Recording;
+use crate::recording::{Column, ColumnSpec, ColumnType, Recording, UniformBatch, WordColumn};
 use crate::sample::INFINITE;
 use crate::units::human::{TimeUnit, counted, general};
 
@@ -143,39 +142,33 @@ fn is_typed(run: &ExportedRun, factor: &str) -> bool {
     is_named || run.experiment.as_ref().is_some_and(|it| it.factors.contains_key(factor))
 }
 
-pub(super) fn bin_columns() -> Vec<ExportColumn> {
-    let text = |name| ExportColumn { nullable: false, ..ExportColumn::nullable(name, ExportType::Text) };
-    let edge = |name| ExportColumn::nullable(name, ExportType::I64);
-    let count = ExportColumn { nullable: false, ..edge("count") };
-    vec![text("metric"), text("unit"), edge("low"), edge("high"), count]
+pub(super) fn bin_columns() -> Vec<ColumnSpec> {
+    vec![
+        ColumnSpec::required("metric", ColumnType::Word),
+        ColumnSpec::required("unit", ColumnType::Word),
+        ColumnSpec::nullable("low", ColumnType::I64),
+        ColumnSpec::nullable("high", ColumnType::I64),
+        ColumnSpec::required("count", ColumnType::I64),
+    ]
 }
 
 /// The bins of a run, as its summary shows them, and a last row without edges for what is infinite.
-pub(super) fn bins(run: &ExportedRun, metric: Metric, valueless: &mut ValuelessRuns) -> Result<ExportBatch, Failure> {
+pub(super) fn bins(run: &ExportedRun, metric: Metric, valueless: &mut ValuelessRuns) -> Result<UniformBatch, Failure> {
     let recording = Recording::open(&run.path)?;
     let sample = MetricSample::of(&recording, metric)?;
     valueless.look_at(&recording, &sample)?;
     let bins = sample.histogram();
-    let mut low: Vec<i64> = bins.iter().map(|bin| bin.low_ns).collect();
-    let mut high: Vec<i64> = bins.iter().map(|bin| bin.high_ns).collect();
-    let mut counts: Vec<i64> = bins.iter().map(|bin| bin.count as i64).collect();
-    let mut present = vec![true; bins.len()];
-    if sample.infinite() > 0 {
-        low.push(0);
-        high.push(0);
-        present.push(false);
-        counts.push(sample.infinite() as i64);
-    }
-    let rows = counts.len();
-    let edges = |values| ExportValues::Ints { values, present: Some(present.clone()) };
+    let infinite = Some(sample.infinite()).filter(|infinite| *infinite > 0);
+    let rows = bins.iter().map(|bin| (Some(bin.low_ns), Some(bin.high_ns), bin.count));
+    let rows: Vec<_> = rows.chain(infinite.map(|infinite| (None, None, infinite))).collect();
     let columns = vec![
-        ExportValues::Word(metric.name()),
-        ExportValues::Word(metric.unit()),
-        edges(low),
-        edges(high),
-        ExportValues::Ints { values: counts, present: None },
+        Column::Words(WordColumn::All(metric.name())),
+        Column::Words(WordColumn::All(metric.unit())),
+        Column::Ints(rows.iter().map(|row| row.0).collect()),
+        Column::Ints(rows.iter().map(|row| row.1).collect()),
+        Column::Ints(rows.iter().map(|row| Some(row.2 as i64)).collect()),
     ];
-    Ok(ExportBatch { rows, columns })
+    Ok(UniformBatch { rows: rows.len(), columns })
 }
 
 /// Counts and duration of a run, without the figures that take time.

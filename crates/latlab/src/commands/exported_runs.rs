@@ -112,7 +112,7 @@ impl ExportedRun {
             is_excluded: ExclusionReason::of(recording.manifest()).is_some(),
             started: started.unwrap_or_default(),
             is_start_known: started.is_some() && run.import.as_ref().is_none_or(|import| import.start_known),
-            tables: TABLES.into_iter().filter(|table| recording.can_have(*table)).collect(),
+            tables: RecordedTable::ALL.into_iter().filter(|table| recording.can_have(*table)).collect(),
         })
     }
 

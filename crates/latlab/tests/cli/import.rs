@@ -194,16 +194,6 @@ fn what_a_log_does_not_state_is_null_and_gates_on_it_are_refused() {
 }
 
 #[test]
-fn links_and_directories_of_live_imports_are_left_alone() {
-    let lab = Latlab::new().file("log", ROUND_TRIPS);
-    let kept = Latlab::at(&lab.path("")).line("import log -o kept").success();
-    fs::create_dir(lab.path("s")).expect("made");
-    symlink("../kept", lab.path("s/.import-0123456789abcdef")).expect("linked");
-    let _lab = lab.line("import log --store s").success();
-    assert!(kept.directory().join("kept/manifest.json").exists(), "a recording behind a link was removed");
-}
-
-#[test]
 fn a_bad_line_imports_nothing_unless_it_may_be_skipped() {
     let log = format!("{ROUND_TRIPS}       3,0.00x\n");
     let ran = importing(&log, "")

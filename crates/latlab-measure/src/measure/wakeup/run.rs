@@ -12,7 +12,7 @@ use crate::measure::run::{MeasuredRun, RunContext, RunEnd, on_own_thread};
 use crate::measure::stop_signal::StopSignal;
 use crate::measure::{MeasureError, RecordingTarget, Slice};
 use crate::plan::{EndSpec, RunSpec};
-use crate::recording::{Finished, RecordingWriter, trace_awaited, trace_missing};
+use crate::recording::{Finished, RecordingWriter};
 
 /// An open run of wake-ups.
 pub(crate) struct WakeupRun {
@@ -93,15 +93,8 @@ impl MeasuredRun for WakeupRun {
         let manifest = writer.manifest_mut();
         add_closing_facts(manifest, None);
         manifest.run.wakeup = Some(facts);
-        manifest
-            .caveats
-            .extend(trace.as_ref().map(|trace| trace.as_ref().map_or_else(trace_missing, |_| trace_awaited())));
+        trace.into_iter().for_each(|trace| writer.keep_trace(trace));
         let logs = timers.into_iter().map(TimerThread::into_log).collect();
-        let mut finished = writer.finish_logs(logs, end.ending, end.reason.map(str::to_owned))?;
-        // After the rows, which have priority if the disk is nearly full.
-        if let (Some(Ok(trace)), None) = (trace, &finished.failure) {
-            finished.keep_trace(&trace);
-        }
-        Ok(finished)
+        Ok(writer.finish_logs(logs, end.ending, end.reason.map(str::to_owned))?)
     }
 }

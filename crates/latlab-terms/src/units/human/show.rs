@@ -325,9 +325,10 @@ pub fn typed_size(bytes: u32) -> String {
 /// `text` as one word of a shell (POSIX, section 2.2.2).
 pub fn shell_word(text: &str) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "/._-+,:@%".contains(char);
-    match !text.is_empty() && text.chars().all(is_plain) && !text.starts_with('-') {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
+    if !text.is_empty() && text.chars().all(is_plain) && !text.starts_with('-') {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 
