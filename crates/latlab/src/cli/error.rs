@@ -1,11 +1,13 @@
 //! Conversion of clap errors to failures.
 
+use std::error::Error;
 use std::ffi::OsString;
 
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::examples::COMMANDS;
-use super::resolve::with_port;
+use super::value::{self, Refusal, unusable};
 use crate::diagnostics::Failure;
 use crate::units::human::{meant, nearest};
 
@@ -28,16 +30,17 @@ const OF_OTHER_TOOLS: [(&str, &str, &str); 9] = [
 /// Converts `error` of the command line `typed` to a failure with the typed value and a hint.
 ///
 /// Help and version requests must be handled by the caller before.
-pub fn of(error: &clap::Error, typed: &[OsString]) -> Failure {
+pub(super) fn of(error: &clap::Error, typed: &[OsString], definition: &Command) -> Failure {
     let context = Context(error);
     match error.kind() {
-        ErrorKind::UnknownArgument => unknown_argument(context, typed),
-        ErrorKind::InvalidSubcommand => unknown_command(context),
+        ErrorKind::UnknownArgument => unknown_argument(context, typed, definition),
+        ErrorKind::InvalidSubcommand => unknown_command(context, definition),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Failure::request("no command was given")
                 .hint("start with `latlab ping`; `latlab --help` lists all commands")
         }
         ErrorKind::InvalidValue => bad_value(context),
+        ErrorKind::ValueValidation => refused_value(context),
         ErrorKind::TooManyValues => unwanted_value(context),
         ErrorKind::ArgumentConflict => conflict(context),
         ErrorKind::MissingRequiredArgument => missing(context),
@@ -45,7 +48,7 @@ pub fn of(error: &clap::Error, typed: &[OsString]) -> Failure {
     }
 }
 
-fn unknown_argument(context: Context, line: &[OsString]) -> Failure {
+fn unknown_argument(context: Context, line: &[OsString], definition: &Command) -> Failure {
     let typed = context.one(ContextKind::InvalidArg);
     let name = typed.split('=').next().unwrap_or_default();
     if LATER.contains(&name) {
@@ -60,8 +63,8 @@ fn unknown_argument(context: Context, line: &[OsString]) -> Failure {
     let other = OF_OTHER_TOOLS.iter().find(|(of, theirs, _)| *of == command && *theirs == name);
     let meant = match other {
         Some((_, _, ours)) => Some(format!("{ours};")),
-        None if typed.starts_with("--") => option_meant(&name[2..], &command),
-        None => address_meant(typed, line).map(|address| format!("did you mean `{address}`?")),
+        None if typed.starts_with("--") => option_meant(&name[2..], &command, definition),
+        None => address_meant(typed, line, definition).map(|address| format!("did you mean `{address}`?")),
     };
     match meant {
         None => failure.hint(context.see_help()),
@@ -70,21 +73,20 @@ fn unknown_argument(context: Context, line: &[OsString]) -> Failure {
 }
 
 /// The target with a port, if `word` is the port of the host that is the target of the rest of `line`.
-fn address_meant(word: &str, line: &[OsString]) -> Option<String> {
+fn address_meant(word: &str, line: &[OsString], definition: &Command) -> Option<String> {
     let port = word.parse::<u16>().ok().filter(|port| *port > 0)?;
     // The value of an option may be the same word: without it the line is refused, or has another target. Of two words the
     // later one is the argument too many.
     let mut places = (0..line.len()).rev().filter(|place| line[*place].to_str() == Some(word));
     let rest_of = |place: usize| [&line[..place], &line[place + 1..]].concat();
-    let parsed = places.find_map(|place| super::definition().try_get_matches_from(rest_of(place)).ok())?;
+    let parsed = places.find_map(|place| definition.clone().try_get_matches_from(rest_of(place)).ok())?;
     let (_, arguments) = parsed.subcommand()?;
-    let target = arguments.try_get_one::<String>("target").ok().flatten()?;
-    with_port(target, port).map(|target| target.to_string())
+    let target = arguments.try_get_raw("target").ok().flatten()?.next()?.to_str()?;
+    value::target(target).ok()?.with_port(port).map(|target| target.to_string())
 }
 
 /// The commands that have the option `name`, which `command` lacks; else the option of `command` with a similar name.
-fn option_meant(name: &str, command: &str) -> Option<String> {
-    let definition = super::definition();
+fn option_meant(name: &str, command: &str, definition: &Command) -> Option<String> {
     let shown = || definition.get_subcommands().filter(|command| !command.is_hide_set());
     let others: Vec<_> = shown().filter(|command| long_options(command).contains(&name)).collect();
     if !others.is_empty() {
@@ -95,18 +97,17 @@ fn option_meant(name: &str, command: &str) -> Option<String> {
     nearest(name, &own).map(|meant| format!("did you mean `--{meant}`?"))
 }
 
-fn long_options(command: &clap::Command) -> Vec<&str> {
+fn long_options(command: &Command) -> Vec<&str> {
     command.get_arguments().filter(|option| !option.is_hide_set()).filter_map(clap::Arg::get_long).collect()
 }
 
-fn unknown_command(context: Context) -> Failure {
+fn unknown_command(context: Context, definition: &Command) -> Failure {
     let typed = context.one(ContextKind::InvalidSubcommand);
     if LATER.contains(&typed) {
         return later(&format!("command `{typed}`"), context);
     }
-    let definition = super::definition();
     let shown = definition.get_subcommands().filter(|command| !command.is_hide_set());
-    let names: Vec<_> = shown.map(clap::Command::get_name).collect();
+    let names: Vec<_> = shown.map(Command::get_name).collect();
     let meant = meant(typed, &names).or_else(|| meant(typed.strip_suffix('s')?, &names));
     let meant = meant.map(|question| format!("{question} ")).unwrap_or_default();
     let hint = format!("{meant}`latlab --help` lists all commands");
@@ -153,6 +154,16 @@ fn bad_value(context: Context) -> Failure {
     match context.one(ContextKind::SuggestedValue) {
         meant if values.len() > 1 && !meant.is_empty() => failure.hint(format!("did you mean `{meant}`? {choice}")),
         _ => failure.hint(choice),
+    }
+}
+
+/// A value that its parser refused.
+fn refused_value(context: Context) -> Failure {
+    match context.0.source().and_then(|source| source.downcast_ref::<Refusal>()) {
+        Some(Refusal { cause, hint }) => {
+            unusable(context.option(), context.one(ContextKind::InvalidValue), cause, hint)
+        }
+        None => other(context),
     }
 }
 
@@ -238,7 +249,7 @@ mod tests {
 
     fn refusal(line: &str) -> Failure {
         let typed: Vec<OsString> = line.split(' ').map(Into::into).collect();
-        of(&super::super::parse(typed.iter().cloned()).expect_err(line), &typed)
+        super::super::parse(typed).expect_err(line).into()
     }
 
     #[test]

@@ -1,14 +1,19 @@
-//! The command line: `args` has the arguments as typed, and `resolve` turns them into plans and jobs.
+//! The command line: `args` has the arguments, whose values `value` parses; `exclusions` refuses what cannot go together, and
+//! `resolve` turns arguments into plans and jobs.
 
 pub mod args;
-pub mod error;
+mod error;
 pub mod examples;
+mod exclusions;
 pub mod resolve;
+pub mod value;
 
 use std::ffi::OsString;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 
+use crate::diagnostics::Failure;
 use args::Cli;
 
 /// The groups of options in their order on every help page and man page: what is done, where, under which conditions, what
@@ -95,17 +100,45 @@ fn with_usage_in(command: clap::Command, width: usize) -> clap::Command {
     }
 }
 
-/// Parses a command line. Help pages and the version are returned as errors too (see [`error`]).
-pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+/// What a command line is answered with that is not a command.
+#[derive(Debug)]
+pub enum NotParsed {
+    /// A help page, or the version.
+    Page(clap::Error),
+    Refused(Failure),
+}
+
+impl From<NotParsed> for Failure {
+    fn from(answer: NotParsed) -> Failure {
+        match answer {
+            NotParsed::Page(_) => Failure::request("help and version are not commands"),
+            NotParsed::Refused(failure) => failure,
+        }
+    }
+}
+
+/// Parses a command line.
+pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, NotParsed> {
     parse_for(typed, None)
 }
 
 /// The same, with help pages for a terminal with so many `columns`; `None` for output that is not a terminal.
-pub fn parse_for(typed: impl IntoIterator<Item = OsString>, columns: Option<u16>) -> Result<Cli, clap::Error> {
+pub fn parse_for(typed: impl IntoIterator<Item = OsString>, columns: Option<u16>) -> Result<Cli, NotParsed> {
     let width = columns.map_or(HELP_WIDTH, usize::from).clamp(*HELP_WIDTHS.start(), *HELP_WIDTHS.end());
-    let definition = definition().mut_subcommands(|command| with_usage_in(command, width));
-    let matches = definition.term_width(width).try_get_matches_from(typed)?;
-    Cli::from_arg_matches(&matches)
+    let mut definition = definition().mut_subcommands(|command| with_usage_in(command, width)).term_width(width);
+    let typed: Vec<OsString> = typed.into_iter().collect();
+    let parsed = definition.try_get_matches_from_mut(&typed);
+    let answer = |answer: clap::Error| match answer.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => NotParsed::Page(answer),
+        _ => NotParsed::Refused(error::of(&answer, &typed, &definition)),
+    };
+    let matches = parsed.map_err(answer)?;
+    if let Some((name, matches)) = matches.subcommand()
+        && let Some(command) = definition.find_subcommand(name)
+    {
+        exclusions::check(command, matches).map_err(NotParsed::Refused)?;
+    }
+    Cli::from_arg_matches(&matches).map_err(answer)
 }
 
 #[cfg(test)]
@@ -193,10 +226,17 @@ mod tests {
         }
     }
 
+    fn page(line: [&str; 3], columns: Option<u16>) -> String {
+        match parse_for(line.map(Into::into), columns).expect_err("a page") {
+            NotParsed::Page(page) => page.to_string(),
+            NotParsed::Refused(failure) => panic!("{failure:?}"),
+        }
+    }
+
     #[test]
     fn help_is_as_wide_as_the_terminal_from_40_to_100_columns() {
         for (columns, least, most) in [(None, 70, 80), (Some(20), 30, 40), (Some(40), 30, 40), (Some(140), 85, 100)] {
-            let page = parse_for(["latlab", "ping", "-h"].map(Into::into), columns).expect_err("a page").to_string();
+            let page = page(["latlab", "ping", "-h"], columns);
             let widest = page.lines().map(|line| line.chars().count()).max().unwrap_or_default();
             assert!((least..=most).contains(&widest), "{columns:?}: {widest}");
         }
@@ -206,8 +246,7 @@ mod tests {
     fn no_line_of_a_help_page_is_wider_than_a_narrow_terminal_but_examples() {
         for command in definition().get_subcommands().filter(|command| !command.is_hide_set()) {
             for option in ["-h", "--help"] {
-                let typed = ["latlab", command.get_name(), option].map(Into::into);
-                let page = parse_for(typed, Some(40)).expect_err("a page").to_string();
+                let page = page(["latlab", command.get_name(), option], Some(40));
                 let page = page.split("Examples:").next().unwrap_or_default();
                 let wide: Vec<&str> = page.lines().filter(|line| line.chars().count() > 40).collect();
                 assert!(wide.is_empty(), "{}: {wide:?}", command.get_name());

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::Outcome;
 use crate::agent::wait_for_end;
-use crate::cli::resolve::BareStreamSpec;
+use crate::cli::resolve::BareStreamJob;
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::host::knobs::restore_of;
@@ -203,9 +203,10 @@ fn read_request<Order: DeserializeOwned>(instead: &str) -> Result<Order, Failure
 
 /// Makes this process end with the thread of `parent` that started it.
 fn tie_to_parent(parent: u32) -> Result<(), Failure> {
-    match process::tie_to_parent(parent).map_err(refused("tie this process to its parent"))? {
-        true => Ok(()),
-        false => Err(Failure::world("the process that started this one has ended")),
+    if process::tie_to_parent(parent).map_err(refused("tie this process to its parent"))? {
+        Ok(())
+    } else {
+        Err(Failure::world("the process that started this one has ended"))
     }
 }
 
@@ -264,11 +265,10 @@ pub(super) fn bare_round_trips(spec: &BareSpec, console: &Console) -> Result<Out
 }
 
 /// `latlab bare-stream`: the bare stream against a receiver of its own; prints what was delivered.
-pub(super) fn bare_streams(spec: &BareStreamSpec, console: &Console) -> Result<Outcome, Failure> {
-    let spec = *spec;
-    let request = ReflectorRequest::bare_stream(spec.transport, spec.loopback, spec.peer, spec.receiver);
-    let delivered = with_peer(request, spec.here, move |peer| {
-        stream_bare(spec.transport, peer, spec.sending, spec.size_bytes, spec.span.0)
+pub(super) fn bare_streams(job: BareStreamJob, console: &Console) -> Result<Outcome, Failure> {
+    let request = ReflectorRequest::bare_stream(job.transport, job.loopback, job.peer, job.receiver);
+    let delivered = with_peer(request, job.here, move |peer| {
+        stream_bare(job.transport, peer, job.sending, job.size_bytes, job.span.0)
     });
     print(&delivered?, console)
 }

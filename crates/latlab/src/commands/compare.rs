@@ -14,8 +14,9 @@ use crate::analysis::{
     ChangeGate, ChangeGateResult, Estimand, MetricHistogram, UndecidedGate, change_gates_outcome, expect_few_gates,
     undecided_gates,
 };
-use crate::cli::args::{FormatWord, OverWord};
-use crate::cli::resolve::{CompareJob, Grouping, MinistatJob, RequestError, VerdictJob};
+use crate::cli::args::{CompareArgs, ComparingArgs, FormatWord, MinistatArgs, OverWord};
+use crate::cli::resolve::{Grouping, Sources, expect_ministat, sources};
+use crate::cli::value::out_of_place;
 use crate::console::Console;
 use crate::diagnostics::{Failure, Severity};
 use crate::experiment::{is_experiment, read_state};
@@ -28,14 +29,31 @@ use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonV
 use crate::report::ministat::{MinistatForm, MinistatGroup, render};
 use crate::stats::Outline;
 
-pub(super) fn run(job: &CompareJob, console: &Console) -> Result<Outcome, Failure> {
-    match job {
-        CompareJob::Ministat(job) => ministat(job, console),
-        CompareJob::Judge(job) => with_verdicts(job, console),
+/// What is compared, by which statistics.
+pub(super) struct CompareJob<'a> {
+    pub(super) sources: Sources,
+    pub(super) comparing: &'a ComparingArgs,
+    /// Whether the differences at the deciles and in the tails are added.
+    pub(super) shift: bool,
+}
+
+impl CompareJob<'_> {
+    fn confidence(&self) -> f64 {
+        self.comparing.confidence.unwrap_or_default().share()
     }
 }
 
-fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure> {
+pub(super) fn run(typed: &CompareArgs, console: &Console) -> Result<Outcome, Failure> {
+    let sources = sources(&typed.grouping, &typed.column, &typed.paths)?;
+    if typed.ministat.ministat {
+        expect_ministat(&typed.comparing)?;
+        return ministat(typed, &sources, console);
+    }
+    let job = CompareJob { sources, comparing: &typed.comparing, shift: typed.showing.shift };
+    with_verdicts(&job, typed, console)
+}
+
+fn with_verdicts(job: &CompareJob<'_>, typed: &CompareArgs, console: &Console) -> Result<Outcome, Failure> {
     let mut paths = observation_groups::path_groups(&job.sources)?;
     let (gates, request, runs, look) = if observation_groups::are_numbers(&paths)? {
         // Before a gate is parsed: an unknown statistic would be answered with one that runs have.
@@ -45,48 +63,48 @@ fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure
         (gates, request, observation_groups::of_numbers(&paths, &job.sources)?, Look::FIRST)
     } else {
         let found = observation_groups::find(&paths, job.sources.kind, console)?;
-        let metric = job.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
+        let metric = job.comparing.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
         let gates = gates(job, metric)?;
         let request = request_of_recordings(job, metric, &gates)?;
-        let look = strictest_look(&found.experiments, job.confidence.share());
+        let look = strictest_look(&found.experiments, job.confidence());
         let runs = observation_groups::of_recordings(found, &job.sources, &request.estimands(), console)?;
         (gates, request, runs, look)
     };
     gates.iter().try_for_each(|gate| gate.expect_judgeable(&runs))?;
     let comparisons = compare(runs, &request, &options(job, look))?;
     let gated: Vec<ChangeGateResult> = gates.iter().flat_map(|gate| gate.judge(&comparisons)).collect();
-    show(job, &comparisons, &gated, console)?;
-    if job.plots.plot {
+    show(typed, &comparisons, &gated, console)?;
+    if typed.plots.plot {
         let distributions = distributions(&comparisons)?;
-        console.plots(&comparison::plots(&comparisons, &distributions, console.data_style()), job.plots.ascii)?;
+        console.plots(&comparison::plots(&comparisons, &distributions, console.data_style()), typed.plots.ascii)?;
     }
     for UndecidedGate { gate, hint } in undecided_gates(&gated) {
         console.warning(&format!("the gate `{gate}` is undecided"), Some(hint));
     }
-    Ok(change_gates_outcome(&gated, job.gate_strict))
+    Ok(change_gates_outcome(&gated, typed.comparing.gate_strict))
 }
 
 /// The comparisons of the recordings `found` that `job` asks for; its gates are left out.
 pub(super) fn of_recordings(
-    job: &VerdictJob,
+    job: &CompareJob<'_>,
     found: FoundRecordings,
     console: &Console,
 ) -> Result<Comparisons, Failure> {
-    let metric = job.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
+    let metric = job.comparing.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
     let request = request_of_recordings(job, metric, &[])?;
-    let look = strictest_look(&found.experiments, job.confidence.share());
+    let look = strictest_look(&found.experiments, job.confidence());
     let runs = observation_groups::of_recordings(found, &job.sources, &request.estimands(), console)?;
     Ok(compare(runs, &request, &options(job, look))?)
 }
 
-fn options(job: &VerdictJob, look: Look) -> ComparisonOptions {
-    let options = ComparisonOptions { scope: over(job), ..ComparisonOptions::at(job.confidence.share()) };
+fn options(job: &CompareJob<'_>, look: Look) -> ComparisonOptions {
+    let options = ComparisonOptions { scope: over(job), ..ComparisonOptions::at(job.confidence()) };
     options.paying_for(look)
 }
 
-fn gates(job: &VerdictJob, metric: Option<&str>) -> Result<Vec<ChangeGate>, Failure> {
-    expect_few_gates(&job.gates)?;
-    Ok(job.gates.iter().map(|text| ChangeGate::parse(text, metric)).collect::<Result<_, _>>()?)
+fn gates(job: &CompareJob<'_>, metric: Option<&str>) -> Result<Vec<ChangeGate>, Failure> {
+    expect_few_gates(&job.comparing.gate)?;
+    Ok(job.comparing.gate.iter().map(|text| ChangeGate::parse(text, metric)).collect::<Result<_, _>>()?)
 }
 
 /// The look with the lowest level at any of the `experiments`.
@@ -100,8 +118,8 @@ fn strictest_look(experiments: &BTreeSet<PathBuf>, confidence: f64) -> Look {
     looks.min_by(|one, other| level(one).total_cmp(&level(other))).unwrap_or(Look::FIRST)
 }
 
-fn over(job: &VerdictJob) -> QuestionScope {
-    match job.over {
+fn over(job: &CompareJob<'_>) -> QuestionScope {
+    match job.comparing.over.unwrap_or_default() {
         OverWord::Blocks => QuestionScope::Blocks,
         OverWord::Boots => QuestionScope::Boots,
     }
@@ -109,19 +127,20 @@ fn over(job: &VerdictJob) -> QuestionScope {
 
 /// Prints the comparisons as JSON, text, Markdown or CSV.
 fn show(
-    job: &VerdictJob,
+    typed: &CompareArgs,
     comparisons: &Comparisons,
     gated: &[ChangeGateResult],
     console: &Console,
 ) -> Result<(), Failure> {
-    if job.json || job.format == FormatWord::Csv {
+    let (json, format) = (typed.json.json, typed.showing.format.unwrap_or_default());
+    if json || format == FormatWord::Csv {
         let serious = comparisons.caveats.iter().filter(|caveat| caveat.severity > Severity::Note);
         serious.for_each(|caveat| console.caveat(caveat));
     }
-    let view = || ComparisonView::of(comparisons, gated, ComparisonShowing { explain: job.explain });
+    let view = || ComparisonView::of(comparisons, gated, ComparisonShowing { explain: typed.showing.explain });
     let style = console.data_style();
-    match job.format {
-        _ if job.json => console.document(&comparison::json(comparisons, gated, Companions::default())),
+    match format {
+        _ if json => console.document(&comparison::json(comparisons, gated, Companions::default())),
         FormatWord::Text => console.data(&comparison::text(&view(), style)),
         FormatWord::Markdown => console.data(&comparison::markdown(&view())),
         FormatWord::Csv => console.values(&comparison::csv(comparisons)),
@@ -144,7 +163,7 @@ fn distributions(comparisons: &Comparisons) -> Result<Vec<MetricHistogram>, Fail
 /// The request for recordings: statistics that were typed or that an experiment's file names, those of gates, and the
 /// shift table.
 fn request_of_recordings(
-    job: &VerdictJob,
+    job: &CompareJob<'_>,
     asked: Option<&str>,
     gates: &[ChangeGate],
 ) -> Result<ComparisonRequest, Failure> {
@@ -156,14 +175,14 @@ fn request_of_recordings(
         },
     };
     let mut request = ComparisonRequest::default();
-    let named = job.statistics.iter().map(|statistic| parse_estimand(asked, statistic));
+    let named = job.comparing.statistic.iter().map(|statistic| parse_estimand(asked, statistic));
     let mut estimands = named.collect::<Result<Vec<_>, _>>()?;
     match contrasts_of_file(job)? {
-        Some(contrasts) => add_contrasts(&mut request, &contrasts, job.equivalence)?,
+        Some(contrasts) => add_contrasts(&mut request, &contrasts, job.comparing.equivalence)?,
         None if estimands.is_empty() => estimands = default_estimands(metric),
         None => {}
     }
-    estimands.into_iter().for_each(|estimand| request.ask(estimand, None, job.equivalence));
+    estimands.into_iter().for_each(|estimand| request.ask(estimand, None, job.comparing.equivalence));
     for gate in gates {
         request.include(gate.estimand().ok_or_else(gate_on_value)?);
     }
@@ -174,19 +193,15 @@ fn request_of_recordings(
 }
 
 /// The refusal of a gate on `value` where recordings are compared.
-fn gate_on_value() -> RequestError {
-    RequestError::OutOfPlace {
-        option: "--gate value",
-        with: "recordings".into(),
-        cause: "`value` is for files of numbers; a run has statistics",
-        hint: "name one of these, such as `--gate 'p99 <= +5%'`",
-    }
+fn gate_on_value() -> Failure {
+    let cause = "`value` is for files of numbers; a run has statistics";
+    out_of_place("--gate value", "recordings", cause, "name one of these, such as `--gate 'p99 <= +5%'`")
 }
 
 /// The contrasts of an experiment's file, if its directory is all that was typed.
-fn contrasts_of_file(job: &VerdictJob) -> Result<Option<Vec<Contrast>>, Failure> {
+fn contrasts_of_file(job: &CompareJob<'_>) -> Result<Option<Vec<Contrast>>, Failure> {
     match (job.sources.paths.as_slice(), &job.sources.grouping) {
-        ([path], Grouping::Paths) if job.statistics.is_empty() && job.metric.is_none() => {
+        ([path], Grouping::Paths) if job.comparing.statistic.is_empty() && job.comparing.metric.is_none() => {
             let directory = observation_groups::located(path)?;
             let job = is_experiment(&directory).then(|| settle_directory(&directory)).transpose()?;
             Ok(job.map(|job| job.experiment.contrasts))
@@ -195,37 +210,38 @@ fn contrasts_of_file(job: &VerdictJob) -> Result<Option<Vec<Contrast>>, Failure>
     }
 }
 
-/// The request for files of numbers, which have values only: options about statistics are refused.
-fn request_of_numbers(job: &VerdictJob) -> Result<ComparisonRequest, Failure> {
-    let asked = [
-        ("--statistic", !job.statistics.is_empty()),
-        ("--metric", job.metric.is_some()),
-        ("--shift", job.shift),
-        ("--by", matches!(job.sources.grouping, Grouping::By(_))),
-        ("--kind", job.sources.kind.is_some()),
-    ];
-    job.gates.iter().try_for_each(|gate| ChangeGate::expect_value(gate))?;
-    match asked.into_iter().find(|(_, asked)| *asked) {
-        None => Ok(ComparisonRequest::of_values(job.equivalence)),
-        Some((option, _)) => Err(RequestError::OutOfPlace {
-            option,
-            with: "files of numbers".into(),
-            cause: "each line is one observation: only its value is known",
-            hint: match option {
-                "--by" => "leave it out: each file is a group",
-                _ => "leave it out: the values themselves are compared",
-            },
-        }
-        .into()),
-    }
+/// The request for files of numbers.
+fn request_of_numbers(job: &CompareJob<'_>) -> Result<ComparisonRequest, Failure> {
+    job.comparing.gate.iter().try_for_each(|gate| ChangeGate::expect_value(gate))?;
+    expect_numbers(job.comparing, &job.sources, job.shift)?;
+    Ok(ComparisonRequest::of_values(job.comparing.equivalence))
 }
 
-fn ministat(job: &MinistatJob, console: &Console) -> Result<Outcome, Failure> {
-    let mut paths = observation_groups::path_groups(&job.sources)?;
+/// Refuses options about statistics where files of numbers are compared, which have values only.
+fn expect_numbers(comparing: &ComparingArgs, sources: &Sources, shift: bool) -> Result<(), Failure> {
+    let asked = [
+        ("--statistic", !comparing.statistic.is_empty()),
+        ("--metric", comparing.metric.is_some()),
+        ("--shift", shift),
+        ("--by", matches!(sources.grouping, Grouping::By(_))),
+        ("--kind", sources.kind.is_some()),
+    ];
+    let Some((option, _)) = asked.into_iter().find(|(_, asked)| *asked) else { return Ok(()) };
+    let hint = if option == "--by" {
+        "leave it out: each file is a group"
+    } else {
+        "leave it out: the values themselves are compared"
+    };
+    let cause = "each line is one observation: only its value is known";
+    Err(out_of_place(option, "files of numbers", cause, hint))
+}
+
+fn ministat(typed: &CompareArgs, sources: &Sources, console: &Console) -> Result<Outcome, Failure> {
+    let mut paths = observation_groups::path_groups(sources)?;
     if paths.is_empty() {
         paths.push(PathGroup { name: STDIN.into(), members: vec!["-".into()] });
     }
-    let groups = observations(job, &mut paths, console)?;
+    let groups = observations(&typed.comparing, sources, &mut paths, console)?;
     if groups.len() > MINISTAT_GROUPS_MAX {
         return Err(Failure::request(format!("{} groups are too many for the ministat form", groups.len()))
             .because(format!("it has {MINISTAT_GROUPS_MAX} symbols"))
@@ -233,11 +249,12 @@ fn ministat(job: &MinistatJob, console: &Console) -> Result<Outcome, Failure> {
     }
     let groups =
         groups.into_iter().map(|(name, observations)| outlined(name, observations)).collect::<Result<Vec<_>, _>>()?;
+    let MinistatArgs { ministat: _, no_plot, figures_only, separate_bars, width } = typed.ministat;
     let form = MinistatForm {
-        plot_width: job.plot.then(|| job.width.unwrap_or_else(|| console.plot_width())),
-        separate_bars: job.separate_bars,
-        headed: job.headed,
-        tested_at: job.test.then(|| job.confidence.percent()),
+        plot_width: (!no_plot && !figures_only).then(|| width.unwrap_or_else(|| console.plot_width())),
+        separate_bars,
+        headed: !typed.verbosity.quiet,
+        tested_at: (!figures_only).then(|| typed.comparing.confidence.unwrap_or_default().percent()),
     };
     console.data(&render(&groups, form))?;
     Ok(Outcome::Done)
@@ -245,23 +262,24 @@ fn ministat(job: &MinistatJob, console: &Console) -> Result<Outcome, Failure> {
 
 /// Name and observations of each group: lines of files, or a figure of each run.
 fn observations(
-    job: &MinistatJob,
+    comparing: &ComparingArgs,
+    sources: &Sources,
     paths: &mut [PathGroup],
     console: &Console,
 ) -> Result<Vec<(String, Vec<f64>)>, Failure> {
     if observation_groups::are_numbers(paths)? {
-        numbers_alone(job)?;
+        expect_numbers(comparing, sources, false)?;
         observation_groups::once_each(paths, console)?;
-        let groups = observation_groups::all_numbers(paths, &job.sources.column)?;
+        let groups = observation_groups::all_numbers(paths, &sources.column)?;
         independence_caveat(&groups).iter().for_each(|caveat| console.caveat(caveat));
         let all = |group: NumberFiles| (group.name, group.files.into_iter().flat_map(|(_, values)| values).collect());
         return Ok(groups.into_iter().map(all).collect());
     }
-    let found = observation_groups::find(paths, job.sources.kind, console)?;
-    let metric = job.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
-    let statistic = job.statistic.as_deref().unwrap_or("mean");
+    let found = observation_groups::find(paths, sources.kind, console)?;
+    let metric = comparing.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
+    let statistic = comparing.statistic.first().map(String::as_str).unwrap_or("mean");
     let estimand = parse_estimand(metric, statistic)?;
-    let groups = observation_groups::of_recordings(found, &job.sources, &[estimand], console)?;
+    let groups = observation_groups::of_recordings(found, sources, &[estimand], console)?;
     let caveats = [missing_runs(&groups.missing), groups.exclusion_caveat()];
     caveats.iter().flatten().for_each(|caveat| console.caveat(caveat));
     if let Some(run) = groups.groups.iter().flat_map(|group| &group.runs).find(|run| run.figures[0].value().is_none()) {
@@ -274,23 +292,6 @@ fn observations(
             .hint("leave it out, or compare another `--statistic`, such as `loss_ratio` or a lower quantile"));
     }
     Ok(groups.groups.iter().map(|group| (group.words(), group.values(0))).collect())
-}
-
-/// Refuses options that apply to recordings only.
-fn numbers_alone(job: &MinistatJob) -> Result<(), Failure> {
-    let by = matches!(job.sources.grouping, Grouping::By(_));
-    let asked = [
-        ("--metric", job.metric.is_some()),
-        ("--statistic", job.statistic.is_some()),
-        ("--by", by),
-        ("--kind", job.sources.kind.is_some()),
-    ];
-    match asked.into_iter().find(|(_, asked)| *asked) {
-        None => Ok(()),
-        Some((option, _)) => Err(Failure::request(format!("`{option}` cannot go with a file of numbers"))
-            .because("each line is an observation as it stands")
-            .hint("leave it out, or name recordings")),
-    }
 }
 
 fn outlined(name: String, mut observations: Vec<f64>) -> Result<MinistatGroup, Failure> {

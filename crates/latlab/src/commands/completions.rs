@@ -10,7 +10,8 @@ use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
 
 use super::Outcome;
-use crate::cli::resolve::{self, Environment, LOAD_KINDS};
+use crate::cli::resolve::{self, Environment};
+use crate::cli::value::LOAD_KINDS;
 use crate::cli::{self, examples};
 use crate::console::Console;
 use crate::diagnostics::{Failure, in_words};

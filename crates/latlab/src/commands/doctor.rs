@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::{Outcome, recovery};
 use crate::agent::remote_facts;
-use crate::cli::resolve::DoctorSpec;
+use crate::cli::args::{BareArgs, DoctorArgs};
+use crate::cli::resolve::bare;
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::{Failure, in_words};
 use crate::facts::{Finding, FindingSeverity};
@@ -15,55 +16,61 @@ use crate::host::calibration::Calibrations;
 use crate::host::doctor::{Intent, busy_cpus, findings, for_remote_host};
 use crate::host::facts::{self, Interface};
 use crate::measure::MeasureError;
-use crate::measure::baseline::calibrate;
+use crate::measure::baseline::{BareSpec, calibrate};
+use crate::plan::{Protocol, Target};
 use crate::report::doctor::{render_json, render_text};
 use crate::units::{Nanos, human};
 
 /// How long the host is observed: one per cent of it is a whole tick of most kernels.
 const WATCH: Duration = Duration::from_millis(1_000);
 
-/// Examines the host for the measurement in `spec`; `--calibrate` also measures the bare loop and stores it.
-pub(super) fn run(spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
-    if spec.restore {
-        return show(&recovery::findings(), spec, console);
+/// Examines the host for the measurement in `typed`; `--calibrate` also measures the bare loop and stores it.
+pub(super) fn run(typed: &DoctorArgs, console: &Console) -> Result<Outcome, Failure> {
+    if typed.restore {
+        return show(&recovery::findings(), typed, console);
     }
-    if spec.target.has_agent() {
-        return show(&far_findings(spec)?, spec, console);
+    let target = typed.target.as_ref().map_or(Target::Local, |target| target.over(Protocol::Native));
+    if target.has_agent() {
+        return show(&far_findings(typed, &target)?, typed, console);
     }
     let look = || facts::read(&HostRoot::live(), Interface::OfDefaultRoute);
     let earlier = look();
     thread::sleep(WATCH);
     let now = look();
-    let intent = Intent { here: &spec.measurement.here, peer: Some(&spec.measurement.peer) };
+    let bare = bare_spec(typed);
+    let intent = Intent { here: &bare.here, peer: Some(&bare.peer) };
     let mut findings = findings(&now, Some(&earlier), intent);
-    if spec.calibrate {
-        findings.push(calibration(spec, &busy_cpus(&now, &earlier, intent), console)?);
+    if typed.calibrate {
+        findings.push(calibration(&bare, &busy_cpus(&now, &earlier, intent), console)?);
     }
-    show(&findings, spec, console)
+    show(&findings, typed, console)
 }
 
 /// Findings about the agent's host, judged here; each names that host, where its remedy is to be typed.
-fn far_findings(spec: &DoctorSpec) -> Result<Vec<Finding>, Failure> {
-    let peer = &spec.target;
-    let (earlier, facts) = remote_facts(peer, spec.peer_address, WATCH).map_err(MeasureError::from)?;
-    if let (Some(address), None) = (spec.peer_address, &facts.network.interface) {
+fn far_findings(typed: &DoctorArgs, peer: &Target) -> Result<Vec<Finding>, Failure> {
+    let (earlier, facts) = remote_facts(peer, typed.peer_addr, WATCH).map_err(MeasureError::from)?;
+    if let (Some(address), None) = (typed.peer_addr, &facts.network.interface) {
         let failure = Failure::world(format!("cannot find the interface of `{address}` on `{peer}`"));
         let cause = facts.unknown.get("network.interface").cloned().unwrap_or_default();
         return Err(failure.because(cause).hint("`--peer-addr` is the address of that host on the path to measure"));
     }
-    let intent = Intent { here: &spec.measurement.peer, peer: None };
+    let intent = Intent { here: &bare_spec(typed).peer, peer: None };
     let found = findings(&facts, Some(&earlier), intent).into_iter();
     Ok(found.filter_map(|finding| for_remote_host(finding, peer)).collect())
 }
 
-fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
-    match (spec.json, render_text(findings, console.data_style())) {
-        (true, _) => console.document(&render_json(findings)),
-        (false, text) if text.is_empty() && spec.verbosity > Verbosity::Quiet => console.data(match spec.restore {
-            true => "no settings to restore\n",
-            false => "nothing to report\n",
-        }),
-        (false, text) => console.data(&text),
+/// The bare loop under the planned conditions.
+fn bare_spec(typed: &DoctorArgs) -> BareSpec {
+    let (ends, peer, size) = (typed.ends.clone(), typed.peer.clone(), typed.size);
+    bare(&BareArgs { ends, peer, size, ..BareArgs::default() })
+}
+
+fn show(findings: &[Finding], typed: &DoctorArgs, console: &Console) -> Result<Outcome, Failure> {
+    let nothing = if typed.restore { "no settings to restore\n" } else { "nothing to report\n" };
+    match render_text(findings, console.data_style()) {
+        _ if typed.json.json => console.document(&render_json(findings)),
+        text if text.is_empty() && console.verbosity() > Verbosity::Quiet => console.data(nothing),
+        text => console.data(&text),
     }?;
     let blocked = findings.iter().any(|finding| finding.severity == FindingSeverity::Blocker);
     Ok(if blocked { Outcome::AnswerIsNo } else { Outcome::Done })
@@ -71,8 +78,8 @@ fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Ou
 
 /// Measures and stores the bare loop on these pins, which summaries of such runs state. `busy`: the pinned CPUs on which
 /// other threads ran.
-fn calibration(spec: &DoctorSpec, busy: &[u16], console: &Console) -> Result<Finding, Failure> {
-    let bare = calibrate(&spec.measurement)?.floor;
+fn calibration(bare: &BareSpec, busy: &[u16], console: &Console) -> Result<Finding, Failure> {
+    let bare = calibrate(bare)?.floor;
     let message = format!(
         "bare loop on loopback, {} B, {}: round trip p50 {}, p99 {}, n {}",
         bare.conditions.size_bytes,

@@ -128,9 +128,10 @@ impl<'a> ExperimentExecutor<'a> {
 
     /// Warns of a run with `text`, unless another run was warned of for the same `reason`.
     fn warn_once(&mut self, reason: &str, text: &str, hint: &str) {
-        match self.shown.insert(without_numbers(reason)) {
-            true => self.console.warning(text, Some(hint)),
-            false => self.console.detail(text),
+        if self.shown.insert(without_numbers(reason)) {
+            self.console.warning(text, Some(hint))
+        } else {
+            self.console.detail(text)
         }
     }
 
@@ -274,9 +275,10 @@ impl RunExecutor for ExperimentExecutor<'_> {
             ExperimentEvent::BlockBegan(block) => self.console.detail(&format!("block {block} begins")),
             ExperimentEvent::ConditionDropped { factors, reason } => {
                 let condition = condition_words(factors);
-                match self.shown.insert(reason.to_owned()) {
-                    true => self.console.warning(&format!("`{condition}` is skipped: {reason}"), None),
-                    false => self.console.detail(&format!("`{condition}` is skipped too: {reason}")),
+                if self.shown.insert(reason.to_owned()) {
+                    self.console.warning(&format!("`{condition}` is skipped: {reason}"), None)
+                } else {
+                    self.console.detail(&format!("`{condition}` is skipped too: {reason}"))
                 }
             }
             ExperimentEvent::RunFailed { factors, reason } => {

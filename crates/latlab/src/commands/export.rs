@@ -12,9 +12,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::export_figures::ValuelessRuns;
-use super::exported_runs::{Export, ExportBreak, ExportedRun, TABLES, exported_runs};
+use super::exported_runs::{Export, ExportBreak, ExportedRun, exported_runs};
 use super::output_file::OutputTarget;
 use super::{Outcome, export_figures};
+use crate::cli::args::TABLES;
 use crate::cli::resolve::{ExportContent, ExportJob, RowFormat};
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
@@ -364,10 +365,10 @@ mod tests {
 
     use super::*;
     use crate::analysis::AvailableFigures;
-    use crate::cli::args::ExportUnit;
     use crate::console::Verbosity;
     use crate::facts::ExperimentFacts;
     use crate::plan::{Condition, PingSpec, RunSpec, Schedule, Work};
+    use crate::units::human::TimeUnit;
 
     fn exported(change: impl FnOnce(&mut ExportedRun)) -> ExportedRun {
         let spec = RunSpec::here(Work::Ping(PingSpec::on(Schedule::Closed)));
@@ -440,7 +441,7 @@ mod tests {
         let recording = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/recordings/good/closed"));
         let run = exported(|run| run.path = recording);
         let console = Console::of_this_process(Verbosity::Quiet);
-        let (metric, unit) = (None, ExportUnit::Ns);
+        let (metric, unit) = (None, TimeUnit::Nanos);
         let rows = [RowFormat::Csv, RowFormat::Jsonl, RowFormat::Parquet];
         let contents = rows.map(|format| ExportContent::Rows { format, table: None }).into_iter().chain([
             ExportContent::Bins { format: RowFormat::Csv, metric: metric.clone() },
@@ -452,14 +453,7 @@ mod tests {
         ]);
         for content in contents {
             let output = Some(directory.path().join("x"));
-            let job = ExportJob {
-                recordings: Vec::new(),
-                kind: None,
-                content,
-                output,
-                force: false,
-                verbosity: Verbosity::Quiet,
-            };
+            let job = ExportJob { recordings: Vec::new(), kind: None, content, output, force: false };
             let outcome = written(&job, std::slice::from_ref(&run), &|| Some(Outcome::Terminated), &console);
             assert_eq!(outcome.ok(), Some(Outcome::Terminated), "{:?}", job.content);
             assert_eq!(fs::read_dir(directory.path()).expect("readable").count(), 0, "{:?}", job.content);

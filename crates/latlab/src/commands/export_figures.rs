@@ -8,7 +8,6 @@ use super::exported_runs::{Export, ExportBreak, ExportedRun};
 use super::output_file::OutputTarget;
 use crate::analysis::comparison::{ObservedRun, RunFigure, levels_of_run, parse_estimand};
 use crate::analysis::{Estimand, MetricSample, Ratio, Statistic, Summary, SummaryOptions, summarise};
-use crate::cli::args::ExportUnit;
 use crate::diagnostics::{Explain, Failure};
 use crate::experiment::observe;
 use crate::formats::export::benchstat::{self, BenchmarkLine};
@@ -21,7 +20,7 @@ use crate::platform::parallel_map;
 use crate::probe::Fate;
 use crate::recording::Recording;
 use crate::sample::INFINITE;
-use crate::units::human::{counted, general};
+use crate::units::human::{TimeUnit, counted, general};
 
 /// Significant digits of figures: all that two `f64` of different sources agree on.
 const DIGITS: usize = 15;
@@ -47,9 +46,10 @@ pub(super) fn metric(export: &Export<'_>, typed: Option<&str>) -> Result<Metric,
     let known = quoted(without.available.metrics().collect());
     let is_choice = without.takes_metric && Metric::VALUES.contains(&metric);
     let again = is_choice.then(|| format!("import the log again with `--metric {}`", metric.name()));
-    let other = match common.is_empty() {
-        true => "the runs have no metric in common: name recordings of one metric".to_owned(),
-        false => format!("`--metric` names one that all runs have: {}", quoted(common)),
+    let other = if common.is_empty() {
+        "the runs have no metric in common: name recordings of one metric".to_owned()
+    } else {
+        format!("`--metric` names one that all runs have: {}", quoted(common))
     };
     Err(Failure::request(format!("`{}` has no {}", without.path.display(), metric.title()))
         .because(absence(without, metric, &known))
@@ -192,9 +192,10 @@ fn tags(runs: &[&ExportedRun]) -> Vec<String> {
     let differs = |factor: &&String| levels.windows(2).any(|pair| pair[0].get(*factor) != pair[1].get(*factor));
     let mut factors: Vec<&String> = all.into_iter().filter(differs).collect();
     factors.sort_by_key(|factor| heading_order(factor));
-    let tag = |(run, levels): (&&ExportedRun, &Factors)| match factors.is_empty() {
-        true => run.name.clone(),
-        false => {
+    let tag = |(run, levels): (&&ExportedRun, &Factors)| {
+        if factors.is_empty() {
+            run.name.clone()
+        } else {
             let level = |factor: &&String| match levels.get(*factor) {
                 Some(level) => Some(format!("{factor}={level}")),
                 None if runs.iter().any(|run| is_typed(run, factor)) => None,
@@ -265,7 +266,7 @@ pub(super) fn values(
     export: &Export<'_>,
     metric_name: Option<&str>,
     statistic: &str,
-    unit: ExportUnit,
+    unit: TimeUnit,
     target: &mut OutputTarget<'_>,
 ) -> Result<(), ExportBreak> {
     let metric = metric(export, metric_name)?;
@@ -277,7 +278,7 @@ pub(super) fn values(
     for run in observed(export, &[estimand])?.iter().filter(|run| run.excluded.is_none()) {
         match run.figures.first() {
             Some(RunFigure::Finite { value, .. }) => {
-                let scale = if is_time { 10_f64.powi(unit.decimals() as i32) } else { 1.0 };
+                let scale = if is_time { unit.nanos() } else { 1.0 };
                 writeln!(target, "{}", general(value / scale, DIGITS))?;
             }
             Some(RunFigure::Infinite) => infinite += 1,
@@ -295,7 +296,7 @@ pub(super) fn values(
 pub(super) fn singletons(
     export: &Export<'_>,
     metric_name: Option<&str>,
-    unit: ExportUnit,
+    unit: TimeUnit,
     target: &mut OutputTarget<'_>,
 ) -> Result<(), ExportBreak> {
     let metric = metric(export, metric_name)?;
@@ -327,8 +328,8 @@ pub(super) fn singletons(
 const LINES_AT_ONCE: u64 = 10_000;
 
 /// Refuses another unit for what is not a time.
-fn expect_unit(is_time: bool, unit: ExportUnit) -> Result<(), Failure> {
-    if is_time || unit == ExportUnit::default() {
+fn expect_unit(is_time: bool, unit: TimeUnit) -> Result<(), Failure> {
+    if is_time || unit == TimeUnit::Nanos {
         return Ok(());
     }
     Err(Failure::request("`--unit` needs a metric of time")
@@ -337,12 +338,12 @@ fn expect_unit(is_time: bool, unit: ExportUnit) -> Result<(), Failure> {
 }
 
 /// `ns` in `unit`, exactly.
-fn decimal(ns: i64, unit: ExportUnit) -> String {
-    let digits = unit.decimals() as usize;
+fn decimal(ns: i64, unit: TimeUnit) -> String {
+    let scale = unit.nanos() as u64;
+    let digits = scale.ilog10() as usize;
     if digits == 0 {
         return ns.to_string();
     }
-    let scale = 10_u64.pow(unit.decimals());
     let (sign, ns) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
     format!("{sign}{}.{:0digits$}", ns / scale, ns % scale)
 }
@@ -477,10 +478,10 @@ mod tests {
     #[test]
     fn a_time_is_exact_in_every_unit() {
         for (ns, unit, expected) in [
-            (45_120, ExportUnit::Ns, "45120"),
-            (45_120, ExportUnit::Us, "45.120"),
-            (-7, ExportUnit::Us, "-0.007"),
-            (9_007_199_254_740_993, ExportUnit::S, "9007199.254740993"),
+            (45_120, TimeUnit::Nanos, "45120"),
+            (45_120, TimeUnit::Micros, "45.120"),
+            (-7, TimeUnit::Micros, "-0.007"),
+            (9_007_199_254_740_993, TimeUnit::Seconds, "9007199.254740993"),
         ] {
             assert_eq!(decimal(ns, unit), expected);
         }

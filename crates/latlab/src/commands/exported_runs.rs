@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use super::{Outcome, summary};
 use crate::analysis::AvailableFigures;
 use crate::analysis::comparison::ExclusionReason;
+use crate::cli::args::TABLES;
 use crate::cli::resolve::ExportJob;
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure};
@@ -120,14 +121,6 @@ impl ExportedRun {
         self.experiment.as_ref().is_some_and(|experiment| experiment.warmup)
     }
 }
-
-pub(super) const TABLES: [RecordedTable; 5] = [
-    RecordedTable::Probes,
-    RecordedTable::Wakeups,
-    RecordedTable::Intervals,
-    RecordedTable::Values,
-    RecordedTable::Host,
-];
 
 /// The runs that `job` names, each once, of one kind; at least one.
 pub(super) fn exported_runs(job: &ExportJob, console: &Console) -> Result<Vec<ExportedRun>, Failure> {

@@ -52,9 +52,10 @@ pub(super) fn run(job: &ImportJob, line: &CommandLine, console: &Console) -> Res
     let (manifest, path) = (recording.manifest(), recording.path().display().to_string());
     let caveats = import_caveats(manifest);
     let view = ImportView { manifest, recording: &path, log: &name, title: format.title, values, caveats: &caveats };
-    match job.json {
-        true => console.document(&view.json())?,
-        false => console.data(&view.text())?,
+    if job.json {
+        console.document(&view.json())?
+    } else {
+        console.data(&view.text())?
     }
     caveats.iter().filter(|caveat| !is_routine(caveat)).for_each(|caveat| console.caveat(caveat));
     Ok(interrupt.outcome().unwrap_or(Outcome::Done))
@@ -94,10 +95,7 @@ fn import(
     let read = Arc::clone(&input.read);
     let mut pass = |block: &LogBlock| {
         progress.show(read.load(Ordering::Relaxed), || counted(sink.writer.rows() as usize, "row"));
-        match stop.load(Ordering::Relaxed) {
-            true => Err(io::ErrorKind::Interrupted.into()),
-            false => sink.take(block),
-        }
+        if stop.load(Ordering::Relaxed) { Err(io::ErrorKind::Interrupted.into()) } else { sink.take(block) }
     };
     let mut whole = head.bytes.chain(&mut *input);
     let rows = LogRows::new(BLOCK_ROWS, &mut pass);
@@ -123,11 +121,12 @@ fn store(job: &ImportJob) -> Result<Store, Failure> {
     let Some(output) = &job.output else { return Ok(Store::open(&job.store)?) };
     Store::expect_new(output)?;
     let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match parent.is_dir() {
-        true => Ok(Store::at(parent)),
-        false => Err(Failure::request(format!("cannot make the recording `{}`", output.display()))
+    if parent.is_dir() {
+        Ok(Store::at(parent))
+    } else {
+        Err(Failure::request(format!("cannot make the recording `{}`", output.display()))
             .because(format!("`{}` is not a directory", parent.display()))
-            .hint("create it first (`mkdir -p`), or leave out `-o`")),
+            .hint("create it first (`mkdir -p`), or leave out `-o`"))
     }
 }
 
@@ -135,13 +134,14 @@ fn store(job: &ImportJob) -> Result<Store, Failure> {
 pub(super) fn expect_delays(name: &str, format: &LogFormat) -> Result<(), Failure> {
     let file = Path::new(name).file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
     let is_other = ["_bw.", "_iops."].iter().any(|part| file.contains(part));
-    match format.name == "fio" && is_other {
-        true => Err(refusal(
+    if format.name == "fio" && is_other {
+        Err(refusal(
             name,
             LogFault::whole("by its name it is a log of bandwidth or of operations a second, not of latencies")
                 .hint("import `*_lat.*.log`, `*_clat.*.log` or `*_slat.*.log`; rename it if the name is wrong"),
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 
@@ -254,9 +254,10 @@ pub(super) struct LogInput {
 impl LogInput {
     pub(super) fn open(path: &Path, stop: &Arc<AtomicBool>) -> Result<LogInput, Failure> {
         let name = path.display();
-        let file = match path.as_os_str() == "-" {
-            true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
-            false => input_file::open_stream(path),
+        let file = if path.as_os_str() == "-" {
+            io::stdin().as_fd().try_clone_to_owned().map(File::from)
+        } else {
+            input_file::open_stream(path)
         };
         let file = file.map_err(|error| unreadable(&name.to_string(), &error))?;
         let length = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|facts| facts.len());

@@ -8,8 +8,7 @@ use jiff::Timestamp;
 
 use super::Outcome;
 use super::observation_groups::settle_directory;
-use crate::cli::args::SortKey;
-use crate::cli::resolve::{ListFilter, ListSpec, Pruning};
+use crate::cli::args::{ListArgs, ListFilterArgs, SortKey};
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure};
 use crate::experiment::{
@@ -24,35 +23,32 @@ use crate::report::family_of;
 use crate::report::list::{ListedExperiment, ListingView, StoreView, render_json, render_text};
 use crate::units::human::{grouped, shell_word};
 
-/// Lists what `spec` asks for, or removes it; a missing store is listed as empty.
-pub(super) fn run(spec: &ListSpec, console: &Console) -> Result<Outcome, Failure> {
-    let mut found = StoreContents::read(spec)?;
+/// Lists what `typed` asks for, or removes it; a missing store is listed as empty.
+pub(super) fn run(typed: &ListArgs, store: &Path, console: &Console) -> Result<Outcome, Failure> {
+    let mut found = StoreContents::read(typed, store)?;
     let unmatched = found.unmatched.clone();
-    let (mut removed, mut failure) = (None, None);
-    if spec.pruning != Pruning::Off {
-        expect_outside_experiment(&spec.store)?;
+    let (removed, mut failure) = (typed.prune.prune.then_some(typed.prune.yes), None);
+    if let Some(is_confirmed) = removed {
+        expect_outside_experiment(store)?;
         found.report_and_drop_kept(console);
-        removed = Some(spec.pruning == Pruning::Confirmed);
-        if spec.pruning == Pruning::Confirmed {
+        if is_confirmed {
             failure = found.remove();
         }
     }
-    found.sort(spec.sort);
-    let view = found.view(spec, removed);
-    if !spec.store.exists() {
+    let sort = typed.filter.sort.unwrap_or_default();
+    found.sort(sort);
+    let view = found.view(store, sort, removed);
+    if !store.exists() {
         console.note(&format!("the store `{}` does not exist", view.store));
     }
     unmatched.iter().for_each(|note| console.note(note));
-    show(&view, spec, console)?;
+    if typed.json.json {
+        console.document(&render_json(&view))?;
+    } else {
+        console.data(&render_text(&view, console.data_style()))?;
+    }
     say_how_to_remove(&view, console);
     failure.map_or(Ok(Outcome::Done), Err)
-}
-
-fn show(view: &StoreView, spec: &ListSpec, console: &Console) -> Result<(), Failure> {
-    match spec.json {
-        true => console.document(&render_json(view)),
-        false => console.data(&render_text(view, console.data_style())),
-    }
 }
 
 /// After a dry run, says what was not done.
@@ -108,11 +104,13 @@ impl FoundExperiment {
 }
 
 impl StoreContents {
-    /// What the filter of `spec` passes. The directory of an experiment is read as the store of its runs.
-    fn read(spec: &ListSpec) -> Result<StoreContents, Failure> {
-        let runs = runs_of(&spec.store);
-        let is_usual = spec.is_usual_store && runs.is_none();
-        let path = runs.as_deref().unwrap_or(&spec.store);
+    /// What the filter passes. The directory of an experiment is read as the store of its runs.
+    fn read(typed: &ListArgs, store: &Path) -> Result<StoreContents, Failure> {
+        let filter = &typed.filter;
+        let runs = runs_of(store);
+        // Other commands find the recordings of the usual store by name, without `--store`.
+        let is_usual = typed.store.store.is_none() && runs.is_none();
+        let path = runs.as_deref().unwrap_or(store);
         let recording = |listing: Listing, experiment: Option<&PathBuf>| ListedRecording {
             view: show_recording(&listing, experiment, is_usual),
             experiment: experiment.cloned(),
@@ -126,13 +124,13 @@ impl StoreContents {
             let mut runs = Store::at(&runs_directory(directory)).list().unwrap_or_default();
             runs.retain(|run| !run.is_bare());
             let view = show_experiment(directory, &runs, is_usual);
-            if is_listed_experiment(&spec.filter, &view, &runs) {
-                let is_all_in_time = runs.iter().all(|run| spec.filter.has_start(run.start()));
+            if is_listed_experiment(filter, &view, &runs) {
+                let is_all_in_time = runs.iter().all(|run| filter.has_start(run.start()));
                 experiments.push(FoundExperiment { path: directory.clone(), is_all_in_time, view });
             }
             recordings.extend(runs.into_iter().map(|listing| recording(listing, Some(directory))));
         }
-        let is_listed = |one: &ListedRecording| is_listed(&spec.filter, &one.listing);
+        let is_listed = |one: &ListedRecording| is_listed(filter, &one.listing);
         let is_empty = recordings.is_empty() && directories.is_empty();
         let is_unmatched = experiments.is_empty() && !is_empty && !recordings.iter().any(is_listed);
         let unmatched = is_unmatched.then(|| unmatched(&recordings, directories.len()));
@@ -199,15 +197,15 @@ impl StoreContents {
         }
     }
 
-    fn view(self, spec: &ListSpec, removed: Option<bool>) -> StoreView {
-        let path = runs_of(&spec.store).unwrap_or_else(|| spec.store.clone());
+    fn view(self, store: &Path, sort: SortKey, removed: Option<bool>) -> StoreView {
+        let path = runs_of(store).unwrap_or_else(|| store.to_owned());
         StoreView {
             store: path.display().to_string(),
             recordings: self.recordings.into_iter().map(|one| one.view).collect(),
             experiments: self.experiments.into_iter().map(|one| one.view).collect(),
             removed,
-            with_sizes: removed.is_some() || spec.sort == SortKey::Size,
-            by_time: spec.sort == SortKey::Time,
+            with_sizes: removed.is_some() || sort == SortKey::Size,
+            by_time: sort == SortKey::Time,
             is_unmatched: self.unmatched.is_some(),
         }
     }
@@ -251,7 +249,7 @@ fn unmatched(recordings: &[ListedRecording], experiments: usize) -> String {
     )
 }
 
-fn is_listed(filter: &ListFilter, listing: &Listing) -> bool {
+fn is_listed(filter: &ListFilterArgs, listing: &Listing) -> bool {
     let manifest = listing.manifest.as_ref();
     filter.has_kind(manifest.map(|manifest| manifest.kind))
         && filter.has_tags(manifest.map(|manifest| &manifest.condition.tags))
@@ -259,7 +257,7 @@ fn is_listed(filter: &ListFilter, listing: &Listing) -> bool {
 }
 
 /// Whether the experiment with these `runs` is listed: tags are those that all of its runs have.
-fn is_listed_experiment(filter: &ListFilter, view: &ListedExperiment, runs: &[Listing]) -> bool {
+fn is_listed_experiment(filter: &ListFilterArgs, view: &ListedExperiment, runs: &[Listing]) -> bool {
     let tags = |run: &Listing| filter.has_tags(run.manifest.as_ref().map(|manifest| &manifest.condition.tags));
     let has_tags = if runs.is_empty() { filter.has_tags(None) } else { runs.iter().all(tags) };
     filter.has_experiments() && has_tags && filter.has_start(view.start)
@@ -382,10 +380,7 @@ fn in_full(Failure { message, cause, .. }: &Failure) -> String {
 /// What was measured, in one line.
 fn heading(manifest: &Manifest) -> String {
     let Manifest { kind, condition, run, .. } = manifest;
-    let what = match kind.has_target() {
-        true => format!("{} {}", kind.word(), condition.target),
-        false => kind.word().into(),
-    };
+    let what = if kind.has_target() { format!("{} {}", kind.word(), condition.target) } else { kind.word().into() };
     let family = run.peer_address.as_deref().map(family_of);
     std::iter::once(what).chain(condition.listed(family)).collect::<Vec<_>>().join(" · ")
 }

@@ -15,7 +15,7 @@ use crate::report::loads::LoadsView;
 use crate::session::wait_until;
 
 /// Carries out `job`. Whatever ends it, the loads end with it.
-pub(super) fn run(job: &LoadJob, console: &Console) -> Result<Outcome, Failure> {
+pub(super) fn run(job: &LoadJob, json: bool, console: &Console) -> Result<Outcome, Failure> {
     let interrupt = SignalWatch::listen().map_err(refused("listen to signals"))?;
     let whole = job.duration + defaults::LOAD_SETTLE;
     let words: Vec<_> = job.loads.iter().map(ToString::to_string).collect();
@@ -51,13 +51,12 @@ pub(super) fn run(job: &LoadJob, console: &Console) -> Result<Outcome, Failure> 
     let parted = peer.and_then(|peer| peer.dismiss().err());
     drop(progress);
     let view = LoadsView::of(&reports);
-    if job.json {
+    if json {
         view.caveats().iter().for_each(|caveat| console.caveat(caveat));
+        console.document(&view.json())?;
+    } else {
+        console.data(&view.text(console.data_style()))?;
     }
-    match job.json {
-        true => console.document(&view.json()),
-        false => console.data(&view.text(console.data_style())),
-    }?;
     match lost.or(parted) {
         Some(failure) => Err(without_recording(failure)),
         None => Ok(interrupt.outcome().unwrap_or(Outcome::Done)),

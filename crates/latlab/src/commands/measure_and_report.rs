@@ -12,8 +12,8 @@ use crate::analysis::{
     GateError, Summary, SummaryOptions, ValueGates, effect_order, real_time_warning, repeats_silence, run_outcome,
     summarise, with_gates,
 };
-use crate::cli::args::GateArgs;
-use crate::cli::resolve::{OutputSpec, PingJob, StreamJob, WakeupJob, expect_feasible_intervals};
+use crate::cli::args::{GateArgs, MeasuringArgs};
+use crate::cli::resolve::{MeasureJob, OutputSpec, expect_feasible_intervals};
 use crate::clock::{Clock, Monotonic};
 use crate::console::{Console, Progress, RedrawCost, Verbosity, leave_full_screen};
 use crate::diagnostics::{Caveat, Failure, Outcome, Severity, refused};
@@ -34,40 +34,10 @@ use crate::tui;
 use crate::units::Nanos;
 use crate::units::human::{bit_rate, grouped, percent, span};
 
-pub(super) fn ping(job: &PingJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
-    expect_feasible_intervals(&job.plan.runs)?;
-    let gates = gates_of(&job.gates, &job.plan)?;
-    let key = keys::find(&job.key)?;
-    keys::check_other_host(&job.plan)?;
-    warn_of_real_time([&job.plan], console);
-    let (plan, output, json, live) = (&job.plan, &job.output, job.json, job.live);
-    let measured = MeasureJob { plan, key: key.as_ref(), gates, output, command_line, json, live };
-    measure_and_report(&measured, console)
-}
-
-/// `latlab wakeup`: how late a timer wakes a thread.
-pub(super) fn wakeup(job: &WakeupJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
-    let gates = gates_of(&job.gates, &job.plan)?;
-    warn_of_real_time([&job.plan], console);
-    let (plan, output, json, live) = (&job.plan, &job.output, job.json, job.live);
-    let measured = MeasureJob { plan, key: None, gates, output, command_line, json, live };
-    measure_and_report(&measured, console)
-}
-
-pub(super) fn stream(job: &StreamJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
-    let gates = gates_of(&job.gates, &job.plan)?;
-    let key = keys::find(&job.key)?;
-    keys::check_other_host(&job.plan)?;
-    announce_duration(job, console);
-    let (plan, output, json, live) = (&job.plan, &job.output, job.json, job.live);
-    let measured = MeasureJob { plan, key: key.as_ref(), gates, output, command_line, json, live };
-    measure_and_report(&measured, console)
-}
-
 /// Says before a search how long it takes at most, since its progress does not show it.
-fn announce_duration(job: &StreamJob, console: &Console) {
-    let search = job.plan.runs.first().and_then(|run| run.stream()?.search.as_ref());
-    if let (Some(search), Some(longest)) = (search, job.plan.duration()) {
+fn announce_search(plan: &Plan, console: &Console) {
+    let search = plan.runs.first().and_then(|run| run.stream()?.search.as_ref());
+    if let (Some(search), Some(longest)) = (search, plan.duration()) {
         let goals = search.goals.iter().map(|goal| percent(goal.loss_ratio)).collect::<Vec<_>>().join(" and ");
         console.note(&format!(
             "searching for the highest rate with a loss of up to {goals}: measuring takes at most {}",
@@ -85,37 +55,35 @@ fn announce_runs(plan: &Plan, console: &Console) {
     }
 }
 
-/// A plan, the key of its sessions, what must hold, and the output of its results.
-pub(super) struct MeasureJob<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) key: Option<&'a PreSharedKey>,
-    pub(super) gates: ValueGates,
-    pub(super) output: &'a OutputSpec,
-    /// The command line of this process.
-    pub(super) command_line: &'a CommandLine,
-    /// One JSON document instead of text.
-    pub(super) json: bool,
-    /// The full-screen view instead of the progress line.
-    pub(super) live: bool,
-}
-
 /// A progress line, and the function that redraws it.
 pub(super) struct ProgressLine<'a> {
     pub(super) progress: Progress,
     pub(super) draw: &'a mut dyn FnMut(&Progress),
 }
 
-/// Measures the plan, then shows the summaries of its recordings.
-pub(super) fn measure_and_report(job: &MeasureJob<'_>, console: &Console) -> Result<Outcome, Failure> {
-    let output = open(job.output)?;
-    announce_runs(job.plan, console);
-    let listen_to = if job.live { listen_on_full_screen(console) } else { listen([job.plan], console) };
+/// `latlab ping`, `stream` and `wakeup`: measures the plan, then shows the summaries of its recordings.
+pub(super) fn run(
+    job: &MeasureJob,
+    typed: &MeasuringArgs,
+    command_line: &CommandLine,
+    console: &Console,
+) -> Result<Outcome, Failure> {
+    let (plan, is_live) = (&job.plan, typed.live.live);
+    expect_feasible_intervals(&plan.runs)?;
+    let gates = gates(&typed.gates)?;
+    gates.expect_judgeable(&plan.runs)?;
+    let key = keys::find(&job.key)?;
+    keys::check_other_host(plan)?;
+    warn_of_real_time([plan], console);
+    announce_search(plan, console);
+    let output = open(&job.output)?;
+    announce_runs(plan, console);
+    let listen_to = if is_live { listen_on_full_screen(console) } else { listen([plan], console) };
     let signals = listen_to.map_err(refused("listen to signals"))?;
-    let expected = job.plan.duration();
-    let progress = console.progress(&title(job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));
-    let (start, live) = (Instant::now(), LiveText::of(job.plan, progress.is_shown()));
-    let (mut view, mut is_warned) =
-        (job.live.then(|| LiveView::of(job.plan, title(job.plan), console)).flatten(), false);
+    let expected = plan.duration();
+    let progress = console.progress(&title(plan), expected.map(|span| (span.0 / 1_000_000) as u64));
+    let (start, live) = (Instant::now(), LiveText::of(plan, progress.is_shown()));
+    let (mut view, mut is_warned) = (is_live.then(|| LiveView::of(plan, title(plan), console)).flatten(), false);
     let mut draw = |progress: &Progress| {
         let elapsed = start.elapsed();
         let text = || format!("{}{:.1} s", live.text(), live.measuring_for(elapsed).as_secs_f64());
@@ -123,18 +91,18 @@ pub(super) fn measure_and_report(job: &MeasureJob<'_>, console: &Console) -> Res
             Some(view) => view.draw(&live.progress),
             None => progress.show(elapsed.as_millis() as u64, text),
         }
-        is_warned = is_warned || warn_of_silence(job.plan, &live.progress, console);
+        is_warned = is_warned || warn_of_silence(plan, &live.progress, console);
     };
-    let target = RecordingTarget { live: Some(&live.progress), ..output.target(job.command_line) };
+    let target = RecordingTarget { live: Some(&live.progress), ..output.target(command_line) };
     let line = ProgressLine { progress, draw: &mut draw };
-    let measured = measure(job.plan, job.key, target, &signals, console, line);
+    let measured = measure(plan, key.as_ref(), target, &signals, console, line);
     view.into_iter().for_each(LiveView::close);
-    let Some(measured) = measured.map_err(|failure| failed(failure, &job.gates))? else {
+    let Some(measured) = measured.map_err(|failure| failed(failure, &gates))? else {
         console.note("interrupted before anything was measured");
         return Ok(signals.outcome().unwrap_or(Outcome::Interrupted));
     };
-    let shown = show_recordings(&measured, job, &signals, console);
-    outcome(measured, shown, &job.gates, &signals)
+    let shown = show_recordings(&measured, typed, &gates, &signals, console);
+    outcome(measured, shown, &gates, &signals)
 }
 
 /// The gates of a command as typed.
@@ -143,13 +111,6 @@ pub(super) fn measure_and_report(job: &MeasureJob<'_>, console: &Console) -> Res
 /// If one cannot be parsed.
 pub(super) fn gates(typed: &GateArgs) -> Result<ValueGates, GateError> {
     ValueGates::parse(&typed.gate, typed.gate_strict)
-}
-
-/// The gates of a command that measures `plan`.
-fn gates_of(typed: &GateArgs, plan: &Plan) -> Result<ValueGates, GateError> {
-    let gates = gates(typed)?;
-    gates.expect_judgeable(&plan.runs)?;
-    Ok(gates)
 }
 
 /// Warns of each undecided gate, of several runs with the recording.
@@ -216,10 +177,7 @@ pub(super) fn warn_of_real_time<'a>(plans: impl IntoIterator<Item = &'a Plan>, c
 /// Handles signals while `plans` are measured; a second signal restores the host before it ends the process.
 pub(super) fn listen<'a>(plans: impl IntoIterator<Item = &'a Plan>, console: &Console) -> io::Result<SignalWatch> {
     let mut runs = plans.into_iter().flat_map(|plan| &plan.runs);
-    match runs.any(|run| !run.settings.is_empty()) {
-        true => listen_and_restore(console),
-        false => SignalWatch::listen(),
-    }
+    if runs.any(|run| !run.settings.is_empty()) { listen_and_restore(console) } else { SignalWatch::listen() }
 }
 
 /// Handles signals of a command that changes settings of this host.
@@ -275,10 +233,12 @@ pub(super) fn open(output: &OutputSpec) -> Result<OpenOutput, Failure> {
 /// Reads the recordings back and shows their summaries.
 fn show_recordings(
     measured: &PlanOutcome,
-    job: &MeasureJob<'_>,
+    typed: &MeasuringArgs,
+    gates: &ValueGates,
     signals: &SignalWatch,
     console: &Console,
 ) -> Result<Vec<Summary>, Failure> {
+    let json = typed.json.json;
     let every_metric = console.verbosity() > Verbosity::Usual;
     let mut summaries = Vec::new();
     let (mut half, mut like) = (false, None);
@@ -287,18 +247,19 @@ fn show_recordings(
         let spec = &recording.manifest().spec;
         half |= spec.judging.half;
         like = like.or(spec.judging.like);
-        let mut options = SummaryOptions { metrics: metrics(job.json || every_metric), ..SummaryOptions::of(spec) };
-        job.gates.include(&mut options);
+        let mut options = SummaryOptions { metrics: metrics(json || every_metric), ..SummaryOptions::of(spec) };
+        gates.include(&mut options);
         let mut summary = summarise(&recording, &options)?;
-        job.gates.judge(&mut summary);
+        gates.judge(&mut summary);
         summaries.push(summary);
     }
-    let kept = *job.output != OutputSpec::Nothing;
+    let kept = !typed.output.no_record;
     let showing = Showing { half, every_metric, kept, like, wide: false, of_store: false };
     let is_measured = measured.failure.is_none() && measured.recordings.iter().all(|one| one.failure.is_none());
-    match is_measured && signals.outcome().is_none() && !job.json && run_outcome(&summaries).is_err() {
-        true => show(&beside_failure(&summaries), showing, job.json, console)?,
-        false => show(&summaries, showing, job.json, console)?,
+    if is_measured && signals.outcome().is_none() && !json && run_outcome(&summaries).is_err() {
+        show(&beside_failure(&summaries), showing, json, console)?
+    } else {
+        show(&summaries, showing, json, console)?
     }
     warn_of_undecided(&summaries, console);
     Ok(summaries)

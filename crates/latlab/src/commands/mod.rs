@@ -28,14 +28,11 @@ mod summary;
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
-use jiff::Timestamp;
-
 use crate::diagnostics::Outcome;
 
-use crate::cli::args::{CheckPublishedArgs, Command, ExportArgs, ImportArgs, RunArgs};
-use crate::cli::resolve::{self, Environment};
-use crate::cli::{self, error};
+use crate::cli::args::{Command, MeasuringArgs, VerbosityArgs};
+use crate::cli::resolve::{self, Environment, MeasureJob};
+use crate::cli::{self, NotParsed};
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
 use crate::facts::CommandLine;
@@ -60,12 +57,14 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
 fn parse_and_dispatch(typed: Vec<OsString>, console: Console) -> Result<Outcome, Failure> {
     match cli::parse_for(typed.iter().cloned(), console.data_screen().columns) {
         Ok(cli) => dispatch(cli.command, &CommandLine::of(&typed), console),
-        Err(answer) => page(&answer, &typed, &console),
+        Err(NotParsed::Page(page)) => show_page(&page, &console),
+        Err(NotParsed::Refused(failure)) => Err(failure),
     }
 }
 
 /// Runs `command`, which was typed as `line`.
 fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Outcome, Failure> {
+    let environment = Environment::of_this_process;
     match command {
         Command::Completions(args) => completions::script(args.shell, &console),
         Command::Man(args) => manual::man_pages(&args, &console),
@@ -73,56 +72,36 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
             let typed = ["latlab"].into_iter().chain(args.command.as_deref()).chain(["--help"]);
             parse_and_dispatch(typed.map(Into::into).collect(), console)
         }
-        Command::Ping(args) => {
-            let job = resolve::ping(&args, &Environment::of_this_process()?)?;
-            measure_and_report::ping(&job, line, &console_after_recovery(console, job.verbosity))
-        }
+        Command::Ping(args) => measure(&resolve::ping(&args, &environment()?)?, &args.measuring, line, console),
+        Command::Stream(args) => measure(&resolve::stream(&args, &environment()?)?, &args.measuring, line, console),
         Command::Wakeup(args) => {
-            let job = resolve::wakeup(&args, &Environment::of_this_process()?)?;
-            let measure = if job.try_remedies { remedies::run } else { measure_and_report::wakeup };
-            measure(&job, line, &console_after_recovery(console, job.verbosity))
+            let job = resolve::wakeup(&args, &environment()?)?;
+            let measure = if args.sleep.try_remedies { remedies::run } else { measure_and_report::run };
+            measure(&job, &args.measuring, line, &recovered(console, &args.measuring.verbosity))
         }
-        Command::Stream(args) => {
-            let job = resolve::stream(&args, &Environment::of_this_process()?)?;
-            measure_and_report::stream(&job, line, &console_after_recovery(console, job.verbosity))
+        Command::Serve(args) => serve::run(resolve::serve(&args)?, &recovered(console, &args.verbosity)),
+        Command::Summary(args) => summary::run(&args, &recovered(console, &args.verbosity)),
+        // `--restore` reports what it restores itself.
+        Command::Doctor(args) if args.restore => doctor::run(&args, &console.with_verbosity(args.verbosity.level())),
+        Command::Doctor(args) => doctor::run(&args, &recovered(console, &args.verbosity)),
+        Command::Compare(args) => compare::run(&args, &recovered(console, &args.verbosity)),
+        Command::Report(args) => report::run(&resolve::report(&args)?, line, &recovered(console, &args.verbosity)),
+        Command::Export(args) => export::run(&resolve::export(&args)?, &recovered(console, &args.verbosity)),
+        Command::CheckPublished(args) => {
+            check_published::run(&resolve::check_published(&args)?, &recovered(console, &args.verbosity))
         }
-        Command::Serve(args) => {
-            let spec = resolve::serve(&args)?;
-            serve::run(&spec, &console_after_recovery(console, spec.verbosity))
-        }
-        Command::Summary(args) => {
-            let spec = resolve::summary(&args)?;
-            summary::run(&spec, &console_after_recovery(console, spec.verbosity))
-        }
-        Command::Doctor(args) => {
-            let spec = resolve::doctor(&args)?;
-            // `--restore` reports what it restores itself.
-            let console_of = if spec.restore { Console::with_verbosity } else { console_after_recovery };
-            doctor::run(&spec, &console_of(console, spec.verbosity))
-        }
-        Command::Compare(args) => {
-            let job = resolve::compare(&args)?;
-            compare::run(&job, &console_after_recovery(console, job.verbosity()))
-        }
-        Command::Report(args) => {
-            let job = resolve::report(&args)?;
-            report::run(&job, line, &console_after_recovery(console, job.verbosity))
-        }
-        Command::Export(args) => exported(&args, console),
-        Command::CheckPublished(args) => checked_publication(&args, console),
-        Command::Bare(args) => child_processes::bare_round_trips(&resolve::bare(&args)?, &console),
-        Command::BareStream(args) => child_processes::bare_streams(&resolve::bare_stream(&args)?, &console),
+        Command::Bare(args) => child_processes::bare_round_trips(&resolve::bare(&args), &console),
+        Command::BareStream(args) => child_processes::bare_streams(resolve::bare_stream(&args), &console),
         Command::BareWakeup(args) => child_processes::bare_wakeups(&resolve::bare_wakeup(&args)?, &console),
         Command::List(args) => {
-            let spec = resolve::list(&args, &Environment::of_this_process()?, Timestamp::now())?;
-            list::run(&spec, &console_after_recovery(console, Verbosity::Usual))
+            let store = resolve::store(&args.store, &environment()?);
+            list::run(&args, &store, &recovered(console, &VerbosityArgs::default()))
         }
-        Command::Import(args) => imported(&args, line, console),
-        Command::Load(args) => {
-            let job = resolve::hold(&args)?;
-            load::run(&job, &console_after_recovery(console, job.verbosity))
+        Command::Import(args) => {
+            import::run(&resolve::import(&args, &environment()?)?, line, &recovered(console, &args.verbosity))
         }
-        Command::Run(args) => ran(&args, console),
+        Command::Load(args) => load::run(&resolve::hold(&args)?, args.json.json, &recovered(console, &args.verbosity)),
+        Command::Run(args) => run::run(&resolve::run(&args, &environment()?)?, &recovered(console, &args.verbosity)),
         Command::Recipes(args) => run::recipes(resolve::recipes(&args)?, &console),
         Command::Keygen(args) => keys::run(&args.file, &console),
         Command::Reflector => child_processes::reflector(&console),
@@ -130,48 +109,27 @@ fn dispatch(command: Command, line: &CommandLine, console: Console) -> Result<Ou
         Command::Supervise => child_processes::supervised(&console),
         Command::NetLoad => child_processes::net_load(&console),
         Command::Watchdog { agent } => child_processes::watchdog(agent),
-        Command::Agent(args) => resolve::agent(args).map_err(Failure::from).and_then(|()| agent::run(&console)),
+        Command::Agent(_) => agent::run(&console),
     }
 }
 
-fn imported(args: &ImportArgs, line: &CommandLine, console: Console) -> Result<Outcome, Failure> {
-    let job = resolve::import(args, &Environment::of_this_process()?)?;
-    import::run(&job, line, &console_after_recovery(console, job.verbosity))
-}
-
-fn ran(args: &RunArgs, console: Console) -> Result<Outcome, Failure> {
-    let job = resolve::run(args, &Environment::of_this_process()?)?;
-    run::run(&job, &console_after_recovery(console, job.verbosity))
-}
-
-fn exported(typed: &ExportArgs, console: Console) -> Result<Outcome, Failure> {
-    let job = resolve::export(typed)?;
-    export::run(&job, &console_after_recovery(console, job.verbosity))
+fn measure(job: &MeasureJob, typed: &MeasuringArgs, line: &CommandLine, console: Console) -> Result<Outcome, Failure> {
+    measure_and_report::run(job, typed, line, &recovered(console, &typed.verbosity))
 }
 
 /// The console of a command, after settings that dead processes left on this host were restored: every command that a
 /// person starts begins with that. Commands that write files for other programs (`completions`, `man`, `keygen`) and
 /// child processes do not; an agent does it itself.
-fn console_after_recovery(console: Console, verbosity: Verbosity) -> Console {
-    let console = console.with_verbosity(verbosity);
+fn recovered(console: Console, verbosity: &VerbosityArgs) -> Console {
+    let console = console.with_verbosity(verbosity.level());
     recovery::recover(&console);
     console
 }
 
-fn checked_publication(args: &CheckPublishedArgs, console: Console) -> Result<Outcome, Failure> {
-    let job = resolve::check_published(args)?;
-    check_published::run(&job, &console_after_recovery(console, job.verbosity))
-}
-
-/// Prints help and version as data; any other answer of clap to `typed` is a failure.
-fn page(answer: &clap::Error, typed: &[OsString], console: &Console) -> Result<Outcome, Failure> {
-    match answer.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let page = answer.render();
-            let colour = console.data_screen().colour;
-            let text = if colour.is_on() { colour.adopt(&page.ansi().to_string()) } else { page.to_string() };
-            console.data(&text).map(|()| Outcome::Done)
-        }
-        _ => Err(error::of(answer, typed)),
-    }
+/// Prints help and version as data.
+fn show_page(page: &clap::Error, console: &Console) -> Result<Outcome, Failure> {
+    let page = page.render();
+    let colour = console.data_screen().colour;
+    let text = if colour.is_on() { colour.adopt(&page.ansi().to_string()) } else { page.to_string() };
+    console.data(&text).map(|()| Outcome::Done)
 }

@@ -12,7 +12,8 @@ use crate::analysis::Estimand;
 use crate::analysis::comparison::{GroupingError, NumberFiles, ObservedRun, RunGroups, RunsOfKind, expect_one_kind};
 use crate::analysis::experiment::compared_conditions;
 use crate::cli::args::StoreArgs;
-use crate::cli::resolve::{self, ConditionSelection, Environment, ExperimentJob, Grouping, NamedGlob, Sources};
+use crate::cli::resolve::{self, ConditionSelection, Environment, ExperimentJob, Grouping, Sources};
+use crate::cli::value::NamedGlob;
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure, in_words};
 use crate::experiment::{
@@ -71,9 +72,10 @@ pub(super) fn path_groups(sources: &Sources) -> Result<Vec<PathGroup>, Failure> 
 
 /// What `typed` means in the usual store, as [`located_in`].
 pub(super) fn located(typed: &Path) -> Result<PathBuf, Failure> {
-    match is_there(typed) {
-        true => Ok(typed.to_owned()),
-        false => located_in(typed, &resolve::store(&StoreArgs::default(), &Environment::of_this_process()?)),
+    if is_there(typed) {
+        Ok(typed.to_owned())
+    } else {
+        located_in(typed, &resolve::store(&StoreArgs::default(), &Environment::of_this_process()?))
     }
 }
 
@@ -157,9 +159,10 @@ pub(super) fn once_each<T: AsRef<Path>>(groups: &mut [UnreadGroup<T>], console: 
 }
 
 fn in_two_groups(path: &Path, one: &str, other: &str) -> Failure {
-    let cause = match one == other {
-        true => "two of the paths lead to it".to_owned(),
-        false => format!("it is in the group `{one}` and in the group `{other}`"),
+    let cause = if one == other {
+        "two of the paths lead to it".to_owned()
+    } else {
+        format!("it is in the group `{one}` and in the group `{other}`")
     };
     Failure::request(format!("`{}` is named twice", path_name(path))).because(cause).hint("name each run or file once")
 }
@@ -177,9 +180,10 @@ pub(super) fn all_numbers(groups: &[PathGroup], column: &TextColumn) -> Result<V
 /// The numbers in the files of `group`.
 fn numbers(group: &PathGroup, column: &TextColumn) -> Result<NumberFiles, NumbersError> {
     let read = |path: &PathBuf| {
-        let values = match path.as_os_str() == DASH {
-            true => numbers::read_numbers(numbers::STDIN, io::stdin().lock(), column),
-            false => numbers::read_file(path, column),
+        let values = if path.as_os_str() == DASH {
+            numbers::read_numbers(numbers::STDIN, io::stdin().lock(), column)
+        } else {
+            numbers::read_file(path, column)
         };
         Ok((path_name(path), values?))
     };

@@ -10,7 +10,8 @@ use crate::analysis::comparison::{
 };
 use crate::analysis::experiment::gains;
 use crate::analysis::{Estimand, comparison_outcome};
-use crate::cli::resolve::WakeupJob;
+use crate::cli::args::MeasuringArgs;
+use crate::cli::resolve::MeasureJob;
 use crate::console::{Console, Progress};
 use crate::diagnostics::{Failure, refused};
 use crate::experiment::{DueRun, ExperimentRunner, ExperimentState, RunExecutor, RunPolicy, RunResult, RunnerOutcome};
@@ -46,7 +47,12 @@ const DESIGN: Design = Design {
 };
 
 /// Compares the run of `job` with the same run under every remedy that is possible here.
-pub(super) fn run(job: &WakeupJob, command_line: &CommandLine, console: &Console) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    job: &MeasureJob,
+    typed: &MeasuringArgs,
+    command_line: &CommandLine,
+    console: &Console,
+) -> Result<Outcome, Failure> {
     // A rehearsal sets knobs, so signals are handled before it.
     let signals = measure_and_report::listen_and_restore(console).map_err(refused("listen to signals"))?;
     let trials = match RemedyTrials::of(&job.plan, &signals) {
@@ -80,7 +86,7 @@ pub(super) fn run(job: &WakeupJob, command_line: &CommandLine, console: &Console
     if let RunnerOutcome::Failed(failure) = runner.run()? {
         return Err(failure);
     }
-    let shown = show(job, &trials.untried, executor, &request, console);
+    let shown = show(&job.plan, typed.json.json, &trials.untried, executor, &request, console);
     // After an interrupt there may be too few runs to compare.
     signals.outcome().map_or(shown, Ok)
 }
@@ -214,7 +220,8 @@ impl RunExecutor for RemedyExecutor<'_> {
 }
 
 fn show(
-    job: &WakeupJob,
+    plan: &Plan,
+    json: bool,
     untried: &[UntriedRemedy],
     executor: RemedyExecutor<'_>,
     request: &ComparisonRequest,
@@ -224,8 +231,8 @@ fn show(
     let compared = compare(groups, request, &ComparisonOptions::at(defaults::CONFIDENCE))?;
     let groups = &compared.groups.groups;
     let view = RemediesView {
-        heading: measure_and_report::title(&job.plan),
-        condition: &Condition::of(&job.plan.runs[0]),
+        heading: measure_and_report::title(plan),
+        condition: &Condition::of(&plan.runs[0]),
         runs: groups.iter().map(|group| group.runs.len()).min().unwrap_or_default(),
         blocks: defaults::REMEDY_BLOCKS,
         confidence: defaults::CONFIDENCE,
@@ -235,7 +242,7 @@ fn show(
         recordings: executor.recordings,
     };
     let style = console.data_style();
-    match job.json {
+    match json {
         true => console.document(&remedies_json(&view)),
         false => console.data(&remedies_text(&view, style)),
     }?;

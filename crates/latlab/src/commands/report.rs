@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use super::compare::CompareJob;
 use super::observation_groups::settle_directory;
 use super::observation_groups::{self, FoundRecordings, PathGroup};
 use super::output_file::OutputFile;
@@ -14,8 +15,8 @@ use crate::analysis::comparison::{Comparisons, RunGroup, parse_estimand};
 use crate::analysis::distribution::{RunDistribution, distribution};
 use crate::analysis::experiment::ExperimentReport;
 use crate::analysis::{Summary, SummaryOptions, summarise};
-use crate::cli::args::FigureFormat;
-use crate::cli::resolve::{FigureRequest, Grouping, ReportDestination, ReportJob, VerdictJob};
+use crate::cli::args::{ComparingArgs, FigureFormat};
+use crate::cli::resolve::{FigureRequest, Grouping, ReportDestination, ReportJob};
 use crate::console::Console;
 use crate::diagnostics::{Failure, in_words};
 use crate::experiment::{ReportReader, file_text, is_experiment, read_named_state, runs_directory};
@@ -132,7 +133,8 @@ fn found(job: &ReportJob, console: &Console) -> Result<FoundReport, Failure> {
     let is_of_experiment =
         paths.len() == 1 && !recordings.experiments.is_empty() && have_several_conditions(&recordings);
     if is_grouped || is_of_experiment || recordings.has_groups_of_runs() {
-        let asked = VerdictJob::usual(job.sources.clone(), job.metric.clone(), job.verbosity);
+        let comparing = ComparingArgs { metric: job.metric.clone(), ..ComparingArgs::default() };
+        let asked = CompareJob { sources: job.sources.clone(), comparing: &comparing, shift: true };
         let comparisons = compare::of_recordings(&asked, recordings, console)?;
         let conditions = conditions_of(&comparisons);
         return Ok(FoundReport { name, experiment: None, comparisons: Some(comparisons), conditions });
@@ -314,7 +316,7 @@ fn read_run(path: &Path, count: usize, job: &ReportJob) -> Result<ReadRun, Failu
         return Ok(ReadRun { note, distribution, page: None });
     }
     let manifest = recording.manifest();
-    let judging = job.judging.over(&manifest.spec.judging);
+    let judging = job.judging.over(None, &manifest.spec.judging)?;
     let half = judging.half;
     let (intervals, metrics) = (count <= RUNS_WITH_INTERVALS, measure_and_report::metrics(false));
     let summary = summarise(&recording, &SummaryOptions { judging, intervals, metrics })?;

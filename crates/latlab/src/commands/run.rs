@@ -10,12 +10,12 @@ use super::{Outcome, measure_and_report};
 use crate::analysis::comparison::{MISSING, RESTORE};
 use crate::analysis::experiment::{comparisons_asked, lost_baselines};
 use crate::analysis::{ExperimentGateResult, ValueGates, with_gates};
-use crate::cli::args::ReportFormat;
+use crate::cli::args::{ReportFormat, RunArgs};
 use crate::cli::resolve::{
     self, AskedRecipe, ConditionSelection, Environment, ExperimentJob, RunJob, RunSource, TypedExperiment,
 };
 use crate::console::Console;
-use crate::diagnostics::{Explain, Failure, refused};
+use crate::diagnostics::{Failure, refused};
 use crate::experiment::{
     self, ExperimentError, ExperimentOrigin, ExperimentRunner, ExperimentState, HookRunner, OpenExperiment,
     PartialReport, ReportReader, RunPolicy, RunnerOutcome, StoreLock, in_one_line,
@@ -36,19 +36,19 @@ use crate::report::experiment::{
 use crate::units::human::shell_word;
 
 pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
-    let gates = measure_and_report::gates(&job.gates)?;
-    if let (true, RunSource::Typed(typed, _)) = (job.print_file, &job.source) {
+    let gates = measure_and_report::gates(&job.typed.gates)?;
+    if let (true, RunSource::Typed(typed, _)) = (job.typed.ab.print_file, &job.source) {
         console.data(&typed.text)?;
         return Ok(Outcome::Done);
     }
     let settled = settle(job)?;
     warn_of_gone_runs(&settled, console);
     gates.expect_judgeable(settled.job.experiment.conditions.iter().flat_map(|condition| &condition.plan.runs))?;
-    if job.going_on.print_unit {
-        return print_unit(&settled, job.going_on.keep_going, console);
+    if job.typed.going_on.print_unit {
+        return print_unit(&settled, job.typed.going_on.keep_going, console);
     }
-    let reporter = Reporter { settled: &settled, gates, json: job.json, format: job.format, console };
-    if job.going_on.dry_run {
+    let reporter = Reporter { settled: &settled, gates, typed: &job.typed, console };
+    if job.typed.going_on.dry_run {
         let (state, style) = (settled.state.as_ref(), console.data_style());
         console.data(&plan(&settled.plan(state, &settled.not_measured(state), true), style))?;
         return Ok(Outcome::Done);
@@ -72,12 +72,12 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let conditions = begun.measured().conditions.len();
     let store = Store::open(&open.runs())?;
     let mut executor = ExperimentExecutor::new(&settled.job, conditions, store, hooks, &signals, console);
-    executor.expect_same_programs(open.state(), job.going_on.force)?;
+    executor.expect_same_programs(open.state(), job.typed.going_on.force)?;
     console.lines(&plan(&ExperimentPlan { directory: Some(open.path()), ..begun }, style));
     measure_and_report::warn_of_real_time(plans(), console);
     let policy = RunPolicy {
         boot_id: boot_id(experiment.design.between)?,
-        keep_going: job.going_on.keep_going,
+        keep_going: job.typed.going_on.keep_going,
         absent: settled.absent.clone(),
         drop_impossible: open.state().recipe.is_some() && !has_hooks(experiment),
     };
@@ -151,7 +151,7 @@ fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
     let mut is_edited = false;
     if let (Some(directory), Some(state)) = (&source.directory, &state) {
         is_edited = experiment::is_edited(directory, state)?;
-        if !job.going_on.force {
+        if !job.typed.going_on.force {
             refuse_changed(directory, &source)?;
         }
     }
@@ -182,7 +182,7 @@ fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
 fn expect_feasible(experiment: &Experiment, file: &str) -> Result<(), Failure> {
     let runs = experiment.conditions.iter().flat_map(|condition| &condition.plan.runs);
     resolve::expect_feasible_intervals(runs).map_err(|error| {
-        let Failure { message, cause, hint, .. } = error.explain();
+        let Failure { message, cause, hint, .. } = error;
         let because = [Some(message), cause].into_iter().flatten().collect::<Vec<_>>().join(": ");
         Failure { hint, ..Failure::request(format!("cannot begin the experiment of `{file}`")).because(because) }
     })
@@ -236,9 +236,10 @@ fn expect_comparison(settled: &SettledExperiment) -> Result<(), Failure> {
     let lost = lost_baselines(&settled.job.experiment, &measured);
     let Some(baseline) = lost.first().filter(|_| comparisons_asked(&measured) == 0) else { return Ok(()) };
     let (words, file) = (condition_words(baseline.levels), &settled.source.file);
-    let (message, change) = match baseline.is_measured {
-        true => (format!("nothing can be compared with the baseline `{words}` on this host"), "change its factors"),
-        false => (format!("the baseline `{words}` cannot be measured on this host"), "name another `baseline`"),
+    let (message, change) = if baseline.is_measured {
+        (format!("nothing can be compared with the baseline `{words}` on this host"), "change its factors")
+    } else {
+        (format!("the baseline `{words}` cannot be measured on this host"), "name another `baseline`")
     };
     Err(Failure::world(message)
         .because(reasons(not_measured.iter().filter(|row| baseline.lacks(&row.factors))))
@@ -260,7 +261,8 @@ fn expect_trusted(settled: &SettledExperiment, job: &RunJob) -> Result<(), Failu
     let RunSource::Path(path) = &job.source else { return Ok(()) };
     let commands = settled.job.experiment.conditions.iter().flat_map(commands_of);
     let Some(command) = commands.into_iter().next() else { return Ok(()) };
-    let Some(error) = settled.source.distrust.as_ref().filter(|_| !job.going_on.trust_file) else { return Ok(()) };
+    let is_trusted = job.typed.going_on.trust_file;
+    let Some(error) = settled.source.distrust.as_ref().filter(|_| !is_trusted) else { return Ok(()) };
     let message = format!("cannot run the command `{command}` of `{}`", path.display());
     let failure = input_file::failure(message, error);
     let hint = failure.hint.as_ref().map(|hint| format!("{hint}; or `--trust-file`, if you have read it"));
@@ -312,7 +314,7 @@ fn path_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
 
 fn directory_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
     experiment::read_named_state(path)?;
-    if job.going_on.new {
+    if job.typed.going_on.new {
         return Err(Failure::request(format!("`{}` cannot be started again", path.display()))
             .because("a directory is one experiment")
             .hint("`latlab run FILE --new` starts another experiment of its file"));
@@ -345,7 +347,7 @@ fn file_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
 
 /// The experiment of `source`, whose file has `text`, to continue; `None` if another is to begin.
 fn unfinished(job: &RunJob, source: &str, text: &str) -> Result<Option<PathBuf>, ExperimentError> {
-    if job.going_on.new {
+    if job.typed.going_on.new {
         return Ok(None);
     }
     experiment::expect_readable(&job.store, source, text)?;
@@ -369,7 +371,7 @@ fn begin_or_open(settled: &SettledExperiment, job: &RunJob, console: &Console) -
     // A process that starts at the same time waits here, and then finds the experiment that this one has begun.
     let _lock = StoreLock::wait(&job.store)?;
     let found = || experiment::newest_unfinished(&job.store, &origin.source);
-    if let Some(directory) = directory.clone().or_else(found).filter(|_| !job.going_on.new) {
+    if let Some(directory) = directory.clone().or_else(found).filter(|_| !job.typed.going_on.new) {
         return open(&directory, settled, job, console);
     }
     // Two experiments of one file would disturb each other.
@@ -385,7 +387,7 @@ fn open(
 ) -> Result<OpenExperiment, Failure> {
     let mut open = OpenExperiment::open(directory)?;
     let text = &settled.source.text;
-    if !job.going_on.force {
+    if !job.typed.going_on.force {
         refuse_changed(directory, &settled.source)?;
     } else if open.text() != text || experiment::is_edited(directory, open.state())? {
         open.change(text)?;
@@ -436,9 +438,7 @@ struct Reporter<'a> {
     settled: &'a SettledExperiment,
     /// Judged when the experiment is finished.
     gates: ValueGates,
-    /// One document, however the experiment ended, instead of text.
-    json: bool,
-    format: ReportFormat,
+    typed: &'a RunArgs,
     console: &'a Console,
 }
 
@@ -473,7 +473,7 @@ impl Reporter<'_> {
         let (shown, done) = (quoted(directory), state.runs_done());
         let runs = if done == 1 { "run" } else { "runs" };
         // Text waits for the end of the experiment.
-        let show_document = || if self.json { self.show(directory, state) } else { Ok(()) };
+        let show_document = || if self.typed.json.json { self.show(directory, state) } else { Ok(()) };
         let stopped = |note: &str, failure| {
             self.console.note(note);
             // The failure that stopped it matters more than a recording that cannot be read.
@@ -564,19 +564,19 @@ impl Reporter<'_> {
 
     /// Prints the report. A document has what could be read even if something could not.
     fn print(&self, PartialReport { report, failure }: &PartialReport) -> Result<(), Failure> {
-        if self.json {
+        if self.typed.json.json {
             self.console.document(&json(report))?;
         }
         if let Some(failure) = failure {
             return Err(failure.clone());
         }
-        if !self.json && !report.is_all_missing() && (report.is_judged() || !report.gates.is_empty()) {
+        if !self.typed.json.json && !report.is_all_missing() && (report.is_judged() || !report.gates.is_empty()) {
             if report.single_condition.is_some() {
                 let directory = shell_word(&report.directory);
                 self.console.note(&format!("one condition: `latlab summary {directory}` shows each run"));
             }
             let plot_width = self.console.plot_width();
-            self.console.data(&match self.format {
+            self.console.data(&match self.typed.format.unwrap_or_default() {
                 ReportFormat::Text => text(report, plot_width, self.console.data_style()),
                 ReportFormat::Markdown => markdown(report, plot_width),
             })?;

@@ -8,7 +8,8 @@ use std::thread;
 use signal_hook::consts::SIGUSR1;
 
 use super::{Outcome, keys};
-use crate::cli::resolve::ServeSpec;
+use crate::cli::resolve::ServeJob;
+use crate::cli::value::Bind;
 use crate::clock::{Clock, Monotonic};
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::{Failure, refused};
@@ -22,18 +23,16 @@ use crate::transport::{ListenAddress, ListenOptions, TransportError, interface_a
 use crate::units::{Stamp, human};
 
 /// Serves until a signal ends it with success; SIGUSR1 prints the counters, and the end what was served.
-pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failure> {
-    let key = keys::find(&spec.key)?;
-    let spec = &at_interface(spec)?;
+pub(super) fn run(job: ServeJob, console: &Console) -> Result<Outcome, Failure> {
+    let key = keys::find(&job.key)?;
+    let job = &at_interface(job)?;
     // A DDS participant answers strangers from the moment at which it has its sockets.
-    spec.listen.iter().try_for_each(|address| check_address(*address, key.as_ref()))?;
+    job.listen.iter().try_for_each(|address| check_address(*address, key.as_ref()))?;
     let mut sockets = Vec::new();
-    for listener in bind(spec)? {
-        let limits = match listener.kind().is_connection_oriented() {
-            false => spec.limits,
-            // A reflector sends no down-stream over a connection.
-            true => ReflectorLimits { down_bps: 0, ..spec.limits },
-        };
+    for listener in bind(job)? {
+        // A reflector sends no down-stream over a connection.
+        let down_bps = if listener.kind().is_connection_oriented() { 0 } else { job.limits.down_bps };
+        let limits = ReflectorLimits { down_bps, ..job.limits };
         let reflector = SessionReflector::new(limits, key.as_ref(), random_bytes()?);
         sockets.push(ServedAddress { listener, reflector });
     }
@@ -41,18 +40,21 @@ pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failur
     for socket in &sockets {
         console.note(&format!("answering on {} until Ctrl-C", name(&*socket.listener)));
     }
-    if let Some(shared_cpu_note) = shared_cpu_note(&spec.end, sockets.len()) {
+    if let Some(shared_cpu_note) = shared_cpu_note(&job.end, sockets.len()) {
         console.note(&shared_cpu_note);
     }
-    serve_all(sockets, spec, interrupt.stop(), console)?;
+    serve_all(sockets, job, interrupt.stop(), console)?;
     Ok(Outcome::Done)
 }
 
-/// `spec` with the address of its interface, if it names one.
-fn at_interface(spec: &ServeSpec) -> Result<ServeSpec, TransportError> {
-    let Some(interface) = &spec.interface else { return Ok(spec.clone()) };
-    let address = SocketAddr::new(interface_address(interface)?, defaults::PORT);
-    Ok(ServeSpec { interface: None, listen: vec![address], chosen: true, ..spec.clone() })
+/// `job` with the address of its interface, if it names one.
+fn at_interface(job: ServeJob) -> Result<ServeJob, TransportError> {
+    let address = match &job.interface {
+        None => return Ok(job),
+        Some(Bind::Address(address)) => *address,
+        Some(Bind::Interface(name)) => interface_address(name)?,
+    };
+    Ok(ServeJob { listen: vec![SocketAddr::new(address, defaults::PORT)], chosen: true, ..job })
 }
 
 /// One bound address and the sessions that it serves.
@@ -70,19 +72,14 @@ fn name(listener: &dyn Listener) -> String {
 }
 
 /// One thread for each address with sessions and caps of its own, so that probes take no lock.
-fn serve_all(
-    sockets: Vec<ServedAddress>,
-    spec: &ServeSpec,
-    stop: &AtomicBool,
-    console: &Console,
-) -> Result<(), Failure> {
+fn serve_all(sockets: Vec<ServedAddress>, job: &ServeJob, stop: &AtomicBool, console: &Console) -> Result<(), Failure> {
     thread::scope(|scope| {
         let mut guards = Vec::new();
         for socket in sockets {
             let asked = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(SIGUSR1, Arc::clone(&asked)).map_err(refused("listen to SIGUSR1"))?;
             guards.push(scope.spawn(move || {
-                let ended = serve_one(socket, spec, Requests { stop, counters: &asked }, console);
+                let ended = serve_one(socket, job, Requests { stop, counters: &asked }, console);
                 // One address that cannot be served ends the others.
                 stop.store(true, Ordering::Relaxed);
                 ended
@@ -92,17 +89,12 @@ fn serve_all(
     })
 }
 
-fn serve_one(
-    socket: ServedAddress,
-    spec: &ServeSpec,
-    requests: Requests<'_>,
-    console: &Console,
-) -> Result<(), Failure> {
+fn serve_one(socket: ServedAddress, job: &ServeJob, requests: Requests<'_>, console: &Console) -> Result<(), Failure> {
     let ServedAddress { mut listener, mut reflector } = socket;
     let name = name(&*listener);
-    placement::place(&spec.end)?;
-    let ended = listener
-        .serve(&mut reflector, spec.end.cpu, requests, &mut |counters| print_counters(&name, counters, console));
+    placement::place(&job.end)?;
+    let ended =
+        listener.serve(&mut reflector, job.end.cpu, requests, &mut |counters| print_counters(&name, counters, console));
     let counters = reflector.counters(Stamp::from_nanos(Monotonic.now().as_nanos()));
     console.note(&format!("{name}: {}", served(counters)));
     if console.verbosity() >= Verbosity::Verbose {
@@ -139,25 +131,25 @@ fn print_counters(name: &str, counters: &ReflectorCounters, console: &Console) {
 }
 
 /// Binds every requested address over each requested transport. Without a requested address one family may be missing.
-pub(super) fn bind(spec: &ServeSpec) -> Result<Vec<Box<dyn Listener>>, Failure> {
+pub(super) fn bind(job: &ServeJob) -> Result<Vec<Box<dyn Listener>>, Failure> {
     let mut listeners = Vec::new();
-    for transport in &spec.transports {
-        listeners.extend(bind_all(*transport, spec)?);
+    for transport in &job.transports {
+        listeners.extend(bind_all(*transport, job)?);
     }
     Ok(listeners)
 }
 
-fn bind_all(transport: TransportKind, spec: &ServeSpec) -> Result<Vec<Box<dyn Listener>>, Failure> {
-    if !spec.chosen && spec.listen.iter().all(|address| address.ip().is_unspecified()) {
-        let port = spec.listen.first().map_or(defaults::PORT, SocketAddr::port);
-        return Ok(vec![bind_one(transport, ListenAddress::All { port }, spec)?]);
+fn bind_all(transport: TransportKind, job: &ServeJob) -> Result<Vec<Box<dyn Listener>>, Failure> {
+    if !job.chosen && job.listen.iter().all(|address| address.ip().is_unspecified()) {
+        let port = job.listen.first().map_or(defaults::PORT, SocketAddr::port);
+        return Ok(vec![bind_one(transport, ListenAddress::All { port }, job)?]);
     }
     let mut listeners = Vec::new();
     let mut missing = None;
-    for address in &spec.listen {
-        match bind_one(transport, ListenAddress::One(*address), spec) {
+    for address in &job.listen {
+        match bind_one(transport, ListenAddress::One(*address), job) {
             Ok(listener) => listeners.push(listener),
-            Err(error) if !spec.chosen && error.lacks_family() => missing = Some(error),
+            Err(error) if !job.chosen && error.lacks_family() => missing = Some(error),
             Err(error) => return Err(error.into()),
         }
     }
@@ -170,14 +162,14 @@ fn bind_all(transport: TransportKind, spec: &ServeSpec) -> Result<Vec<Box<dyn Li
 fn bind_one(
     transport: TransportKind,
     address: ListenAddress,
-    spec: &ServeSpec,
+    job: &ServeJob,
 ) -> Result<Box<dyn Listener>, TransportError> {
     let options = ListenOptions {
         address,
-        wait: spec.end.wait,
-        caps: spec.limits.connections(),
+        wait: job.end.wait,
+        caps: job.limits.connections(),
         single_sender: false,
-        dds: spec.dds,
+        dds: job.dds,
         queue: 0,
         in_driver: false,
     };
@@ -186,7 +178,7 @@ fn bind_one(
     }
     // Its threads inherit pin and priority from this one. A refusal is reported when the answering thread is placed.
     let placed = || {
-        _ = placement::place(&spec.end);
+        _ = placement::place(&job.end);
         listen(transport, options)
     };
     thread::scope(|scope| scope.spawn(placed).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

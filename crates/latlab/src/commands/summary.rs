@@ -9,7 +9,7 @@ use crate::analysis::comparison::{MISSING, RESTORE, missing_runs};
 use crate::analysis::{
     AvailableFigures, MetricHistogram, Summary, SummaryOptions, ValueGateResult, summarise, summary_outcome, with_gates,
 };
-use crate::cli::resolve::SummarySpec;
+use crate::cli::args::SummaryArgs;
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
 use crate::experiment::{in_store, is_experiment, read_state};
@@ -20,21 +20,22 @@ use crate::recording::{Recording, Store};
 use crate::report::text_plots;
 use crate::report::view::Showing;
 
-/// Shows the summaries of the recordings in `spec` with the results of its gates.
-pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Failure> {
-    let gates = measure_and_report::gates(&spec.gates)?;
-    let every_metric = spec.verbosity > Verbosity::Usual;
+/// Shows the summaries of the recordings in `typed` with the results of its gates.
+pub(super) fn run(typed: &SummaryArgs, console: &Console) -> Result<Outcome, Failure> {
+    let gates = measure_and_report::gates(&typed.gates)?;
+    typed.judging.distinct_quantiles()?;
+    let every_metric = console.verbosity() > Verbosity::Usual;
     let (mut summaries, mut distributions) = (Vec::new(), Vec::new());
     let (mut half, mut like) = (false, None);
     let Recordings { paths, of_experiments, missing, are_named } =
-        recordings(&spec.recordings, !gates.is_empty(), console)?;
+        recordings(&typed.recordings, !gates.is_empty(), console)?;
     let mut unjudged: BTreeSet<PathBuf> = of_experiments.values().cloned().collect();
     for path in paths {
         let recording = Recording::open(&path)?;
         if let Some(note) = recording.note() {
             console.note(note);
         }
-        let judging = spec.options.over(&recording.manifest().spec.judging);
+        let judging = typed.judging.over(typed.like.like, &recording.manifest().spec.judging)?;
         if !gates.is_empty() {
             // A gate on what the run can never have is a wrong request: nothing is shown.
             let available = AvailableFigures::of_recorded(&recording, judging.deadline_ns)?;
@@ -44,11 +45,11 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         like = like.or(judging.like);
         let mut options = SummaryOptions {
             judging,
-            intervals: spec.intervals,
-            metrics: measure_and_report::metrics(spec.json || every_metric),
+            intervals: !typed.no_intervals,
+            metrics: measure_and_report::metrics(typed.json.json || every_metric),
         };
         gates.include(&mut options);
-        if spec.plots.plot {
+        if typed.plots.plot {
             distributions.push(MetricHistogram::of(&recording, recording.manifest().metric())?);
         }
         let mut summary = summarise(&recording, &options)?;
@@ -60,7 +61,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
                 gates.judge(&mut summary);
             }
         }
-        if spec.json {
+        if typed.json.json {
             // In text the warning on stderr stands beside the summaries.
             summary.caveats.extend(missing_runs(&missing));
         }
@@ -69,19 +70,19 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         }
         summaries.push(summary);
     }
-    if !spec.json && !are_named {
+    if !typed.json.json && !are_named {
         let order = by_condition(&summaries);
         (summaries, distributions) = (in_order(&order, summaries), in_order(&order, distributions));
     }
-    note_unused(spec, &summaries, console);
+    note_unused(typed, &summaries, console);
     measure_and_report::show(
         &summaries,
         Showing { half, every_metric, kept: true, like, wide: false, of_store: !are_named },
-        spec.json,
+        typed.json.json,
         console,
     )?;
-    if spec.plots.plot {
-        console.plots(&text_plots::of_runs(&summaries, &distributions, console.data_style()), spec.plots.ascii)?;
+    if typed.plots.plot {
+        console.plots(&text_plots::of_runs(&summaries, &distributions, console.data_style()), typed.plots.ascii)?;
     }
     measure_and_report::warn_of_undecided(&summaries, console);
     let gated = match unjudged.first().filter(|_| !gates.is_empty()) {
@@ -92,18 +93,18 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
 }
 
 /// Names the options that were typed and change nothing of any of `summaries`, as of a run that has no such figures.
-fn note_unused(spec: &SummarySpec, summaries: &[Summary], console: &Console) {
+fn note_unused(typed: &SummaryArgs, summaries: &[Summary], console: &Console) {
     let has_instants = |one: &Summary| matches!(one.kind, Kind::Ping | Kind::Wakeup);
     let has_round_trips = |one: &Summary| one.metrics.contains_key(&Metric::RoundTripDelay);
-    let options = &spec.options;
+    let judging = &typed.judging;
     type HasEffect = fn(&Summary) -> bool;
-    let typed: [(bool, HasEffect, &str); 4] = [
-        (options.window_ns.is_some(), has_instants, "`--window` divides runs of `ping` and `wakeup`"),
-        (options.deadline_ns.is_some(), |one| one.deadline.is_some(), "`--deadline` is not of streams"),
-        (options.half, has_round_trips, "`--half` is of round trips"),
-        (options.like.is_some(), |one| one.stream.is_some(), "`--like` repeats the output of a tool for streams"),
+    let options: [(bool, HasEffect, &str); 4] = [
+        (judging.window.is_some(), has_instants, "`--window` divides runs of `ping` and `wakeup`"),
+        (judging.deadline.is_some(), |one| one.deadline.is_some(), "`--deadline` is not of streams"),
+        (judging.half, has_round_trips, "`--half` is of round trips"),
+        (typed.like.like.is_some(), |one| one.stream.is_some(), "`--like` repeats the output of a tool for streams"),
     ];
-    for (is_typed, has_effect, what) in typed {
+    for (is_typed, has_effect, what) in options {
         if is_typed && !summaries.is_empty() && !summaries.iter().any(has_effect) {
             console.note(&format!("{what}: it changes nothing here"));
         }

@@ -75,26 +75,6 @@ fn a_gate_ends_with_1_if_the_whole_interval_lies_beyond_it() {
         .success();
 }
 
-#[test]
-fn contradictory_requests_are_refused_with_a_hint() {
-    for (args, words) in [
-        ("before", "there is only one"),
-        ("before after --statistic p99", "each line is one observation"),
-        ("before after --by load", "each line is one observation"),
-        ("before after --shift", "each line is one observation"),
-        ("before after --kind ping", "each line is one observation"),
-        ("before after --gate p99<=+5%", "each line is one observation"),
-        ("before after --gate value<=5", "per cent"),
-        ("before after --gate valeu<=5%", "`valeu`"),
-        ("before nothing-here", "nothing-here"),
-        ("before .", "files with files"),
-    ] {
-        files(args).stdout(empty()).stderr(contains(words)).stderr(contains("hint: ")).failure(2);
-    }
-    let rough = Latlab::new().file("a", "1\n2\nNaN\n").file("b", "1\n2\n3\n").line("compare a b");
-    rough.stdout(empty()).stderr(contains("`NaN`")).failure(2);
-}
-
 fn testdata(place: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/recordings").join(place)
 }

@@ -332,42 +332,9 @@ fn of_two_hosts_with_one_port_the_named_one_answers() {
 
 #[test]
 fn what_dds_cannot_do_is_refused() {
-    let dds = "ping --transport dds";
-    for (options, message, hint) in [
-        ("--domain 233", "`--domain`", "230"),
-        ("--domain -1", "`--domain`", "a whole number"),
-        ("-s 65508", "`--size`", "65507"),
-        ("--wait busy-poll", "`--wait busy-poll` cannot go with `--transport dds`", "`--wait spin`"),
-        ("--df", "`--df` cannot go with `--transport dds`", "leave it out"),
-        ("--dscp 46", "`--dscp` cannot go with `--transport dds`", "leave it out"),
-        ("--source-port 5000", "`--source-port` cannot go with `--transport dds`", "leave it out"),
-        ("--history keep-some", "`--history` cannot be `keep-some`", "keep-last:16"),
-        ("--history keep-last:0", "`--history` cannot be `keep-last:0`", "keep-last:16"),
-        ("--history keep-last:10001", "`--history` cannot be `keep-last:10001`", "keep-last:16"),
-        ("--interface fe80::1%lo", "`--interface` cannot be `fe80::1%lo`", "another IPv6 address"),
-        ("--bind fe80::1", "`--bind` cannot be `fe80::1`", "another IPv6 address"),
-    ] {
-        refused(&format!("{dds} {options} -n 5"), 2, message, hint);
-    }
-    refused("ping 192.0.2.7 --transport dds --psk-file k -n 5", 2, "needs `--interface`", "docs/dds.md");
     refused("ping --transport dds --multicast on -n 5", 2, "multicast over DDS on loopback", "`--interface`");
     refused("serve --transport dds --multicast on", 2, "multicast over DDS on loopback", "`--interface`");
-    refused("ping --keyed -n 5", 2, "`--keyed` cannot go with `--transport udp`", "`--transport dds`");
-    refused("serve --domain 3", 2, "`--domain` cannot go with `--transport udp`", "`--transport dds`");
     refused("serve --transport dds --interface 192.0.2.7", 2, "without a key", "`--psk-file lab.key`");
-    refused(
-        "ping fe80::1%lo --transport dds --psk-file k -n 5",
-        2,
-        "`TARGET` cannot be `fe80::1%lo`",
-        "another IPv6 address",
-    );
-    refused(
-        "serve --transport dds --interface fe80::1",
-        2,
-        "`--interface` cannot be `fe80::1`",
-        "another IPv6 address",
-    );
-    refused("serve --transport dds --bind [fe80::1]:9862", 2, "`--bind` cannot be `[fe80::1]:9862`", "another IPv6");
     refused("serve --transport dds --interface absent0", 3, "absent0", "hint: ");
     refused("ping --transport dds --domain 51 --interface absent0 -n 5", 3, "absent0", "hint: ");
 }

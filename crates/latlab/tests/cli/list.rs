@@ -230,9 +230,6 @@ fn filters_and_orders_apply_to_recordings_and_experiments() {
     let rows = Latlab::at(home.path()).line("list --json --sort rows").success().json();
     let rows: Vec<_> = rows["recordings"].as_array().expect("a list").iter().map(|one| one["rows"].as_u64()).collect();
     assert!(rows.is_sorted_by(|one, other| one >= other), "{rows:?}");
-    for (options, value) in [("--since yesterday", "`yesterday`"), ("--tag build", "`build`"), ("--sort age", "age")] {
-        Latlab::at(home.path()).line("list").line(options).stderr(contains(value)).failure(2);
-    }
 }
 
 #[test]
@@ -244,8 +241,6 @@ fn pruning_removes_only_what_is_confirmed_finished_and_of_latlab() {
     copy_directory(&testdata("recordings/bad/zero-bytes-manifest"), &store.join("20261121T021500Z-ping-dead"));
     let all = recordings(home.path());
     let prune = |options: &str| Latlab::at(home.path()).line("list --prune").line(options);
-    prune("").stderr(contains("`--prune` needs `--before` or `--tag`")).failure(2);
-    Latlab::at(home.path()).line("list --before 2026-11-22 --yes").stderr(contains("--prune")).failure(2);
 
     let dry = prune("--before 2026-11-22").stderr(contains("nothing was removed")).stderr(contains("died` is kept"));
     let dry = dry.stderr(contains("-dead` is kept: it is damaged")).success();

@@ -176,6 +176,4 @@ fn without_a_terminal_nothing_is_drawn() {
     let run = |line: &str| Latlab::new().line(line);
     let note = "`--live` needs a terminal";
     run("ping -n 20 --no-record --live").stderr(contains(note)).stderr(lacks("\x1b")).measured();
-    run("ping -n 20 --live --quiet").stderr(contains("`--live` cannot go with `--quiet`")).failure(2);
-    run("wakeup --try-remedies --live").stderr(contains("`--live` cannot go with `--try-remedies`")).failure(2);
 }

@@ -115,30 +115,11 @@ fn load_none_starts_no_load() {
 }
 
 #[test]
-fn invalid_loads_are_refused() {
-    for (load, printed) in [
-        ("cpu=0%", "hint: from `cpu=1%`"),
-        ("cpu=120%", "at most 100 %"),
-        ("cup=80%", "did you mean `cpu`"),
-        ("cpu=80%:perod=1ms", "did you mean `period`"),
-        ("cpu=80%:cpus=1-0", "descending order"),
-        ("heaters=0", "hint: from 1 to 256"),
-        ("mem=2", "the unit is missing"),
-        // The kernel refuses this one.
-        ("cpu=50%:cpus=1023", "usable are `"),
-    ] {
-        for command in ["ping -n 5", "load"] {
-            let lab = Latlab::new().line(command).arg("--load").arg(load);
-            lab.stdout(empty())
-                .stderr(contains("error: "))
-                .stderr(contains(printed))
-                .stderr(contains("hint: "))
-                .failure(2);
-        }
+fn a_load_on_cpus_that_the_host_lacks_is_refused() {
+    for command in ["ping -n 5", "load"] {
+        let lab = Latlab::new().line(command).line("--load cpu=50%:cpus=1023").stdout(empty());
+        lab.stderr(contains("usable are `")).stderr(contains("hint: ")).failure(2);
     }
-    Latlab::new().line("load").stderr(contains("`load` needs `--load`")).failure(2);
-    let peer = Latlab::new().line("ping 127.0.0.1 -n 1 --load cpu=50%@peer").stdout(empty());
-    peer.stderr(contains("`127.0.0.1:9862`")).stderr(contains("hint: run `latlab load` on that host")).failure(2);
 }
 
 #[test]

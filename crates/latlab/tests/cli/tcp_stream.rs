@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::harness::{Latlab, check_schema, contains, empty, wait_until, warnings_at_most};
+use crate::harness::{Latlab, check_schema, contains, wait_until, warnings_at_most};
 use crate::lab::{privileged, shaped};
 use crate::scheduling::{flooding, precedence};
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
@@ -105,19 +105,4 @@ fn the_end_of_its_connection_ends_a_stream() {
     );
     assert!(start.elapsed() < Duration::from_secs(6), "three times the 2 s of docs/stream.md");
     assert_eq!(manifest(&only_recording(home.path()))["ending"], "failed");
-}
-
-#[test]
-fn options_of_datagrams_are_refused_over_tcp() {
-    for (line, option, hint) in [
-        ("--mode gso", "`--mode gso`", "leave it out"),
-        ("--mode sendmmsg", "`--mode sendmmsg`", "leave it out"),
-        ("--checksum off", "`--checksum off`", "leave it out, or measure over UDP"),
-        ("--direction down", "`--direction down`", "leave it out, or measure over UDP"),
-        ("--search", "`--search`", "leave it out: `--rate max`"),
-        ("--df", "`--df`", "leave it out"),
-    ] {
-        let lab = stream("local", line).stdout(empty()).stderr(contains(option));
-        lab.stderr(contains(format!("\n  hint: {hint}"))).failure(2);
-    }
 }

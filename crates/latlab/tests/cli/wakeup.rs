@@ -206,20 +206,6 @@ fn a_killed_run_keeps_its_wakeups() {
     assert!(said.json()["metrics"]["wakeup_latency"]["n"].as_u64() >= Some(99));
 }
 
-#[test]
-fn invalid_wakeup_options_are_refused_before_anything_is_recorded() {
-    for (line, code, word) in [
-        ("-i 0", 2, "longer than 0"),
-        ("--half", 2, "halve"),
-        ("--via sleepy", 2, "clock_nanosleep"),
-        ("--cpu 999", 3, "CPUs online"),
-        ("-i 5s -d 1s", 2, "no wake-up is due"),
-    ] {
-        let ran = Latlab::new().line(&format!("wakeup {line}")).stderr(contains(word)).failure(code);
-        assert!(recordings(ran.directory()).is_empty(), "{line}");
-    }
-}
-
 /// Keeps CPU `cpu` busy for `span` with a SCHED_FIFO thread. Begin and end in ns of CLOCK_MONOTONIC; `None` without the
 /// right to SCHED_FIFO.
 pub(crate) fn keep_busy(cpu: usize, span: Duration) -> Option<(i64, i64)> {

@@ -87,17 +87,7 @@ fn an_interrupt_during_the_first_setting_restores_everything() {
 }
 
 #[test]
-fn invalid_requests_for_remedies_are_refused() {
-    for (options, words) in [
-        ("--via spin", "does not sleep"),
-        ("--via select,poll", "each condition"),
-        ("-i 1s -d 2s", "9 runs"),
-        ("--break 1ms", "cannot be compared"),
-    ] {
-        let lab = Latlab::new().line(&format!("wakeup --try-remedies {options}"));
-        let ran = lab.stderr(contains(words)).failure(2);
-        assert!(recordings(ran.directory()).is_empty(), "{options}");
-    }
+fn remedies_are_not_of_experiments() {
     // A condition of an experiment is a single run.
     let file = "kind = \"wakeup\"\n[base]\ntry-remedies = true\n";
     Latlab::new().file("x.toml", file).line("run x.toml").stderr(contains("are factors")).failure(2);

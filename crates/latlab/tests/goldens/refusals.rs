@@ -5,6 +5,8 @@ use crate::{Case, case};
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("refusals/latlab", &[], LATLAB),
+        // A line for each rule of `cli/exclusions.txt`.
+        case("refusals/exclusions", &[], include_str!("exclusions.txt")),
         case("refusals/ping", &[], PING),
         case("refusals/targets", &[], TARGETS),
         case("refusals/stream", &[], STREAM),
@@ -77,6 +79,10 @@ ping --quantiles 0.5,99
 ping --window 0s
 ping --deadline 200
 ping --tag build
+ping --tag a=1 --tag a=2
+ping --peer-addr fe80::1 ssh:pi3
+ping ssh:pi3 --peer-addr 10.0.0.1 -6
+ping --fifo 5 --with-wakeup 20us
 ping --bind a/b
 ping --wait sleep
 ping --protocol icmp
@@ -86,9 +92,6 @@ ping -z
 ping local another
 ping --stamps
 ping --count
-ping --poisson
-ping -i 1ms --seed 7
-ping --max-backlog 1s
 ping -4 -6
 ping -q -v
 ping --no-record --output x
@@ -112,21 +115,19 @@ ping user@host
 ping 192.0.2.9
 ping [2001:db8::9]:7000
 ping ssh:-oProxyCommand=reboot
-ping ssh:pi3 --psk-file k
 ping cmd:
-ping cmd:latlab
-ping lab --peer-addr 10.0.0.1
 ping -6 127.0.0.1
-ping 127.0.0.1 --peer-cpu 1
-ping --protocol echo
-ping 127.0.0.1 --protocol echo --psk-file k
 ping --transport dds --domain 300
-ping --transport dds --df
+ping --transport dds --history keep-some
+ping --transport dds --history keep-last:0
+ping --transport dds --interface fe80::1
+ping --transport dds --bind fe80::1
+ping fe80::1%lo --transport dds --psk-file k
+serve --transport dds --interface fe80::1
+serve --transport dds --bind [fe80::1]:9862
+serve --transport dds --bind 127.0.0.1 --bind 127.0.0.2
 ping 192.0.2.1 --transport dds --psk-file k
-ping --keyed
 serve --domain 7
-ping --transport tcp --df
-ping pi3 --transport tcp --protocol echo
 ping -s 24,25,26,27,28 --source-port sweep
 ";
 
@@ -137,6 +138,24 @@ stream --gate 'mean >= 1kpps'
 stream --rate 0
 stream --rate fast
 stream --rate 10Mbit
+stream --rate 90%
+stream --rate max:wire
+stream --rate 5kpps:wire
+stream --rate 1kbit/s
+stream --rate 1kbit/s -s 64
+stream --rate 100Tbit/s
+stream --rate 9pps
+stream --search lab
+stream --search 0.3
+stream --search 0,1%,0
+stream --search 0,1%,2%,3%,4%
+stream --search -d 9s
+stream --search -d 6m -s 64,1472
+stream --probe 10us
+stream --probe often
+stream --source-port 65535 --flows 2
+stream --warmup 500
+stream ssh:pi3 --flows 64 --size 64,100
 stream --rate max -s 24,64 --direction down
 stream -s 11
 stream --flows 0
@@ -150,10 +169,8 @@ stream --interval 1ms
 stream -n 5 -d 1s --rate 1kpps --timeout 1s
 stream 127.0.0.1 --protocol echo
 stream --like netperf
-stream --half
 stream --deadline 1ms
 stream --probe 0ms
-stream --transport tcp --checksum off
 stream --batch 0
 stream --batch 10000
 stream lab --cpu 5000
@@ -165,7 +182,6 @@ wakeup --gate 'loss_ratio <= 1%'
 wakeup --gate 'response_time p50 <= 1ms'
 wakeup --try-remedies --gate 'p50 <= 1ms'
 wakeup -i 0
-wakeup --half
 wakeup --via sleepy
 wakeup --via select,selct
 wakeup -i 5s -d 1s
@@ -174,18 +190,19 @@ wakeup --size 64
 wakeup --cpu 3-1
 wakeup --cpu 0,0
 wakeup --cpu x
+wakeup --set mtu=1400
+wakeup --set governor@peer=performance
 wakeup --break 0s
 wakeup --break soon
 wakeup --fifo 0
 wakeup --fifo 100
 wakeup --relative=yes
-wakeup --try-remedies --break 1ms
 wakeup --try-remedies -i 1ms,2ms
-wakeup --load net=1Mbit/s
-wakeup --set mtu=1400
+wakeup --try-remedies -i 1s -d 8s
+wakeup -i 1ms,1000us
+wakeup --via select,select
 wakeup --with-wakeup 1ms
 wakeup -n 0
-ping --wait spin --with-wakeup 1ms
 ping --with-wakeup 0ms
 ping --with-wakeup 1ms:soon
 ping --with-wakeup 1ms:late=0
@@ -194,7 +211,6 @@ ping --slow 5ms
 ";
 
 const LOADS: &str = "
-load
 load --load cpu=0%
 load --load cpu=120%
 load --load cup=80%
@@ -213,13 +229,11 @@ load --load net=fast
 load --load net=90Mbit/s:size=1
 load --load none=1
 load --load none --load cpu=1%
-load --bind lo --load cpu=5%
 load --load cpu=5% -d 0s
 load --load cpu=5% -n 5
 load -s 5 --load cpu=5%
 ping --load net=5%@peer 127.0.0.1
 ping 127.0.0.1 -n 1 --load cpu=50%@peer
-load cmd:true --load net=1Mbit/s@peer
 ";
 
 const SETTINGS: &str = "
@@ -260,7 +274,6 @@ serve --bind localhost
 serve --max-sessions 0
 serve --max-duration -1s
 serve --max-size 23
-serve --allow-down 1Gbit/s
 serve --psk-fd 3 --allow-down 1Gb
 serve --psk-fd three
 serve --psk-fd 3 --psk-file k
@@ -313,7 +326,6 @@ summary closed --no-intervals=1
 ";
 
 const COMPARE: &str = "
-compare
 compare before
 compare before missing
 compare before .
@@ -410,7 +422,6 @@ compare before nothing
 const OTHERS: &str = "
 doctor --cpu 4096
 doctor --calibrate --size 23
-doctor 127.0.0.1
 doctor --peer-addr 10.0.0.1
 doctor --restore --calibrate
 doctor --wait sleep
@@ -425,7 +436,6 @@ completions
 completions tcsh
 man --output key
 man pign
-agent
 agent --stdio extra
 agent --stdio < key
 reflector
@@ -465,6 +475,18 @@ run x.toml --reboots
 run x.toml --store x.toml
 run x.toml --dry-run -v
 run x.toml --dry-run -q
+run aa --ab x y -- wakeup
+run aa --ab x x --runs 3 -- wakeup
+run --ab x y --quick -- ping
+run x.toml --ab x y -- ping
+run --ab x y --equivalence 3us -- ping
+run --ab x \\\"y -- ping
+run --ab x y --wait-for \\\"z -- ping
+run --ab x y -- ping --tag service=z
+run --ab x y -- list
+recipes show
+recipes pi-udp
+recipes aa pi-udp-load
 ";
 
 const FILES: &str = r#"

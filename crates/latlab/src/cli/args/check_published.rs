@@ -2,10 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::{ColumnArgs, JsonArgs, VerbosityArgs};
+use crate::cli::value::{self, NamedGlob};
+use crate::plan::defaults;
+use crate::units::Nanos;
 use crate::units::human::TimeUnit;
+
+/// The longest sleep whose lateness is checked.
+const SLEEP_MAX: Nanos = Nanos::from_secs(86_400);
 
 /// `latlab check-published`.
 #[derive(Clone, Debug, Args)]
@@ -13,22 +19,17 @@ pub struct CheckPublishedArgs {
     /// The raw data: a recording, a log of another tool, a file of numbers, or - for standard input
     #[arg(value_name = "PATH", required_unless_present = "group", conflicts_with = "group")]
     pub path: Option<PathBuf>,
-    /// What is published.
     #[command(flatten)]
     pub claims: ClaimArgs,
-    /// What the raw data are.
     #[command(flatten)]
     pub sample: RawDataArgs,
     /// What GLOB matches is one group of a claim `a > b`; repeatable [default: PATH is one sample]
-    #[arg(long, value_name = "NAME=GLOB", help_heading = "What a group is")]
-    pub group: Vec<String>,
-    /// Where the numbers of a file are.
+    #[arg(long, value_name = "NAME=GLOB", help_heading = "What a group is", value_parser = value::named_glob)]
+    pub group: Vec<NamedGlob>,
     #[command(flatten)]
     pub column: ColumnArgs,
-    /// In which form.
     #[command(flatten)]
     pub json: JsonArgs,
-    /// How much is said.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
 }
@@ -62,43 +63,18 @@ pub struct RawDataArgs {
     #[arg(long, hide_short_help = true, value_name = "DIRECTION", conflicts_with_all = ["column", "delimiters", "id_column"])]
     pub direction: Option<String>,
     /// Unit of numbers and logs that do not state it, and of claims without one [default: numbers without a unit]
-    #[arg(long, value_name = "UNIT")]
-    pub unit: Option<UnitWord>,
+    #[arg(long, value_name = "UNIT", value_parser = value::time_unit())]
+    pub unit: Option<TimeUnit>,
     /// Column of a file of numbers that has the packet ids, from 1 [default: none]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub id_column: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<usize>(1..=defaults::TEXT_COLUMN_MAX))]
+    pub id_column: Option<usize>,
     /// The file has the lateness of sleeps of T, such as 100ms [default: not of sleeps]
-    #[arg(long, value_name = "T", allow_hyphen_values = true)]
-    pub sleep: Option<String>,
+    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(SLEEP_MAX))]
+    pub sleep: Option<Nanos>,
     /// Metric of recordings, such as round_trip_delay_less_dwell [default: the main one of their kind]
     #[arg(long, value_name = "METRIC")]
     pub metric: Option<String>,
     /// The published figures are said to be of half round trips
     #[arg(long)]
     pub half: bool,
-}
-
-/// A unit of time as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum UnitWord {
-    /// Nanoseconds.
-    Ns,
-    /// Microseconds.
-    Us,
-    /// Milliseconds.
-    Ms,
-    /// Seconds.
-    S,
-}
-
-impl UnitWord {
-    /// The unit.
-    pub const fn unit(self) -> TimeUnit {
-        match self {
-            UnitWord::Ns => TimeUnit::Nanos,
-            UnitWord::Us => TimeUnit::Micros,
-            UnitWord::Ms => TimeUnit::Millis,
-            UnitWord::S => TimeUnit::Seconds,
-        }
-    }
 }

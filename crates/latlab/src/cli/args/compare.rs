@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::{CompatOutputArgs, GateArgs, JsonArgs, JudgingArgs, VerbosityArgs};
-use crate::plan::Kind;
+use crate::cli::value::{self, Confidence, Delimiters, NamedGlob};
+use crate::plan::{Kind, defaults};
 
 /// `latlab compare`.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct CompareArgs {
     /// An experiment's directory, recordings, files of numbers, or - for standard input
     ///
@@ -18,28 +18,20 @@ pub struct CompareArgs {
     /// is several recordings: `--by` or `--group` say which. The first group is the baseline.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// What a group is.
     #[command(flatten)]
     pub grouping: GroupingArgs,
-    /// Where the numbers of a file are.
     #[command(flatten)]
     pub column: ColumnArgs,
-    /// What is compared.
     #[command(flatten)]
     pub comparing: ComparingArgs,
-    /// How comparisons are shown.
     #[command(flatten)]
     pub showing: ComparisonArgs,
-    /// Which plots are added.
     #[command(flatten)]
     pub plots: PlotArgs,
-    /// The classic form.
     #[command(flatten)]
     pub ministat: MinistatArgs,
-    /// In which form.
     #[command(flatten)]
     pub json: JsonArgs,
-    /// How much is said.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
 }
@@ -61,10 +53,10 @@ pub struct GroupingArgs {
     #[arg(long, value_name = "LEVEL", requires = "by", allow_hyphen_values = true)]
     pub baseline: Option<String>,
     /// What GLOB matches is one group; repeatable, the first is the baseline [default: each PATH]
-    #[arg(long, value_name = "NAME=GLOB")]
-    pub group: Vec<String>,
+    #[arg(long, value_name = "NAME=GLOB", value_parser = value::named_glob)]
+    pub group: Vec<NamedGlob>,
     /// Only recordings of this kind [default: all, which must be of one kind]
-    #[arg(long, value_name = "KIND", value_parser = kind_words(), hide_short_help = true)]
+    #[arg(long, value_name = "KIND", value_parser = value::one_of(&Kind::ALL, Kind::word), hide_short_help = true)]
     pub kind: Option<Kind>,
 }
 
@@ -73,16 +65,11 @@ pub struct GroupingArgs {
 #[command(next_help_heading = "What a group is")]
 pub struct ColumnArgs {
     /// Column of a file of numbers, from 1 [default: 1]
-    #[arg(short = 'C', value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
-    pub column: Option<String>,
+    #[arg(short = 'C', value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<usize>(1..=defaults::TEXT_COLUMN_MAX))]
+    pub column: Option<usize>,
     /// The characters between columns of a file of numbers [default: space and tab]
-    #[arg(short = 'd', value_name = "DELIMS", allow_hyphen_values = true, hide_short_help = true)]
-    pub delimiters: Option<String>,
-}
-
-pub(super) fn kind_words() -> impl TypedValueParser<Value = Kind> {
-    let kind = |word: String| Kind::ALL.into_iter().find(|kind| kind.word() == word).ok_or("not a kind");
-    PossibleValuesParser::new(Kind::ALL.map(Kind::word)).try_map(kind)
+    #[arg(short = 'd', value_name = "DELIMS", allow_hyphen_values = true, hide_short_help = true, value_parser = value::delimiters)]
+    pub delimiters: Option<Delimiters>,
 }
 
 /// What is compared, and how sure the answer has to be.
@@ -100,11 +87,11 @@ pub struct ComparingArgs {
     /// Confidence of intervals and tests, in per cent [default: 95]
     ///
     /// With --ministat one of 80, 90, 95, 98, 99 and 99.5.
-    #[arg(short, long, value_name = "PERCENT", allow_hyphen_values = true)]
-    pub confidence: Option<String>,
+    #[arg(short, long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = value::confidence)]
+    pub confidence: Option<Confidence>,
     /// Differences within ±MARGIN, such as 3%, count as none [default: any difference counts]
-    #[arg(long, value_name = "MARGIN", allow_hyphen_values = true)]
-    pub equivalence: Option<String>,
+    #[arg(long, value_name = "MARGIN", allow_hyphen_values = true, value_parser = value::percent)]
+    pub equivalence: Option<f64>,
     /// What the answer holds for [default: blocks]
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     pub over: Option<OverWord>,
@@ -165,23 +152,25 @@ pub struct MinistatArgs {
     #[arg(short = 's', hide_short_help = true)]
     pub separate_bars: bool,
     /// Width of the plot in characters [default: the terminal's, else 74]
-    #[arg(short = 'w', value_name = "WIDTH", allow_hyphen_values = true, hide_short_help = true)]
-    pub width: Option<String>,
+    #[arg(short = 'w', value_name = "WIDTH", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<usize>(defaults::PLOT_WIDTHS))]
+    pub width: Option<usize>,
 }
 
 /// What a comparison generalises over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OverWord {
     /// These blocks, as measured.
+    #[default]
     Blocks,
     /// Boots like these.
     Boots,
 }
 
 /// The form of a table of comparisons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum FormatWord {
     /// For a terminal.
+    #[default]
     Text,
     /// For a pull request.
     Markdown,
@@ -195,25 +184,19 @@ pub struct SummaryArgs {
     /// Recordings, stores or experiments: directories, or names or short ids in the store
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
-    /// What to say.
     #[command(flatten)]
     pub judging: JudgingArgs,
-    /// Which other tool's lines stand beside it.
     #[command(flatten)]
     pub like: CompatOutputArgs,
     /// Leave the intervals out: they take longer than everything else
     #[arg(long)]
     pub no_intervals: bool,
-    /// Which plots are added.
     #[command(flatten)]
     pub plots: PlotArgs,
-    /// What must hold.
     #[command(flatten)]
     pub gates: GateArgs,
-    /// In which form.
     #[command(flatten)]
     pub json: JsonArgs,
-    /// How much is said.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
 }

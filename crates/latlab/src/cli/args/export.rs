@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::VerbosityArgs;
-use super::compare::kind_words;
+use crate::cli::value;
 use crate::plan::Kind;
+use crate::recording::RecordedTable;
+use crate::units::human::TimeUnit;
 
 /// `latlab export`.
 #[derive(Clone, Debug, Args)]
@@ -14,13 +16,10 @@ pub struct ExportArgs {
     /// Recordings, stores or experiments: directories, or names or short ids in the store
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
-    /// What is exported.
     #[command(flatten)]
     pub content: ExportContentArgs,
-    /// Where it is written.
     #[command(flatten)]
     pub writing: ExportWritingArgs,
-    /// How much is said.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
 }
@@ -36,8 +35,8 @@ pub struct ExportContentArgs {
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ExportFormat>,
     /// Table of csv, jsonl and parquet [default: the main one of the kind]
-    #[arg(long, value_name = "TABLE")]
-    pub table: Option<ExportTable>,
+    #[arg(long, value_name = "TABLE", value_parser = value::one_of(&TABLES, RecordedTable::word))]
+    pub table: Option<RecordedTable>,
     /// Metric of other formats and of --histogram, such as response_time [default: the main one of the kind]
     #[arg(long, value_name = "METRIC")]
     pub metric: Option<String>,
@@ -51,10 +50,10 @@ pub struct ExportContentArgs {
     #[arg(long, conflicts_with = "statistic")]
     pub singletons: bool,
     /// Unit of values [default: ns]
-    #[arg(long, value_name = "UNIT")]
-    pub unit: Option<ExportUnit>,
+    #[arg(long, value_name = "UNIT", value_parser = value::time_unit())]
+    pub unit: Option<TimeUnit>,
     /// Only recordings of this kind [default: all, which must be of one kind]
-    #[arg(long, value_name = "KIND", value_parser = kind_words())]
+    #[arg(long, value_name = "KIND", value_parser = value::one_of(&Kind::ALL, Kind::word))]
     pub kind: Option<Kind>,
 }
 
@@ -108,43 +107,10 @@ impl ExportFormat {
     }
 }
 
-/// A table of `latlab export`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportTable {
-    /// Probes.
-    Probes,
-    /// Wake-ups.
-    Wakeups,
-    /// Intervals of a stream.
-    Intervals,
-    /// Values of an imported log.
-    Values,
-    /// Samples of the hosts.
-    Host,
-}
-
-/// A unit of times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ExportUnit {
-    /// Nanoseconds.
-    #[default]
-    Ns,
-    /// Microseconds.
-    Us,
-    /// Milliseconds.
-    Ms,
-    /// Seconds.
-    S,
-}
-
-impl ExportUnit {
-    /// Decimal places between it and the nanosecond.
-    pub const fn decimals(self) -> u32 {
-        match self {
-            ExportUnit::Ns => 0,
-            ExportUnit::Us => 3,
-            ExportUnit::Ms => 6,
-            ExportUnit::S => 9,
-        }
-    }
-}
+pub const TABLES: [RecordedTable; 5] = [
+    RecordedTable::Probes,
+    RecordedTable::Wakeups,
+    RecordedTable::Intervals,
+    RecordedTable::Values,
+    RecordedTable::Host,
+];

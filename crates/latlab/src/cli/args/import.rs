@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{JsonArgs, StoreArgs, VerbosityArgs};
+use crate::cli::value::{self, Tag};
 
 /// `latlab import`.
 #[derive(Clone, Debug, Args)]
@@ -12,22 +13,18 @@ pub struct ImportArgs {
     /// Log of another tool, or - for standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// What the log is.
     #[command(flatten)]
     pub log: LogArgs,
-    /// Where the recording is kept.
     #[command(flatten)]
     pub store: StoreArgs,
     /// Write the recording to this new directory instead [default: a new one in the store]
     #[arg(short, long, value_name = "DIR", conflicts_with = "store", help_heading = "What is kept")]
     pub output: Option<PathBuf>,
     /// Note KEY=VALUE with the run; repeatable [default: none]
-    #[arg(long, value_name = "KEY=VALUE", help_heading = "What is kept")]
-    pub tag: Vec<String>,
-    /// In which form.
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "What is kept", value_parser = value::tag)]
+    pub tag: Vec<Tag>,
     #[command(flatten)]
     pub json: JsonArgs,
-    /// How much is said.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
 }

@@ -1,29 +1,57 @@
 //! Options that several measuring commands share.
 
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::plan::{CompatOutput, Protocol, Reflect, Reliability, TransportKind, WaitMode};
+use crate::cli::value::{self, Bind, Tag, TypedTarget};
+use crate::console::Verbosity;
+use crate::plan::{
+    CompatOutput, DdsSpec, History, LoadSpec, Protocol, Reflect, Reliability, SettingSpec, TransportKind, WaitMode,
+    Warmup, defaults,
+};
+use crate::units::Nanos;
+
+/// What all commands that measure have in common.
+#[derive(Clone, Debug, Args)]
+pub struct MeasuringArgs {
+    #[command(flatten)]
+    pub loads: LoadArgs,
+    #[command(flatten)]
+    pub settings: SettingArgs,
+    #[command(flatten)]
+    pub judging: JudgingArgs,
+    #[command(flatten)]
+    pub gates: GateArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub json: JsonArgs,
+    #[command(flatten)]
+    pub live: LiveArgs,
+    #[command(flatten)]
+    pub verbosity: VerbosityArgs,
+}
 
 /// How long a run lasts.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "How long")]
 pub struct StopArgs {
     /// Stop after N measured probes; alone it lifts -d [default: no limit]
-    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
-    pub count: Option<String>,
+    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u64>(1..=u64::MAX))]
+    pub count: Option<u64>,
     /// Stop after a measuring time of T, such as 10s or 2m [default: 10s]
     ///
     /// With -n as well, whichever comes first. Several sizes or ports take that long each.
-    #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true)]
-    pub duration: Option<String>,
+    #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(defaults::DURATION_MAX))]
+    pub duration: Option<Nanos>,
     /// Send for N probes or a time T before probes count [default: 1s, at most 1000 probes]
     ///
     /// Warm-up probes stay in the recording and out of every statistic. 0 leaves them out.
-    #[arg(long, value_name = "N|T", allow_hyphen_values = true, hide_short_help = true)]
-    pub warmup: Option<String>,
+    #[arg(long, value_name = "N|T", allow_hyphen_values = true, hide_short_help = true, value_parser = value::warmup)]
+    pub warmup: Option<Warmup>,
 }
 
 /// When probes leave.
@@ -33,20 +61,20 @@ pub struct ScheduleArgs {
     /// Send one every T, such as 1ms, whatever comes back [default: closed loop]
     ///
     /// In a closed loop the next probe leaves when the last one was answered or timed out.
-    #[arg(short, long, value_name = "T", allow_hyphen_values = true)]
-    pub interval: Option<String>,
+    #[arg(short, long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(defaults::INTERVAL_MAX))]
+    pub interval: Option<Nanos>,
     /// Draw exponential gaps whose mean is -i
     #[arg(long, hide_short_help = true)]
     pub poisson: bool,
     /// Seed of the exponential gaps, to repeat a run [default: a new one, recorded]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
-    pub seed: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u64>(0..=u64::MAX))]
+    pub seed: Option<u64>,
     /// Give up probes overdue by more than T: they become `not_sent` [default: 1s]
-    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true)]
-    pub max_backlog: Option<String>,
+    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true, value_parser = value::span(defaults::DURATION_MAX))]
+    pub max_backlog: Option<Nanos>,
     /// Count answers that take longer than T as late, up to 60s [default: 1s]
-    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true)]
-    pub timeout: Option<String>,
+    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true, value_parser = value::span(defaults::TIMEOUT_MAX))]
+    pub timeout: Option<Nanos>,
 }
 
 /// What a probe is.
@@ -54,14 +82,14 @@ pub struct ScheduleArgs {
 #[command(next_help_heading = "What probes are")]
 pub struct ProbeArgs {
     /// Payload in bytes, 24 to 65507; several make interleaved runs [default: 64]
-    #[arg(short, long, value_name = "BYTES[,…]", value_delimiter = ',', allow_hyphen_values = true)]
-    pub size: Vec<String>,
+    #[arg(short, long, value_name = "BYTES[,…]", value_delimiter = ',', allow_hyphen_values = true, value_parser = value::size)]
+    pub size: Vec<u32>,
     /// What the payload says [default: native]
     ///
     /// native: latlab's own session, authenticated with a key.
     /// echo: a payload that any UDP echo returns; default port 7.
     #[arg(
-        long, value_name = "WORD", value_parser = protocol_words(), hide_short_help = true,
+        long, value_name = "WORD", value_parser = value::protocol(), hide_short_help = true,
         verbatim_doc_comment, hide_possible_values = true
     )]
     pub protocol: Option<Protocol>,
@@ -71,42 +99,29 @@ pub struct ProbeArgs {
     /// dds: samples of DDS topics; a running `latlab serve` needs --transport dds.
     /// xdp: UDP past the network stack of this host (AF_XDP); needs root or CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF.
     #[arg(
-        long, value_name = "WORD", value_parser = transport_words(), hide_short_help = true,
+        long, value_name = "WORD", value_parser = value::transport(), hide_short_help = true,
         verbatim_doc_comment, hide_possible_values = true
     )]
-    pub transport: Option<String>,
-}
-
-fn protocol_words() -> impl TypedValueParser<Value = Protocol> {
-    PossibleValuesParser::new(["native", "echo"]).map(|word| match word.as_str() {
-        "echo" => Protocol::Echo,
-        _ => Protocol::Native,
-    })
-}
-
-pub(super) fn transport_words() -> impl TypedValueParser<Value = String> {
-    PossibleValuesParser::new(TransportKind::ALL.map(TransportKind::word))
+    pub transport: Option<TransportKind>,
 }
 
 /// How the datagrams of a measurement leave this host.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Which way")]
 pub struct PathArgs {
-    /// As those of any traffic.
     #[command(flatten)]
     pub way: AddressArgs,
     /// Send from UDP port N; sweep: 16 ports, a session each [default: the system's choice]
     ///
     /// sweep shows multipath: the ports 30000 to 30015 become interleaved runs, one each.
-    #[arg(long, value_name = "N|sweep", allow_hyphen_values = true, hide_short_help = true)]
-    pub source_port: Option<String>,
+    #[arg(long, value_name = "N|sweep", allow_hyphen_values = true, hide_short_help = true, value_parser = value::source_ports)]
+    pub source_port: Option<RangeInclusive<u16>>,
 }
 
 /// How datagrams leave this host.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Which way")]
 pub struct AddressArgs {
-    /// The key of a reflector that is not on loopback.
     #[command(flatten)]
     pub key: KeyFileArgs,
     /// Use IPv4
@@ -116,16 +131,16 @@ pub struct AddressArgs {
     #[arg(short = '6', long, hide_short_help = true)]
     pub ipv6: bool,
     /// Send from this address, or through this interface [default: the route's]
-    #[arg(long, value_name = "ADDR|INTERFACE", hide_short_help = true)]
-    pub bind: Option<String>,
+    #[arg(long, value_name = "ADDR|INTERFACE", hide_short_help = true, value_parser = value::bind)]
+    pub bind: Option<Bind>,
     /// Measure to this address of an agent's host [default: the one that ssh reached]
     ///
     /// For ssh: and cmd:, whose connection may take another way than the probes. The agent answers on this address only.
-    #[arg(long, value_name = "ADDR", hide_short_help = true)]
-    pub peer_addr: Option<String>,
+    #[arg(long, value_name = "ADDR", hide_short_help = true, value_parser = value::peer_address)]
+    pub peer_addr: Option<IpAddr>,
     /// Mark datagrams with a code point: 0 to 63, CS0 to CS7, AF11 to AF43 or EF [default: the system's]
-    #[arg(long, value_name = "DSCP", allow_hyphen_values = true, hide_short_help = true)]
-    pub dscp: Option<String>,
+    #[arg(long, value_name = "DSCP", allow_hyphen_values = true, hide_short_help = true, value_parser = value::code_point)]
+    pub dscp: Option<u8>,
     /// Forbid fragmentation: what does not fit the path is refused
     #[arg(long, hide_short_help = true)]
     pub df: bool,
@@ -137,14 +152,13 @@ pub struct AddressArgs {
 pub struct DdsArgs {
     /// Send lost samples again, or not: best-effort or reliable [default: best-effort]
     #[arg(
-        long, value_name = "WORD", value_parser = reliability_words(), hide_short_help = true,
+        long, value_name = "WORD", value_parser = value::one_of(&Reliability::ALL, Reliability::word), hide_short_help = true,
         hide_possible_values = true
     )]
     pub reliability: Option<Reliability>,
     /// Use topics whose type has a key
     #[arg(long, hide_short_help = true)]
     pub keyed: bool,
-    /// Where, and what is kept.
     #[command(flatten)]
     pub at: DdsDomainArgs,
 }
@@ -154,22 +168,22 @@ pub struct DdsArgs {
 #[command(next_help_heading = "Over DDS")]
 pub struct DdsDomainArgs {
     /// Join DDS domain N, 0 to 230 [default: 0]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
-    pub domain: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u16>(0..=DdsSpec::DOMAIN_MAX))]
+    pub domain: Option<u16>,
     /// Keep so many samples: keep-last:N or keep-all [default: keep-last:16]
-    #[arg(long, value_name = "POLICY", hide_short_help = true)]
-    pub history: Option<String>,
+    #[arg(long, value_name = "POLICY", hide_short_help = true, value_parser = value::history)]
+    pub history: Option<History>,
     /// Find participants by multicast, on or off [default: off]
     ///
     /// off: only the addressed host is asked.
     #[arg(
-        long, value_name = "WORD", value_parser = switch_words(), hide_short_help = true,
+        long, value_name = "WORD", value_parser = value::switch(), hide_short_help = true,
         hide_possible_values = true
     )]
     pub multicast: Option<bool>,
     /// Use this interface, by name or address [default: loopback, or the way to an agent]
-    #[arg(long, value_name = "INTERFACE|ADDR", hide_short_help = true)]
-    pub interface: Option<String>,
+    #[arg(long, value_name = "INTERFACE|ADDR", hide_short_help = true, value_parser = value::bind)]
+    pub interface: Option<Bind>,
 }
 
 /// How packets pass the network stack by.
@@ -177,40 +191,21 @@ pub struct DdsDomainArgs {
 #[command(next_help_heading = "Past the network stack")]
 pub struct XdpArgs {
     /// Use queue N of the interface, with --transport xdp [default: 0]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
-    pub queue: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u32>(0..=value::QUEUE_MAX))]
+    pub queue: Option<u32>,
     /// What answers where latlab starts the reflector: socket, xdp or xdp-tx [default: as --transport; on local socket]
     ///
     /// socket: a UDP socket.
     /// xdp: an AF_XDP socket.
     /// xdp-tx: a program in the network driver, for ping; its probes are not authenticated.
     #[arg(
-        long, value_name = "WORD", value_parser = reflect_words(), hide_short_help = true,
+        long, value_name = "WORD", value_parser = value::one_of(&Reflect::ALL, Reflect::word), hide_short_help = true,
         verbatim_doc_comment, hide_possible_values = true
     )]
     pub reflect: Option<Reflect>,
     /// Use queue N of the reflector's interface, with --reflect xdp [default: 0]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
-    pub peer_queue: Option<String>,
-}
-
-fn reflect_words() -> impl TypedValueParser<Value = Reflect> {
-    PossibleValuesParser::new(Reflect::ALL.map(Reflect::word)).map(|word| match word.as_str() {
-        "xdp" => Reflect::Xdp,
-        "xdp-tx" => Reflect::XdpTx,
-        _ => Reflect::Socket,
-    })
-}
-
-pub(super) fn reliability_words() -> impl TypedValueParser<Value = Reliability> {
-    PossibleValuesParser::new(Reliability::ALL.map(Reliability::word)).map(|word| match word.as_str() {
-        "reliable" => Reliability::Reliable,
-        _ => Reliability::BestEffort,
-    })
-}
-
-fn switch_words() -> impl TypedValueParser<Value = bool> {
-    PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u32>(0..=value::QUEUE_MAX))]
+    pub peer_queue: Option<u32>,
 }
 
 /// Where the pre-shared key is.
@@ -232,16 +227,16 @@ pub struct EndArgs {
     /// busy-poll: sleep in a kernel that polls the driver first.
     /// Both ends do so where latlab starts both (local, lab, ssh:, cmd:).
     #[arg(
-        long, value_name = "WORD", value_parser = wait_words(), verbatim_doc_comment,
+        long, value_name = "WORD", value_parser = value::one_of(&[WaitMode::Block, WaitMode::Spin, WaitMode::BusyPoll], WaitMode::word), verbatim_doc_comment,
         hide_possible_values = true
     )]
     pub wait: Option<WaitMode>,
     /// Pin the measuring thread to CPU N [default: not pinned]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub cpu: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::cpu)]
+    pub cpu: Option<u16>,
     /// Run under SCHED_FIFO with priority PRIO, 1 to 99 [default: the system's scheduler]
-    #[arg(long, value_name = "PRIO", allow_hyphen_values = true, hide_short_help = true)]
-    pub fifo: Option<String>,
+    #[arg(long, value_name = "PRIO", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u8>(1..=defaults::FIFO_MAX))]
+    pub fifo: Option<u8>,
     /// Lock all memory
     #[arg(long, hide_short_help = true)]
     pub mlock: bool,
@@ -252,33 +247,25 @@ pub struct EndArgs {
 #[command(next_help_heading = "How it runs")]
 pub struct PeerArgs {
     /// Pin the other end to CPU N, where latlab starts it [default: not pinned]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub peer_cpu: Option<String>,
-}
-
-fn wait_words() -> impl TypedValueParser<Value = WaitMode> {
-    PossibleValuesParser::new(["block", "spin", "busy-poll"]).map(|word| match word.as_str() {
-        "spin" => WaitMode::Spin,
-        "busy-poll" => WaitMode::BusyPoll,
-        _ => WaitMode::Block,
-    })
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::cpu)]
+    pub peer_cpu: Option<u16>,
 }
 
 /// What the summary says.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "What the summary says")]
 pub struct JudgingArgs {
     /// Quantiles, as 0.99 or p99 [default: 0.5,0.9,0.99,0.999,0.9999]
     ///
     /// `latlab summary` takes the run's own choice as its default, for --window and --deadline too.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, hide_short_help = true)]
-    pub quantiles: Vec<String>,
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, hide_short_help = true, value_parser = value::quantile)]
+    pub quantiles: Vec<f64>,
     /// Add a row for every T, such as 1s [default: no rows]
-    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true)]
-    pub window: Option<String>,
+    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true, value_parser = value::span(defaults::DURATION_MAX))]
+    pub window: Option<Nanos>,
     /// Add the share of probes that took longer than T, such as 500us [default: no deadline]
-    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true)]
-    pub deadline: Option<String>,
+    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true, value_parser = value::span(defaults::DURATION_MAX))]
+    pub deadline: Option<Nanos>,
     /// Add columns headed `round trip / 2`, to stand beside tools that print it
     #[arg(long, hide_short_help = true)]
     pub half: bool,
@@ -304,7 +291,6 @@ pub struct GateArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What is kept")]
 pub struct OutputArgs {
-    /// The store.
     #[command(flatten)]
     pub store: StoreArgs,
     /// Write the recording to this new directory instead [default: a new one in the store]
@@ -316,8 +302,8 @@ pub struct OutputArgs {
     #[arg(long, conflicts_with = "store", hide_short_help = true)]
     pub no_record: bool,
     /// Note KEY=VALUE with the run; repeatable [default: none]
-    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true)]
-    pub tag: Vec<String>,
+    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, value_parser = value::tag)]
+    pub tag: Vec<Tag>,
 }
 
 /// Where recordings are.
@@ -340,8 +326,8 @@ pub struct SettingArgs {
     /// mtu=BYTES, socket-buffer=BYTES. VALUE as-found leaves a knob as it is.
     ///
     /// WHERE is local, peer or both. coalesce, offload and mtu act on the interface of the measured path, or on DEV.
-    #[arg(long, value_name = "KNOB=VALUE", hide_short_help = true)]
-    pub set: Vec<String>,
+    #[arg(long, value_name = "KNOB=VALUE", hide_short_help = true, value_parser = value::setting)]
+    pub set: Vec<Option<SettingSpec>>,
 }
 
 /// In which form results are printed.
@@ -374,17 +360,23 @@ pub struct VerbosityArgs {
     pub verbose: bool,
 }
 
+impl VerbosityArgs {
+    pub const fn level(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Usual,
+        }
+    }
+}
+
 /// Whose lines are printed besides.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What the summary says")]
 pub struct CompatOutputArgs {
     /// Add the lines of another tool: netperf-udp-stream [default: none]
-    #[arg(long, value_name = "TOOL", value_parser = tools(), hide_possible_values = true, hide_short_help = true)]
+    #[arg(long, value_name = "TOOL", value_parser = value::one_of(&[CompatOutput::NetperfUdpStream], CompatOutput::word), hide_possible_values = true, hide_short_help = true)]
     pub like: Option<CompatOutput>,
-}
-
-fn tools() -> impl TypedValueParser<Value = CompatOutput> {
-    PossibleValuesParser::new([CompatOutput::NetperfUdpStream.word()]).map(|_| CompatOutput::NetperfUdpStream)
 }
 
 /// What the run is loaded with.
@@ -402,29 +394,25 @@ pub struct LoadArgs {
     /// net=10Mbit/s: UDP on the measured path; :size=, :wire, :cpu=, :spin.
     /// net=90%, net=max: share of the path's rate without loss, or as much as can be sent.
     /// none: no load.
-    #[arg(long, value_name = "SPEC", verbatim_doc_comment, allow_hyphen_values = true, hide_short_help = true)]
-    pub load: Vec<String>,
+    #[arg(long, value_name = "SPEC", verbatim_doc_comment, allow_hyphen_values = true, hide_short_help = true, value_parser = value::load)]
+    pub load: Vec<Option<LoadSpec>>,
 }
 
 /// `latlab load`.
 #[derive(Clone, Debug, Args)]
 pub struct HoldArgs {
     /// The path of a network load; the others need none [default: local]
-    #[arg(value_name = "TARGET")]
-    pub target: Option<String>,
-    /// The loads.
+    #[arg(value_name = "TARGET", value_parser = value::target)]
+    pub target: Option<TypedTarget>,
     #[command(flatten)]
     pub loads: LoadArgs,
     /// Hold them for a time of T, such as 10s or 2m [default: 10s]
-    #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true, help_heading = "How long")]
-    pub duration: Option<String>,
-    /// Which way the packets of a network load take.
+    #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true, help_heading = "How long", value_parser = value::span(defaults::DURATION_MAX))]
+    pub duration: Option<Nanos>,
     #[command(flatten)]
     pub way: AddressArgs,
-    /// What is printed.
     #[command(flatten)]
     pub json: JsonArgs,
-    /// How much is said.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
 }

@@ -1,23 +1,24 @@
-//! Arguments as typed: values are text until [`super::resolve`] parses them.
+//! Arguments as typed.
 #![allow(rustdoc::broken_intra_doc_links, reason = "these comments are help texts, and `[V6]:PORT` is no link")]
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use jiff::Timestamp;
 
-pub use check_published::{CheckPublishedArgs, ClaimArgs, RawDataArgs, UnitWord};
+pub use check_published::{CheckPublishedArgs, ClaimArgs, RawDataArgs};
 pub use compare::{
     ColumnArgs, CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord, PlotArgs,
     SummaryArgs,
 };
 pub use doctor::{BareArgs, DoctorArgs};
-pub use export::{ExportArgs, ExportContentArgs, ExportFormat, ExportTable, ExportUnit, ExportWritingArgs};
+pub use export::{ExportArgs, ExportContentArgs, ExportFormat, ExportWritingArgs, TABLES};
 pub use import::{ImportArgs, LogArgs};
 pub use measuring::{
     AddressArgs, CompatOutputArgs, DdsArgs, DdsDomainArgs, EndArgs, GateArgs, HoldArgs, JsonArgs, JudgingArgs,
-    KeyFileArgs, LiveArgs, LoadArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs, StopArgs,
-    StoreArgs, VerbosityArgs, XdpArgs,
+    KeyFileArgs, LiveArgs, LoadArgs, MeasuringArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs,
+    SettingArgs, StopArgs, StoreArgs, VerbosityArgs, XdpArgs,
 };
 pub use ping::PingArgs;
 pub use report::{FigureFormat, ReportArgs, WritingArgs};
@@ -38,6 +39,8 @@ mod run;
 mod serve;
 mod stream;
 mod wakeup;
+
+use crate::cli::value::{self, Tag};
 
 /// A latency laboratory: how long does a message take, why, and did my change make it better?
 #[derive(Clone, Debug, Parser)]
@@ -139,16 +142,12 @@ pub struct AgentArgs {
 /// `latlab list`.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
-    /// Where.
     #[command(flatten)]
     pub store: StoreArgs,
-    /// What is listed.
     #[command(flatten)]
     pub filter: ListFilterArgs,
-    /// What is removed.
     #[command(flatten)]
     pub prune: PruneArgs,
-    /// In which form.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -163,14 +162,14 @@ pub struct ListFilterArgs {
     /// Recordings with this tag; repeatable: those with all of them [default: with any or none]
     ///
     /// An experiment has a tag if all of its runs have it.
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub tag: Vec<String>,
+    #[arg(long, value_name = "KEY=VALUE", value_parser = value::tag)]
+    pub tag: Vec<Tag>,
     /// What began at most AGE ago or since DATE, such as 12h, 2d, 3w or 2026-11-20 (UTC) [default: at any time]
-    #[arg(long, value_name = "AGE|DATE", allow_hyphen_values = true)]
-    pub since: Option<String>,
+    #[arg(long, value_name = "AGE|DATE", allow_hyphen_values = true, value_parser = value::instant)]
+    pub since: Option<Timestamp>,
     /// What began more than AGE ago or before DATE [default: at any time]
-    #[arg(long, value_name = "AGE|DATE", allow_hyphen_values = true)]
-    pub before: Option<String>,
+    #[arg(long, value_name = "AGE|DATE", allow_hyphen_values = true, value_parser = value::instant)]
+    pub before: Option<Timestamp>,
     /// Order: the newest, the largest, the most rows first, or the alphabet of kinds or states [default: time]
     #[arg(long, value_name = "KEY")]
     pub sort: Option<SortKey>,

@@ -15,19 +15,15 @@ pub struct ReportArgs {
     /// PATHs has several runs.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// What a group is.
     #[command(flatten)]
     pub grouping: GroupingArgs,
     /// Metric that is compared, such as response_time [default: the main one of the kind]
     #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
     pub metric: Option<String>,
-    /// What tables say.
     #[command(flatten)]
     pub judging: JudgingArgs,
-    /// What is written.
     #[command(flatten)]
     pub writing: WritingArgs,
-    /// How much is said.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
 }

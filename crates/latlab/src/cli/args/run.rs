@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{GateArgs, JsonArgs, StoreArgs, VerbosityArgs};
+use crate::cli::value;
 
 /// `latlab run`.
 #[derive(Clone, Debug, Args)]
@@ -23,28 +24,21 @@ pub struct RunArgs {
     /// Of a recipe: measure against TARGET, as `latlab ping` does [default: local; of udp-loopback-matrix: lab]
     #[arg(value_name = "TARGET", conflicts_with = "to_target")]
     pub target: Option<String>,
-    /// Two commands instead of a file.
     #[command(flatten)]
     pub ab: AbArgs,
-    /// How much of it.
     #[command(flatten)]
     pub amount: AmountArgs,
-    /// What to go on with.
     #[command(flatten)]
     pub going_on: ResumeArgs,
-    /// What must hold of each run.
     #[command(flatten)]
     pub gates: GateArgs,
-    /// Where.
     #[command(flatten)]
     pub store: StoreArgs,
-    /// In which form.
     #[command(flatten)]
     pub json: JsonArgs,
     /// Form of the report [default: text]
     #[arg(long, value_name = "FORM", conflicts_with = "json")]
     pub format: Option<ReportFormat>,
-    /// How much is said.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
 }
@@ -83,7 +77,10 @@ pub struct AbArgs {
     #[arg(long, value_name = "N", requires = "ab", hide_short_help = true)]
     pub blocks: Option<u32>,
     /// Differences within ±MARGIN, such as 3%, count as none [default: any difference counts]
-    #[arg(long, value_name = "MARGIN", requires = "ab", hide_short_help = true, allow_hyphen_values = true)]
+    #[arg(
+        long, value_name = "MARGIN", requires = "ab", hide_short_help = true, allow_hyphen_values = true,
+        value_parser = value::percent_word
+    )]
     pub equivalence: Option<String>,
     /// Print the file that `--ab` stands for, and do nothing else
     #[arg(long, requires = "ab", hide_short_help = true)]

@@ -1,9 +1,14 @@
 //! Options of `latlab serve`.
 
+use std::net::SocketAddr;
+
 use clap::Args;
 
-use super::measuring::transport_words;
 use super::{DdsDomainArgs, EndArgs, KeyFileArgs, VerbosityArgs};
+use crate::cli::value;
+use crate::plan::TransportKind;
+use crate::session::ReflectorLimits;
+use crate::units::Nanos;
 
 /// `latlab serve`.
 #[derive(Clone, Debug, Args)]
@@ -19,19 +24,14 @@ use super::{DdsDomainArgs, EndArgs, KeyFileArgs, VerbosityArgs};
     mut_arg("cpu", |cpu| cpu.help("Pin the answering thread to CPU N [default: not pinned]"))
 )]
 pub struct ServeArgs {
-    /// The key.
     #[command(flatten)]
     pub key: ServeKeyArgs,
-    /// Over DDS.
     #[command(flatten)]
     pub dds: DdsDomainArgs,
-    /// How this end runs.
     #[command(flatten)]
     pub end: EndArgs,
-    /// Its caps.
     #[command(flatten)]
     pub caps: CapArgs,
-    /// How much is said.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
 }
@@ -43,8 +43,8 @@ pub struct ServeKeyArgs {
     /// Listen on this address; repeatable [default: every address, port 9862]
     ///
     /// Without a key only loopback addresses are served, and they are the default.
-    #[arg(long, value_name = "ADDR[:PORT]")]
-    pub bind: Vec<String>,
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = value::listening)]
+    pub bind: Vec<SocketAddr>,
     /// Listen for TCP connections too, on the same addresses and port [default: UDP only]
     ///
     /// Each address then has a second thread with sessions and caps of its own.
@@ -54,16 +54,15 @@ pub struct ServeKeyArgs {
     ///
     /// dds: answer senders in a DDS domain; one address, loopback unless --interface names another.
     #[arg(
-        long, value_name = "WORD", value_parser = transport_words(), conflicts_with = "tcp",
+        long, value_name = "WORD", value_parser = value::transport(), conflicts_with = "tcp",
         hide_possible_values = true
     )]
-    pub transport: Option<String>,
-    /// The key in a file.
+    pub transport: Option<TransportKind>,
     #[command(flatten)]
     pub file: KeyFileArgs,
     /// Read the key from the open descriptor N instead [default: none]
-    #[arg(long, value_name = "N", conflicts_with = "psk_file", allow_hyphen_values = true)]
-    pub psk_fd: Option<String>,
+    #[arg(long, value_name = "N", conflicts_with = "psk_file", allow_hyphen_values = true, value_parser = value::whole::<i32>(0..=i32::MAX as u32))]
+    pub psk_fd: Option<i32>,
 }
 
 /// Caps; none can be raised past what is compiled in (docs/protocol.md).
@@ -71,27 +70,27 @@ pub struct ServeKeyArgs {
 #[command(next_help_heading = "What it allows")]
 pub struct CapArgs {
     /// Sessions at a time, 1 to 1024 [default: 256]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub max_sessions: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u16>(1..=ReflectorLimits::MAX.sessions))]
+    pub max_sessions: Option<u16>,
     /// Sessions at a time from one /24 or /64, 1 to 1024 [default: 128]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub max_sessions_per_prefix: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u16>(1..=ReflectorLimits::MAX.sessions_per_prefix))]
+    pub max_sessions_per_prefix: Option<u16>,
     /// New sessions a second, 1 to 1000 [default: 100]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub max_new_sessions: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u32>(1..=ReflectorLimits::MAX.new_sessions_per_second))]
+    pub max_new_sessions: Option<u32>,
     /// Longest session, up to 168h [default: 25h]
-    #[arg(long, value_name = "T", allow_hyphen_values = true)]
-    pub max_duration: Option<String>,
+    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(ReflectorLimits::MAX.duration))]
+    pub max_duration: Option<Nanos>,
     /// Forget a session after T without a probe, up to 10h [default: 10m]
-    #[arg(long, value_name = "T", allow_hyphen_values = true)]
-    pub idle_timeout: Option<String>,
+    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(ReflectorLimits::MAX.idle))]
+    pub idle_timeout: Option<Nanos>,
     /// Largest probe in bytes, 24 to 65507 [default: 65507]
-    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
-    pub max_size: Option<String>,
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = value::size)]
+    pub max_size: Option<u32>,
     /// Send streams to who holds the key, at up to RATE: 1Gbit/s [default: none]
     ///
     /// One at a time on each address that is served, to the address that asked for it, never more than that end gives
     /// credit for, and not for longer than 1 s after it stopped. Needs a key.
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
-    pub allow_down: Option<String>,
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = value::down_rate)]
+    pub allow_down: Option<u64>,
 }

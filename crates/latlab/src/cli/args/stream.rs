@@ -1,14 +1,11 @@
 //! Options of `latlab stream` and `latlab bare-stream`.
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::measuring::transport_words;
-use super::{
-    AddressArgs, CompatOutputArgs, DdsArgs, EndArgs, GateArgs, JsonArgs, JudgingArgs, LiveArgs, LoadArgs, OutputArgs,
-    PeerArgs, SettingArgs, VerbosityArgs, XdpArgs,
-};
-use crate::plan::{Direction, ReceiveMode, SendMode};
+use super::{AddressArgs, CompatOutputArgs, DdsArgs, EndArgs, MeasuringArgs, PeerArgs, XdpArgs};
+use crate::cli::value::{self, StreamRate, TypedTarget};
+use crate::plan::{Direction, ReceiveMode, SendMode, TransportKind, Warmup, defaults};
+use crate::units::Nanos;
 
 /// `latlab stream`.
 #[derive(Clone, Debug, Args)]
@@ -16,62 +13,31 @@ pub struct StreamArgs {
     /// `local`, `lab`, HOST[:PORT], ssh:HOST or cmd:COMMAND [default: local, port 9862]
     ///
     /// `latlab ping --help` explains each form.
-    #[arg(value_name = "TARGET")]
-    pub target: Option<String>,
-    /// How long.
+    #[arg(value_name = "TARGET", value_parser = value::target)]
+    pub target: Option<TypedTarget>,
     #[command(flatten)]
     pub lasting: StreamStopArgs,
-    /// What is sent.
     #[command(flatten)]
     pub packets: PacketArgs,
-    /// What is looked for.
     #[command(flatten)]
     pub search: SearchArgs,
-    /// This end, and the other where it is ours.
     #[command(flatten)]
     pub ends: EndArgs,
-    /// The other end.
     #[command(flatten)]
     pub peer: PeerArgs,
-    /// What it is loaded with.
-    #[command(flatten)]
-    pub loads: LoadArgs,
-    /// The way there.
     #[command(flatten)]
     pub way: AddressArgs,
     /// Send the first flow from UDP port N, the next from N + 1, … [default: the system's choice]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, help_heading = "Which way")]
-    pub source_port: Option<String>,
-    /// Over DDS.
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, help_heading = "Which way", value_parser = value::whole::<u16>(1..=u16::MAX))]
+    pub source_port: Option<u16>,
     #[command(flatten)]
     pub dds: DdsArgs,
-    /// Past the network stack.
     #[command(flatten)]
     pub xdp: XdpArgs,
-    /// What is set on the hosts meanwhile.
     #[command(flatten)]
-    pub settings: SettingArgs,
-    /// What the summary says.
-    #[command(flatten)]
-    pub judging: JudgingArgs,
-    /// What must hold.
-    #[command(flatten)]
-    pub gates: GateArgs,
-    /// Which other tool's lines stand beside them.
+    pub measuring: MeasuringArgs,
     #[command(flatten)]
     pub like: CompatOutputArgs,
-    /// Where the recording goes.
-    #[command(flatten)]
-    pub output: OutputArgs,
-    /// What is printed.
-    #[command(flatten)]
-    pub json: JsonArgs,
-    /// The view meanwhile.
-    #[command(flatten)]
-    pub live: LiveArgs,
-    /// How much is said.
-    #[command(flatten)]
-    pub verbosity: VerbosityArgs,
 }
 
 /// How long a stream lasts.
@@ -81,13 +47,13 @@ pub struct StreamStopArgs {
     /// Stop after a measuring time of T, such as 10s or 2m [default: 10s]
     ///
     /// Several sizes take that long each. With --search the whole search takes no longer, 60s unless said otherwise.
-    #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true)]
-    pub duration: Option<String>,
+    #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(defaults::DURATION_MAX))]
+    pub duration: Option<Nanos>,
     /// Send for a time T before intervals count [default: 1s]
     ///
     /// The warm-up stays in the recording and out of every figure. 0 leaves it out.
-    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true)]
-    pub warmup: Option<String>,
+    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true, value_parser = value::stream_warmup)]
+    pub warmup: Option<Warmup>,
 }
 
 /// What is sent.
@@ -97,16 +63,16 @@ pub struct PacketArgs {
     /// Offer this rate, all flows together: max, 1Gbit/s, 500kpps [default: max]
     ///
     /// Bits are payload bits; 1Gbit/s:wire counts those on an Ethernet wire.
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
-    pub rate: Option<String>,
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = value::rate)]
+    pub rate: Option<StreamRate>,
     /// Payload of a packet, 24 to 65507 bytes; several make interleaved runs [default: a full packet]
     ///
     /// A full packet has 1472 bytes over IPv4, 1452 over IPv6, or what the path carries in one packet, if less.
-    #[arg(short, long, value_name = "BYTES[,…]", value_delimiter = ',', allow_hyphen_values = true)]
-    pub size: Vec<String>,
+    #[arg(short, long, value_name = "BYTES[,…]", value_delimiter = ',', allow_hyphen_values = true, value_parser = value::size)]
+    pub size: Vec<u32>,
     /// Send N flows, each from a port and a thread of its own, 1 to 64 [default: 1]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub flows: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u16>(1..=defaults::STREAM_FLOWS_MAX))]
+    pub flows: Option<u16>,
     /// Hand packets over by send, sendmmsg, gso or batch [default: send]
     ///
     /// send: one call for each packet.
@@ -114,7 +80,7 @@ pub struct PacketArgs {
     /// gso: one call for a buffer that the kernel cuts (UDP_SEGMENT).
     /// batch: over DDS, the writer collects a batch of samples; with --transport xdp one call for a batch of packets.
     #[arg(
-        long, value_name = "WORD", value_parser = mode_words(), verbatim_doc_comment,
+        long, value_name = "WORD", value_parser = value::one_of(&SendMode::ALL, SendMode::word), verbatim_doc_comment,
         hide_possible_values = true
     )]
     pub mode: Option<SendMode>,
@@ -124,19 +90,19 @@ pub struct PacketArgs {
     /// dds: each packet is a sample; `latlab serve` needs --transport dds.
     /// xdp: UDP past the network stack of this host (AF_XDP); --mode send or batch.
     #[arg(
-        long, value_name = "WORD", value_parser = transport_words(), verbatim_doc_comment,
+        long, value_name = "WORD", value_parser = value::transport(), verbatim_doc_comment,
         hide_possible_values = true, hide_short_help = true
     )]
-    pub transport: Option<String>,
+    pub transport: Option<TransportKind>,
     /// Send up to N packets in one burst, 1 to 1024 [default: 64]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
-    pub batch: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, value_parser = value::whole::<u16>(1..=defaults::STREAM_BATCH_MAX))]
+    pub batch: Option<u16>,
     /// UDP checksums on or off [default: on]
     ///
     /// off: SO_NO_CHECK, on IPv6 UDP_NO_CHECK6_TX and, at the receiver, UDP_NO_CHECK6_RX. See docs/stream.md for what that
     /// means.
     #[arg(
-        long, value_name = "on|off", value_parser = on_or_off(), hide_possible_values = true,
+        long, value_name = "on|off", value_parser = value::switch(), hide_possible_values = true,
         hide_short_help = true
     )]
     pub checksum: Option<bool>,
@@ -145,29 +111,10 @@ pub struct PacketArgs {
     pub connect: bool,
     /// Send up, from here to TARGET, or down [default: up]
     #[arg(
-        long, value_name = "up|down", value_parser = direction_words(), hide_possible_values = true,
+        long, value_name = "up|down", value_parser = value::one_of(&[Direction::Up, Direction::Down], Direction::word), hide_possible_values = true,
         hide_short_help = true
     )]
     pub direction: Option<Direction>,
-}
-
-fn mode_words() -> impl TypedValueParser<Value = SendMode> {
-    PossibleValuesParser::new(SendMode::ALL.map(SendMode::word)).map(|word| send_mode(&word))
-}
-
-fn send_mode(word: &str) -> SendMode {
-    SendMode::ALL.into_iter().find(|mode| mode.word() == word).unwrap_or(SendMode::Send)
-}
-
-fn on_or_off() -> impl TypedValueParser<Value = bool> {
-    PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
-}
-
-fn direction_words() -> impl TypedValueParser<Value = Direction> {
-    PossibleValuesParser::new(["up", "down"]).map(|word| match word.as_str() {
-        "down" => Direction::Down,
-        _ => Direction::Up,
-    })
 }
 
 /// The search for a rate, and probes beside the stream.
@@ -181,37 +128,37 @@ pub struct SearchArgs {
     /// all of it is over.
     // by default no loss (RFC 2544), and half a per cent, which single losses do not decide
     #[arg(
-        long, value_name = "LOSS[,…]", value_delimiter = ',', num_args = 0..=1, default_missing_value = "0,0.5%"
+        long, value_name = "LOSS[,…]", value_delimiter = ',', num_args = 0..=1, default_missing_value = "0,0.5%", value_parser = value::loss_ratio
     )]
-    pub search: Vec<String>,
+    pub search: Vec<f64>,
     /// Send a probe every T beside the stream [default: off, with --search 1ms]
     ///
     /// In a session of its own, answered by a process of its own where latlab starts it.
-    #[arg(long, value_name = "T|off", allow_hyphen_values = true, hide_short_help = true)]
-    pub probe: Option<String>,
+    #[arg(long, value_name = "T|off", allow_hyphen_values = true, hide_short_help = true, value_parser = value::probe_interval)]
+    pub probe: Option<Nanos>,
 }
 
 /// `latlab bare-stream`: hidden, for the benches.
 #[derive(Clone, Debug, Args)]
 pub struct BareStreamArgs {
     /// Hand packets over by send, sendmmsg, gso, or with --xdp batch [default: send]
-    #[arg(long, value_name = "WORD", value_parser = mode_words(), default_value = "send")]
+    #[arg(long, value_name = "WORD", value_parser = value::one_of(&SendMode::ALL, SendMode::word), default_value = "send")]
     pub mode: SendMode,
     /// Receive by pause, recvmmsg, ppoll or recvfrom
-    #[arg(long, value_name = "WORD", value_parser = receive_modes(), default_value = "pause")]
+    #[arg(long, value_name = "WORD", value_parser = value::one_of(&ReceiveMode::ALL, ReceiveMode::word), default_value = "pause")]
     pub receiver: ReceiveMode,
     /// Let the kernel merge no packets
     #[arg(long)]
     pub no_merge: bool,
     /// Payload in bytes [default: 1472]
-    #[arg(short, long, value_name = "BYTES", allow_hyphen_values = true)]
-    pub size: Option<String>,
+    #[arg(short, long, value_name = "BYTES", allow_hyphen_values = true, value_parser = value::size)]
+    pub size: Option<u32>,
     /// Packets between two looks at the clock [default: 64]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub batch: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u16>(1..=defaults::STREAM_BATCH_MAX))]
+    pub batch: Option<u16>,
     /// For how long [default: 1s]
-    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
-    pub duration: Option<String>,
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, value_parser = value::span(defaults::DURATION_MAX))]
+    pub duration: Option<Nanos>,
     /// Connect the socket
     #[arg(long)]
     pub connect: bool,
@@ -221,16 +168,8 @@ pub struct BareStreamArgs {
     /// Past the network stack, in two private namespaces
     #[arg(long)]
     pub xdp: bool,
-    /// This end.
     #[command(flatten)]
     pub ends: EndArgs,
-    /// The other end.
     #[command(flatten)]
     pub peer: PeerArgs,
-}
-
-fn receive_modes() -> impl TypedValueParser<Value = ReceiveMode> {
-    let find = |word: String| ReceiveMode::ALL.into_iter().find(|mode| mode.word() == word);
-    PossibleValuesParser::new(ReceiveMode::ALL.map(ReceiveMode::word))
-        .map(move |word| find(word).unwrap_or(ReceiveMode::Pause))
 }

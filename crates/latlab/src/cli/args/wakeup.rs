@@ -2,44 +2,25 @@
 
 use clap::Args;
 
-use super::{GateArgs, JsonArgs, JudgingArgs, LiveArgs, LoadArgs, OutputArgs, SettingArgs, StopArgs, VerbosityArgs};
+use super::{MeasuringArgs, SettingArgs, StopArgs};
+use crate::cli::value;
+use crate::plan::{Via, WakeupCpus, defaults};
+use crate::units::Nanos;
+
+/// The loop keeps its latencies in memory: 80 MB at the limit.
+const BARE_WAKEUPS_MAX: u64 = 10_000_000;
 
 /// `latlab wakeup`.
 #[derive(Clone, Debug, Args)]
 pub struct WakeupArgs {
-    /// How long.
     #[command(flatten)]
     pub stop: StopArgs,
-    /// How threads sleep.
     #[command(flatten)]
     pub sleep: SleepArgs,
-    /// How they run.
     #[command(flatten)]
     pub threads: ThreadArgs,
-    /// What the host is loaded with.
     #[command(flatten)]
-    pub loads: LoadArgs,
-    /// What is set on it meanwhile.
-    #[command(flatten)]
-    pub settings: SettingArgs,
-    /// What the summary says.
-    #[command(flatten)]
-    pub judging: JudgingArgs,
-    /// What must hold.
-    #[command(flatten)]
-    pub gates: GateArgs,
-    /// Where the recording goes.
-    #[command(flatten)]
-    pub output: OutputArgs,
-    /// What is printed.
-    #[command(flatten)]
-    pub json: JsonArgs,
-    /// The view meanwhile.
-    #[command(flatten)]
-    pub live: LiveArgs,
-    /// How much is said.
-    #[command(flatten)]
-    pub verbosity: VerbosityArgs,
+    pub measuring: MeasuringArgs,
 }
 
 /// Rewords the help of options that `latlab wakeup` shares with other commands; values that it refuses are left out.
@@ -93,21 +74,21 @@ pub fn in_its_words(command: clap::Command) -> clap::Command {
 #[command(next_help_heading = "How threads sleep")]
 pub struct SleepArgs {
     /// Wake every T, such as 1ms; several make interleaved runs [default: 10ms]
-    #[arg(short, long, value_name = "T[,…]", value_delimiter = ',', allow_hyphen_values = true)]
-    pub interval: Vec<String>,
+    #[arg(short, long, value_name = "T[,…]", value_delimiter = ',', allow_hyphen_values = true, value_parser = value::span(defaults::INTERVAL_MAX))]
+    pub interval: Vec<Nanos>,
     /// Sleep by this call; several make interleaved runs [default: clock_nanosleep]
     ///
     /// clock_nanosleep, timerfd, futex, signal: until an instant.
     /// nanosleep, select, poll, epoll: for a span; poll and epoll round it up to whole milliseconds.
     /// spin: no sleep; shows what the clock and the loop cost.
-    #[arg(long, value_name = "WORD[,…]", value_delimiter = ',', verbatim_doc_comment)]
-    pub via: Vec<String>,
+    #[arg(long, value_name = "WORD[,…]", value_delimiter = ',', verbatim_doc_comment, value_parser = value::via)]
+    pub via: Vec<Via>,
     /// Ask for an interval from now on each time, not for the next slot of the schedule
     #[arg(long)]
     pub relative: bool,
     /// Stop at the first wake-up later than T, such as 200us [default: never]
-    #[arg(long = "break", value_name = "T", allow_hyphen_values = true)]
-    pub break_after: Option<String>,
+    #[arg(long = "break", value_name = "T", allow_hyphen_values = true, value_parser = value::span(defaults::INTERVAL_MAX))]
+    pub break_after: Option<Nanos>,
     /// Try what may let the threads wake earlier, in turns with what was asked, and compare
     ///
     /// clock_nanosleep, timer-slack=1ns, SCHED_FIFO, governor=performance, cpu-dma-latency=0, as far as this host allows,
@@ -122,11 +103,11 @@ pub struct SleepArgs {
 #[command(next_help_heading = "How threads run")]
 pub struct ThreadArgs {
     /// Pin to CPU N, or a thread to each of several: 0-3, or all [default: one thread, not pinned]
-    #[arg(long, value_name = "N|LIST|all", allow_hyphen_values = true)]
-    pub cpu: Option<String>,
+    #[arg(long, value_name = "N|LIST|all", allow_hyphen_values = true, value_parser = value::wakeup_cpus)]
+    pub cpu: Option<WakeupCpus>,
     /// Run under SCHED_FIFO with priority PRIO, 1 to 99 [default: the system's scheduler]
-    #[arg(long, value_name = "PRIO", allow_hyphen_values = true)]
-    pub fifo: Option<String>,
+    #[arg(long, value_name = "PRIO", allow_hyphen_values = true, value_parser = value::whole::<u8>(1..=defaults::FIFO_MAX))]
+    pub fifo: Option<u8>,
     /// Lock all memory
     #[arg(long)]
     pub mlock: bool,
@@ -136,18 +117,16 @@ pub struct ThreadArgs {
 #[derive(Clone, Debug, Args)]
 pub struct BareWakeupArgs {
     /// Wake-ups that count [default: 1000]
-    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
-    pub count: Option<String>,
+    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u64>(1..=BARE_WAKEUPS_MAX))]
+    pub count: Option<u64>,
     /// Wake-ups before them [default: 0]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub warmup: Option<String>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = value::whole::<u64>(0..=BARE_WAKEUPS_MAX))]
+    pub warmup: Option<u64>,
     /// From one to the next [default: 10ms]
-    #[arg(short, long, value_name = "T", allow_hyphen_values = true)]
-    pub interval: Option<String>,
-    /// How the thread runs.
+    #[arg(short, long, value_name = "T", allow_hyphen_values = true, value_parser = value::span(defaults::INTERVAL_MAX))]
+    pub interval: Option<Nanos>,
     #[command(flatten)]
     pub threads: ThreadArgs,
-    /// What is set meanwhile.
     #[command(flatten)]
     pub settings: SettingArgs,
 }

@@ -1,12 +1,11 @@
-//! Inputs from the process environment, and options common to several commands: verbosity, key, store, destinations and
-//! tags of recordings.
+//! Inputs from the process environment, and options common to several commands: key, store, destinations and tags of
+//! recordings.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{RequestError, value};
-use crate::cli::args::{OutputArgs, StoreArgs, VerbosityArgs};
-use crate::console::Verbosity;
+use crate::cli::args::{OutputArgs, StoreArgs};
+use crate::cli::value::{Tag, unusable};
 use crate::diagnostics::Failure;
 use crate::plan::defaults;
 
@@ -45,15 +44,6 @@ pub enum KeySource {
     Descriptor(i32),
 }
 
-/// The verbosity that `-q` and `-v` select.
-pub(super) const fn verbosity(typed: &VerbosityArgs) -> Verbosity {
-    match (typed.quiet, typed.verbose) {
-        (true, _) => Verbosity::Quiet,
-        (_, true) => Verbosity::Verbose,
-        _ => Verbosity::Usual,
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputSpec {
     Nothing,
@@ -80,20 +70,12 @@ pub fn store(typed: &StoreArgs, environment: &Environment) -> PathBuf {
     named.cloned().unwrap_or_else(|| defaults::STORE.into())
 }
 
-/// Parses `KEY=VALUE` tags; refuses repeated keys.
-pub(super) fn tags(typed: &[String]) -> Result<BTreeMap<String, String>, RequestError> {
+/// Tags by their keys, of which each is given once.
+pub(super) fn tags(typed: &[Tag]) -> Result<BTreeMap<String, String>, Failure> {
     let mut tags = BTreeMap::new();
-    for tag in typed {
-        let refuse = |cause: &str| {
-            let hint = "`KEY=VALUE`, the key of letters, digits, `.`, `-` and `_`, such as `build=4f2a`";
-            value::unusable("--tag", tag, cause, hint)
-        };
-        let (key, value) = tag.split_once('=').ok_or_else(|| refuse("it has no `=`"))?;
-        if key.is_empty() || !key.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_')) {
-            return Err(refuse("its key is not a word"));
-        }
-        if tags.insert(key.to_owned(), value.to_owned()).is_some() {
-            return Err(refuse("its key was given before"));
+    for Tag { key, value } in typed {
+        if tags.insert(key.clone(), value.clone()).is_some() {
+            return Err(unusable("--tag", format!("{key}={value}"), "its key was given before", "give each key once"));
         }
     }
     Ok(tags)
@@ -119,15 +101,5 @@ mod tests {
         assert_eq!(output_spec(&typed, 2, &Environment::default()), OutputSpec::InNewStore("out".into()));
         let nothing = OutputArgs { no_record: true, ..OutputArgs::default() };
         assert_eq!(output_spec(&nothing, 1, &Environment::default()), OutputSpec::Nothing);
-    }
-
-    #[test]
-    fn tags_are_distinct_keys_with_a_value() {
-        let read = |list: &[&str]| tags(&list.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>());
-        let two = read(&["build=4f2a", "note=a=b c"]).expect("well typed");
-        assert_eq!(two.get("note").map(String::as_str), Some("a=b c"));
-        for wrong in [&["build"][..], &["=x"], &["a b=x"], &["a=1", "a=2"]] {
-            assert!(read(wrong).is_err(), "{wrong:?}");
-        }
     }
 }

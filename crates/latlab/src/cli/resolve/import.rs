@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::environment::{self, verbosity};
-use super::{Environment, RequestError, value};
+use super::{Environment, environment};
 use crate::cli::args::{ImportArgs, LogArgs};
-use crate::console::Verbosity;
+use crate::cli::value::unusable;
+use crate::diagnostics::Failure;
 use crate::formats::import::{FORMATS, LogFormat, LogOptions, format_named};
 use crate::metric::Metric;
 use crate::units::human::{TimeUnit, suggestion};
@@ -27,10 +27,9 @@ pub struct ImportJob {
     pub tags: BTreeMap<String, String>,
     /// Whether the result is a JSON document.
     pub json: bool,
-    pub verbosity: Verbosity,
 }
 
-pub fn import(typed: &ImportArgs, environment: &Environment) -> Result<ImportJob, RequestError> {
+pub fn import(typed: &ImportArgs, environment: &Environment) -> Result<ImportJob, Failure> {
     Ok(ImportJob {
         file: typed.file.clone(),
         format: typed.log.from.as_deref().map(format).transpose()?,
@@ -40,18 +39,17 @@ pub fn import(typed: &ImportArgs, environment: &Environment) -> Result<ImportJob
         output: typed.output.clone(),
         tags: environment::tags(&typed.tag)?,
         json: typed.json.json,
-        verbosity: verbosity(&typed.verbosity),
     })
 }
 
 /// The format of that name.
-pub(super) fn format(typed: &str) -> Result<&'static LogFormat, RequestError> {
+pub(super) fn format(typed: &str) -> Result<&'static LogFormat, Failure> {
     let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    let unknown = || value::unusable("--from", typed, "it is not a format of logs", suggestion(typed, &names));
+    let unknown = || unusable("--from", typed, "it is not a format of logs", suggestion(typed, &names));
     format_named(typed).ok_or_else(unknown)
 }
 
-fn options(typed: &LogArgs) -> Result<LogOptions, RequestError> {
+fn options(typed: &LogArgs) -> Result<LogOptions, Failure> {
     Ok(LogOptions {
         unit: typed.unit.as_deref().map(unit).transpose()?,
         column: typed.column.clone(),
@@ -60,24 +58,23 @@ fn options(typed: &LogArgs) -> Result<LogOptions, RequestError> {
     })
 }
 
-fn unit(typed: &str) -> Result<TimeUnit, RequestError> {
+fn unit(typed: &str) -> Result<TimeUnit, Failure> {
     let unit = TimeUnit::from_word(typed);
-    unit.ok_or_else(|| value::unusable("--unit", typed, "it is not a unit of time", "ns, us, ms or s"))
+    unit.ok_or_else(|| unusable("--unit", typed, "it is not a unit of time", "ns, us, ms or s"))
 }
 
-fn metric(typed: &str) -> Result<Metric, RequestError> {
+fn metric(typed: &str) -> Result<Metric, Failure> {
     let metric = Metric::from_name(typed).filter(|metric| Metric::VALUES.contains(metric));
     let names = Metric::VALUES.map(Metric::name);
-    metric.ok_or_else(|| value::unusable("--metric", typed, "values of a log are not of it", suggestion(typed, &names)))
+    metric.ok_or_else(|| unusable("--metric", typed, "values of a log are not of it", suggestion(typed, &names)))
 }
 
 /// The direction of that name.
-pub(super) fn direction(typed: &str) -> Result<String, RequestError> {
+pub(super) fn direction(typed: &str) -> Result<String, Failure> {
     const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
-    match DIRECTIONS.contains(&typed) {
-        true => Ok(typed.into()),
-        false => {
-            Err(value::unusable("--direction", typed, "it is not a direction of fio", suggestion(typed, &DIRECTIONS)))
-        }
+    if DIRECTIONS.contains(&typed) {
+        Ok(typed.into())
+    } else {
+        Err(unusable("--direction", typed, "it is not a direction of fio", suggestion(typed, &DIRECTIONS)))
     }
 }

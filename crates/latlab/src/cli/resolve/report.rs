@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
+use super::Sources;
 use super::compare::sources;
-use super::environment::verbosity;
-use super::{Grouping, RequestError, Sources, SummaryRequest, value};
-use crate::cli::args::{ColumnArgs, FigureFormat, ReportArgs, WritingArgs};
-use crate::console::Verbosity;
+use crate::cli::args::{ColumnArgs, FigureFormat, JudgingArgs, ReportArgs, WritingArgs};
+use crate::cli::value::unusable;
+use crate::diagnostics::Failure;
 
 /// The resolved `latlab report`.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,15 +18,13 @@ pub struct ReportJob {
     /// Metric of comparisons as typed; `None` selects that of the experiment's file, else the main metric of the kind.
     pub metric: Option<String>,
     /// Options of the summaries.
-    pub judging: SummaryRequest,
+    pub judging: JudgingArgs,
     /// The only figure to be written; `None` for the whole page.
     pub figure: Option<FigureRequest>,
     /// Where it is written.
     pub destination: ReportDestination,
     /// True to replace any file.
     pub force: bool,
-    /// Verbosity of stderr.
-    pub verbosity: Verbosity,
 }
 
 /// What of the figures is written.
@@ -55,17 +53,10 @@ pub enum ReportDestination {
 }
 
 /// Resolves the arguments and checks them against each other.
-pub fn report(typed: &ReportArgs) -> Result<ReportJob, RequestError> {
+pub fn report(typed: &ReportArgs) -> Result<ReportJob, Failure> {
     let sources = sources(&typed.grouping, &ColumnArgs::default(), &typed.paths)?;
-    if sources.paths.is_empty() && !matches!(sources.grouping, Grouping::Globs(_)) {
-        return Err(RequestError::Alone {
-            option: "latlab report",
-            needed: "PATH",
-            cause: "there is nothing to report",
-            hint: "name recordings or an experiment (`latlab list` shows them), or give groups by `--group NAME=GLOB`",
-        });
-    }
     let writing = &typed.writing;
+    typed.judging.distinct_quantiles()?;
     let figure = figure(writing)?;
     let destination = match &writing.output {
         None => ReportDestination::Usual,
@@ -75,20 +66,19 @@ pub fn report(typed: &ReportArgs) -> Result<ReportJob, RequestError> {
     Ok(ReportJob {
         sources,
         metric: typed.metric.clone(),
-        judging: SummaryRequest::of(&typed.judging, None)?,
+        judging: typed.judging.clone(),
         figure,
         destination,
         force: writing.force,
-        verbosity: verbosity(&typed.verbosity),
     })
 }
 
 /// What of the figures is written. The form is typed, or that of the end of the file's name.
-fn figure(typed: &WritingArgs) -> Result<Option<FigureRequest>, RequestError> {
+fn figure(typed: &WritingArgs) -> Result<Option<FigureRequest>, Failure> {
     let end = typed.output.as_deref().and_then(Path::extension).and_then(|end| end.to_str());
     let of_end = end.and_then(|end| FigureFormat::from_str(end, true).ok());
     let output = typed.output.as_deref().unwrap_or(Path::new("")).display();
-    let unusable = |cause, hint| value::unusable("--output", &output, cause, hint);
+    let unusable = |cause, hint| unusable("--output", &output, cause, hint);
     match (typed.figure.as_deref(), of_end, end) {
         (None, Some(_), _) => Err(unusable("a page is HTML", "for a single figure add `--figure NAME`")),
         (None, None, _) => Ok(None),
@@ -110,9 +100,8 @@ fn figure(typed: &WritingArgs) -> Result<Option<FigureRequest>, RequestError> {
 mod tests {
     use super::*;
     use crate::cli::args::Command;
-    use crate::diagnostics::Explain;
 
-    fn resolve(line: &str) -> Result<ReportJob, RequestError> {
+    fn resolve(line: &str) -> Result<ReportJob, Failure> {
         let typed = ["latlab", "report"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
             Command::Report(args) => report(&args),
@@ -145,22 +134,6 @@ mod tests {
             ("--group x=y -o page.html", ReportDestination::File("page.html".into())),
         ] {
             assert_eq!(resolve(line).expect(line).destination, expected, "{line}");
-        }
-    }
-
-    #[test]
-    fn contradictions_are_refused_with_a_hint() {
-        for line in [
-            "",
-            "a --group x=y",
-            "a --quantiles 2",
-            "a --deadline soon",
-            "a -o page.svg",
-            "a --figure tail -o tail.pdf",
-            "a --figure tail -o x.csv --format png",
-        ] {
-            let error = resolve(line).expect_err(line);
-            assert!(error.explain().hint.is_some() && error.explain().exit_code == 2, "{line}: {error:?}");
         }
     }
 }

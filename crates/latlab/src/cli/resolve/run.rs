@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::environment::verbosity;
 use super::experiment::{MeasuringCommand, RecipePart, TypedExperiment, typed_experiment};
-use super::{ConditionSelection, Environment, RequestError, environment, value};
-use crate::cli::args::{AbArgs, AmountArgs, GateArgs, RecipesArgs, ReportFormat, ResumeArgs, RunArgs};
-use crate::console::Verbosity;
+use super::{ConditionSelection, Environment, environment};
+use crate::cli::args::{AbArgs, AmountArgs, RecipesArgs, RunArgs};
+use crate::cli::value::{alone, out_of_place, unusable};
 use crate::diagnostics::Failure;
 use crate::recipe::{self, Between, RECIPES, Recipe, RecipeScale};
 use crate::units::human::{shell_word, suggestion};
@@ -15,18 +14,9 @@ use crate::units::human::{shell_word, suggestion};
 #[derive(Clone, Debug)]
 pub struct RunJob {
     pub source: RunSource,
-    /// Options for resuming an experiment.
-    pub going_on: ResumeArgs,
-    /// Whether only the file of two commands is printed.
-    pub print_file: bool,
-    /// What must hold of each run; the analysis parses it.
-    pub gates: GateArgs,
     pub store: PathBuf,
-    /// True for one JSON document instead of text.
-    pub json: bool,
-    /// Form of the report if it is not JSON.
-    pub format: ReportFormat,
-    pub verbosity: Verbosity,
+    /// How it goes on, what must hold and what is printed.
+    pub typed: RunArgs,
 }
 
 #[derive(Clone, Debug)]
@@ -76,16 +66,7 @@ pub fn run(typed: &RunArgs, environment: &Environment) -> Result<RunJob, Failure
             RunSource::Path(path)
         }
     };
-    Ok(RunJob {
-        source,
-        going_on: typed.going_on,
-        print_file: typed.ab.print_file,
-        gates: typed.gates.clone(),
-        store: environment::store(&typed.store, environment),
-        json: typed.json.json,
-        format: typed.format.unwrap_or_default(),
-        verbosity: verbosity(&typed.verbosity),
-    })
+    Ok(RunJob { source, store: environment::store(&typed.store, environment), typed: typed.clone() })
 }
 
 /// The experiment of `--ab`, measured as the recipe `asked` measures; `None` without `--ab`.
@@ -116,15 +97,10 @@ fn options_of(amount: &AmountArgs) -> Vec<&'static str> {
 }
 
 /// Refuses what has no effect on the experiment of two commands, and what is not one. `found` is the recipe that was named.
-fn expect_of_two_commands(typed: &RunArgs, found: Option<&'static Recipe>) -> Result<(), RequestError> {
+fn expect_of_two_commands(typed: &RunArgs, found: Option<&'static Recipe>) -> Result<(), Failure> {
     let [a, b] = typed.ab.ab.as_slice() else { return Ok(()) };
-    let refuse =
-        |option, with: &str, cause, hint| Err(RequestError::OutOfPlace { option, with: with.into(), cause, hint });
+    let refuse = |option, with: &str, cause, hint| Err(out_of_place(option, with, cause, hint));
     let AbArgs { runs, max_runs, blocks, .. } = &typed.ab;
-    if typed.target.is_some() || typed.amount.to_target.is_some() {
-        let option = if typed.target.is_some() { "TARGET" } else { "--target" };
-        return refuse(option, "--ab", "the target is that of COMMAND", "write it behind `--`: `-- ping TARGET`");
-    }
     match (found, &typed.what) {
         (Some(recipe), _) if recipe.name == AA => {
             let designed =
@@ -136,7 +112,7 @@ fn expect_of_two_commands(typed: &RunArgs, found: Option<&'static Recipe>) -> Re
                 let cause = format!("`aa` compares a command with itself, and A is `{a}`");
                 let (a, b) = (shell_word(a), shell_word(b));
                 let hint = format!("A twice; or without `aa`, to compare both: `latlab run --ab {a} {b} -- …`");
-                return Err(value::unusable("--ab", b, cause, hint));
+                return Err(unusable("--ab", b, cause, hint));
             }
             Ok(())
         }
@@ -158,38 +134,25 @@ fn expect_of_two_commands(typed: &RunArgs, found: Option<&'static Recipe>) -> Re
 const AA: &str = "aa";
 
 /// Resolves the recipe to show; `None` to list all recipes.
-pub fn recipes(typed: &RecipesArgs) -> Result<Option<AskedRecipe>, RequestError> {
+pub fn recipes(typed: &RecipesArgs) -> Result<Option<AskedRecipe>, Failure> {
     let words: Vec<&str> = [&typed.name, &typed.name_after_show].into_iter().flatten().map(String::as_str).collect();
     let name = match *words.as_slice() {
-        [] => return option_of_a_recipe(typed).map_or(Ok(None), |option| Err(name_needed(option))),
-        ["show"] => return Err(name_needed("show")),
+        [] => return Ok(None),
+        ["show"] => {
+            let hint = "such as `latlab recipes pi-udp-load`; `latlab recipes` lists all names";
+            return Err(alone("show", "NAME", "it is about one recipe", hint));
+        }
         ["show", name] | [name] => name,
         [_, second, ..] => {
             let cause = "one recipe is shown at a time";
-            return Err(value::unusable("NAME", second, cause, "leave it out: `latlab recipes NAME`"));
+            return Err(unusable("NAME", second, cause, "leave it out: `latlab recipes NAME`"));
         }
     };
     let recipe = recipe::find(name).ok_or_else(|| {
         let hint = suggestion(name, &RECIPES.map(|recipe| recipe.name));
-        value::unusable("NAME", name, "there is no such recipe", hint)
+        unusable("NAME", name, "there is no such recipe", hint)
     })?;
     recipe_source(recipe, typed.target.as_ref(), scale(typed.quick, typed.full), typed.reboots).map(Some)
-}
-
-fn name_needed(option: &'static str) -> RequestError {
-    RequestError::Alone {
-        option,
-        needed: "NAME",
-        cause: "it is about one recipe",
-        hint: "such as `latlab recipes pi-udp-load`; `latlab recipes` lists all names",
-    }
-}
-
-/// The first given option that fills in a recipe.
-fn option_of_a_recipe(typed: &RecipesArgs) -> Option<&'static str> {
-    let RecipesArgs { name: _, name_after_show: _, target, quick, full, reboots } = typed;
-    let given = [("--target", target.is_some()), ("--quick", *quick), ("--full", *full), ("--reboots", *reboots)];
-    given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
 }
 
 fn recipe_source(
@@ -197,17 +160,14 @@ fn recipe_source(
     target: Option<&String>,
     scale: RecipeScale,
     reboots: bool,
-) -> Result<AskedRecipe, RequestError> {
+) -> Result<AskedRecipe, Failure> {
     let target = target.map_or_else(|| recipe.usual_target.into(), Clone::clone);
     let between = if reboots { Between::Reboots } else { Between::AsItsFileSays };
-    match recipe.has_target() || target == recipe.usual_target {
-        true => Ok(AskedRecipe { recipe, target, scale, between }),
-        false => Err(RequestError::OutOfPlace {
-            option: "TARGET",
-            with: recipe.name.into(),
-            cause: "this recipe measures the host that it is typed on",
-            hint: "leave it out, or type it on the other host",
-        }),
+    if recipe.has_target() || target == recipe.usual_target {
+        Ok(AskedRecipe { recipe, target, scale, between })
+    } else {
+        let cause = "this recipe measures the host that it is typed on";
+        Err(out_of_place("TARGET", recipe.name, cause, "leave it out, or type it on the other host"))
     }
 }
 
@@ -220,7 +180,7 @@ const fn scale(quick: bool, full: bool) -> RecipeScale {
 }
 
 /// Refuses options that an experiment file sets itself.
-fn only_of_a_recipe(typed: &RunArgs, what: &Path, target: Option<&String>) -> Result<(), RequestError> {
+fn only_of_a_recipe(typed: &RunArgs, what: &Path, target: Option<&String>) -> Result<(), Failure> {
     let AmountArgs { quick, full, reboots, .. } = typed.amount;
     let option = match (target, quick, full) {
         (Some(_), ..) => "TARGET",
@@ -231,21 +191,16 @@ fn only_of_a_recipe(typed: &RunArgs, what: &Path, target: Option<&String>) -> Re
     };
     let what = what.display().to_string();
     if let Some(hint) = recipe::meant(&what) {
-        return Err(value::unusable("FILE|RECIPE|DIR", what, "there is no such recipe", hint));
+        return Err(unusable("FILE|RECIPE|DIR", what, "there is no such recipe", hint));
     }
-    Err(RequestError::OutOfPlace {
-        option,
-        with: what,
-        cause: "the file of an experiment sets this itself",
-        hint: "it is for recipes: `latlab recipes` lists them",
-    })
+    let cause = "the file of an experiment sets this itself";
+    Err(out_of_place(option, what, cause, "it is for recipes: `latlab recipes` lists them"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::args::Command;
-    use crate::diagnostics::Explain;
 
     fn resolve(line: &str) -> Result<RunJob, Failure> {
         resolve_words(&line.split_whitespace().collect::<Vec<_>>())
@@ -253,7 +208,7 @@ mod tests {
 
     fn resolve_words(words: &[&str]) -> Result<RunJob, Failure> {
         let typed = ["latlab", "run"].iter().chain(words).map(Into::into);
-        match crate::cli::parse(typed).unwrap_or_else(|page| panic!("{words:?}: {page}")).command {
+        match crate::cli::parse(typed).unwrap_or_else(|page| panic!("{words:?}: {page:?}")).command {
             Command::Run(args) => run(&args, &Environment::default()),
             other => panic!("{other:?}"),
         }
@@ -295,49 +250,6 @@ mod tests {
             assert_eq!((asked.recipe.name, asked.scale), ("aa", RecipeScale::Quick), "{line}");
         }
         assert!(resolve("").expect("a list").is_none());
-        for (line, value, hint) in [
-            ("show", "`show` needs `NAME`", "lists all names"),
-            ("--full", "`--full` needs `NAME`", "lists all names"),
-            ("aaa", "`NAME` cannot be `aaa`", "did you mean `aa`?"),
-            ("pi-udp", "`NAME` cannot be `pi-udp`", "did you mean `pi-udp-load`?"),
-            ("aa pi-udp-load", "`pi-udp-load`", "leave it out"),
-        ] {
-            let error = resolve(line).expect_err(line);
-            assert!(error.to_string().contains(value), "{error}");
-            assert!(error.explain().hint.is_some_and(|text| text.contains(hint)), "{error:?}");
-        }
-    }
-
-    #[test]
-    fn options_without_effect_on_two_commands_are_refused() {
-        for (line, value, hint) in [
-            ("aa --ab x y -- wakeup", "`--ab` cannot be `y`", "`latlab run --ab x y -- …`"),
-            ("aa --ab x x --runs 3 -- wakeup", "`--runs` cannot go with `aa`", "`--quick`"),
-            ("aa --ab x x --max-runs 30 -- wakeup", "`--max-runs`", "`--quick`"),
-            ("aa --ab x x --blocks 3 -- wakeup", "`--blocks`", "`--quick`"),
-            ("aa --ab x x --target lab -- ping", "`--target` cannot go with `--ab`", "`-- ping TARGET`"),
-            ("aa lab --ab x x -- ping", "`TARGET`", "`-- ping TARGET`"),
-            ("--ab x y --target lab -- ping", "`--target`", "`-- ping TARGET`"),
-            ("--ab x y --quick -- ping", "`--quick` cannot go with `--ab`", "`--runs N`"),
-            ("--ab x y --full -- ping", "`--full`", "`--runs N`"),
-            ("--ab x y --reboots -- ping", "`--reboots`", "`--runs N`"),
-            ("x.toml --ab x y -- ping", "`--ab` cannot go with `x.toml`", "leave it out"),
-            ("pi-udp-load --ab x x -- ping", "`--ab` cannot go with `pi-udp-load`", "`aa --ab`"),
-            ("--ab x y --equivalence 3us -- ping", "`3us`", "share"),
-            ("--ab x 'y -- ping", "`--ab` cannot be `'y`", "a program and its arguments"),
-            ("--ab x y --wait-for 'z -- ping", "`--wait-for` cannot be `'z`", "a program and its arguments"),
-            ("--ab x y -- ping --tag service=z", "`--tag` cannot be `service=z`", "another key"),
-        ] {
-            let error = resolve(line).expect_err(line);
-            assert!(error.message.contains(value), "{line}: {error:?}");
-            assert!(error.hint.as_ref().is_some_and(|text| text.contains(hint)), "{line}: {error:?}");
-            assert_eq!(error.exit_code, 2, "{line}");
-        }
-        let RunSource::Typed(experiment, _) = resolve("aa --ab x x --reboots -- ping").expect("typed well").source
-        else {
-            panic!("one command under two names")
-        };
-        assert!(experiment.text.contains("between-blocks = \"reboot\""), "{experiment:?}");
     }
 
     #[test]
@@ -363,22 +275,6 @@ mod tests {
             let environment = Environment::default();
             let settled = crate::cli::resolve::experiment("--ab", &again.text, ConditionSelection::All, &environment);
             assert!(settled.is_ok(), "{settled:?}\n{}", again.text);
-        }
-    }
-
-    #[test]
-    fn options_that_a_file_sets_are_refused() {
-        for (line, value, hint) in [
-            ("x.toml lab", "TARGET", "recipes"),
-            ("x.toml --quick", "--quick", "recipes"),
-            ("x.toml --full", "--full", "recipes"),
-            ("x.toml --reboots", "--reboots", "recipes"),
-            ("wakeup-governor lab", "TARGET", "leave it out"),
-            ("pi-udp-laod --quick", "pi-udp-laod", "did you mean `pi-udp-load`?"),
-        ] {
-            let error = resolve(line).expect_err(line);
-            assert!(error.message.contains(value), "{error:?}");
-            assert!(error.hint.as_ref().is_some_and(|text| text.contains(hint)), "{error:?}");
         }
     }
 }

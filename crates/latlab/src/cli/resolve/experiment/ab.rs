@@ -6,14 +6,13 @@ use clap::parser::ValueSource;
 
 use super::hooks::{literal_target, literal_word};
 use super::options::TARGET;
+use crate::cli;
 use crate::cli::args::{AbArgs, Command};
-use crate::cli::resolve::target::{host_and_port, split_command};
-use crate::cli::resolve::{RequestError, value};
-use crate::cli::{self, error};
+use crate::cli::value::{host_and_port, split_command, unusable};
 use crate::diagnostics::Failure;
 use crate::plan::Kind;
 use crate::plan::hooks::{BEFORE_RUN, SERVICE, WAIT_FOR};
-use crate::units::human::{parse_percent, shell_word};
+use crate::units::human::shell_word;
 
 /// An experiment that was typed, not written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +64,7 @@ pub(in crate::cli::resolve) fn typed_experiment(
     typed: &AbArgs,
     measuring: &MeasuringCommand,
     recipe: Option<&RecipePart>,
-) -> Result<TypedExperiment, RequestError> {
+) -> Result<TypedExperiment, Failure> {
     let commands = [0, 1].map(|place| typed.ab.get(place).map_or("", String::as_str));
     let text = file(typed, commands, measuring, recipe)?;
     let source = source(typed, commands, recipe);
@@ -77,7 +76,7 @@ fn file(
     commands: [&str; 2],
     measuring: &MeasuringCommand,
     recipe: Option<&RecipePart>,
-) -> Result<String, RequestError> {
+) -> Result<String, Failure> {
     let hook = if typed.ab_deploy { BEFORE_RUN } else { SERVICE };
     let is_same = commands[0] == commands[1];
     let [a, b] = [literal_command("--ab", commands[0])?, literal_command("--ab", commands[1])?];
@@ -104,7 +103,7 @@ fn file(
         Some(recipe) => lines.push(recipe.design().into()),
         None => lines.extend(own_design(typed)),
     }
-    lines.extend(comparisons(typed, measuring.kind, recipe.is_some())?);
+    lines.extend(comparisons(typed, measuring.kind, recipe.is_some()));
     Ok(lines.join("\n") + "\n")
 }
 
@@ -136,13 +135,14 @@ fn shell_word_or_option(word: &str) -> String {
 }
 
 /// The value of `option` in the words of a hook: braces around names are no placeholders.
-fn literal_command(option: &'static str, typed: &str) -> Result<String, RequestError> {
+fn literal_command(option: &'static str, typed: &str) -> Result<String, Failure> {
     let hint = "a program and its arguments, quoted as one word of the shell, such as `'./server --port 7000'`";
-    let words = split_command(typed).map_err(|cause| value::unusable(option, typed, cause, hint))?;
+    let words = split_command(typed).map_err(|cause| unusable(option, typed, cause, hint))?;
     let literal: Vec<String> = words.iter().map(|word| literal_word(word)).collect();
-    Ok(match literal == words {
-        true => typed.to_owned(),
-        false => literal.iter().map(|word| shell_word_or_option(word)).collect::<Vec<_>>().join(" "),
+    Ok(if literal == words {
+        typed.to_owned()
+    } else {
+        literal.iter().map(|word| shell_word_or_option(word)).collect::<Vec<_>>().join(" ")
     })
 }
 
@@ -161,12 +161,10 @@ fn own_design(typed: &AbArgs) -> Vec<String> {
 
 /// A `[[compare]]` for each usual statistic of `kind`, and with a recipe for the mean, unless the usual ones without a
 /// margin are meant, which need none.
-fn comparisons(typed: &AbArgs, kind: Kind, with_mean: bool) -> Result<Vec<String>, RequestError> {
+fn comparisons(typed: &AbArgs, kind: Kind, with_mean: bool) -> Vec<String> {
     if typed.equivalence.is_none() && !with_mean {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let unreadable = |source| value::unreadable("--equivalence", source);
-    typed.equivalence.as_deref().map(parse_percent).transpose().map_err(unreadable)?;
     let usual = kind.compared_statistics();
     let mean = (with_mean && !usual.contains(&"mean")).then_some("mean");
     let mut lines = Vec::new();
@@ -175,7 +173,7 @@ fn comparisons(typed: &AbArgs, kind: Kind, with_mean: bool) -> Result<Vec<String
         lines.push(format!("statistic = \"{statistic}\""));
         lines.extend(typed.equivalence.as_ref().map(|margin| format!("equivalence = {}", quoted(margin))));
     }
-    Ok(lines)
+    lines
 }
 
 impl RecipePart {
@@ -193,7 +191,7 @@ impl MeasuringCommand {
     /// If it is not a command that measures.
     pub(in crate::cli::resolve) fn of(words: &[OsString]) -> Result<MeasuringCommand, Failure> {
         let line: Vec<OsString> = ["latlab".into()].into_iter().chain(words.iter().cloned()).collect();
-        let parsed = cli::parse(line.iter().cloned()).map_err(|page| error::of(&page, &line))?;
+        let parsed = cli::parse(line.iter().cloned()).map_err(Failure::from)?;
         let kind = match &parsed.command {
             Command::Ping(_) => Kind::Ping,
             Command::Stream(_) => Kind::Stream,
@@ -206,9 +204,9 @@ impl MeasuringCommand {
         };
         let mut measuring = MeasuringCommand { kind, options: Vec::new(), target: None };
         let definition = cli::definition();
-        let matches = definition.clone().try_get_matches_from(line.iter().cloned());
-        let matches = matches.map_err(|page| error::of(&page, &line))?;
-        if let (Some((_, matches)), Some(command)) = (matches.subcommand(), definition.find_subcommand(kind.word())) {
+        let matches = definition.clone().try_get_matches_from(line).ok();
+        let matches = matches.as_ref().and_then(clap::ArgMatches::subcommand);
+        if let (Some((_, matches)), Some(command)) = (matches, definition.find_subcommand(kind.word())) {
             command.get_arguments().for_each(|argument| measuring.add(argument, matches));
         }
         Ok(measuring)
@@ -249,12 +247,12 @@ impl MeasuringCommand {
     }
 
     /// Two commands by themselves.
-    fn names_of_two(&self, hook: &'static str, commands: [&String; 2]) -> Result<NamesOfTwo, RequestError> {
+    fn names_of_two(&self, hook: &'static str, commands: [&String; 2]) -> Result<NamesOfTwo, Failure> {
         match self.tags().iter().find(|tag| is_tag_of(tag, hook)) {
             None => Ok(NamesOfTwo { key: hook, levels: commands.map(|command| quoted(command)) }),
             Some(tag) => {
                 let cause = format!("the tag `{hook}` names the two commands");
-                Err(value::unusable("--tag", tag, cause, "another key"))
+                Err(unusable("--tag", tag, cause, "another key"))
             }
         }
     }
@@ -262,7 +260,7 @@ impl MeasuringCommand {
     /// The address that a service of the target receives at; `None` if the target names none.
     fn waits_for(&self) -> Option<String> {
         let target = self.target.as_deref()?;
-        let (_, port) = host_and_port("TARGET", target).ok()?;
+        let (_, port) = host_and_port(target).ok()?;
         port?;
         let is_tcp = self.options.iter().any(|option| option.key == "transport" && option.values == ["tcp"]);
         Some(format!("{} {target}", if is_tcp { "tcp" } else { "udp" }))

@@ -2,14 +2,12 @@
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
-
 use super::file::{Field, FileError, FileText};
 use super::hooks::{HookTemplates, filled_target};
 use super::options::{Factor, OptionValue, TARGET, levels};
 use crate::cli::args::Command;
 use crate::cli::resolve::{self, Environment, KeySource};
-use crate::cli::{self, error};
+use crate::cli::{self, NotParsed};
 use crate::diagnostics::Failure;
 use crate::facts::ExcludedCondition;
 use crate::plan::{ExperimentCondition, Factors, Kind, Plan, defaults};
@@ -140,11 +138,9 @@ impl<'a> CommandLines<'a> {
         let mut targets = targets.into_iter().flat_map(filled).peekable();
         let separator = targets.peek().map(|_| "--".to_owned());
         let typed: Vec<OsString> = command.chain(options).chain(separator).chain(targets).map(Into::into).collect();
-        let cli = cli::parse(typed.iter().cloned()).map_err(|page| match page.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                Failure::request("a condition cannot be help or version")
-            }
-            _ => error::of(&page, &typed),
+        let cli = cli::parse(typed).map_err(|answer| match answer {
+            NotParsed::Page(_) => Failure::request("a condition cannot be help or version"),
+            NotParsed::Refused(failure) => failure,
         })?;
         match &cli.command {
             Command::Ping(args) => resolve::ping(args, environment).map(|job| (job.plan, job.key)),
@@ -152,7 +148,6 @@ impl<'a> CommandLines<'a> {
             Command::Wakeup(args) => resolve::wakeup(args, environment).map(|job| (job.plan, KeySource::None)),
             _ => return Err(Failure::request("a condition is a command that measures")),
         }
-        .map_err(Failure::from)
     }
 
     /// The failure with the line of the option that it names first, else of the last factor or the target.
@@ -188,9 +183,10 @@ impl<'a> CommandLines<'a> {
         let culprit = self.options(chosen).find(several);
         let key = culprit.map_or(keys[0], |option| option.key.as_str());
         let cause = format!("`{key}` makes several runs, and a condition is one");
-        let hint = match self.factors.iter().any(|factor| factor.key == key) {
-            true => format!("name each value by itself: `{key} = [a, b, …]`, one for each condition"),
-            false => format!("make it a factor: `{key} = [a, b, …]` in `[factors]`, one value for each condition"),
+        let hint = if self.factors.iter().any(|factor| factor.key == key) {
+            format!("name each value by itself: `{key} = [a, b, …]`, one for each condition")
+        } else {
+            format!("make it a factor: `{key} = [a, b, …]` in `[factors]`, one value for each condition")
         };
         self.file.error(culprit.map_or(0, |option| option.at), cause, hint)
     }

@@ -5,8 +5,7 @@ use std::fmt;
 
 use super::file::{Field, FileError, FileText};
 use super::options::{Factor, OptionValue, TARGET};
-use crate::cli::resolve::target::{host_and_port, split_command};
-use crate::diagnostics::Explain;
+use crate::cli::value::{Refusal, host_and_port, refusal, split_command};
 use crate::plan::hooks::{AFTER_RUN, BEFORE_BLOCK, BEFORE_RUN, SERVICE, WAIT_FOR, is_of_a_run};
 use crate::plan::{HookAddress, HookCommand, Hooks, WaitFor, defaults};
 use crate::units::Nanos;
@@ -89,7 +88,7 @@ impl HookTemplates {
             before_run: hook(BEFORE_RUN)?,
             service: hook(SERVICE)?,
             wait_for: wait_for
-                .map_err(|Refused { cause, hint }| file.error(at(WAIT_FOR).unwrap_or_default(), cause, hint))?,
+                .map_err(|Refusal { cause, hint }| file.error(at(WAIT_FOR).unwrap_or_default(), cause, hint))?,
             after_run: hook(AFTER_RUN)?,
             timeout: self.timeout,
         })
@@ -117,9 +116,10 @@ fn expect_factors(file: FileText<'_>, at: usize, word: &str, factors: &[Factor])
     let Some(name) = placeholders(word).into_iter().find(|name| !known.contains(&name.as_str())) else {
         return Ok(());
     };
-    let near = match known.is_empty() {
-        true => format!("this file has no factors: `{name} = [\"…\", \"…\"]` in `[factors]` is one"),
-        false => suggestion(&name, &known),
+    let near = if known.is_empty() {
+        format!("this file has no factors: `{name} = [\"…\", \"…\"]` in `[factors]` is one")
+    } else {
+        suggestion(&name, &known)
     };
     let hint = format!("{near}; braces that are not a factor are written `{{{{{name}}}}}`");
     Err(file.error(at, format!("`{{{name}}}` is not a factor"), hint))
@@ -179,9 +179,10 @@ pub(super) fn literal_word(word: &str) -> String {
 fn target_with(text: &str, replaced: impl Fn(&Part<'_>) -> String) -> String {
     let Some(words) = words_of_target(text) else { return with_parts(text, replaced) };
     let changed: Vec<String> = words.iter().map(|word| with_parts(word, &replaced)).collect();
-    match changed == words {
-        true => text.to_owned(),
-        false => format!("cmd:{}", changed.iter().map(|word| human::shell_word(word)).collect::<Vec<_>>().join(" ")),
+    if changed == words {
+        text.to_owned()
+    } else {
+        format!("cmd:{}", changed.iter().map(|word| human::shell_word(word)).collect::<Vec<_>>().join(" "))
     }
 }
 
@@ -251,23 +252,13 @@ fn filled(word: &str, chosen: &[&OptionValue]) -> String {
 
 const EXAMPLE: &str = "such as `\"./deploy {build}\"`: a program and its arguments, without a shell";
 
-/// Why a `wait-for` cannot be used.
-struct Refused {
-    cause: String,
-    hint: String,
-}
-
-fn wait_for(words: &[String]) -> Result<WaitFor, Refused> {
+fn wait_for(words: &[String]) -> Result<WaitFor, Refusal> {
     let address = |typed: &str| {
         let hint = "`udp HOST:PORT`, `tcp HOST:PORT`, or a command that ends with exit status 0 once all is ready";
-        let error = |cause: String| Refused { cause, hint: hint.into() };
-        match host_and_port(WAIT_FOR, typed) {
-            Ok((host, Some(port))) => Ok(HookAddress { host: host.to_owned(), port }),
-            Ok((_, None)) => Err(error(format!("`{typed}` has no port"))),
-            Err(refused) => {
-                let failure = refused.explain();
-                Err(error(failure.cause.unwrap_or(failure.message)))
-            }
+        let error = |cause: String| refusal(cause, hint);
+        match host_and_port(typed).map_err(|Refusal { cause, .. }| error(cause))? {
+            (host, Some(port)) => Ok(HookAddress { host: host.to_owned(), port }),
+            (_, None) => Err(error(format!("`{typed}` has no port"))),
         }
     };
     match words {
@@ -284,12 +275,13 @@ impl Field<'_, '_, '_> {
 
     fn hook_timeout(&self) -> Result<Nanos, FileError> {
         let timeout = human::parse_duration(self.text()?).map_err(|error| self.unreadable(error))?;
-        match timeout > Nanos::ZERO && timeout <= defaults::PAUSE_MAX {
-            true => Ok(timeout),
-            false => Err(self.error(
+        if timeout > Nanos::ZERO && timeout <= defaults::PAUSE_MAX {
+            Ok(timeout)
+        } else {
+            Err(self.error(
                 format!("`{}` cannot be {}", self.key, human::span(timeout)),
                 format!("more than 0 and at most {}", human::span(defaults::PAUSE_MAX)),
-            )),
+            ))
         }
     }
 }

@@ -149,9 +149,10 @@ fn refuse_too_many_runs(
     let noun = if conditions == 1 { "condition" } else { "conditions" };
     let at = table.get("design").map_or(0, |value| value.span().start);
     let (conditions, limit) = (grouped(conditions as u64), grouped(defaults::EXPERIMENT_RUNS_MAX));
-    let cause = match runs <= defaults::EXPERIMENT_RUNS_MAX {
-        true => format!("the file asks for {} blocks; the limit is {}", design.blocks_at_most(), defaults::BLOCKS_MAX),
-        false => format!("the file asks for {} runs of {conditions} {noun}; the limit is {limit}", grouped(runs)),
+    let cause = if runs <= defaults::EXPERIMENT_RUNS_MAX {
+        format!("the file asks for {} blocks; the limit is {}", design.blocks_at_most(), defaults::BLOCKS_MAX)
+    } else {
+        format!("the file asks for {} runs of {conditions} {noun}; the limit is {limit}", grouped(runs))
     };
     Err(file.error(at, cause, "fewer `runs`, `blocks` or conditions"))
 }

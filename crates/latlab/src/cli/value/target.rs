@@ -1,45 +1,57 @@
-//! Resolution of `TARGET`.
+//! The parser of `TARGET`.
 
 use std::net::Ipv6Addr;
 
-use super::{RequestError, value};
+use super::{Refusal, refusal};
 use crate::plan::{Protocol, Target, defaults};
 
-const OPTION: &str = "TARGET";
 const FORMS: &str = "`local`, `lab`, `HOST`, `HOST:PORT`, `[V6]:PORT`, `ssh:HOST` or `cmd:COMMAND …`";
 
-/// Resolves the target; the default is `local`, the default port is that of `protocol`.
-pub(super) fn target(typed: Option<&str>, protocol: Protocol) -> Result<Target, RequestError> {
-    let typed = match typed {
-        None | Some("local") => return Ok(Target::Local),
-        Some("lab") => return Ok(Target::Lab),
-        Some(typed) => typed,
-    };
-    if let Some(host) = typed.strip_prefix("ssh:") {
-        return ssh(typed, host);
-    }
-    if let Some(line) = typed.strip_prefix("cmd:") {
-        return command(typed, line);
-    }
-    let (host, port) = host_and_port(OPTION, typed)?;
-    let port = port.unwrap_or(match protocol {
-        Protocol::Native => defaults::PORT,
-        Protocol::Echo => defaults::ECHO_PORT,
-    });
-    Ok(Target::Host { host: host.to_owned(), port })
+/// A target as typed: its port depends on the protocol unless it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypedTarget {
+    target: Target,
+    has_port: bool,
 }
 
-/// The target of the host `typed` with this port; `None` for another form of target, or a host with a port.
-pub(in crate::cli) fn with_port(typed: &str, port: u16) -> Option<Target> {
-    let is_host = matches!(target(Some(typed), Protocol::Native), Ok(Target::Host { .. }));
-    let (host, typed_port) = host_and_port(OPTION, typed).ok().filter(|_| is_host)?;
-    typed_port.is_none().then(|| Target::Host { host: host.to_owned(), port })
+impl TypedTarget {
+    pub fn over(&self, protocol: Protocol) -> Target {
+        match (&self.target, protocol) {
+            (Target::Host { host, .. }, Protocol::Echo) if !self.has_port => {
+                Target::Host { host: host.clone(), port: defaults::ECHO_PORT }
+            }
+            (target, _) => target.clone(),
+        }
+    }
+
+    /// The same host with this port; `None` for another form of target, or a host with a port.
+    pub fn with_port(&self, port: u16) -> Option<Target> {
+        match &self.target {
+            Target::Host { host, .. } if !self.has_port => Some(Target::Host { host: host.clone(), port }),
+            _ => None,
+        }
+    }
+}
+
+pub fn target(typed: &str) -> Result<TypedTarget, Refusal> {
+    let without_port = |target| Ok(TypedTarget { target, has_port: false });
+    match typed.split_once(':') {
+        None if typed == "local" => without_port(Target::Local),
+        None if typed == "lab" => without_port(Target::Lab),
+        Some(("ssh", host)) => without_port(ssh(host)?),
+        Some(("cmd", line)) => without_port(command(line)?),
+        _ => {
+            let (host, port) = host_and_port(typed)?;
+            let target = Target::Host { host: host.to_owned(), port: port.unwrap_or(defaults::PORT) };
+            Ok(TypedTarget { target, has_port: port.is_some() })
+        }
+    }
 }
 
 /// Accepts `[USER@]HOST` unchanged, since it may be defined in the ssh configuration, unless ssh would read an option.
-fn ssh(typed: &str, host: &str) -> Result<Target, RequestError> {
+fn ssh(host: &str) -> Result<Target, Refusal> {
     let hint = "such as `ssh:pi3` or `ssh:user@pi3`; port and key file belong to ~/.ssh/config";
-    let refuse = |cause| Err(value::unusable(OPTION, typed, cause, hint));
+    let refuse = |cause| Err(refusal(cause, hint));
     let name = host.rsplit_once('@').map_or(host, |(_, name)| name);
     if name.is_empty() || host.starts_with('@') {
         return refuse("it names no host");
@@ -53,15 +65,13 @@ fn ssh(typed: &str, host: &str) -> Result<Target, RequestError> {
     Ok(Target::Ssh { host: host.to_owned() })
 }
 
-/// Resolves the command of `cmd:`.
-fn command(typed: &str, line: &str) -> Result<Target, RequestError> {
+fn command(line: &str) -> Result<Target, Refusal> {
     let hint = "such as `'cmd:ip netns exec b latlab agent --stdio'`, quoted as one argument";
-    let refuse = |cause| Err(value::unusable(OPTION, typed, cause, hint));
-    split_command(line).map(|words| Target::Command { words }).or_else(refuse)
+    split_command(line).map(|words| Target::Command { words }).map_err(|cause| refusal(cause, hint))
 }
 
 /// The words of a command, split like a POSIX shell does, without any expansion.
-pub(super) fn split_command(line: &str) -> Result<Vec<String>, &'static str> {
+pub fn split_command(line: &str) -> Result<Vec<String>, &'static str> {
     match shlex::split(line) {
         Some(words) if words.first().is_some_and(|program| !program.is_empty()) => Ok(words),
         Some(_) => Err("it names no command"),
@@ -70,8 +80,8 @@ pub(super) fn split_command(line: &str) -> Result<Vec<String>, &'static str> {
 }
 
 /// Splits `HOST`, `HOST:PORT`, `V6`, `[V6]` or `[V6]:PORT`; the returned host has no brackets.
-pub(super) fn host_and_port<'a>(option: &'static str, typed: &'a str) -> Result<(&'a str, Option<u16>), RequestError> {
-    let refuse = |cause: &str| value::unusable(option, typed, cause, FORMS);
+pub fn host_and_port(typed: &str) -> Result<(&str, Option<u16>), Refusal> {
+    let refuse = |cause: &str| refusal(cause, FORMS);
     let (host, port) = if let Some(rest) = typed.strip_prefix('[') {
         let (host, rest) = rest.split_once(']').ok_or_else(|| refuse("the bracket is not closed"))?;
         if !is_v6(host) {
@@ -84,17 +94,17 @@ pub(super) fn host_and_port<'a>(option: &'static str, typed: &'a str) -> Result<
         (host, port)
     } else if is_v6(typed) {
         match with_a_port_perhaps(typed) {
-            Some((host, port)) => return Err(unbracketed(option, typed, host, port)),
+            Some((host, port)) => return Err(unbracketed(typed, host, port)),
             None => (typed, None),
         }
     } else if let Some((host, port)) = typed.rsplit_once(':').filter(|(host, _)| is_v6(host)) {
-        return Err(unbracketed(option, typed, host, port));
+        return Err(unbracketed(typed, host, port));
     } else {
         let (host, port) = typed.split_once(':').map_or((typed, None), |(host, port)| (host, Some(port)));
         check_name(host).map_err(refuse)?;
         (host, port)
     };
-    let port = port.map(|port| read_port(option, typed, port)).transpose()?;
+    let port = port.map(|port| read_port(port)).transpose()?;
     Ok((host, port))
 }
 
@@ -107,26 +117,26 @@ fn with_a_port_perhaps(typed: &str) -> Option<(&str, &str)> {
     (deprecated || port.parse() == Ok(defaults::PORT)).then_some((host, port))
 }
 
-fn unbracketed(option: &'static str, typed: &str, host: &str, port: &str) -> RequestError {
+fn unbracketed(typed: &str, host: &str, port: &str) -> Refusal {
     let hint = match port.parse::<u16>() {
         Ok(1..) if is_v6(typed) => format!("`[{host}]:{port}` for the port, `[{typed}]` for the address"),
         Ok(1..) => format!("`[{host}]:{port}`"),
         _ => format!("`[{host}]:PORT`; ports go from 1 to 65535"),
     };
-    value::unusable(option, typed, "an IPv6 address with a port needs brackets", hint)
+    refusal("an IPv6 address with a port needs brackets", hint)
 }
 
-fn read_port(option: &'static str, typed: &str, port: &str) -> Result<u16, RequestError> {
+fn read_port(port: &str) -> Result<u16, Refusal> {
     let cause = match port.parse::<u32>() {
         Ok(0) => "packets cannot be sent to port 0".to_owned(),
         Ok(number) if number <= u32::from(u16::MAX) => return Ok(number as u16),
         _ => format!("`{port}` is not a port"),
     };
-    Err(value::unusable(option, typed, cause, "ports go from 1 to 65535; IPv6 with a port is written `[V6]:PORT`"))
+    Err(refusal(cause, "ports go from 1 to 65535; IPv6 with a port is written `[V6]:PORT`"))
 }
 
 /// Returns true for an IPv6 address with or without a zone (`fe80::1%eth0`).
-pub(super) fn is_v6(host: &str) -> bool {
+fn is_v6(host: &str) -> bool {
     let (address, zone) = host.split_once('%').map_or((host, None), |(address, zone)| (address, Some(zone)));
     address.parse::<Ipv6Addr>().is_ok() && zone.is_none_or(|zone| !zone.is_empty() && !zone.contains(':'))
 }
@@ -148,7 +158,6 @@ fn check_name(host: &str) -> Result<(), &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostics::Explain;
 
     fn host(name: &str, port: u16) -> Target {
         Target::Host { host: name.into(), port }
@@ -182,14 +191,13 @@ mod tests {
             ("cmd:ip netns exec 'b c' latlab", command(&["ip", "netns", "exec", "b c", "latlab"])),
             ("cmd:echo $HOME;ls", command(&["echo", "$HOME;ls"])),
         ] {
-            assert_eq!(target(Some(typed), Protocol::Native), Ok(expected), "{typed}");
+            assert_eq!(target(typed).map(|target| target.over(Protocol::Native)), Ok(expected), "{typed}");
         }
-        assert_eq!(target(None, Protocol::Native), Ok(Target::Local));
-        assert_eq!(target(Some("pi3"), Protocol::Echo), Ok(host("pi3", 7)));
+        assert_eq!(target("pi3").map(|target| target.over(Protocol::Echo)), Ok(host("pi3", 7)));
     }
 
     #[test]
-    fn impossible_hosts_are_refused_with_the_value() {
+    fn impossible_hosts_are_refused() {
         for (typed, cause) in [
             ("", "names no host"),
             (":9862", "names no host"),
@@ -207,10 +215,8 @@ mod tests {
             ("user@pi3", "host names cannot have"),
             ("fe80::1%", "not a port"),
         ] {
-            let error = target(Some(typed), Protocol::Native).expect_err(typed);
-            assert!(error.explain().cause.is_some_and(|text| text.contains(cause)), "{typed}: {error:?}");
-            assert!(error.to_string().contains(&format!("`{typed}`")), "{error}");
-            assert!(error.explain().hint.is_some());
+            let error = target(typed).expect_err(typed);
+            assert!(error.cause.contains(cause), "{typed}: {error:?}");
         }
         for (typed, hint) in [
             ("::1:9862", "`[::1]:9862` for the port, `[::1:9862]` for the address"),
@@ -222,9 +228,8 @@ mod tests {
             ("fe80::1%eth0:70000", "`[fe80::1%eth0]:PORT`; ports go from 1 to 65535"),
             ("::1:", "`[::1]:PORT`; ports go from 1 to 65535"),
         ] {
-            let error = target(Some(typed), Protocol::Native).expect_err(typed);
-            assert_eq!(error.explain().cause.as_deref(), Some("an IPv6 address with a port needs brackets"), "{typed}");
-            assert_eq!(error.explain().hint.as_deref(), Some(hint), "{typed}");
+            let error = target(typed).expect_err(typed);
+            assert_eq!(error, refusal("an IPv6 address with a port needs brackets", hint), "{typed}");
         }
         for (typed, cause) in [
             ("ssh:", "names no host"),
@@ -238,9 +243,8 @@ mod tests {
             ("cmd:'' x", "names no command"),
             ("cmd:ip netns 'exec", "not closed"),
         ] {
-            let error = target(Some(typed), Protocol::Native).expect_err(typed);
-            assert!(error.explain().cause.is_some_and(|text| text.contains(cause)), "{typed}: {error:?}");
-            assert!(error.to_string().contains(&format!("`{typed}`")) && error.explain().hint.is_some(), "{error}");
+            let error = target(typed).expect_err(typed);
+            assert!(error.cause.contains(cause), "{typed}: {error:?}");
         }
     }
 }

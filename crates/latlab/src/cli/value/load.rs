@@ -1,0 +1,349 @@
+//! The parser of `--load`.
+
+use super::{Refusal, refusal, span, whole};
+use crate::plan::{LoadKind, LoadSpec, Pace, PaceError, Side, StreamSpec, defaults};
+use crate::units::Nanos;
+use crate::units::human::{self, NetworkRate, nearest};
+
+const FLAGS: [&str; 2] = ["wire", "spin"];
+/// The kinds of loads as typed.
+pub const LOAD_KINDS: [&str; 5] = ["cpu", "heaters", "mem", "net", "none"];
+
+/// Parses `KIND=VALUE[@PLACE][:key=value,…]`; `None` if no load is asked for.
+pub fn load(typed: &str) -> Result<Option<LoadSpec>, Refusal> {
+    if typed == "none" {
+        return Ok(None);
+    }
+    let parts = Parts::of(typed)?;
+    Ok(Some(LoadSpec { kind: kind(&parts)?, at: parts.place }))
+}
+
+fn kind(parts: &Parts<'_>) -> Result<LoadKind, Refusal> {
+    match parts.kind {
+        "cpu" => cpu(parts),
+        "heaters" => heaters(parts),
+        "mem" => memory(parts),
+        "net" => net(parts),
+        "none" => Err(refusal("`none` takes no value", "`--load none`")),
+        unknown => Err(refusal(format!("`{unknown}` is not a kind of load"), meant(unknown, &LOAD_KINDS, FORMS))),
+    }
+}
+
+/// What ends the kind of a load that was typed without `=`.
+const SEPARATORS: [char; 3] = ['@', ':', ' '];
+/// A load of each kind, for hints.
+const USUAL: [&str; 4] = ["cpu=80%", "heaters=30", "mem=2GB/s", "net=100Mbit/s"];
+const FORMS: &str = "loads are `cpu=80%`, `heaters=30`, `mem=2GB/s`, `net=100Mbit/s` and `none`";
+
+fn cpu(parts: &Parts<'_>) -> Result<LoadKind, Refusal> {
+    let share = human::parse_percent(parts.value).map_err(|source| {
+        let with_unit = format!("{}%", parts.value);
+        let hint = match human::parse_percent(&with_unit) {
+            Ok(share) if share <= 1.0 => format!("did you mean `cpu={with_unit}`?"),
+            _ => "such as `cpu=80%`".into(),
+        };
+        refusal(source.cause, hint)
+    })?;
+    let hint = format!("from `cpu={}` to `cpu=100%`", human::typed_percent(defaults::CPU_LOAD_MIN));
+    if share == 0.0 {
+        return Err(refusal("a load of 0 is not a load", format!("{hint}; use `--load none` for no load")));
+    }
+    if share < defaults::CPU_LOAD_MIN {
+        return Err(refusal("it is less than the accuracy of a CPU load", hint));
+    }
+    if share > 1.0 {
+        return Err(refusal("it is a share of CPU time, at most 100 %", hint));
+    }
+    parts.know_only(&["cpus", "period"])?;
+    Ok(LoadKind::Cpu { share, cpus: parts.cpus()?, period_ns: parts.period()? })
+}
+
+fn heaters(parts: &Parts<'_>) -> Result<LoadKind, Refusal> {
+    let workers = whole(1..=defaults::HEATERS_MAX)(parts.value)?;
+    parts.know_only(&["cpus"])?;
+    Ok(LoadKind::Heaters { workers, cpus: parts.cpus()? })
+}
+
+fn memory(parts: &Parts<'_>) -> Result<LoadKind, Refusal> {
+    let bytes_per_second = human::parse_byte_rate(parts.value)?;
+    let (least, most) = (defaults::MEMORY_LOAD_MIN_BPS, defaults::MEMORY_LOAD_MAX_BPS);
+    let hint = format!("from `mem={}` to `mem={}`", human::typed_byte_rate(least), human::typed_byte_rate(most));
+    if bytes_per_second < least {
+        return Err(refusal("it is too little to be a load", hint));
+    }
+    if bytes_per_second > most {
+        return Err(refusal("it is more than any memory can do", hint));
+    }
+    parts.know_only(&["cpus", "period", "buffer"])?;
+    Ok(LoadKind::Memory {
+        bytes_per_second,
+        cpus: parts.cpus()?,
+        period_ns: parts.period()?,
+        buffer_bytes: parts.buffer()?,
+    })
+}
+
+/// The parts of a load as typed.
+struct Parts<'a> {
+    kind: &'a str,
+    value: &'a str,
+    place: Side,
+    extras: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(typed: &'a str) -> Result<Parts<'a>, Refusal> {
+        let refuse = |cause: String, hint: String| refusal(cause, hint);
+        let split = typed.split_once('=').filter(|(kind, _)| !kind.contains(SEPARATORS));
+        let (kind, rest) = split.ok_or_else(|| {
+            let word = typed.split(SEPARATORS).next().unwrap_or(typed);
+            let cause =
+                if typed.contains('=') { format!("it has no `=` behind `{word}`") } else { "it has no `=`".into() };
+            let hint = match corrected(typed, word) {
+                Some(load) => format!("did you mean `{load}`? {FORMS}"),
+                None if LOAD_KINDS.contains(&word) => FORMS.into(),
+                None => meant(word, &LOAD_KINDS, FORMS),
+            };
+            refuse(cause, hint)
+        })?;
+        let (head, extras) = rest.split_once(':').map_or((rest, None), |(head, extras)| (head, Some(extras)));
+        let (value, place) = head.split_once('@').map_or((head, None), |(value, place)| (value, Some(place)));
+        let words = Side::ALL.map(Side::word);
+        let place = match place {
+            None => Side::Local,
+            Some(word) => Side::from_word(word).ok_or_else(|| {
+                refuse(
+                    format!("`@{word}` is not a place"),
+                    meant(word, &words, "places are `@local`, `@peer` and `@both`"),
+                )
+            })?,
+        };
+        let extras = extras.map_or(Ok(Vec::new()), split_extras).map_err(|part| {
+            refuse(format!("`{part}` is not `key=value`"), "such as `cpu=80%:cpus=0-1,period=10ms`".into())
+        })?;
+        Ok(Parts { kind, value, place, extras })
+    }
+
+    /// Refuses keys other than `known` and repeated keys.
+    fn know_only(&self, known: &[&str]) -> Result<(), Refusal> {
+        for (number, (key, _)) in self.extras.iter().enumerate() {
+            if !known.contains(key) {
+                let all = format!("`{}=` knows `{}`", self.kind, known.join("`, `"));
+                return Err(refusal(format!("`{}` loads have no `{key}`", self.kind), meant(key, known, &all)));
+            }
+            if self.extras[..number].iter().any(|(before, _)| before == key) {
+                return Err(refusal(format!("`{key}` was given twice"), "give it once"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if the key `flag` was given without a value.
+    fn flag(&self, flag: &str) -> Result<bool, Refusal> {
+        match self.extra(flag) {
+            None => Ok(false),
+            Some("") => Ok(true),
+            Some(_) => Err(refusal(format!("`{flag}` takes no value"), format!("`:{flag}`"))),
+        }
+    }
+
+    fn extra(&self, key: &str) -> Option<&'a str> {
+        self.extras.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
+    }
+
+    /// Returns an empty list for all CPUs that latlab may use.
+    fn cpus(&self) -> Result<Vec<u16>, Refusal> {
+        let cpus = self.extra("cpus").map(|list| human::parse_cpus(list, defaults::CPU_MAX)).transpose();
+        Ok(cpus?.unwrap_or_default())
+    }
+
+    fn period(&self) -> Result<Nanos, Refusal> {
+        let Some(typed) = self.extra("period") else { return Ok(defaults::LOAD_PERIOD) };
+        let period = span(defaults::LOAD_PERIOD_MAX)(typed)?;
+        if period < defaults::LOAD_PERIOD_MIN {
+            let least = human::typed_span(defaults::LOAD_PERIOD_MIN);
+            let hint = format!("from {least} to {}", human::typed_span(defaults::LOAD_PERIOD_MAX));
+            return Err(refusal("bursts this short would consist of waking up", hint));
+        }
+        Ok(period)
+    }
+
+    fn buffer(&self) -> Result<u32, Refusal> {
+        let Some(typed) = self.extra("buffer") else { return Ok(defaults::MEMORY_LOAD_BUFFER_BYTES) };
+        let bytes = human::parse_size(typed)?;
+        let least = defaults::MEMORY_LOAD_BUFFER_MIN_BYTES;
+        if bytes < least {
+            let hint = format!("{} or more, so that it does not fit into a cache", human::typed_size(least));
+            return Err(refusal(format!("a buffer of `{typed}` cannot be shared among many CPUs"), hint));
+        }
+        Ok(bytes)
+    }
+}
+
+/// The load that `typed` without `=` behind its kind `word` probably means: a value behind another sign, a part that follows
+/// a value, or a list of CPUs. `None` if no such load can be resolved.
+fn corrected(typed: &str, word: &str) -> Option<String> {
+    let usual = USUAL.into_iter().find(|usual| usual.split('=').next() == Some(word))?;
+    let rest = &typed[word.len()..];
+    let value = rest.strip_prefix(SEPARATORS)?;
+    let with_value = [format!("{word}={value}"), format!("{word}={value}%"), format!("{usual}{rest}")];
+    let with_cpus = value.contains(['-', ',']).then(|| format!("{usual}:cpus={value}"));
+    with_value.into_iter().chain(with_cpus).find(|load| Parts::of(load).and_then(|parts| kind(&parts)).is_ok())
+}
+
+/// Splits `key=value` parts. A part without `=` continues the previous value, since CPU lists contain commas.
+fn split_extras(typed: &str) -> Result<Vec<(&str, &str)>, &str> {
+    let mut extras: Vec<(&str, &str)> = Vec::new();
+    let mut start = 0;
+    for part in typed.split(',') {
+        let end = start + part.len();
+        match (part.split_once('='), extras.last_mut()) {
+            (Some(extra), _) => extras.push(extra),
+            (None, _) if FLAGS.contains(&part) => extras.push((part, "")),
+            (None, Some((_, value))) => {
+                let begin = start - value.len() - 1;
+                *value = &typed[begin..end];
+            }
+            (None, None) => return Err(part),
+        }
+        start = end + 1;
+    }
+    Ok(extras)
+}
+
+/// Returns the hint `otherwise`, preceded by the closest word of `known` if one is close.
+fn meant(typed: &str, known: &[&str], otherwise: &str) -> String {
+    match nearest(typed, known) {
+        Some(word) => format!("did you mean `{word}`? {otherwise}"),
+        None => otherwise.to_owned(),
+    }
+}
+
+const NET_KEYS: [&str; 4] = ["size", "wire", "cpu", "spin"];
+
+fn net(parts: &Parts<'_>) -> Result<LoadKind, Refusal> {
+    let pace = pace(parts)?;
+    parts.know_only(&NET_KEYS)?;
+    let usual = StreamSpec::at(pace);
+    let size = parts.extra("size").map(human::parse_size).transpose();
+    let size = size?;
+    let (least, most) = (defaults::SIZE_MIN_BYTES, defaults::SIZE_MAX_BYTES);
+    if size.is_some_and(|size| size < least || size > most) {
+        return Err(refusal("no packet has that size", format!("from `size={least}` to `size={most}`")));
+    }
+    let cpu = parts.extra("cpu").map(whole::<u16>(0..=defaults::CPU_MAX)).transpose()?;
+    let (wire, spin) = (parts.flag("wire")?, parts.flag("spin")?);
+    let stream = StreamSpec { size_bytes: size.or(usual.size_bytes), wire, cpu, spin, ..usual };
+    match stream.check() {
+        Ok(()) => Ok(LoadKind::Net(stream)),
+        Err(PaceError::TooSlow(least)) => {
+            let cause = "it is too slow to be a load: each 100 ms is to have a packet";
+            Err(refusal(cause, format!("the least is `net={least}`")))
+        }
+        Err(PaceError::TooFast(most)) => {
+            Err(refusal("it is more than any path carries", format!("the most is `net={most}`")))
+        }
+    }
+}
+
+fn pace(parts: &Parts<'_>) -> Result<Pace, Refusal> {
+    if parts.value == "max" {
+        return Ok(Pace::Max);
+    }
+    if parts.value.ends_with('%') {
+        let share = human::parse_percent(parts.value)?;
+        return Ok(Pace::Share { share });
+    }
+    Ok(match human::parse_network_rate(parts.value)? {
+        NetworkRate::Bits(bps) => Pace::Rate { bps },
+        NetworkRate::Packets(pps) => Pace::Packets { pps },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_is_parsed() {
+        for (typed, words) in [
+            ("cpu=80%", "cpu=80%"),
+            ("cpu=0.8", "cpu=80%"),
+            ("cpu=80%@both:cpus=0-1,period=10ms", "cpu=80%:cpus=0-1,period=10ms"),
+            ("cpu=80%:cpus=0,2-3,5,period=1s", "cpu=80%:cpus=0,2-3,5,period=1s"),
+            ("cpu=80%:period=10ms,cpus=3,1", "cpu=80%:cpus=1,3,period=10ms"),
+            ("heaters=30@peer", "heaters=30"),
+            ("heaters=1:cpus=0", "heaters=1:cpus=0"),
+            ("mem=2GB/s", "mem=2GB/s"),
+            ("mem=1GiB/s:buffer=64MiB", "mem=1.073742GB/s:buffer=64MiB"),
+        ] {
+            let load = load(typed).expect(typed).expect("a load");
+            assert_eq!(LoadSpec { at: Side::Local, ..load }.to_string(), words, "{typed}");
+        }
+        assert_eq!(load("none"), Ok(None));
+    }
+
+    #[test]
+    fn malformed_loads_are_refused_with_a_cause_and_a_hint() {
+        for (typed, cause, hint) in [
+            ("cpu", "no `=`", "loads are"),
+            ("cpu:75%", "no `=`", "did you mean `cpu=75%`? loads are"),
+            ("cpu:0-1", "no `=`", "did you mean `cpu=80%:cpus=0-1`? loads are"),
+            ("cpu:75", "no `=`", "did you mean `cpu=75%`? loads are"),
+            ("cpu@peer", "no `=`", "did you mean `cpu=80%@peer`? loads are"),
+            ("cpu:cpus=0-1", "no `=` behind `cpu`", "did you mean `cpu=80%:cpus=0-1`? loads are"),
+            ("heaters:2:cpus=0", "no `=` behind `heaters`", "did you mean `heaters=2:cpus=0`? loads are"),
+            ("heaters 4", "no `=`", "did you mean `heaters=4`? loads are"),
+            ("net:90%@both", "no `=`", "did you mean `net=90%@both`? loads are"),
+            ("none=3", "takes no value", "`--load none`"),
+            ("", "no `=`", "loads are"),
+            ("cup=80%", "`cup` is not a kind of load", "did you mean `cpu`"),
+            ("disk=1GB/s", "`disk` is not a kind of load", "loads are"),
+            ("cpu=", "empty", "such as `cpu=80%`"),
+            ("cpu=0%", "a load of 0 is not a load", "`--load none`"),
+            ("cpu=0.1%", "accuracy", "from `cpu=1%`"),
+            ("cpu=120%", "at most 100 %", "from `cpu=1%`"),
+            ("cpu=75", "more than 1", "did you mean `cpu=75%`?"),
+            ("cpu=800", "more than 1", "such as `cpu=80%`"),
+            ("cpu=-5%", "negative", "such as `cpu=80%`"),
+            ("cpu=80%@here", "`@here` is not a place", "`@local`, `@peer` and `@both`"),
+            ("cpu=80%@pere", "`@pere` is not a place", "did you mean `peer`"),
+            ("cpu=80%:", "`` is not `key=value`", "such as"),
+            ("cpu=80%:0-1", "`0-1` is not `key=value`", "such as"),
+            ("cpu=80%:cpu=0-1", "have no `cpu`", "did you mean `cpus`"),
+            ("cpu=80%:cpus=", "`` is not a CPU number", "ranges"),
+            ("cpu=80%:cpus=3-1", "descending order", "ranges"),
+            ("cpu=80%:cpus=0,x", "`x` is not a CPU number", "ranges"),
+            ("cpu=80%:cpus=2000", "highest", "ranges"),
+            ("cpu=80%:cpus=0,cpus=1", "given twice", "once"),
+            ("cpu=80%:period=10", "unit is missing", "250us"),
+            ("cpu=80%:period=0ms", "longer than 0", "up to 5s"),
+            ("cpu=80%:period=1us", "waking up", "from 1ms to 5s"),
+            ("cpu=80%:period=6s", "longer than 5s", "up to 5s"),
+            ("heaters=0", "least is 1", "from 1 to 256"),
+            ("heaters=many", "begin with a number", "whole number"),
+            ("heaters=2:period=10ms", "have no `period`", "`heaters=` knows `cpus`"),
+            ("mem=2", "unit is missing", "`2GB/s`"),
+            ("mem=2Gbit/s", "not a unit", "`2GB/s`"),
+            ("mem=1kB/s", "too little", "from `mem=4.096MB/s`"),
+            ("mem=100TB/s", "any memory", "to `mem=10TB/s`"),
+            ("net=1bit/s", "too slow to be a load", "`net=5120bit/s`"),
+            ("net=100kbit/s:size=1400", "too slow", "`net=112kbit/s`"),
+            ("net=9pps", "too slow", "`net=10pps`"),
+            ("net=0%", "too slow", "`net=1%`"),
+            ("net=120%", "more than any path", "`net=100%`"),
+            ("net=10", "unit is missing", "`10Mbit/s`"),
+            ("net=10MB/s", "not a unit", "`10Mbit/s`"),
+            ("net=1Mbit/s:size=8", "no packet", "from `size=24`"),
+            ("net=1Mbit/s:wire=1", "takes no value", "`:wire`"),
+            ("net=1Mbit/s:cpus=0", "have no `cpus`", "did you mean `cpu`"),
+            ("mem=2GB/s:buffer=4kB", "cannot be shared", "2MiB or more"),
+        ] {
+            let error = load(typed).expect_err(typed);
+            assert!(error.cause.contains(cause) && error.hint.contains(hint), "{typed}: {error:?}");
+        }
+        for typed in ["cpu:800", "net:0-1", "mem:2", "none:1", "cpu:", "cpu", "net:cpus=0"] {
+            assert_eq!(load(typed).expect_err(typed).hint, FORMS, "{typed}");
+        }
+    }
+}
