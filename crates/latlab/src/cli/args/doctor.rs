@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use std::net::IpAddr;
+
 use clap::Args;
 
 use super::{EndArgs, JsonArgs, PeerArgs, VerbosityArgs};
