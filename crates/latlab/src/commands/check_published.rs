@@ -150,7 +150,6 @@ fn logged(
         output: None,
         tags: BTreeMap::new(),
         json: false,
-        verbosity: console.verbosity(),
     };
     let name = log.name.clone();
     let imported = import::import(&job, &CommandLine::of(&["latlab"]), &mut log, format, console)?;

@@ -15,7 +15,6 @@ use super::export_figures::ValuelessRuns;
 use super::exported_runs::{Export, ExportBreak, ExportedRun, exported_runs};
 use super::output_file::OutputTarget;
 use super::{Outcome, export_figures};
-use crate::cli::args::TABLES;
 use crate::cli::resolve::{ExportContent, ExportJob, RowFormat};
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};

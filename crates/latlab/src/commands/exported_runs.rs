@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use super::{Outcome, summary};
 use crate::analysis::AvailableFigures;
 use crate::analysis::comparison::ExclusionReason;
-use crate::cli::args::TABLES;
 use crate::cli::resolve::ExportJob;
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure};

@@ -15,7 +15,7 @@ use crate::cli::resolve::{
     self, AskedRecipe, ConditionSelection, Environment, ExperimentJob, RunJob, RunSource, TypedExperiment,
 };
 use crate::console::Console;
-use crate::diagnostics::{Failure, refused};
+use crate::diagnostics::{Explain, Failure, refused};
 use crate::experiment::{
     self, ExperimentError, ExperimentOrigin, ExperimentRunner, ExperimentState, HookRunner, OpenExperiment,
     PartialReport, ReportReader, RunPolicy, RunnerOutcome, StoreLock, in_one_line,

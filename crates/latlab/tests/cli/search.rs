@@ -20,11 +20,6 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// The message of the caveat `code` of a summary.
-fn caveat<'a>(summary: &'a Value, code: &str) -> Option<&'a str> {
-    list(&summary["caveats"]).iter().find(|caveat| caveat["code"] == code)?["message"].as_str()
-}
-
 fn list(value: &Value) -> &Vec<Value> {
     value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
 }

@@ -2,14 +2,10 @@
 
 use std::net::IpAddr;
 
-use std::net::IpAddr;
-
 use clap::Args;
 
 use super::{EndArgs, JsonArgs, PeerArgs, VerbosityArgs};
 use crate::cli::value::{self, TypedTarget};
-use crate::plan::{History, Reliability, defaults};
-use crate::units::Nanos;
 
 /// `latlab doctor`.
 #[derive(Clone, Debug, Args)]

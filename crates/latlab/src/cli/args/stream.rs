@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::{AddressArgs, CompatOutputArgs, DdsArgs, EndArgs, MeasuringArgs, PeerArgs, XdpArgs};
 use crate::cli::value::{self, StreamRate, TypedTarget};
-use crate::plan::{Direction, ReceiveMode, SendMode, TransportKind, Warmup, defaults};
+use crate::plan::{Direction, SendMode, TransportKind, Warmup, defaults};
 use crate::units::Nanos;
 
 /// `latlab stream`.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{MeasuringArgs, SettingArgs, StopArgs};
+use super::{MeasuringArgs, StopArgs};
 use crate::cli::value;
 use crate::plan::{Via, WakeupCpus, defaults};
 use crate::units::Nanos;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::Sources;
 use super::compare::sources;
 use crate::cli::args::{CheckPublishedArgs, GroupingArgs};
-use crate::cli::value::{alone, out_of_place, unusable};
+use crate::cli::value::unusable;
 use crate::diagnostics::Failure;
 use crate::formats::import::LogFormat;
 use crate::formats::numbers::TextColumn;

@@ -6,8 +6,7 @@ use crate::cli::args::{PingArgs, ScheduleArgs};
 use crate::cli::value::{WakeupsBeside, too_many, unusable};
 use crate::diagnostics::Failure;
 use crate::plan::{
-    ConcurrentWakeups, DdsSpec, EndSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Schedule, TransportKind,
-    WakeupCpus, Work, defaults,
+    ConcurrentWakeups, EndSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Schedule, WakeupCpus, Work, defaults,
 };
 use crate::units::human::typed_span;
 
@@ -102,7 +101,7 @@ mod tests {
     use super::*;
     use crate::cli::args::Command;
     use crate::cli::resolve::OutputSpec;
-    use crate::plan::{StopWhen, Target, WaitMode, Warmup};
+    use crate::plan::{StopWhen, Target, TransportKind, WaitMode, Warmup};
     use crate::units::Nanos;
 
     fn resolve(line: &str) -> Result<MeasureJob, Failure> {

@@ -7,8 +7,7 @@ use crate::cli::value::{NO_PROBES, StreamRate, too_many, unusable};
 use crate::diagnostics::Failure;
 use crate::plan::{
     Direction, Pace, PaceError, PacketSize, PathSpec, PingSpec, Plan, Protocol, RateSearchSpec, RunSpec, Schedule,
-    SendMode, SenderSocketOptions, StopWhen, StreamRunSpec, SummaryDefaults, Target, TransportKind, Warmup, Work,
-    defaults,
+    SendMode, SenderSocketOptions, StopWhen, StreamRunSpec, SummaryDefaults, Target, Warmup, Work, defaults,
 };
 use crate::units::Nanos;
 use crate::units::human::{typed_percent, typed_span};
@@ -191,6 +190,7 @@ fn warmup(lasting: &StreamStopArgs, search: Option<&RateSearchSpec>) -> Warmup {
 mod tests {
     use super::*;
     use crate::cli::args::Command;
+    use crate::plan::EndSpec;
     use crate::plan::WaitMode;
 
     fn resolve(line: &str) -> Result<MeasureJob, Failure> {
@@ -254,9 +254,9 @@ mod tests {
     #[test]
     fn packets_over_tcp_are_messages_of_connections() {
         let run = only("--transport tcp --checksum on --mode send --flows 2");
-        assert_eq!((run.transport(), run.sessions()), (Some(TransportKind::Tcp), 2));
+        assert_eq!((run.transport(), run.sessions()), (Some(crate::plan::TransportKind::Tcp), 2));
         assert!(run.stream().is_some_and(|stream| stream.sending.connect));
-        assert_eq!(only("").transport(), Some(TransportKind::Udp));
+        assert_eq!(only("").transport(), Some(crate::plan::TransportKind::Udp));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Resolution of `latlab wakeup`, and of the run that `--try-remedies` repeats.
 
 use super::measuring::{self, rounds};
-use super::setting::settings;
 use super::{Environment, KeySource, MeasureJob};
 use crate::cli::args::WakeupArgs;
 use crate::cli::value::{out_of_place, too_many, unusable};
