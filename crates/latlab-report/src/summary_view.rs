@@ -281,10 +281,10 @@ mod tests {
         let shown: Vec<_> = caveats.iter().cloned().map(|caveat| (caveat.severity, caveat.message)).collect();
         let expected = [
             (Warning, "128 B: 50 lost (similar in the other runs)"),
-            (Note, "128 B: 1 late (similar in 256 B)"),
             (Note, "asleep"),
             (Note, "64 B: here"),
             (Note, "64 B: there"),
+            (Note, "128 B: 1 late (similar in 256 B)"),
         ];
         assert_eq!(shown, expected.map(|(severity, message)| (severity, message.to_owned())));
         assert_eq!(caveats[0].hint, "hint for 50 lost", "message and hint are of one run");

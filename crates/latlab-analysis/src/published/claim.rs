@@ -123,7 +123,8 @@ fn parse_number(text: &str) -> Result<(f64, usize, Option<PublishedUnit>), &'sta
     }
     let end = text.find(|char: char| !char.is_ascii_digit() && !"+-−._".contains(char)).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
-    if unit.len() > 1 && unit.starts_with(['e', 'E']) && unit.ends_with(|char: char| !char.is_ascii_lowercase()) {
+    let exponent = unit.strip_prefix(['e', 'E']).and_then(|rest| rest.chars().next());
+    if exponent.is_some_and(|char| char.is_ascii_digit() || "+-−".contains(char)) {
         return Err("it has an exponent: write all of its digits, such as `12.5us` for `1.25e-05s`");
     }
     let number = number.replace('_', "").replace('−', "-");
